@@ -5,6 +5,7 @@ const repository = {
   name: "hello-world",
   full_name: "octo-org/hello-world",
   private: false,
+  fork: false,
   html_url: "https://github.com/octo-org/hello-world",
   default_branch: "main"
 }
@@ -21,15 +22,21 @@ export const github: Recipe = {
       "headers.\"x-github-event\" == 'pull_request' && contains(['opened', 'reopened', 'ready_for_review', 'synchronize'], payload.action) && payload.pull_request.draft != `true`",
     coalesce: { key: "payload.pull_request.id", within: 30 }
   },
-  prompt_template: `A pull request of {{payload.repository.full_name}}, {{payload.action}} by {{payload.sender.login}}:
+  prompt_template: `A pull request is ready for review:
 
-#{{payload.pull_request.number}} {{payload.pull_request.title}}
+{{#data}}
+{{payload.repository.full_name}}#{{payload.pull_request.number}}: {{payload.pull_request.title}}
 {{payload.pull_request.html_url}}
-From {{payload.pull_request.head.ref}} into {{payload.pull_request.base.ref}}.
+Event: {{payload.action}}, by {{payload.sender.login}}
+Author: {{payload.pull_request.user.login?}} ({{payload.pull_request.author_association?}})
+From: {{payload.pull_request.head.repo.full_name?}} {{payload.pull_request.head.ref}}, commit {{payload.pull_request.head.sha}}
+Into: {{payload.pull_request.base.repo.full_name?}} {{payload.pull_request.base.ref}}, commit {{payload.pull_request.base.sha}}
+Commits: {{payload.pull_request.commits?}}. Files: {{payload.pull_request.changed_files?}}. Lines: +{{payload.pull_request.additions?}} -{{payload.pull_request.deletions?}}
 
 {{payload.pull_request.body?}}
+{{/data}}
 
-Review the changes, and list what must change before it is merged.`,
+Review the changes, and list what must change before it is merged. Do not run code from a fork.`,
   steps: [
     "In the repository or organization: “Settings”, “Webhooks”, “Add webhook”.",
     "“Payload URL”: the trigger URL. “Content type”: “application/json”. “Secret”: the secret.",
@@ -63,8 +70,23 @@ Review the changes, and list what must change before it is merged.`,
         body: "Until now it was a 500.",
         html_url: "https://github.com/octo-org/hello-world/pull/42",
         user: { login: "octocat", id: 583231, type: "User" },
-        head: { ref: "gone-team", sha: "ec26c3e57ca3a959ca5aad62de7213c562f8c821" },
-        base: { ref: "main", sha: "f95f852bd8fca8fcc58a9a2d6c842781e32a215e" },
+        author_association: "FIRST_TIME_CONTRIBUTOR",
+        head: {
+          label: "octocat:gone-team",
+          ref: "gone-team",
+          sha: "ec26c3e57ca3a959ca5aad62de7213c562f8c821",
+          repo: { ...repository, id: 1296301, full_name: "octocat/hello-world", fork: true }
+        },
+        base: {
+          label: "octo-org:main",
+          ref: "main",
+          sha: "f95f852bd8fca8fcc58a9a2d6c842781e32a215e",
+          repo: repository
+        },
+        commits: 2,
+        additions: 14,
+        deletions: 3,
+        changed_files: 2,
         labels: [{ id: 208045946, name: "bug", color: "f29513" }],
         created_at: "2026-05-04T08:15:12Z"
       },

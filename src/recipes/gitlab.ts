@@ -49,19 +49,23 @@ export const gitlab: Recipe = {
   settings: {
     ...fromStrangers,
     accept_if:
-      "payload.object_kind == 'merge_request' && contains(['open', 'reopen', 'update'], payload.object_attributes.action) && payload.object_attributes.draft != `true`",
+      "payload.object_kind == 'merge_request' && payload.object_attributes.draft != `true` && (contains(['open', 'reopen'], payload.object_attributes.action) || payload.object_attributes.action == 'update' && (payload.object_attributes.oldrev || payload.changes.draft.current == `false`))",
     coalesce: { key: "payload.object_attributes.id", within: 30 }
   },
-  prompt_template: `A merge request of {{payload.project.path_with_namespace}}, changed by {{payload.user.name}} ({{payload.object_attributes.action}}):
+  prompt_template: `A merge request is ready for review:
 
-!{{payload.object_attributes.iid}} {{payload.object_attributes.title}}
+{{#data}}
+{{payload.project.path_with_namespace}}!{{payload.object_attributes.iid}}: {{payload.object_attributes.title}}
 {{payload.object_attributes.url}}
-From {{payload.object_attributes.source_branch}} into {{payload.object_attributes.target_branch}}.
-Last commit: {{payload.object_attributes.last_commit.message?}}
+Event: {{payload.object_attributes.action}}, by {{payload.user.name}} (@{{payload.user.username?}})
+From: {{payload.object_attributes.source.path_with_namespace?}} {{payload.object_attributes.source_branch}}, commit {{payload.object_attributes.last_commit.id?}}
+Into: {{payload.object_attributes.target.path_with_namespace?}} {{payload.object_attributes.target_branch}}
+Last commit: {{payload.object_attributes.last_commit.title?}}
 
 {{payload.object_attributes.description?}}
+{{/data}}
 
-Review the changes, and list what must change before it is merged.`,
+Review the changes, and list what must change before it is merged. Do not run code from a fork.`,
   steps: [
     "In the project or group: “Settings”, “Webhooks”, “Add new webhook”. “URL”: the trigger URL.",
     "“Secret token”: the secret. If your GitLab offers a “Signing token” (`whsec_…`), generate that and set it as the webhook's secret here: then requests are signed.",
@@ -70,7 +74,8 @@ Review the changes, and list what must change before it is merged.`,
   ],
   notes: [
     "GitLab disables a webhook for a while after four failures in a row. Queued runs are no failures.",
-    "Updates of a merge request within 30 seconds are one run, for the latest."
+    "Updates of a merge request within 30 seconds are one run, for the latest.",
+    "Updates without new commits start no run, such as a new label, except for a draft that becomes ready."
   ],
   sample: {
     headers: {
@@ -98,7 +103,7 @@ Review the changes, and list what must change before it is merged.`,
         iid: 16,
         target_branch: "main",
         source_branch: "half-cents",
-        source_project_id: 1,
+        source_project_id: 7,
         author_id: 6,
         assignee_ids: [6],
         assignee_id: 6,
@@ -127,7 +132,7 @@ Review the changes, and list what must change before it is merged.`,
         human_time_change: "30s",
         human_time_estimate: "30m",
         url: "https://gitlab.example.com/acme/shop/-/merge_requests/16",
-        source: project,
+        source: { ...project, id: 7, namespace: "Rosa Diaz", path_with_namespace: "rosa/shop" },
         target: project,
         last_commit: {
           id: "da1560886d4f094c3e6c9ef40349f7d38b5d27d7",

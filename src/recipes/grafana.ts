@@ -1,4 +1,5 @@
-import { json, type Recipe, wholeRequest } from "./Recipe.ts"
+import { alertsPrompt, lineFor } from "./alertsPrompt.ts"
+import { fromStrangers, json, type Recipe } from "./Recipe.ts"
 
 const silence = "https://grafana.example.com/alerting/silence/new?alertmanager=grafana&matcher="
 
@@ -8,15 +9,19 @@ export const grafana: Recipe = {
   summary: "Looks into each group of firing alerts, with their values.",
   verification: { preset: "grafana", timestamp_header: "X-Grafana-Alerting-Timestamp" },
   secret: "made here",
-  settings: { ...wholeRequest, template_language: "liquid", accept_if: "payload.status == 'firing'" },
-  prompt_template: `{% assign total = payload.truncatedAlerts | default: 0 | plus: payload.alerts.size -%}
-{{ payload.title | default: "Alerts of Grafana" | truncate: 500 }}
-{% for alert in payload.alerts limit: 100 -%}
-- {{ alert.status | upcase }} {{ alert.labels.alertname | default: "an alert" | truncate: 100 }}{% if alert.annotations.summary %}: {{ alert.annotations.summary | truncate: 400 }}{% endif %}{% if alert.values %} (values: {{ alert.values | json | truncate: 200 }}){% endif %}
-  {{ alert.generatorURL | truncate: 200 }}
-{% endfor %}{% if total > 100 %}(The first 100 of {{ total }} alerts.)
-{% endif %}
-Find the likely cause, and say what to do first.`,
+  settings: { ...fromStrangers, template_language: "liquid", accept_if: "payload.status == 'firing'" },
+  prompt_template: alertsPrompt(
+    "Grafana",
+    `{{ payload.title | default: payload.receiver | truncate: 500 }}
+From: {{ payload.externalURL | truncate: 200 }}`,
+    `{% if alert.values %}values: {{ alert.values }}
+{% endif %}${[
+      lineFor("rule", "generatorURL"),
+      lineFor("dashboard", "dashboardURL"),
+      lineFor("panel", "panelURL"),
+      lineFor("silence", "silenceURL")
+    ].join("")}`
+  ),
   steps: [
     "“Alerting”, “Contact points” (a tab of “Notification configuration” since Grafana 13), “Add contact point”. Integration: “Webhook”. “URL”: the trigger URL.",
     "“Optional Webhook settings”, “HMAC Signature”. “Secret”: the secret. “Timestamp Header”: X-Grafana-Alerting-Timestamp. “Max Alerts”: 100.",
@@ -25,7 +30,7 @@ Find the likely cause, and say what to do first.`,
   ],
   notes: [
     "Grafana before 12 cannot sign. Use an “Authorization Header” with the scheme Bearer there, and the verification `bearer` here.",
-    "“Max Alerts” keeps requests below 1 MiB. The prompt names 100 alerts at most, with shortened texts, so that it is never too large.",
+    "“Max Alerts” keeps requests below 1 MiB. The prompt names 100 alerts at most, 20 of them in full, with shortened texts, so that it is never too large.",
     "Grafana sends no ID, so a repeated group is another run. Without the “Timestamp Header”, an unchanged group would start no second run for 7 days."
   ],
   sample: {

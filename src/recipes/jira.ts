@@ -9,12 +9,26 @@ export const jira: Recipe = {
   summary: "Works on each new issue.",
   verification: { preset: "jira" },
   secret: "made here",
-  settings: { ...fromStrangers, accept_if: "payload.webhookEvent == 'jira:issue_created'" },
-  prompt_template: `A new {{payload.issue.fields.issuetype.name}} in {{payload.issue.fields.project.name}}, created by {{payload.user.displayName?}}:
+  settings: {
+    ...fromStrangers,
+    template_language: "liquid",
+    accept_if: "payload.webhookEvent == 'jira:issue_created'"
+  },
+  prompt_template: `A new issue in Jira:
 
-{{payload.issue.key}} {{payload.issue.fields.summary}}
-
-{{payload.issue.fields.description?}}
+{% data %}
+{{ payload.issue.key }}: {{ payload.issue.fields.summary }}
+{{ payload.issue.self | split: "/rest/" | first }}/browse/{{ payload.issue.key }}
+Project: {{ payload.issue.fields.project.name }}
+Type: {{ payload.issue.fields.issuetype.name }}
+Priority: {{ payload.issue.fields.priority.name | default: "none" }}
+Created by: {{ payload.user.displayName | default: "unknown" }}
+{% if payload.issue.fields.labels.size > 0 %}Labels: {{ payload.issue.fields.labels | join: ", " }}
+{% endif %}{% if payload.issue.fields.components.size > 0 %}Components: {{ payload.issue.fields.components | map: "name" | join: ", " }}
+{% endif %}{% if payload.issue.fields.environment %}Environment: {{ payload.issue.fields.environment | adf_to_text }}
+{% endif %}
+{% if payload.issue.fields.description %}{{ payload.issue.fields.description | adf_to_text }}
+{% endif %}{% enddata %}
 
 Find what the issue is about, and propose how to solve it.`,
   steps: [
@@ -22,6 +36,7 @@ Find what the issue is about, and propose how to solve it.`,
     "Event: “Issue”, “created”, with a JQL filter such as project = SHOP. Create it."
   ],
   notes: [
+    "The filter `adf_to_text` turns Jira's rich text (Atlassian Document Format) into Markdown.",
     "Webhooks in Jira's automation rules are not signed. Add a header with a secret there, and use the verification `header` here.",
     "Jira Cloud retries up to five times after 408, 409, 425, 429, a 5xx or no answer."
   ],
@@ -50,6 +65,8 @@ Find what the issue is about, and propose how to solve it.`,
           status: { id: "10000", name: "To Do" },
           reporter: person,
           labels: ["coupons"],
+          components: [{ id: "10002", name: "Checkout" }],
+          environment: null,
           created: "2026-05-04T10:15:12.345+0200"
         }
       }

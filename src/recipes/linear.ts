@@ -11,12 +11,26 @@ export const linear: Recipe = {
   summary: "Works on each new issue.",
   verification: { preset: "linear" },
   secret: "shown after",
-  settings: { ...fromStrangers, accept_if: "payload.type == 'Issue' && payload.action == 'create'" },
-  prompt_template: `A new issue of the team {{payload.data.team.name?}}: {{payload.data.identifier}} {{payload.data.title}}
-{{payload.url?}}
-State: {{payload.data.state.name}}. Priority: {{payload.data.priority}} (1 is urgent, 4 low, 0 none).
+  settings: {
+    ...fromStrangers,
+    template_language: "liquid",
+    accept_if: "payload.type == 'Issue' && payload.action == 'create'"
+  },
+  prompt_template: `A new issue in Linear:
 
-{{payload.data.description?}}
+{% data %}
+{{ payload.data.identifier }}: {{ payload.data.title }}
+{{ payload.url | default: payload.data.url }}
+Team: {{ payload.data.team.name | default: "unknown" }}
+State: {{ payload.data.state.name }}
+Priority: {{ payload.data.priorityLabel | default: payload.data.priority }}
+Created by: {{ payload.actor.name | default: "unknown" }}
+{% if payload.data.labels.size > 0 %}Labels: {{ payload.data.labels | map: "name" | join: ", " }}
+{% endif %}{% if payload.data.project %}Project: {{ payload.data.project.name }}
+{% endif %}{% if payload.data.dueDate %}Due: {{ payload.data.dueDate }}
+{% endif %}
+{% if payload.data.description %}{{ payload.data.description }}
+{% endif %}{% enddata %}
 
 Find what the issue is about, and propose how to solve it.`,
   steps: [
@@ -57,8 +71,8 @@ Find what the issue is about, and propose how to solve it.`,
         state,
         teamId: team.id,
         team,
-        labelIds: [],
-        labels: [],
+        labelIds: ["3c8d2f5e-1c6a-4b0e-9d58-0a4f7b6c2d11"],
+        labels: [{ id: "3c8d2f5e-1c6a-4b0e-9d58-0a4f7b6c2d11", name: "Bug", color: "#eb5757" }],
         previousIdentifiers: [],
         reactionData: [],
         releases: [],

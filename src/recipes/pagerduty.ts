@@ -1,4 +1,4 @@
-import { json, type Recipe, wholeRequest } from "./Recipe.ts"
+import { fromStrangers, json, type Recipe } from "./Recipe.ts"
 
 const host = "https://acme.pagerduty.com"
 
@@ -8,11 +8,21 @@ export const pagerduty: Recipe = {
   summary: "Looks into each new incident.",
   verification: { preset: "pagerduty" },
   secret: "shown after",
-  settings: { ...wholeRequest, accept_if: "payload.event.event_type == 'incident.triggered'" },
-  prompt_template: `Incident {{payload.event.data.number}} of {{payload.event.data.service.summary}} ({{payload.event.data.urgency}} urgency):
+  settings: { ...fromStrangers, accept_if: "payload.event.event_type == 'incident.triggered'" },
+  prompt_template: `A new incident in PagerDuty:
 
-{{payload.event.data.title}}
+{{#data}}
+#{{payload.event.data.number}}: {{payload.event.data.title}}
 {{payload.event.data.html_url}}
+Service: {{payload.event.data.service.summary}} {{payload.event.data.service.html_url?}}
+Urgency: {{payload.event.data.urgency}}
+Priority: {{payload.event.data.priority.summary?}}
+Triggered: {{payload.event.data.created_at?}}, by {{payload.event.agent.summary?}}
+Client: {{payload.event.client.name?}} {{payload.event.client.url?}}
+Assigned to: {{payload.event.data.assignees.0.summary?}}
+Escalation policy: {{payload.event.data.escalation_policy.summary?}}
+Incident key: {{payload.event.data.incident_key?}}
+{{/data}}
 
 Find the likely cause, and say what to do first.`,
   steps: [
@@ -58,10 +68,18 @@ Find the likely cause, and say what to do first.`,
             summary: "Checkout",
             type: "service_reference"
           },
-          assignees: [],
+          assignees: [
+            { html_url: `${host}/users/PTUXL6G`, id: "PTUXL6G", self: null, summary: "Ken Ito", type: "user_reference" }
+          ],
           escalation_policy: { id: "PUS0KTE", summary: "Default", type: "escalation_policy_reference" },
           teams: [],
-          priority: null,
+          priority: {
+            html_url: `${host}/account/incident_priorities`,
+            id: "PSO75BM",
+            self: null,
+            summary: "P1",
+            type: "priority_reference"
+          },
           urgency: "high",
           conference_bridge: null,
           resolve_reason: null

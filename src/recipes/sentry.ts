@@ -10,11 +10,20 @@ export const sentry: Recipe = {
     ...fromStrangers,
     accept_if: "headers.\"sentry-hook-resource\" == 'issue' && payload.action == 'created'"
   },
-  prompt_template: `A new issue in {{payload.data.issue.project.name}}: {{payload.data.issue.shortId}} ({{payload.data.issue.level}})
+  prompt_template: `A new issue in Sentry:
 
-{{payload.data.issue.title}}
-In {{payload.data.issue.culprit?}}, platform {{payload.data.issue.platform?}}, first seen {{payload.data.issue.firstSeen}}.
+{{#data}}
+{{payload.data.issue.shortId}}: {{payload.data.issue.title}}
 {{payload.data.issue.web_url?}}
+Project: {{payload.data.issue.project.name}} ({{payload.data.issue.platform?}})
+Level: {{payload.data.issue.level}}
+Priority: {{payload.data.issue.priority?}}
+In: {{payload.data.issue.culprit?}} {{payload.data.issue.metadata.filename?}}
+First seen: {{payload.data.issue.firstSeen}}
+Events: {{payload.data.issue.count?}}
+Users: {{payload.data.issue.userCount?}}
+API: {{payload.data.issue.url?}}
+{{/data}}
 
 Find the cause in the code, and propose a fix.`,
   steps: [
@@ -24,6 +33,7 @@ Find the cause in the code, and propose a fix.`,
   ],
   notes: [
     "An issue is a group of errors. Further errors of the same kind send nothing.",
+    "The request has no stack trace. To read it, agents need a token of Sentry: the latest event is at events/latest/ below the prompt's “API”.",
     "Sentry waits one second, and stops sending after 1,000 unanswered requests in a day. Triggers are answered before the run begins."
   ],
   sample: {
@@ -58,6 +68,7 @@ Find the cause in the code, and propose a fix.`,
           numComments: 0,
           permalink: null,
           platform: "javascript",
+          priority: "high",
           project: { id: "1", name: "front-end", platform: "javascript", slug: "front-end" },
           shareId: null,
           shortId: "FRONT-END-9",

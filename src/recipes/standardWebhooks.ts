@@ -7,9 +7,14 @@ export const standardWebhooks: Recipe = {
   verification: { preset: "standard-webhooks" },
   secret: "shown after",
   settings: { ...fromStrangers, accept_if: "payload.type" },
-  prompt_template: `An event of the type {{payload.type}} came:
+  prompt_template: `An event came:
+
+{{#data}}
+Type: {{payload.type}}
+Time: {{payload.timestamp?}}
 
 {{payload.data}}
+{{/data}}
 
 Say what it means, and do what has to be done.`,
   steps: [

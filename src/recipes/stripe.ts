@@ -1,4 +1,4 @@
-import { json, type Recipe, wholeRequest } from "./Recipe.ts"
+import { fromStrangers, json, type Recipe } from "./Recipe.ts"
 
 const start = 1_775_290_512
 const end = 1_777_882_512
@@ -132,12 +132,19 @@ export const stripe: Recipe = {
   summary: "Follows up on failed invoice payments.",
   verification: { preset: "stripe" },
   secret: "shown after",
-  settings: { ...wholeRequest, accept_if: "payload.type == 'invoice.payment_failed'" },
-  prompt_template: `Stripe reports {{payload.type}} (event {{payload.id}}, live: {{payload.livemode}}).
+  settings: { ...fromStrangers, template_language: "liquid", accept_if: "payload.type == 'invoice.payment_failed'" },
+  prompt_template: `The payment of an invoice failed in Stripe:
 
-Invoice {{payload.data.object.id}} of customer {{payload.data.object.customer?}}: {{payload.data.object.amount_due}} {{payload.data.object.currency}}, in the currency's smallest unit.
-Attempt {{payload.data.object.attempt_count}}.
-{{payload.data.object.hosted_invoice_url?}}
+{% data %}
+Invoice: {{ payload.data.object.number | default: "without a number" }} ({{ payload.data.object.id }})
+{% if payload.data.object.hosted_invoice_url %}{{ payload.data.object.hosted_invoice_url }}
+{% endif %}Customer: {{ payload.data.object.customer_name | default: "unknown" }}, {{ payload.data.object.customer_email | default: "no email address" }} ({{ payload.data.object.customer | default: "no ID" }})
+Due: {{ payload.data.object.amount_due }} {{ payload.data.object.currency }}, in the currency's smallest unit
+Billing reason: {{ payload.data.object.billing_reason | default: "unknown" }}
+Failed attempts: {{ payload.data.object.attempt_count }}
+Next attempt: {% if payload.data.object.next_payment_attempt %}{{ payload.data.object.next_payment_attempt | date: "%Y-%m-%d %H:%M UTC" }}{% else %}none{% endif %}
+Event: {{ payload.id }}{% unless payload.livemode %}, in test mode{% endunless %}
+{% enddata %}
 
 Find out why the payment failed, and draft a message to the customer.`,
   steps: [

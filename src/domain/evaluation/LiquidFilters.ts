@@ -1,5 +1,6 @@
 /** The filters of Liquid within a budget: each counts its work before it begins. */
 import { type FilterImplOptions, filters, toValue } from "liquidjs"
+import { adf_to_text } from "./AtlassianDocument.ts"
 import { type Budget, itemWork, spendOnSort, spendOnText } from "./Budget.ts"
 import { budgetOf, spendOnMembers, spendOnOperand, stepWork } from "./LiquidContext.ts"
 import * as Dates from "./LiquidDates.ts"
@@ -99,6 +100,8 @@ const escaped = text(3)
 /** The cost of each filter. A filter without a line here is not available. */
 const costs: { readonly [name: string]: Cost } = {
   abs: text(1),
+  // It counts what it does.
+  adf_to_text: none,
   append: text(1),
   array_to_sentence_string: text(2),
   at_least: text(1),
@@ -228,7 +231,7 @@ const bounded = (name: string, own: FilterImplOptions, cost: Cost): FilterImplOp
   }
 }
 
-const own = { ...filters, ...Dates } as { readonly [name: string]: FilterImplOptions }
+const own = { ...filters, ...Dates, adf_to_text } as { readonly [name: string]: FilterImplOptions }
 
 /** All filters that a template may use. `raw` is missing, because it passes a value off as template text. */
 export const boundedFilters: { readonly [name: string]: FilterImplOptions } = Object.fromEntries(

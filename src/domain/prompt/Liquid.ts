@@ -5,7 +5,6 @@
 import { Either, Option } from "effect"
 import {
   type Context,
-  type Emitter,
   Liquid,
   LiquidError,
   ParseError,
@@ -20,6 +19,8 @@ import { boundedOperators, budgetOf, contextOf } from "../evaluation/LiquidConte
 import { boundedFilters } from "../evaluation/LiquidFilters.ts"
 import { checkFilters, checkTokens } from "../evaluation/LiquidTokens.ts"
 import type { Variables } from "../run/Run.ts"
+import type { FilledPart } from "./FilledPart.ts"
+import { DataTag, FilledParts, Inserted, TooLong } from "./LiquidParts.ts"
 import { lookUp, nameOf, pathOf } from "./Path.ts"
 import type { BrokenBraces } from "./Template.ts"
 
@@ -29,45 +30,10 @@ import type { BrokenBraces } from "./Template.ts"
  */
 const nestingLimit = 100
 
-/** The text of an output in the prompt, or in a capture. */
-class Inserted {
-  readonly text: string
-  constructor(value: unknown) {
-    this.text = typeof value === "string" ? value : value === null || value === undefined ? "" : JSON.stringify(value)
-  }
-  toString(): string {
-    return this.text
-  }
-}
-
 /** The library calls this as the last filter of each output. */
 function inserted(this: { readonly context: Context }, value: unknown): Inserted {
   spendOnText(budgetOf(this.context), value)
   return new Inserted(value)
-}
-
-/** The text is too long: nothing more is added. */
-class TooLong extends Error {}
-
-/** The prompt as pieces: text of the template, a value, text, a value, …, text. */
-class Pieces implements Emitter {
-  readonly pieces: Array<string> = [""]
-  readonly #limit: number
-  #length = 0
-  constructor(limit: number) {
-    this.#limit = limit
-  }
-  /** The library reads this after each part of a template, but uses it only for a capture's emitter. */
-  get buffer(): string {
-    return ""
-  }
-  write(part: unknown): void {
-    const text = String(part)
-    this.#length += text.length
-    if (this.#length > this.#limit) throw new TooLong()
-    if (part instanceof Inserted) this.pieces.push(text, "")
-    else this.pieces[this.pieces.length - 1] += text
-  }
 }
 
 const liquid = new Liquid({
@@ -83,6 +49,8 @@ const liquid = new Liquid({
   locale: "en-US",
   outputEscape: inserted as (value: unknown) => never
 })
+
+liquid.registerTag("data", DataTag)
 
 // No access to other templates.
 for (const tag of ["include", "render", "layout", "block"]) delete liquid.tags[tag]
@@ -187,31 +155,31 @@ interface Bounds {
   readonly budget?: Budget
 }
 
-const piecesOf = (
+const partsOf = (
   template: LiquidTemplate,
   input: Variables,
   { limit, budget = new Budget(), strictVariables }: Bounds & { readonly strictVariables: boolean }
-): Either.Either<ReadonlyArray<string>, Failure> => {
-  const emitter = new Pieces(limit)
+): Either.Either<ReadonlyArray<FilledPart>, Failure> => {
+  const emitter = new FilledParts(limit)
   const context = contextOf(input, liquid, { budget, strictVariables })
   try {
     toValueSync(liquid.renderer.renderTemplates([...template.templates], context, emitter))
-    return Either.right(emitter.pieces)
+    return Either.right(emitter.parts)
   } catch (error) {
     return Either.left(failureOf(error, template, input))
   }
 }
 
-/** The prompt in pieces, like `Template.fill`. If values are missing, names the first one. */
+/** The prompt in parts, like `Template.fill`; its values are named by numbers. If values are missing, names the first one. */
 export const fill = (
   template: LiquidTemplate,
   input: Variables,
   bounds: Bounds
-): Either.Either<ReadonlyArray<string>, Failure> => piecesOf(template, input, { ...bounds, strictVariables: true })
+): Either.Either<ReadonlyArray<FilledPart>, Failure> => partsOf(template, input, { ...bounds, strictVariables: true })
 
 /** Why the template exceeds its budget for any input; otherwise `undefined`. */
 export const excessOf = (template: LiquidTemplate): BrokenBraces | undefined => {
-  const tried = piecesOf(template, {}, { limit: Number.POSITIVE_INFINITY, strictVariables: false })
+  const tried = partsOf(template, {}, { limit: Number.POSITIVE_INFINITY, strictVariables: false })
   return Either.isLeft(tried) && tried.left._tag === "Failed" && tried.left.isOverBudget ? tried.left : undefined
 }
 

@@ -1,6 +1,7 @@
 /** Prompt templates: text with `{{name}}` placeholders. Parsing and filling take time linear in the input. */
 import { Either, Option } from "effect"
 import type { Variables } from "../run/Run.ts"
+import { type BlockMark, type FilledPart, type FilledValue, isDataValue, textOf } from "./FilledPart.ts"
 import { bareName, lookUp, nameOf, type Path, quotedName, unquoted } from "./Path.ts"
 
 /** A placeholder; `start` and `end` are the positions of its braces in the template. */
@@ -14,9 +15,10 @@ export interface Placeholder {
   readonly end: number
 }
 
-/** A parsed template: `literals[0]`, the value of `placeholders[0]`, `literals[1]`, …, and a last literal. */
+/** A parsed template. */
 export interface Template {
-  readonly literals: ReadonlyArray<string>
+  readonly parts: ReadonlyArray<string | Placeholder | BlockMark>
+  /** Those among the parts, in order. */
   readonly placeholders: ReadonlyArray<Placeholder>
 }
 
@@ -29,6 +31,10 @@ export interface BrokenBraces {
 }
 
 const blanks = /[ \t]*/y
+
+/** `{{#data}}` and `{{/data}}`. */
+const blockMark = /\{\{[ \t]*([#/])data[ \t]*\}\}/y
+const otherBlock = /\{\{[ \t]*[#/]/y
 
 /** The end of the match of `pattern` that begins at `from`. */
 const skip = (pattern: RegExp, text: string, from: number): number => {
@@ -77,8 +83,10 @@ const wrongCharacter = (character: string | undefined): string =>
  * other `}}` is an error.
  */
 export const parse = (text: string): Either.Either<Template, BrokenBraces> => {
-  const literals: Array<string> = []
+  const parts: Array<string | Placeholder | BlockMark> = []
   const placeholders: Array<Placeholder> = []
+  /** Where the blocks begin that are not closed yet. */
+  const openBlocks: Array<number> = []
   let literalStart = 0
   let singles = 0
   let at = 0
@@ -99,6 +107,18 @@ export const parse = (text: string): Either.Either<Template, BrokenBraces> => {
     } else {
       singles += run - 2
       const open = at + run - 2
+      blockMark.lastIndex = open
+      const mark = blockMark.exec(text)
+      if (mark !== null) {
+        const block = mark[1] === "#" ? "open" : "close"
+        if (block === "open") openBlocks.push(open)
+        else if (openBlocks.pop() === undefined) return invalid(text, open, "this `{{/data}}` closes nothing")
+        parts.push(text.slice(literalStart, open), { block })
+        at = literalStart = open + mark[0].length
+        continue
+      }
+      const otherEnd = skip(otherBlock, text, open)
+      if (otherEnd > open) return invalid(text, otherEnd - 1, "a block is `{{#data}}` … `{{/data}}`")
       const nameStart = skip(blanks, text, open + 2)
       const { path, isComplete, end: nameEnd } = pathAt(text, nameStart)
       const optional = nameEnd > nameStart && text[nameEnd] === "?"
@@ -110,13 +130,17 @@ export const parse = (text: string): Either.Either<Template, BrokenBraces> => {
       }
       if (nameEnd === nameStart) return invalid(text, open, "there is no name between the braces")
       if (!isComplete) return invalid(text, nameStart, "a dot must stand between two names")
-      literals.push(text.slice(literalStart, open))
+      parts.push(text.slice(literalStart, open))
       at = literalStart = close + 2
-      placeholders.push({ name: nameOf(path), path: path as unknown as Path, optional, start: open, end: at })
+      const placeholder = { name: nameOf(path), path: path as unknown as Path, optional, start: open, end: at }
+      parts.push(placeholder)
+      placeholders.push(placeholder)
     }
   }
-  literals.push(text.slice(literalStart))
-  return Either.right({ literals, placeholders })
+  const unclosed = openBlocks.at(-1)
+  if (unclosed !== undefined) return invalid(text, unclosed, "this `{{#data}}` is never closed by `{{/data}}`")
+  parts.push(text.slice(literalStart))
+  return Either.right({ parts, placeholders })
 }
 
 /** The names of the placeholders, each once, in order of appearance. */
@@ -126,33 +150,38 @@ export const names = (template: Template): ReadonlyArray<string> => [
 
 const write = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value))
 
+const nothing = { text: "", isData: false }
+
 /**
- * The prompt in pieces, or the names of all placeholders without a value. In pieces, because a value that is used often
+ * The prompt in parts, or the names of all placeholders without a value. In parts, because a value that is used often
  * makes a prompt far larger than the request: the caller can refuse it by size before it builds the text.
  */
 export const fill = (
-  { literals, placeholders }: Template,
+  { parts, placeholders }: Template,
   variables: Variables
-): Either.Either<ReadonlyArray<string>, ReadonlyArray<string>> => {
-  const values = new Map<string, { readonly text: string; readonly isNull: boolean }>()
+): Either.Either<ReadonlyArray<FilledPart>, ReadonlyArray<string>> => {
+  const values = new Map<string, Omit<FilledValue, "name"> & { readonly isNull: boolean }>()
   const missing = new Set<string>()
   for (const { name, path, optional } of placeholders) {
     if (!values.has(name)) {
-      const value = lookUp(path, variables)
-      if (Option.isSome(value)) values.set(name, { text: write(value.value), isNull: value.value === null })
-      else if (!optional) missing.add(name)
+      const found = lookUp(path, variables)
+      if (Option.isSome(found)) {
+        const { value } = found
+        values.set(name, { text: write(value), isData: isDataValue(value), isNull: value === null })
+      } else if (!optional) missing.add(name)
     }
   }
   if (missing.size > 0) return Either.left([...missing])
-  const pieceOf = ({ name, optional }: Placeholder): string => {
-    const value = values.get(name)
-    return value === undefined || (optional && value.isNull) ? "" : value.text
-  }
   return Either.right(
-    literals.flatMap((literal, i) => (i < placeholders.length ? [literal, pieceOf(placeholders[i]!)] : [literal]))
+    parts.map((part): FilledPart => {
+      if (typeof part === "string" || "block" in part) return part
+      const { name, optional } = part
+      const { isNull, ...value } = values.get(name) ?? { ...nothing, isNull: false }
+      return { name, ...(optional && isNull ? nothing : value) }
+    })
   )
 }
 
 /** The prompt, or the names of all placeholders without a value. */
 export const render = (template: Template, variables: Variables): Either.Either<string, ReadonlyArray<string>> =>
-  Either.map(fill(template, variables), (pieces) => pieces.join(""))
+  Either.map(fill(template, variables), textOf)

@@ -189,7 +189,7 @@ export const webhookSettings = {
     kind: "switch",
     group: "template",
     description:
-      "Encloses each inserted value in random marks, which the value cannot contain, and tells the agent not to follow instructions between them. Helps against prompt injection, but is no guarantee. Default: off.",
+      "Encloses each inserted value, or each block of them (`{{#data}}` … `{{/data}}`), in random marks, which no value can contain, and tells the agent not to follow instructions between them. Helps against prompt injection, but is no guarantee. Default: off.",
     label: "Protect against prompt injection",
     option: "fence",
     value: "true|false",

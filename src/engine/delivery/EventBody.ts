@@ -4,6 +4,7 @@ import type { DestinationRow } from "../../domain/delivery/Destination.ts"
 import { maxResponse } from "../../domain/delivery/Destination.ts"
 import type { DestinationEvent } from "../../domain/delivery/DestinationEvent.ts"
 import { PromptTooLarge, Unavailable } from "../../domain/Errors.ts"
+import { textOf } from "../../domain/prompt/FilledPart.ts"
 import { reportOf } from "../../domain/run/AgentReport.ts"
 import type { Run, Variables } from "../../domain/run/Run.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
@@ -79,7 +80,7 @@ export const make = () => {
         const { variables: values, ...rest } = full(run, webhook)
         const filled = liquid.fill(template, { event, run: toJson(rest), webhook: rest.webhook, values }, id)
         return Either.mapLeft(
-          Either.flatMap(filled, ({ pieces }) => withinLimit(pieces.join(""))),
+          Either.flatMap(filled, (parts) => withinLimit(textOf(parts))),
           (failure) => ({
             reason: `the template could not be filled in: ${reasonOf(failure)}`,
             isPassing: failure._tag === "Unavailable"

@@ -1,6 +1,7 @@
 /** Templates in Liquid, within limits that no template and no input can exceed. */
 import { Either } from "effect"
 import { MissingVariables, PromptTooLarge, TemplateFailed, Unavailable } from "../../domain/Errors.ts"
+import type { FilledPart } from "../../domain/prompt/FilledPart.ts"
 import * as Liquid from "../../domain/prompt/Liquid.ts"
 import type { BrokenBraces } from "../../domain/prompt/Template.ts"
 import type { Variables } from "../../domain/run/Run.ts"
@@ -8,12 +9,6 @@ import { storable } from "../../domain/StorableText.ts"
 import { RecentMap } from "../../runtime/RecentMap.ts"
 import * as Evaluation from "./Evaluation.ts"
 import { withinTime } from "./TimeLimit.ts"
-
-/** A filled template: template text, a value, text, a value, …, text; and what is in each value's place. */
-export interface Filled {
-  readonly names: ReadonlyArray<string>
-  readonly pieces: ReadonlyArray<string>
-}
 
 /** The CPU time that rendering a template may take, in milliseconds: four times what its budget usually takes. */
 const renderTime = 1_000
@@ -25,6 +20,9 @@ const parseTime = 200
 const capacity = 400
 
 const tooSlow = { offset: 0, line: 1, column: 1, reason: Liquid.tooMuchWork }
+
+const storablePart = (part: FilledPart): FilledPart =>
+  typeof part === "string" ? storable(part) : "text" in part ? { ...part, text: storable(part.text) } : part
 
 const inTime = <A>(
   milliseconds: number,
@@ -75,7 +73,7 @@ export const make = (limit_bytes: number) => {
     text: string,
     variables: Variables,
     key: string
-  ): Either.Either<Filled, MissingVariables | PromptTooLarge | TemplateFailed | Unavailable> => {
+  ): Either.Either<ReadonlyArray<FilledPart>, MissingVariables | PromptTooLarge | TemplateFailed | Unavailable> => {
     const template = parse(text)
     if (Either.isLeft(template))
       return Either.left(template.left instanceof Unavailable ? template.left : failed(template.left))
@@ -83,11 +81,8 @@ export const make = (limit_bytes: number) => {
     if (Either.isLeft(filled)) return Either.left(filled.left._tag === "TooSlow" ? failed(tooSlow) : filled.left)
     return Either.mapBoth(filled.right, {
       onLeft: refusalOf,
-      onRight: (pieces) => ({
-        names: pieces.flatMap((_, at) => (at % 2 === 1 ? [`${(at + 1) / 2}`] : [])),
-        // A filter may cut a character in half, or decode text that cannot be stored.
-        pieces: pieces.map(storable)
-      })
+      // A filter may cut a character in half, or decode text that cannot be stored.
+      onRight: (parts) => parts.map(storablePart)
     })
   }
 

@@ -9,11 +9,11 @@ import {
 } from "../../domain/Errors.ts"
 import type { WebhookId } from "../../domain/Id.ts"
 import { type Fence, fenceOf } from "../../domain/prompt/Fence.ts"
+import { type FilledPart, textOfPart } from "../../domain/prompt/FilledPart.ts"
 import type { PromptLayout } from "../../domain/prompt/PromptLayout.ts"
 import * as Template from "../../domain/prompt/Template.ts"
 import type { Variables } from "../../domain/run/Run.ts"
 import { Settings } from "../Settings.ts"
-import type { Filled } from "./LiquidRenderer.ts"
 import * as LiquidRenderer from "./LiquidRenderer.ts"
 
 /** A prompt, and which parts came from the template and which from values. */
@@ -29,7 +29,7 @@ export interface LanguageOptions {
 }
 
 export interface RenderOptions extends LanguageOptions {
-  /** Each value is marked as data, see `domain/prompt/Fence.ts`; default: not. */
+  /** Blocks of data, and values outside them, are marked, see `domain/prompt/Fence.ts`; default: not. */
   readonly fence?: boolean
   /** The webhook's ID, so that an expensive template delays only its own webhook; absent: a draft. */
   readonly id?: WebhookId
@@ -97,12 +97,15 @@ export class Renderer extends Context.Tag("webhook-trigger/Renderer")<
             isLiquid(options)
               ? liquid.fill(template, variables, options?.id ?? template)
               : fillSimple(template, variables),
-            ({ names, pieces }) => {
-              // Before a fence's key is looked for in each piece. Each code unit takes a byte at least.
-              const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
+            (parts) => {
+              // Before a fence's key is looked for in each part. Each code unit takes a byte at least.
+              const length = parts.reduce((sum, part) => sum + textOfPart(part).length, 0)
               if (length > maxPrompt) return Either.left(new PromptTooLarge({ limit_bytes: maxPrompt }))
-              const fence = options?.fence === true && pieces.length > 1 ? freshFence(pieces) : undefined
-              return joined(names, pieces, maxPrompt, fence)
+              return joined(
+                parts,
+                maxPrompt,
+                options?.fence === true && parts.some(isMarked) ? freshFence(parts) : undefined
+              )
             }
           )
       }
@@ -112,45 +115,55 @@ export class Renderer extends Context.Tag("webhook-trigger/Renderer")<
 
 const isLiquid = (options: LanguageOptions | undefined): boolean => options?.template_language === "liquid"
 
-const fillSimple = (template: string, variables: Variables): Either.Either<Filled, MissingVariables> => {
+const fillSimple = (
+  template: string,
+  variables: Variables
+): Either.Either<ReadonlyArray<FilledPart>, MissingVariables> => {
   // Only parsed templates are stored, so a broken one here is our mistake.
   const parsed = Either.getOrThrowWith(Template.parse(template), ({ reason }) => new Error(reason))
-  return Either.mapBoth(Template.fill(parsed, variables), {
-    onLeft: (names) => new MissingVariables({ names }),
-    onRight: (pieces) => ({ names: parsed.placeholders.map(({ name }) => name), pieces })
-  })
+  return Either.mapLeft(Template.fill(parsed, variables), (names) => new MissingVariables({ names }))
 }
 
-/** A key that occurs in no value, not even by chance. */
-const freshFence = (pieces: ReadonlyArray<string>): Fence => {
+const isMarked = (part: FilledPart): boolean => typeof part === "object" && ("block" in part || part.isData)
+
+/** A key that occurs nowhere in the prompt, not even by chance. */
+const freshFence = (parts: ReadonlyArray<FilledPart>): Fence => {
   const key = randomBytes(8).toString("hex")
-  return pieces.some((piece) => piece.includes(key)) ? freshFence(pieces) : fenceOf(key)
+  return parts.some((part) => textOfPart(part).includes(key)) ? freshFence(parts) : fenceOf(key)
 }
 
 /** Measures before it joins: 10,000 placeholders for one value of 1 MiB would be 10 GB of text. */
 const joined = (
-  names: ReadonlyArray<string>,
-  pieces: ReadonlyArray<string>,
+  parts: ReadonlyArray<FilledPart>,
   limit_bytes: number,
   fence: Fence | undefined
 ): Either.Either<Rendered, PromptTooLarge> => {
-  const parts: Array<string> = []
+  const texts: Array<string> = []
   const layout: Array<PromptLayout[number]> = []
   let bytes = 0
+  /** Of blocks, which may contain others. */
+  let depth = 0
   const add = (text: string, part: PromptLayout[number]): void => {
     bytes += Buffer.byteLength(text)
-    parts.push(text)
+    texts.push(text)
     if (part !== 0) layout.push(part)
   }
+  const mark = (side: "open" | "close", isOutermost = true): void => {
+    if (fence && isOutermost) add(fence[side], -fence[side].length)
+  }
   if (fence) add(fence.note, -fence.note.length)
-  for (const [i, piece] of pieces.entries()) {
-    if (i % 2 === 0) add(piece, piece.length)
-    else {
-      if (fence) add(fence.open, -fence.open.length)
-      add(piece, [names[(i - 1) / 2]!, piece.length])
-      if (fence) add(fence.close, -fence.close.length)
+  for (const part of parts) {
+    if (typeof part === "string") add(part, part.length)
+    else if ("block" in part) {
+      if (part.block === "open") mark("open", depth++ === 0)
+      else mark("close", --depth === 0)
+    } else {
+      const isMarked = depth === 0 && part.isData
+      if (isMarked) mark("open")
+      add(part.text, [part.name, part.text.length])
+      if (isMarked) mark("close")
     }
     if (bytes > limit_bytes) return Either.left(new PromptTooLarge({ limit_bytes }))
   }
-  return Either.right({ prompt: parts.join(""), layout })
+  return Either.right({ prompt: texts.join(""), layout })
 }

@@ -193,6 +193,18 @@ describe("a template in Liquid", () => {
     })
   })
 
+  it("has blocks of data in loops, until a break, and none in a capture", () => {
+    const template = `{% for x in list %}{% data %}{{ x }}{% if x == 2 %}{% break %}{% endif %};{% enddata %}{% endfor %}
+{% capture c %}{% data %}{{ list }}{% enddata %}{% endcapture %}{{ c }}`
+    const { prompt } = rendered(template, { list: [1, 2, 3] }, { fence: true })
+    const [, key] = /<data-([0-9a-f]+)>/.exec(prompt)!
+    const mark = (text: string) => `<data-${key}>${text}</data-${key}>`
+    expect(prompt.slice(prompt.indexOf("\n\n") + 2)).toBe(`${mark("1;")}${mark("2")}\n${mark("[1,2,3]")}`)
+    expect(names(template)).toEqual(["list"])
+    expect(broken("\n{% data %}{{ x }}")).toMatchObject({ line: 2, column: 1, reason: "tag {% data %} not closed" })
+    expect(broken("{% enddata %}").reason).toBe('tag "enddata" not found')
+  })
+
   it("writes dates in English, by any time zone", () => {
     const at = "2026-03-29T01:30:05Z"
     const date = (format: string, zone = "") => prompt(`{{ at | date: "${format}"${zone} }}`, { at })

@@ -1,5 +1,6 @@
 import { Either } from "effect"
 import { expect, it } from "vitest"
+import { textOf } from "../../../src/domain/prompt/FilledPart.ts"
 import * as Liquid from "../../../src/domain/prompt/Liquid.ts"
 import { placeholderAt } from "../../../src/domain/prompt/Placeholder.ts"
 import * as Template from "../../../src/domain/prompt/Template.ts"
@@ -24,11 +25,11 @@ it("a placeholder names the value at its path, whatever its names are, in both l
   const wanted = ["1", "2", "3", "4", "5", "7", "8", "6"]
   const simple = paths.map((path) => {
     const template = Either.getOrThrow(Template.parse(placeholderAt(path, "simple")))
-    return Either.getOrThrow(Template.fill(template, values)).join("")
+    return Either.getOrThrow(Template.render(template, values))
   })
   const liquid = paths.map((path) => {
     const template = Either.getOrThrow(Liquid.parse(placeholderAt(path, "liquid")))
-    return Either.getOrThrow(Liquid.fill(template, values, { limit: 1000 })).join("")
+    return textOf(Either.getOrThrow(Liquid.fill(template, values, { limit: 1000 })))
   })
   expect([simple, liquid]).toEqual([wanted, wanted])
 })

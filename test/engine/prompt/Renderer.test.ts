@@ -101,6 +101,19 @@ describe("a template", () => {
     expect(render("{{ a }}|{{\tgröße }}|{{名前}}", { a: 1, größe: 2, 名前: 3 })).toBe("1|2|3")
   })
 
+  it("has its blocks of data in pairs", () => {
+    expect(render("a{{#data}}\n{{b}}{{ /data }}{{#data}}{{/data}}", { b: "x" })).toBe("a\nx")
+    expect(broken("a\n{{#data}}{{/data}}{{/data}}")).toMatchObject({
+      ...{ line: 2, column: 19, reason: "this `{{/data}}` closes nothing" }
+    })
+    expect(broken("a\n {{#data}}{{x}}")).toMatchObject({
+      ...{ line: 2, column: 2, reason: "this `{{#data}}` is never closed by `{{/data}}`" }
+    })
+    for (const text of ["{{#if}}", "{{/datum}}", "{{#}}", "{{# data}}"]) {
+      expect(broken(text), text).toMatchObject({ offset: 2, reason: "a block is `{{#data}}` … `{{/data}}`" })
+    }
+  })
+
   it("may hold JSON and code: single braces are text", () => {
     for (const text of [
       '{"a":{"b":1}}',

@@ -80,7 +80,7 @@ describe("a webhook for a service", () => {
     await setup.getByText("The first verified request arrived").waitFor()
     // The service's sample stays with the webhook.
     await page.getByRole("tab", { name: "Test" }).click()
-    await eventually(() => page.getByLabel("payload", { exact: true }).inputValue()).toContain("InstanceDown")
+    await eventually(() => page.getByLabel("payload", { exact: true }).inputValue()).toContain("KubePodCrashLooping")
     await page.getByRole("button", { name: "Send test" }).click()
     await page.getByText("Find the likely cause").first().waitFor()
     await setup.getByRole("button", { name: "Close" }).click()

@@ -1,0 +1,168 @@
+/**
+ * What services send becomes the prompt, by the recipes for them, sent with curl. The prompts are in `prompts`: read what has
+ * changed there as someone who is on call. Alertmanager's requests in `recorded` are its own, and GitHub's is one of its own
+ * examples. The other samples have the shape that the service documents (`documentation` of the recipe says where), with
+ * values of our own; what its examples leave out, have empty or write in another way is sent too.
+ */
+import { createRequire } from "node:module"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import type { Recipe } from "../../../src/recipes/Recipe.ts"
+import { recipes } from "../../../src/recipes/Recipes.ts"
+import { requestOf, secretFor, sentAs } from "../SignedRequests.ts"
+import { recorded, serve } from "./Sources.ts"
+
+const { setUp } = serve()
+
+interface Delivery {
+  readonly secret?: string
+  /** In place of the recipe's sample. */
+  readonly raw?: string
+  /** In place of 202. */
+  readonly answer?: string
+}
+
+/** @param file the prompt, in `prompts` */
+const delivers = (title: string, recipe: Recipe, file: string, options: Delivery = {}) =>
+  it.live(title, () =>
+    Effect.gen(function* () {
+      const { next, secret, send } = yield* setUp(recipe, options.secret)
+      const sent = options.raw === undefined ? requestOf(recipe, secret) : sentAs(recipe, secret, options.raw)
+      const answer = yield* send(sent)
+      expect([answer.status, answer.text], answer.text).toStrictEqual(
+        options.answer === undefined ? [202, expect.stringContaining("accepted")] : [200, options.answer]
+      )
+      const prompt = yield* next
+      yield* Effect.promise(() => expect(`${prompt}\n`).toMatchFileSnapshot(`prompts/${file}.txt`))
+    })
+  )
+
+const ignores = (title: string, recipe: Recipe, raw: string) =>
+  it.live(title, () =>
+    Effect.gen(function* () {
+      const { secret, send } = yield* setUp(recipe)
+      expect(yield* send(sentAs(recipe, secret, raw))).toStrictEqual({ status: 200, text: '{"status":"ignored"}' })
+    })
+  )
+
+/** The recipe's sample, changed. */
+const sample = ({ sample: { payload } }: Recipe, change: (payload: any) => unknown): string => {
+  const changed = structuredClone(payload)
+  change(changed)
+  return JSON.stringify(changed)
+}
+
+/** The recipe's sample, each of its members on a line. */
+const inLines = ({ sample: { payload } }: Recipe): string => JSON.stringify(payload, undefined, 2)
+
+/** One of GitHub's own examples, changed. */
+const pullRequest = (action: string, change: (payload: any) => unknown = () => {}): string => {
+  const examples: ReadonlyArray<{ name: string; examples: ReadonlyArray<any> }> = createRequire(import.meta.url)(
+    "@octokit/webhooks-examples"
+  )
+  const payload = structuredClone(
+    examples.find(({ name }) => name === "pull_request")!.examples.find((example) => example.action === action)
+  )
+  change(payload)
+  return JSON.stringify(payload)
+}
+
+describe("GitHub", () => {
+  delivers("a pull request from a fork", recipes.github, "github")
+  delivers("a pull request, as its own example has it", recipes.github, "github-example", {
+    raw: pullRequest("opened")
+  })
+  delivers("a pull request whose fork and author are gone", recipes.github, "github-without-fork", {
+    raw: pullRequest("reopened", ({ pull_request }) => {
+      pull_request.head.repo = null
+      pull_request.user = null
+      pull_request.body = null
+    })
+  })
+})
+
+describe("GitLab", () => {
+  const { gitlab } = recipes
+  const updated = (attributes: object, changes: object) =>
+    sample(gitlab, (payload) => {
+      Object.assign(payload.object_attributes, { action: "update", ...attributes })
+      payload.changes = changes
+    })
+  const labels = { labels: { previous: [], current: [{ id: 206, title: "API" }] } }
+  delivers("a merge request with a secret token", gitlab, "gitlab")
+  delivers("a merge request that is signed, over several lines and with escapes", gitlab, "gitlab", {
+    secret: secretFor(recipes["standard-webhooks"]),
+    raw: inLines(gitlab).replaceAll("@", "\\u0040").replaceAll("'", "\\u0027")
+  })
+  delivers("a merge request without a description, which is empty then", gitlab, "gitlab-without-description", {
+    raw: sample(gitlab, ({ object_attributes }) => (object_attributes.description = ""))
+  })
+  delivers("a merge request with new commits", gitlab, "gitlab-commits", {
+    raw: updated({ oldrev: "f95f852bd8fca8fcc58a9a2d6c842781e32a215e" }, {})
+  })
+  delivers("a draft that is ready now", gitlab, "gitlab-ready", {
+    raw: updated({}, { draft: { previous: true, current: false } })
+  })
+  ignores("no merge request that only gets a label", gitlab, updated({}, labels))
+  ignores("no draft", gitlab, updated({ draft: true, oldrev: "f95f852bd8fca8fcc58a9a2d6c842781e32a215e" }, {}))
+})
+
+describe("Alertmanager", () => {
+  const { alertmanager } = recipes
+  delivers("alerts of Kubernetes", alertmanager, "alertmanager")
+  delivers("one alert", alertmanager, "alertmanager-one", {
+    raw: sample(alertmanager, (payload) => payload.alerts.splice(1))
+  })
+  delivers("a group with five alerts, with a bearer token", alertmanager, "alertmanager-firing", {
+    raw: recorded("alertmanager-firing")
+  })
+  delivers(
+    "the group when one of them has ended, with Basic authentication",
+    { ...alertmanager, verification: { preset: "alertmanager", username: "alerts" } },
+    "alertmanager-partly-resolved",
+    { raw: recorded("alertmanager-partly-resolved") }
+  )
+})
+
+delivers("Grafana: alerts with their values", recipes.grafana, "grafana")
+
+describe("Sentry", () => {
+  delivers("an issue", recipes.sentry, "sentry")
+  delivers("an issue without links, as in the example of its documentation", recipes.sentry, "sentry-without-links", {
+    raw: sample(recipes.sentry, ({ data }) => ["url", "web_url", "project_url"].map((name) => delete data.issue[name]))
+  })
+})
+
+describe("Jira", () => {
+  delivers("an issue", recipes.jira, "jira")
+  delivers("an issue without a description, which is null then", recipes.jira, "jira-without-description", {
+    raw: sample(recipes.jira, ({ issue }) => (issue.fields.description = null))
+  })
+  delivers("an issue whose description is rich text", recipes.jira, "jira-rich-text", {
+    raw: sample(recipes.jira, ({ issue }) => {
+      const text = (text: string) => ({ type: "text", text })
+      const paragraph = (...content: ReadonlyArray<object>) => ({ type: "paragraph", content })
+      const item = (words: string) => ({ type: "listItem", content: [paragraph(text(words))] })
+      const content = [
+        paragraph(text("The second coupon counts twice:")),
+        { type: "orderedList", content: [item("Add SPRING."), item("Add WELCOME.")] },
+        { type: "codeBlock", attrs: { language: "json" }, content: [text('{"total": 31.5}')] }
+      ]
+      issue.fields.description = { type: "doc", version: 1, content }
+    })
+  })
+})
+
+delivers("Linear: an issue", recipes.linear, "linear")
+
+delivers("PagerDuty: an incident", recipes.pagerduty, "pagerduty")
+
+delivers("Stripe: a failed payment, over several lines", recipes.stripe, "stripe", { raw: inLines(recipes.stripe) })
+
+delivers("Slack: a command, which is answered with a text", recipes["slack-command"], "slack-command", {
+  answer: "On it. The answer comes here."
+})
+
+delivers("Standard Webhooks: an event", recipes["standard-webhooks"], "standard-webhooks")
+
+delivers("an event of your own service", recipes.generic, "generic")
