@@ -216,12 +216,12 @@ describe.concurrent("Idempotency-Key", () => {
 
 // One after the other: they measure time.
 describe("another server", () => {
-  faultTest("takes over within 10 s when the one that sends the prompts is killed", async ({ cluster }) => {
+  faultTest("takes over within 5 s when the one that sends the prompts is killed", async ({ cluster }) => {
     const { first, second, webhook } = await twoServers(cluster)
     await first.kill()
     const watch = new Stopwatch()
     const call = await cluster.callers.trigger(second, webhook, { wait: true })
-    expect(watch.stop()).toBeLessThan(10_000)
+    expect(watch.stop()).toBeLessThan(5_000)
     expect(call.status).toBe(200)
     await cluster.checked({})
   })

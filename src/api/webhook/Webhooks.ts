@@ -128,12 +128,15 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
   .add(
     HttpApiEndpoint.del("delete", "/api/webhooks/:id")
       .setPath(webhookPath)
+      .setHeaders(IfMatch)
       .addSuccess(HttpApiSchema.NoContent.annotations({ description: "The webhook was deleted." }))
       .addError(NotFound)
+      .addError(PreconditionFailed)
       .annotateContext(
         OpenApi.annotations({
           summary: "Delete a webhook",
-          description: "Permanently deletes the webhook and all its runs. Its token stops working immediately."
+          description:
+            "Permanently deletes the webhook and all its runs. Its token stops working immediately. With `If-Match`, only if the webhook has not been edited since."
         })
       )
   )

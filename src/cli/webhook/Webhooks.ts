@@ -127,7 +127,7 @@ const remove = Command.make("delete", { webhook, yes, ...adminOptions }, (option
     yield* callOnWebhook(options, (client, { id, name }) =>
       Effect.zipRight(
         confirm(options.yes, `Delete the webhook ${printable(name)} and all its runs, permanently?`),
-        client.webhooks.delete({ path: { id } })
+        client.webhooks.delete({ path: { id }, headers: {} })
       )
     )
     yield* done(options, "Webhook and its history deleted.")

@@ -76,8 +76,11 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
     ) => Effect.Effect<WithToken, NotFound | Unavailable>
     /** Ends an old token that is still valid. */
     readonly endOldToken: (id: string) => Effect.Effect<void, NotFound | Unavailable>
-    /** Deletes its runs too. Waiting callers get `NotFound`. */
-    readonly remove: (id: string) => Effect.Effect<void, NotFound | Unavailable>
+    /** Deletes its runs too. Waiting callers get `NotFound`. With `versions`, only if it has one of these. */
+    readonly remove: (
+      id: string,
+      versions?: ReadonlyArray<number>
+    ) => Effect.Effect<void, EditConflict | NotFound | Unavailable>
     /** Renders the prompt for this input, without a run. */
     readonly preview: (
       id: string,
@@ -184,13 +187,14 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
             })
         )
 
-        const remove = Effect.fn("Webhooks.remove")(function* (id: WebhookId) {
-          outcomes.deleted(yield* store.deleteWebhook(id, yield* Audit.draft("webhook.deleted")))
+        const remove = Effect.fn("Webhooks.remove")(function* (id: WebhookId, versions?: ReadonlyArray<number>) {
+          const audit = yield* Audit.draft("webhook.deleted")
+          outcomes.deleted(yield* store.deleteWebhook(id, { versions, audit }))
         })
 
         return Webhooks.of({
-          list: Effect.map(store.webhooks, (webhooks) => webhooks.map(withWarnings)),
-          show: (id) => Effect.map(found(id, store.webhook), withWarnings),
+          list: Effect.flatMap(store.webhooks, Effect.forEach(shown)),
+          show: (id) => Effect.flatMap(found(id, store.webhook), shown),
           create: (draft) => Effect.map(create(draft), createdWithWarnings),
           duplicate: (id, input) =>
             Effect.map(
@@ -200,14 +204,14 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
           templates: (id) => found(id, store.templates),
           template: (id, version) => found(id, (id) => templates.version(id, version)),
           restoreTemplate: (id, version, versions) =>
-            Effect.map(
+            Effect.flatMap(
               found(id, (id) => templates.restore(id, version, (change) => edit(id, change, versions))),
-              withWarnings
+              shown
             ),
           edit: (id, input, versions) =>
-            Effect.map(
+            Effect.flatMap(
               found(id, (id) => edit(id, input, versions)),
-              withWarnings
+              shown
             ),
           regenerate: (id, options) =>
             Effect.map(
@@ -215,7 +219,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
               createdWithWarnings
             ),
           endOldToken: (id) => found(id, tokens.endOldToken),
-          remove: (id) => found(id, remove),
+          remove: (id, versions) => found(id, (id) => remove(id, versions)),
           previewDraft,
           preview: (id, sample) =>
             found(id, (id) => Effect.flatMap(store.webhook(id), (webhook) => preview(webhook, sample))),
@@ -229,6 +233,13 @@ const withWarnings = (webhook: Webhook): Webhook => {
   const warnings = warningsOf(webhook)
   return warnings.length === 0 ? webhook : { ...webhook, warnings }
 }
+
+/** As people see it: without an old token whose time is over. */
+const shown = (webhook: Webhook): Effect.Effect<Webhook> =>
+  Effect.map(DateTime.now, (now) => {
+    const { old_token_hint, old_token_used_at, old_token_used_from, old_token_valid_until: until, ...rest } = webhook
+    return withWarnings(until !== undefined && DateTime.lessThanOrEqualTo(until, now) ? rest : webhook)
+  })
 
 const createdWithWarnings = ({ token, webhook }: WithToken): WithToken => ({ token, webhook: withWarnings(webhook) })
 

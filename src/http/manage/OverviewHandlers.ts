@@ -27,6 +27,7 @@ import { makeTriggerOriginFor } from "../request/PublicUrl.ts"
 import { TrustedProxies } from "../request/TrustedProxies.ts"
 import * as Idempotency from "../trigger/Idempotency.ts"
 import * as RunAnswer from "../trigger/RunAnswer.ts"
+import { withLocation } from "./Location.ts"
 import { ServerFacts } from "./ServerFacts.ts"
 
 const decodeSample = validate(SampleBody)
@@ -106,7 +107,7 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
             "webhook.run_started",
             webhook.id
           )(trigger.trigger(webhook, { variables, received_at, wait, ...idempotency }))
-          return RunAnswer.ofRun(request, started)
+          return withLocation(request, RunAnswer.ofRun(request, started), started)
         }).pipe(
           Effect.catchTag("RateLimited", (refusal) => Effect.succeed(ErrorResponse.ofRefusal(refusal))),
           Effect.mapError(Problems.of)

@@ -19,6 +19,7 @@ import type { RunFilter } from "../../repo/history/RunQuery.ts"
 import * as Body from "../request/Body.ts"
 import * as Problems from "../request/Problems.ts"
 import * as RunAnswer from "../trigger/RunAnswer.ts"
+import { withLocation } from "./Location.ts"
 import * as ReplayRequests from "./ReplayRequests.ts"
 import { csv } from "./RunCsv.ts"
 import * as RunExport from "./RunExport.ts"
@@ -118,13 +119,14 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
         Effect.gen(function* () {
           const received_at = yield* DateTime.now
           const id = yield* runIdOf(path.run_id)
-          const body = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeReplay)
+          const body = yield* Effect.flatMap(Body.readOptionalObject(request, maxBody), decodeReplay)
           const how = yield* ReplayRequests.one(request, body)
           const started =
             urlParams.wait === "true"
               ? replays.replayAndWait(id, how, received_at)
               : Effect.map(replays.replay(id, how), (run_id) => ({ _tag: "Accepted", run_id }) as const)
-          return RunAnswer.ofRun(request, yield* Audit.recordStart("run.replayed", id)(started))
+          const submitted = yield* Audit.recordStart("run.replayed", id)(started)
+          return withLocation(request, RunAnswer.ofRun(request, submitted), submitted)
         }).pipe(Effect.mapError(Problems.of))
       )
       .handleRaw("replayMany", ({ request }) =>

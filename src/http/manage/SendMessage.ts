@@ -1,5 +1,5 @@
 /** Sends a chat message for a request, and answers it. */
-import type { HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import type { HttpServerRequest } from "@effect/platform"
 import { type DateTime, Effect, Either } from "effect"
 import type { AuditAction } from "../../domain/access/AuditEvent.ts"
 import type { TeamName } from "../../domain/Team.ts"
@@ -7,6 +7,7 @@ import { Trigger } from "../../engine/accept/Trigger.ts"
 import * as Audit from "../../engine/access/Audit.ts"
 import * as Idempotency from "../trigger/Idempotency.ts"
 import * as RunAnswer from "../trigger/RunAnswer.ts"
+import { withLocation } from "./Location.ts"
 
 interface SentMessage {
   readonly team: TeamName
@@ -30,6 +31,6 @@ export const make = Effect.map(
         const idempotency = yield* Idempotency.readWith(request, () => Either.right({ message, ...in_thread }))
         const how = { received_at, wait: wait === "true", ...in_thread, ...idempotency }
         const sent = yield* Audit.recordStart(...audited)(trigger.message(team, message, how))
-        return RunAnswer.ofMessage(request, sent) satisfies HttpServerResponse.HttpServerResponse
+        return withLocation(request, RunAnswer.ofMessage(request, sent), sent)
       })
 )

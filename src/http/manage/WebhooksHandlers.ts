@@ -54,7 +54,7 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
         )
       )
       .handleRaw("duplicate", ({ path, request }) =>
-        Body.readObject(request, maxBody).pipe(
+        Body.readOptionalObject(request, maxBody).pipe(
           Effect.flatMap((edit) => webhooks.duplicate(path.id, edit)),
           Effect.map((created) => withToken(request, created)),
           Effect.mapError(Problems.of)
@@ -82,7 +82,9 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
           Problems.of
         )
       )
-      .handle("delete", ({ path }) => Effect.mapError(webhooks.remove(path.id), Problems.of))
+      .handle("delete", ({ path, request }) =>
+        Effect.mapError(webhooks.remove(path.id, Version.expected(request)), Problems.of)
+      )
       .handle("endOldToken", ({ path }) => Effect.mapError(webhooks.endOldToken(path.id), Problems.of))
       .handle("regenerate", ({ path, request, urlParams: { overlap_seconds = 0 } }) =>
         webhooks.regenerate(path.id, { overlap: Duration.seconds(overlap_seconds) }).pipe(

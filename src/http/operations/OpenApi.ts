@@ -12,7 +12,7 @@ const header = (description: string) => ({ description, schema: { type: "string"
 
 /** The headers of a status, as sent by `Problems.headersOf` and the routes. */
 const headers: { readonly [status: string]: { readonly [name: string]: unknown } } = {
-  202: { Location: header("The address of the run; only in the response to a trigger.") },
+  202: { Location: header("The address of the run.") },
   401: { "WWW-Authenticate": header("`Bearer`.") },
   405: { Allow: header("The methods that the address accepts.") },
   429: { "Retry-After": header("Seconds.") },

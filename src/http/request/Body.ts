@@ -97,6 +97,12 @@ export const readObject = (
     Either.mapLeft(Either.flatMap(decode(bytes), parseObject), (detail) => new InvalidBody({ detail }))
   )
 
+/** The same, where all fields are optional: no body is an empty object. */
+export const readOptionalObject = (request: Request, limit_bytes: number): ReturnType<typeof readObject> => {
+  const { "content-length": length = "0", "transfer-encoding": coding } = request.headers
+  return length === "0" && coding === undefined ? Effect.succeed({}) : readObject(request, limit_bytes)
+}
+
 /** How much longer a caller may send after its body was refused as too large. */
 const lingerBytes = 64 * 1024 * 1024
 const lingerTime = "30 seconds"

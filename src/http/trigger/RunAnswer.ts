@@ -81,11 +81,14 @@ const write = (request: Request, format: Format, submitted: Submitted): Response
 const answer =
   (format: Format) =>
   (request: Request, submitted: Submitted): Response => {
-    if (submitted._tag !== "Ignored") {
-      RequestFacts.add(request, { run_id: submitted._tag === "Accepted" ? submitted.run_id : submitted.run.run_id })
-    }
+    const run_id = runIdOf(submitted)
+    if (run_id !== undefined) RequestFacts.add(request, { run_id })
     return write(request, format, submitted)
   }
+
+/** The run that the response is about; `undefined`: none was started. */
+export const runIdOf = (submitted: Submitted): RunId | undefined =>
+  submitted._tag === "Ignored" ? undefined : submitted._tag === "Accepted" ? submitted.run_id : submitted.run.run_id
 
 /** 202; for a caller that waited 200, 408 (504 for a page in a browser), 409 or 502. */
 export const ofRun = answer(run)

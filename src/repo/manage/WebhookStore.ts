@@ -105,10 +105,13 @@ export class WebhookStore extends Context.Tag("webhook-trigger/WebhookStore")<
      * others are notified.
      */
     readonly verified: (first: ReadonlyArray<FirstVerified>) => Effect.Effect<void, Unavailable>
-    /** Removes the webhook and its runs. Returns the IDs of unfinished ones. */
+    /**
+     * Removes the webhook and its runs. Returns the IDs of unfinished ones. With `versions`, only if it has one of these;
+     * its ended runs may be removed although an edit comes in between.
+     */
     readonly deleteWebhook: (
       id: WebhookId,
-      audit?: AuditDraft
-    ) => Effect.Effect<ReadonlyArray<RunId>, NotFound | Unavailable>
+      options?: { readonly versions?: ReadonlyArray<number> | undefined; readonly audit?: AuditDraft | undefined }
+    ) => Effect.Effect<ReadonlyArray<RunId>, EditConflict | NotFound | Unavailable>
   }
 >() {}

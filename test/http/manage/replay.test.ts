@@ -35,6 +35,27 @@ describe("POST /api/runs/:run_id/replay", () => {
     })
   )
 
+  it.scopedLive("needs no body, and says where the new run is, as all requests that start one", () =>
+    Effect.gen(function* () {
+      const { admin, http, team, webhook } = yield* start()
+      const hook = yield* webhook(yield* team("ops"))
+      const { json: first } = yield* http("POST", `${hook.path}?wait=true`, { body: hello })
+      const started = [
+        yield* admin("POST", `/api/runs/${first.run_id}/replay`),
+        yield* admin("POST", `/api/runs/${first.run_id}/replay?wait=true`),
+        yield* admin("POST", `/api/webhooks/${hook.id}/runs`, { body: hello }),
+        yield* admin("POST", "/api/teams/ops/messages", { body: { message: "hi" } })
+      ]
+      for (const { headers, json } of started) {
+        const location = headers.get("location")!
+        expect(location).toBe(`/api/runs/${json.run_id ?? json.message_id}`)
+        expect((yield* admin("GET", location)).status).toBe(200)
+      }
+      expect((yield* admin("POST", `/api/webhooks/${hook.id}/duplicate`)).status).toBe(201)
+      expect((yield* admin("POST", "/api/teams")).json.code).toBe("invalid_body")
+    })
+  )
+
   it.scopedLive("with wait, answers as a trigger does that waits", () =>
     Effect.gen(function* () {
       const { admin, http, team, webhook } = yield* start()

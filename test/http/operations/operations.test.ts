@@ -404,7 +404,7 @@ describe("the typed client", () => {
       const { sizes, truncated, ...listed } = data[0]!
       expect(yield* client.runs.show({ path: { run_id: data[0]!.run_id } })).toStrictEqual(listed)
       expect([truncated, sizes]).toStrictEqual([false, { variables: 7, prompt: 1, response: 7 }])
-      yield* client.webhooks.delete({ path: { id: webhook.id } })
+      yield* client.webhooks.delete({ path: { id: webhook.id }, headers: {} })
     }).pipe(Effect.provide(FetchHttpClient.layer))
   )
 

@@ -64,7 +64,7 @@ export const auditStore = (test: Test): void => {
       expect(yield* events).toEqual([regeneration, edition, creation])
 
       const deleted = draftAt(4, "webhook.deleted")
-      yield* repo.deleteWebhook(other.id, deleted)
+      yield* repo.deleteWebhook(other.id, { audit: deleted })
       const deletion: AuditEvent = { ...deleted, object: other.id, before: { ...set, token_hint: "…1234" } }
       expect(yield* events).toEqual([deletion, regeneration, edition, creation])
     })
@@ -80,7 +80,7 @@ export const auditStore = (test: Test): void => {
       yield* Effect.flip(repo.updateWebhook(none, { name: "x", updated_at: at(1) }, { audit }))
       yield* Effect.flip(repo.updateWebhook(webhook.id, { name: "x", updated_at: at(1) }, { audit, versions: [7] }))
       yield* Effect.flip(repo.updateWebhook(webhook.id, { team: team("none"), updated_at: at(1) }, { audit }))
-      yield* Effect.flip(repo.deleteWebhook(none, audit))
+      yield* Effect.flip(repo.deleteWebhook(none, { audit }))
       yield* Effect.flip(repo.createTeam(ops, at(1), audit))
       yield* Effect.flip(repo.deleteTeam(ops, audit))
       yield* queueRun(webhook)

@@ -212,6 +212,21 @@ export const webhookStore = (test: Test): void => {
   )
 
   test(
+    "deletes a webhook only in one of the versions that are asked for",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const run = yield* queueRun(webhook)
+      const { version } = yield* repo.webhook(webhook.id)
+      const refused = yield* Effect.flip(repo.deleteWebhook(webhook.id, { versions: [version + 1] }))
+      expect(refused).toEqual(new EditConflict({ version }))
+      expect((yield* repo.ended([run])).deleted).toEqual([])
+      expect(yield* repo.deleteWebhook(webhook.id, { versions: [version + 7, version] })).toEqual([run])
+      expect(yield* Effect.flip(repo.deleteWebhook(webhook.id, { versions: [version] }))).toEqual(new NotFound())
+    })
+  )
+
+  test(
     "deletes a webhook's runs with it, and names those that were not finished",
     Effect.gen(function* () {
       const repo = yield* Repo

@@ -1,7 +1,7 @@
 import { type Context, Effect } from "effect"
 import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
 import { EditConflict, NotFound, TeamUnknown } from "../../../domain/Errors.ts"
-import type { WebhookId } from "../../../domain/Id.ts"
+import type { RunId, WebhookId } from "../../../domain/Id.ts"
 import { templateOf } from "../../../domain/prompt/TemplateChanges.ts"
 import { type TemplateVersion, templatesKept } from "../../../domain/prompt/TemplateVersion.ts"
 import { isFinal } from "../../../domain/run/RunStatus.ts"
@@ -101,10 +101,11 @@ export const makeWebhookStore = (tables: Tables): Context.Tag.Service<WebhookSto
           ? new EditConflict({ version })
           : write({ ...webhook, ...change, version: version + 1 } as WebhookRow, draft)
       }),
-    deleteWebhook: (id, draft) =>
-      Effect.suspend(() => {
+    deleteWebhook: (id, { audit: draft, versions } = {}) =>
+      Effect.suspend((): Effect.Effect<ReadonlyArray<RunId>, EditConflict | NotFound> => {
         const webhook = webhooks.get(id)
         if (webhook === undefined) return new NotFound()
+        if (versions?.includes(webhook.version) === false) return new EditConflict({ version: webhook.version })
         webhooks.delete(id)
         audit.write(draft, { object: id, ...webhookChange(webhook, undefined) })
         taken.delete(id)

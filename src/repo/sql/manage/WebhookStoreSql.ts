@@ -85,22 +85,29 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
       return webhookFromRow(row!)
     }, bounded)
 
+    const isOneOf = (versions: ReadonlyArray<number> | undefined) =>
+      versions === undefined
+        ? sql`true`
+        : sql`version in (select value::bigint from json_array_elements_text(${JSON.stringify(versions)}::json))`
+
+    /** Nothing was changed in this webhook: it does not exist, or has another version. */
+    const unchanged = Effect.fnUntraced(function* (id: WebhookId) {
+      const { version } = yield* webhookRow(id)
+      return yield* new EditConflict({ version })
+    })
+
     const updateWebhook = Effect.fn("WebhookStore.updateWebhook")(function* (
       id: WebhookId,
       change: WebhookChange,
       { versions, audit }: { readonly versions?: ReadonlyArray<number> | undefined; readonly audit?: AuditDraft } = {}
     ) {
-      const expected =
-        versions === undefined
-          ? sql`true`
-          : sql`version in (select value::bigint from json_array_elements_text(${JSON.stringify(versions)}::json))`
       const event = sql`
         select changed.id::text as object, ${changedWebhookFields(sql, "earlier", "changed")} as before,
           ${changedWebhookFields(sql, "changed", "earlier")} as after
         from changed join earlier using (id)`
       const [row] = yield* write(
         sql`earlier as materialized (
-            select * from webhook_trigger.webhooks where id = ${id} and ${expected} for update
+            select * from webhook_trigger.webhooks where id = ${id} and ${isOneOf(versions)} for update
           ), changed as (
             update webhook_trigger.webhooks w set ${sql.update(toColumns(change))}, version = w.version + 1
             from earlier where w.id = earlier.id returning w.*
@@ -108,9 +115,7 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
         change.team,
         audit
       )
-      if (row) return webhookFromRow(row)
-      const { version } = yield* webhookRow(id)
-      return yield* new EditConflict({ version })
+      return row ? webhookFromRow(row) : yield* unchanged(id)
     }, bounded)
 
     const webhook = Effect.fn("WebhookStore.webhook")(function* (id: WebhookId) {
@@ -169,22 +174,27 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
 
     const { template, templates } = makeTemplates(sql)
 
-    const deleteSomeHistory = (id: WebhookId) =>
+    const deleteSomeHistory = (id: WebhookId, versions: ReadonlyArray<number> | undefined) =>
       bounded(sql<{ readonly deleted: number }>`
         with deleted as (
           delete from webhook_trigger.runs where id = any (array(
             select id from webhook_trigger.runs
             where webhook_id = ${id} and status in ${final}
+              and exists (select from webhook_trigger.webhooks where id = ${id} and ${isOneOf(versions)})
             limit ${runsInOneStep}
           )) returning 1
         )
         select count(*)::int as deleted from deleted`).pipe(Effect.map(([row]) => row?.deleted ?? 0))
 
     const deletion = sql`select id::text as object, ${webhookFields(sql, "changed")} as before, null as after from changed`
-    const deleteWithRuns = (id: WebhookId, audit: AuditDraft | undefined) =>
+    const deleteWithRuns = (
+      id: WebhookId,
+      versions: ReadonlyArray<number> | undefined,
+      audit: AuditDraft | undefined
+    ) =>
       bounded(sql<{ readonly deleted: boolean; readonly unfinished: ReadonlyArray<RunId> }>`
         with webhook as materialized (
-          select id from webhook_trigger.webhooks where id = ${id} for update
+          select id from webhook_trigger.webhooks where id = ${id} and ${isOneOf(versions)} for update
         ), live as materialized (
           select r.id::text as name from webhook_trigger.runs r, webhook
           where r.webhook_id = webhook.id and r.status in ${live}
@@ -198,10 +208,13 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
           coalesce((select json_agg(name) from live), '[]') as unfinished,
           (select count(*) from notified), (select * from ended)`).pipe(Effect.map(([row]) => row!))
 
-    const deleteWebhook = Effect.fn("WebhookStore.deleteWebhook")(function* (id: WebhookId, audit?: AuditDraft) {
-      while ((yield* deleteSomeHistory(id)) === runsInOneStep) {}
-      const { deleted, unfinished } = yield* deleteWithRuns(id, audit)
-      return deleted ? unfinished : yield* new NotFound()
+    const deleteWebhook = Effect.fn("WebhookStore.deleteWebhook")(function* (
+      id: WebhookId,
+      { audit, versions }: NonNullable<Parameters<typeof WebhookStore.Service.deleteWebhook>[1]> = {}
+    ) {
+      while ((yield* deleteSomeHistory(id, versions)) === runsInOneStep) {}
+      const { deleted, unfinished } = yield* deleteWithRuns(id, versions, audit)
+      return deleted ? unfinished : yield* unchanged(id)
     })
 
     return WebhookStore.of({

@@ -39,7 +39,7 @@ export const WebhookDangerZone = ({ webhook }: { readonly webhook: Webhook }) =>
     navigate(pathTo("callWebhook", webhook))
   }
   const remove = async () => {
-    await runAction(() => api.webhooks.delete({ path: { id: webhook.id } }))
+    await runAction(() => api.webhooks.delete({ path: { id: webhook.id }, headers: {} }))
     navigate(pathTo("webhooks"))
     void queries.invalidateQueries({ queryKey: ["webhooks"] })
     toast(`${showDirectionMarks(webhook.name)} deleted`)

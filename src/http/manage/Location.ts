@@ -1,0 +1,19 @@
+/** The address of a run that a management request has started, as `Location`. */
+import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import type { Submitted } from "../../engine/accept/Trigger.ts"
+import { runIdOf } from "../trigger/RunAnswer.ts"
+
+/** Below a host's prefix, too: the request's own address is. */
+const prefixOf = ({ originalUrl }: HttpServerRequest.HttpServerRequest): string =>
+  originalUrl.slice(0, Math.max(0, originalUrl.indexOf("/api/")))
+
+export const withLocation = (
+  request: HttpServerRequest.HttpServerRequest,
+  response: HttpServerResponse.HttpServerResponse,
+  submitted: Submitted
+): HttpServerResponse.HttpServerResponse => {
+  const run_id = runIdOf(submitted)
+  return run_id === undefined
+    ? response
+    : HttpServerResponse.setHeader(response, "location", `${prefixOf(request)}/api/runs/${run_id}`)
+}

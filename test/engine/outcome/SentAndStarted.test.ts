@@ -1,0 +1,36 @@
+import { expect, it } from "@effect/vitest"
+import { DateTime, Deferred, Effect, TestClock } from "effect"
+import type { RunId } from "../../../src/domain/Id.ts"
+import { makeRunId } from "../../../src/domain/Id.ts"
+import * as SentAndStarted from "../../../src/engine/outcome/SentAndStarted.ts"
+import { RunStore } from "../../../src/repo/run/RunStore.ts"
+
+it.scoped("an end that is recorded while a start is being written has that start, too", () =>
+  Effect.gen(function* () {
+    const writing = yield* Deferred.make<ReadonlyArray<RunId>>()
+    const mayWrite = yield* Deferred.make<void>()
+    const written = yield* Deferred.make<void>()
+    const store = {
+      started: (events: ReadonlyArray<{ readonly run_id: RunId }>) =>
+        Deferred.succeed(
+          writing,
+          events.map(({ run_id }) => run_id)
+        ).pipe(
+          Effect.zipRight(Deferred.await(mayWrite)),
+          Effect.zipRight(Effect.asVoid(Deferred.succeed(written, undefined)))
+        )
+    } as unknown as typeof RunStore.Service
+    const recorder = yield* Effect.provideService(SentAndStarted.make, RunStore, store)
+    const [run, other] = [yield* makeRunId, yield* makeRunId]
+    const started_at = yield* DateTime.now
+    recorder.add(run, { started_at })
+    yield* TestClock.adjust("1 second")
+    expect(yield* Deferred.await(writing)).toEqual([run])
+    expect(recorder.take(run)).toEqual({ started_at })
+    expect(recorder.take(other)).toEqual({})
+    yield* Deferred.succeed(mayWrite, undefined)
+    yield* Deferred.await(written)
+    yield* TestClock.adjust("1 second")
+    expect(recorder.take(run)).toEqual({})
+  })
+)
