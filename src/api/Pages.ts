@@ -15,6 +15,8 @@ export const pages = {
   run: "/runs/:run_id",
   teams: "/teams",
   team: "/teams/:team",
+  threads: "/teams/:team/threads",
+  thread: "/threads/:thread_id",
   audit: "/audit",
   sessions: "/sessions"
 } as const

@@ -25,6 +25,9 @@ export const createPages = async (ui: TestUi, names: Names): Promise<Content> =>
   const run_id = await runReview(ui, webhook.id)
   await addLine(ui, webhook.id)
   const chat_id = (await ui.call("POST", "/api/teams/demo/messages?wait=true", { message: "Hello" })).message_id
+  const inThread = { message: "Hello\n".repeat(20), thread: `${names.webhook}#7`.slice(0, 500) }
+  const { message_id } = await ui.call("POST", "/api/teams/demo/messages?wait=true", inThread)
+  const { thread } = await ui.call("GET", `/api/runs/${message_id}`)
   await create({ name: "Switched off", enabled: false })
   await ui.call("POST", "/api/teams", { team: names.idleTeam })
   const verification = { preset: "alertmanager" }
@@ -46,6 +49,9 @@ export const createPages = async (ui: TestUi, names: Names): Promise<Content> =>
     [`/runs/${run_id}`, new RegExp(`^${names.webhook}`), "Finished: success"],
     [`/runs/${chat_id}`, /^Message to demo/, "Finished: success"],
     ["/teams", "Teams", names.idleTeam],
+    ["/teams/demo/threads", "Threads of demo", thread.key],
+    [`/threads/${thread.id}`, new RegExp(`^${names.webhook}`), "Show all of it"],
+    [`/runs?thread=${thread.id}`, "Runs", "Runs of all threads"],
     ["/audit", "Audit", "from 127.0.0.1"],
     ["/sessions", "Sessions", "This browser"],
     ["/teams/demo", "demo", "Recent runs"],

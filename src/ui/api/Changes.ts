@@ -2,7 +2,7 @@ import type { Query, QueryClient } from "@tanstack/react-query"
 import { isFinal, type RunStatus } from "../../domain/run/RunStatus.ts"
 import { api } from "./Client.ts"
 import { ApiError } from "./Errors.ts"
-import type { ChangeEvent, Run, RunState, RunSummary, Webhook } from "./Types.ts"
+import type { ChangeEvent, Run, RunState, RunSummary, Thread, Webhook } from "./Types.ts"
 
 /** A change reported by the server, or `anything` after a period without notifications. */
 export type Change = ChangeEvent | "anything"
@@ -17,6 +17,8 @@ const intervals = {
   replays: 2_000,
   "all-runs": 2_000,
   "team-runs": 2_000,
+  "thread-runs": 1_000,
+  thread: 1_000,
   statistics: 2_000,
   activity: 5_000
 } as const
@@ -44,7 +46,7 @@ export type AllRunsFilter = Parameters<typeof api.runs.list>[0]["query"]
 
 type RunPage = Awaited<ReturnType<typeof api.webhooks.runs>>
 
-/** Whether the run's state matches the filter. It cannot check the text search. */
+/** Whether the run's state matches the filter. It cannot check the text search, nor the thread. */
 const isWithin = (run: RunState, filter: Omit<AllRunsFilter, "status"> & { readonly status?: unknown }): boolean => {
   const { duration_ms = Number.NaN } = run
   return (
@@ -160,8 +162,14 @@ export const makeChanges = (queries: QueryClient) => {
       }
       // They show answers.
       case "team-runs":
+      case "thread-runs":
         if (incomplete || [...runs.values()].some(({ team }) => team === id)) readAgain(query)
         break
+      case "thread": {
+        const thread = query.state.data as Thread | undefined
+        if (incomplete || [...runs.values()].some(({ team }) => team === thread?.team)) readAgain(query)
+        break
+      }
       case "statistics":
         if (incomplete || ofWebhooks.has(id)) readAgain(query)
         break

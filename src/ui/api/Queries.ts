@@ -1,10 +1,17 @@
-import { keepPreviousData, QueryCache, QueryClient, queryOptions, useQuery } from "@tanstack/react-query"
+import {
+  keepPreviousData,
+  QueryCache,
+  QueryClient,
+  queryOptions,
+  useInfiniteQuery,
+  useQuery
+} from "@tanstack/react-query"
 import { isFinal } from "../../domain/run/RunStatus.ts"
 import type { AllRunsFilter, RunsFilter } from "./Changes.ts"
 import { api } from "./Client.ts"
 import { ApiError, NetworkError } from "./Errors.ts"
 import { setReachable, usePollingInterval } from "./Live.ts"
-import type { AuditAction, DeliveryStatus, Run, StatisticsRange, Webhook } from "./Types.ts"
+import type { AuditAction, DeliveryStatus, Run, RunSummary, StatisticsRange, Thread, Webhook } from "./Types.ts"
 
 export const sessionQuery = queryOptions({
   queryKey: ["session"],
@@ -235,3 +242,43 @@ export const useRun = (run_id: string) => {
     }
   })
 }
+
+/** The whole run, of which a list may have only the beginnings of the texts. */
+export const useWholeRun = (run: RunSummary): Run =>
+  useQuery({
+    queryKey: ["run", run.run_id],
+    queryFn: ({ signal }) => api.runs.show({ path: run, signal }),
+    enabled: run.truncated,
+    select: (whole): Run => (run.truncated ? whole : run)
+  }).data ?? run
+
+interface ThreadsFilter {
+  readonly key?: string
+  readonly cursor?: string
+}
+
+export const useThreads = (team: string, filter: ThreadsFilter) =>
+  useQuery({
+    queryKey: ["threads", team, filter],
+    queryFn: ({ signal }) => api.threads.list({ path: { team }, query: filter, signal }),
+    refetchInterval: 10_000,
+    placeholderData: keepPreviousData
+  })
+
+export const useThread = (thread_id: string | undefined) =>
+  useQuery({
+    queryKey: ["thread", thread_id],
+    queryFn: ({ signal }) => api.threads.show({ path: { thread_id: thread_id! }, signal }),
+    enabled: thread_id !== undefined,
+    refetchInterval: usePollingInterval()
+  })
+
+/** The thread's runs in pages, newest first. */
+export const useThreadRuns = ({ id, team }: Thread) =>
+  useInfiniteQuery({
+    queryKey: ["thread-runs", team, id],
+    queryFn: ({ pageParam, signal }) => api.runs.list({ query: { thread_id: id, cursor: pageParam }, signal }),
+    initialPageParam: "",
+    getNextPageParam: ({ next_cursor }) => next_cursor,
+    refetchInterval: usePollingInterval()
+  })

@@ -17,6 +17,7 @@ import type { RunState as DomainRunState } from "../../domain/run/RunState.ts"
 import type { RunSummary as DomainRunSummary } from "../../domain/run/RunSummary.ts"
 import type * as DomainStatistics from "../../domain/run/Statistics.ts"
 import type { Team as DomainTeam } from "../../domain/Team.ts"
+import type { Thread as DomainThread } from "../../domain/Thread.ts"
 import type { Webhook as DomainWebhook } from "../../domain/webhook/Webhook.ts"
 import type { Json } from "./Client.ts"
 
@@ -42,6 +43,7 @@ export type Delivery = Json<DomainDelivery.EventDelivery>
 export type DeliveryAttempt = Json<DomainDelivery.DeliveryAttempt>
 export type DeliveryStatus = DomainDelivery.DeliveryStatus
 export type Team = Json<DomainTeam>
+export type Thread = Json<DomainThread>
 export type Activity = Json<DomainStatistics.Activity>
 export type Counts = Json<DomainStatistics.Counts>
 export type Statistics = Json<DomainStatistics.Statistics>

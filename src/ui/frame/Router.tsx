@@ -16,6 +16,8 @@ const Teams = loadLater(() => import("../pages/team/Teams.tsx"))
 const Audit = loadLater(() => import("../pages/Audit.tsx"))
 const Sessions = loadLater(() => import("../pages/Sessions.tsx"))
 const TeamPage = loadLater(() => import("../pages/team/Team.tsx"))
+const Threads = loadLater(() => import("../pages/thread/Threads.tsx"))
+const ThreadPage = loadLater(() => import("../pages/thread/Thread.tsx"))
 
 type Views = { readonly [Name in PageName]: (parameters: PageParameters<Name>) => ReactNode }
 
@@ -32,6 +34,8 @@ const views: Views = {
   run: ({ run_id }) => <RunPage key={run_id} run_id={run_id} />,
   teams: () => <Teams />,
   team: ({ team }) => <TeamPage key={team} team={team} />,
+  threads: ({ team }) => <Threads key={team} team={team} />,
+  thread: ({ thread_id }) => <ThreadPage key={thread_id} thread_id={thread_id} />,
   audit: () => <Audit />,
   sessions: () => <Sessions />
 }

@@ -30,18 +30,32 @@ export const Answer = ({
   readonly late: boolean
   /** Inside another section. */
   readonly nested?: boolean
+}) => (
+  <section
+    className={nested ? "stack tight" : "card stack tight"}
+    aria-label={nested ? "Answer to the test" : "Answer"}
+  >
+    <AnswerText text={text} title={late ? "Late answer" : "Answer"} heading={nested ? "h3" : "h2"} />
+  </section>
+)
+
+/** An answer inside another element, with its heading. */
+export const AnswerText = ({
+  text,
+  title,
+  heading: Title
+}: {
+  readonly text: string
+  readonly title: string
+  readonly heading: "h2" | "h3"
 }) => {
   const [raw, setRaw] = useState(false)
   const [unfolded, setUnfolded] = useState(false)
   const fold = unfolded ? undefined : foldOf(text)
-  const Title = nested ? "h3" : "h2"
   return (
-    <section
-      className={nested ? "stack tight" : "card stack tight"}
-      aria-label={nested ? "Answer to the test" : "Answer"}
-    >
+    <>
       <div className="row between">
-        <Title>{late ? "Late answer" : "Answer"}</Title>
+        <Title>{title}</Title>
         <Button compact variant="quiet" onPress={() => setRaw(!raw)}>
           {raw ? "Show formatted" : "Show raw"}
         </Button>
@@ -62,6 +76,6 @@ export const Answer = ({
           )}
         </>
       )}
-    </section>
+    </>
   )
 }

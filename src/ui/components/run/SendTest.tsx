@@ -9,6 +9,7 @@ import { Button } from "../Button.tsx"
 import { useKeyedAction } from "../form/KeyedAction.ts"
 import { PromptChoice, type ReplayPrompt } from "../form/PromptChoice.tsx"
 import { submitOnCtrlEnter } from "../form/SubmitOnCtrlEnter.ts"
+import { ReplayThreadField, threadOfReplay } from "../form/ThreadField.tsx"
 import { VariableFields } from "../form/VariableFields.tsx"
 import {
   emptyNames,
@@ -57,6 +58,7 @@ export const SendTest = ({
 }) => {
   const values = replayOf?.variables
   const [prompt, setPrompt] = useState<ReplayPrompt>("template")
+  const [thread, setThread] = useState(replayOf?.thread?.key ?? "")
   const { error, pending, perform } = useKeyedAction()
   const initial = inputsFor(webhook, values, useSample(webhook))
   /** Absent until it is edited. */
@@ -85,7 +87,12 @@ export const SendTest = ({
     const replayed = isSame ? { prompt } : isUnchanged ? {} : { variables }
     const answer = await perform((headers) =>
       replayOf
-        ? api.runs.replay({ path: replayOf, query: {}, headers, payload: replayed })
+        ? api.runs.replay({
+            path: replayOf,
+            query: {},
+            headers,
+            payload: { ...replayed, ...threadOfReplay(replayOf, thread) }
+          })
         : api.overview.run({ path: { id: webhook.id }, query: {}, headers, payload: sampleOf(webhook, variables) })
     )
     if (answer?.status === "ignored") setIgnored(true)
@@ -110,6 +117,7 @@ export const SendTest = ({
       {replayOf && <PromptChoice value={prompt} onChange={setPrompt} />}
       {webhook.input === "payload" && !replayOf && <ReceivedPicker webhook={webhook} onPick={setEdited} />}
       {!isSame && <VariableFields inputs={inputs} onChange={setEdited} />}
+      {replayOf && <ReplayThreadField value={thread} onChange={setThread} />}
       {confirming && (
         <Notice tone="warning">
           <div className="row between">

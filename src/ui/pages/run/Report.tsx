@@ -1,30 +1,19 @@
 import type { Run } from "../../api/Types.ts"
 import { CopyButton } from "../../components/CopyButton.tsx"
+import { RunLinks } from "../../components/run/RunLinks.tsx"
 import { UserText } from "../../components/UserText.tsx"
 import { formatDollars, formatNumber } from "../../format/Format.ts"
 
-/** The agent's report on its work: cost, tokens, denied permissions, links and questions. */
-export const Report = ({ run: { asks, denied, links, session_id, session_lost, usage } }: { readonly run: Run }) =>
-  asks === undefined &&
-  denied === undefined &&
-  links === undefined &&
-  session_id === undefined &&
-  session_lost === undefined &&
-  usage === undefined ? null : (
+/** The agent's report on its work: cost, tokens, denied permissions and links. */
+export const Report = ({ run }: { readonly run: Run }) => {
+  const { denied, links, session_id, session_lost, usage } = run
+  return denied === undefined &&
+    links === undefined &&
+    session_id === undefined &&
+    session_lost === undefined &&
+    usage === undefined ? null : (
     <section className="card stack tight" aria-label="Agent">
       <h2>Agent</h2>
-      {asks !== undefined && (
-        <p>
-          The agent asks a question.
-          {asks.length > 0 && " Suggested replies: "}
-          {asks.map((reply, index) => (
-            <span key={reply}>
-              {index > 0 && ", "}
-              <UserText>{reply}</UserText>
-            </span>
-          ))}
-        </p>
-      )}
       {denied !== undefined && denied.length > 0 && (
         <p>
           The agent asked for permissions that it did not get: <UserText>{[...new Set(denied)].join(", ")}</UserText>.
@@ -32,17 +21,7 @@ export const Report = ({ run: { asks, denied, links, session_id, session_lost, u
         </p>
       )}
       {session_lost === true && <p>The agent no longer had the session of this thread, and began another one.</p>}
-      {links !== undefined && links.length > 0 && (
-        <ul>
-          {links.map(({ title, url }) => (
-            <li key={url}>
-              <a href={url} target="_blank" rel="noopener noreferrer">
-                <UserText>{title}</UserText>
-              </a>
-            </li>
-          ))}
-        </ul>
-      )}
+      <RunLinks run={run} />
       <dl className="facts">
         {usage?.model !== undefined && (
           <div>
@@ -75,6 +54,7 @@ export const Report = ({ run: { asks, denied, links, session_id, session_lost, u
       </dl>
     </section>
   )
+}
 
 const Tokens = ({ label, count }: { readonly label: string; readonly count: number | undefined }) =>
   count === undefined ? null : (

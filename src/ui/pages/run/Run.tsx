@@ -4,7 +4,7 @@ import { pathTo } from "../../../api/Pages.ts"
 import { isFinal } from "../../../domain/run/RunStatus.ts"
 import { useRun, useTeams, useWebhook } from "../../api/Queries.ts"
 import type { Run, Webhook } from "../../api/Types.ts"
-import { Button } from "../../components/Button.tsx"
+import { Button, LinkButton } from "../../components/Button.tsx"
 import { CopyButton } from "../../components/CopyButton.tsx"
 import { isGone, Loaded } from "../../components/Loaded.tsx"
 import { Page } from "../../components/Page.tsx"
@@ -13,6 +13,7 @@ import { Answer } from "../../components/run/Answer.tsx"
 import { RunNotice } from "../../components/run/RunNotice.tsx"
 import { SendTest } from "../../components/run/SendTest.tsx"
 import { StatusBadge } from "../../components/run/Status.tsx"
+import { threadName } from "../../components/run/ThreadName.ts"
 import { showDirectionMarks, UserText } from "../../components/UserText.tsx"
 import { plural } from "../../format/Format.ts"
 import { ExactTime, formatTime } from "../../format/Time.tsx"
@@ -21,6 +22,7 @@ import { CancelRun } from "./CancelRun.tsx"
 import { DownloadButton } from "./DownloadButton.tsx"
 import { ReplayOf, Replays } from "./ReplayLinks.tsx"
 import { ReplayMessage } from "./ReplayMessage.tsx"
+import { ReplyToRun } from "./ReplyToRun.tsx"
 import { Report } from "./Report.tsx"
 import { Timeline } from "./Timeline.tsx"
 
@@ -29,6 +31,7 @@ const RunPage = ({ run_id }: { readonly run_id: string }) => {
   const data = run.data
   const webhook = useWebhook(data?.webhook_id)
   const [replaying, setReplaying] = useState(false)
+  const [replying, setReplying] = useState(false)
   const name = data?.webhook_id
     ? showDirectionMarks(webhook.data?.name ?? "Webhook")
     : data
@@ -53,6 +56,7 @@ const RunPage = ({ run_id }: { readonly run_id: string }) => {
         !isGone(run) && (
           <Actions
             run={data}
+            onReply={() => setReplying(!replying)}
             onReplay={
               data.source === "chat" || (webhook.data && !isGone(webhook)) ? () => setReplaying(!replaying) : undefined
             }
@@ -67,7 +71,7 @@ const RunPage = ({ run_id }: { readonly run_id: string }) => {
             {replaying && loaded.source === "chat" && <ReplayMessage run={loaded} />}
             {replaying && webhook.data && <ReplayForm webhook={webhook.data} run={loaded} />}
             <Replays run={loaded} />
-            <Content run={loaded} />
+            <Content run={loaded} replying={replying} />
           </>
         )}
       </Loaded>
@@ -75,7 +79,15 @@ const RunPage = ({ run_id }: { readonly run_id: string }) => {
   )
 }
 
-const Actions = ({ run, onReplay }: { readonly run: Run; readonly onReplay: (() => void) | undefined }) => {
+const Actions = ({
+  run,
+  onReply,
+  onReplay
+}: {
+  readonly run: Run
+  readonly onReply: () => void
+  readonly onReplay: (() => void) | undefined
+}) => {
   const answer = run.conversation.response
   return (
     <>
@@ -88,6 +100,11 @@ const Actions = ({ run, onReplay }: { readonly run: Run; readonly onReplay: (() 
         </>
       )}
       {(!isFinal(run.status) || run.retry_at !== undefined) && <CancelRun run={run} />}
+      {run.thread !== undefined ? (
+        <LinkButton to={pathTo("thread", { thread_id: run.thread.id })}>Conversation</LinkButton>
+      ) : (
+        isFinal(run.status) && run.asks === undefined && <Button onPress={onReply}>Reply</Button>
+      )}
       {onReplay && (
         <Button variant="primary" icon="play" onPress={onReplay}>
           Replay
@@ -102,7 +119,7 @@ const howAgain = ({ retry_at, source }: Run): string => {
   return `replay the ${source === "chat" ? "message" : "run"}`
 }
 
-const Content = ({ run }: { readonly run: Run }) => (
+const Content = ({ run, replying }: { readonly run: Run; readonly replying: boolean }) => (
   <>
     <section className="card" aria-label="Progress">
       <Timeline run={run} />
@@ -111,6 +128,7 @@ const Content = ({ run }: { readonly run: Run }) => (
     {run.conversation.response !== undefined && (
       <Answer text={run.conversation.response} late={run.status !== "success"} />
     )}
+    <ReplyToRun run={run} wanted={replying} />
     <Report run={run} />
     {isFinal(run.status) && <RunDeliveries run={run} />}
     <section className="card stack tight" aria-label="Prompt">
@@ -135,6 +153,11 @@ const Details = ({ run }: { readonly run: Run }) => (
         </>
       )}
     </span>
+    {run.thread !== undefined && (
+      <span>
+        Thread <Link to={pathTo("thread", { thread_id: run.thread.id })}>{<bdi>{threadName(run.thread)}</bdi>}</Link>
+      </span>
+    )}
     <ReplayOf run={run} />
     <Joined run={run} />
     <span className="row">

@@ -1,18 +1,21 @@
 import { type RefObject, useEffect, useRef, useState } from "react"
+import { Link } from "wouter"
+import { pathTo } from "../../../api/Pages.ts"
 import { allStatuses, type RunStatus } from "../../../domain/run/RunStatus.ts"
 import { teamNamePattern } from "../../../domain/TeamName.ts"
 import type { AllRunsFilter } from "../../api/Changes.ts"
-import { useTeams, useWebhooks } from "../../api/Queries.ts"
+import { useTeams, useThread, useWebhooks } from "../../api/Queries.ts"
 import { Button } from "../../components/Button.tsx"
 import { boundOf, DateField, dateTime, dayOf } from "../../components/form/DateField.tsx"
 import { SelectField } from "../../components/form/SelectField.tsx"
 import { TextField } from "../../components/form/TextField.tsx"
 import { statusDisplays } from "../../components/run/Status.tsx"
+import { threadName } from "../../components/run/ThreadName.ts"
 import { showDirectionMarks } from "../../components/UserText.tsx"
 import { useUrlFilters } from "../../frame/UrlFilters.ts"
 
 /** The names of the filters in the address. */
-const names = ["search", "status", "webhook", "team", "source", "mode", "from", "to", "min", "max"] as const
+const names = ["search", "status", "webhook", "team", "thread", "source", "mode", "from", "to", "min", "max"] as const
 type Name = (typeof names)[number]
 
 /** The filters under “More filters”. */
@@ -49,6 +52,7 @@ export const useRunFilter = () => {
   const filter: AllRunsFilter = {
     ...(first && { status: [first, ...others] }),
     ...(isRunId(filters.get("webhook")) && { webhook_id: filters.get("webhook") }),
+    ...(isRunId(filters.get("thread")) && { thread_id: filters.get("thread") }),
     ...(teamNamePattern.test(team) && { team }),
     ...((source === "webhook" || source === "chat") && { source }),
     ...((mode === "wait" || mode === "async") && { mode }),
@@ -156,8 +160,29 @@ export const RunFilters = ({ ref }: { readonly ref: RefObject<HTMLElement | null
           />
         </div>
       )}
+      {isRunId(filters.get("thread")) && (
+        <ThreadFilter id={filters.get("thread")} onRemove={() => set({ thread: "" })} />
+      )}
       {exact !== undefined && <p className="small">Accepted from {dateTime.format(new Date(exact))}</p>}
     </search>
+  )
+}
+
+/** The thread whose runs are shown. It is chosen on the thread's page. */
+const ThreadFilter = ({ id, onRemove }: { readonly id: string; readonly onRemove: () => void }) => {
+  const { data } = useThread(id)
+  return (
+    <p className="row small">
+      <span>
+        Thread{" "}
+        <Link to={pathTo("thread", { thread_id: id })}>
+          <bdi>{data ? threadName(data) : id}</bdi>
+        </Link>
+      </span>
+      <Button variant="quiet" compact onPress={onRemove}>
+        Runs of all threads
+      </Button>
+    </p>
   )
 }
 

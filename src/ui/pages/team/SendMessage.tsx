@@ -1,3 +1,4 @@
+import { useState } from "react"
 import { api } from "../../api/Client.ts"
 import { queries } from "../../api/Queries.ts"
 import type { Team } from "../../api/Types.ts"
@@ -5,14 +6,18 @@ import { Button } from "../../components/Button.tsx"
 import { useMessageForm } from "../../components/form/MessageForm.ts"
 import { submitOnCtrlEnter } from "../../components/form/SubmitOnCtrlEnter.ts"
 import { TextField } from "../../components/form/TextField.tsx"
+import { ThreadField } from "../../components/form/ThreadField.tsx"
 import { ErrorNotice } from "../../components/Notice.tsx"
 import { toast } from "../../components/Toasts.tsx"
 
 /** A form for a chat message to the team. */
 export const SendMessage = ({ team }: { readonly team: Team }) => {
-  const { clear, edit, error, pending, submit, text } = useMessageForm(
+  const [thread, setThread] = useState("")
+  const key = thread.trim()
+  const { clear, edit, error, pending, renew, submit, text } = useMessageForm(
     "",
-    (message, headers) => api.teams.message({ path: team, query: {}, headers, payload: { message } }),
+    (message, headers) =>
+      api.teams.message({ path: team, query: {}, headers, payload: { message, ...(key && { thread: key }) } }),
     (_, sent) => {
       clear(sent)
       toast("Message queued")
@@ -32,6 +37,14 @@ export const SendMessage = ({ team }: { readonly team: Team }) => {
           value={text}
           onChange={edit}
           help="The team handles messages and runs in order."
+        />
+        <ThreadField
+          value={thread}
+          onChange={(thread) => {
+            setThread(thread)
+            renew()
+          }}
+          help="The key of a conversation to begin or to continue, such as acme/shop#12"
         />
         {error !== undefined && <ErrorNotice error={error} />}
         <div>

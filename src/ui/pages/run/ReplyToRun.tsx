@@ -1,0 +1,65 @@
+import { Link, useLocation } from "wouter"
+import { pathTo } from "../../../api/Pages.ts"
+import { isFinal } from "../../../domain/run/RunStatus.ts"
+import { api } from "../../api/Client.ts"
+import { queries, useThread } from "../../api/Queries.ts"
+import type { Run } from "../../api/Types.ts"
+import { MessageBox } from "../../components/run/MessageBox.tsx"
+import { UserText } from "../../components/UserText.tsx"
+
+/** Whether a reply can continue the agent's session. Of a thread, only the newest run is replied to here. */
+const useCanReply = ({ accepted_at, status, thread }: Run): boolean => {
+  const { data } = useThread(thread?.id)
+  if (!isFinal(status)) return false
+  return thread === undefined || (data?.ended_at === undefined && data?.last_run_at === accepted_at)
+}
+
+/** A form for a reply, if the agent asks a question or the user wants to reply. Then it shows the conversation. */
+export const ReplyToRun = ({ run, wanted }: { readonly run: Run; readonly wanted: boolean }) => {
+  const [, navigate] = useLocation()
+  const canReply = useCanReply(run)
+  if (!wanted && run.asks === undefined) return null
+  if (!canReply) return <Asked run={run} />
+  const send = async (message: string, headers: { readonly "idempotency-key": string }) => {
+    await api.threads.reply({ path: run, query: {}, headers, payload: { message } })
+    return api.runs.show({ path: run })
+  }
+  const show = (replied: Run) => {
+    queries.setQueryData(["run", run.run_id], replied)
+    navigate(pathTo("thread", { thread_id: replied.thread!.id }))
+  }
+  return (
+    <section className="card stack tight" aria-label="Reply">
+      <h2>{run.asks ? "The agent asks a question" : "Reply"}</h2>
+      <MessageBox
+        label="Your reply"
+        help="The agent continues its session."
+        suggestions={run.asks ?? []}
+        send={send}
+        onSent={show}
+      />
+    </section>
+  )
+}
+
+/** A question that somebody has replied to, or nobody can: its thread has ended. */
+const Asked = ({ run: { asks, thread } }: { readonly run: Run }) =>
+  asks === undefined || thread === undefined ? null : (
+    <section className="card stack tight" aria-label="Question">
+      <h2>The agent asks a question</h2>
+      {asks.length > 0 && (
+        <p>
+          Suggested replies:{" "}
+          {asks.map((reply, index) => (
+            <span key={reply}>
+              {index > 0 && ", "}
+              <UserText>{reply}</UserText>
+            </span>
+          ))}
+        </p>
+      )}
+      <p>
+        <Link to={pathTo("thread", { thread_id: thread.id })}>Open the conversation</Link>
+      </p>
+    </section>
+  )

@@ -1,0 +1,67 @@
+import { Link } from "wouter"
+import { pathTo } from "../../../api/Pages.ts"
+import { useThread } from "../../api/Queries.ts"
+import type { Thread } from "../../api/Types.ts"
+import { CopyButton } from "../../components/CopyButton.tsx"
+import { isGone, Loaded } from "../../components/Loaded.tsx"
+import { Page } from "../../components/Page.tsx"
+import { threadName } from "../../components/run/ThreadName.ts"
+import { UserText } from "../../components/UserText.tsx"
+import { ExactTime } from "../../format/Time.tsx"
+import { Conversation } from "./Conversation.tsx"
+import { ResetThread } from "./ResetThread.tsx"
+import { ThreadState } from "./ThreadState.tsx"
+
+/** A thread: all its runs, oldest first, and a form for the next message. */
+const ThreadPage = ({ thread_id }: { readonly thread_id: string }) => {
+  const thread = useThread(thread_id)
+  const { data } = thread
+  const name = data ? threadName(data) : "Thread"
+  return (
+    <Page
+      title={name}
+      heading={
+        <span className="row">
+          <bdi>{name}</bdi> {data && <ThreadState thread={data} />}
+        </span>
+      }
+      back={
+        data ? { to: pathTo("threads", data), text: `Threads of ${data.team}` } : { to: pathTo("teams"), text: "Teams" }
+      }
+      actions={data && data.ended_at === undefined && !isGone(thread) && <ResetThread thread={data} />}
+    >
+      <Loaded query={thread} lines={8}>
+        {(loaded) => (
+          <>
+            <Details thread={loaded} />
+            <Conversation thread={loaded} />
+          </>
+        )}
+      </Loaded>
+    </Page>
+  )
+}
+
+const Details = ({ thread: { created_at, ended_at, id, session_id, team } }: { readonly thread: Thread }) => (
+  <p className="row small muted">
+    <span>
+      Team <Link to={pathTo("team", { team })}>{team}</Link>, since <ExactTime at={created_at} />
+      {ended_at !== undefined && (
+        <>
+          , ended <ExactTime at={ended_at} />
+        </>
+      )}
+    </span>
+    {session_id !== undefined && (
+      <span className="row">
+        <span>
+          Session <span className="mono run-id">{<UserText>{session_id}</UserText>}</span>
+        </span>
+        <CopyButton text={session_id} what="the session id" />
+      </span>
+    )}
+    <Link to={`${pathTo("runs")}?thread=${id}`}>All runs as a list</Link>
+  </p>
+)
+
+export default ThreadPage

@@ -1,0 +1,73 @@
+import { useState } from "react"
+import { Link } from "wouter"
+import { pathTo } from "../../../api/Pages.ts"
+import { isFinal } from "../../../domain/run/RunStatus.ts"
+import { useWebhooks, useWholeRun } from "../../api/Queries.ts"
+import type { RunSummary } from "../../api/Types.ts"
+import { Button } from "../../components/Button.tsx"
+import { AnswerText } from "../../components/run/Answer.tsx"
+import { RunLinks } from "../../components/run/RunLinks.tsx"
+import { RunNotice } from "../../components/run/RunNotice.tsx"
+import { StatusBadge } from "../../components/run/Status.tsx"
+import { showDirectionMarks, UserText } from "../../components/UserText.tsx"
+import { ElapsedTime, RelativeTime } from "../../format/Time.tsx"
+
+/** Longer prompts are folded. */
+const shownPrompt = { characters: 1_000, lines: 12 }
+
+/** A run in a conversation: its prompt, and the agent's answer. */
+export const Turn = ({ run: summary }: { readonly run: RunSummary }) => {
+  const run = useWholeRun(summary)
+  const webhooks = useWebhooks()
+  const sender = run.webhook_id && (webhooks.data?.find(({ id }) => id === run.webhook_id)?.name ?? "Webhook")
+  const { response } = run.conversation
+  return (
+    <li className="card turn">
+      <div className="row between small">
+        <span className="row">
+          <strong>{sender ? <UserText>{sender}</UserText> : "Message"}</strong>
+          <span className="muted">
+            <RelativeTime at={run.accepted_at} />
+          </span>
+        </span>
+        <span className="row">
+          {run.status !== "success" && <StatusBadge run={run} />}
+          <Link to={pathTo("run", run)}>Open the run</Link>
+        </span>
+      </div>
+      <Prompt text={run.conversation.prompt} />
+      {run.session_lost === true && (
+        <p className="small muted">The agent no longer had the session of this thread, and began another one.</p>
+      )}
+      <RunNotice run={run} again="send the message again" />
+      {!isFinal(run.status) && (
+        <p className="small muted">
+          <ElapsedTime since={run.accepted_at} />
+        </p>
+      )}
+      {response !== undefined && (
+        <div className="turn-answer">
+          <AnswerText text={response} title={run.status === "success" ? "Answer" : "Late answer"} heading="h2" />
+        </div>
+      )}
+      <RunLinks run={run} />
+    </li>
+  )
+}
+
+const foldOf = (text: string): string => text.split("\n", shownPrompt.lines).join("\n").slice(0, shownPrompt.characters)
+
+const Prompt = ({ text }: { readonly text: string }) => {
+  const [whole, setWhole] = useState(false)
+  const folded = foldOf(text)
+  return (
+    <div className="turn-prompt">
+      <p dir="auto">{showDirectionMarks(whole ? text : folded)}</p>
+      {folded.length < text.length && (
+        <Button compact variant="quiet" onPress={() => setWhole(!whole)}>
+          {whole ? "Show less" : "Show all of it"}
+        </Button>
+      )}
+    </div>
+  )
+}
