@@ -31,7 +31,7 @@ export const IdempotencyKey = Schema.Struct({
   "idempotency-key": Schema.optional(
     Schema.String.annotations({
       description:
-        "1 to 255 printable ASCII characters. A repeated request within 24 hours returns the first run instead of a new one."
+        "1 to 255 printable ASCII characters. A repeated request within 24 hours returns the first run instead of a new one. It does not count if the webhook's `verification` identifies the delivery; then the response has the header `Idempotency-Key-Status: ignored`."
     })
   )
 })

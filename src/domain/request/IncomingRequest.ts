@@ -45,7 +45,9 @@ export const mediaTypeFault = (
   headers: Headers,
   kinds: readonly [Payload.BodyKind, ...ReadonlyArray<Payload.BodyKind>]
 ): UnsupportedMediaType | undefined => {
-  if (headers["content-encoding"] !== undefined) {
+  const encoding = headers["content-encoding"]
+  // Some senders name it although it should not be sent (RFC 9110, 8.4).
+  if (encoding !== undefined && !/^identity$/i.test(String(encoding).trim())) {
     return new UnsupportedMediaType({ detail: "A body with a `Content-Encoding` is not accepted." })
   }
   const kind = Payload.bodyKind(contentType(headers))

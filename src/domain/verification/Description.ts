@@ -37,6 +37,15 @@ export interface Handshake {
   readonly echo?: Source
 }
 
+/** Requests that get 200 on acceptance, not 202. */
+export interface Reply extends Condition {
+  /**
+   * The response: an empty body, or JSON, in which the text `{reply_text}` is the webhook's own. Absent: its `reply_text` as
+   * text.
+   */
+  readonly body?: "" | { readonly [name: string]: string | number }
+}
+
 interface Common {
   /** Of a preset's descriptions, the first whose conditions hold is used. */
   readonly for?: {
@@ -48,8 +57,8 @@ interface Common {
   /** The ID that distinguishes deliveries: the first one present. A repeated delivery has the same ID. */
   readonly id?: ReadonlyArray<Source>
   readonly handshakes?: ReadonlyArray<Handshake>
-  /** Requests that get 200 and the webhook's `reply_text` on acceptance, not 202. */
-  readonly replies?: ReadonlyArray<Condition>
+  /** The first that holds counts. */
+  readonly replies?: ReadonlyArray<Reply>
 }
 
 /** A signature over `signed`, sent in a header. */

@@ -18,7 +18,12 @@ export const slack: Preset = {
       signed: "v0:{timestamp}:{body}",
       id: [{ json: ["event_id"] }, { form: "trigger_id" }, { form: "payload", json: ["trigger_id"] }],
       handshakes: [{ when: { at: { json: ["type"] }, is: "url_verification" }, echo: { json: ["challenge"] } }],
-      replies: [{ at: { form: "command" } }, { at: { form: "payload" } }]
+      replies: [
+        { at: { form: "command" } },
+        // A dialog stays open unless its answer is empty.
+        { at: { form: "payload", json: ["type"] }, is: "view_submission", body: "" },
+        { at: { form: "payload" } }
+      ]
     }
   ]
 }

@@ -22,6 +22,8 @@ export interface RunRequest {
     readonly request_hash: Uint8Array
     /** How long a repeat returns the first run. Default: a day. */
     readonly life?: Duration.Duration
+    /** Once the first run is cancelled, a repeat starts a new one. */
+    readonly renewsCancelled?: boolean
   }
   /** The key of its thread; absent: it stands alone. */
   readonly thread_key?: string
@@ -157,9 +159,9 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
 const idempotencyKeyLife = Duration.hours(24)
 
 const keyOf = (
-  { key, request_hash, life = idempotencyKeyLife }: NonNullable<RunRequest["idempotency"]>,
+  { life = idempotencyKeyLife, ...key }: NonNullable<RunRequest["idempotency"]>,
   accepted_at: DateTime.Utc
-): NonNullable<NewRun["idempotency"]> => ({ key, request_hash, expires_at: DateTime.addDuration(accepted_at, life) })
+): NonNullable<NewRun["idempotency"]> => ({ ...key, expires_at: DateTime.addDuration(accepted_at, life) })
 
 /** Between two attempts, in seconds. */
 const longestBackoff = 24 * 3_600

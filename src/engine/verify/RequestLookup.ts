@@ -28,6 +28,9 @@ const parseJson = (text: string): unknown => {
   }
 }
 
+/** Drops a byte order mark, as `domain/request/Payload.ts` does. */
+const utf8 = new TextDecoder()
+
 const isForm = /^application\/x-www-form-urlencoded\s*(;|$)/i
 
 const member = (value: unknown, path: ReadonlyArray<string>): unknown =>
@@ -45,7 +48,7 @@ export const make = ({ body, headers }: SignedRequest, signatureItems: ReadonlyA
     const value = headers[name]
     return typeof value === "object" ? value[0] : value
   }
-  const text = lazy(() => (body === undefined ? "" : Buffer.from(body).toString()))
+  const text = lazy(() => (body === undefined ? "" : utf8.decode(body)))
   const form = lazy(() => new URLSearchParams(isForm.test(header("content-type") ?? "") ? text() : ""))
   const json = new Map<string | undefined, unknown>()
   const jsonOf = (field: string | undefined): unknown => {

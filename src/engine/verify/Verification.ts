@@ -20,7 +20,7 @@ const refusals = Metric.counter("webhook_not_verified_total", {
 export const countRefused = (cause: VerificationCause): void => Metrics.record(refusals, 1, { cause })
 
 /** The webhook requires no verification. */
-const passed: Verdict = { _tag: "Verified", isReplied: false }
+const passed: Verdict = { _tag: "Verified" }
 const unreadable: Verdict = { _tag: "Refused", cause: "unreadable" }
 
 export const make = Effect.map(SecretKeys.SecretKeys, (keys) => {

@@ -9,6 +9,7 @@ import {
   type Ed25519,
   type Hmac,
   isIdSigned,
+  type Reply,
   type Timestamp
 } from "../../domain/verification/Description.ts"
 import * as Lookup from "./RequestLookup.ts"
@@ -26,7 +27,7 @@ interface Delivery {
 
 export type Verdict =
   | { readonly _tag: "Refused"; readonly cause: Cause }
-  | ({ readonly _tag: "Verified"; readonly isReplied: boolean } & Delivery)
+  | ({ readonly _tag: "Verified"; readonly reply?: Reply } & Delivery)
   /** The sender only checks the address. `echo` is the answer it expects. */
   | { readonly _tag: "Handshake"; readonly echo?: string }
 
@@ -162,7 +163,8 @@ const verdictOf = (description: Description, request: Lookup.SignedRequest): Ver
     return { _tag: "Handshake", ...(echo !== undefined && { echo }) }
   }
   const delivery = request.body === undefined ? {} : deliveryOf(description, lookup, request.body)
-  return { _tag: "Verified", isReplied: replies.some(lookup.holds), ...delivery }
+  const reply = replies.find(lookup.holds)
+  return { _tag: "Verified", ...(reply && { reply }), ...delivery }
 }
 
 /** The check that the request passes, or the first one's reason for refusal. One check is enough. */

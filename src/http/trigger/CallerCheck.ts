@@ -5,6 +5,7 @@ import { Context, Duration, Effect, Layer } from "effect"
 import type { Ignored } from "../../api/run/Trigger.ts"
 import { triggerPath } from "../../api/run/TriggerUrl.ts"
 import { NotVerified, Unavailable, type VerificationCause } from "../../domain/Errors.ts"
+import type { Reply } from "../../domain/verification/Description.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { TriggerRequest } from "../../engine/accept/Trigger.ts"
 import * as Verification from "../../engine/verify/Verification.ts"
@@ -52,7 +53,7 @@ export const idempotencyOf = ({
   if (delivery_id === undefined) return undefined
   const id = isPlain.test(delivery_id) ? delivery_id : sha256(delivery_id).toString("hex")
   const life = unique_for_seconds === undefined ? deliveryLife : Duration.seconds(unique_for_seconds)
-  return { idempotency: { key: `delivery\n${id}`, request_hash: sameRequest, life } }
+  return { idempotency: { key: `delivery\n${id}`, request_hash: sameRequest, life, renewsCancelled: true } }
 }
 
 /** A handshake gets its challenge back, if it has one. */
@@ -61,9 +62,14 @@ export const handshakeAnswer = ({ echo }: { readonly echo?: string }): HttpServe
     ? HttpServerResponse.unsafeJson({ status: "ignored" } satisfies typeof Ignored.Type)
     : HttpServerResponse.text(echo)
 
-/** The answer to a command: the webhook's text for people, empty without one. */
-export const replyTo = ({ verification }: WebhookRow): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.text(verification?.reply_text ?? "")
+/** The answer to a command, with the webhook's text for people, empty without one. */
+export const replyTo = ({ verification }: WebhookRow, { body }: Reply): HttpServerResponse.HttpServerResponse => {
+  const text = verification?.reply_text ?? ""
+  if (body === undefined) return HttpServerResponse.text(text)
+  if (body === "") return HttpServerResponse.text("")
+  const members = Object.entries(body).map(([name, value]) => [name, value === "{reply_text}" ? text : value])
+  return HttpServerResponse.unsafeJson(Object.fromEntries(members))
+}
 
 const make = Effect.gen(function* () {
   const proxies = yield* TrustedProxies

@@ -11,6 +11,7 @@ import type {
   UnsupportedMediaType
 } from "../../domain/Errors.ts"
 import type { IncomingRequest } from "../../domain/request/IncomingRequest.ts"
+import type { Reply } from "../../domain/verification/Description.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { TriggerRequest } from "../../engine/accept/Trigger.ts"
 import * as Input from "../../engine/prompt/Input.ts"
@@ -29,8 +30,10 @@ type Request = HttpServerRequest.HttpServerRequest
 export interface ReadRequest extends TriggerRequest {
   readonly webhook: WebhookRow
   readonly incoming: IncomingRequest
-  /** The caller gets the webhook's own text when the run is accepted. */
-  readonly isReplied: boolean
+  /** What the caller gets when the run is accepted; absent: 202. */
+  readonly reply?: Reply
+  /** The delivery's own ID counts, and not the request's `Idempotency-Key`. */
+  readonly ignoresKey: boolean
 }
 
 type BodyRefused = BodyTooLarge | InvalidBody | Unavailable
@@ -92,9 +95,12 @@ export const make = Effect.gen(function* () {
         Either.flatMap(Parameters.wait(request), (wait) => {
           const delivery = CallerCheck.idempotencyOf(caller)
           const keyed = delivery === undefined ? Idempotency.read(request, webhook, variables) : Either.right(delivery)
+          const sentKey = request.headers["idempotency-key"]
+          const ignoresKey = delivery !== undefined && sentKey !== undefined && sentKey !== caller.delivery_id
           return Either.map(keyed, (idempotency) => ({
-            ...{ webhook, incoming, variables, wait, received_at, isReplied: caller.isReplied },
+            ...{ webhook, incoming, variables, wait, received_at, ignoresKey },
             ...idempotency,
+            ...(caller.reply && { reply: caller.reply }),
             ...traceOf(request)
           }))
         })
@@ -107,8 +113,10 @@ export const make = Effect.gen(function* () {
       const caller = check(webhook, body)
       if (CallerCheck.isRefusal(caller)) return Effect.fail(caller)
       isVerified = true
+      // A test of the URL shows that the secret is right, but not that events arrive.
+      if (caller._tag === "Handshake") return Effect.fail(caller)
       onVerified(webhook)
-      return caller._tag === "Handshake" ? Effect.fail(caller) : inputOf(webhook, incomingOf(body), caller)
+      return inputOf(webhook, incomingOf(body), caller)
     }
 
     /** A request with several faults is refused for the first: the order is part of the contract. */

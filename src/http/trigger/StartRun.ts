@@ -41,11 +41,12 @@ export const make = Effect.gen(function* () {
     inPath: string | undefined,
     { request: read, submitted }: Triggered<RequestReader.ReadRequest>
   ) => {
-    const answer = RunAnswer.ofRun(request, submitted)
+    const ofRun = RunAnswer.ofRun(request, submitted)
+    const answer = read.ignoresKey ? HttpServerResponse.setHeader(ofRun, "idempotency-key-status", "ignored") : ofRun
     record.accepted(request, read, submitted, answer.status)
     if (submitted._tag !== "Accepted") return answer
-    return read.isReplied
-      ? CallerCheck.replyTo(read.webhook)
+    return read.reply
+      ? CallerCheck.replyTo(read.webhook, read.reply)
       : withLocation(request, answer, `${triggerUrl(mount, inPath)}/runs/${submitted.run_id}`)
   }
 

@@ -73,6 +73,8 @@ export interface NewRun {
     readonly request_hash: Uint8Array
     /** When the key is free again. */
     readonly expires_at: DateTime.Utc
+    /** The key of a cancelled run is free, too. */
+    readonly renewsCancelled?: boolean
   }
 }
 

@@ -37,8 +37,7 @@ describe("takes what the services publish as signed", () => {
     const headers = { "x-hub-signature-256": `sha256=${digest}`, "x-github-delivery": "d-1" }
     expect(verdictOf({ preset: "github" }, secret, { headers, body: "Hello, World!" })).toStrictEqual({
       _tag: "Verified",
-      delivery_id: `body ${createHash("sha256").update("Hello, World!").digest("hex")}`,
-      isReplied: false
+      delivery_id: `body ${createHash("sha256").update("Hello, World!").digest("hex")}`
     })
   })
 
@@ -63,7 +62,7 @@ describe("takes what the services publish as signed", () => {
     const at = (seconds: number) =>
       verdictOf({ preset: "slack" }, "8f742231b10e8888abcd99yyyzzz85a5", slack, (1_531_420_618 + seconds) * 1000)
     const delivery_id = "398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c"
-    expect(at(0)).toStrictEqual({ _tag: "Verified", delivery_id, isReplied: true })
+    expect(at(0)).toStrictEqual({ _tag: "Verified", delivery_id, reply: { at: { form: "command" } } })
     expect([at(300), at(-300), at(301), at(-301)].map(({ _tag }) => _tag)).toStrictEqual([
       ...["Verified", "Verified", "Refused", "Refused"]
     ])
@@ -169,7 +168,7 @@ describe("Stripe", () => {
   it("is taken with one of several signatures, and known by its event", () => {
     const other = hmac("whsec_old", `1492774577.${body}`)
     for (const header of [`t=1492774577,v1=${v1},v0=${other}`, `t=1492774577,v1=${other},v1=${v1}`]) {
-      expect(check(header)).toStrictEqual({ _tag: "Verified", delivery_id: "evt_1", isReplied: false })
+      expect(check(header)).toStrictEqual({ _tag: "Verified", delivery_id: "evt_1" })
     }
   })
 
@@ -182,6 +181,17 @@ describe("Stripe", () => {
   })
 })
 
+it("a byte order mark before the body changes nothing: its event and its time are found", () => {
+  const body = '\ufeff{"id":"evt_1","webhookTimestamp":1614265330000}'
+  const now = 1_614_265_330_000
+  const stripe = { "stripe-signature": `t=1614265330,v1=${hmac(secret, `1614265330.${body}`)}` }
+  const event = verdictOf({ preset: "stripe" }, secret, { headers: stripe, body }, now)
+  expect(event).toMatchObject({ _tag: "Verified", delivery_id: "evt_1" })
+  const linear = { "linear-signature": hmac(secret, body), "linear-delivery": "l-1" }
+  const update = verdictOf({ preset: "linear" }, secret, { headers: linear, body }, now)
+  expect(update).toMatchObject({ _tag: "Verified", delivery_id: "l-1" })
+})
+
 describe("the other services", () => {
   const body = '{"event":{"id":"01E","event_type":"incident.triggered"},"webhookTimestamp":1614265330000}'
   const now = 1_614_265_330_000
@@ -190,7 +200,7 @@ describe("the other services", () => {
   it("PagerDuty: any of its signatures, known by the event in the body", () => {
     const check = (header: string) =>
       verdictOf({ preset: "pagerduty" }, secret, { headers: { "x-pagerduty-signature": header }, body })
-    const verified = { _tag: "Verified", delivery_id: "01E", isReplied: false }
+    const verified = { _tag: "Verified", delivery_id: "01E" }
     expect(check(`v1=${hmac("old", body)},v1=${digest}`)).toStrictEqual(verified)
     expect(check(`v1=${digest}, v1=${hmac("old", body)}`)).toStrictEqual(verified)
     expect(check(`v2=${digest}`)).toStrictEqual({ _tag: "Refused", cause: "malformed" })
@@ -199,7 +209,7 @@ describe("the other services", () => {
   it("Linear: for a minute, by the time in the body", () => {
     const headers = { "linear-signature": digest, "linear-delivery": "l-1" }
     const check = (at: number) => verdictOf({ preset: "linear" }, secret, { headers, body }, at)
-    expect(check(now + 60_000)).toStrictEqual({ _tag: "Verified", delivery_id: "l-1", isReplied: false })
+    expect(check(now + 60_000)).toStrictEqual({ _tag: "Verified", delivery_id: "l-1" })
     expect(check(now + 61_000)).toStrictEqual({ _tag: "Refused", cause: "expired" })
   })
 

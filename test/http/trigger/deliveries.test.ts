@@ -139,3 +139,33 @@ it.scopedLive("a delivery that became part of a run stays part of it, sent again
     expect(yield* server.history(hook.id)).toHaveLength(1)
   })
 )
+
+it.scopedLive("a delivery of a cancelled run that is sent again starts a new run, also one that had joined it", () =>
+  Effect.gen(function* () {
+    const { idle, replica, server } = yield* twoServers
+    const hook = yield* server.webhook(idle, "{{payload.commit}}", {
+      ...{ input: "payload", verification: { preset: "github" }, secret, when_team_stopped: "queue" },
+      coalesce: { key: "payload.branch", within: 3_600 }
+    })
+    const send = (commit: number, to: typeof server, more = {}) => {
+      const raw = JSON.stringify({ branch: "main", commit })
+      const signature = `sha256=${createHmac("sha256", secret).update(raw).digest("hex")}`
+      const headers = { "content-type": "application/json", "x-hub-signature-256": signature, ...more }
+      return to.http("POST", hook.path, { raw, headers })
+    }
+    const deliver = (commit: number, to = server) => Effect.map(send(commit, to), ({ json }) => json.run_id)
+    const first = yield* deliver(1)
+    expect(yield* deliver(2, replica)).toBe(first)
+    expect((yield* server.admin("POST", `/api/runs/${first}/cancel`)).status).toBe(200)
+    const second = yield* deliver(2, replica)
+    expect(second).not.toBe(first)
+    // The other one joins it, and both are part of it from then on.
+    expect(yield* Effect.forEach([1, 2, 1], (commit) => deliver(commit))).toStrictEqual([second, second, second])
+    const history = yield* server.history(hook.id)
+    expect(history.map(({ status }: { status: string }) => status)).toStrictEqual(["queued", "cancelled"])
+    // The delivery counts, and the answer says so.
+    const keyed = yield* send(2, server, { "idempotency-key": "another" })
+    expect([keyed.json.run_id, keyed.headers.get("idempotency-key-status")]).toStrictEqual([second, "ignored"])
+    expect((yield* send(2, server)).headers.get("idempotency-key-status")).toBe(null)
+  })
+)

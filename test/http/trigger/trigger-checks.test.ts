@@ -94,7 +94,7 @@ describe("refuses, in this order,", () => {
         const answer = yield* http("POST", hook.path, { raw, headers: { "content-type": type } })
         expect(refusal(answer), type).toStrictEqual([415, "unsupported_media_type"])
       }
-      for (const coding of ["gzip", "identity"]) {
+      for (const coding of ["gzip", "identity, gzip"]) {
         const answer = yield* http("POST", hook.path, { body: hello, headers: { "content-encoding": coding } })
         expect(refusal(answer), coding).toStrictEqual([415, "unsupported_media_type"])
       }
@@ -111,6 +111,8 @@ describe("refuses, in this order,", () => {
       })
       expect(refusal(all)).toStrictEqual([415, "unsupported_media_type"])
       expect(yield* runs).toStrictEqual([])
+      const plain = yield* http("POST", hook.path, { body: hello, headers: { "content-encoding": "Identity" } })
+      expect(plain.status).toBe(202)
     })
   )
 

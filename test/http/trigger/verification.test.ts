@@ -98,7 +98,7 @@ describe("a webhook with a verification", () => {
       expect([ping.status, ping.json]).toStrictEqual([200, { status: "ignored" }])
       expect(yield* runs).toStrictEqual([])
 
-      const slack = yield* webhook("ops", "{{payload.text}}", {
+      const slack = yield* webhook("ops", "{{payload.text?}}", {
         ...{ input: "payload", secret, name: "slack" },
         verification: { preset: "slack", reply_text: "On it!" }
       })
@@ -116,9 +116,16 @@ describe("a webhook with a verification", () => {
       expect(command.headers.get("content-type")).toMatch(/^text\/plain/)
       // Sent again because the answer was lost.
       expect((yield* send("command=%2Fdeploy&text=api&trigger_id=1.2.3", form)).text).toBe("On it!")
+      const dialog = yield* send(
+        `payload=${encodeURIComponent('{"type":"view_submission","trigger_id":"2.3.4"}')}`,
+        form
+      )
+      expect([dialog.status, dialog.text]).toStrictEqual([200, ""])
+      const button = yield* send(`payload=${encodeURIComponent('{"type":"block_actions","trigger_id":"3.4.5"}')}`, form)
+      expect([button.status, button.text]).toStrictEqual([200, "On it!"])
       const event = yield* send('{"type":"event_callback","event_id":"Ev1","text":"x"}', "application/json")
       expect(event.status).toBe(202)
-      expect(yield* server.history(slack.id)).toHaveLength(2)
+      expect(yield* server.history(slack.id)).toHaveLength(4)
     })
   )
 
@@ -154,11 +161,15 @@ it.scopedLive("a webhook says when the first request was verified since its secr
     yield* admin("GET", `/api/webhooks/${hook.id}/requests`)
     const before = yield* shown
     expect(before).not.toHaveProperty("verified_at")
-    // A handshake counts, and is no change of the webhook.
+    // A test of the URL alone does not count.
     yield* deliver({ zen: "Design for failure." }, secret, { "x-github-event": "ping" })
+    yield* admin("GET", `/api/webhooks/${hook.id}/requests`)
+    expect(yield* shown).not.toHaveProperty("verified_at")
+    // It is no change of the webhook.
+    yield* deliver(hello)
     const first = yield* verified
     expect(first.version).toBe(before.version)
-    yield* deliver(hello)
+    yield* deliver({ variables: { text: "another" } })
     yield* admin("GET", `/api/webhooks/${hook.id}/requests`)
     expect((yield* shown).verified_at).toBe(first.verified_at)
     yield* edit({ name: "another name" })

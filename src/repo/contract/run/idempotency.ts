@@ -102,6 +102,30 @@ export const idempotency = (test: Test): void => {
   )
 
   test(
+    "takes a new run for the key of a cancelled one, only if that is asked for, and one in many calls",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const first = yield* keyed(webhook, "k")
+      yield* acceptOne(first)
+      yield* endOne(first.run_id, { status: "cancelled" }, 5)
+      const renewing = Effect.map(keyed(webhook, "k"), (run) => ({
+        ...run,
+        idempotency: { ...run.idempotency!, renewsCancelled: true }
+      }))
+      expect(yield* acceptOne(yield* keyed(webhook, "k"))).toMatchObject({ run: { run_id: first.run_id } })
+      const again = yield* Effect.forEach(
+        yield* Effect.replicateEffect(renewing, 20),
+        (run) => acceptOne(run),
+        together
+      )
+      expect(again.map(({ _tag }) => _tag).sort()).toEqual(["Accepted", ...count(19).map(() => "Repeated")])
+      expect(yield* repo.lane(ops, 10)).toHaveLength(1)
+      expect((yield* repo.run(first.run_id)).status).toBe("cancelled")
+    })
+  )
+
+  test(
     "takes one message to a team for an idempotency key, apart from the keys of other teams and of webhooks",
     Effect.gen(function* () {
       const repo = yield* Repo

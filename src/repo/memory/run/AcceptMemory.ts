@@ -46,7 +46,13 @@ export const makeAccept = (tables: Tables) => {
     const earlier = tables.runs.findLast(
       (other) => idempotency && isOfSame(other.row) && other.idempotency?.key === idempotency.key
     )
-    if (idempotency && earlier?.idempotency && isAfter(earlier.idempotency.expires_at, run.accepted_at)) {
+    const isFree = (other: RunRow | undefined) => idempotency?.renewsCancelled === true && other?.status === "cancelled"
+    if (
+      idempotency &&
+      earlier?.idempotency &&
+      isAfter(earlier.idempotency.expires_at, run.accepted_at) &&
+      !isFree(earlier.row)
+    ) {
       if (!sameBytes(earlier.idempotency.request_hash, idempotency.request_hash)) {
         return Either.left(new IdempotencyKeyReused())
       }
@@ -55,7 +61,7 @@ export const makeAccept = (tables: Tables) => {
     }
     const delivery = by && idempotency && `${by.id} ${idempotency.key}`
     const before = delivery === undefined ? undefined : joinedKeys.get(delivery)
-    if (before && idempotency && isAfter(before.expires_at, run.accepted_at)) {
+    if (before && idempotency && isAfter(before.expires_at, run.accepted_at) && !isFree(find(before.run_id)?.row)) {
       return sameBytes(before.request_hash, idempotency.request_hash)
         ? Either.right({ _tag: "Coalesced", run_id: before.run_id, repeated: true })
         : Either.left(new IdempotencyKeyReused())

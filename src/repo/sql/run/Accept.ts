@@ -96,12 +96,12 @@ export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
       open = doubtful.filter((run) => {
         const earlier = earlierOf.get(run)
         const limit = earlier === undefined && !answers.has(run) ? limitFor(run) : undefined
-        if (earlier && !earlier.expired) answers.set(run, repeated(earlier, run))
+        if (earlier && !isFree(earlier, run)) answers.set(run, repeated(earlier, run))
         else if (limit !== undefined) answers.set(run, limit)
         return !answers.has(run)
       })
-      const expired = found.filter((earlier) => earlier.expired)
-      if (expired.length > 0) yield* step(free(expired))
+      const freed = found.filter((earlier) => isFree(earlier, doubtful[earlier.ord]!))
+      if (freed.length > 0) yield* step(free(freed))
     }
     return runs.map((run) => answers.get(run)!)
   }, whenTraced("RunStore.accept"))
@@ -148,6 +148,9 @@ const keyOf = ({ run_id, webhook, team, idempotency, coalesce }: NewRun): string
   const by = `${webhook.id} ${Buffer.from(webhook.token_hash).toString("hex")}`
   return coalesce === undefined ? `${by} ${idempotency!.key}` : `${by} ${team} ${coalesce.key}`
 }
+
+const isFree = ({ expired, run }: EarlierRun, { idempotency }: NewRun): boolean =>
+  expired || (idempotency?.renewsCancelled === true && run.status === "cancelled")
 
 const repeated = ({ request_hash, run, deadline_at }: EarlierRun, { idempotency }: NewRun): Answer =>
   idempotency && Buffer.from(request_hash).equals(idempotency.request_hash)

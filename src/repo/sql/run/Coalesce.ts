@@ -153,7 +153,8 @@ const toKey = ({ accepted_at, idempotency, webhook }: Keyed, ord: number) => ({
 
 /** The inputs `i` whose key belongs to a trigger that joined an earlier run. */
 const deliveredOf = (sql: SqlClient.SqlClient, input: Statement.Fragment): Statement.Fragment => sql`
-  select i.ord, d.run_id, d.request_hash = i.request_hash as same_request, true as repeated
+  select i.ord, d.run_id, d.request_hash = i.request_hash as same_request, true as repeated,
+    exists (select from webhook_trigger.runs r where r.id = d.run_id and r.status = 'cancelled') as cancelled
   from ${input} join webhook_trigger.window_deliveries d using (webhook_id, idempotency_key)
   where d.expires_at > i.accepted_at`
 
@@ -162,19 +163,33 @@ interface Delivered {
   readonly run_id: RunId
   readonly same_request: boolean
   readonly repeated: boolean
+  readonly cancelled: boolean
 }
+
+/** The run that it joined was cancelled, and the delivery starts another one. */
+const isFree = ({ cancelled }: Delivered, { idempotency }: NewRun): boolean =>
+  cancelled && idempotency?.renewsCancelled === true
 
 const answerOf = ({ repeated, run_id, same_request }: Delivered): Answer =>
   same_request ? Either.right({ _tag: "Coalesced", run_id, repeated }) : Either.left(new IdempotencyKeyReused())
 
-/** The results of repeats of triggers that joined an earlier run, whatever their webhook coalesces now. */
-export const makeFindDelivered = Effect.map(
-  SqlClient.SqlClient,
-  (sql) => (runs: ReadonlyArray<NewRun>) =>
-    bounded(sql<Delivered>`${deliveredOf(sql, recordset(sql, deliveredTypes, runs.map(toKey)))}`).pipe(
-      Effect.map((rows) => rows.map((row) => [runs[row.ord]!, answerOf(row)] as const))
-    )
-)
+/**
+ * The results of repeats of triggers that joined an earlier run, whatever their webhook coalesces now. Keys that are free
+ * have none, and are forgotten.
+ */
+export const makeFindDelivered = Effect.map(SqlClient.SqlClient, (sql) => {
+  const forget = (runs: ReadonlyArray<NewRun>) =>
+    bounded(sql`
+      delete from webhook_trigger.window_deliveries d using ${recordset(sql, deliveredTypes, runs.map(toKey))}
+      where (d.webhook_id, d.idempotency_key) = (i.webhook_id, i.idempotency_key)`)
+
+  return Effect.fnUntraced(function* (runs: ReadonlyArray<NewRun>) {
+    const rows = yield* bounded(sql<Delivered>`${deliveredOf(sql, recordset(sql, deliveredTypes, runs.map(toKey)))}`)
+    const free = rows.filter((row) => isFree(row, runs[row.ord]!))
+    if (free.length > 0) yield* forget(free.map(({ ord }) => runs[ord]!))
+    return rows.filter((row) => !free.includes(row)).map((row) => [runs[row.ord]!, answerOf(row)] as const)
+  })
+})
 
 /** Runs with the same idempotency key are one run: the first one's result decides the others'. */
 const firstOfEachDelivery = (runs: ReadonlyArray<Coalescing>): ReadonlyArray<Coalescing> => {
@@ -241,9 +256,12 @@ export const makeCoalesce = Effect.gen(function* () {
         delete from webhook_trigger.windows w using wanted
         where w.run_id = wanted.run_id and w.run_id not in (select id from merged)
       )
-      select ord, run_id, true as same_request, false as repeated from taken
-      union all select ord, run_id, same_request, repeated from delivered`)
-    for (const row of rows) answers.set(runs[row.ord]!, answerOf(row))
+      select ord, run_id, true as same_request, false as repeated, false as cancelled from taken
+      union all select ord, run_id, same_request, repeated, cancelled from delivered`)
+    for (const row of rows) {
+      const run = runs[row.ord]!
+      if (!isFree(row, run)) answers.set(run, answerOf(row))
+    }
     return answers
   })
 })

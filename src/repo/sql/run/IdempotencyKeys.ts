@@ -70,7 +70,7 @@ export const makeKeys = Effect.map(SqlClient.SqlClient, (sql) => {
     )
   }
 
-  /** An expired key is free again; its run stays. */
+  /** The keys are free again; their runs stay. */
   const free = (rows: ReadonlyArray<EarlierRow>) =>
     bounded(sql`
       update webhook_trigger.runs set idempotency_key = null
