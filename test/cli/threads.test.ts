@@ -1,26 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Scope } from "effect"
-import { runWith } from "./CommandLine.ts"
-import * as Program from "./Program.ts"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { sharedServer } from "./SharedServer.ts"
 
-const ADMIN_API_KEY = "a-key-for-these-tests"
-
-const scope = Effect.runSync(Scope.make())
-let server: Program.Server
-
-beforeAll(async () => {
-  const start = Effect.flatMap(Program.newFolder, (DATA_DIR) => Program.serve({ DATA_DIR, ADMIN_API_KEY }))
-  server = await Effect.runPromise(Scope.extend(start, scope))
-}, 60_000)
-afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
-
-const run = (...words: ReadonlyArray<string>) => runWith({ ADMIN_API_KEY, WEBHOOK_TRIGGER_URL: server.url }, ...words)
-
-const json = (...words: ReadonlyArray<string>) =>
-  Effect.map(run(...words, "--json"), ({ code, stderr, stdout }) => {
-    expect({ code, stderr }, words.join(" ")).toEqual({ code: 0, stderr: "" })
-    return JSON.parse(stdout)
-  })
+const { json, run } = sharedServer()
 
 /** The demo team answers each message with its text. */
 const say = (text: string, ...options: ReadonlyArray<string>) =>

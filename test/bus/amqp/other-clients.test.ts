@@ -1,124 +1,15 @@
-/** The AMQP contract of `docs/amqp.md`, from the other side: what is on the wire, and what a leader may send. */
 import { describe, expect, it } from "@effect/vitest"
-import { DateTime, Effect, Layer, Logger, LogLevel, Metric, Option, Queue, Redacted, type Scope } from "effect"
+import { Effect, Layer, Logger, LogLevel, Option, Queue, Redacted } from "effect"
 import * as BusAmqp from "../../../src/bus/amqp/BusAmqp.ts"
 import * as LeaderAmqp from "../../../src/bus/amqp/LeaderAmqp.ts"
-import { received } from "../../../src/bus/amqp/Metrics.ts"
-import type { QueueType } from "../../../src/bus/amqp/Topology.ts"
 import { Bus } from "../../../src/bus/Bus.ts"
 import { collectReplies, makePrompt, team, untilQueue, untilUp } from "../../../src/bus/contract.ts"
 import { rightsOf } from "../../../src/cli/BrokerRights.ts"
-import { WebhookId } from "../../../src/domain/Id.ts"
 import { Leader } from "../../../src/leader/index.ts"
 import { freshVhost, managementUrl } from "../../support/fresh.ts"
 import { manage } from "../../support/RabbitMq.ts"
+import { behaviour, counted } from "./OnRabbitMq.ts"
 import { declareTeam, nextMessage, rawChannel, reply } from "./RawChannel.ts"
-
-const behaviour = (
-  name: string,
-  test: (url: string) => Effect.Effect<unknown, unknown, Bus | Scope.Scope>,
-  queueType: QueueType = "classic"
-) =>
-  it.live(name, () =>
-    Effect.gen(function* () {
-      const url = yield* freshVhost
-      const layer = BusAmqp.layer({ url: Redacted.make(url), queueType })
-      yield* Effect.provide(Effect.scoped(Effect.zipRight(untilUp, test(url))), layer)
-    }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
-  )
-
-const counted = (kind: string) => Effect.map(Metric.value(Metric.tagged(received, "kind", kind)), ({ count }) => count)
-
-describe("a prompt on the wire", () => {
-  behaviour("is not sent to a queue that was deleted, which is known to be gone from then on", (url) =>
-    Effect.gen(function* () {
-      const bus = yield* Bus
-      const channel = yield* rawChannel(url)
-      yield* declareTeam(channel, team)
-      yield* Effect.promise(() => channel.consume("team.deploy", () => {}))
-      yield* bus.publish([yield* makePrompt()])
-      yield* untilQueue(({ consumers }) => consumers === 1)
-      yield* Effect.promise(() => channel.deleteQueue("team.deploy"))
-      expect((yield* Effect.flip(bus.publish([yield* makePrompt()])))._tag).toBe("QueueGone")
-      // What said a moment ago that there is a leader is not believed any more: it would be published to again, in vain.
-      expect(yield* bus.queue(team)).toEqual({ exists: false, consumers: 0, messages: 0 })
-    })
-  )
-
-  behaviour("has the properties and the body that leaders rely on", (url) =>
-    Effect.gen(function* () {
-      const bus = yield* Bus
-      const channel = yield* rawChannel(url)
-      yield* declareTeam(channel, team)
-      const webhook = { id: WebhookId.make("01890a5d-ac96-774b-bcce-b302099a8057"), name: "nightly" }
-      const prompt = yield* makePrompt({
-        correlation_id: "opaque",
-        source: "webhook",
-        webhook,
-        deadline: DateTime.unsafeMake(Date.now() + 60_000)
-      })
-      yield* bus.publish([prompt])
-      const message = yield* nextMessage(channel, "team.deploy")
-      expect(message.properties).toMatchObject({
-        messageId: prompt.run_id,
-        correlationId: "opaque",
-        replyTo: "webhook.replies",
-        type: "prompt",
-        contentType: "application/json",
-        deliveryMode: 2
-      })
-      expect(Number(message.properties.expiration)).toBeGreaterThan(50_000)
-      expect(Number(message.properties.expiration)).toBeLessThanOrEqual(60_000)
-      expect(message.properties.headers?.traceparent).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/)
-      expect(JSON.parse(message.content.toString())).toEqual({
-        run_id: prompt.run_id,
-        source: "webhook",
-        webhook,
-        prompt: "hello",
-        deadline: prompt.deadline && DateTime.formatIso(prompt.deadline)
-      })
-    })
-  )
-
-  behaviour("does not expire when no caller waits for the answer", (url) =>
-    Effect.gen(function* () {
-      const bus = yield* Bus
-      const channel = yield* rawChannel(url)
-      yield* declareTeam(channel, team)
-      const prompt = yield* makePrompt()
-      yield* bus.publish([prompt])
-      const message = yield* nextMessage(channel, "team.deploy")
-      expect(message.properties.expiration).toBeUndefined()
-      expect(JSON.parse(message.content.toString())).toEqual({ run_id: prompt.run_id, source: "chat", prompt: "hello" })
-    })
-  )
-
-  behaviour("carries the trace in which it is sent", (url) =>
-    Effect.gen(function* () {
-      const bus = yield* Bus
-      const channel = yield* rawChannel(url)
-      yield* declareTeam(channel, team)
-      const prompt = yield* makePrompt()
-      const trace = yield* Effect.gen(function* () {
-        yield* bus.publish([prompt])
-        return (yield* Effect.currentSpan).traceId
-      }).pipe(Effect.withSpan("test"))
-      const message = yield* nextMessage(channel, "team.deploy")
-      expect(message.properties.headers?.traceparent).toContain(trace)
-    })
-  )
-
-  behaviour("has a trace of its own, not sampled, when tracing is off", (url) =>
-    Effect.gen(function* () {
-      const bus = yield* Bus
-      const channel = yield* rawChannel(url)
-      yield* declareTeam(channel, team)
-      yield* Effect.withTracerEnabled(bus.publish([yield* makePrompt()]), false)
-      const message = yield* nextMessage(channel, "team.deploy")
-      expect(message.properties.headers?.traceparent).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/)
-    })
-  )
-})
 
 describe("the exchange for cancellations", () => {
   behaviour("is there before the prompt, also of a team whose queue an earlier server has bound", (url) =>
@@ -240,60 +131,6 @@ describe("replies of leaders in other languages", () => {
   )
 })
 
-describe("dead letters", () => {
-  behaviour("a prompt that a leader rejects is reported as dead-lettered", (url) =>
-    Effect.gen(function* () {
-      const bus = yield* Bus
-      const collected = yield* collectReplies
-      const channel = yield* rawChannel(url)
-      yield* declareTeam(channel, team)
-      const prompt = yield* makePrompt()
-      yield* bus.publish([prompt])
-      channel.reject(yield* nextMessage(channel, "team.deploy"), false)
-      expect(yield* Queue.take(collected)).toEqual({ _tag: "DeadLettered", run_id: prompt.run_id, reason: "rejected" })
-    })
-  )
-
-  behaviour(
-    "a prompt on a quorum queue that crashes its leader again and again is given up",
-    (url) =>
-      Effect.gen(function* () {
-        const bus = yield* Bus
-        const collected = yield* collectReplies
-        const channel = yield* rawChannel(url)
-        yield* declareTeam(channel, team, { "x-queue-type": "quorum", "x-delivery-limit": 20 })
-        const prompt = yield* makePrompt()
-        yield* bus.publish([prompt])
-        let deliveries = 0
-        yield* Effect.promise(() =>
-          channel.consume("team.deploy", (message) => {
-            if (message === null) return
-            deliveries++
-            channel.nack(message)
-          })
-        )
-        expect(yield* Queue.take(collected)).toEqual({
-          _tag: "DeadLettered",
-          run_id: prompt.run_id,
-          reason: "delivery_limit"
-        })
-        expect(deliveries).toBeGreaterThanOrEqual(20)
-      }),
-    "quorum"
-  )
-
-  behaviour("junk on the dead-letter queue holds up nothing", (url) =>
-    Effect.gen(function* () {
-      const collected = yield* collectReplies
-      const channel = yield* rawChannel(url)
-      channel.publish("webhook.dlx", "", Buffer.from("junk"), {})
-      const { run_id } = yield* makePrompt()
-      channel.publish("webhook.dlx", "", Buffer.from("junk"), { correlationId: run_id })
-      expect(yield* Queue.take(collected)).toEqual({ _tag: "DeadLettered", run_id, reason: "rejected" })
-    })
-  )
-})
-
 describe("a leader's rights", () => {
   const cases = [
     { name: "those of its team", rights: rightsOf(team, { vhost: "", user: Option.none() }) },
@@ -302,6 +139,7 @@ describe("a leader's rights", () => {
       rights: { configure: "^team\\.deploy$", read: "^team\\.deploy$", write: "^webhook\\.(replies|dlx)$" }
     }
   ]
+
   it.live.each(cases)("can lead with $name", ({ rights: { configure, read, write } }) =>
     Effect.gen(function* () {
       const url = new URL(yield* freshVhost)

@@ -1,0 +1,25 @@
+/** A behaviour of the bus on a RabbitMQ of its own. */
+import { it } from "@effect/vitest"
+import { Effect, Logger, LogLevel, Metric, Redacted, type Scope } from "effect"
+import * as BusAmqp from "../../../src/bus/amqp/BusAmqp.ts"
+import { received } from "../../../src/bus/amqp/Metrics.ts"
+import type { QueueType } from "../../../src/bus/amqp/Topology.ts"
+import { Bus } from "../../../src/bus/Bus.ts"
+import { untilUp } from "../../../src/bus/contract.ts"
+import { freshVhost } from "../../support/fresh.ts"
+
+export const behaviour = (
+  name: string,
+  test: (url: string) => Effect.Effect<unknown, unknown, Bus | Scope.Scope>,
+  queueType: QueueType = "classic"
+) =>
+  it.live(name, () =>
+    Effect.gen(function* () {
+      const url = yield* freshVhost
+      const layer = BusAmqp.layer({ url: Redacted.make(url), queueType })
+      yield* Effect.provide(Effect.scoped(Effect.zipRight(untilUp, test(url))), layer)
+    }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
+  )
+
+export const counted = (kind: string) =>
+  Effect.map(Metric.value(Metric.tagged(received, "kind", kind)), ({ count }) => count)

@@ -1,0 +1,105 @@
+import { describe, expect } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Queue } from "effect"
+import { Bus } from "../../../src/bus/Bus.ts"
+import { collectReplies, echo, makePrompt, startLeader, team, untilQueue } from "../../../src/bus/contract.ts"
+import { Leader } from "../../../src/leader/index.ts"
+import { rawChannel } from "./RawChannel.ts"
+import { again, behaviour } from "./Wires.ts"
+
+describe("the bus and its connections", () => {
+  behaviour(
+    "a prompt in work when the leader's connection breaks is interrupted, and delivered again first",
+    ({ leader }) =>
+      Effect.gen(function* () {
+        const bus = yield* Bus
+        const replies = yield* collectReplies
+        const begun = yield* Deferred.make<void>()
+        let stopped = false
+        const seen: Array<readonly [string, boolean]> = []
+        yield* startLeader((delivery) => {
+          seen.push([delivery.prompt.prompt, delivery.redelivered])
+          if (seen.length > 1) return echo(delivery)
+          return Deferred.succeed(begun, undefined).pipe(
+            Effect.zipRight(Effect.never),
+            Effect.onInterrupt(() => Effect.sync(() => (stopped = true)))
+          )
+        })
+        yield* bus.publish([yield* makePrompt({ prompt: "first" })])
+        yield* bus.publish([yield* makePrompt({ prompt: "second" })])
+        yield* Deferred.await(begun)
+        leader.reset()
+        yield* Queue.takeN(replies, 2)
+        expect(stopped).toBe(true)
+        expect(seen).toEqual([
+          ["first", false],
+          ["first", true],
+          ["second", false]
+        ])
+      })
+  )
+
+  behaviour(
+    "a prompt in work when a stopping leader's connection breaks is interrupted, whatever its grace",
+    ({ leader }) =>
+      Effect.gen(function* () {
+        const bus = yield* Bus
+        const begun = yield* Deferred.make<void>()
+        let interrupted = false
+        const stop = yield* startLeader(
+          () =>
+            Deferred.succeed(begun, undefined).pipe(
+              Effect.zipRight(Effect.never),
+              Effect.onInterrupt(() => Effect.sync(() => (interrupted = true)))
+            ),
+          { grace: 3_600_000 }
+        )
+        yield* bus.publish([yield* makePrompt()])
+        yield* Deferred.await(begun)
+        const stopping = yield* Effect.fork(stop)
+        yield* Effect.yieldNow()
+        leader.reset()
+        yield* Fiber.join(stopping)
+        expect(interrupted).toBe(true)
+      })
+  )
+
+  behaviour("an answer that was given while the broker was away arrives, and the work is done once", ({ leader }) =>
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const replies = yield* collectReplies
+      let worked = 0
+      yield* Leader.start({
+        team,
+        handler: () =>
+          Effect.sync(() => {
+            worked++
+            leader.reset({ refuse: true })
+            setTimeout(() => leader.pass(), 300)
+            return "done"
+          }).pipe(Effect.uninterruptible)
+      })
+      yield* untilQueue(({ consumers }) => consumers === 1)
+      const prompt = yield* makePrompt()
+      yield* bus.publish([prompt])
+      let reply = yield* Queue.take(replies)
+      while (reply._tag === "Started") reply = yield* Queue.take(replies)
+      expect(reply).toEqual({ _tag: "Answered", run_id: prompt.run_id, response: "done" })
+      expect(worked).toBe(1)
+    })
+  )
+
+  behaviour("a leader whose queue was deleted declares it again", ({ url }) =>
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const replies = yield* collectReplies
+      yield* startLeader(echo)
+      const channel = yield* rawChannel(url)
+      for (let i = 0; i < 3; i++) {
+        yield* Effect.promise(() => channel.deleteQueue("team.deploy"))
+        const prompt = yield* makePrompt()
+        yield* Effect.retry(bus.publish([prompt]), again)
+        expect((yield* Queue.take(replies)).run_id).toBe(prompt.run_id)
+      }
+    })
+  )
+})

@@ -1,0 +1,47 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { ADMIN_API_KEY, sharedServer } from "./SharedServer.ts"
+
+const { address, json, run } = sharedServer()
+
+describe("the command line", { timeout: 60_000 }, () => {
+  it.live("lists and ends sessions of the web UI", () =>
+    Effect.gen(function* () {
+      const signIn = Effect.promise(() =>
+        fetch(`${address()}/api/session`, {
+          method: "POST",
+          headers: { "content-type": "application/json", "user-agent": "A browser/1.0" },
+          body: JSON.stringify({ key: ADMIN_API_KEY })
+        })
+      )
+      expect((yield* run("session", "list")).stdout).toBe("Nobody is signed in.\n")
+      yield* Effect.replicateEffect(signIn, 2)
+      const [one, two] = yield* json("session", "list")
+      expect(one).toMatchObject({ user_agent: "A browser/1.0", client_address: "127.0.0.1", is_current: false })
+      const table = yield* run("session", "list")
+      expect(table.stdout).toMatch(/^SESSION +SIGNED IN +LAST USED +FROM +BROWSER\n/)
+      expect((yield* run("session", "end", one.id)).code).toBe(0)
+      expect(yield* json("session", "list")).toEqual([two])
+      expect((yield* run("session", "end", one.id)).stderr).toContain("No session has the id")
+      expect((yield* run("session", "end-all")).code).toBe(2)
+      expect((yield* run("session", "end-all", "--yes")).code).toBe(0)
+      expect(yield* json("session", "list")).toEqual([])
+    })
+  )
+
+  it.live("lists who did what", () =>
+    Effect.gen(function* () {
+      yield* run("team", "create", "audited")
+      const { data, next_cursor } = yield* json("audit", "list", "--limit", "1")
+      expect(data[0]).toMatchObject({ action: "team.created", actor: "admin_key", object: "audited" })
+      expect(next_cursor).toBe(data[0].id)
+      const page = yield* run("audit", "list", "--object", "audited")
+      expect(page.stdout).toMatch(
+        /^TIME +ACTION +OBJECT +ACTOR +SESSION +FROM +FIELDS\n.* team\.created +audited +admin_key +- /
+      )
+      expect((yield* json("audit", "list", "--action", "team.deleted", "--object", "audited")).data).toEqual([])
+      expect((yield* run("audit", "list", "--action", "none")).code).toBe(2)
+      expect((yield* run("team", "delete", "audited", "--yes")).code).toBe(0)
+    })
+  )
+})

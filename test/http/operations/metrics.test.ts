@@ -1,0 +1,116 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Metric, MetricBoundaries } from "effect"
+import { families, toText } from "../../../src/http/operations/PrometheusText.ts"
+import { sorted } from "../Client.ts"
+import { start } from "../Server.ts"
+
+describe("metrics", () => {
+  it.effect("are in the format that Prometheus reads", () =>
+    Effect.gen(function* () {
+      const counter = Metric.counter("a_total", { description: "With \\ and\na line", incremental: true })
+      yield* Metric.increment(Metric.tagged(counter, "l-1", 'x"y\\z\n'))
+      yield* Metric.increment(Metric.tagged(counter, "l-1", "other"))
+      yield* Metric.set(Metric.gauge("b.gauge"), -1.5)
+      const histogram = Metric.histogram("c_seconds", MetricBoundaries.fromIterable([1, 2]), "Durations")
+      for (const value of [0.5, 1.5, 1.5, 9]) yield* Metric.update(histogram, value)
+      yield* Metric.update(Metric.frequency("d"), "red")
+      yield* Metric.incrementBy(Metric.counter("e"), 2)
+      const ours = Metric.unsafeSnapshot().filter(({ metricKey: { name } }) =>
+        /^(a_total|b\.gauge|c_seconds|d|e)$/.test(name)
+      )
+      expect(sorted(toText(families(ours)).trimEnd().split("\n"))).toStrictEqual(
+        sorted([
+          "# HELP a_total With \\\\ and\\na line",
+          "# TYPE a_total counter",
+          'a_total{l_1="x\\"y\\\\z\\n"} 1',
+          'a_total{l_1="other"} 1',
+          "# TYPE b_gauge gauge",
+          "b_gauge -1.5",
+          "# HELP c_seconds Durations",
+          "# TYPE c_seconds histogram",
+          'c_seconds_bucket{le="1"} 1',
+          'c_seconds_bucket{le="2"} 3',
+          'c_seconds_bucket{le="+Inf"} 4',
+          "c_seconds_sum 12.5",
+          "c_seconds_count 4",
+          "# TYPE d counter",
+          'd{key="red"} 1',
+          // It may go down too.
+          "# TYPE e gauge",
+          "e 2"
+        ])
+      )
+    })
+  )
+
+  it.scopedLive("count the requests by route and status, with each metric's samples together", () =>
+    Effect.gen(function* () {
+      const { http } = yield* start()
+      yield* http("POST", `/webhook/trigger/whk_${"0".repeat(43)}`, { body: {} })
+      const { text, headers, status } = yield* http("GET", "/metrics")
+      expect(status).toBe(200)
+      expect(headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8")
+      expect(text).toMatch(
+        /^http_server_requests_total\{method="POST",route="\/webhook\/trigger\/:token",status="404"\} \d+$/m
+      )
+      const types = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name)
+      expect(new Set(types).size).toBe(types.length)
+    })
+  )
+})
+
+describe("metrics of runs and teams", () => {
+  it.scopedLive("show each team's queue and leaders, and how runs ended", () =>
+    Effect.gen(function* () {
+      const { http, team, webhook } = yield* start()
+      yield* team("idle", "no leader")
+      const { path } = yield* webhook(yield* team("ops"), "{{a}}")
+      const before = yield* http("GET", "/metrics")
+      const ended = (text: string) =>
+        Number(/^webhook_runs_ended_total\{status="success"\} (\d+)$/m.exec(text)?.[1] ?? 0)
+      yield* http("POST", `${path}?wait=true`, { body: { variables: { a: 1 } } })
+      const { text } = yield* http("GET", "/metrics")
+      expect(text).toMatch(/^webhook_team_consumers\{team="ops"\} 1$/m)
+      expect(text).toMatch(/^webhook_team_consumers\{team="idle"\} 0$/m)
+      expect(text).toMatch(/^webhook_team_queued\{team="ops"\} 0$/m)
+      expect(ended(text)).toBe(ended(before.text) + 1)
+      for (const part of ["queued", "work", "total"]) {
+        expect(text, part).toMatch(
+          new RegExp(`^webhook_run_${part}_seconds_bucket\\{status="success",team="ops",le="86400"\\} [1-9]`, "m")
+        )
+      }
+      expect(text).toMatch(/^http_server_request_duration_seconds_bucket\{.*le="86400"\} /m)
+    })
+  )
+
+  it.scopedLive("count what becomes the run of an earlier trigger, once for each delivery", () =>
+    Effect.gen(function* () {
+      const { http, team, webhook } = yield* start()
+      const coalesce = { key: "a", within: 3_600 }
+      const { path } = yield* webhook(yield* team("merging"), "{{a}}", { coalesce })
+      const post = (key: string) =>
+        http("POST", path, { body: { variables: { a: 1 } }, headers: { "idempotency-key": key } })
+      const answers = yield* Effect.forEach(["one", "two", "one", "two", "two", "three"], post)
+      expect(new Set(answers.map(({ json }) => json.run_id)).size).toBe(1)
+      const { text } = yield* http("GET", "/metrics")
+      expect(text).toMatch(/^webhook_triggers_coalesced_total\{team="merging"\} 2$/m)
+    })
+  )
+
+  it.scopedLive("show a team no longer once it is deleted, and the last known values while the database is away", () =>
+    Effect.gen(function* () {
+      const { http, admin, team, faults } = yield* start()
+      yield* team("kept", "no leader")
+      yield* team("gone", "no leader")
+      const teamsShown = Effect.map(http("GET", "/metrics"), ({ text }) =>
+        text.match(/^webhook_team_\w+\{team="\w+"\}/gm)
+      )
+      const ofKept = ["queued", "consumers", "paused"].map((gauge) => `webhook_team_${gauge}{team="kept"}`)
+      expect(yield* teamsShown).toContain('webhook_team_queued{team="gone"}')
+      expect((yield* admin("DELETE", "/api/teams/gone")).status).toBe(204)
+      expect(yield* teamsShown).toStrictEqual(ofKept)
+      faults.add("database")
+      expect(yield* teamsShown).toStrictEqual(ofKept)
+    })
+  )
+})
