@@ -4,7 +4,7 @@ import { Button } from "../Button.tsx"
 import { loadLater } from "../LoadedLater.tsx"
 import { RawText } from "../RawText.tsx"
 
-const Markdown = loadLater(() => import("../Markdown.tsx"), 3)
+const Markdown = loadLater(() => import("./Markdown.tsx"), 3)
 
 /** Longer answers are folded. */
 const shownLines = 200

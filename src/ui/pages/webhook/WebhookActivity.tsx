@@ -1,13 +1,13 @@
 import { api } from "../../api/Client.ts"
 import { useStatistics } from "../../api/Queries.ts"
 import type { StatisticsRange, Webhook } from "../../api/Types.ts"
-import { Charts } from "../../components/chart/Charts.tsx"
-import { countEnded, successRate, sumCounts } from "../../components/chart/Counts.ts"
 import { SelectField } from "../../components/form/SelectField.tsx"
 import { Loaded } from "../../components/Loaded.tsx"
 import { CancelQueued } from "../../components/run/CancelQueued.tsx"
+import { countEnded, successRate, sumCounts } from "../../components/run/Counts.ts"
 import { formatNumber } from "../../format/Format.ts"
 import { useUrlFilters } from "../../frame/UrlFilters.ts"
+import { Charts } from "./chart/Charts.tsx"
 
 const rangeTexts: Record<StatisticsRange, string> = {
   "24h": "Last 24 hours",

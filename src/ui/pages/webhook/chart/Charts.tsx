@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from "react"
-import type { Statistics } from "../../api/Types.ts"
-import { formatDuration, formatNumber } from "../../format/Format.ts"
+import type { Statistics } from "../../../api/Types.ts"
+import { countAll, series } from "../../../components/run/Counts.ts"
+import { formatDuration, formatNumber } from "../../../format/Format.ts"
 import { type Bucket, ChartWidth, formatBucketStart } from "./ChartFrame.tsx"
-import { countAll, series } from "./Counts.ts"
 import { StatusChart } from "./StatusChart.tsx"
 
 export const Charts = ({

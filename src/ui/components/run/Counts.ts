@@ -3,8 +3,8 @@ import { type FinalStatus, finalStatuses } from "../../../domain/run/RunStatus.t
 import type { Counts } from "../../api/Types.ts"
 import { formatNumber, plural } from "../../format/Format.ts"
 import { locale } from "../../format/Locale.ts"
-import { statusDisplays } from "../run/Status.tsx"
 import type { Tone } from "../Tone.ts"
+import { statusDisplays } from "./Status.tsx"
 
 /** One per final status, and one for unfinished runs, in stacking order. */
 interface Series {

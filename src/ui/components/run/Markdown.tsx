@@ -1,7 +1,7 @@
 import { lexer, type Token, type Tokens } from "marked"
 import { Fragment, type ReactNode, useMemo, useState } from "react"
-import { Button } from "./Button.tsx"
-import { showDirectionMarks } from "./UserText.tsx"
+import { Button } from "../Button.tsx"
+import { showDirectionMarks } from "../UserText.tsx"
 
 /** How many characters are rendered at a time. An answer may have a million. */
 const portion = 60_000

@@ -1,6 +1,6 @@
 import { createContext, type ReactNode, useContext } from "react"
-import type { Statistics } from "../../api/Types.ts"
-import { locale } from "../../format/Locale.ts"
+import type { Statistics } from "../../../api/Types.ts"
+import { locale } from "../../../format/Locale.ts"
 
 export type Bucket = Statistics["buckets"][number]
 

@@ -1,6 +1,6 @@
-import { formatNumber } from "../../format/Format.ts"
+import { countAll, describeCounts, series, sumCounts } from "../../../components/run/Counts.ts"
+import { formatNumber } from "../../../format/Format.ts"
 import { axisMaximum, type Bucket, ChartFrame, formatBucketStart, usePlotArea } from "./ChartFrame.tsx"
-import { countAll, describeCounts, series, sumCounts } from "./Counts.ts"
 
 /** Runs by time of acceptance, stacked by status. A click on a bar shows its runs. */
 export const StatusChart = ({

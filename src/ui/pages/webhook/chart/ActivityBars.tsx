@@ -1,5 +1,5 @@
-import type { Activity } from "../../api/Types.ts"
-import { countAll, countFailures, describeCounts, sumCounts } from "./Counts.ts"
+import type { Activity } from "../../../api/Types.ts"
+import { countAll, countFailures, describeCounts, sumCounts } from "../../../components/run/Counts.ts"
 
 const hourCount = 24
 const noRuns = sumCounts([])
