@@ -4,7 +4,7 @@ import { ADMIN_API_KEY, sharedServer } from "./SharedServer.ts"
 
 const { address, json, run } = sharedServer()
 
-describe("the command line", { timeout: 60_000 }, () => {
+describe("the command line", () => {
   it.live("lists and ends sessions of the web UI", () =>
     Effect.gen(function* () {
       const signIn = Effect.promise(() =>

@@ -5,7 +5,7 @@ import { ADMIN_API_KEY, sharedServer } from "./SharedServer.ts"
 
 const { address, json, run } = sharedServer()
 
-describe("the command line", { timeout: 60_000 }, () => {
+describe("the command line", () => {
   it.live("asks for confirmation on a terminal before what cannot be undone, and requires --yes without one", () =>
     Effect.gen(function* () {
       const variables = { ADMIN_API_KEY, WEBHOOK_TRIGGER_URL: address() }

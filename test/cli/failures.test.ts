@@ -32,7 +32,7 @@ const strangerAnswering = (status: number, body: string) =>
     (stranger) => Effect.sync(() => stranger.close().closeAllConnections())
   ).pipe(Effect.map((stranger) => `http://127.0.0.1:${(stranger.address() as AddressInfo).port}`))
 
-describe("the command line", { timeout: 60_000 }, () => {
+describe("the command line", () => {
   it.live("lists every fault that the server reports, and every fault that it finds itself", () =>
     Effect.gen(function* () {
       const refused = yield* run(

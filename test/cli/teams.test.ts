@@ -5,7 +5,7 @@ import { sharedServer } from "./SharedServer.ts"
 
 const { json, run } = sharedServer()
 
-describe("the command line", { timeout: 60_000 }, () => {
+describe("the command line", () => {
   it.live("manages teams", () =>
     Effect.gen(function* () {
       expect(yield* json("team", "create", "ops")).toMatchObject({

@@ -8,7 +8,7 @@ import { ADMIN_API_KEY, sharedServer } from "../SharedServer.ts"
 
 const { address, json, run } = sharedServer()
 
-describe("the command line", { timeout: 60_000 }, () => {
+describe("the command line", () => {
   it.scopedLive("creates, shows, edits, triggers, disables and deletes a webhook", () =>
     Effect.gen(function* () {
       const created = yield* json(
