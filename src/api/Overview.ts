@@ -34,6 +34,8 @@ export const Server = Schema.Struct({
   /** The drivers' names; `embedded` for a driver in the server's process. */
   database: Schema.String,
   bus: Schema.String,
+  /** How the server's program is started, for lines to paste. */
+  command: Schema.String,
   /** The server's address for callers: the first part of every trigger URL. */
   public_url: Schema.String,
   /** Whether the server has `/docs` and `/openapi.json`. */

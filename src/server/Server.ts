@@ -25,6 +25,7 @@ import { secretsOf } from "./environment/LoadSettings.ts"
 import type { ListenAddress } from "./ListenAddress.ts"
 import * as Demo from "./leaders/Demo.ts"
 import * as LocalLeaders from "./leaders/LocalLeaders.ts"
+import { ownCommand } from "./OwnCommand.ts"
 import * as SecretsKeyFile from "./SecretsKeyFile.ts"
 import * as Telemetry from "./Telemetry.ts"
 
@@ -114,7 +115,7 @@ export const layer = (environment: Environment, { bus, repo }: Drivers, version:
         ManagementAccess.layer(environment.adminAllowFrom),
         TrustedProxies.layer(environment.trustedProxies),
         secretKeys(environment, { bus, repo }),
-        ServerFacts.layer({ version, database: repo.name, bus: bus.name })
+        ServerFacts.layer({ version, database: repo.name, bus: bus.name, command: ownCommand })
       )
     )
   )

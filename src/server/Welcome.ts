@@ -1,14 +1,10 @@
-import { basename, relative } from "node:path"
 import { Option, Redacted } from "effect"
 import { triggerUrl } from "../api/run/TriggerUrl.ts"
 import { presets } from "../leader/agents/Presets.ts"
 import * as Drivers from "./drivers/Drivers.ts"
 import type { FirstWebhook } from "./leaders/FirstWebhook.ts"
 import type { LocalTeam } from "./leaders/LocalLeaders.ts"
-
-/** The command that starts this program: its name if it is installed. */
-const commandOf = (script: string): string =>
-  basename(script) === "webhook-trigger" ? "webhook-trigger" : `node ${relative("", script)}`
+import { ownCommand } from "./OwnCommand.ts"
 
 const trigger = (url: string, token: Redacted.Redacted, query: string, variables = '{"name": "world"}') =>
   `curl -X POST '${triggerUrl(url, Redacted.value(token))}${query}' -H 'Content-Type: application/json' -d '{"variables": ${variables}}'`
@@ -29,7 +25,7 @@ const demoTeam = (url: string, adminUrl: string, { token, webhook }: FirstWebhoo
     onNone: () => [
       "The demo webhook's URL was shown when it was created. To get a new one, with the admin key in ADMIN_API_KEY:",
       "",
-      `  ${commandOf(process.argv[1]!)} webhook regenerate ${webhook.id} --yes --url ${adminUrl}`,
+      `  ${ownCommand} webhook regenerate ${webhook.id} --yes --url ${adminUrl}`,
       ""
     ],
     onSome: (token) => [
@@ -66,8 +62,8 @@ const localTeam = (url: string, { leader, webhook }: LocalTeam): ReadonlyArray<s
 const ownAgent = [
   "To use your own agent, start with a team and the command that answers its prompts:",
   "",
-  `  ${commandOf(process.argv[1]!)} serve --agent 'review=${presets.claude.example}'`,
-  `  ${commandOf(process.argv[1]!)} serve --leader 'review=my-agent --print'`,
+  `  ${ownCommand} serve --agent 'review=${presets.claude.example}'`,
+  `  ${ownCommand} serve --leader 'review=my-agent --print'`,
   ""
 ]
 
@@ -104,6 +100,6 @@ export const text = (started: {
     "",
     ...Option.match(demo, { onNone: () => [], onSome: (demo) => demoTeam(url, adminUrl, demo) }),
     ...localTeams.flatMap((team) => localTeam(url, team)),
-    ...(drivers.bus.embedded !== undefined && localTeams.length === 0 ? ownAgent : [])
+    ...(localTeams.length === 0 ? ownAgent : [])
   ].join("\n")
 }

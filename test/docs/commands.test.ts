@@ -40,14 +40,20 @@ const notRun: { readonly [page: string]: { readonly [block: number]: string } } 
 
 const run = new Set<string>()
 
+const filled = (text: string, filledIn: Readonly<Record<string, string>>): string =>
+  Object.entries(filledIn).reduce((text, [from, to]) => {
+    expect(text).toContain(from)
+    return text.replace(from, to)
+  }, text)
+
 /** A block of a page, with what only its reader can know filled in. */
 const block = (page: string, index: number, filledIn: Readonly<Record<string, string>> = {}): string => {
   run.add(`${page} ${index}`)
-  return Object.entries(filledIn).reduce((text, [from, to]) => {
-    expect(text, `${page}, block ${index}`).toContain(from)
-    return text.replace(from, to)
-  }, blocksOf(page)[index]!)
+  return filled(blocksOf(page)[index]!, filledIn)
 }
+
+/** Its reader is in the folder of the clone. */
+const here = { "node dist/main.js": `node ${Program.program}` }
 
 describe("the commands of the documentation", () => {
   const folder = mkdtempSync(join(tmpdir(), "webhook-trigger-docs-"))
@@ -116,28 +122,32 @@ describe("the commands of the documentation", () => {
 
   it("README.md: installing the command in the clone", async () => {
     const npm_config_prefix = join(folder, "global")
-    await exec("/bin/sh", ["-ec", block("README.md", 1)], { cwd: root, env: env({ npm_config_prefix }) })
+    await exec("/bin/sh", ["-ec", block("README.md", 2)], { cwd: root, env: env({ npm_config_prefix }) })
     const { stdout } = await exec(join(npm_config_prefix, "bin/webhook-trigger"), ["--version"])
     expect(stdout.trim()).toBe(JSON.parse(readFileSync(join(root, "package.json"), "utf8")).version)
   })
 
   it("README.md: a webhook of your own, and triggering it in CI", async () => {
     const WEBHOOK_TRIGGER_URL = embedded.url
-    const created = await shell(block("README.md", 2, { "ADMIN_API_KEY=…": `ADMIN_API_KEY=${ADMIN_API_KEY}` }), {
+    const created = await shell(block("README.md", 3, { "ADMIN_API_KEY=…": `ADMIN_API_KEY=${ADMIN_API_KEY}` }), {
       WEBHOOK_TRIGGER_URL
     })
     const REVIEW_WEBHOOK_URL = /\S+\/webhook\/trigger\/whk_\w+/.exec(created)![0]
     const variables = { REVIEW_WEBHOOK_URL, BRANCH: "main", REPO: "api" }
-    expect(JSON.parse(await shell(block("README.md", 3), variables))).toMatchObject({ status: "accepted" })
+    expect(JSON.parse(await shell(block("README.md", 4), variables))).toMatchObject({ status: "accepted" })
   })
 
   it.each([
-    ["README.md", 4],
-    ["docs/leaders.md", 0]
+    ["README.md", () => block("README.md", 1, here)],
+    ["docs/leaders.md", () => block("docs/leaders.md", 0)],
+    [
+      "the welcome of a first start",
+      () => filled(/^ +(node .* serve --agent .*)$/m.exec(embedded.welcome())![1]!, here)
+    ]
   ] as const)(
     "%s: a server that runs an agent itself",
-    async (page, index) => {
-      const server = start(`agent-${index}`, block(page, index), { PORT: "0" })
+    async (of, text) => {
+      const server = start(of.replaceAll(/\W/g, "-"), text(), { PORT: "0" })
       const trigger = () => /curl .*"task".*/.exec(server.output())?.[0]
       await server.until("the server has printed how to trigger it", async () => trigger() !== undefined)
       expect(await shell(`${trigger()} --silent`, {})).toContain(`"response":"${agentAnswer}"`)

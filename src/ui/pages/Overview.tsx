@@ -9,14 +9,16 @@ import { countEnded, countFailures, sumCounts } from "../components/run/Counts.t
 import { TeamStatus } from "../components/run/Status.tsx"
 import { UserText } from "../components/UserText.tsx"
 import { formatNumber, plural } from "../format/Format.ts"
+import { GetStarted, isNew } from "./GetStarted.tsx"
 
-/** Failures, queued runs and stopped teams. */
+/** What needs attention: failures, queued runs and stopped teams. A new server shows how to begin. */
 const Overview = () => {
   const webhooks = useWebhooks()
   const activity = useActivity()
   const teams = useTeams()
   return (
     <Page title="Overview">
+      {webhooks.data && teams.data && isNew(teams.data, webhooks.data) && <GetStarted webhooks={webhooks.data} />}
       <div className="overview">
         <Loaded query={webhooks}>
           {(all) => (

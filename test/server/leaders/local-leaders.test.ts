@@ -41,6 +41,7 @@ describe("a server that leads teams itself", { timeout: 180_000 }, () => {
         const again = yield* serve({ DATA_DIR, ADMIN_API_KEY, LEADERS: "first=cat" })
         expect(again.welcome()).toContain("The team first is led by cat, in this process.")
         expect(again.welcome()).not.toContain("curl")
+        expect(again.welcome()).not.toContain("--agent")
         expect(yield* api(again, "team", "list")).toMatchObject([
           { team: "demo" },
           { team: "first" },
@@ -92,6 +93,16 @@ describe("a server that leads teams itself", { timeout: 180_000 }, () => {
       })
       expect(readFileSync(join(folder, "claude.folder"), "utf8").trim()).toBe(join(AGENTS_DIR, "review"))
       expect(readFileSync(join(folder, "claude.options"), "utf8").trim()).toMatch(/^-p .* --allowedTools a b$/)
+    })
+  )
+
+  it.scopedLive("says how to begin with an own agent, on either bus, unless it leads a team already", () =>
+    Effect.gen(function* () {
+      const server = yield* serve({ DATA_DIR: yield* newFolder, ADMIN_API_KEY, AMQP_URL: yield* freshVhost })
+      expect(server.welcome()).toMatch(
+        /\n {2}node .*main.js serve --agent 'review=claude --permission-mode acceptEdits'\n/
+      )
+      expect(server.welcome()).toMatch(/\n {2}node .*main.js serve --leader 'review=my-agent --print'\n/)
     })
   )
 

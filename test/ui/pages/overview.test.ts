@@ -45,6 +45,31 @@ describe("the overview", () => {
   })
 })
 
+describe("the overview of a new server", () => {
+  it("leads to a first answer and shows the line that starts it with an agent, until another team has work", async () => {
+    const page = await ui.newPage({ signedIn: true })
+    const start = page.getByRole("region", { name: "Get started" })
+    await page.goto("/")
+    const { command } = await ui.call("GET", "/api/server")
+    expect(command).toMatch(/^node .*main.js$/)
+    await start.getByText(`${command} serve --agent 'review=claude --permission-mode acceptEdits'`).waitFor()
+    await start.getByRole("tab", { name: "Any program, in the server" }).click()
+    await start.getByText(`${command} serve --leader 'review=cat'`).waitFor()
+    await start.getByRole("link", { name: "Send it a test" }).click()
+    await page.getByRole("region", { name: "Send a test" }).waitFor()
+
+    await page.route("**/api/teams", async (route) => {
+      const all = await (await route.fetch()).json()
+      await route.fulfill({ json: all.map((each: any) => ({ ...each, running: true })) })
+    })
+    await page.goto("/")
+    await page.getByRole("region", { name: "Stopped or paused teams" }).getByText("Every team is connected.").waitFor()
+    expect(await start.count()).toBe(0)
+    await page.unrouteAll({ behavior: "ignoreErrors" })
+    await page.context().close()
+  })
+})
+
 describe("the runs of a webhook", () => {
   it("stay where they are under the pointer, and say how many are new", async () => {
     const page = await ui.newPage({ signedIn: true })

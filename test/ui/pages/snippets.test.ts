@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
@@ -13,6 +13,7 @@ import { leaderSnippets } from "../../../src/ui/pages/team/LeaderSnippets.ts"
 import { callSnippets } from "../../../src/ui/pages/webhook/CallSnippets.ts"
 import { freshDatabase, freshVhost } from "../../support/fresh.ts"
 import { type Daemon, exec, startDaemon } from "../../support/Process.ts"
+import { until } from "../../support/Until.ts"
 import { eventually, startTestUi, type TestUi } from "../TestUi.ts"
 
 const root = fileURLToPath(new URL("../../..", import.meta.url))
@@ -93,7 +94,26 @@ describe("the snippets", () => {
     rmSync(dir, { recursive: true, force: true })
   })
 
-  const leaderText = (team: string, id: string) => leaderSnippets(team).find((snippet) => snippet.id === id)!.text
+  const leaderText = (team: string, id: string) =>
+    leaderSnippets(team, command).find((snippet) => snippet.id === id)!.text
+
+  const command = `node ${root}dist/main.js`
+
+  it.each([
+    ["agent", "I did what you asked."],
+    ["server", "Say hello."]
+  ])("start a server that leads the team: %s", { timeout: 90_000 }, async (id, answer) => {
+    const bin = mkdtempSync(join(dir, "bin-"))
+    const recorded = join(root, "test/agents/recorded/claude/answer.jsonl")
+    writeFileSync(join(bin, "claude"), `#!/bin/sh\ncat '${recorded}'\n`, { mode: 0o755 })
+    const folder = mkdtempSync(join(dir, "server-"))
+    const env = { PATH: `${bin}:${process.env.PATH}`, PORT: "0", ADMIN_API_KEY: "a-key-for-these-tests" }
+    leaders.push(startDaemon(folder, "/bin/sh", ["-c", `exec ${leaderText("led", id)}`], { env, cwd: folder }))
+    const curl = () => /curl .*"task".*/.exec(readFileSync(join(folder, "output.log"), "utf8"))?.[0]
+    await until("the server has printed how to trigger it", async () => curl() !== undefined)
+    const { stdout } = await exec("/bin/sh", ["-c", `${curl()} --silent`])
+    expect(JSON.parse(stdout)).toMatchObject({ status: "success", response: answer })
+  })
 
   /** How a user runs what they have copied. */
   const ways: ReadonlyArray<readonly [team: string, id: string, command: (text: string) => [string, Array<string>]]> = [
@@ -102,8 +122,8 @@ describe("the snippets", () => {
       "command",
       (text) => [
         "/bin/sh",
-        // The package is not installed here, and the broker has another address.
-        ["-c", text.replace("webhook-trigger", `exec node ${root}dist/main.js`).replace(/^export .*\n/, "")]
+        // The broker has another address.
+        ["-c", text.replace(/^export .*\n/, "exec ")]
       ]
     ],
     ["typescript", "typescript", (text) => [process.execPath, ["--input-type=module", "-e", text]]],

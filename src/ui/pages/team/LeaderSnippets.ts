@@ -1,25 +1,30 @@
 import type { Snippet } from "../../components/Snippet.ts"
 
-/** Examples of leaders. The team's name is a slug, so it needs no quoting. */
-export const leaderSnippets = (team: string): ReadonlyArray<Snippet> => [
+/** Leaders in the server. The team's name is a slug, so it needs no quoting. */
+export const localLeaderSnippets = (team: string, command: string): ReadonlyArray<Snippet> => [
   {
     id: "agent",
     title: "Claude Code",
-    hint: "Restart the server with this option. codex, gemini and opencode work as well. The agent's program must be installed where the server runs.",
-    text: `webhook-trigger serve --agent '${team}=claude --permission-mode acceptEdits'`
+    hint: "Start the server again with this option. codex, gemini and opencode work as well. The agent's program must be installed where the server runs.",
+    text: `${command} serve --agent '${team}=claude --permission-mode acceptEdits'`
   },
   {
     id: "server",
     title: "Any program, in the server",
-    hint: "Restart the server with this option, which may be repeated. Replace cat with your agent: it reads the prompt from standard input and prints the answer.",
-    text: `webhook-trigger serve --leader '${team}=cat'`
-  },
+    hint: "Start the server again with this option, which may be repeated. Replace cat with your agent: it reads the prompt from standard input and prints the answer.",
+    text: `${command} serve --leader '${team}=cat'`
+  }
+]
+
+/** All examples of leaders. */
+export const leaderSnippets = (team: string, command: string): ReadonlyArray<Snippet> => [
+  ...localLeaderSnippets(team, command),
   {
     id: "command",
     title: "Any command",
     hint: "Replace cat with your agent. It reads the prompt from standard input and prints the answer. If it fails, the end of its standard error is reported.",
     text: `export AMQP_URL=amqp://user:password@your-rabbitmq
-webhook-trigger leader --team ${team} -- cat`
+${command} leader --team ${team} -- cat`
   },
   {
     id: "typescript",

@@ -117,7 +117,7 @@ const ConnectLeader = ({ team }: { readonly team: Team }) => {
           set <code>AMQP_URL</code> to a RabbitMQ server first.
         </Notice>
       )}
-      <SnippetTabs snippets={leaderSnippets(team.team)} label="Ways to connect" />
+      {server.data && <SnippetTabs snippets={leaderSnippets(team.team, server.data.command)} label="Ways to connect" />}
     </section>
   )
 }

@@ -1,0 +1,74 @@
+import type { ReactNode } from "react"
+import { Link } from "wouter"
+import { pathTo } from "../../api/Pages.ts"
+import { useServer } from "../api/Queries.ts"
+import type { Team, Webhook } from "../api/Types.ts"
+import { Icon } from "../components/Icon.tsx"
+import { SnippetTabs } from "../components/SnippetTabs.tsx"
+import { localLeaderSnippets } from "./team/LeaderSnippets.ts"
+
+/** The team that answers each prompt with the prompt itself. */
+const demo = "demo"
+
+/** Whether no team but the demo has had any work yet. */
+export const isNew = (teams: ReadonlyArray<Team>, webhooks: ReadonlyArray<Webhook>): boolean =>
+  !teams.some(({ running, team }) => team !== demo && running) &&
+  !webhooks.some(({ last_triggered_at, team }) => team !== demo && last_triggered_at !== undefined)
+
+/** The way to the first answer, and to an agent that does the work. */
+export const GetStarted = ({ webhooks }: { readonly webhooks: ReadonlyArray<Webhook> }) => {
+  const server = useServer()
+  const ofDemo = webhooks.find(({ team }) => team === demo)
+  return (
+    <section className="card stack" aria-label="Get started">
+      <h2>Get started</h2>
+      <ol className="get-started">
+        {ofDemo && (
+          <Step title="Get a first answer" done={ofDemo.last_triggered_at !== undefined}>
+            <p>
+              The demo team answers each prompt with the prompt itself.{" "}
+              <Link to={`${pathTo("webhook", ofDemo)}?tab=test`}>Send it a test</Link>
+            </p>
+          </Step>
+        )}
+        <Step title="Put an agent to work" done={false}>
+          <p>
+            Start the server again with one of these options. It creates the team <code>review</code>, and leads it.
+          </p>
+          {server.data && (
+            <SnippetTabs snippets={localLeaderSnippets("review", server.data.command)} label="Ways to lead a team" />
+          )}
+        </Step>
+        <Step title="Create a webhook for it" done={webhooks.some(({ team }) => team !== demo)}>
+          <p>
+            Its template says what the agent does with the values of a request.{" "}
+            <Link to={pathTo("newWebhook")}>Create a webhook</Link>
+          </p>
+        </Step>
+      </ol>
+    </section>
+  )
+}
+
+const Step = ({
+  title,
+  done,
+  children
+}: {
+  readonly title: string
+  readonly done: boolean
+  readonly children: ReactNode
+}) => (
+  <li className="stack tight">
+    <h3 className="row">
+      {title}
+      {done && (
+        <span className="badge success">
+          <Icon name="check" />
+          Done
+        </span>
+      )}
+    </h3>
+    {children}
+  </li>
+)
