@@ -63,7 +63,7 @@ export const SampleBody = Schema.Struct({
 }).annotations({ identifier: "Sample", description: "Variables or a request, depending on the webhook's `input`." })
 
 const token = Schema.String.annotations({
-  description: "The webhook's token: `whk_` and 49 letters and digits, or 43 in tokens from earlier releases."
+  description: "The webhook's token: `whk_` and 49 letters and digits, or 43 without the checksum."
 })
 
 /** The name of the token's security scheme in OpenAPI. */

@@ -7,16 +7,10 @@ const { input, template_language } = webhookSettings
 
 const summary = {
   version: Schema.Int.annotations({ description: "The first `version` of the webhook that has this template." }),
-  template_language: optional(
-    Schema.Literal(...template_language.words).annotations({
-      description: "What the template is written in. Absent: a server of an earlier release has kept it."
-    })
-  ),
-  input: optional(
-    Schema.Literal(...input.words).annotations({
-      description: "What fills the template in. Absent: a server of an earlier release has kept it."
-    })
-  ),
+  template_language: Schema.Literal(...template_language.words).annotations({
+    description: "The language of the template."
+  }),
+  input: Schema.Literal(...input.words).annotations({ description: "The source of the template's values." }),
   at: time("When the template was set."),
   actor: AuditActor,
   session_id: optional(Schema.String.annotations({ description: "The session of the web UI." })),

@@ -3,7 +3,7 @@ import { Effect, Redacted } from "effect"
 import type { TokenHash } from "../../domain/webhook/Token.ts"
 import { isChecksum, makeSecret } from "./Secret.ts"
 
-/** Tokens of the first releases have no checksum. */
+/** The checksum is optional: a token without one is looked up. */
 const wellFormed = /^whk_([0-9A-Za-z]{43})([0-9A-Za-z]{6})?$/
 
 /** The secret in a trigger URL. Redacted, so that no log line or error prints it by accident. */

@@ -75,8 +75,8 @@ export class HistoryStore extends Context.Tag("webhook-trigger/HistoryStore")<
       step: Duration.Duration
     ) => Effect.Effect<ReadonlyArray<RunBucket>, Unavailable>
     /**
-     * Does a portion of the work that keeps `activity` and `statistics` fast. Returns true if more is left. The counts
-     * do not depend on it, except for runs from before an upgrade, which are counted here first.
+     * Does a portion of the work that keeps `activity` and `statistics` fast, and returns true if more is left. The
+     * counts do not depend on it.
      */
     readonly rollUp: (now: DateTime.Utc) => Effect.Effect<boolean, Unavailable>
     /** The webhook's runs that hold a slot, and those that wait for one. */

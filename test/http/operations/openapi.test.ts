@@ -389,7 +389,7 @@ describe("/openapi.json", () => {
       yield* admin(200, "GET", `${hookAt}/templates/1`)
       yield* admin(200, "POST", `${hookAt}/templates/1/restore`)
       yield* admin(412, "POST", `${hookAt}/templates/1/restore`, { headers: { "if-match": '"0"' } })
-      // As a server of another release may have kept it.
+      // The store takes a template that the API would refuse.
       const stored = yield* open.webhook("ops")
       yield* Effect.flatMap(WebhookStore, (store) =>
         store.updateWebhook(WebhookId.make(stored.id), { prompt_template: "{{", updated_at: DateTime.unsafeMake(0) })

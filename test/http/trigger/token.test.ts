@@ -68,7 +68,7 @@ describe("a token's checksum", () => {
       const [random, checksum] = [hook.token.slice(0, 47), hook.token.slice(47)]
       const wrong = `${random}${checksum === "000000" ? "000001" : "000000"}`
       expect(bytesOf(yield* http("POST", `/webhook/trigger/${wrong}`, { body: hello }))).toEqual(unknown)
-      // Tokens of earlier releases have none, and are looked up.
+      // The checksum is optional.
       expect((yield* http("POST", `/webhook/trigger/${random}`, { body: hello })).status).toBe(503)
     })
   )
