@@ -32,6 +32,7 @@ export const createPages = async (ui: TestUi, names: Names): Promise<Content> =>
   await ui.call("POST", "/api/teams", { team: names.idleTeam })
   const verification = { preset: "alertmanager" }
   const setUp = await create({ name: names.setUp, verification, secret: "a secret for the tests" })
+  const sends = await createSending(ui, create)
   const pages: ReadonlyArray<UiPage> = [
     ["/", "Overview", "Stopped or paused teams"],
     ["/webhooks", "Webhooks", names.webhook],
@@ -42,6 +43,7 @@ export const createPages = async (ui: TestUi, names: Names): Promise<Content> =>
     [`/webhooks/${setUp.id}`, names.setUp, "Waiting for the first verified request."],
     [`/webhooks/${webhook.id}?tab=test`, names.webhook, "Send a test"],
     [`/webhooks/${webhook.id}?tab=settings`, names.webhook, "Regenerate the token"],
+    [`/webhooks/${sends.id}?tab=destinations`, "Sends its results", "Deliveries"],
     [`/webhooks/${webhook.id}/edit`, "Edit webhook", "Rendered prompt"],
     [`/webhooks/${webhook.id}/call`, "How to call it", "Examples"],
     [`/webhooks/${webhook.id}/templates`, "Versions of the template", "unchanged line"],
@@ -59,6 +61,17 @@ export const createPages = async (ui: TestUi, names: Names): Promise<Content> =>
     ["/webhooks/00000000-0000-7000-8000-000000000000", "Webhook", "Not found."]
   ]
   return { webhook, chat_id, pages }
+}
+
+/** A webhook with destinations, and a run whose result is sent to one. */
+const createSending = async (ui: TestUi, create: (draft: object) => Promise<{ readonly id: string }>) => {
+  const webhook = await create({ name: "Sends its results" })
+  const path = `/api/webhooks/${webhook.id}/destinations`
+  const url = "https://hooks.example.com/a/long/path/for/narrow/screens/with-a-name-that-does-not-break/runs"
+  await ui.call("POST", path, { url, description: "The chat of the team" })
+  await ui.call("POST", path, { url: "https://ci.example.com/hooks", enabled: false })
+  await runReview(ui, webhook.id)
+  return webhook
 }
 
 /** Another version of the template, far below its first line. */

@@ -1,35 +1,18 @@
 /** Where the ends of a webhook's runs are sent, and what was sent. */
-import { Args, Command, Options } from "@effect/cli"
+import { Command, Options } from "@effect/cli"
 import { Effect, Option, Schema } from "effect"
-import { DeliveryPage, DestinationWithSecret, Resent } from "../../api/delivery/Destinations.ts"
-import { DeliveryAttempt, DeliveryStatus, EventDelivery } from "../../domain/delivery/Delivery.ts"
-import { BodyFormat, Destination } from "../../domain/delivery/Destination.ts"
-import { allEvents, type DestinationEvent } from "../../domain/delivery/DestinationEvent.ts"
-import { time as timeSchema } from "../../domain/Time.ts"
+import { DestinationWithSecret } from "../../api/delivery/Destinations.ts"
+import { DeliveryAttempt } from "../../domain/delivery/Delivery.ts"
+import { Destination } from "../../domain/delivery/Destination.ts"
 import type { Group } from "../Commands.ts"
 import { confirm, yes } from "../Confirm.ts"
 import { adminOptions, done, show } from "../Connection.ts"
 import { exitCodes, Failure } from "../Failure.ts"
 import { about } from "../Help.ts"
-import { fields, printable, table, time } from "../Output.ts"
-import { validated } from "../Validated.ts"
+import { fields, printable, table } from "../Output.ts"
+import { deliveryCommands } from "./Deliveries.ts"
+import { destination, fieldOptions, fieldsOf, orNone, to } from "./DestinationOptions.ts"
 import { callOnWebhook, webhook } from "./WebhookRef.ts"
-
-const destination = Args.text({ name: "destination-id" }).pipe(
-  Args.withDescription("The destination's id, as `destination list` shows it")
-)
-
-const isNotFound = Schema.is(Schema.Struct({ status: Schema.Literal(404) }))
-
-/** The webhook exists, so a 404 is about what belongs to it. */
-const orNone =
-  (what: string, id: string) =>
-  <A, E, R>(request: Effect.Effect<A, E, R>) =>
-    Effect.catchIf(
-      request,
-      isNotFound,
-      () => new Failure({ exit: exitCodes.refused, title: `The webhook has no ${what} ${JSON.stringify(id)}` })
-    )
 
 const stateOf = ({ disabled_reason, enabled, failing_since }: Destination): string => {
   if (!enabled) return disabled_reason === undefined ? "off" : `off (${disabled_reason})`
@@ -50,53 +33,9 @@ const list = Command.make("list", { webhook, ...adminOptions }, (options) =>
   })
 ).pipe(Command.withDescription("List the destinations of a webhook"))
 
-const eventList = Schema.compose(Schema.split(","), Schema.NonEmptyArray(Schema.Literal(...allEvents))).annotations({
-  message: () => ({ message: `takes some of ${allEvents.join(", ")}, separated by commas`, override: true })
-})
-
-const parseHeader = (text: string) =>
-  Option.map(Option.fromNullable(/^([^:\s]+):\s*(.*)$/.exec(text)), ([, name, value]) => [name!, value!] as const)
-
-const draftOptions = {
-  to: Options.text("to").pipe(Options.withPseudoName("url"), Options.withDescription("Where events are sent")),
-  description: Options.text("description").pipe(Options.withDescription("What it is for"), Options.optional),
-  events: Options.text("events").pipe(
-    Options.withPseudoName("list"),
-    Options.withDescription(`The events to send: ${allEvents.join(",")} (default: all)`),
-    Options.mapTryCatch(...validated<readonly [DestinationEvent, ...Array<DestinationEvent>]>("--events", eventList)),
-    Options.optional
-  ),
-  body: Options.choice("body", BodyFormat.literals).pipe(
-    Options.withDescription("`thin`: IDs and status. `full`: also the answer. `template`: a Liquid template"),
-    Options.optional
-  ),
-  template: Options.fileText("template-file").pipe(
-    Options.withDescription("A file with the Liquid template, over event, run, webhook and values"),
-    Options.map(([, text]) => text),
-    Options.optional
-  ),
-  headers: Options.text("header").pipe(
-    Options.withPseudoName("'Name: value'"),
-    Options.withDescription("A header to send, stored encrypted; repeatable"),
-    Options.repeated,
-    Options.filterMap(
-      (texts) => Option.all(texts.map(parseHeader)),
-      "--header takes a name and a value, such as 'Authorization: Bearer x'"
-    )
-  )
-}
-
-const add = Command.make("add", { webhook, ...draftOptions, ...adminOptions }, (options) =>
+const add = Command.make("add", { webhook, to, ...fieldOptions, ...adminOptions }, (options) =>
   Effect.gen(function* () {
-    const { body, description, events, headers, template, to } = options
-    const payload = {
-      url: to,
-      ...(Option.isSome(description) && { description: description.value }),
-      ...(Option.isSome(events) && { events: events.value }),
-      ...(Option.isSome(body) && { body: body.value }),
-      ...(Option.isSome(template) && { template: template.value }),
-      ...(headers.length > 0 && { headers: Object.fromEntries(headers) })
-    }
+    const payload = { url: options.to, ...fieldsOf(options) }
     const created = yield* callOnWebhook(options, (client, { id }) =>
       client.destinations.create({ path: { id }, payload })
     )
@@ -116,6 +55,40 @@ const add = Command.make("add", { webhook, ...draftOptions, ...adminOptions }, (
 
 const secretText = ({ destination: { id, url }, secret }: typeof DestinationWithSecret.Type): string =>
   `${fields({ destination: id, url, secret })}\n\nThe signing secret is shown only once.`
+
+const edit = Command.make(
+  "edit",
+  {
+    ...{ webhook, destination, to: Options.optional(to), ...fieldOptions },
+    noHeaders: Options.boolean("no-headers").pipe(Options.withDescription("Remove all headers")),
+    ...adminOptions
+  },
+  (options) =>
+    Effect.gen(function* () {
+      const { description, ...given } = fieldsOf(options)
+      const payload = {
+        ...(Option.isSome(options.to) && { url: options.to.value }),
+        ...(description !== undefined && { description: description === "" ? null : description }),
+        ...(options.noHeaders && { headers: {} }),
+        ...given
+      }
+      const edited = yield* callOnWebhook(options, (client, { id }) =>
+        orNone(
+          "destination",
+          options.destination
+        )(client.destinations.edit({ path: { id, destination_id: options.destination }, payload }))
+      )
+      yield* show(options, Destination, edited, ({ body, description, events, header_names, url }) =>
+        fields({ url, description, events: events.join(" "), body, headers: header_names.join(" ") })
+      )
+    })
+).pipe(
+  Command.withDescription(
+    about("Edit a destination", {
+      details: "Changes what is given. --header replaces all headers, and --description '' removes the description."
+    })
+  )
+)
 
 const toggle = (name: "enable" | "disable", description: string) =>
   Command.make(name, { webhook, destination, ...adminOptions }, (options) =>
@@ -187,80 +160,18 @@ const remove = Command.make("delete", { webhook, destination, yes, ...adminOptio
   })
 ).pipe(Command.withDescription("Delete a destination and its deliveries"))
 
-const status = Options.choice("status", DeliveryStatus.literals).pipe(
-  Options.withDescription("Only deliveries in this state"),
-  Options.optional
-)
-
-const deliveries = Command.make("deliveries", { webhook, status, ...adminOptions }, (options) =>
-  Effect.gen(function* () {
-    const urlParams = { limit: 100, ...(Option.isSome(options.status) && { status: options.status.value }) }
-    const page = yield* callOnWebhook(options, (client, { id }) =>
-      client.destinations.deliveries({ path: { id }, urlParams })
-    )
-    yield* show(options, DeliveryPage, page, ({ data }) =>
-      data.length === 0
-        ? "No deliveries."
-        : table(
-            ["ID", "RUN", "EVENT", "STATUS", "ATTEMPTS", "NEXT", "LAST"],
-            data.map((one) => [
-              ...[one.id, one.run_id, one.event, one.status, one.attempts.length, time(one.next_attempt_at)],
-              one.attempts.at(-1)?.error ?? one.attempts.at(-1)?.http_status
-            ])
-          )
-    )
-  })
-).pipe(Command.withDescription("List the newest 100 deliveries of a webhook"))
-
-const delivery = Args.text({ name: "delivery-id" }).pipe(
-  Args.withDescription("The delivery's id, as `destination deliveries` shows it")
-)
-
-const resend = Command.make("resend", { webhook, delivery, ...adminOptions }, (options) =>
-  Effect.gen(function* () {
-    const resent = yield* callOnWebhook(options, (client, { id }) =>
-      orNone("delivery", options.delivery)(client.destinations.resend({ path: { id, delivery_id: options.delivery } }))
-    )
-    yield* show(options, EventDelivery, resent, () => "The delivery is sent again.")
-  })
-).pipe(Command.withDescription("Send a delivery again, under the same id"))
-
-const since = Options.text("since").pipe(
-  Options.withPseudoName("time"),
-  Options.withDescription("Only deliveries that failed at or after this time, such as 2026-01-02T00:00:00Z"),
-  Options.mapTryCatch(...validated("--since", timeSchema("")))
-)
-
-const resendFailed = Command.make("resend-failed", { webhook, destination, since, ...adminOptions }, (options) =>
-  Effect.gen(function* () {
-    const resent = yield* callOnWebhook(options, (client, { id }) =>
-      orNone(
-        "destination",
-        options.destination
-      )(
-        client.destinations.resendFailed({
-          path: { id, destination_id: options.destination },
-          urlParams: { since: options.since }
-        })
-      )
-    )
-    yield* show(options, Resent, resent, (count) => `${count.resent} deliveries are sent again.`)
-  })
-).pipe(Command.withDescription("Send all failed deliveries of a destination again"))
-
 export const destinations: Group = {
   name: "destination",
   about: "Destinations: where the ends of a webhook's runs are sent.",
   commands: [
     list,
     add,
+    edit,
     toggle("enable", "Switch a destination on"),
     toggle("disable", "Switch a destination off; its pending deliveries fail"),
     rotate,
     test,
-    deliveries,
-    resend,
-    resendFailed,
+    ...deliveryCommands,
     remove
   ]
 }

@@ -188,6 +188,7 @@ export const useDestinations = (id: string) =>
   })
 
 interface DeliveriesFilter {
+  readonly destination_id?: string
   readonly run_id?: string
   readonly status?: DeliveryStatus
   readonly cursor?: string

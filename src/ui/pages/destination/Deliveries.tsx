@@ -52,26 +52,42 @@ export const Deliveries = ({
   readonly destinations: ReadonlyArray<Destination>
 }) => {
   const [status, setStatus] = useState<Filter>("")
+  const [destination_id, setDestination] = useState("")
   const [cursors, setCursors] = useState<ReadonlyArray<string>>([])
   const cursor = cursors.at(-1)
   const page = useDeliveries(webhook.id, {
     ...(status !== "" && { status }),
+    ...(destination_id !== "" && { destination_id }),
     ...(cursor !== undefined && { cursor })
   })
   return (
     <section className="card stack" aria-label="Deliveries">
       <div className="row between">
         <h2>Deliveries</h2>
-        <SelectField
-          label="State"
-          hideLabel
-          value={status}
-          onChange={(value) => {
-            setStatus(value)
-            setCursors([])
-          }}
-          options={filters}
-        />
+        <div className="row">
+          {destinations.length > 1 && (
+            <SelectField
+              label="Destination"
+              hideLabel
+              value={destination_id}
+              onChange={(value) => {
+                setDestination(value)
+                setCursors([])
+              }}
+              options={[["", "All destinations"], ...destinations.map(({ id, url }) => [id, url] as const)]}
+            />
+          )}
+          <SelectField
+            label="State"
+            hideLabel
+            value={status}
+            onChange={(value) => {
+              setStatus(value)
+              setCursors([])
+            }}
+            options={filters}
+          />
+        </div>
       </div>
       <Loaded query={page}>
         {({ data, next_cursor }) => (

@@ -9,8 +9,10 @@ import { Icon } from "../../components/Icon.tsx"
 import { Notice } from "../../components/Notice.tsx"
 import { toast, toastFailure } from "../../components/Toasts.tsx"
 import { UserText } from "../../components/UserText.tsx"
-import { ExactTime } from "../../format/Time.tsx"
+import { ExactTime, RelativeTime } from "../../format/Time.tsx"
+import { EditDestination } from "./EditDestination.tsx"
 import { eventNames } from "./EventNames.ts"
+import { ResendFailed } from "./ResendFailed.tsx"
 
 /** For a day, deliveries are also signed with the secret before. */
 const overlapSeconds = 86_400
@@ -45,9 +47,9 @@ export const DestinationCard = ({
   readonly destination: Destination
   readonly onSecret: (created: DestinationWithSecret) => void
 }) => {
-  const { description, disabled_reason, enabled, events, failing_since, url } = destination
+  const { description, disabled_reason, enabled, events, failing_since, paused_until, url } = destination
   const path = { id: destination.webhook_id, destination_id: destination.id }
-  const [confirming, setConfirming] = useState<"delete" | "secret">()
+  const [open, setOpen] = useState<"delete" | "secret" | "edit" | "resend">()
   const [tested, setTested] = useState<DeliveryAttempt>()
   const [testing, setTesting] = useState(false)
   const refresh = () => queries.invalidateQueries({ queryKey: ["destinations", destination.webhook_id] })
@@ -70,12 +72,12 @@ export const DestinationCard = ({
     })
   const replaceSecret = async () => {
     onSecret(await runAction(() => api.destinations.rotateSecret({ path, query: { overlap_seconds: overlapSeconds } })))
-    setConfirming(undefined)
+    setOpen(undefined)
     await refresh()
   }
   const remove = async () => {
     await runAction(() => api.destinations.delete({ path }))
-    setConfirming(undefined)
+    setOpen(undefined)
     await refresh()
     toast("Destination deleted")
   }
@@ -95,6 +97,11 @@ export const DestinationCard = ({
         {failing_since !== undefined && (
           <>
             . Failing since <ExactTime at={failing_since} />
+            {paused_until !== undefined && (
+              <>
+                , next attempt <RelativeTime at={paused_until} />
+              </>
+            )}
           </>
         )}
       </p>
@@ -110,37 +117,47 @@ export const DestinationCard = ({
         <Button compact pending={testing} label={`Send a test to ${url}`} onPress={() => void test()}>
           Send a test
         </Button>
+        <Button compact label={`Edit ${url}`} onPress={() => setOpen("edit")}>
+          Edit
+        </Button>
+        {enabled && (
+          <Button compact label={`Resend failed deliveries of ${url}`} onPress={() => setOpen("resend")}>
+            Resend failed
+          </Button>
+        )}
         <Button
           compact
-          label={`Switch ${url} ${enabled ? "off" : "on"}`}
+          label={`Switch ${enabled ? "off" : "on"} ${url}`}
           onPress={() => void act(() => api.destinations.edit({ path, payload: { enabled: !enabled } }))}
         >
           {enabled ? "Switch off" : "Switch on"}
         </Button>
-        <Button compact label={`Replace the secret of ${url}`} onPress={() => setConfirming("secret")}>
+        <Button compact label={`Replace secret of ${url}`} onPress={() => setOpen("secret")}>
           Replace secret
         </Button>
-        <Button compact variant="danger" label={`Delete ${url}`} onPress={() => setConfirming("delete")}>
+        <Button compact variant="danger" label={`Delete ${url}`} onPress={() => setOpen("delete")}>
           Delete
         </Button>
       </div>
-      {confirming === "secret" && (
+      {open === "edit" && <EditDestination destination={destination} onClose={() => setOpen(undefined)} />}
+      {open === "resend" && <ResendFailed destination={destination} onClose={() => setOpen(undefined)} />}
+      {open === "secret" && (
         <ConfirmDialog
           title="Replace the signing secret?"
           action="Replace"
           harmless
           onConfirm={replaceSecret}
-          onClose={() => setConfirming(undefined)}
+          onClose={() => setOpen(undefined)}
         >
           <p>For a day, deliveries are signed with both secrets. Then only the new one is used.</p>
         </ConfirmDialog>
       )}
-      {confirming === "delete" && (
+      {open === "delete" && (
         <ConfirmDialog
           title="Delete this destination?"
           action="Delete"
           onConfirm={remove}
-          onClose={() => setConfirming(undefined)}
+          onClose={() => setOpen(undefined)}
         >
           <p>Its deliveries are deleted, too. Pending ones are not sent.</p>
         </ConfirmDialog>

@@ -1,0 +1,80 @@
+/** Which destination is meant, and its fields. */
+import { Args, type Command, Options } from "@effect/cli"
+import { Effect, Option, Schema } from "effect"
+import { BodyFormat } from "../../domain/delivery/Destination.ts"
+import { allEvents, type DestinationEvent } from "../../domain/delivery/DestinationEvent.ts"
+import { exitCodes, Failure } from "../Failure.ts"
+import { validated } from "../Validated.ts"
+
+export const destination = Args.text({ name: "destination-id" }).pipe(
+  Args.withDescription("The destination's id, as `destination list` shows it")
+)
+
+const isNotFound = Schema.is(Schema.Struct({ status: Schema.Literal(404) }))
+
+/** The webhook exists, so a 404 is about what belongs to it. */
+export const orNone =
+  (what: string, id: string) =>
+  <A, E, R>(request: Effect.Effect<A, E, R>) =>
+    Effect.catchIf(
+      request,
+      isNotFound,
+      () => new Failure({ exit: exitCodes.refused, title: `The webhook has no ${what} ${JSON.stringify(id)}` })
+    )
+
+const eventList = Schema.compose(Schema.split(","), Schema.NonEmptyArray(Schema.Literal(...allEvents))).pipe(
+  Schema.filter((events) => new Set(events).size === events.length),
+  Schema.annotations({
+    message: () => ({
+      message: `takes some of ${allEvents.join(", ")}, separated by commas, each once`,
+      override: true
+    })
+  })
+)
+
+const parseHeader = (text: string) =>
+  Option.map(Option.fromNullable(/^([^:\s]+):\s*(.*)$/.exec(text)), ([, name, value]) => [name!, value!] as const)
+
+export const to = Options.text("to").pipe(
+  Options.withPseudoName("url"),
+  Options.withDescription("Where events are sent")
+)
+
+export const fieldOptions = {
+  description: Options.text("description").pipe(Options.withDescription("What it is for"), Options.optional),
+  events: Options.text("events").pipe(
+    Options.withPseudoName("list"),
+    Options.withDescription(`The events to send: ${allEvents.join(",")} (default: all)`),
+    Options.mapTryCatch(...validated<readonly [DestinationEvent, ...Array<DestinationEvent>]>("--events", eventList)),
+    Options.optional
+  ),
+  body: Options.choice("body", BodyFormat.literals).pipe(
+    Options.withDescription("`thin`: IDs and status. `full`: also the answer. `template`: a Liquid template"),
+    Options.optional
+  ),
+  template: Options.fileText("template-file").pipe(
+    Options.withDescription("A file with the Liquid template, over event, run, webhook and values"),
+    Options.map(([, text]) => text),
+    Options.optional
+  ),
+  headers: Options.text("header").pipe(
+    Options.withPseudoName("'Name: value'"),
+    Options.withDescription("A header to send, stored encrypted; repeatable"),
+    Options.repeated,
+    Options.filterMap(
+      (texts) => Option.all(texts.map(parseHeader)),
+      "--header takes a name and a value, such as 'Authorization: Bearer x'"
+    )
+  )
+}
+
+type FieldOptions = Command.Command.ParseConfig<typeof fieldOptions>
+
+/** The fields that are given. */
+export const fieldsOf = ({ body, description, events, headers, template }: FieldOptions) => ({
+  ...(Option.isSome(description) && { description: description.value }),
+  ...(Option.isSome(events) && { events: events.value }),
+  ...(Option.isSome(body) && { body: body.value }),
+  ...(Option.isSome(template) && { template: template.value }),
+  ...(headers.length > 0 && { headers: Object.fromEntries(headers) })
+})

@@ -1,0 +1,114 @@
+import { Effect } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { receiver } from "../../../support/Receiver.ts"
+import { axe } from "../../Axe.ts"
+import { errorsOf, eventually, reviewDraft, runReview, startTestUi, type TestUi } from "../../TestUi.ts"
+
+let ui: TestUi
+
+beforeAll(async () => {
+  ui = await startTestUi(Effect.succeed({ CALLBACK_ALLOW: "127.0.0.1" }))
+})
+afterAll(() => ui?.close())
+
+const newWebhook = async (name: string): Promise<string> =>
+  (await ui.call("POST", "/api/webhooks", { ...reviewDraft, name })).webhook.id
+
+const openTab = async (id: string) => {
+  const page = await ui.newPage({ signedIn: true })
+  await page.goto(`/webhooks/${id}?tab=destinations`)
+  return { page, card: page.getByRole("list", { name: "Destinations, oldest first" }).getByRole("listitem") }
+}
+
+describe("the destinations of a webhook", () => {
+  it("are added with a secret that is shown once, tested and edited", async () => {
+    const { received, url } = await ui.run(receiver(200))
+    const id = await newWebhook("Adding destinations")
+    const { card, page } = await openTab(id)
+    await page.getByRole("button", { name: "Add destination" }).click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("URL").fill("https://10.0.0.1/")
+    await dialog.getByRole("button", { name: "Add destination" }).click()
+    await dialog.getByText(/^must have a public address/).waitFor()
+    expect(await axe(page)).toEqual([])
+    await dialog.getByLabel("URL").fill(url)
+    await dialog.getByLabel("Description").fill("CI")
+    await dialog.getByLabel("cancelled").uncheck()
+    await dialog.getByLabel("Headers").fill("X-Key: s3cret")
+    await dialog.getByRole("button", { name: "Add destination" }).click()
+    await page.getByText(/^whsec_/).waitFor()
+    await page.getByRole("button", { name: "Done" }).click()
+    expect(await page.getByText(/^whsec_/).count()).toBe(0)
+    await card.getByText("Succeeded, Failed, Timed out", { exact: true }).waitFor()
+    await card.getByRole("button", { name: /^Send a test/ }).click()
+    await card.getByText(/The test event was delivered: status 200/).waitFor()
+    expect(received[0]!.headers["x-key"]).toBe("s3cret")
+
+    await card.getByRole("button", { name: /^Edit/ }).click()
+    await eventually(() => dialog.getByLabel("Description").inputValue()).toBe("CI")
+    await dialog.getByText("Stored: X-Key.").waitFor()
+    await dialog.getByLabel("Description").fill("")
+    await dialog.getByLabel("Body").selectOption("template")
+    await dialog.getByLabel("Template").fill("{{ run.status")
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await dialog.getByText(/^line 1/).waitFor()
+    await dialog.getByLabel("Template").fill("now {{ run.status }}")
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await dialog.waitFor({ state: "detached" })
+    await card.getByRole("button", { name: /^Send a test/ }).click()
+    await eventually(() => received.map(({ body, headers }) => [body, headers["x-key"]]).at(-1)).toEqual([
+      "now success",
+      "s3cret"
+    ])
+    const [stored] = (await ui.call("GET", `/api/webhooks/${id}/destinations`)).data
+    expect(stored.description).toBeUndefined()
+    expect(errorsOf(page)).toEqual([])
+    await page.context().close()
+  })
+
+  it("say why they were switched off, and get again what failed: one, or all in a period", async () => {
+    const { received, url } = await ui.run(receiver(410, 410, 200))
+    const id = await newWebhook("Resending")
+    const path = `/api/webhooks/${id}/destinations`
+    const { destination } = await ui.call("POST", path, { url })
+    await ui.call("POST", path, { url: "https://ci.example.com/", enabled: false })
+    await runReview(ui, id)
+    const { card, page } = await openTab(id)
+    await card.getByText("It was switched off because it answered 410 Gone.").waitFor()
+    const entries = page.getByRole("list", { name: "Deliveries, newest first" }).getByRole("listitem")
+    const state = (name: string) => entries.filter({ hasText: name })
+    await state("Failed").getByText("1 attempt").waitFor()
+
+    await card.getByRole("button", { name: `Switch on ${url}` }).click()
+    await state("Failed")
+      .getByRole("button", { name: /^Resend/ })
+      .click()
+    await state("Failed").getByText("2 attempts").waitFor()
+    await eventually(() => received.length).toBe(2)
+    await page.reload()
+    await card.getByRole("button", { name: `Switch on ${url}` }).click()
+    await card.getByRole("button", { name: `Resend failed deliveries of ${url}` }).click()
+    await page.getByRole("dialog").getByLabel("Failed in").selectOption("the last hour")
+    await page.getByRole("dialog").getByRole("button", { name: "Resend" }).click()
+    await page.getByText("Sending 1 delivery again").waitFor()
+    await state("Delivered").getByText("3 attempts").waitFor()
+    await page.getByText("Attempts", { exact: true }).click()
+    await page
+      .getByText(/answered 410/)
+      .first()
+      .waitFor()
+
+    await page.getByLabel("State").selectOption("Failed")
+    await page.getByText("Nothing was sent yet.").waitFor()
+    await page.getByLabel("State").selectOption("Delivered")
+    await state("Delivered").waitFor()
+    await page.getByLabel("Destination", { exact: true }).selectOption("https://ci.example.com/")
+    await page.getByText("Nothing was sent yet.").waitFor()
+    await page.getByLabel("Destination", { exact: true }).selectOption(destination.url)
+    await state("Delivered").waitFor()
+    await page.setViewportSize({ width: 390, height: 844 })
+    expect(await axe(page)).toEqual([])
+    expect(errorsOf(page)).toEqual([])
+    await page.context().close()
+  })
+})
