@@ -1,4 +1,4 @@
-import { expect, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { type Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Option, Queue, Scope, TestClock } from "effect"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import { whileHeld } from "../../../src/engine/dispatch/Lease.ts"
@@ -70,6 +70,65 @@ it.scoped("sends nothing without asking the database once the lock is gone that 
     }).pipe(Effect.provide(engineWith(store)))
   })
 )
+
+describe("another process takes the lease", () => {
+  /** Holds the lease with this store, as the dispatcher does; completed when it gets it. */
+  const holder = (store: Store) =>
+    Effect.gen(function* () {
+      const isHolding = yield* Deferred.make<void>()
+      const held = whileHeld((lease) => Effect.zipRight(Deferred.succeed(isHolding, undefined), lease.keep))
+      yield* Effect.forkScoped(Effect.provideService(held, LeaseStore, store))
+      return isHolding
+    })
+
+  const inSteps = (steps: number, until: () => boolean = () => false) =>
+    Effect.iterate(0, {
+      while: (step) => step < steps && !until(),
+      body: (step) => Effect.as(TestClock.adjust("100 millis"), step + 1)
+    })
+
+  it.scoped("within 3 s when its holder is frozen just after it has renewed it", () =>
+    Effect.gen(function* () {
+      const store = yield* LeaseStore
+      let isFrozen = false
+      let renewals = 0
+      const first = yield* holder({
+        ...store,
+        renewLease: (...args) =>
+          isFrozen ? Effect.never : Effect.tap(store.renewLease(...args), () => Effect.sync(() => renewals++))
+      })
+      yield* Deferred.await(first)
+      const second = yield* holder(store)
+      yield* inSteps(50)
+      expect(yield* Deferred.isDone(second)).toBe(false)
+      const before = renewals
+      yield* inSteps(50, () => renewals > before)
+      isFrozen = true
+      yield* inSteps(30)
+      expect(yield* Deferred.isDone(second)).toBe(true)
+    }).pipe(Effect.provide(ports))
+  )
+
+  it.scoped("within 300 ms when the lock is gone that the lease ends with", () =>
+    Effect.gen(function* () {
+      const store = yield* LeaseStore
+      let isGone = false
+      const first = yield* holder({ ...store, renewLease: () => (isGone ? Effect.never : Effect.void) })
+      yield* Deferred.await(first)
+      const second = yield* holder({
+        ...store,
+        acquireLease: (name, life) =>
+          isGone ? Effect.succeedSome(2) : store.acquireLease(name, life, Duration.hours(1)),
+        renewLease: () => Effect.void
+      })
+      yield* inSteps(50)
+      expect(yield* Deferred.isDone(second)).toBe(false)
+      isGone = true
+      yield* inSteps(3)
+      expect(yield* Deferred.isDone(second)).toBe(true)
+    }).pipe(Effect.provide(ports))
+  )
+})
 
 it.scoped("leaves the lease to its holder for a moment when the database is back", () =>
   Effect.gen(function* () {
