@@ -4,6 +4,7 @@ import { pathOf } from "../prompt/Path.ts"
 import type { Source } from "../verification/Description.ts"
 import { describe, type Options } from "../verification/Presets.ts"
 import { isShortSecret } from "./SecretHint.ts"
+import type { Window } from "./WebhookSettingKinds.ts"
 
 export const Warning = Schema.Struct({
   pointer: Schema.String.annotations({
@@ -16,6 +17,7 @@ export type Warning = typeof Warning.Type
 interface Warned {
   readonly input?: string
   readonly variables: ReadonlyArray<string>
+  readonly coalesce?: Window
   readonly verification?: Options
   readonly secret_hint?: string
 }
@@ -26,15 +28,19 @@ const shortSecret = {
     "The secret has fewer than 16 characters: anyone who has seen a signed request can find it by guessing. Use 32 random characters."
 }
 
-const unsigned = (names: ReadonlyArray<string>) => ({
-  pointer: "/prompt_template",
-  detail: `The template uses unsigned values (${names.map((name) => `\`${name}\``).join(", ")}): anyone who has seen a signed request can resend it with other values there. Use values from the payload.`
+const unsigned = (pointer: string, what: string, names: ReadonlyArray<string>) => ({
+  pointer,
+  detail: `The ${what} uses unsigned values (${names.map((name) => `\`${name}\``).join(", ")}): anyone who has seen a signed request can resend it with other values there. Use values from the payload.`
 })
 
 const headersIn = (sources: ReadonlyArray<Source> = []): ReadonlyArray<string> =>
   sources.flatMap((source) => ("header" in source ? [source.header] : []))
 
-export const warningsOf = ({ input, secret_hint, variables, verification }: Warned): ReadonlyArray<Warning> => {
+/** @param namesInThreadKey the names that the webhook's `thread_key` reads */
+export const warningsOf = (
+  { coalesce, input, secret_hint, variables, verification }: Warned,
+  namesInThreadKey: ReadonlyArray<string>
+): ReadonlyArray<Warning> => {
   // Without the secret, this gives GitLab's unsigned variant.
   const description = verification && describe(verification, "")
   if (description === undefined || !("signed" in description)) return []
@@ -47,9 +53,14 @@ export const warningsOf = ({ input, secret_hint, variables, verification }: Warn
     const [root, header = ""] = pathOf(name)
     return root === "query" ? !signed.includes("{url}") : root === "headers" && !signedHeaders.includes(header)
   }
-  const names = input === "payload" ? variables.filter(isUnsigned) : []
+  const unsignedIn = (pointer: string, what: string, all: ReadonlyArray<string>): ReadonlyArray<Warning> => {
+    const names = input === "payload" ? all.filter(isUnsigned) : []
+    return names.length > 0 ? [unsigned(pointer, what, names)] : []
+  }
   return [
     ...(scheme === "hmac" && secret_hint !== undefined && isShortSecret(secret_hint) ? [shortSecret] : []),
-    ...(names.length > 0 ? [unsigned(names)] : [])
+    ...unsignedIn("/prompt_template", "template", variables),
+    ...unsignedIn("/thread_key", "thread key", namesInThreadKey),
+    ...unsignedIn("/coalesce", "key of `coalesce`", coalesce === undefined ? [] : [coalesce.key])
   ]
 }

@@ -9,7 +9,6 @@ import {
 import { makeWebhookId, type WebhookId } from "../../domain/Id.ts"
 import { webhookIdOf } from "../../domain/ParsedId.ts"
 import type { TemplateVersion, TemplateVersionSummary } from "../../domain/prompt/TemplateVersion.ts"
-import { warningsOf } from "../../domain/webhook/Warnings.ts"
 import { type Webhook, WebhookDraft } from "../../domain/webhook/Webhook.ts"
 import type { SecretKeyStore } from "../../repo/access/SecretKeyStore.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
@@ -27,6 +26,7 @@ import * as WebhookPreview from "../prompt/WebhookPreview.ts"
 import type { Settings } from "../Settings.ts"
 import { hashToken, makeToken, type Token, tokenHint } from "../verify/Token.ts"
 import * as WebhookSecrets from "../verify/WebhookSecrets.ts"
+import * as ShownWebhook from "./ShownWebhook.ts"
 import * as WebhookChecks from "./WebhookChecks.ts"
 import * as WebhookTemplates from "./WebhookTemplates.ts"
 import * as WebhookTokens from "./WebhookTokens.ts"
@@ -107,6 +107,9 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
         const checks = yield* WebhookChecks.make
         const tokens = yield* WebhookTokens.make
         const templates = yield* WebhookTemplates.make
+        const shown = yield* ShownWebhook.make
+        const createdShown = ({ token, webhook }: WithToken) =>
+          Effect.map(shown(webhook), (webhook): WithToken => ({ token, webhook }))
 
         const found = <A, E>(id: string, use: (id: WebhookId) => Effect.Effect<A, E>): Effect.Effect<A, E | NotFound> =>
           Effect.flatMap(webhookIdOf(id), use)
@@ -195,11 +198,11 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
         return Webhooks.of({
           list: Effect.flatMap(store.webhooks, Effect.forEach(shown)),
           show: (id) => Effect.flatMap(found(id, store.webhook), shown),
-          create: (draft) => Effect.map(create(draft), createdWithWarnings),
+          create: (draft) => Effect.flatMap(create(draft), createdShown),
           duplicate: (id, input) =>
-            Effect.map(
+            Effect.flatMap(
               found(id, (id) => duplicate(id, input)),
-              createdWithWarnings
+              createdShown
             ),
           templates: (id) => found(id, store.templates),
           template: (id, version) => found(id, (id) => templates.version(id, version)),
@@ -214,9 +217,9 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
               shown
             ),
           regenerate: (id, options) =>
-            Effect.map(
+            Effect.flatMap(
               found(id, (id) => tokens.regenerate(id, options)),
-              createdWithWarnings
+              createdShown
             ),
           endOldToken: (id) => found(id, tokens.endOldToken),
           remove: (id, versions) => found(id, (id) => remove(id, versions)),
@@ -228,20 +231,6 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
       })
     )
 }
-
-const withWarnings = (webhook: Webhook): Webhook => {
-  const warnings = warningsOf(webhook)
-  return warnings.length === 0 ? webhook : { ...webhook, warnings }
-}
-
-/** As people see it: without an old token whose time is over. */
-const shown = (webhook: Webhook): Effect.Effect<Webhook> =>
-  Effect.map(DateTime.now, (now) => {
-    const { old_token_hint, old_token_used_at, old_token_used_from, old_token_valid_until: until, ...rest } = webhook
-    return withWarnings(until !== undefined && DateTime.lessThanOrEqualTo(until, now) ? rest : webhook)
-  })
-
-const createdWithWarnings = ({ token, webhook }: WithToken): WithToken => ({ token, webhook: withWarnings(webhook) })
 
 /** The fields that people set. */
 const draftFields = (webhook: Webhook) =>

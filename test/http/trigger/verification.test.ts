@@ -177,6 +177,22 @@ describe("warnings", () => {
       })
   )
 
+  it.scopedLive("name the keys that decide which run and which session a request joins", () =>
+    Effect.gen(function* () {
+      const { admin, team, webhook } = yield* start()
+      const { id } = yield* webhook(yield* team("ops"), "{{payload}}", { input: "payload", ...github })
+      const edited = (body: object) =>
+        Effect.map(admin("PATCH", `/api/webhooks/${id}`, { body }), ({ json }) => json.warnings)
+      const coalesce = { key: "query.q", within: 30 }
+      expect(yield* edited({ thread_key: "{{payload.id}} {{headers.x-of}}", coalesce })).toStrictEqual([
+        { pointer: "/thread_key", detail: expect.stringMatching(/^The thread key uses .*\(`headers.x-of`\)/) },
+        { pointer: "/coalesce", detail: expect.stringContaining("(`query.q`)") }
+      ])
+      const signed = { thread_key: "{% if payload.id %}{{ payload.id }}{% endif %}", template_language: "liquid" }
+      expect(yield* edited({ ...signed, coalesce: { ...coalesce, key: "payload.id" } })).toBeUndefined()
+    })
+  )
+
   it.scopedLive("are not given for what is signed, nor where the secret itself is sent", () =>
     Effect.gen(function* () {
       const server = yield* start()
