@@ -11,6 +11,7 @@ import type {
   UnsupportedMediaType
 } from "../../domain/Errors.ts"
 import type { IncomingRequest } from "../../domain/request/IncomingRequest.ts"
+import { withoutToken } from "../../domain/request/WithoutToken.ts"
 import type { Reply } from "../../domain/verification/Description.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { TriggerRequest } from "../../engine/accept/Trigger.ts"
@@ -97,9 +98,9 @@ export const make = Effect.gen(function* () {
           const keyed = delivery === undefined ? Idempotency.read(request, webhook, variables) : Either.right(delivery)
           const sentKey = request.headers["idempotency-key"]
           const ignoresKey = delivery !== undefined && sentKey !== undefined && sentKey !== caller.delivery_id
-          return Either.map(keyed, (idempotency) => ({
+          return Either.map(keyed, ({ idempotency }) => ({
             ...{ webhook, incoming, variables, wait, received_at, ignoresKey },
-            ...idempotency,
+            ...(idempotency && { idempotency: { ...idempotency, key: withoutToken(idempotency.key, token) } }),
             ...(caller.reply && { reply: caller.reply }),
             ...traceOf(request)
           }))

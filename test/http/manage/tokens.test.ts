@@ -1,7 +1,9 @@
 /** Proxies and senders repeat the URL that they call, and with it the token. */
 import { createHmac } from "node:crypto"
 import { expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Context, Effect, Layer } from "effect"
+import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
+import { RunStore } from "../../../src/repo/run/RunStore.ts"
 import { refusal } from "../Client.ts"
 import { hello, start, triggers } from "../Server.ts"
 
@@ -51,6 +53,46 @@ triggers("a token that a request repeats is neither rendered nor kept", () =>
         for (const part of [token.slice(4), token.slice(4, 24)]) expect(text).not.toContain(part)
       }
     }
+  })
+)
+
+it.scopedLive("a token in an idempotency key or in a delivery's id is not kept, and the key still works", () =>
+  Effect.gen(function* () {
+    let kept = ""
+    const keeping = (store: typeof RunStore.Service): typeof RunStore.Service =>
+      new Proxy(store, {
+        get: (target, name, receiver) => {
+          const value: unknown = Reflect.get(target, name, receiver)
+          if (typeof value !== "function") return value
+          return (...args: ReadonlyArray<unknown>) => {
+            kept += JSON.stringify(args)
+            return value(...args)
+          }
+        }
+      })
+    const repo = Layer.map(RepoMemory.layer, (context) =>
+      Context.add(context, RunStore, keeping(Context.get(context, RunStore)))
+    )
+    const { http, team, webhook } = yield* start({ repo })
+    const ops = yield* team("ops")
+    const verification = { preset: "hmac", header: "X-Signature", signed: "{id}{body}", id_header: "X-Id" }
+    const plain = yield* webhook(ops)
+    const signed = yield* webhook(ops, "{{text}}", { verification, secret })
+    const raw = JSON.stringify(hello)
+    const headersFor = (url: string) => ({
+      "content-type": "application/json",
+      "idempotency-key": `${url}#1`,
+      "x-id": `${url}#2`,
+      "x-signature": createHmac("sha256", secret).update(`${url}#2${raw}`).digest("hex")
+    })
+    for (const { path, token } of [plain, signed]) {
+      const headers = headersFor(`https://hooks.example.com${path}`)
+      const [first, second] = yield* Effect.replicateEffect(http("POST", path, { raw, headers }), 2)
+      expect([first!.status, second!.json.run_id]).toStrictEqual([202, first!.json.run_id])
+      expect(kept).not.toContain(token.slice(4))
+    }
+    expect(kept).toContain("/webhook/trigger/whk_redacted#1")
+    expect(kept).toContain("/webhook/trigger/whk_redacted#2")
   })
 )
 
