@@ -14,6 +14,9 @@ const missing = (need: { readonly postgres: boolean; readonly rabbitmq: boolean 
   ...(need.rabbitmq && rabbitMqScript() === undefined ? ["rabbitmq-server"] : []),
   ...(succeeds("/usr/bin/python3", "-c", "import pika") ? [] : ["python3-pika"]),
   ...(succeeds("jq", "--version") ? [] : ["jq"]),
+  ...(succeeds("systemd-analyze", "--version") ? [] : ["systemd"]),
+  ...(succeeds("nginx", "-v") ? [] : ["nginx-light"]),
+  ...(succeeds("openssl", "version") ? [] : ["openssl"]),
   ...(chromium() === undefined ? ["chromium-headless-shell"] : [])
 ]
 

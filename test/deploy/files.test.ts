@@ -1,0 +1,83 @@
+/** The files in `deploy` name settings that exist, and systemd accepts its units. */
+import { execFileSync, spawnSync } from "node:child_process"
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, describe, expect, it } from "vitest"
+
+const folder = new URL("../../deploy/", import.meta.url).pathname
+const read = (name: string) => readFileSync(join(folder, name), "utf8")
+const temporary = mkdtempSync(join(tmpdir(), "deploy-"))
+afterAll(() => rmSync(temporary, { recursive: true }))
+
+/** The settings of the server, the leader and the command line. */
+const settings = new Set(
+  ["settings.md", "cli.md"].flatMap((page) =>
+    [...readFileSync(new URL(`../../docs/${page}`, import.meta.url), "utf8").matchAll(/`([A-Z][A-Z_]+)`/g)].map(
+      ([, name]) => name!
+    )
+  )
+)
+
+/** The service `name` of the compose file. */
+const service = (name: string): string =>
+  new RegExp(`^  ${name}:\\n((?:    .*\\n|\\n)*)`, "m").exec(read("compose.yaml"))![1]!
+
+describe("deploy/compose.yaml", () => {
+  it("gives our programs only settings that exist", () => {
+    const ours =
+      ["server", "leader", "first-webhook"].map(service).join("") +
+      /x-broker:[\s\S]*?\n\n/.exec(read("compose.yaml"))![0]
+    const names = [...ours.matchAll(/^ {2,6}([A-Z][A-Z_]+): /gm)].map(([, name]) => name!)
+    expect(names).toContain("DATABASE_URL")
+    expect(names.filter((name) => !settings.has(name))).toEqual([])
+  })
+
+  it("takes from .env what .env.example lists, and no password is in it", () => {
+    const wanted = new Set([...read("compose.yaml").matchAll(/\$\{([A-Z_]+)/g)].map(([, name]) => name!))
+    const listed = [...read(".env.example").matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name!)
+    expect([...wanted].sort()).toEqual(listed.sort())
+    expect(read(".env.example")).not.toMatch(/^(?!PUBLIC_URL)[A-Z_]+=./m)
+  })
+
+  it("starts the server once its database and broker are healthy, and lets it stop in order", () => {
+    for (const name of ["postgres", "rabbitmq"]) {
+      expect(service("server")).toContain(`${name}: { condition: service_healthy }`)
+      expect(service(name)).toContain("healthcheck:")
+    }
+    expect(service("server")).toContain("stop_grace_period: 40s")
+    expect(service("server")).toContain("init: true")
+  })
+})
+
+describe("deploy/systemd", () => {
+  const units = readdirSync(join(folder, "systemd"))
+
+  it("has units that systemd accepts", () => {
+    mkdirSync(join(temporary, "units"))
+    const copies = units.map((name) => {
+      const copy = join(temporary, "units", name)
+      writeFileSync(copy, read(`systemd/${name}`).replaceAll("/usr/local/bin/webhook-trigger", process.execPath))
+      return copy
+    })
+    expect(copies).toHaveLength(2)
+    const { status, stderr } = spawnSync("systemd-analyze", ["verify", "--man=no", ...copies], { encoding: "utf8" })
+    expect([status, stderr]).toEqual([0, ""])
+    // A wrong directive is found.
+    const wrong = join(temporary, "wrong.service")
+    writeFileSync(wrong, `${read("systemd/webhook-trigger.service")}\n[Service]\nRestartSec=often\n`)
+    expect(spawnSync("systemd-analyze", ["verify", "--man=no", wrong], { encoding: "utf8" }).stderr).toContain("often")
+  })
+
+  it("gives the server little of the system", () => {
+    const text = execFileSync(
+      "systemd-analyze",
+      ["security", "--offline=true", "--no-pager", join(folder, "systemd", "webhook-trigger.service")],
+      {
+        encoding: "utf8"
+      }
+    )
+    const exposure = Number(/exposure level for .*: ([\d.]+)/.exec(text)![1])
+    expect(exposure).toBeLessThan(2.5)
+  })
+})
