@@ -1,8 +1,9 @@
 import { Deferred, Effect, FiberId } from "effect"
 import type { RunId } from "../domain/Id.ts"
+import { RecentMap } from "../runtime/RecentMap.ts"
 
-/** How many ids are remembered, for prompts delivered after their cancellation. */
-const remembered = 10_000
+/** For prompts that are delivered after their cancellation. At least half as many IDs are remembered. */
+const capacity = 20_000
 
 /** The cancelled runs known to a leader. */
 export interface Cancellations {
@@ -12,17 +13,12 @@ export interface Cancellations {
 }
 
 export const makeCancellations = (): Cancellations => {
-  const cancelled = new Map<RunId, Deferred.Deferred<void>>()
+  const cancelled = new RecentMap<RunId, Deferred.Deferred<void>>(capacity)
   const entry = (id: RunId) => {
-    // A map keeps the insertion order, so the oldest comes first.
     const known = cancelled.get(id)
     if (known !== undefined) return known
     const fresh = Deferred.unsafeMake<void>(FiberId.none)
     cancelled.set(id, fresh)
-    for (const oldest of cancelled.keys()) {
-      if (cancelled.size <= remembered) break
-      cancelled.delete(oldest)
-    }
     return fresh
   }
   return {

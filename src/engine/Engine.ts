@@ -33,7 +33,7 @@ import * as ProgressRemoval from "./upkeep/ProgressRemoval.ts"
 import * as RollUp from "./upkeep/RollUp.ts"
 import * as SecretRotation from "./verify/SecretRotation.ts"
 
-// A service is a tag with a layer if it has state or several services use it. Anything else is a function `make`.
+// A service is a tag with a layer if several others share its state. Anything else is a function `make`.
 
 /** The flow: `Trigger` accepts, the dispatcher sends, the reply path records. */
 const flow = Layer.mergeAll(Trigger.layer, Replay.layer, Dispatcher.layer, Replies.layer, Retries.layer).pipe(

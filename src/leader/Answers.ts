@@ -10,7 +10,7 @@ export interface Answers {
   readonly put: (id: RunId, answer: Answer) => void
 }
 
-/** Keeps up to `count` answers with up to `size` UTF-16 code units in total, but always the latest one. */
+/** Not a `RecentMap`, since it is also bounded by size: keeps up to `count` answers with up to `size` UTF-16 code units in total, but always the latest one. */
 export const make = ({ count = 1000, size = 64 * 1024 * 1024 } = {}): Answers => {
   // A map remembers the order of insertion.
   const answers = new Map<RunId, Answer>()

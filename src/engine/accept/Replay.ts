@@ -88,15 +88,14 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
 
       type Result = Replayed["result"]
 
-      /** Tries again after an edit conflict, or when the token was replaced. */
-      const replaySome = (
+      /** Adds to `results`, and returns the runs whose webhook was edited. */
+      const replayOnce = (
         runs: ReadonlyArray<WholeRun>,
         request: ReplayRequest,
-        left = attempts
-      ): Effect.Effect<ReadonlyMap<RunId, Result>, Unavailable> =>
+        results: Map<RunId, Result>
+      ): Effect.Effect<ReadonlyArray<WholeRun>, Unavailable> =>
         Effect.gen(function* () {
           const known = yield* Effect.provideService(webhooksOf(runs), WebhookStore, webhooks)
-          const results = new Map<RunId, Result>()
           const open: Array<{ readonly run: WholeRun; readonly candidate: Candidate }> = []
           for (const run of runs) {
             const candidate = yield* Effect.either(
@@ -121,9 +120,25 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
               else results.set(run.run_id, Either.left(refusal))
             }
           }
-          if (again.length === 0) return results
-          if (left === 0) return yield* editedAllTheTime
-          return new Map([...results, ...(yield* replaySome(again, request, left - 1))])
+          return again
+        })
+
+      const replaySome = (
+        runs: ReadonlyArray<WholeRun>,
+        request: ReplayRequest
+      ): Effect.Effect<ReadonlyMap<RunId, Result>, Unavailable> =>
+        Effect.suspend(() => {
+          const results = new Map<RunId, Result>()
+          let left = runs
+          return untilNotEdited(
+            Effect.map(
+              Effect.suspend(() => replayOnce(left, request, results)),
+              (again) => {
+                left = again
+                return again.length === 0 ? results : undefined
+              }
+            )
+          )
         })
 
       const replay = Effect.fn("Replay.replay")(function* (id: RunId, request: ReplayRequest) {
@@ -134,22 +149,22 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
       const replayAndWait = (
         id: RunId,
         request: ReplayRequest,
-        received_at: DateTime.Utc,
-        left = attempts
+        received_at: DateTime.Utc
       ): Effect.Effect<Submit.AcceptedOrEnded, ReplayRefused | Unavailable> =>
-        Effect.gen(function* () {
-          const [run] = yield* history.runsByIds([id])
-          if (run === undefined) return yield* new NotFound()
-          const candidate =
-            run.webhook_id === undefined
-              ? yield* candidates.ofMessage(run, request, received_at)
-              : yield* candidates.ofRun(run, yield* webhooks.webhookRow(run.webhook_id), request, received_at)
-          return yield* Effect.catchAll(submit(candidate), (error) => {
-            const refusal = error._tag === "Unavailable" ? error : finalRefusal(run, error)
-            if (refusal !== undefined) return Effect.fail(refusal)
-            return left === 0 ? editedAllTheTime : replayAndWait(id, request, received_at, left - 1)
+        untilNotEdited(
+          Effect.gen(function* () {
+            const [run] = yield* history.runsByIds([id])
+            if (run === undefined) return yield* new NotFound()
+            const candidate =
+              run.webhook_id === undefined
+                ? yield* candidates.ofMessage(run, request, received_at)
+                : yield* candidates.ofRun(run, yield* webhooks.webhookRow(run.webhook_id), request, received_at)
+            return yield* Effect.catchAll(submit(candidate), (error) => {
+              const refusal = error._tag === "Unavailable" ? error : finalRefusal(run, error)
+              return refusal === undefined ? Effect.succeed(undefined) : Effect.fail(refusal)
+            })
           })
-        })
+        )
 
       const replayRuns = Effect.fn("Replay.replayRuns")(function* (
         ids: ReadonlyArray<RunId>,
@@ -230,5 +245,15 @@ const webhookIn = (known: ReadonlyMap<WebhookId, WebhookRow>, id: WebhookId): Ef
   const webhook = known.get(id)
   return webhook === undefined ? new NotFound() : Effect.succeed(webhook)
 }
+
+/** Repeats an attempt that gives `undefined`: the webhook was edited, or its token was replaced. */
+const untilNotEdited = <A, E>(
+  attempt: Effect.Effect<A | undefined, E>,
+  left = attempts
+): Effect.Effect<A, E | Unavailable> =>
+  Effect.flatMap(attempt, (result): Effect.Effect<A, E | Unavailable> => {
+    if (result !== undefined) return Effect.succeed(result)
+    return left === 0 ? editedAllTheTime : untilNotEdited(attempt, left - 1)
+  })
 
 const editedAllTheTime = new Unavailable({ what: "server", detail: "The webhook is edited all the time." })

@@ -1,7 +1,8 @@
 import type { AgentReport, AgentUsage } from "../../domain/run/AgentReport.ts"
+import { RecentMap } from "../../runtime/RecentMap.ts"
 
-/** How many sessions' totals are remembered. */
-const maxSessions = 1000
+/** The totals of at least half as many sessions are remembered. */
+const capacity = 2_000
 
 const difference = (total: number | undefined, before: number | undefined): number | undefined =>
   total === undefined || total < (before ?? 0) ? undefined : total - (before ?? 0)
@@ -26,15 +27,12 @@ const minus = (total: AgentUsage, before: AgentUsage): AgentUsage => {
  * before this process, the first run's usage is unknown.
  */
 export const make = (): ((report: AgentReport, isContinued: boolean) => AgentReport) => {
-  // A map remembers the order of insertion.
-  const totals = new Map<string, AgentUsage>()
+  const totals = new RecentMap<string, AgentUsage>(capacity)
   return (report, isContinued) => {
     const { session_id, usage, ...others } = report
     if (session_id === undefined || usage === undefined) return report
     const before = isContinued ? totals.get(session_id) : {}
-    totals.delete(session_id)
     totals.set(session_id, usage)
-    if (totals.size > maxSessions) totals.delete(totals.keys().next().value!)
     return { ...others, session_id, ...(before !== undefined && { usage: minus(usage, before) }) }
   }
 }
