@@ -4,21 +4,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { AddressPolicy, make, parseAllowed } from "../../../src/engine/delivery/AddressPolicy.ts"
 import { Poster } from "../../../src/engine/delivery/Poster.ts"
-
-/** Every way to write an address that is not public, and names that never have a public one. */
-const hostile = [
-  ...["127.0.0.1", "127.1", "127.0.1", "2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "017700000001"],
-  ...["127.0.0.1.", "127.255.255.254", "0", "0.0.0.0", "0x0", "00.0.0.0", "0.0.0.1", "localhost", "LOCALHOST"],
-  ...["localhost.", "a.localhost", "printer", "server.local", "db.internal", "router.home.arpa", "a.localdomain"],
-  ...["10.0.0.1", "10.255.255.255", "012.0.0.1", "0xa000001", "167772161", "172.16.0.1", "172.31.255.255"],
-  ...["192.168.0.1", "192.168.255.255", "3232235521", "169.254.169.254", "0xa9fea9fe", "2852039166", "169.254.0.1"],
-  ...["100.64.0.1", "100.127.255.255", "192.0.0.1", "192.0.2.1", "198.18.0.1", "198.51.100.1", "203.0.113.1"],
-  ...["224.0.0.1", "239.255.255.255", "240.0.0.1", "255.255.255.255", "[::]", "[::1]", "[0:0:0:0:0:0:0:1]"],
-  ...["[::ffff:127.0.0.1]", "[::ffff:10.0.0.1]", "[::ffff:7f00:1]", "[::ffff:a9fe:a9fe]", "[::127.0.0.1]"],
-  ...["[64:ff9b::7f00:1]", "[64:ff9b::10.0.0.1]", "[64:ff9b:1::a00:1]", "[2002:7f00:1::]", "[2002:a00:1::]"],
-  ...["[2001:0:7f00:1::]", "[fc00::1]", "[fd12:3456::1]", "[fe80::1]", "[fec0::1]", "[ff02::1]", "[2001:db8::1]"],
-  ...["[100::1]", "①②⑦.⓪.⓪.①", "127。0。0。1", "127%2e0%2e0%2e1"]
-]
+import { hostile } from "./Hostile.ts"
 
 const publicOnly = make({ hosts: [], networks: [] })
 

@@ -1,0 +1,69 @@
+/** Hostile addresses, where something does listen: on every local address of this machine. */
+
+import type { AddressInfo } from "node:net"
+import { createServer } from "node:net"
+import { expect, it } from "@effect/vitest"
+import { Effect, Layer, Option } from "effect"
+import { AddressPolicy } from "../../../src/engine/delivery/AddressPolicy.ts"
+import { Poster } from "../../../src/engine/delivery/Poster.ts"
+import type { Resolve } from "../../../src/engine/delivery/Resolver.ts"
+import { hostile } from "./Hostile.ts"
+
+const listening = Effect.gen(function* () {
+  let connections = 0
+  const server = createServer((socket) => {
+    connections += 1
+    socket.destroy()
+  })
+  yield* Effect.acquireRelease(
+    Effect.async<void>((resume) => void server.listen(0, () => resume(Effect.void))),
+    () => Effect.sync(() => server.close())
+  )
+  return { port: (server.address() as AddressInfo).port, connections: () => connections }
+})
+
+/** Why the URLs were not requested. */
+const post = (urls: ReadonlyArray<string>, resolve?: Resolve, networks: ReadonlyArray<string> = []) =>
+  Effect.flatMap(Poster, ({ post }) =>
+    Effect.forEach(urls, (url) =>
+      Effect.map(Effect.flip(post({ url, headers: {}, body: "{}" })), ({ reason }) => reason)
+    )
+  ).pipe(
+    Effect.provide(Layer.provide(Poster.layer, AddressPolicy.layer(Option.some({ hosts: [], networks }), resolve)))
+  )
+
+/** As a name server would return them. */
+const addresses = hostile.flatMap((host) => {
+  const name = URL.canParse(`https://${host}`) ? new URL(`https://${host}`).hostname : host
+  return /^[\d.]+$|^\[/.test(name) ? [name.replace(/^\[(.*)\]$/, "$1")] : []
+})
+
+it.scopedLive("no hostile address or name is connected to, by https or http", () =>
+  Effect.gen(function* () {
+    const { connections, port } = yield* listening
+    const reasons = yield* post(hostile.flatMap((host) => [`https://${host}:${port}/`, `http://${host}:${port}/`]))
+    expect(reasons.length).toBeGreaterThanOrEqual(120)
+    for (const reason of reasons) expect(reason).toMatch(/^the URL (is not a URL|must )/)
+    expect(connections()).toBe(0)
+    // What is allowed is connected to, so a connection would have been seen.
+    yield* post([`http://127.0.0.1:${port}/`], undefined, ["127.0.0.1"])
+    expect(connections()).toBe(1)
+  })
+)
+
+it.scopedLive("no name is connected to at a hostile address, also if it had a public one before", () =>
+  Effect.gen(function* () {
+    const { connections, port } = yield* listening
+    expect(addresses.length).toBeGreaterThanOrEqual(60)
+    for (const address of addresses) {
+      let asked = 0
+      const rebinding: Resolve = () => Promise.resolve(asked++ === 0 ? [address] : ["1.1.1.1"])
+      const [reason] = yield* post([`https://hooks.example.com:${port}/`], rebinding)
+      expect(reason, address).toContain("must have a public address")
+      expect(asked).toBe(1)
+    }
+    expect(connections()).toBe(0)
+    yield* post([`https://hooks.example.com:${port}/`], () => Promise.resolve(["127.0.0.1"]), ["127.0.0.1"])
+    expect(connections()).toBe(1)
+  })
+)

@@ -1,0 +1,116 @@
+import { expect, it } from "@effect/vitest"
+import { DateTime, Duration, Effect, Exit, Layer, Redacted, Scope, TestClock } from "effect"
+import { Webhook as StandardWebhook } from "standardwebhooks"
+import * as Attempts from "../../../src/domain/delivery/Attempts.ts"
+import { makeDestinationId } from "../../../src/domain/Id.ts"
+import * as Deliverer from "../../../src/engine/delivery/Deliverer.ts"
+import { Outbox } from "../../../src/engine/delivery/Outbox.ts"
+import { NoAnswer, type Post, Poster } from "../../../src/engine/delivery/Poster.ts"
+import { makeKey, SecretKeys, seal } from "../../../src/engine/verify/SecretKeys.ts"
+import { claim, deliveriesOf, endRun, newDestination } from "../../../src/repo/contract/delivery/fixtures.ts"
+import { at, createWebhook, epoch } from "../../../src/repo/contract/fixtures.ts"
+import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
+import { Repo } from "../../../src/repo/Repo.ts"
+import { untilEffect } from "../../support/Until.ts"
+
+const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+/** A webhook with a destination, and what sends to it with `post`. */
+const withOutbox = (post: Poster["Type"]["post"]) =>
+  Effect.gen(function* () {
+    yield* TestClock.setTime(epoch)
+    const key = yield* makeKey
+    const webhook = yield* createWebhook()
+    const id = yield* makeDestinationId
+    yield* newDestination(webhook.id, { id, sealed_secret: seal(key, Redacted.make(secret), id) })
+    const services = Layer.mergeAll(Layer.succeed(Poster, { post }), SecretKeys.layer([key]))
+    const outbox = yield* Effect.provide(Outbox, Layer.provide(Outbox.layer, services))
+    return { destination: Effect.flatMap(Repo, (repo) => repo.destinationRow(webhook.id, id)), outbox, webhook }
+  })
+
+/** A second passes at a time, until it holds. */
+const asTimePasses = <A, E, R>(what: string, check: Effect.Effect<A | undefined | false, E, R>) =>
+  untilEffect(what, Effect.zipRight(TestClock.adjust("1 seconds"), check))
+
+it.scoped("a delivery is attempted by the whole schedule, under one id; then it has failed", () =>
+  Effect.gen(function* () {
+    const repo = yield* Repo
+    const posts: Array<Post> = []
+    const { destination, outbox, webhook } = yield* withOutbox((post) => {
+      posts.push(post)
+      return new NoAnswer({ reason: "the connection failed" })
+    })
+    /** Makes the attempts that are due then, as a server does. */
+    const attemptAt = (time: DateTime.Utc) =>
+      Effect.gen(function* () {
+        const now = Math.ceil(DateTime.toEpochMillis(time))
+        yield* TestClock.setTime(now)
+        const due = yield* claim(now - epoch)
+        const results = yield* Effect.forEach(due, outbox.attempt)
+        yield* repo.recordAttempts(results, DateTime.subtractDuration(time, Attempts.failsFor))
+        return (yield* deliveriesOf(webhook.id))[0]!
+      })
+    yield* endRun(webhook, 0)
+    let delivery = yield* attemptAt(at(0))
+    for (const delay of Attempts.delays.slice(1)) {
+      const [due, made] = [delivery.next_attempt_at!, posts.length]
+      expect(delivery.status).toBe("pending")
+      const pause = DateTime.distance(delivery.attempts.at(-1)!.at, due)
+      expect(pause).toBeGreaterThanOrEqual(Duration.toMillis(delay))
+      expect(pause).toBeLessThanOrEqual(Duration.toMillis(delay) * 1.1 + 1)
+      yield* attemptAt(DateTime.subtract(due, { millis: 1 }))
+      expect(posts).toHaveLength(made)
+      delivery = yield* attemptAt(due)
+      expect(posts).toHaveLength(made + 1)
+    }
+    expect(delivery).toMatchObject({ status: "failed", finished_at: delivery.attempts[7]!.at })
+    expect(new Set(posts.map(({ headers }) => headers["webhook-id"]))).toEqual(new Set([delivery.id]))
+    expect(new Set(posts.map(({ headers }) => headers["webhook-signature"])).size).toBe(8)
+    const isSigned = ({ body, headers }: Post) => {
+      const sentAt = new Date(Number(headers["webhook-timestamp"]) * 1000)
+      return new StandardWebhook(secret).sign(delivery.id, sentAt, body) === headers["webhook-signature"]
+    }
+    expect(posts.every(isSigned)).toBe(true)
+
+    const { failing_since } = yield* destination
+    expect(failing_since).toEqual(delivery.attempts[0]!.at)
+    yield* endRun(webhook, 1)
+    const fiveDaysLater = DateTime.addDuration(failing_since!, Attempts.failsFor)
+    yield* attemptAt(DateTime.add(fiveDaysLater, { millis: 1 }))
+    expect(yield* destination).toMatchObject({ enabled: false, disabled_reason: "failing" })
+  }).pipe(Effect.provide(RepoMemory.layer))
+)
+
+it.scoped("a server that stops gives back what it could not end", () =>
+  Effect.gen(function* () {
+    let posted = 0
+    const { outbox, webhook } = yield* withOutbox(() => {
+      posted += 1
+      return Effect.never
+    })
+    const scope = yield* Effect.acquireRelease(Scope.make(), (scope) => Scope.close(scope, Exit.void))
+    yield* Layer.buildWithScope(Layer.provide(Deliverer.layer, Layer.succeed(Outbox, outbox)), scope)
+    yield* endRun(webhook, 0)
+    yield* asTimePasses(
+      "the attempt has begun",
+      Effect.sync(() => posted === 1)
+    )
+    expect(yield* claim(10_000)).toEqual([])
+    const stopped = yield* Effect.fork(Scope.close(scope, Exit.void))
+    yield* asTimePasses(
+      "the server has stopped",
+      Effect.sync(() => stopped.unsafePoll() !== null)
+    )
+    expect((yield* claim(10_000)).map(({ made }) => made)).toEqual([0])
+  }).pipe(Effect.provide(RepoMemory.layer))
+)
+
+it("the pause of a failing destination doubles, from 5 seconds to 5 minutes, or as long as it asks for", () => {
+  const pause = (seconds: number, retryAfter: Duration.DurationInput = 0) => {
+    const now = at(seconds * 1000)
+    const until = Attempts.pausedUntil(at(0), now, Duration.decode(retryAfter))
+    return DateTime.distance(now, until) / 1000
+  }
+  expect([0, 5, 10, 20, 299, 301, 90_000].map((seconds) => pause(seconds))).toEqual([5, 5, 10, 20, 299, 300, 300])
+  expect([pause(0, "1 second"), pause(0, "1 hour"), pause(0, "2 days")]).toEqual([5, 3_600, 86_400])
+})
