@@ -28,6 +28,8 @@ describe("threads on the command line", { timeout: 60_000 }, () => {
       expect(yield* json("thread", "show", id)).toEqual(data[0])
       const ofThread = yield* json("run", "list", "--thread", id)
       expect(ofThread.data.map(({ run_id }: { run_id: string }) => run_id)).toEqual([second, first])
+      expect(yield* json("run", "usage", "--thread", id)).toEqual({ runs: 2, reported: 0 })
+      expect((yield* run("run", "usage", "--thread", id)).stdout).toBe("runs            2\nreported usage  0\n")
       expect((yield* run("run", "show", first)).stdout).toMatch(/\nthread +shop#7\n/)
 
       expect((yield* run("thread", "reset", id)).code).toBe(2)

@@ -2,6 +2,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/p
 import { Schema } from "effect"
 import { RunId } from "../../domain/Id.ts"
 import { Run } from "../../domain/run/Run.ts"
+import { RunUsage } from "../../domain/run/RunUsage.ts"
 import { Admin } from "../Auth.ts"
 import { pageSize } from "../PageSize.ts"
 import {
@@ -66,6 +67,20 @@ export class Runs extends HttpApiGroup.make("runs")
           summary: "Find runs",
           description:
             "The runs of all webhooks and teams, and chat messages, newest first, in pages. Filters combine with AND. A search stops after half a second; then the page has `searched_back_to` and the runs found so far. Long texts are truncated, as in a webhook's history."
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.get("usage", "/api/runs/usage")
+      .setUrlParams(RunFilterParameters)
+      .addSuccess(RunUsage)
+      .addError(BadRequest)
+      .addError(NotFound)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Sum the usage of runs",
+          description:
+            "Tokens and cost of all runs that match the filters, as their agents reported them. The search stops after half a second; then the sum has `searched_back_to`."
         })
       )
   )

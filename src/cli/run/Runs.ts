@@ -14,14 +14,13 @@ import { exitCodes, Failure } from "../Failure.ts"
 import { about } from "../Help.ts"
 import { plural, time } from "../Output.ts"
 import { validated, wholeNumber } from "../Validated.ts"
-import { callOnWebhook, webhook as webhookArgument } from "../webhook/WebhookRef.ts"
 import { failUnlessSuccess } from "./Outcome.ts"
 import { replayOne } from "./Replays.ts"
 import { reply } from "./Reply.ts"
 import { filterOptions, parametersOf } from "./RunFilter.ts"
 import { describeRun, runTable } from "./RunText.ts"
-
-const webhook = Args.optional(webhookArgument)
+import { usage } from "./Usage.ts"
+import { idOf, webhook } from "./WebhookOfRuns.ts"
 
 const limit = Options.text("limit").pipe(
   Options.withPseudoName("count"),
@@ -33,12 +32,6 @@ const cursor = Options.text("cursor").pipe(
   Options.withDescription("The previous page's `next_cursor`"),
   Options.optional
 )
-
-/** The id of the given webhook, if any. */
-const idOf = (options: Connection & { readonly webhook: Option.Option<string> }) =>
-  Option.isSome(options.webhook)
-    ? callOnWebhook({ ...options, webhook: options.webhook.value }, (_, { id }) => Effect.succeed(id))
-    : Effect.succeed(undefined)
 
 const list = Command.make("list", { webhook, ...filterOptions, limit, cursor, ...adminOptions }, (options) =>
   Effect.gen(function* () {
@@ -216,5 +209,5 @@ const exportAll = Command.make("export", { webhook, ...filterOptions, format, ou
 export const runs: Group = {
   name: "run",
   about: "Runs and their outcomes.",
-  commands: [list, showOne, cancel, replayOne, reply, exportAll]
+  commands: [list, showOne, cancel, replayOne, reply, usage, exportAll]
 }

@@ -91,6 +91,7 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
       )
       .handleRaw("exportCsv", ({ request, urlParams }) => exported(request, urlParams, csv))
       .handleRaw("exportJsonLines", ({ request, urlParams }) => exported(request, urlParams, RunExport.jsonLines))
+      .handle("usage", ({ urlParams }) => Effect.mapError(history.usage(filterOf(urlParams)), Problems.of))
       .handleRaw("cancelSome", ({ request }) =>
         Body.readObject(request, maxBody).pipe(
           Effect.flatMap(decodeIds),

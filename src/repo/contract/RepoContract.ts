@@ -23,6 +23,7 @@ import { requestStore } from "./history/RequestStore.ts"
 import { rollUp } from "./history/rollUp.ts"
 import { search } from "./history/search.ts"
 import { statistics } from "./history/statistics.ts"
+import { usage } from "./history/usage.ts"
 import { teamStore } from "./manage/TeamStore.ts"
 import { templates } from "./manage/templates.ts"
 import { webhookStore } from "./manage/WebhookStore.ts"
@@ -90,6 +91,7 @@ export const repoContract = (withRepo: WithRepo, { optional = false }: RepoContr
   describe("HistoryStore", () => {
     historyStore(test)
     search(test)
+    usage(test)
     replays(test)
     retries(test)
     statistics(test)

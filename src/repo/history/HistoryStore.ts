@@ -5,10 +5,11 @@ import type { Run } from "../../domain/run/Run.ts"
 import type { RunState } from "../../domain/run/RunState.ts"
 import type { FinalStatus } from "../../domain/run/RunStatus.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
+import type { RunUsage } from "../../domain/run/RunUsage.ts"
 import type { Counts, RunBucket } from "../../domain/run/Statistics.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { NewRun } from "../run/RunStore.ts"
-import type { RunPage, RunQuery } from "./RunQuery.ts"
+import type { RunFilter, RunPage, RunQuery } from "./RunQuery.ts"
 
 /** The runs whose states are asked for. */
 export interface StatesQuery {
@@ -47,6 +48,8 @@ export class HistoryStore extends Context.Tag("webhook-trigger/HistoryStore")<
      * time. After half a second, returns what it has found, and a cursor to continue. `NotFound`: no such webhook.
      */
     readonly runs: (query: RunQuery) => Effect.Effect<RunPage, NotFound | InvalidParameter | Unavailable>
+    /** What the matching runs used. After half a second, the sum of those that it has found. `NotFound`: no such webhook. */
+    readonly usage: (filter: RunFilter) => Effect.Effect<RunUsage, NotFound | Unavailable>
     /** Several complete runs, in any order; missing ones are left out. Each text may have megabytes. */
     readonly runsByIds: (ids: ReadonlyArray<RunId>) => Effect.Effect<ReadonlyArray<WholeRun>, Unavailable>
     /** The run's replays, newest first. */

@@ -148,6 +148,14 @@ export const useAllRuns = (filter: AllRunsFilter) =>
     placeholderData: keepPreviousData
   })
 
+export const useUsage = (filter: Omit<AllRunsFilter, "cursor">) =>
+  useQuery({
+    queryKey: ["usage", filter],
+    queryFn: ({ signal }) => api.runs.usage({ query: filter, signal }),
+    refetchInterval: 30_000,
+    placeholderData: keepPreviousData
+  })
+
 export const useRefused = (id: string) =>
   useQuery({
     queryKey: ["requests", id],

@@ -375,6 +375,9 @@ describe("/openapi.json", () => {
       yield* admin(400, "POST", `${hookAt}/cancel-queued?dry_run=x`)
       yield* admin(200, "GET", `/api/runs?status=success,error&team=ops&search=x&max_duration_ms=99999&limit=1`)
       yield* admin(400, "GET", "/api/runs?status=lost")
+      yield* admin(200, "GET", "/api/runs/usage")
+      yield* admin(400, "GET", "/api/runs/usage?status=lost")
+      yield* admin(404, "GET", `/api/runs/usage?webhook_id=${none.slice(1)}`)
       yield* admin(404, "GET", `/api/runs?webhook_id=${none.slice(1)}`)
       for (const format of ["csv", "jsonl"]) {
         yield* admin(200, "GET", `/api/runs/export.${format}?team=ops`)
@@ -526,6 +529,7 @@ describe("/openapi.json", () => {
           ["GET", `${hookAt}/requests${none}`],
           ["DELETE", `${hookAt}/old-token`],
           ["GET", "/api/runs"],
+          ["GET", "/api/runs/usage"],
           ["GET", "/api/runs/export.csv"],
           ["GET", "/api/runs/export.jsonl"],
           ["POST", "/api/runs/cancel"],

@@ -37,6 +37,14 @@ describe("what an agent reports of its work", () => {
       expect((yield* admin("GET", `/api/runs/${answered.json.run_id}`)).json).toMatchObject(report)
       const csv = yield* admin("GET", "/api/runs/export.csv")
       expect(csv.text).toContain(",1200,200,34,0.0125,m-1,s-1,")
+      const usage = yield* admin("GET", `/api/runs/usage?team=${name}`)
+      const { model: _, ...amounts } = report.usage
+      const twice = Object.fromEntries(Object.entries(amounts).map(([amount, value]) => [amount, 2 * value]))
+      expect(usage.json).toEqual({ runs: 2, reported: 2, ...twice })
+      expect((yield* admin("GET", `/api/runs/usage?team=${name}&status=error`)).json).toMatchObject({
+        runs: 1,
+        reported: 1
+      })
       const { text: metrics } = yield* http("GET", "/metrics")
       expect(metrics).toContain(`\nwebhook_run_tokens_total{team="${name}",kind="input"} 2400\n`)
       expect(metrics).toContain(`\nwebhook_run_cost_usd_total{team="${name}"} 0.025\n`)

@@ -4,6 +4,7 @@ import type { WebhookId } from "../../../domain/Id.ts"
 import { type RunRow, toRun } from "../../../domain/run/Run.ts"
 import { toRunState } from "../../../domain/run/RunState.ts"
 import { finalStatuses, isFinal } from "../../../domain/run/RunStatus.ts"
+import { addUsage, noUsage, usageOfOne } from "../../../domain/run/RunUsage.ts"
 import type { Counts } from "../../../domain/run/Statistics.ts"
 import { decodeCursor, decodeIdCursor, encodeCursor } from "../../history/Cursor.ts"
 import { HistoryStore } from "../../history/HistoryStore.ts"
@@ -58,6 +59,15 @@ export const makeHistoryStore = (tables: Tables): Context.Tag.Service<HistorySto
         ({ row }) => toRun(row)
       ),
     runs: (query) => Effect.map(pageOf(query), ({ data, ...page }) => ({ ...page, data: summaries(data) })),
+    usage: (filter) =>
+      Effect.suspend(() => {
+        const { webhook_id } = filter
+        if (webhook_id !== undefined && !webhooks.has(webhook_id)) return new NotFound()
+        const id = searchedId(filter)
+        const named = id === undefined ? [] : where((row) => row.run_id === id && fulfils(row, filter, false))
+        const found = named.length > 0 ? named : where((row) => fulfils(row, filter, true))
+        return Effect.succeed(found.map(({ row }) => usageOfOne(row.report?.usage)).reduce(addUsage, noUsage))
+      }),
     runsByIds: (ids) =>
       Effect.sync(() =>
         where((row) => ids.includes(row.run_id)).map(({ row, layout }) => ({

@@ -13,6 +13,7 @@ import { makeReplays } from "./Replays.ts"
 import { makeRollUp } from "./RollUp.ts"
 import { makeRuns } from "./RunSearch.ts"
 import { makeStates } from "./RunStates.ts"
+import { makeUsage } from "./RunUsage.ts"
 import { makeStatistics } from "./Statistics.ts"
 
 /** Maximum number of rows that one statement deletes, so that none takes long. */
@@ -85,6 +86,7 @@ export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Laye
     return HistoryStore.of({
       run,
       runs: yield* makeRuns,
+      usage: yield* makeUsage,
       runsByIds,
       ...(yield* makeReplays),
       teamRuns,

@@ -10,6 +10,7 @@ import { Page } from "../../components/Page.tsx"
 import { useShortcuts } from "../../frame/Shortcuts.ts"
 import { FoundRuns } from "./FoundRuns.tsx"
 import { RunFilters, useRunFilter } from "./RunFilters.tsx"
+import { UsageSum } from "./UsageSum.tsx"
 
 /** The address of an export with this filter. */
 const exportOf = (path: string, { cursor: _, ...filter }: AllRunsFilter): string =>
@@ -41,6 +42,7 @@ const RunsPage = () => {
       }
     >
       <RunFilters ref={field} />
+      <UsageSum filter={filter} />
       <Loaded query={runs}>
         {({ data, next_cursor, searched_back_to }) => (
           <section

@@ -22,6 +22,7 @@ const agent = Leader.layer({
       response: prompt.startsWith("Release") ? "All tests pass. **Ship it?**" : `${prompt}, in ${thread?.session_id}`,
       report: {
         session_id: `s-${prompt.length}`,
+        usage: { cost_usd: 0.25, output_tokens: 10 },
         ...(prompt.startsWith("Release") && { asks: ["Ship it", "Wait until tomorrow"] }),
         ...(prompt === "Ship it" && { links: [{ title: "Release 7", url: "https://git.example.com/7" }] })
       }
@@ -165,6 +166,7 @@ describe("the threads of a team", () => {
     expect(new URL(page.url()).search).toBe(`?thread=${id}`)
     expect(await page.getByRole("list", { name: "Runs, newest first" }).getByRole("listitem").count()).toBe(1)
     await page.getByText("Thread list#2").waitFor()
+    await page.getByText(/0\.25, 10 output tokens, reported by 1 of 1 run$/).waitFor()
     await page.getByRole("button", { name: "Runs of all threads" }).click()
     await eventually(() => new URL(page.url()).search).toBe("")
     await page.goto(`/teams/${team}/threads?key=nothing`)
