@@ -19,11 +19,12 @@ const callEvery = 100
 const lookBefore = 3_000
 const lookAfter = 10_000
 
-/** What a fault breaks: the server that sends the prompts, its way to the database, or the database itself. */
+/** What a fault breaks: the server that sends the prompts, its way to the database, the database itself, or the broker. */
 interface Target {
   readonly first: TestServer
   readonly database: Proxy
   readonly postgres: PrivateServices["postgres"]
+  readonly rabbitmq: PrivateServices["rabbitmq"]
 }
 
 interface Fault {
@@ -32,6 +33,15 @@ interface Fault {
   readonly inject: (target: Target) => Promise<number>
   /** Whether the first server can answer at all. */
   readonly sparesFirst: boolean
+}
+
+/** The outage lasts until the service is ready again. */
+const killed = async (service: Pick<PrivateServices["postgres"], "kill" | "start">): Promise<number> => {
+  const from = performance.now()
+  await service.kill()
+  await sleep(3_000)
+  await service.start()
+  return performance.now() - from
 }
 
 const faults: ReadonlyArray<Fault> = [
@@ -62,13 +72,12 @@ const faults: ReadonlyArray<Fault> = [
   {
     name: "PostgreSQL is killed for 3 s",
     sparesFirst: true,
-    inject: async ({ postgres }) => {
-      const from = performance.now()
-      await postgres.kill()
-      await sleep(3_000)
-      await postgres.start()
-      return performance.now() - from
-    }
+    inject: ({ postgres }) => killed(postgres)
+  },
+  {
+    name: "the broker is killed for 3 s",
+    sparesFirst: true,
+    inject: ({ rabbitmq }) => killed(rabbitmq)
   }
 ]
 
@@ -119,7 +128,7 @@ const measure = async ({ inject, sparesFirst }: Fault): Promise<Gaps> => {
     )
     await sleep(lookBefore)
     const injectedAt = performance.now()
-    const outage = await inject({ first, database, postgres: own.postgres })
+    const outage = await inject({ first, database, postgres: own.postgres, rabbitmq: own.rabbitmq })
     await sleep(lookAfter)
     for (const timer of timers) clearInterval(timer)
     const gaps = await Promise.all(
