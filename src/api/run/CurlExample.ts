@@ -1,7 +1,7 @@
 /** A `curl` example for a webhook, with its kind of body and its verification. */
 import { Predicate } from "effect"
 import type { SampleRequest } from "../../domain/request/SampleRequest.ts"
-import type { Description, Hmac, Source } from "../../domain/verification/Description.ts"
+import type { Description, Hmac, Source, TimeUnit } from "../../domain/verification/Description.ts"
 import { describe, type Options } from "../../domain/verification/Presets.ts"
 
 /** The fields of a webhook that matter to callers. */
@@ -50,21 +50,45 @@ interface Proof {
 const headerIn = (sources: ReadonlyArray<Source>): string | undefined =>
   sources.flatMap((source) => ("header" in source ? [source.header] : []))[0]
 
+/** A form's fields. */
+type Fields = { readonly [name: string]: string }
+
+/** Any value as a form: what is no text is JSON. */
+const fieldsOf = (body: unknown): Fields =>
+  Predicate.isReadonlyRecord(body)
+    ? Object.fromEntries(
+        Object.entries(body).map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)])
+      )
+    : {}
+
 const keyOption = ({ key }: Hmac): string =>
   key === "text"
     ? `-hmac "$${secretVariable}"`
     : `-mac HMAC -macopt "hexkey:$(printf %s "\${${secretVariable}#${key.base64After}}" | openssl base64 -d -A | od -An -v -tx1 | tr -d ' \\n')"`
 
-const signedBy = (description: Hmac, url: string): Proof => {
+const now = {
+  seconds: "$(date +%s)",
+  milliseconds: "$(date +%s)000",
+  iso: "$(date -u +%Y-%m-%dT%H:%M:%SZ)"
+} as const satisfies { readonly [unit in TimeUnit]: string }
+
+/** As the sender signs a form: its names and values, sorted by name. */
+const sorted = (fields: Fields): string =>
+  Object.keys(fields)
+    .sort()
+    .map((name) => name + fields[name])
+    .join("")
+
+const signedBy = (description: Hmac, url: string, fields: Fields): Proof => {
   const { algorithm, encoding, headers, id, prefix = "", signed, timestamp } = description
   const [at] = timestamp?.at ?? []
-  const digest = `printf %s ${word(signed.replaceAll("{method}", "POST"))} | openssl dgst -${algorithm} ${keyOption(description)}`
+  const digest = `printf %s ${word(signed.replaceAll("{method}", "POST").replace("{form}", () => sorted(fields)))} | openssl dgst -${algorithm} ${keyOption(description)}`
   const written = encoding === "hex" ? `${digest} | sed 's/.* //'` : `${digest} -binary | openssl base64 -A`
   const idHeader = signed.includes("{id}") ? headerIn(id ?? []) : undefined
-  const time = at && "signature" in at ? `${at.signature}{timestamp},` : ""
+  const time = at && "signature" in at ? `${at.signature}{timestamp}${description.separator}` : ""
   return {
     lines: [
-      ...(at === undefined ? [] : [`timestamp=$(date +%s)${timestamp?.unit === "milliseconds" ? "000" : ""}`]),
+      ...(timestamp === undefined ? [] : [`timestamp=${now[timestamp.unit]}`]),
       ...(idHeader === undefined ? [] : ["id=$(openssl rand -hex 16)"]),
       ...(signed.includes("{url}") ? [`url=${url}`] : []),
       `signature=$(${written})`
@@ -79,10 +103,14 @@ const signedBy = (description: Hmac, url: string): Proof => {
 }
 
 /** Absent if only the service can sign, because only it has the private key. */
-const proofOf = (description: Description, { username }: Options, url: string): Proof | undefined => {
+const proofOf = (
+  description: Description,
+  { username }: Options,
+  { fields, url }: { readonly url: string; readonly fields: Fields }
+): Proof | undefined => {
   switch (description.scheme) {
     case "hmac":
-      return signedBy(description, url)
+      return signedBy(description, url, fields)
     case "header":
       return { lines: [], options: [headerOption(description.headers[0]!, `${description.prefix ?? ""}{secret}`)] }
     case "basic":
@@ -119,14 +147,18 @@ export const isSigned = ({ verification }: CalledWebhook): boolean =>
 export const curlExample = (webhook: CalledWebhook, options: CurlOptions): string => {
   const { flags = [], headers = [], pretty, sample, target, waits } = options
   const { verification } = webhook
-  const { "content-type": type = "application/json", ...sampleHeaders } = sample.headers
+  const { "content-type": sampleType = "application/json", ...sampleHeaders } = sample.headers
   const parameters = new URLSearchParams(sample.query)
   if (waits && webhook.coalesce === undefined) parameters.append("wait", "true")
   const url = target(parameters.size === 0 ? "" : `?${parameters}`)
-  const proof = verification && proofOf(describe(verification, ""), verification, url)
+  const description = verification && describe(verification, "")
+  const signsForm = description !== undefined && "signed" in description && description.signed.includes("{form}")
+  const fields = fieldsOf(sample.body)
+  const proof = description && proofOf(description, verification, { url, fields })
   const body = proof?.timeInBody ? withTime(sample.body, proof.timeInBody) : sample.body
+  const type = signsForm ? "application/x-www-form-urlencoded" : sampleType
   const text = type.includes("form")
-    ? new URLSearchParams(body as Record<string, string>).toString()
+    ? new URLSearchParams(fields).toString()
     : JSON.stringify(body, null, pretty ? 2 : undefined)
   // The time is a number, known only when the script runs.
   const quoted = `'${quotable(text).replaceAll(`"${timeMark}"`, `'"$timestamp"'`)}'`

@@ -23,10 +23,12 @@ export interface Condition {
 export interface Timestamp {
   /** The first one present. */
   readonly at: ReadonlyArray<Source>
-  readonly unit: "seconds" | "milliseconds"
+  /** Of a number, since 1970; or `iso` for a date and time (RFC 3339). */
+  readonly unit: TimeUnit
   readonly tolerance_seconds: number
 }
 
+export type TimeUnit = "seconds" | "milliseconds" | "iso"
 export type Algorithm = "sha256" | "sha1" | "sha512"
 export type Encoding = "hex" | "base64"
 
@@ -35,6 +37,8 @@ export interface Handshake {
   readonly when: Condition
   /** The value to send back; absent: none. */
   readonly echo?: Source
+  /** Sent back as JSON: `{echo}` becomes that value, and `{hmac}` its HMAC in hex, made with the secret. */
+  readonly json?: { readonly [name: string]: string | number }
 }
 
 /** Requests that get 200 on acceptance, not 202. */
@@ -68,10 +72,13 @@ interface Signed extends Common {
   /** The text before each signature. Other items are ignored. */
   readonly prefix?: string
   /** Separates several signatures, any of which is enough; absent: there is one. */
-  readonly separator?: "," | " "
+  readonly separator?: string
   readonly encoding: Encoding
   readonly timestamp?: Timestamp
-  /** With `{body}`, `{timestamp}`, `{id}`, `{url}` and `{method}` as sent. */
+  /**
+   * With `{body}`, `{timestamp}`, `{id}`, `{url}` and `{method}` as sent; `{form}` is the names and values of a form's
+   * fields, in the order of the names.
+   */
   readonly signed: string
   /** The same for a webhook that names a header for the timestamp. */
   readonly signedWithTimestamp?: string
@@ -87,10 +94,10 @@ export interface Hmac extends Signed {
   readonly key: "text" | { readonly base64After: string }
 }
 
-/** Ed25519 (RFC 8032). The webhook's secret is the public key, in base64 after this prefix. */
+/** Ed25519 (RFC 8032). The webhook's secret is the public key, in hex, or in base64 after this prefix. */
 export interface Ed25519 extends Signed {
   readonly scheme: "ed25519"
-  readonly key: { readonly base64After: string }
+  readonly key: "hex" | { readonly base64After: string }
 }
 
 /** The secret itself, in a header; the prefix, such as `Bearer `, is case-insensitive. */
@@ -120,9 +127,15 @@ export const optionTexts = {
   algorithm: "The hash of the HMAC: `sha256` (the default), `sha1` or `sha512`.",
   encoding: "How the signature is written: `hex` (the default) or `base64`.",
   prefix: "What stands before the signature or the secret in its header, such as `sha256=`.",
+  key_encoding: "How the secret is written: `text` (the default), or `base64`, which is decoded to the key.",
+  separator: "What separates the items of the signature's header, such as `,` or `;`, if it has several.",
   signed:
-    "What is signed, with `{body}`, `{timestamp}`, `{id}`, `{method}` and `{url}` (the whole trigger URL, as the sender called it), such as `{timestamp}.{body}`; by default the body.",
-  timestamp_header: "The header in which the time of sending comes, in seconds since 1970.",
+    "What is signed, with `{body}`, `{timestamp}`, `{id}`, `{method}` and `{url}` (the whole trigger URL, as the sender called it), such as `{timestamp}.{body}`; by default the body. `{form}` in place of the body is the names and values of a form's fields, sorted by name.",
+  timestamp_header: "The header in which the time of sending comes.",
+  timestamp_prefix:
+    "What stands before the time of sending, such as `t=`, if it is an item of the signature's header. Set `separator`, too.",
+  timestamp_unit:
+    "How the time of sending is written: `seconds` since 1970 (the default), `milliseconds`, or `iso` for a date and time.",
   tolerance_seconds: "How old a request may be, in seconds, if it says when it was sent; by default 300.",
   id_header: "The header that distinguishes deliveries: one that comes again starts no second run.",
   unique_for_seconds:

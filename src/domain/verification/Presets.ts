@@ -1,17 +1,29 @@
 /** The known services, and the effect of a webhook's own options on them. */
-import { alertmanager } from "./alertmanager.ts"
-import type { Algorithm, Description, Encoding, Option, Preset } from "./Description.ts"
+
+import type { Algorithm, Description, Encoding, Option, Preset, Source, TimeUnit } from "./Description.ts"
 import * as generic from "./generic.ts"
-import { github } from "./github.ts"
-import { gitlab } from "./gitlab.ts"
-import { grafana } from "./grafana.ts"
-import { jira } from "./jira.ts"
-import { linear } from "./linear.ts"
-import { pagerduty } from "./pagerduty.ts"
-import { sentry } from "./sentry.ts"
-import { slack } from "./slack.ts"
-import { standardWebhooks } from "./standardWebhooks.ts"
-import { stripe } from "./stripe.ts"
+import { alertmanager } from "./services/alertmanager.ts"
+import { calendly } from "./services/calendly.ts"
+import { discord } from "./services/discord.ts"
+import { github } from "./services/github.ts"
+import { gitlab } from "./services/gitlab.ts"
+import { grafana } from "./services/grafana.ts"
+import { hubspot } from "./services/hubspot.ts"
+import { jira } from "./services/jira.ts"
+import { linear } from "./services/linear.ts"
+import { mux } from "./services/mux.ts"
+import { paddle } from "./services/paddle.ts"
+import { pagerduty } from "./services/pagerduty.ts"
+import { sentry } from "./services/sentry.ts"
+import { slack } from "./services/slack.ts"
+import { square } from "./services/square.ts"
+import { standardWebhooks } from "./services/standardWebhooks.ts"
+import { stripe } from "./services/stripe.ts"
+import { teams } from "./services/teams.ts"
+import { twilio } from "./services/twilio.ts"
+import { twitch } from "./services/twitch.ts"
+import { zendesk } from "./services/zendesk.ts"
+import { zoom } from "./services/zoom.ts"
 
 export const presets = {
   github,
@@ -25,6 +37,17 @@ export const presets = {
   jira,
   grafana,
   alertmanager,
+  calendly,
+  discord,
+  hubspot,
+  mux,
+  paddle,
+  square,
+  teams,
+  twilio,
+  twitch,
+  zendesk,
+  zoom,
   hmac: generic.hmac,
   bearer: generic.bearer,
   basic: generic.basic,
@@ -42,8 +65,12 @@ export interface Options {
   readonly algorithm?: Algorithm
   readonly encoding?: Encoding
   readonly prefix?: string
+  readonly key_encoding?: "text" | "base64"
+  readonly separator?: string
   readonly signed?: string
   readonly timestamp_header?: string
+  readonly timestamp_prefix?: string
+  readonly timestamp_unit?: TimeUnit
   readonly tolerance_seconds?: number
   readonly id_header?: string
   readonly unique_for_seconds?: number
@@ -67,11 +94,17 @@ const defaultTolerance = 300
 
 const inLowerCase = (header: string): string => header.toLowerCase()
 
+/** Where the webhook says that the time of sending is. */
+const timeOf = ({ timestamp_header, timestamp_prefix }: Options): ReadonlyArray<Source> | undefined => {
+  if (timestamp_header !== undefined) return [{ header: inLowerCase(timestamp_header) }]
+  return timestamp_prefix === undefined ? undefined : [{ signature: timestamp_prefix }]
+}
+
 /** The description for this secret, with the webhook's options applied. */
 export const describe = (options: Options, secret: string): Description => {
   const { descriptions }: Preset = presets[options.preset]
   const description = descriptions.find((each) => isFor(each, options, secret)) ?? descriptions.at(-1)!
-  const { header, id_header, prefix, timestamp_header, tolerance_seconds, unique_for_seconds } = options
+  const { header, id_header, prefix, separator, timestamp_unit, tolerance_seconds, unique_for_seconds } = options
   const common = {
     ...(id_header !== undefined && { id: [{ header: inLowerCase(id_header) }] }),
     ...(header !== undefined && { headers: [inLowerCase(header)] }),
@@ -79,19 +112,24 @@ export const describe = (options: Options, secret: string): Description => {
   }
   if (!("signed" in description)) return { ...description, ...common }
   const known = description.timestamp
-  const at = timestamp_header === undefined ? known?.at : [{ header: inLowerCase(timestamp_header) }]
-  const byDefault = (timestamp_header === undefined ? undefined : description.signedWithTimestamp) ?? description.signed
+  const own = timeOf(options)
+  const at = own ?? known?.at
+  const byDefault = (own && description.signedWithTimestamp) ?? description.signed
   return {
     ...description,
     ...common,
-    ...(description.scheme === "hmac" && { algorithm: options.algorithm ?? description.algorithm }),
+    ...(description.scheme === "hmac" && {
+      algorithm: options.algorithm ?? description.algorithm
+    }),
+    ...(options.key_encoding === "base64" && { key: { base64After: "" } }),
+    ...(separator !== undefined && { separator }),
     encoding: options.encoding ?? description.encoding,
     signed: options.signed ?? byDefault,
     ...(unique_for_seconds !== undefined && { unique_for_seconds }),
     ...(at !== undefined && {
       timestamp: {
         at,
-        unit: known?.unit ?? "seconds",
+        unit: timestamp_unit ?? known?.unit ?? "seconds",
         tolerance_seconds: tolerance_seconds ?? known?.tolerance_seconds ?? defaultTolerance
       }
     })

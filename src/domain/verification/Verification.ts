@@ -24,12 +24,20 @@ const fields = {
   algorithm: described("algorithm", "must be sha256, sha1 or sha512", Schema.Literal("sha256", "sha1", "sha512")),
   encoding: described("encoding", "must be hex or base64", Schema.Literal("hex", "base64")),
   prefix: text("prefix", "must be 1 to 100 printable characters of ASCII", /^[\x20-\x7e]{1,100}$/),
+  key_encoding: described("key_encoding", "must be text or base64", Schema.Literal("text", "base64")),
+  separator: text("separator", "must be one character: a comma, a semicolon, a bar or a space", /^[,;| ]$/),
   signed: text(
     "signed",
-    "must be a text of up to 200 characters with `{body}` once",
-    /^(?=.{1,200}$)(?!.*\{body\}.*\{body\}).*\{body\}.*$/
+    "must be a text of up to 200 characters with `{body}` or `{form}` once",
+    /^(?=.{1,200}$)(?!.*\{(?:body|form)\}.*\{(?:body|form)\}).*\{(?:body|form)\}.*$/
   ),
   timestamp_header: headerName("timestamp_header"),
+  timestamp_prefix: text("timestamp_prefix", "must be 1 to 20 printable characters of ASCII", /^[\x20-\x7e]{1,20}$/),
+  timestamp_unit: described(
+    "timestamp_unit",
+    "must be seconds, milliseconds or iso",
+    Schema.Literal("seconds", "milliseconds", "iso")
+  ),
   tolerance_seconds: described(
     "tolerance_seconds",
     "must be a whole number of seconds from 1 to 86400",
@@ -49,10 +57,11 @@ type Options = { readonly preset: PresetName } & { readonly [Name in Option]?: u
 
 /** Rules over several fields. */
 const faultsOf = (options: Options) => {
-  const { preset, signed, timestamp_header } = options
+  const { preset, signed, timestamp_header, timestamp_prefix } = options
   const taken: ReadonlyArray<string> = optionsOf(preset)
   const { required = [] }: { readonly required?: ReadonlyArray<Option> } = presets[preset]
   const placeholders = String(signed ?? "")
+  const isTimed = timestamp_header !== undefined || timestamp_prefix !== undefined
   return [
     ...required
       .filter((name) => options[name] === undefined)
@@ -60,13 +69,27 @@ const faultsOf = (options: Options) => {
     ...Object.keys(options)
       .filter((name) => name !== "preset" && !taken.includes(name))
       .map((name) => ({ path: [name], message: `is no option of the preset ${preset}` })),
-    ...(signed !== undefined && (timestamp_header !== undefined) !== placeholders.includes("{timestamp}")
-      ? [{ path: ["signed"], message: "must have `{timestamp}` if `timestamp_header` is set, and only then" }]
+    ...(signed !== undefined && isTimed !== placeholders.includes("{timestamp}")
+      ? [
+          {
+            path: ["signed"],
+            message: "must have `{timestamp}` if `timestamp_header` or `timestamp_prefix` is set, and only then"
+          }
+        ]
+      : []),
+    ...(timestamp_header !== undefined && timestamp_prefix !== undefined
+      ? [{ path: ["timestamp_prefix"], message: "must not be set beside `timestamp_header`" }]
+      : []),
+    ...(timestamp_prefix !== undefined && options.separator === undefined
+      ? [{ path: ["separator"], message: "is required by `timestamp_prefix`" }]
+      : []),
+    ...(options.timestamp_unit !== undefined && !isTimed
+      ? [{ path: ["timestamp_unit"], message: "needs `timestamp_header` or `timestamp_prefix`" }]
       : []),
     ...(placeholders.includes("{id}") && options.id_header === undefined
       ? [{ path: ["id_header"], message: "is required by `{id}` in `signed`" }]
       : []),
-    ...(options.unique_for_seconds !== undefined && (timestamp_header !== undefined || placeholders.includes("{id}"))
+    ...(options.unique_for_seconds !== undefined && (isTimed || placeholders.includes("{id}"))
       ? [{ path: ["unique_for_seconds"], message: "is for signatures over neither a time nor an id" }]
       : [])
   ]

@@ -10,8 +10,12 @@ export const hmac: Preset = {
     "algorithm",
     "encoding",
     "prefix",
+    "separator",
+    "key_encoding",
     "signed",
     "timestamp_header",
+    "timestamp_prefix",
+    "timestamp_unit",
     "tolerance_seconds",
     "id_header",
     "unique_for_seconds"

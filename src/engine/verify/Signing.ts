@@ -30,8 +30,12 @@ export const bytesOf = (header: string): Buffer => Buffer.from(header, "latin1")
 /** Why it cannot be the secret of this description, in words that continue `The secret`; `undefined` if it can. */
 export const faultOf = (description: Description, secret: string): string | undefined => {
   if (!("key" in description) || description.key === "text") return undefined
-  const key = keyAfter(description.key.base64After, secret)
-  if (key === undefined) return `must be base64, after \`${description.key.base64After}\``
+  const key = keyIn(description.key, secret)
+  if (key === undefined) {
+    if (description.key === "hex") return "must be in hex"
+    const { base64After } = description.key
+    return base64After === "" ? "must be base64" : `must be base64, after \`${base64After}\``
+  }
   if (description.scheme !== "ed25519") return undefined
   if (key.length !== 32) return "must be a public key of 32 bytes"
   return isOfLowOrder(key) ? "must be a secure public key: with this one, anyone can sign" : undefined
@@ -61,6 +65,9 @@ const keyAfter = (beginning: string, secret: string): Buffer | undefined => {
   return decode(text.padEnd(Math.ceil(text.length / 4) * 4, "="), "base64")
 }
 
+const keyIn = (written: "hex" | { readonly base64After: string }, secret: string): Buffer | undefined =>
+  written === "hex" ? decode(secret, "hex") : keyAfter(written.base64After, secret)
+
 /** The Ed25519 public key in OpenSSL's form: its 32 bytes after a fixed prefix (RFC 8410). */
 const publicKey = (bytes: Buffer): KeyObject =>
   createPublicKey({
@@ -72,8 +79,18 @@ const publicKey = (bytes: Buffer): KeyObject =>
 /** Whether one of these signatures belongs to this content, given in parts. */
 export type Signer = (content: ReadonlyArray<Uint8Array>, signatures: ReadonlyArray<Buffer>) => boolean
 
-const hmacSigner = ({ algorithm, key }: Hmac, secret: string): Signer => {
-  const keyBytes = key === "text" ? Buffer.from(secret) : keyAfter(key.base64After, secret)
+const hmacKey = ({ key }: Hmac, secret: string): Buffer | undefined =>
+  key === "text" ? Buffer.from(secret) : keyIn(key, secret)
+
+/** The HMAC of a text, in hex. */
+export const hmacOf = (description: Hmac, secret: string, text: string): string =>
+  createHmac(description.algorithm, hmacKey(description, secret) ?? "")
+    .update(text)
+    .digest("hex")
+
+const hmacSigner = (description: Hmac, secret: string): Signer => {
+  const { algorithm } = description
+  const keyBytes = hmacKey(description, secret)
   if (keyBytes === undefined) return () => false
   return (content, signatures) => {
     const hmac = createHmac(algorithm, keyBytes)
@@ -85,7 +102,7 @@ const hmacSigner = ({ algorithm, key }: Hmac, secret: string): Signer => {
 
 const ed25519Signer = (description: Ed25519, secret: string): Signer => {
   if (faultOf(description, secret) !== undefined) return () => false
-  const key = publicKey(keyAfter(description.key.base64After, secret)!)
+  const key = publicKey(keyIn(description.key, secret)!)
   return (content, signatures) => {
     const bytes = Buffer.concat(content)
     return signatures.some((signature) => signature.length === 64 && verifySignature(null, bytes, key, signature))

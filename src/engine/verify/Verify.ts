@@ -13,7 +13,7 @@ import {
   type Timestamp
 } from "../../domain/verification/Description.ts"
 import * as Lookup from "./RequestLookup.ts"
-import { bytesOf, decode, isSecret, makeSigner } from "./Signing.ts"
+import { bytesOf, decode, hmacOf, isSecret, makeSigner } from "./Signing.ts"
 
 export type { SignedRequest } from "./RequestLookup.ts"
 
@@ -28,12 +28,16 @@ interface Delivery {
 export type Verdict =
   | { readonly _tag: "Refused"; readonly cause: Cause }
   | ({ readonly _tag: "Verified"; readonly reply?: Reply } & Delivery)
-  /** The sender only checks the address. `echo` is the answer it expects. */
-  | { readonly _tag: "Handshake"; readonly echo?: string }
+  /** The sender only checks the address. `json`, or else `echo`, is the answer it expects. */
+  | { readonly _tag: "Handshake"; readonly echo?: string; readonly json?: JsonAnswer }
+
+type JsonAnswer = { readonly [name: string]: string | number }
 
 /** A secret, prepared to check requests. */
 export interface Check {
   readonly description: Description
+  /** The HMAC of a text in hex, to answer a handshake; absent: the secret is no key of an HMAC. */
+  readonly hmacOf?: (text: string) => string
   /** `undefined`: nothing is wrong with the request. Without its body, as far as possible. */
   readonly causeOf: (request: Lookup.SignedRequest, now: number) => Cause | undefined
 }
@@ -43,19 +47,24 @@ export interface Check {
  */
 const maxSignatures = 10
 
-const placeholders = ["{body}", "{timestamp}", "{id}", "{url}", "{method}"] as const
+const placeholders = ["{body}", "{form}", "{timestamp}", "{id}", "{url}", "{method}"] as const
 
 type Placeholder = (typeof placeholders)[number]
 
 /** What is signed, cut at its placeholders. */
 const partsOf = (signed: string): ReadonlyArray<Placeholder | Buffer> =>
   signed
-    .split(/(\{(?:body|timestamp|id|url|method)\})/)
+    .split(/(\{(?:body|form|timestamp|id|url|method)\})/)
     .map((part) => ((placeholders as ReadonlyArray<string>).includes(part) ? (part as Placeholder) : Buffer.from(part)))
 
-/** When the request was sent, in milliseconds since 1970; `undefined`: not a number. */
-const sentAt = (time: string, { unit }: Timestamp): number | undefined =>
-  /^\d{1,15}$/.test(time) ? Number(time) * (unit === "seconds" ? 1000 : 1) : undefined
+const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/
+
+/** When the request was sent, in milliseconds since 1970; `undefined`: not written as expected. */
+const sentAt = (time: string, { unit }: Timestamp): number | undefined => {
+  if (unit !== "iso") return /^\d{1,15}$/.test(time) ? Number(time) * (unit === "seconds" ? 1000 : 1) : undefined
+  const sent = isoTime.test(time) ? Date.parse(time) : Number.NaN
+  return Number.isNaN(sent) ? undefined : sent
+}
 
 const causeOfTime = (time: string | undefined, timestamp: Timestamp, now: number): Cause | undefined => {
   if (time === undefined) return "missing"
@@ -92,8 +101,16 @@ const signatureCheck = (description: Hmac | Ed25519, secret: string): Check["cau
     const { body } = request
     if (early !== undefined || body === undefined) return early
 
+    const form = parts.includes("{form}") ? lookup.sortedForm() : ""
+    if (form === undefined) return "malformed"
     const content = parts.map((part) =>
-      typeof part === "object" ? part : part === "{body}" ? body : bytesOf(values[part] ?? "")
+      typeof part === "object"
+        ? part
+        : part === "{body}"
+          ? body
+          : part === "{form}"
+            ? Buffer.from(form)
+            : bytesOf(values[part] ?? "")
     )
     if (!isSigned(content, signatures)) return "mismatch"
     return timestamp && isTimeInBody ? causeOfTime(lookup.first(timestamp.at), timestamp, now) : undefined
@@ -125,6 +142,10 @@ const basicCheck = (username: string, secret: string): Check["causeOf"] => {
 export const makeCheck = (description: Description, secret: string, username = ""): Check => {
   switch (description.scheme) {
     case "hmac":
+      return {
+        ...{ description, causeOf: signatureCheck(description, secret) },
+        hmacOf: (text) => hmacOf(description, secret, text)
+      }
     case "ed25519":
       return { description, causeOf: signatureCheck(description, secret) }
     case "header":
@@ -154,13 +175,17 @@ const deliveryOf = (description: Description, lookup: Lookup.Lookup, body: Uint8
 }
 
 /** The verdict on a request that one of the secrets has verified. */
-const verdictOf = (description: Description, request: Lookup.SignedRequest): Verdict => {
+const verdictOf = ({ description, hmacOf }: Check, request: Lookup.SignedRequest): Verdict => {
   const { handshakes = [], replies = [] } = description
   const lookup = Lookup.make(request)
   const handshake = handshakes.find(({ when }) => lookup.holds(when))
   if (handshake !== undefined) {
     const echo = handshake.echo === undefined ? undefined : lookup.at(handshake.echo)
-    return { _tag: "Handshake", ...(echo !== undefined && { echo }) }
+    const answer = (value: string | number): string | number =>
+      value === "{echo}" ? (echo ?? "") : value === "{hmac}" ? (hmacOf?.(echo ?? "") ?? "") : value
+    const json =
+      handshake.json && Object.fromEntries(Object.entries(handshake.json).map(([name, value]) => [name, answer(value)]))
+    return { _tag: "Handshake", ...(echo !== undefined && { echo }), ...(json && { json }) }
   }
   const delivery = request.body === undefined ? {} : deliveryOf(description, lookup, request.body)
   const reply = replies.find(lookup.holds)
@@ -176,5 +201,5 @@ const pass = (checks: ReadonlyArray<Check>, request: Lookup.SignedRequest, now: 
 /** The verdict at that time, in milliseconds since 1970. Without a body, as far as possible. */
 export const verify = (checks: ReadonlyArray<Check>, request: Lookup.SignedRequest, now: number): Verdict => {
   const passed = pass(checks, request, now)
-  return typeof passed === "string" ? { _tag: "Refused", cause: passed } : verdictOf(passed.description, request)
+  return typeof passed === "string" ? { _tag: "Refused", cause: passed } : verdictOf(passed, request)
 }

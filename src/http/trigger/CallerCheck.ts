@@ -57,10 +57,12 @@ export const idempotencyOf = ({
 }
 
 /** A handshake gets its challenge back, if it has one. */
-export const handshakeAnswer = ({ echo }: { readonly echo?: string }): HttpServerResponse.HttpServerResponse =>
-  echo === undefined
-    ? HttpServerResponse.unsafeJson({ status: "ignored" } satisfies typeof Ignored.Type)
-    : HttpServerResponse.text(echo)
+export const handshakeAnswer = ({ echo, json }: Handshake): HttpServerResponse.HttpServerResponse =>
+  json !== undefined
+    ? HttpServerResponse.unsafeJson(json)
+    : echo === undefined
+      ? HttpServerResponse.unsafeJson({ status: "ignored" } satisfies typeof Ignored.Type)
+      : HttpServerResponse.text(echo)
 
 /** The answer to a command, with the webhook's text for people, empty without one. */
 export const replyTo = ({ verification }: WebhookRow, { body }: Reply): HttpServerResponse.HttpServerResponse => {

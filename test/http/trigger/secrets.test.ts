@@ -101,6 +101,15 @@ describe("a secret", () => {
           "/verification/signed"
         ],
         [{ verification: { preset: "hmac", header: "X", signed: "body" }, secret }, "/verification/signed"],
+        [{ verification: { preset: "hmac", header: "X", timestamp_prefix: "t=" }, secret }, "/verification/separator"],
+        [{ verification: { preset: "hmac", header: "X", separator: "x" }, secret }, "/verification/separator"],
+        [
+          { verification: { preset: "hmac", header: "X", timestamp_unit: "iso" }, secret },
+          "/verification/timestamp_unit"
+        ],
+        [{ verification: { preset: "hmac", header: "X", key_encoding: "base64" }, secret }, "/secret"],
+        [{ verification: { preset: "hmac", header: "X", signed: "{form}{body}" }, secret }, "/verification/signed"],
+        [{ verification: { preset: "discord" }, secret }, "/secret"],
         [{ verification: { preset: "basic", username: "a:b" }, secret }, "/verification/username"],
         [{ verification: { preset: "slack", tolerance_seconds: 9 }, secret }, "/verification/tolerance_seconds"],
         [{ verification: { preset: "standard-webhooks" }, secret }, "/secret"],

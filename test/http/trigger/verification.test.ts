@@ -93,6 +93,43 @@ describe("a webhook with a verification", () => {
     })
   )
 
+  triggers("answers handshakes and commands as JSON where the service wants that", () =>
+    Effect.gen(function* () {
+      const server = yield* startWithGithub
+      const key = Buffer.from(secret).toString("base64")
+      const draft = { input: "payload", secret: key }
+      const digest = (text: string, encoding: "hex" | "base64", by: string | Buffer = key) =>
+        createHmac("sha256", by).update(text).digest(encoding)
+      const teams = yield* server.webhook("ops", "{{payload.text}}", {
+        ...{ ...draft, name: "teams", verification: { preset: "teams", reply_text: "On it!" } }
+      })
+      const message = '{"type":"message","id":"1","text":"why?"}'
+      const authorization = `HMAC ${digest(message, "base64", Buffer.from(secret))}`
+      const json = { "content-type": "application/json" }
+      const reply = yield* server.http("POST", teams.path, { raw: message, headers: { ...json, authorization } })
+      expect([reply.status, reply.json]).toStrictEqual([200, { type: "message", text: "On it!" }])
+      expect(yield* server.history(teams.id)).toHaveLength(1)
+
+      const zoom = yield* server.webhook("ops", "{{payload.event}}", {
+        ...{ ...draft, name: "zoom", verification: { preset: "zoom" } }
+      })
+      const raw = '{"event":"endpoint.url_validation","payload":{"plainToken":"qgg8vlvZRS6UYooatFL8Aw"}}'
+      const at = String(Math.floor(Date.now() / 1000))
+      const headers = {
+        ...json,
+        "x-zm-request-timestamp": at,
+        "x-zm-signature": `v0=${digest(`v0:${at}:${raw}`, "hex")}`
+      }
+      const validation = yield* server.http("POST", zoom.path, { raw, headers })
+      const plainToken = "qgg8vlvZRS6UYooatFL8Aw"
+      expect([validation.status, validation.json]).toStrictEqual([
+        200,
+        { plainToken, encryptedToken: digest(plainToken, "hex") }
+      ])
+      expect(yield* server.history(zoom.id)).toStrictEqual([])
+    })
+  )
+
   triggers("keeps of what it refuses the cause, and nothing that was sent", () =>
     Effect.gen(function* () {
       const { admin, hook, http, deliver } = yield* startWithGithub

@@ -196,6 +196,10 @@ describe("the snippets", () => {
       ...["github", "gitlab", "slack", "standard-webhooks", "stripe", "sentry", "linear", "pagerduty", "jira"].map(
         (preset) => ({ preset })
       ),
+      ...["calendly", "hubspot", "mux", "paddle", "square", "twilio", "twitch", "zendesk", "zoom"].map((preset) => ({
+        preset
+      })),
+      { preset: "teams" },
       { preset: "grafana", timestamp_header: "x-time" },
       { preset: "alertmanager", username: "it's" },
       { preset: "bearer" },
@@ -203,17 +207,26 @@ describe("the snippets", () => {
       { preset: "header", header: "x-secret", prefix: "key " },
       { preset: "hmac", header: "x-sig", algorithm: "sha512", encoding: "base64", prefix: "h=", ...own }
     ]
-    expect(new Set(verifications.map(({ preset }) => preset))).toEqual(new Set(presetNames))
+    // Only Discord has its private key.
+    expect(new Set(verifications.map(({ preset }) => preset))).toEqual(
+      new Set(presetNames.filter((name) => name !== "discord"))
+    )
     for (const verification of verifications) {
-      const secret = verification.preset === "gitlab" ? "a secret token" : key
-      const draft = { name: "Verified", team: "command", input: "payload", prompt_template: "{{payload.a.b}}'" }
+      const { preset } = verification
+      const secret = preset === "gitlab" ? "a secret token" : preset === "teams" ? key.slice(6) : key
+      // Twilio sends forms.
+      const prompt_template = preset === "twilio" ? "{{payload.a}}'" : "{{payload.a.b}}'"
+      const draft = { name: "Verified", team: "command", input: "payload", prompt_template }
       const { webhook, trigger_url } = await ui.call("POST", "/api/webhooks", { ...draft, verification, secret })
       const snippets = callSnippets(trigger_url, webhook, 300)
       const environment = { env: { PATH: env.PATH!, WEBHOOK_SECRET: secret, WEBHOOK_URL: trigger_url } }
       const { text, hint } = snippets.find(({ id }) => id === "curl-wait")!
       expect(hint).toContain("Set WEBHOOK_SECRET")
       const { stdout } = await exec("/bin/sh", ["-c", `${text} --silent`], environment)
-      expect(JSON.parse(stdout), verification.preset).toMatchObject({ status: "success", response: "your a.b'" })
+      expect(JSON.parse(stdout), verification.preset).toMatchObject({
+        status: "success",
+        response: prompt_template.replace(/\{\{payload\.(.*)\}\}/, "your $1")
+      })
       expect(snippets.map(({ id }) => id)).toEqual(["curl", "curl-wait", "github", "gitlab", "body"])
     }
   })

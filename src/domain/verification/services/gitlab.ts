@@ -1,4 +1,4 @@
-import type { Preset } from "./Description.ts"
+import type { Preset } from "../Description.ts"
 import { symmetric } from "./standardWebhooks.ts"
 
 /** A retried delivery keeps its `Idempotency-Key`. */

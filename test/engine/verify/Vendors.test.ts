@@ -1,0 +1,230 @@
+/** Services whose requests are signed as their documentation says, with values that they publish where there are any. */
+import { createHmac, generateKeyPairSync, sign } from "node:crypto"
+import { describe, expect, it } from "@effect/vitest"
+import { describe as describeSender, type Options, type PresetName } from "../../../src/domain/verification/Presets.ts"
+import { faultOf } from "../../../src/engine/verify/Signing.ts"
+import { makeCheck, verify } from "../../../src/engine/verify/Verify.ts"
+
+const secret = "It's a Secret to Everybody"
+const url = "https://agents.example.com/webhook/trigger/whk_1?env=live&x=1"
+const now = Date.parse("2026-05-04T08:15:12.345Z")
+const seconds = String(Math.floor(now / 1000))
+
+interface Sent {
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+const verdictOf = (options: Options, key: string, { body, headers }: Sent, at = now, calledAs = url) =>
+  verify(
+    [makeCheck(describeSender(options, key), key)],
+    { headers, body: Buffer.from(body), method: "POST", url: () => calledAs },
+    at
+  )
+
+const hmac = (key: string | Buffer, text: string, encoding: "hex" | "base64" = "hex", algorithm = "sha256") =>
+  createHmac(algorithm, key).update(text).digest(encoding)
+
+const form = { "content-type": "application/x-www-form-urlencoded" }
+const json = { "content-type": "application/json" }
+const body = JSON.stringify({ id: "e-1", event_id: "e-2", type: "message", text: "wie geht's?" })
+const iso = new Date(now).toISOString()
+
+const { privateKey, publicKey } = generateKeyPairSync("ed25519")
+const discordKey = Buffer.from(publicKey.export({ format: "jwk" }).x!, "base64url").toString("hex")
+
+type Vendor = readonly [preset: PresetName, key: string, sign: (body: string, at?: string) => Record<string, string>]
+
+/** Those that sign the bytes of the body. */
+const vendors: ReadonlyArray<Vendor> = [
+  [
+    "calendly",
+    secret,
+    (body, at = seconds) => ({ "calendly-webhook-signature": `t=${at},v1=${hmac(secret, `${at}.${body}`)}` })
+  ],
+  ["mux", secret, (body, at = seconds) => ({ "mux-signature": `t=${at},v1=${hmac(secret, `${at}.${body}`)}` })],
+  ["paddle", secret, (body, at = seconds) => ({ "paddle-signature": `ts=${at};h1=${hmac(secret, `${at}:${body}`)}` })],
+  ["square", secret, (body) => ({ "x-square-hmacsha256-signature": hmac(secret, url + body, "base64") })],
+  [
+    "hubspot",
+    secret,
+    (body, at = String(now)) => ({
+      "x-hubspot-signature-v3": hmac(secret, `POST${url}${body}${at}`, "base64"),
+      "x-hubspot-request-timestamp": at
+    })
+  ],
+  [
+    "teams",
+    Buffer.from(secret).toString("base64"),
+    (body) => ({ authorization: `HMAC ${hmac(Buffer.from(secret), body, "base64")}` })
+  ],
+  [
+    "zendesk",
+    secret,
+    (body, at = iso) => ({
+      "x-zendesk-webhook-signature": hmac(secret, at + body, "base64"),
+      "x-zendesk-webhook-signature-timestamp": at
+    })
+  ],
+  [
+    "twitch",
+    secret,
+    (body, at = iso) => ({
+      "twitch-eventsub-message-id": "m-1",
+      "twitch-eventsub-message-timestamp": at,
+      "twitch-eventsub-message-type": "notification",
+      "twitch-eventsub-message-signature": `sha256=${hmac(secret, `m-1${at}${body}`)}`
+    })
+  ],
+  [
+    "zoom",
+    secret,
+    (body, at = seconds) => ({
+      "x-zm-request-timestamp": at,
+      "x-zm-signature": `v0=${hmac(secret, `v0:${at}:${body}`)}`
+    })
+  ],
+  [
+    "discord",
+    discordKey,
+    (body, at = seconds) => ({
+      "x-signature-timestamp": at,
+      "x-signature-ed25519": sign(null, Buffer.from(at + body), privateKey).toString("hex")
+    })
+  ]
+]
+
+describe("takes what a service signs, and nothing that is changed or sent long ago", () => {
+  for (const [preset, key, signed] of vendors) {
+    it(preset, () => {
+      const headers = { ...json, ...signed(body) }
+      const outcome = (sent: Sent, at?: number, calledAs?: string) => {
+        const verdict = verdictOf({ preset }, key, sent, at, calledAs)
+        return verdict._tag === "Refused" ? verdict.cause : verdict._tag
+      }
+      expect(faultOf(describeSender({ preset }, key), key)).toBeUndefined()
+      expect(outcome({ headers, body })).toBe("Verified")
+      for (const other of ["", `${body} `, body.replace("e-1", "e-3")]) {
+        expect(outcome({ headers, body: other }), other).toBe("mismatch")
+      }
+      expect(outcome({ headers: json, body })).toBe("missing")
+      const isTimed = describeSender({ preset }, key)
+      const late = isTimed.scheme !== "basic" && "timestamp" in isTimed && isTimed.timestamp !== undefined
+      expect(outcome({ headers, body }, now + 3_600_000)).toBe(late ? "expired" : "Verified")
+      const signsUrl = preset === "square" || preset === "hubspot"
+      expect(outcome({ headers, body }, now, `${url}&y=2`)).toBe(signsUrl ? "mismatch" : "Verified")
+    })
+  }
+})
+
+describe("Twilio", () => {
+  const example = "https://mycompany.com/myapp.php?foo=1&bar=2"
+  const fields = {
+    To: "+18005551212",
+    CallSid: "CA1234567890ABCDE",
+    From: "+12349013030",
+    Caller: "+12349013030",
+    Digits: "1234"
+  }
+  const sent = (fields: Iterable<readonly [string, string]>, signature: string, type = form): Sent => ({
+    headers: { ...type, "x-twilio-signature": signature },
+    body: new URLSearchParams(Array.from(fields, ([name, value]): [string, string] => [name, value])).toString()
+  })
+  const outcome = (sent: Sent, calledAs = example) => verdictOf({ preset: "twilio" }, "12345", sent, now, calledAs)
+
+  it("its own example, by the fields in any order, and not with another field or URL", () => {
+    const signature = "0/KCTR6DLpKmkAf8muzZqo1nDgQ="
+    const call = sent(Object.entries(fields), signature)
+    expect(outcome(call)).toStrictEqual({ _tag: "Verified", delivery_id: "CA1234567890ABCDE" })
+    expect(outcome(sent(Object.entries(fields).reverse(), signature))).toMatchObject({ _tag: "Verified" })
+    expect(outcome(call, `${example}&x=1`)).toMatchObject({ cause: "mismatch" })
+    expect(outcome(sent([...Object.entries(fields), ["Body", "x"]], signature))).toMatchObject({ cause: "mismatch" })
+  })
+
+  it("a field that comes more than once, and text of any language", () => {
+    const text = "MediaUrlaMediaUrlbMessageSidSM1Textgrüße 😀"
+    const pairs = [
+      ["Text", "grüße 😀"],
+      ["MediaUrl", "b"],
+      ["MessageSid", "SM1"],
+      ["MediaUrl", "a"],
+      ["MediaUrl", "a"]
+    ] as const
+    const signature = hmac("12345", example + text, "base64", "sha1")
+    expect(outcome(sent(pairs, signature))).toMatchObject({ _tag: "Verified", reply: { at: { form: "MessageSid" } } })
+  })
+
+  it("refuses JSON, of which nothing would be signed but the URL", () => {
+    const signature = hmac("12345", example, "base64", "sha1")
+    expect(outcome({ ...sent([], signature, json), body: "{}" })).toMatchObject({ cause: "malformed" })
+    expect(outcome(sent([], signature))).toMatchObject({ _tag: "Verified" })
+  })
+})
+
+describe("handshakes, if they are signed", () => {
+  const signedBy = (wanted: PresetName) => vendors.find(([preset]) => preset === wanted)!
+  const answerTo = (preset: PresetName, body: string, more: Record<string, string> = {}) => {
+    const [, key, signed] = signedBy(preset)
+    const unsigned = verdictOf({ preset }, key, { headers: { ...json, ...signed("other"), ...more }, body })
+    expect(unsigned).toMatchObject({ cause: "mismatch" })
+    return verdictOf({ preset }, key, { headers: { ...json, ...signed(body), ...more }, body })
+  }
+
+  it("Discord's PING, and its commands get an answer that is deferred", () => {
+    expect(answerTo("discord", '{"type":1,"id":"1"}')).toStrictEqual({ _tag: "Handshake", json: { type: 1 } })
+    expect(answerTo("discord", '{"type":2,"id":"1"}')).toMatchObject({ delivery_id: "1", reply: { body: { type: 5 } } })
+  })
+
+  it("Zoom's URL validation, with the HMAC of its token", () => {
+    const body = '{"event":"endpoint.url_validation","payload":{"plainToken":"qgg8vlvZRS6UYooatFL8Aw"}}'
+    const plainToken = "qgg8vlvZRS6UYooatFL8Aw"
+    expect(answerTo("zoom", body)).toStrictEqual({
+      _tag: "Handshake",
+      echo: plainToken,
+      json: { plainToken, encryptedToken: hmac(secret, plainToken) }
+    })
+  })
+
+  it("Twitch's challenge, and the end of a subscription", () => {
+    const type = (is: string) => ({ "twitch-eventsub-message-type": is })
+    const challenge = answerTo("twitch", '{"challenge":"pogchamp"}', type("webhook_callback_verification"))
+    expect(challenge).toStrictEqual({ _tag: "Handshake", echo: "pogchamp" })
+    expect(answerTo("twitch", "{}", type("revocation"))).toStrictEqual({ _tag: "Handshake" })
+  })
+})
+
+describe("any service, as the webhook describes it", () => {
+  const of = (more: object): Options => ({ preset: "hmac", header: "X-Signature", ...more })
+  const causeOf = (options: Options, key: string, headers: Record<string, string>, at?: number) => {
+    const verdict = verdictOf(options, key, { headers: { ...json, ...headers }, body }, at)
+    return verdict._tag === "Refused" ? verdict.cause : verdict._tag
+  }
+
+  it("with the time in the signature's header", () => {
+    const options = of({ prefix: "h1=", separator: ";", timestamp_prefix: "ts=", timestamp_unit: "milliseconds" })
+    const headers = { "x-signature": `ts=${now};h1=${hmac(secret, `${now}.${body}`)}` }
+    expect(causeOf(options, secret, headers)).toBe("Verified")
+    expect(causeOf(options, secret, headers, now + 301_000)).toBe("expired")
+    expect(causeOf(options, secret, { "x-signature": headers["x-signature"].replace("ts=", "t=") })).toBe("missing")
+  })
+
+  it("with a date and time, which must be one", () => {
+    const options = of({ timestamp_header: "X-Time", timestamp_unit: "iso" })
+    const headers = (at: string) => ({ "x-signature": hmac(secret, `${at}.${body}`), "x-time": at })
+    for (const at of [iso, "2026-05-04T10:15:12+02:00", "2026-05-04T08:15:12.345678901Z"]) {
+      expect(causeOf(options, secret, headers(at)), at).toBe("Verified")
+    }
+    for (const at of [seconds, "2026-05-04", "2026-13-04T08:15:12Z", "Mon, 04 May 2026 08:15:12 GMT"]) {
+      expect(causeOf(options, secret, headers(at)), at).toBe("malformed")
+    }
+  })
+
+  it("with a key in base64", () => {
+    const key = Buffer.from([0, 255, 128, 7]).toString("base64")
+    const options = of({ key_encoding: "base64" })
+    expect(causeOf(options, key, { "x-signature": hmac(Buffer.from(key, "base64"), body) })).toBe("Verified")
+    expect(causeOf(options, key, { "x-signature": hmac(key, body) })).toBe("mismatch")
+    expect(faultOf(describeSender(options, "no base64!"), "no base64!")).toBe("must be base64")
+    expect(faultOf(describeSender({ preset: "discord" }, "xyz"), "xyz")).toBe("must be in hex")
+  })
+})
