@@ -16,6 +16,9 @@ export interface GroupCommit<In, Out, E> {
   readonly isWaiting: () => boolean
 }
 
+/** False turns this off (decision 0004): each item has a commit of its own. */
+const isEnabled: boolean = true
+
 /** An item that waits for its group. */
 interface Entry<In, Out, E> {
   readonly item: In
@@ -45,6 +48,7 @@ export const make = <In, Out, E>(
 ): Effect.Effect<GroupCommit<In, Out, E>, never, Scope.Scope> =>
   Effect.gen(function* () {
     type Waiting = Entry<In, Out, E>
+    const size = isEnabled ? options.size : 1
     let waiting: Array<Waiting> = []
     let closed = false
     let isWorking = false
@@ -75,7 +79,7 @@ export const make = <In, Out, E>(
       const check = () => {
         quiet = waiting.length > before ? 0 : quiet + 1
         before = waiting.length
-        const isFull = before >= options.size || turns++ === mostTurns
+        const isFull = before >= size || turns++ === mostTurns
         if (isFull || quiet === quietTurns) then()
         else setImmediate(check)
       }
@@ -89,7 +93,7 @@ export const make = <In, Out, E>(
       let weight = 0
       for (const entry of waiting) {
         weight += of(entry.item)
-        if (count === options.size || (count > 0 && weight > limit)) break
+        if (count === size || (count > 0 && weight > limit)) break
         count++
       }
       return waiting.splice(0, count)

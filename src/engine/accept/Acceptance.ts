@@ -16,6 +16,9 @@ export interface Candidate {
   readonly isTeamStopped?: boolean
 }
 
+/** False turns this off (decision 0028): a lane reads each run that waits. */
+const isAheadUsed: boolean = true
+
 type Answers = ReadonlyArray<Either.Either<Acceptance, AcceptanceRefused>>
 
 /** Accepts runs in this order. The answers have the same order. */
@@ -57,7 +60,8 @@ export const make: Effect.Effect<Accept, never, CurrentLanes | LaneStore | RunSt
             for (const [index, { collects, laneRun, mayBeSent }] of items.entries()) {
               const result = states[index]!
               reservations[index]?.settle(result)
-              if (result === "waits" && !collects) lanes.accepted(laneRun, mayBeSent ? aheadOf(exit, index) : undefined)
+              if (result === "waits" && !collects)
+                lanes.accepted(laneRun, mayBeSent && isAheadUsed ? aheadOf(exit, index) : undefined)
             }
           })
         )

@@ -70,6 +70,9 @@ export const layer = HttpLayerRouter.addAll(
  */
 export type DirectHandler = (request: IncomingMessage, response: ServerResponse) => boolean
 
+/** False turns this off (decision 0011): every request passes Effect's server. */
+const isDirect: boolean = true
+
 export const makeDirectHandler: Effect.Effect<
   DirectHandler,
   never,
@@ -82,7 +85,8 @@ export const makeDirectHandler: Effect.Effect<
   const observe = yield* RequestLog.makeDirect
 
   return (source, response) => {
-    if (isTraced || source.method !== "POST" || !(Number(source.headers["content-length"]) <= maxBody)) return false
+    if (!isDirect || isTraced || source.method !== "POST") return false
+    if (!(Number(source.headers["content-length"]) <= maxBody)) return false
     const token = withToken.exec(source.url!)?.[1]
     if (token === undefined && !withoutToken.test(source.url!)) return false
     // The parts of a request that the endpoint reads, as in Effect's request for Node.
