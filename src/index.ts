@@ -168,6 +168,8 @@ export { type AdmissionWithEnds, type AdmitWithEnds, type OnEnd, Outcomes } from
 export type { Progress } from "./engine/outcome/SentAndStarted.ts"
 export type { Waiting } from "./engine/outcome/Waiting.ts"
 export { ProgressReports } from "./engine/progress/ProgressReports.ts"
+export type { Progressed, RunUpdate } from "./engine/progress/RunUpdate.ts"
+export { RunWatch } from "./engine/progress/RunWatch.ts"
 export type { Draft, DraftPreview, PreviewDraft } from "./engine/prompt/DraftPreview.ts"
 export type { Sample } from "./engine/prompt/Input.ts"
 export type { InputChecks } from "./engine/prompt/InputChecks.ts"

@@ -26,7 +26,7 @@ import {
   TimedOut,
   TimedOutInPage,
   Wait
-} from "./run/Trigger.ts"
+} from "./run/RunAnswers.ts"
 
 /** The server's version, drivers and defaults for webhooks. */
 export const Server = Schema.Struct({

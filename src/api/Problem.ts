@@ -38,6 +38,7 @@ export const Unauthorized = problem(
 )
 export const NotFound = problem(404, "Not found.")
 export const MethodNotAllowed = problem(405, "This method is not allowed here; see `Allow`.")
+export const NotAcceptable = problem(406, "The response has none of the media types in `Accept`.")
 export const Conflict = problem(409, "Not possible in the current state.")
 export const PreconditionFailed = problem(412, "It was edited after the version in `If-Match`.")
 export const ContentTooLarge = problem(413, "The body is too large.")

@@ -14,8 +14,8 @@ import {
   UnsupportedMediaType
 } from "./Problem.ts"
 import { Message, MessageAccepted, MessageAnswered } from "./run/Messages.ts"
+import { IdempotencyKey, TimedOut, TimedOutInPage, Wait } from "./run/RunAnswers.ts"
 import { DryRun, QueueCancelled } from "./run/Runs.ts"
-import { IdempotencyKey, TimedOut, TimedOutInPage, Wait } from "./run/Trigger.ts"
 
 const path = Schema.Struct({ team: Schema.String.annotations({ description: "The team's name." }) })
 

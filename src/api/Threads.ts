@@ -15,7 +15,7 @@ import {
   UnsupportedMediaType
 } from "./Problem.ts"
 import { MessageAccepted, MessageAnswered, Reply } from "./run/Messages.ts"
-import { IdempotencyKey, TimedOut, TimedOutInPage, Wait } from "./run/Trigger.ts"
+import { IdempotencyKey, TimedOut, TimedOutInPage, Wait } from "./run/RunAnswers.ts"
 
 export const ThreadPage = Schema.Struct({
   data: Schema.Array(Thread).annotations({ description: "Those with the newest runs first." }),

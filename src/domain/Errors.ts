@@ -27,6 +27,11 @@ export class MethodNotAllowed extends Schema.TaggedError<MethodNotAllowed>()("Me
   allow: Schema.String
 }) {}
 
+/** The response has none of the media types in `Accept`. */
+export class NotAcceptable extends Schema.TaggedError<NotAcceptable>()("NotAcceptable", {
+  available: Schema.String
+}) {}
+
 export class UnsupportedMediaType extends Schema.TaggedError<UnsupportedMediaType>()("UnsupportedMediaType", {
   detail: Schema.String
 }) {}
@@ -132,10 +137,10 @@ export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited"
   retry_after_ms: Schema.Number
 }) {}
 
-/** No more event streams can be opened, in this session or on this server. */
+/** No more event streams can be opened: in this session, of this webhook or on this server. */
 export class TooManyStreams extends Schema.TaggedError<TooManyStreams>()("TooManyStreams", {
   limit: Schema.Number,
-  of: Schema.Literal("session", "server")
+  of: Schema.Literal("session", "webhook", "server")
 }) {}
 
 /** The server is already writing its maximum number of exports. */

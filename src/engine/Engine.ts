@@ -24,6 +24,7 @@ import { Outcomes } from "./outcome/Outcomes.ts"
 import * as Replies from "./outcome/Replies.ts"
 import { Waiting } from "./outcome/Waiting.ts"
 import { ProgressReports } from "./progress/ProgressReports.ts"
+import { RunWatch } from "./progress/RunWatch.ts"
 import { InputChecks } from "./prompt/InputChecks.ts"
 import type { Renderer } from "./prompt/Renderer.ts"
 import type { Settings } from "./Settings.ts"
@@ -70,6 +71,7 @@ export const layer: Layer.Layer<
   | LeaderKeys
   | Outcomes
   | ProgressReports
+  | RunWatch
   | Teams
   | Threads
   | Webhooks
@@ -80,5 +82,6 @@ export const layer: Layer.Layer<
   Bus | Limiter | Renderer | Repo | Settings
 > = Layer.mergeAll(flow, management, delivery).pipe(
   Layer.provide(InputChecks.layer),
+  Layer.provideMerge(RunWatch.layer),
   Layer.provideMerge(Layer.mergeAll(Outcomes.layer, ProgressReports.layer, Shutdown.layer))
 )

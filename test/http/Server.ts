@@ -20,6 +20,7 @@ import * as DatabaseClock from "../../src/engine/upkeep/DatabaseClock.ts"
 import { type SecretKey, SecretKeys } from "../../src/engine/verify/SecretKeys.ts"
 import { ManagementAccess } from "../../src/http/access/ManagementAccess.ts"
 import { OperationsAccess } from "../../src/http/access/OperationsAccess.ts"
+import { StreamLimits } from "../../src/http/events/RunEvents.ts"
 import { PublicUrl } from "../../src/http/request/PublicUrl.ts"
 import { TrustedProxies } from "../../src/http/request/TrustedProxies.ts"
 import { ConnectionLimits, type Limits } from "../../src/http/serve/ConnectionLimits.ts"
@@ -125,6 +126,8 @@ export interface Options {
   readonly allowed?: Allowed
   /** Finds the addresses of their names. */
   readonly resolve?: Resolve
+  /** Streams of events of runs. */
+  readonly streamLimits?: StreamLimits["Type"]
   /** Of another server, whose replica this one is; else it has one of its own. */
   readonly repo?: Layer.Layer<Repo>
 }
@@ -140,6 +143,7 @@ export const services = ({
   secretKeys = [testSecretKey],
   access = { metricsToken: Option.none(), apiDocs: true },
   allowFrom,
+  streamLimits = { inAll: 1_000, ofOne: 1_000 },
   allowed = { hosts: [], networks: ["127.0.0.1"] },
   resolve
 }: Options = {}) =>
@@ -154,6 +158,7 @@ export const services = ({
         OperationsAccess.layer(access),
         ManagementAccess.layer(Option.fromNullable(allowFrom)),
         SecretKeys.layer(secretKeys),
+        Layer.succeed(StreamLimits, streamLimits),
         AddressPolicy.layer(Option.some(allowed), resolve)
       )
     ),

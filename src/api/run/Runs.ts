@@ -9,16 +9,18 @@ import {
   BadRequest,
   Conflict,
   ContentTooLarge,
+  NotAcceptable,
   NotFound,
   ServiceUnavailable,
   TooManyRequests,
   UnprocessableContent,
   UnsupportedMediaType
 } from "../Problem.ts"
+import { EventQuery, EventStream, eventsDescription, LastEventId, NothingMore } from "./EventStream.ts"
 import { exportPaths } from "./ExportPaths.ts"
 import { mostReplayed, ReplayBody, Replayed, ReplayList, ReplayManyBody, refusal } from "./Replays.ts"
+import { Accepted, Answered, Failed, IdempotencyKey, TimedOut, TimedOutInPage, Wait } from "./RunAnswers.ts"
 import { RunFilterParameters, RunList, RunPage } from "./RunPage.ts"
-import { Accepted, Answered, Failed, IdempotencyKey, TimedOut, TimedOutInPage, Wait } from "./Trigger.ts"
 
 const path = Schema.Struct({ run_id: Schema.String.annotations({ description: "The run's id." }) })
 
@@ -140,6 +142,19 @@ export class Runs extends HttpApiGroup.make("runs")
           description: "A run of a webhook, or a chat message to a team."
         })
       )
+  )
+  .add(
+    HttpApiEndpoint.get("events", "/api/runs/:run_id/events")
+      .setPath(path)
+      .setUrlParams(EventQuery)
+      .setHeaders(LastEventId)
+      .addSuccess(EventStream)
+      .addSuccess(NothingMore)
+      .addError(BadRequest)
+      .addError(NotAcceptable)
+      .addError(NotFound)
+      .addError(TooManyRequests)
+      .annotateContext(OpenApi.annotations({ summary: "Follow a run", description: eventsDescription }))
   )
   .add(
     HttpApiEndpoint.post("cancel", "/api/runs/:run_id/cancel")

@@ -14,9 +14,9 @@ import {
   UnprocessableContent,
   UnsupportedMediaType
 } from "../Problem.ts"
+import { SampleBody } from "../run/RunAnswers.ts"
 import { RunPage } from "../run/RunPage.ts"
 import { DryRun, QueueCancelled } from "../run/Runs.ts"
-import { SampleBody } from "../run/Trigger.ts"
 import { listRequests, showRequest } from "./ReceivedRequests.ts"
 import { listTemplates, restoreTemplate, showTemplate } from "./TemplateVersions.ts"
 import { endOldToken, regenerateToken, WebhookWithToken } from "./Tokens.ts"

@@ -17,6 +17,8 @@ export interface RunRequest {
   /** From Effect's clock; a wait's deadline is counted from here. */
   readonly received_at: DateTime.Utc
   readonly wait: boolean
+  /** Its caller follows the run instead of waiting for its end here. */
+  readonly follows?: boolean
   readonly idempotency?: {
     readonly key: string
     readonly request_hash: Uint8Array

@@ -11,13 +11,19 @@ export type AcceptedOrEnded =
   | { readonly _tag: "Accepted"; readonly run_id: RunId }
   | { readonly _tag: "Ended"; readonly run: Run }
 
-/** Hands a run over and, if its caller waits, waits for its end as well. Interruption leaves the run alone. */
+/**
+ * Hands a run over and, if its caller waits, waits for its end as well, unless the caller `follows` it. Interruption leaves
+ * the run alone.
+ */
 export const make =
   ({ accept }: Context.Tag.Service<HandOver>, waiting: Context.Tag.Service<Waiting>) =>
-  (candidate: Candidate): Effect.Effect<AcceptedOrEnded, HandOverRefused | NotFound | Unavailable> => {
+  (
+    candidate: Candidate,
+    { follows = false }: { readonly follows?: boolean } = {}
+  ): Effect.Effect<AcceptedOrEnded, HandOverRefused | NotFound | Unavailable> => {
     const { run } = candidate
     const { deadline_at: deadline } = run
-    if (run.mode === "async" || deadline === undefined) {
+    if (follows || run.mode === "async" || deadline === undefined) {
       return Effect.map(accept(candidate), (earlier) => ({
         _tag: "Accepted",
         run_id: earlier === undefined ? run.run_id : earlier.run.run_id

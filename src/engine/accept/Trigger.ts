@@ -1,4 +1,4 @@
-import { Context, DateTime, Effect, Layer, Metric, Option } from "effect"
+import { Context, DateTime, Effect, Layer, Metric, Option, type Scope, type Stream } from "effect"
 import {
   type FilterFailed,
   type IdempotencyKeyReused,
@@ -28,6 +28,8 @@ import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import type { WebhookEdited } from "../../repo/run/RunStore.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"
 import { Waiting } from "../outcome/Waiting.ts"
+import type { RunUpdate } from "../progress/RunUpdate.ts"
+import { RunWatch } from "../progress/RunWatch.ts"
 import * as Input from "../prompt/Input.ts"
 import { type Ignored, InputChecks } from "../prompt/InputChecks.ts"
 import type { Renderer, RenderRefused } from "../prompt/Renderer.ts"
@@ -91,8 +93,8 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
     /** The webhook, for an admin instead of a token. */
     readonly open: (id: string) => Effect.Effect<WebhookRow, NotFound | Unavailable>
     /**
-     * Accepts a run. With `wait`, waits for its end as well: `success`, `error`, or `timeout` at the deadline;
-     * interruption leaves the run alone.
+     * Accepts a run. With `wait` and without `follows`, waits for its end as well: `success`, `error`, or `timeout` at the
+     * deadline; interruption leaves the run alone.
      */
     readonly trigger: (webhook: WebhookRow, request: TriggerRequest) => Effect.Effect<Submitted, TriggerRefused>
     /**
@@ -114,12 +116,27 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       run_id: RunId,
       options: { readonly wait: boolean }
     ) => Effect.Effect<Run, NotFound | Unavailable>
+    /** The updates of a run of this very webhook, as in `RunWatch`, for as long as the token opens the webhook. */
+    readonly follow: (
+      webhook: WebhookRow,
+      run_id: RunId,
+      options?: { readonly received?: number }
+    ) => Effect.Effect<Stream.Stream<RunUpdate>, NotFound | Unavailable, Scope.Scope>
   }
 >() {
   static readonly layer: Layer.Layer<
     Trigger,
     never,
-    ChangeFeed | HandOver | HistoryStore | InputChecks | Renderer | Settings | TeamStore | Waiting | WebhookStore
+    | ChangeFeed
+    | HandOver
+    | HistoryStore
+    | InputChecks
+    | Renderer
+    | RunWatch
+    | Settings
+    | TeamStore
+    | Waiting
+    | WebhookStore
   > = Layer.scoped(
     Trigger,
     Effect.gen(function* () {
@@ -130,6 +147,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const teams = yield* TeamStore
       const webhooks = yield* WebhookStore
       const waiting = yield* Waiting
+      const watch = yield* RunWatch
       const submit = Submit.make(yield* HandOver, waiting)
 
       const cache = yield* WebhookCache.make
@@ -157,7 +175,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
             const start = (thread_key?: string) =>
               Effect.flatMap(render(webhook, variables), (rendered) => {
                 const run = { ...request, variables, ...(thread_key && { thread_key }), ...(coalesce && { coalesce }) }
-                return submit(candidates.ofWebhook(webhook, run, rendered))
+                return submit(candidates.ofWebhook(webhook, run, rendered), request)
               })
             if (webhook.thread_key === undefined) return start()
             return Effect.flatMap(threadKeyOf(webhook, request.variables), start)
@@ -209,12 +227,15 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         return yield* Effect.catchTag(submit(candidate), "WebhookEdited", Effect.die)
       })
 
-      const run = (webhook: WebhookRow, id: RunId, { wait }: { readonly wait: boolean }) => {
-        const own = Effect.filterOrFail(
+      const ownRun = (webhook: WebhookRow, id: RunId) =>
+        Effect.filterOrFail(
           history.run(id),
           (run) => run.webhook_id === webhook.id,
           () => new NotFound()
         )
+
+      const run = (webhook: WebhookRow, id: RunId, { wait }: { readonly wait: boolean }) => {
+        const own = ownRun(webhook, id)
         if (!wait) return own
         const onClosed = (close: () => void) => tokens(webhook, close)
         return waiting.watch(id, { isNew: false, onClosed }, (end) =>
@@ -234,7 +255,13 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         trigger,
         triggerRead,
         message,
-        run
+        run,
+        follow: (webhook, id, options) =>
+          watch.follow(id, {
+            ...options,
+            read: ownRun(webhook, id),
+            onClosed: (close) => tokens(webhook, close)
+          })
       })
     })
   )

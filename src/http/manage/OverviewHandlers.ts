@@ -1,14 +1,12 @@
 import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
-import { DateTime, Duration, Effect, Either, Option, Stream } from "effect"
+import { DateTime, Duration, Effect, Either } from "effect"
 import { Api } from "../../api/Api.ts"
-import { Actor } from "../../api/Auth.ts"
 import { DraftBody } from "../../api/Overview.ts"
 import { pageSize } from "../../api/PageSize.ts"
-import { SampleBody } from "../../api/run/Trigger.ts"
+import { SampleBody } from "../../api/run/RunAnswers.ts"
 import { piecesOf } from "../../domain/prompt/PromptLayout.ts"
 import { Trigger } from "../../engine/accept/Trigger.ts"
 import { recordStart } from "../../engine/access/Audit.ts"
-import { Sessions } from "../../engine/access/Sessions.ts"
 import { Overview } from "../../engine/manage/Overview.ts"
 import { validate } from "../../engine/manage/Validation.ts"
 import { Webhooks } from "../../engine/manage/Webhooks.ts"
@@ -16,15 +14,13 @@ import type { DraftPreview } from "../../engine/prompt/DraftPreview.ts"
 import * as Input from "../../engine/prompt/Input.ts"
 import { Settings } from "../../engine/Settings.ts"
 import { maxQueuedOfWebhook } from "../../engine/SettingsConfig.ts"
+import * as ActorStreams from "../access/ActorStreams.ts"
 import { OperationsAccess } from "../access/OperationsAccess.ts"
-import * as SessionCookie from "../access/SessionCookie.ts"
 import { Events } from "../events/Events.ts"
 import * as Body from "../request/Body.ts"
-import { clientAddress } from "../request/ClientAddress.ts"
 import * as ErrorResponse from "../request/ErrorResponse.ts"
 import * as Problems from "../request/Problems.ts"
 import { makeTriggerOriginFor } from "../request/PublicUrl.ts"
-import { TrustedProxies } from "../request/TrustedProxies.ts"
 import * as Idempotency from "../trigger/Idempotency.ts"
 import * as RunAnswer from "../trigger/RunAnswer.ts"
 import { withLocation } from "./Location.ts"
@@ -44,27 +40,17 @@ const ofDraft = ({ names: variables, places, rendered }: DraftPreview) => ({
   })
 })
 
-/** Ends before the first item that fails the condition. */
-const whileTrue = <A>(items: Stream.Stream<A>, condition: Effect.Effect<boolean>): Stream.Stream<A> =>
-  items.pipe(
-    Stream.mapEffect((item) => Effect.map(condition, (holds) => (holds ? Option.some(item) : Option.none()))),
-    Stream.takeWhile(Option.isSome),
-    Stream.map(({ value }) => value)
-  )
-
 export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
   Effect.gen(function* () {
     const overview = yield* Overview
     const trigger = yield* Trigger
     const webhooks = yield* Webhooks
     const events = yield* Events
-    const sessions = yield* Sessions
-    const cookie = yield* SessionCookie.make
+    const streams = yield* ActorStreams.make
     const settings = yield* Settings
     const originFor = yield* makeTriggerOriginFor
     const facts = yield* ServerFacts
     const { apiDocs } = yield* OperationsAccess
-    const proxies = yield* TrustedProxies
 
     return handlers
       .handle("server", ({ request }) =>
@@ -115,16 +101,12 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
       )
       .handleRaw("events", ({ request }) =>
         Effect.gen(function* () {
-          const actor = yield* Actor
-          // Programs with the admin key have no session, and count by address.
-          const owner = actor._tag === "Session" ? actor.id : clientAddress(proxies, request)
+          const { owner, whileSignedIn } = yield* streams(request)
           const stream = yield* Effect.mapError(
             events.open(owner, () => Body.nodeRequest(request)?.destroy()),
             Problems.of
           )
-          // The stream also ends while the database is unreachable; the client then reconnects.
-          const isOpen = Effect.map(Effect.option(sessions.find(cookie.of(request))), Option.exists(Option.isSome))
-          return HttpServerResponse.stream(actor._tag === "Session" ? whileTrue(stream, isOpen) : stream, {
+          return HttpServerResponse.stream(whileSignedIn(stream), {
             contentType: "text/event-stream",
             // Keeps proxies such as nginx from buffering the events.
             headers: { "x-accel-buffering": "no" }

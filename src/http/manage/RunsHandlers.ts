@@ -13,9 +13,12 @@ import * as Audit from "../../engine/access/Audit.ts"
 import * as ReadAudit from "../../engine/access/ReadAudit.ts"
 import { Cancellation } from "../../engine/manage/Cancellation.ts"
 import { validate } from "../../engine/manage/Validation.ts"
+import { RunWatch } from "../../engine/progress/RunWatch.ts"
 import { Settings } from "../../engine/Settings.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import type { RunFilter } from "../../repo/history/RunQuery.ts"
+import * as ActorStreams from "../access/ActorStreams.ts"
+import { RunEvents } from "../events/RunEvents.ts"
 import * as Body from "../request/Body.ts"
 import * as Problems from "../request/Problems.ts"
 import * as RunAnswer from "../trigger/RunAnswer.ts"
@@ -68,6 +71,9 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
     })
     const exports = yield* RunExport.RunExport
     const recordRead = ReadAudit.make()
+    const watch = yield* RunWatch
+    const runEvents = yield* RunEvents
+    const streams = yield* ActorStreams.make
     const exported = (
       request: HttpServerRequest.HttpServerRequest,
       conditions: typeof RunFilterParameters.Type,
@@ -105,6 +111,16 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
           Effect.tap(({ run_id }) => recordRead(run_id)),
           Effect.mapError(Problems.of)
         )
+      )
+      .handleRaw("events", ({ path, request }) =>
+        Effect.gen(function* () {
+          const run_id = yield* runIdOf(path.run_id)
+          const { owner, whileSignedIn } = yield* streams(request)
+          const read = Effect.tap(history.run(run_id), () => recordRead(run_id))
+          return yield* runEvents.answer(request, { of: "session", id: owner }, (received) =>
+            Effect.map(watch.follow(run_id, { received, read }), whileSignedIn)
+          )
+        }).pipe(Effect.mapError(Problems.of))
       )
       .handle("cancel", ({ path }) =>
         runIdOf(path.run_id).pipe(Effect.flatMap(cancelOne), Effect.mapError(Problems.of))

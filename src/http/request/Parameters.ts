@@ -8,12 +8,15 @@ export const search = ({ url }: HttpServerRequest.HttpServerRequest): string => 
   return query < 0 ? "" : url.slice(query)
 }
 
-/** `wait`: exactly `true` or `false`, given at most once. Default: false. */
-export const wait = (request: HttpServerRequest.HttpServerRequest): Either.Either<boolean, InvalidParameter> => {
+/** `wait`: exactly `true` or `false`, given at most once. */
+export const wait = (
+  request: HttpServerRequest.HttpServerRequest,
+  byDefault = false
+): Either.Either<boolean, InvalidParameter> => {
   const query = search(request)
-  if (query === "") return Either.right(false)
+  if (query === "") return Either.right(byDefault)
   const values = new URLSearchParams(query).getAll("wait")
-  if (values.length === 0) return Either.right(false)
+  if (values.length === 0) return Either.right(byDefault)
   if (values.length > 1) return Either.left(new InvalidParameter({ name: "wait", detail: "may be given only once" }))
   return values[0] === "true" || values[0] === "false"
     ? Either.right(values[0] === "true")

@@ -2,6 +2,7 @@
 export const titles = {
   method_not_allowed: "The address does not accept this method",
   not_found: "There is nothing at this address",
+  not_acceptable: "The response has another media type",
   unauthorized: "The admin key is missing or wrong",
   not_verified: "The caller could not be verified",
   unsupported_media_type: "The body is not plain JSON",

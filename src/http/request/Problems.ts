@@ -17,6 +17,7 @@ export type Refusal =
   | Errors.NotFound
   | Errors.NotVerified
   | Errors.MethodNotAllowed
+  | Errors.NotAcceptable
   | Errors.UnsupportedMediaType
   | Errors.BodyTooLarge
   | Errors.InvalidBody
@@ -89,6 +90,13 @@ const table = {
   ],
   NotFound: [404, () => ({ code: "not_found", detail: "It does not exist, was deleted, or is disabled." })],
   MethodNotAllowed: [405, ({ allow }) => ({ code: "method_not_allowed", detail: `Allowed here: ${allow}.` })],
+  NotAcceptable: [
+    406,
+    ({ available }) => ({
+      code: "not_acceptable",
+      detail: `The response is \`${available}\`, which \`Accept\` excludes.`
+    })
+  ],
   TeamNotRunning: [
     409,
     ({ team }) => ({ code: "team_not_running", detail: `Start a leader for the team \`${team}\`.` })
@@ -195,7 +203,7 @@ const table = {
     429,
     ({ limit, of }) => ({
       code: "too_many_streams",
-      detail: of === "session" ? `A session may have ${limit} streams open.` : `The server has ${limit} streams open.`
+      detail: of === "server" ? `The server has ${limit} streams open.` : `A ${of} may have ${limit} streams open.`
     })
   ],
   TooManyExports: [

@@ -6,6 +6,7 @@ import { type Duration, Effect, Layer, Option } from "effect"
 import { constTrue } from "effect/Function"
 import { Settings } from "../../engine/Settings.ts"
 import * as ManagementAccess from "../access/ManagementAccess.ts"
+import { RunEvents } from "../events/RunEvents.ts"
 import { PublicUrl, TriggerPort } from "../request/PublicUrl.ts"
 import { strictTransportSecurity } from "../request/SecurityHeaders.ts"
 import { BodyBudget } from "../trigger/BodyBudget.ts"
@@ -61,6 +62,7 @@ export const layer = (
       Layer.mergeAll(
         BodyBudget.layer,
         CallerCheck.layer,
+        RunEvents.layer,
         Connections.layer(server, { limits, answersAll: true }),
         ...Option.toArray(Option.map(management, (server) => Connections.layer(server, { limits, answersAll: true }))),
         Layer.succeed(

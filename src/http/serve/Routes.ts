@@ -24,6 +24,7 @@ import type { StoredRequests } from "../../engine/manage/StoredRequests.ts"
 import type { Teams } from "../../engine/manage/Teams.ts"
 import type { Threads } from "../../engine/manage/Threads.ts"
 import type { Webhooks } from "../../engine/manage/Webhooks.ts"
+import type { RunWatch } from "../../engine/progress/RunWatch.ts"
 import type { Settings } from "../../engine/Settings.ts"
 import type { AuditStore } from "../../repo/access/AuditStore.ts"
 import type { SessionStore } from "../../repo/access/SessionStore.ts"
@@ -33,6 +34,7 @@ import { AdminKeyCheck } from "../access/AdminKeyCheck.ts"
 import * as Auth from "../access/Auth.ts"
 import * as SessionHandlers from "../access/SessionHandlers.ts"
 import { Events } from "../events/Events.ts"
+import { RunEvents } from "../events/RunEvents.ts"
 import * as AuditHandlers from "../manage/AuditHandlers.ts"
 import * as DestinationsHandlers from "../manage/DestinationsHandlers.ts"
 import * as LeaderKeysHandlers from "../manage/LeaderKeysHandlers.ts"
@@ -57,7 +59,7 @@ import * as TriggerRoutes from "../trigger/TriggerRoutes.ts"
 
 /** `/webhook/trigger/…`: enough for a host that only lets callers trigger webhooks. */
 export const trigger = Layer.merge(
-  Layer.provide(TriggerRoutes.layer, Layer.merge(BodyBudget.layer, CallerCheck.layer)),
+  Layer.provide(TriggerRoutes.layer, Layer.mergeAll(BodyBudget.layer, CallerCheck.layer, RunEvents.layer)),
   Redaction.layer
 )
 
@@ -82,6 +84,7 @@ type Engine =
   | LeaderKeys
   | Overview
   | Replay
+  | RunWatch
   | StoredRequests
   | SessionStore
   | Settings
@@ -108,7 +111,7 @@ export const management: Layer.Layer<never, never, Engine | Server> = HttpLayerR
   Layer.provide(Auth.layer),
   Layer.provide(RequestLog.layer),
   Layer.merge(Unmatched.methodNotAllowed(Unmatched.apiPaths())),
-  Layer.provide([AdminKeyCheck.layer, Sessions.layer, Events.layer, RunExport.layer])
+  Layer.provide([AdminKeyCheck.layer, Sessions.layer, Events.layer, RunEvents.layer, RunExport.layer])
 )
 
 /** `/health/…`, `/metrics`, `/openapi.json` and `/docs`. */

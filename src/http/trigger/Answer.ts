@@ -8,7 +8,8 @@ type ErrorOf<Name extends string> =
   | HttpApiEndpoint.HttpApiEndpoint.ErrorWithName<HttpApiGroup.HttpApiGroup.Endpoints<typeof Trigger>, Name>
 
 /** An endpoint may fail only with what the API's definition declares for it. */
-export type Answer<Name extends string> = Effect.Effect<
+export type Answer<Name extends string, R = never> = Effect.Effect<
   HttpServerResponse.HttpServerResponse,
-  Problems.RefusalWith<ErrorOf<Name>["status"]>
+  Problems.RefusalWith<ErrorOf<Name>["status"]>,
+  R
 >

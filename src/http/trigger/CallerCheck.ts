@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto"
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Context, Duration, Effect, Layer } from "effect"
-import type { Ignored } from "../../api/run/Trigger.ts"
+import type { Ignored } from "../../api/run/RunAnswers.ts"
 import { triggerPath } from "../../api/run/TriggerUrl.ts"
 import { NotVerified, Unavailable, type VerificationCause } from "../../domain/Errors.ts"
 import type { Reply } from "../../domain/verification/Description.ts"

@@ -1,7 +1,7 @@
-/** The caller's own view of a run, at `Location`: showing and cancelling it. */
+/** The caller's own view of a run, at `Location`: showing, following and cancelling it. */
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { DateTime, Effect, Redacted, Schema } from "effect"
-import { CallersRun } from "../../api/run/Trigger.ts"
+import { DateTime, Effect, Redacted, Schema, type Scope } from "effect"
+import { CallersRun } from "../../api/run/RunAnswers.ts"
 import { MethodNotAllowed } from "../../domain/Errors.ts"
 import { runIdOf } from "../../domain/ParsedId.ts"
 import { reportOf } from "../../domain/run/AgentReport.ts"
@@ -9,6 +9,7 @@ import type { Run } from "../../domain/run/Run.ts"
 import { Trigger } from "../../engine/accept/Trigger.ts"
 import { Cancellation } from "../../engine/manage/Cancellation.ts"
 import { bearerOf } from "../access/Bearer.ts"
+import { RunEvents } from "../events/RunEvents.ts"
 import * as Parameters from "../request/Parameters.ts"
 import * as RequestFacts from "../request/RequestFacts.ts"
 import type { Answer } from "./Answer.ts"
@@ -46,6 +47,7 @@ export const make = Effect.gen(function* () {
   const cancellation = yield* Cancellation
   const record = yield* RequestRecord.make
   const callers = yield* CallerCheck.CallerCheck
+  const runEvents = yield* RunEvents
 
   /** The current webhook, if the caller may use it. */
   const authenticate = Effect.fnUntraced(function* (request: Request, inPath: string | undefined) {
@@ -73,6 +75,17 @@ export const make = Effect.gen(function* () {
     return answerWith(run)
   }) satisfies (...args: ReadonlyArray<any>) => Answer<"run">
 
+  const events = Effect.fnUntraced(function* (request: Request, inPath: string | undefined, run_id = "") {
+    if (request.method !== "GET" && request.method !== "HEAD") {
+      return yield* new MethodNotAllowed({ allow: "GET, HEAD" })
+    }
+    const webhook = yield* authenticate(request, inPath)
+    const id = yield* runIdOf(run_id)
+    RequestFacts.add(request, { run_id: id })
+    const follow = (received: number) => trigger.follow(webhook, id, { received })
+    return yield* runEvents.answer(request, { of: "webhook", id: webhook.id }, follow)
+  }) satisfies (...args: ReadonlyArray<any>) => Answer<"events", Scope.Scope>
+
   const cancel = Effect.fnUntraced(function* (request: Request, inPath: string | undefined, run_id = "") {
     if (request.method !== "POST") return yield* new MethodNotAllowed({ allow: "POST" })
     const webhook = yield* authenticate(request, inPath)
@@ -82,5 +95,5 @@ export const make = Effect.gen(function* () {
     return answerWith(yield* cancellation.cancel(id))
   }) satisfies (...args: ReadonlyArray<any>) => Answer<"cancel">
 
-  return { show, cancel }
+  return { show, events, cancel }
 })

@@ -6,6 +6,7 @@ import type {
   InvalidBody,
   InvalidParameter,
   InvalidVariables,
+  NotAcceptable,
   NotVerified,
   Unavailable,
   UnsupportedMediaType
@@ -18,6 +19,7 @@ import type { TriggerRequest } from "../../engine/accept/Trigger.ts"
 import * as Input from "../../engine/prompt/Input.ts"
 import { Settings } from "../../engine/Settings.ts"
 import * as TraceContext from "../../telemetry/TraceContext.ts"
+import * as EventRequest from "../events/EventRequest.ts"
 import * as Body from "../request/Body.ts"
 import * as Parameters from "../request/Parameters.ts"
 import { BodyBudget } from "./BodyBudget.ts"
@@ -35,11 +37,19 @@ export interface ReadRequest extends TriggerRequest {
   readonly reply?: Reply
   /** The delivery's own ID counts, and not the request's `Idempotency-Key`. */
   readonly ignoresKey: boolean
+  /** The caller gets the run's events, in this format. */
+  readonly events?: EventRequest.Format
 }
 
 type BodyRefused = BodyTooLarge | InvalidBody | Unavailable
 
-export type ReadRefused = BodyRefused | UnsupportedMediaType | InvalidParameter | InvalidVariables | NotVerified
+export type ReadRefused =
+  | BodyRefused
+  | UnsupportedMediaType
+  | NotAcceptable
+  | InvalidParameter
+  | InvalidVariables
+  | NotVerified
 
 export interface RequestReader {
   /** May be called for several versions of the webhook. The body is received once. */
@@ -53,6 +63,19 @@ export interface RequestReader {
 /** The caller's trace, if the request has one. */
 const traceOf = ({ headers: { traceparent } }: Request): Pick<TriggerRequest, "traceparent"> =>
   traceparent !== undefined && TraceContext.parse(traceparent) !== undefined ? { traceparent } : {}
+
+type Answered = Pick<ReadRequest, "wait" | "follows" | "events">
+
+/** A caller that gets events follows the run as one that waits, unless it says otherwise. */
+const howAnswered = (
+  request: Request,
+  { reply }: CallerCheck.Verified
+): Either.Either<Answered, InvalidParameter | NotAcceptable> =>
+  reply !== undefined || !EventRequest.isAsked(request)
+    ? Either.map(Parameters.wait(request), (wait) => ({ wait }))
+    : Either.flatMap(EventRequest.formatOf(request), (events) =>
+        Either.map(Parameters.wait(request, true), (wait) => ({ wait, events, follows: true }))
+      )
 
 export const make = Effect.gen(function* () {
   const budget = yield* BodyBudget
@@ -93,13 +116,13 @@ export const make = Effect.gen(function* () {
       caller: CallerCheck.Verified
     ): Either.Either<ReadRequest, ReadRefused> =>
       Either.flatMap(Input.read(webhook, incoming), (variables) =>
-        Either.flatMap(Parameters.wait(request), (wait) => {
+        Either.flatMap(howAnswered(request, caller), (how) => {
           const delivery = CallerCheck.idempotencyOf(caller)
           const keyed = delivery === undefined ? Idempotency.read(request, webhook, variables) : Either.right(delivery)
           const sentKey = request.headers["idempotency-key"]
           const ignoresKey = delivery !== undefined && sentKey !== undefined && sentKey !== caller.delivery_id
           return Either.map(keyed, ({ idempotency }) => ({
-            ...{ webhook, incoming, variables, wait, received_at, ignoresKey },
+            ...{ webhook, incoming, variables, received_at, ignoresKey, ...how },
             ...(idempotency && { idempotency: { ...idempotency, key: withoutToken(idempotency.key, token) } }),
             ...(caller.reply && { reply: caller.reply }),
             ...traceOf(request)

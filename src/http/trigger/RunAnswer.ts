@@ -1,7 +1,7 @@
 /** The response to a request that starts a run: a trigger, a run from the web UI or a message to a team. */
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import type { MessageAccepted, MessageAnswered } from "../../api/run/Messages.ts"
-import type { Accepted, Answered, Failed, Ignored, TimedOut, TimedOutInPage } from "../../api/run/Trigger.ts"
+import type { Accepted, Answered, Failed, Ignored, TimedOut, TimedOutInPage } from "../../api/run/RunAnswers.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { type AgentReport, reportOf } from "../../domain/run/AgentReport.ts"
 import type { RunError } from "../../domain/run/Run.ts"
@@ -15,6 +15,26 @@ type Response = HttpServerResponse.HttpServerResponse
 /** Written as they are, unlike a handler's result: `Body` is the documented type. */
 const json = <Body>(status: number, body: Body): Response => HttpServerResponse.unsafeJson(body, { status })
 
+/** The bodies of answers about a webhook's run; the events of a run have the same. */
+export const bodies = {
+  accepted: (run_id: RunId): typeof Accepted.Type => ({ status: "accepted", run_id }),
+  success: (run_id: RunId, response: string, report: AgentReport): typeof Answered.Type => ({
+    status: "success",
+    response,
+    run_id,
+    ...report
+  }),
+  error: (run_id: RunId, error: RunError, report: AgentReport): typeof Failed.Type => ({
+    status: "error",
+    run_id,
+    error,
+    ...report
+  }),
+  timeout: (run_id: RunId): typeof TimedOut.Type => ({ status: "timeout", run_id }),
+  cancelled: (run_id: RunId) =>
+    Problems.problem(409, { code: "cancelled", detail: "It was cancelled while you waited for its answer.", run_id })
+}
+
 /** The differences between a webhook's run and a message. */
 interface Format {
   readonly accepted: (id: RunId) => Response
@@ -23,10 +43,9 @@ interface Format {
 }
 
 const run: Format = {
-  accepted: (run_id) => json<typeof Accepted.Type>(202, { status: "accepted", run_id }),
-  success: (run_id, response, report) =>
-    json<typeof Answered.Type>(200, { status: "success", response, run_id, ...report }),
-  error: (run_id, error, report) => json<typeof Failed.Type>(502, { status: "error", run_id, error, ...report })
+  accepted: (id) => json<typeof Accepted.Type>(202, bodies.accepted(id)),
+  success: (id, response, report) => json<typeof Answered.Type>(200, bodies.success(id, response, report)),
+  error: (id, error, report) => json<typeof Failed.Type>(502, bodies.error(id, error, report))
 }
 
 const message: Format = {
@@ -50,13 +69,8 @@ const isOfPage = ({ headers }: Request): boolean =>
 /** A browser resends a POST that is answered with 408, once for each open connection: each would start another run. */
 const timedOut = (request: Request, run_id: RunId): Response =>
   isOfPage(request)
-    ? json<typeof TimedOutInPage.Type>(504, { status: "timeout", run_id })
-    : json<typeof TimedOut.Type>(408, { status: "timeout", run_id })
-
-const cancelled = (run_id: RunId): Response =>
-  Problems.toResponse(
-    Problems.problem(409, { code: "cancelled", detail: "It was cancelled while you waited for its answer.", run_id })
-  )
+    ? json<typeof TimedOutInPage.Type>(504, bodies.timeout(run_id))
+    : json<typeof TimedOut.Type>(408, bodies.timeout(run_id))
 
 const write = (request: Request, format: Format, submitted: Submitted): Response => {
   if (submitted._tag === "Ignored") return json<typeof Ignored.Type>(200, { status: "ignored" })
@@ -70,7 +84,7 @@ const write = (request: Request, format: Format, submitted: Submitted): Response
     case "timeout":
       return timedOut(request, run_id)
     case "cancelled":
-      return cancelled(run_id)
+      return Problems.toResponse(bodies.cancelled(run_id))
     // Not the end of a run. If it happened anyway, this answer would be true.
     case "queued":
     case "running":

@@ -1,12 +1,15 @@
-/** `POST /webhook/trigger/:token`: starts a run and, with `wait`, answers with its end. */
+/** `POST /webhook/trigger/:token`: starts a run and, with `wait`, answers with its end or with its events. */
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { DateTime, Effect, Redacted } from "effect"
+import { DateTime, Effect, Redacted, type Scope } from "effect"
 import { triggerUrl } from "../../api/run/TriggerUrl.ts"
-import { MethodNotAllowed } from "../../domain/Errors.ts"
+import { MethodNotAllowed, type NotFound, Unavailable } from "../../domain/Errors.ts"
+import type { RunId } from "../../domain/Id.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
-import { Trigger, type Triggered } from "../../engine/accept/Trigger.ts"
+import { type Submitted, Trigger } from "../../engine/accept/Trigger.ts"
 import { bearerOf } from "../access/Bearer.ts"
+import type { Format } from "../events/EventRequest.ts"
+import { RunEvents } from "../events/RunEvents.ts"
 import * as Body from "../request/Body.ts"
 import { mountedAt, PublicUrl } from "../request/PublicUrl.ts"
 import * as RequestFacts from "../request/RequestFacts.ts"
@@ -28,6 +31,20 @@ const withLocation = (request: Request, response: HttpServerResponse.HttpServerR
   return response
 }
 
+type Response = HttpServerResponse.HttpServerResponse
+
+/** Where a request comes from. */
+interface Source {
+  readonly request: Request
+  /** The token, if it is in the path. */
+  readonly inPath: string | undefined
+  readonly token: string | undefined
+  readonly received_at: DateTime.Utc
+}
+
+/** A request that started a run, or was ignored. */
+type Started = Source & { readonly read: RequestReader.ReadRequest; readonly submitted: Submitted }
+
 /** Starts a run. The token is in the path, or else in the header. */
 export const make = Effect.gen(function* () {
   const trigger = yield* Trigger
@@ -35,32 +52,46 @@ export const make = Effect.gen(function* () {
   const mount = mountedAt(yield* PublicUrl)
   const readerFor = yield* RequestReader.make
   const record = yield* RequestRecord.make
+  const events = yield* RunEvents
 
-  const answerTo = (
-    request: Request,
-    inPath: string | undefined,
-    { request: read, submitted }: Triggered<RequestReader.ReadRequest>
-  ) => {
-    const ofRun = RunAnswer.ofRun(request, submitted)
-    const answer = read.ignoresKey ? HttpServerResponse.setHeader(ofRun, "idempotency-key-status", "ignored") : ofRun
+  const locationOf = (inPath: string | undefined, run_id: RunId) => `${triggerUrl(mount, inPath)}/runs/${run_id}`
+
+  const withKeyStatus = ({ ignoresKey }: RequestReader.ReadRequest, response: Response): Response =>
+    ignoresKey ? HttpServerResponse.setHeader(response, "idempotency-key-status", "ignored") : response
+
+  const answerTo = ({ inPath, read, request, submitted }: Started): Response => {
+    const answer = withKeyStatus(read, RunAnswer.ofRun(request, submitted))
     record.accepted(request, read, submitted, answer.status)
     if (submitted._tag !== "Accepted") return answer
     return read.reply
       ? CallerCheck.replyTo(read.webhook, read.reply)
-      : withLocation(request, answer, `${triggerUrl(mount, inPath)}/runs/${submitted.run_id}`)
+      : withLocation(request, answer, locationOf(inPath, submitted.run_id))
   }
 
-  const start = (
+  /** The run is accepted: it continues even if it cannot be followed now. */
+  const follow = ({ inPath, read, request, submitted }: Started, run_id: RunId, format: Format) => {
+    RequestFacts.add(request, { run_id })
+    return trigger.follow(read.webhook, run_id).pipe(
+      Effect.mapError((error) => (error._tag === "Unavailable" ? new Unavailable({ ...error, run_id }) : error)),
+      Effect.map((updates) => {
+        const response = withKeyStatus(read, events.respond(updates, format))
+        record.accepted(request, read, submitted, response.status)
+        return withLocation(request, response, locationOf(inPath, run_id))
+      })
+    )
+  }
+
+  const start = <E, R>(
     webhook: WebhookRow,
-    request: Request,
-    { inPath, token }: { readonly inPath: string | undefined; readonly token: string | undefined },
-    received_at: DateTime.Utc
-  ): Answer<"trigger"> => {
+    source: Source,
+    respond: (started: Started) => Effect.Effect<Response, E, R>
+  ) => {
+    const { received_at, request, token } = source
     RequestFacts.add(request, { webhook_id: webhook.id })
     record.token(request, webhook)
     const reader = readerFor(request, token, received_at, webhook, record.verified)
     return Effect.matchEffect(trigger.triggerRead(webhook, reader.read), {
-      onSuccess: (triggered) => Effect.succeed(answerTo(request, inPath, triggered)),
+      onSuccess: ({ request: read, submitted }) => respond({ ...source, read, submitted }),
       onFailure: (refusal) => {
         if (refusal._tag === "Handshake") return Effect.succeed(CallerCheck.handshakeAnswer(refusal))
         record.refused(request, webhook, received_at, refusal, reader)
@@ -69,13 +100,38 @@ export const make = Effect.gen(function* () {
     })
   }
 
-  return (request: Request, inPath: string | undefined): Answer<"trigger"> =>
-    Effect.suspend(() => {
+  const authenticated = <E, R>(
+    request: Request,
+    inPath: string | undefined,
+    use: (webhook: WebhookRow, source: Source) => Effect.Effect<Response, E, R>
+  ): Effect.Effect<Response, E | MethodNotAllowed | NotFound | Unavailable, R> =>
+    Effect.suspend((): Effect.Effect<Response, E | MethodNotAllowed | NotFound | Unavailable, R> => {
       const token = inPath ?? bearerOf(request)
       const received_at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
       if (request.method !== "POST") return new MethodNotAllowed({ allow: "POST" })
       return Effect.flatMap(trigger.authenticate(Redacted.make(token ?? ""), { recent: true }), (webhook) =>
-        start(webhook, request, { inPath, token }, received_at)
+        use(webhook, { request, inPath, token, received_at })
       )
     })
+
+  const post = (request: Request, inPath: string | undefined): Answer<"trigger"> =>
+    authenticated(request, inPath, (webhook, source) =>
+      start(webhook, source, (started) => Effect.succeed(answerTo(started)))
+    )
+
+  /** The same for a caller that asks for the run's events. */
+  const stream = (request: Request, inPath: string | undefined): Answer<"trigger", Scope.Scope> =>
+    authenticated(request, inPath, (webhook, source) =>
+      Effect.zipRight(
+        events.enter({ of: "webhook", id: webhook.id }),
+        start(webhook, source, (started) => {
+          const { read, submitted } = started
+          return submitted._tag === "Accepted" && read.events !== undefined
+            ? follow(started, submitted.run_id, read.events)
+            : Effect.succeed(answerTo(started))
+        })
+      )
+    )
+
+  return { post, stream }
 })

@@ -3,12 +3,20 @@
  * same routes also exist with the token in a header. Written by hand, for speed and for the exact order of the checks.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { HttpLayerRouter, HttpServerError, HttpServerRequest, type HttpServerResponse } from "@effect/platform"
+import {
+  type Headers,
+  HttpLayerRouter,
+  HttpServerError,
+  HttpServerRequest,
+  type HttpServerResponse
+} from "@effect/platform"
 import { Effect, FiberRef, Option } from "effect"
 import { triggerPath } from "../../api/run/TriggerUrl.ts"
 import type { Trigger } from "../../engine/accept/Trigger.ts"
 import type { StoredRequests } from "../../engine/manage/StoredRequests.ts"
 import { Settings } from "../../engine/Settings.ts"
+import * as EventRequest from "../events/EventRequest.ts"
+import type { RunEvents } from "../events/RunEvents.ts"
 import { patternOf } from "../request/ExactPath.ts"
 import * as RequestLog from "../request/RequestLog.ts"
 import * as Unmatched from "../request/Unmatched.ts"
@@ -19,8 +27,8 @@ import * as StartRun from "./StartRun.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-const endpoints = Effect.all({ post: StartRun.make, callersRuns: CallersRuns.make }).pipe(
-  Effect.map(({ callersRuns, post }) => ({ post, ...callersRuns }))
+const endpoints = Effect.all([StartRun.make, CallersRuns.make]).pipe(
+  Effect.map(([start, callersRuns]) => ({ ...start, ...callersRuns }))
 )
 
 const postRoute = `${triggerPath}/:token` as const
@@ -31,16 +39,19 @@ const headerRoute = triggerPath
 const parts = Effect.all([HttpServerRequest.HttpServerRequest, HttpLayerRouter.params])
 
 export const layer = HttpLayerRouter.addAll(
-  Effect.map(endpoints, ({ post, show, cancel }) =>
+  Effect.map(endpoints, ({ post, stream, show, events, cancel }) =>
     ([postRoute, headerRoute] as const).flatMap((postRoute) => {
       const showRoute = `${postRoute}/runs/:run_id` as const
+      const eventsRoute = `${showRoute}/events` as const
       const cancelRoute = `${showRoute}/cancel` as const
       return [
         ...Unmatched.anyMethod(
           postRoute,
           RequestLog.observe(
             postRoute,
-            Effect.flatMap(parts, ([request, { token }]) => post(request, token))
+            Effect.flatMap(parts, ([request, { token }]) =>
+              EventRequest.isAsked(request) ? stream(request, token) : post(request, token)
+            )
           )
         ),
         ...Unmatched.anyMethod(
@@ -48,6 +59,13 @@ export const layer = HttpLayerRouter.addAll(
           RequestLog.observe(
             showRoute,
             Effect.flatMap(parts, ([request, { token, run_id }]) => show(request, token, run_id))
+          )
+        ),
+        ...Unmatched.anyMethod(
+          eventsRoute,
+          RequestLog.observe(
+            eventsRoute,
+            Effect.flatMap(parts, ([request, { token, run_id }]) => events(request, token, run_id))
           )
         ),
         ...Unmatched.anyMethod(
@@ -65,8 +83,8 @@ export const layer = HttpLayerRouter.addAll(
 /**
  * `POST /webhook/trigger/:token`, and the same without the token in the path, directly from a Node server. It bypasses
  * Effect's server and router, which do as much work for a request as the engine does for a run. `false`: the router
- * must handle the request. Takes only bodies of a known, allowed length, and nothing while spans are collected, which
- * Effect's server begins.
+ * must handle the request. Takes only bodies of a known, allowed length, no requests for events, and nothing while spans are
+ * collected, which Effect's server begins.
  */
 export type DirectHandler = (request: IncomingMessage, response: ServerResponse) => boolean
 
@@ -76,9 +94,9 @@ const isDirect: boolean = true
 export const makeDirectHandler: Effect.Effect<
   DirectHandler,
   never,
-  BodyBudget | CallerCheck | StoredRequests | Settings | Trigger
+  BodyBudget | CallerCheck | RunEvents | StoredRequests | Settings | Trigger
 > = Effect.gen(function* () {
-  const post = yield* StartRun.make
+  const { post } = yield* StartRun.make
   const { maxBody } = yield* Settings
   const [withToken, withoutToken] = [patternOf(postRoute), patternOf(headerRoute)]
   const isTraced = yield* FiberRef.get(FiberRef.currentTracerEnabled)
@@ -91,6 +109,7 @@ export const makeDirectHandler: Effect.Effect<
     if (token === undefined && !withoutToken.test(source.url!)) return false
     // The parts of a request that the endpoint reads, as in Effect's request for Node.
     const { headers, method, url } = source
+    if (EventRequest.isAsked({ headers: headers as Headers.Headers, url: url! })) return false
     const remoteAddress = Option.fromNullable(source.socket.remoteAddress)
     const request = { headers, method, remoteAddress, response, source, url } as unknown as Request
     const fiber = observe(token === undefined ? headerRoute : postRoute, request, post(request, token), (answer) =>

@@ -146,6 +146,7 @@ describe("/openapi.json", () => {
         settings: { maxQueued: 1, maxConcurrent: 1, timeout: Duration.millis(200), maxBody: 2_000 }
       })
       const stopping = yield* start()
+      const crowded = yield* start({ repo: open.repo, streamLimits: { inAll: 0, ofOne: 0 } })
       yield* open.team("ops")
       yield* open.team("idle", "no leader")
       yield* open.team("failing", failing)
@@ -173,7 +174,9 @@ describe("/openapi.json", () => {
         for (const name of Object.keys(documented.headers ?? {})) {
           expect(answer.headers.has(name), `${at}: ${name}`).toBe(true)
         }
-        const [[type, { schema }] = ["", { schema: undefined }]] = Object.entries<any>(documented.content ?? {})
+        const contents = Object.entries<any>(documented.content ?? {})
+        const content = contents.find(([type]) => type === answer.headers.get("content-type")) ?? contents[0]
+        const [type, { schema }] = content ?? ["", { schema: undefined }]
         if (type === "") expect(answer.text, at).toBe("")
         else {
           expect(answer.headers.get("content-type"), at).toBe(type)
@@ -237,6 +240,29 @@ describe("/openapi.json", () => {
       yield* caller(401, "POST", `${elsewhere.path}/runs${none}/cancel`)
       yield* caller(404, "GET", `${hook.path}/runs${none}`)
       yield* caller(405, "POST", `${hook.path}/runs/${run_id}`, {}, "GET")
+
+      const events = { accept: "text/event-stream" }
+      const inJson = { accept: "application/json" }
+      const after = { "last-event-id": "end" }
+      yield* caller(200, "POST", hook.path, { ...variables, headers: events })
+      yield* caller(406, "POST", `${hook.path}?format=ai-sdk`, { ...variables, headers: inJson })
+      yield* on(crowded.http)(429, "POST", hook.path, { ...variables, headers: events })
+      const eventsAt = `${hook.path}/runs/${run_id}/events`
+      yield* caller(200, "GET", eventsAt)
+      yield* caller(204, "GET", eventsAt, { headers: after })
+      yield* caller(400, "GET", `${eventsAt}?format=x`)
+      yield* caller(401, "GET", `${elsewhere.path}/runs${none}/events`)
+      yield* caller(404, "GET", `${hook.path}/runs${none}/events`)
+      yield* caller(405, "POST", eventsAt, {}, "GET")
+      yield* caller(406, "GET", eventsAt, { headers: inJson })
+      yield* on(crowded.http)(429, "GET", eventsAt)
+      const ofAdmin = `/api/runs/${run_id}/events`
+      yield* admin(200, "GET", ofAdmin)
+      yield* admin(204, "GET", ofAdmin, { headers: after })
+      yield* admin(400, "GET", `${ofAdmin}?format=x`)
+      yield* admin(404, "GET", `/api/runs${none}/events`)
+      yield* admin(406, "GET", ofAdmin, { headers: inJson })
+      yield* on(crowded.admin)(429, "GET", ofAdmin)
 
       yield* caller(409, "POST", `${hook.path}/runs/${run_id}/cancel`)
       yield* caller(404, "POST", `${hook.path}/runs${none}/cancel`)
@@ -534,6 +560,7 @@ describe("/openapi.json", () => {
           ["GET", "/api/runs/export.jsonl"],
           ["POST", "/api/runs/cancel"],
           ["GET", `/api/runs/${run_id}`],
+          ["GET", ofAdmin],
           ["POST", `/api/runs/${run_id}/cancel`]
         ],
         ...[
@@ -582,6 +609,7 @@ describe("/openapi.json", () => {
       yield* caller(500, "POST", hook.path, variables)
       yield* caller(500, "GET", `${idle.path}/runs/${run_id}`)
       yield* caller(500, "POST", `${idle.path}/runs/${run_id}/cancel`)
+      yield* caller(500, "GET", `${idle.path}/runs/${run_id}/events`)
       open.faults.clear()
       const guess = { headers: { authorization: "Bearer a-guess" } }
       yield* Effect.replicateEffect(open.http("GET", "/api/webhooks", guess), 10)
@@ -590,6 +618,7 @@ describe("/openapi.json", () => {
       for (const [method, path] of everything) yield* admin(503, method, path, good[`${method} ${path}`])
       yield* caller(503, "GET", `${idle.path}/runs/${run_id}`)
       yield* caller(503, "POST", `${idle.path}/runs/${run_id}/cancel`)
+      yield* caller(503, "GET", `${idle.path}/runs/${run_id}/events`)
       open.faults.clear()
       yield* admin(204, "DELETE", hookAt)
 

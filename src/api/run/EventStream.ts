@@ -1,0 +1,41 @@
+/** How the events of a run are requested, and sent. */
+import { HttpApiSchema } from "@effect/platform"
+import { Schema } from "effect"
+
+export const eventStream = "text/event-stream"
+
+export const EventFormat = Schema.Literal("ai-sdk").annotations({
+  description: "`ai-sdk`: the UI message stream of the AI SDK instead of this server's own events."
+})
+export type EventFormat = typeof EventFormat.Type
+
+export const EventQuery = Schema.Struct({ format: Schema.optional(EventFormat) })
+
+export const LastEventId = Schema.Struct({
+  "last-event-id": Schema.optional(
+    Schema.String.annotations({
+      description: "The `id` of the last event that was received. Only later ones are sent."
+    })
+  )
+})
+
+export const EventStream = Schema.String.annotations({
+  description: "The events of the run, up to its end."
+}).pipe(HttpApiSchema.withEncoding({ kind: "Text", contentType: eventStream }))
+
+export const NothingMore = HttpApiSchema.NoContent.annotations({
+  description: "`Last-Event-ID` is the id of the run's last event, so the client need not connect again."
+})
+
+export const eventsDescription =
+  "Server-sent events: `accepted`, `started`, `progress` (`text` is appended to the text so far, `activity` is what the agent does now, `restart` makes the text so far void), then exactly one of `success`, `error`, `timeout` and `cancelled`, whose data is the body of the response to a synchronous trigger. With `Last-Event-ID`, a client continues where it was, on any server."
+
+/** Adds the stream to the responses of an operation that sends it if `Accept` asks for it. */
+export const withEventStream = (operation: Record<string, any>): Record<string, any> => {
+  const { content, ...ok } = operation.responses[200]
+  const stream = { schema: { type: "string", description: "The events of the run, if `Accept` asks for them." } }
+  return {
+    ...operation,
+    responses: { ...operation.responses, 200: { ...ok, content: { ...content, [eventStream]: stream } } }
+  }
+}

@@ -1,0 +1,101 @@
+/** What starts a run, and how it is answered. */
+import { HttpApiSchema } from "@effect/platform"
+import { Schema } from "effect"
+import { RunId } from "../../domain/Id.ts"
+import { AgentReport } from "../../domain/run/AgentReport.ts"
+import { Run, RunError, RunStatus, Variables } from "../../domain/run/Run.ts"
+import { optional } from "../../domain/Time.ts"
+
+export const Wait = Schema.Struct({
+  wait: Schema.optional(
+    Schema.Literal("true", "false").annotations({
+      description: "`true`: the response waits until the run ends."
+    })
+  )
+})
+
+export const IdempotencyKey = Schema.Struct({
+  "idempotency-key": Schema.optional(
+    Schema.String.annotations({
+      description:
+        "1 to 255 printable ASCII characters. A repeated request within 24 hours returns the first run instead of a new one. It does not count if the webhook's `verification` identifies the delivery; then the response has the header `Idempotency-Key-Status: ignored`."
+    })
+  )
+})
+
+/** Variables for a template. */
+export const VariablesBody = Schema.Struct({ variables: Variables })
+
+const Texts = Schema.Record({ key: Schema.String, value: Schema.String })
+const Fields = Schema.Record({
+  key: Schema.String,
+  value: Schema.Union(Schema.String, Schema.Array(Schema.String))
+})
+
+/** Sample values for a template. */
+export const SampleBody = Schema.Struct({
+  variables: optional(Variables),
+  payload: optional(
+    Schema.Unknown.annotations({
+      jsonSchema: {},
+      description: "For a webhook with `input: payload`: the request body, any JSON."
+    })
+  ),
+  headers: optional(Texts.annotations({ description: "With `payload`: headers, by their names in lower case." })),
+  query: optional(
+    Fields.annotations({
+      description: "With `payload`: the URL's query parameters. A repeated parameter is a list."
+    })
+  )
+}).annotations({ identifier: "Sample", description: "Variables or a request, depending on the webhook's `input`." })
+
+const status = <const S extends string>(status: S) =>
+  Schema.Literal(status).annotations({ description: "What happened to the request." })
+
+export const Accepted = Schema.Struct({ status: status("accepted"), run_id: RunId }).annotations({
+  ...HttpApiSchema.annotations({ status: 202 }),
+  description: "The run is stored and will be sent."
+})
+export const Answered = Schema.Struct({
+  status: status("success"),
+  response: Schema.String.annotations({ description: "The agent's answer." }),
+  run_id: RunId,
+  ...AgentReport.fields
+}).annotations({ description: "The team has answered." })
+export const Ignored = Schema.Struct({ status: status("ignored") }).annotations({
+  description: "The request starts no run: it is a service's ping, or it does not pass the filter `accept_if`."
+})
+const TimeOut = Schema.Struct({ status: status("timeout"), run_id: RunId })
+export const TimedOut = TimeOut.annotations({
+  ...HttpApiSchema.annotations({ status: 408 }),
+  description: "The timeout has passed. A late answer is stored with the run."
+})
+export const TimedOutInPage = TimeOut.annotations({
+  ...HttpApiSchema.annotations({ status: 504 }),
+  description:
+    "Like 408, but for a page in a browser (`Sec-Fetch-Site` or `Origin`), because browsers repeat a POST after a 408."
+})
+export const Failed = Schema.Struct({
+  status: status("error"),
+  run_id: RunId,
+  error: RunError,
+  ...AgentReport.fields
+}).annotations({
+  ...HttpApiSchema.annotations({ status: 502 }),
+  description: "The run ended as `error`."
+})
+
+/** A run as shown to its caller: only the outcome. */
+export const CallersRun = Schema.Struct({
+  run_id: RunId,
+  status: RunStatus,
+  started_at: Run.fields.started_at,
+  finished_at: Run.fields.finished_at,
+  duration_ms: Run.fields.duration_ms,
+  response: Run.fields.conversation.fields.response,
+  error: Run.fields.error,
+  ...AgentReport.fields,
+  retry_at: Run.fields.retry_at,
+  retried_by: Run.fields.retried_by
+}).annotations({ identifier: "CallersRun", description: "A run as shown to its caller." })
+export type CallersRun = typeof CallersRun.Type

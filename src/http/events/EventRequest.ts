@@ -1,0 +1,56 @@
+/** How a request asks for the events of a run. */
+import type { HttpServerRequest } from "@effect/platform"
+import { Either } from "effect"
+import { EventFormat, eventStream } from "../../api/run/EventStream.ts"
+import { endId } from "../../api/run/RunEvents.ts"
+import { InvalidParameter, NotAcceptable } from "../../domain/Errors.ts"
+import { mark } from "../../engine/progress/RunUpdate.ts"
+import * as Parameters from "../request/Parameters.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+
+/** `events`: in this server's own format. */
+export type Format = "events" | EventFormat
+
+const isAmong = (accept: string, mediaTypes: ReadonlyArray<string>): boolean =>
+  accept
+    .toLowerCase()
+    .split(",")
+    .some((range) => {
+      const [mediaType = "", ...parameters] = range.split(";").map((part) => part.trim())
+      return mediaTypes.includes(mediaType) && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter))
+    })
+
+/** The only value of `format` in a trigger's query that matters without `Accept`: a webhook's input may be the whole request. */
+const formatInQuery = new RegExp(`[?&]format=(${EventFormat.literals.join("|")})(&|$)`)
+
+/** Whether a trigger's caller wants events instead of the usual response. */
+export const isAsked = ({ headers: { accept }, url }: Pick<Request, "headers" | "url">): boolean =>
+  (accept !== undefined && isAmong(accept, [eventStream])) || formatInQuery.test(url)
+
+const isAcceptable = ({ headers: { accept } }: Request): boolean =>
+  accept === undefined || isAmong(accept, [eventStream, "text/*", "*/*"])
+
+const invalidFormat = new InvalidParameter({ name: "format", detail: `must be \`${EventFormat.literals[0]}\`` })
+
+const isFormat = (text: string): text is EventFormat => (EventFormat.literals as ReadonlyArray<string>).includes(text)
+
+/** The format that the request asks for. */
+export const formatOf = (request: Request): Either.Either<Format, InvalidParameter | NotAcceptable> => {
+  const formats = new URLSearchParams(Parameters.search(request)).getAll("format")
+  const [format] = formats
+  if (formats.length > 1 || (format !== undefined && !isFormat(format))) return Either.left(invalidFormat)
+  return isAcceptable(request)
+    ? Either.right(format ?? "events")
+    : Either.left(new NotAcceptable({ available: eventStream }))
+}
+
+/** What the client has received, as `RunWatch` takes it. */
+export const receivedOf = ({ headers }: Request): Either.Either<number, InvalidParameter> => {
+  const id = headers["last-event-id"]
+  if (id === undefined || id === "") return Either.right(mark.nothing)
+  if (id === endId) return Either.right(mark.ended)
+  return /^\d{1,16}$/.test(id)
+    ? Either.right(Number(id))
+    : Either.left(new InvalidParameter({ name: "Last-Event-ID", detail: "must be the `id` of an event of this run" }))
+}

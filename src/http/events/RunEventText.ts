@@ -1,0 +1,57 @@
+/** The updates of a run as the events of this server. */
+import * as Sse from "@effect/experimental/Sse"
+import { DateTime } from "effect"
+import { endId, type RunEvent } from "../../api/run/RunEvents.ts"
+import { reportOf } from "../../domain/run/AgentReport.ts"
+import type { Run } from "../../domain/run/Run.ts"
+import { mark, type RunUpdate } from "../../engine/progress/RunUpdate.ts"
+import { bodies } from "../trigger/RunAnswer.ts"
+
+/** Written by hand, because the encoder writes no comments. */
+export const comment = ":\n\n"
+
+const write = (event: RunEvent["event"], id: number | string, data: unknown): string =>
+  Sse.encoder.write({ _tag: "Event", event, id: String(id), data: JSON.stringify(data) })
+
+const ended = (run: Run): string => {
+  const { conversation, error, run_id, status } = run
+  switch (status) {
+    case "success":
+      return write(status, endId, bodies.success(run_id, conversation.response ?? "", reportOf(run)))
+    case "error":
+      return write(status, endId, bodies.error(run_id, error!, reportOf(run)))
+    case "timeout":
+      return write(status, endId, bodies.timeout(run_id))
+    case "cancelled":
+      return write(status, endId, bodies.cancelled(run_id))
+    // Not the end of a run.
+    case "queued":
+    case "running":
+      return comment
+  }
+}
+
+export const encode = (update: RunUpdate): string => {
+  switch (update._tag) {
+    case "Accepted":
+      return write("accepted", mark.accepted, bodies.accepted(update.run_id))
+    case "Started": {
+      const { run_id, started_at } = update
+      const data = { status: "running", run_id, ...(started_at && { started_at: DateTime.formatIso(started_at) }) }
+      return write("started", mark.started, data)
+    }
+    case "Restarted":
+      return write("progress", update.position, { restart: true })
+    case "Progressed": {
+      const { activity, position, text } = update
+      return write("progress", position, {
+        ...(text !== undefined && { text }),
+        ...(activity !== undefined && { activity })
+      })
+    }
+    case "Ended":
+      return ended(update.run)
+    case "Idle":
+      return comment
+  }
+}

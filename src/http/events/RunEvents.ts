@@ -1,0 +1,122 @@
+import * as Sse from "@effect/experimental/Sse"
+import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { Chunk, Context, Duration, Effect, Layer, Metric, type Scope, Stream } from "effect"
+import { eventStream } from "../../api/run/EventStream.ts"
+import { type InvalidParameter, type NotAcceptable, TooManyStreams } from "../../domain/Errors.ts"
+import { mark, type RunUpdate } from "../../engine/progress/RunUpdate.ts"
+import { record } from "../../telemetry/Metrics.ts"
+import * as AiSdkText from "./AiSdkText.ts"
+import * as EventRequest from "./EventRequest.ts"
+import * as RunEventText from "./RunEventText.ts"
+
+/** Maximum numbers of streams: of this process, and of one webhook or session. */
+export class StreamLimits extends Context.Reference<StreamLimits>()("webhook-trigger/StreamLimits", {
+  defaultValue: () => ({ inAll: 10_000, ofOne: 2_000 })
+}) {}
+
+const openStreams = Metric.gauge("webhook_run_event_streams", { description: "Open streams of events of runs." })
+
+/** Whose streams are limited together. */
+export type Owner = { readonly of: "webhook" | "session"; readonly id: string }
+
+const encoder = new TextEncoder()
+const encodeText = (text: string): Uint8Array => encoder.encode(text)
+
+/** Sent first, so that the headers are sent as well. After this time, a client connects again. */
+const retry = encodeText(Sse.encoder.write(new Sse.Retry({ duration: Duration.seconds(2), lastEventId: undefined })))
+
+/** All followers of a run get the same updates. They are encoded once, while one of them is sent. */
+const remembered = <Update extends RunUpdate>(encode: (update: Update) => string) => {
+  const known = new WeakMap<Update, Uint8Array>()
+  return (update: Update): Uint8Array => {
+    const bytes = known.get(update) ?? encodeText(encode(update))
+    known.set(update, bytes)
+    return bytes
+  }
+}
+
+/** The events of runs, as streams to HTTP clients. */
+export class RunEvents extends Context.Tag("webhook-trigger/RunEvents")<
+  RunEvents,
+  {
+    /** Counts a stream until the scope closes. */
+    readonly enter: (owner: Owner) => Effect.Effect<void, TooManyStreams, Scope.Scope>
+    readonly respond: (
+      updates: Stream.Stream<RunUpdate>,
+      format: EventRequest.Format
+    ) => HttpServerResponse.HttpServerResponse
+    /** Answers a request for the events of a run, which it gets from `follow`. */
+    readonly answer: <E, R>(
+      request: HttpServerRequest.HttpServerRequest,
+      owner: Owner,
+      follow: (received: number) => Effect.Effect<Stream.Stream<RunUpdate>, E, R | Scope.Scope>
+    ) => Effect.Effect<
+      HttpServerResponse.HttpServerResponse,
+      E | InvalidParameter | NotAcceptable | TooManyStreams,
+      R | Scope.Scope
+    >
+  }
+>() {
+  static readonly layer: Layer.Layer<RunEvents> = Layer.effect(
+    RunEvents,
+    Effect.gen(function* () {
+      const { inAll, ofOne } = yield* StreamLimits
+      const open = new Map<string, number>()
+      let all = 0
+
+      const count = (id: string, change: 1 | -1): void => {
+        const streams = (open.get(id) ?? 0) + change
+        if (streams === 0) open.delete(id)
+        else open.set(id, streams)
+        all += change
+        record(openStreams, all)
+      }
+
+      const encodeEvent = remembered(RunEventText.encode)
+      const encodeProgress = remembered(AiSdkText.progress)
+
+      const encoded = (updates: Stream.Stream<RunUpdate>, format: EventRequest.Format): Stream.Stream<Uint8Array> => {
+        if (format === "events") return Stream.map(updates, encodeEvent)
+        const encode = AiSdkText.make(encodeProgress, encodeText)
+        return Stream.mapChunks(
+          updates,
+          Chunk.flatMap((update) => Chunk.unsafeFromArray(encode(update)))
+        )
+      }
+
+      const enter = ({ id, of }: Owner) =>
+        Effect.acquireRelease(
+          Effect.suspend(() => {
+            if (all >= inAll) return new TooManyStreams({ limit: inAll, of: "server" })
+            if ((open.get(id) ?? 0) >= ofOne) return new TooManyStreams({ limit: ofOne, of })
+            return Effect.sync(() => count(id, 1))
+          }),
+          () => Effect.sync(() => count(id, -1))
+        )
+
+      const respond = (updates: Stream.Stream<RunUpdate>, format: EventRequest.Format) =>
+        HttpServerResponse.stream(Stream.concat(Stream.make(retry), encoded(updates, format)), {
+          contentType: eventStream,
+          headers: {
+            // Keeps proxies such as nginx from buffering the events.
+            "x-accel-buffering": "no",
+            ...(format === "ai-sdk" && AiSdkText.headers)
+          }
+        })
+
+      return RunEvents.of({
+        enter,
+        respond,
+        answer: (request, owner, follow) =>
+          Effect.gen(function* () {
+            const format = yield* EventRequest.formatOf(request)
+            // The AI SDK reads a stream from its beginning.
+            const received = format === "events" ? yield* EventRequest.receivedOf(request) : mark.nothing
+            yield* enter(owner)
+            const updates = yield* follow(received)
+            return received === mark.ended ? HttpServerResponse.empty({ status: 204 }) : respond(updates, format)
+          })
+      })
+    })
+  )
+}
