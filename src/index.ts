@@ -57,6 +57,7 @@ export {
   PromptTooLarge,
   RateLimited,
   RunEnded,
+  RunUnfinished,
   SchemaMismatch,
   TeamExists,
   TeamInUse,
@@ -64,6 +65,7 @@ export {
   TeamUnknown,
   TemplateFailed,
   TemplateInvalid,
+  ThreadEnded,
   ThreadKeyTooLong,
   TooManyAttempts,
   TooManyQueued,
@@ -111,6 +113,7 @@ export {
 export { RunState, stateFields, toRunState } from "./domain/run/RunState.ts"
 export { type FinalStatus, finalStatuses, isFinal, runStatuses } from "./domain/run/RunStatus.ts"
 export { RunSummary, type SummaryRow, summarize, toRunSummary } from "./domain/run/RunSummary.ts"
+export { addUsage, noUsage, RunUsage, usageOfOne } from "./domain/run/RunUsage.ts"
 export type { Counts, RunBucket, Statistics, StatisticsRange } from "./domain/run/Statistics.ts"
 export { storable } from "./domain/StorableText.ts"
 export { Team, TeamName, type TeamRecord } from "./domain/Team.ts"
@@ -149,6 +152,7 @@ export { AddressPolicy, type AddressPolicyService, type Allowed } from "./engine
 export { type DeliveryFilter, Destinations, type WithSecret } from "./engine/delivery/Destinations.ts"
 export { Outbox, type TestedRun } from "./engine/delivery/Outbox.ts"
 export { type Answer, NoAnswer, type Post, Poster } from "./engine/delivery/Poster.ts"
+export type { Resolve } from "./engine/delivery/Resolver.ts"
 export {
   type AcceptResult,
   type AdmittingLanes,
@@ -216,7 +220,7 @@ export {
   type DueDelivery,
   storedAttempts
 } from "./repo/delivery/DeliveryStore.ts"
-export { type DestinationChange, DestinationStore } from "./repo/delivery/DestinationStore.ts"
+export { type DestinationChange, DestinationStore, type SealedFields } from "./repo/delivery/DestinationStore.ts"
 export { decodeCursor, decodeIdCursor, decodeTimeCursor, encodeCursor } from "./repo/history/Cursor.ts"
 export { HistoryStore, type ReplayableQuery, type StatesQuery, type WholeRun } from "./repo/history/HistoryStore.ts"
 export { RequestStore } from "./repo/history/RequestStore.ts"

@@ -162,6 +162,9 @@ describe("the commands of the documentation", () => {
     expect(JSON.parse(await shell(second!, { TRIGGER_URL: demoUrl }))).toMatchObject({
       response: "Say hello to world."
     })
+    expect(await shell(block("docs/http.md", 1), { TRIGGER_URL: demoUrl })).toMatch(
+      /event: accepted[\s\S]*event: success[\s\S]*Say hello to world\./
+    )
     const created = await shell(block("docs/management.md", 0, { "http://localhost:8080": embedded.url }), {})
     expect(JSON.parse(created)).toMatchObject({ webhook: { name: "Deploy", variables: ["app", "env"] } })
     const replayed = await shell(block("docs/management.md", 1, { "http://localhost:8080": embedded.url }), {})

@@ -15,7 +15,7 @@ export interface Progress {
 /** Records in groups that runs were sent and started; or not at all, when their end is recorded first. */
 export interface ProgressRecorder {
   readonly add: (id: RunId, progress: Progress) => void
-  /** Removes and returns the progress that is not recorded yet, to be recorded with the run's end. */
+  /** Removes and returns the progress that is not recorded yet or is being recorded, to be recorded with the run's end. */
   readonly take: (id: RunId) => Progress
 }
 
@@ -28,14 +28,14 @@ const grace = Duration.seconds(5)
 export const make: Effect.Effect<ProgressRecorder, never, RunStore | Scope.Scope> = Effect.gen(function* () {
   const runs = yield* RunStore
   let waiting = new Map<RunId, Progress>()
-  let isWriting = false
+  let inWrite: ReadonlyMap<RunId, Progress> = new Map()
   const work = Effect.unsafeMakeLatch(false)
   const allRecorded = Effect.unsafeMakeLatch(true)
 
   const write = Effect.suspend(() => {
     const batch = [...waiting]
+    inWrite = waiting
     waiting = new Map()
-    isWriting = true
     work.unsafeClose()
     const sent = batch.flatMap(([run_id, { sent_at }]) => (sent_at ? [{ run_id, at: sent_at }] : []))
     const started = batch.flatMap(([run_id, { started_at }]) => (started_at ? [{ run_id, at: started_at }] : []))
@@ -46,7 +46,7 @@ export const make: Effect.Effect<ProgressRecorder, never, RunStore | Scope.Scope
   }).pipe(
     Effect.zipRight(
       Effect.sync(() => {
-        isWriting = false
+        inWrite = new Map()
         if (waiting.size === 0) allRecorded.unsafeOpen()
       })
     )
@@ -61,10 +61,8 @@ export const make: Effect.Effect<ProgressRecorder, never, RunStore | Scope.Scope
       work.unsafeOpen()
     },
     take: (id) => {
-      const progress = waiting.get(id)
-      if (progress === undefined) return {}
-      waiting.delete(id)
-      if (waiting.size === 0 && !isWriting) allRecorded.unsafeOpen()
+      const progress = { ...inWrite.get(id), ...waiting.get(id) }
+      if (waiting.delete(id) && waiting.size === 0 && inWrite.size === 0) allRecorded.unsafeOpen()
       return progress
     }
   }

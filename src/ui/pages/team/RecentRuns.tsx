@@ -19,7 +19,10 @@ export const RecentRuns = ({ team }: { readonly team: Team }) => {
     <section className="card" aria-label="Recent runs">
       <div className="row between">
         <h2>Recent runs</h2>
-        <ReplayRuns which={{ team: team.team }} />
+        <span className="row">
+          <Link to={pathTo("threads", team)}>Threads</Link>
+          <ReplayRuns which={{ team: team.team }} />
+        </span>
       </div>
       <Loaded query={runs}>
         {(all) =>

@@ -2,7 +2,6 @@ import { pathTo } from "../../../api/Pages.ts"
 import { api } from "../../api/Client.ts"
 import { useServer, useTeam, useTeamRuns, useWebhooks } from "../../api/Queries.ts"
 import type { Team } from "../../api/Types.ts"
-import { LinkButton } from "../../components/Button.tsx"
 import { isGone, Loaded, Loading } from "../../components/Loaded.tsx"
 import { Notice } from "../../components/Notice.tsx"
 import { Page } from "../../components/Page.tsx"
@@ -24,16 +23,7 @@ const TeamPage = ({ team: name }: { readonly team: string }) => {
     <Page
       title={name}
       back={{ to: pathTo("teams"), text: "Teams" }}
-      actions={
-        team.data &&
-        !pending &&
-        !isGone(team) && (
-          <>
-            <LinkButton to={pathTo("threads", team.data)}>Threads</LinkButton>
-            <DeleteTeam team={team.data} />
-          </>
-        )
-      }
+      actions={team.data && !pending && !isGone(team) && <DeleteTeam team={team.data} />}
     >
       <Loaded query={team}>{(data) => (pending ? <Loading /> : <Content team={data} />)}</Loaded>
     </Page>

@@ -48,7 +48,7 @@ describe("a webhook for a service", () => {
     await page.goto("/webhooks/new")
     await page.getByRole("link", { name: "GitHub" }).click()
     await eventually(() => page.getByLabel("Name", { exact: true }).inputValue()).toBe(recipes.github.name)
-    await page.locator("output.rendered").getByText("octo-org/hello-world", { exact: true }).waitFor()
+    await page.locator("output.rendered").getByText("octo-org/hello-world", { exact: true }).first().waitFor()
     await page.getByText("Such a request is accepted.").waitFor()
     await page.getByRole("link", { name: "Alertmanager" }).click()
     await eventually(() => page.getByLabel("Name", { exact: true }).inputValue()).toBe(recipes.alertmanager.name)
