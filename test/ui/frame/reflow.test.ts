@@ -1,5 +1,6 @@
 import type { Page } from "playwright-core"
 import { afterAll, beforeAll, expect, it } from "vitest"
+import { randomFor } from "../../support/Random.ts"
 import { createPages, open, type UiPage } from "../Pages.ts"
 import { startTestUi, type TestUi } from "../TestUi.ts"
 
@@ -19,12 +20,15 @@ beforeAll(async () => {
 })
 afterAll(() => ui?.close())
 
-/** In pixels: every 64th, and those at which a media query of the page begins or ends to hold. */
+/** In each run other widths between the fixed ones, so that none escapes for long. */
+const offset = Math.floor(randomFor("widths of windows").between(0, 64))
+
+/** In pixels: the limits, every 64th, and those at which a media query of the page begins or ends to hold. */
 const widthsOf = async (page: Page): Promise<ReadonlyArray<number>> => {
   const bounds = (await page.evaluate(`
     [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules]).flatMap(({ media }) =>
       [...(media?.mediaText ?? "").matchAll(/width: ([\\d.]+)rem/g)].map(([, rem]) => Number(rem) * 16))`)) as number[]
-  const steps = Array.from({ length: 18 }, (_, i) => 320 + 64 * i)
+  const steps = [320, 1440, ...Array.from({ length: 17 }, (_, i) => 320 + offset + 64 * i)]
   return [...new Set([...steps, ...bounds, ...bounds.map((width) => width + 1)])].sort((a, b) => a - b)
 }
 
