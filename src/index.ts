@@ -96,6 +96,9 @@ export type { FormFields } from "./domain/request/Payload.ts"
 export { isAccepted, ReceivedRequest } from "./domain/request/ReceivedRequest.ts"
 export { AgentReport, AgentUsage, RunLink, readReport, reportOf } from "./domain/run/AgentReport.ts"
 export {
+  CancelledBy,
+  cancellerNames,
+  earlierRunOf,
   isAnswer,
   noLeaderInTime,
   type Outcome,

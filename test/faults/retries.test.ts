@@ -7,7 +7,7 @@ import { faultTest } from "./support/FaultTest.ts"
 faultTest(
   "row 35: failed runs wait to be tried again while their server is killed, and again while it does so: each is, once",
   async ({ cluster }) => {
-    const { server, webhook, leader } = await cluster.single({ retries: { attempts: 1, backoff_seconds: 2 } })
+    const { server, webhook, leader } = await cluster.single({ retries: { max_retries: 1, backoff_seconds: 2 } })
     const failed = new Set<string>()
     leader.handle = ({ prompt }) => {
       if (failed.has(prompt)) return answerTo(prompt)

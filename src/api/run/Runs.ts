@@ -201,7 +201,10 @@ export class Runs extends HttpApiGroup.make("runs")
       .addSuccess(ReplayList)
       .addError(NotFound)
       .annotateContext(
-        OpenApi.annotations({ summary: "List a run's replays", description: "The runs whose `replay_of` is this run." })
+        OpenApi.annotations({
+          summary: "List a run's replays",
+          description: "The runs whose `replay_of` or `retry_of` is this run."
+        })
       )
   )
   .add(

@@ -1,6 +1,6 @@
 /** Runs as text. */
 import type { WebhookId } from "../../domain/Id.ts"
-import type { Run } from "../../domain/run/Run.ts"
+import { cancellerNames, type Run } from "../../domain/run/Run.ts"
 import { phaseOf } from "../../domain/run/RunStatus.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
 import { elapsed, fields, section, table, time } from "../Output.ts"
@@ -41,8 +41,9 @@ export const describeRun = (run: Run, replays: ReadonlyArray<RunSummary>) =>
       "requests combined": run.joined,
       source: run.source,
       thread: run.thread?.key,
-      attempt: run.attempt && `${run.attempt} of ${run.attempts}`,
+      attempt: run.attempt && `${run.attempt} of ${run.max_attempts}`,
       "replay of": run.replay_of,
+      "retry of": run.retry_of,
       "next attempt": run.retried_by ?? time(run.retry_at),
       replays: replays.length === 0 ? undefined : replays.map(({ run_id }) => run_id).join(", "),
       webhook: run.webhook_id,
@@ -53,6 +54,7 @@ export const describeRun = (run: Run, replays: ReadonlyArray<RunSummary>) =>
       sent: time(run.sent_at),
       started: time(run.started_at),
       finished: time(run.finished_at),
+      "cancelled by": run.cancelled_by && cancellerNames[run.cancelled_by],
       duration: elapsed(run.duration_ms),
       error: run.error && `${run.error.code}: ${run.error.message}`,
       asks: run.asks && (run.asks.join(" | ") || "a question"),

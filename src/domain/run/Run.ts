@@ -23,6 +23,21 @@ export const RunSource = Schema.Literal("webhook", "chat").annotations({
 })
 export type RunSource = typeof RunSource.Type
 
+export const CancelledBy = Schema.Literal("caller", "admin_key", "session", "host").annotations({
+  identifier: "CancelledBy",
+  description:
+    "Who cancelled the run or its pending retry: the webhook's caller, a program with the admin key, a session of the web UI, or the program that this server is part of."
+})
+export type CancelledBy = typeof CancelledBy.Type
+
+/** For people, as in "Cancelled by the caller". */
+export const cancellerNames: { readonly [By in CancelledBy]: string } = {
+  caller: "the caller",
+  admin_key: "a program with the admin key",
+  session: "a user of the web UI",
+  host: "the server's program"
+}
+
 export const RunErrorCode = Schema.Literal("agent_error", "team_gone", "team_not_running", "undeliverable").annotations(
   {
     description:
@@ -61,13 +76,12 @@ const record = Struct({
   mode: RunMode,
   status: RunStatus,
   thread: shown(optional(RunThread)),
-  replay_of: optional(
-    RunId.annotations({ description: "The run that this one repeats: by hand, or as its next attempt (`attempt`)." })
-  ),
+  replay_of: optional(RunId.annotations({ description: "The run that this one repeats on request." })),
+  retry_of: shown(optional(RunId.annotations({ description: "The failed run whose next attempt this one is." }))),
   attempt: optional(
     Schema.Int.annotations({ description: "Which attempt it is, from 1 on, of a webhook that has `retries`." })
   ),
-  attempts: optional(Schema.Int.annotations({ description: "How many attempts there are at most." })),
+  max_attempts: optional(Schema.Int.annotations({ description: "How many attempts there are at most." })),
   retry_at: optional(time("Of a failed run that will be tried again: when, at the earliest.")),
   retried_by: optional(RunId.annotations({ description: "Of a failed run: its next attempt." })),
   accepted_at: time("When the run was stored, and 202 could be sent."),
@@ -93,6 +107,7 @@ const record = Struct({
       "Of a `cancelled` run: when it no longer held its slots, because its leader was done with it or its timeout had passed."
     )
   ),
+  cancelled_by: optional(CancelledBy),
   duration_ms: shown(
     optional(Schema.Number.annotations({ description: "Milliseconds from `started_at` to `finished_at`." }))
   ),
@@ -152,11 +167,16 @@ export const durationOf = ({
 }: Pick<RunRow, "started_at" | "finished_at">): Pick<Run, "duration_ms"> =>
   started_at && finished_at ? { duration_ms: Math.max(0, DateTime.distance(started_at, finished_at)) } : {}
 
+/** A row's `replay_of` is either, as `attempt` says. */
+export const earlierRunOf = ({ attempt = 1, replay_of }: Pick<RunRow, "attempt" | "replay_of">) =>
+  replay_of === undefined ? {} : attempt > 1 ? { retry_of: replay_of } : { replay_of }
+
 export const toRun = (row: RunRow): Run => {
   const { prompt, response, error_code, error_message, report, timeout_ms, deadline_at, admitted_at, ...rest } = row
-  const { retry_after_seconds, thread_id, thread_key, traceparent, ...shared } = rest
+  const { replay_of, retry_after_seconds, thread_id, thread_key, traceparent, ...shared } = rest
   return {
     ...shared,
+    ...earlierRunOf(row),
     ...(thread_id && thread_key !== undefined && { thread: { id: thread_id, key: thread_key } }),
     ...durationOf(row),
     conversation: { prompt, ...(response !== undefined && { response }) },
@@ -181,8 +201,7 @@ interface OutcomeDetails {
   readonly error: { readonly error: RunError; readonly report?: AgentReport }
   // biome-ignore lint/complexity/noBannedTypes: nothing else is known of it
   readonly timeout: {}
-  // biome-ignore lint/complexity/noBannedTypes: nothing else is known of it
-  readonly cancelled: {}
+  readonly cancelled: { readonly cancelled_by: CancelledBy }
 }
 
 /** How a run ends. */
@@ -193,7 +212,7 @@ const reportOf = ({ report }: { readonly report?: AgentReport }) => (report === 
 /** The fields that an end sets in a run's row, besides its times. */
 export const outcomeFields = (
   outcome: Outcome
-): Pick<RunRow, "status" | "response" | "error_code" | "error_message" | "report"> => {
+): Pick<RunRow, "status" | "response" | "error_code" | "error_message" | "report" | "cancelled_by"> => {
   const { status } = outcome
   switch (status) {
     case "success":
@@ -206,8 +225,9 @@ export const outcomeFields = (
         ...reportOf(outcome)
       }
     case "timeout":
-    case "cancelled":
       return { status }
+    case "cancelled":
+      return { status, cancelled_by: outcome.cancelled_by }
   }
 }
 

@@ -1,4 +1,4 @@
-import { durationOf, Run, type RunRow } from "./Run.ts"
+import { durationOf, earlierRunOf, Run, type RunRow } from "./Run.ts"
 
 /** A run's progress, without its texts, its thread and its agent's report. */
 export const RunState = Run.omit(
@@ -19,13 +19,16 @@ export const RunState = Run.omit(
 export type RunState = typeof RunState.Type
 
 /** The columns of a run's row that make up its state. */
-export const stateFields = Object.keys(RunState.fields).filter((field) => field !== "duration_ms") as ReadonlyArray<
-  Exclude<keyof RunState, "duration_ms">
->
+export const stateFields = Object.keys(RunState.fields).filter(
+  (field) => field !== "duration_ms" && field !== "retry_of"
+) as ReadonlyArray<Exclude<keyof RunState, "duration_ms" | "retry_of">>
+
+const unchangedFields = stateFields.filter((field) => field !== "replay_of")
 
 export const toRunState = (row: RunRow): RunState => ({
   ...(Object.fromEntries(
-    stateFields.flatMap((field) => (row[field] === undefined ? [] : [[field, row[field]]]))
+    unchangedFields.flatMap((field) => (row[field] === undefined ? [] : [[field, row[field]]]))
   ) as unknown as RunState),
+  ...earlierRunOf(row),
   ...durationOf(row)
 })

@@ -70,7 +70,7 @@ const plainSchemaOf = (setting: WebhookSetting): Schema.Schema<any> => {
       )
     case "retries":
       return Schema.Struct({
-        attempts: Schema.Int.pipe(Schema.between(1, setting.mostAttempts)).annotations({
+        max_retries: Schema.Int.pipe(Schema.between(1, setting.mostRetries)).annotations({
           description: "How often it is tried again at most."
         }),
         backoff_seconds: Schema.Int.pipe(Schema.between(1, setting.mostSeconds)).annotations({

@@ -104,13 +104,13 @@ export interface NetworksSetting extends Described {
 /** The number of retries and the first delay: `3/60`. */
 export interface RetriesSetting extends Described {
   readonly kind: "retries"
-  readonly mostAttempts: number
+  readonly mostRetries: number
   readonly mostSeconds: number
 }
 
 export interface Retries {
   /** The maximum number of retries. */
-  readonly attempts: number
+  readonly max_retries: number
   /** The delay after the first failure. It doubles after each further failure. */
   readonly backoff_seconds: number
 }
@@ -173,7 +173,7 @@ export const accepts = (setting: WebhookSetting): string => {
     case "networks":
       return `must be 1 to ${setting.most} addresses or networks, such as 192.0.2.7 or 10.0.0.0/8`
     case "retries":
-      return `must be 1 to ${setting.mostAttempts} retries and a first delay of 1 to ${setting.mostSeconds} seconds, such as 3/60`
+      return `must be 1 to ${setting.mostRetries} retries and a first delay of 1 to ${setting.mostSeconds} seconds, such as 3/60`
   }
 }
 
@@ -202,8 +202,8 @@ export const valueOf = ({ kind }: WebhookSetting, typed: string): Value => {
     case "networks":
       return typed.split(/[\s,]+/).filter((text) => text !== "")
     case "retries": {
-      const [, attempts, seconds] = /^(\d+)\s*\/\s*(\d+)$/.exec(typed) ?? []
-      return attempts === undefined ? typed : { attempts: Number(attempts), backoff_seconds: Number(seconds) }
+      const [, retries, seconds] = /^(\d+)\s*\/\s*(\d+)$/.exec(typed) ?? []
+      return retries === undefined ? typed : { max_retries: Number(retries), backoff_seconds: Number(seconds) }
     }
   }
 }
@@ -235,8 +235,8 @@ export const isAccepted = (setting: WebhookSetting, value: Value): boolean => {
       return Array.isArray(value) && value.length > 0 && value.length <= setting.most && value.every(isNetwork)
     case "retries": {
       if (!isRetries(value)) return false
-      const { attempts, backoff_seconds } = value
-      return isWithin(attempts, setting.mostAttempts) && isWithin(backoff_seconds, setting.mostSeconds)
+      const { max_retries, backoff_seconds } = value
+      return isWithin(max_retries, setting.mostRetries) && isWithin(backoff_seconds, setting.mostSeconds)
     }
   }
 }
@@ -251,13 +251,13 @@ const isWindow = (value: Value): value is Window =>
   Object.keys(value).length === 2
 
 const isRetries = (value: Value): value is Retries =>
-  isObject(value) && Object.keys(value).sort().join() === "attempts,backoff_seconds"
+  isObject(value) && Object.keys(value).sort().join() === "backoff_seconds,max_retries"
 
 const isWithin = (value: number, most: number): boolean => Number.isInteger(value) && value >= 1 && value <= most
 
 /** The value as typed text. */
 export const textOf = (value: Value): string => {
   if (isWindow(value)) return `${value.key} ${value.within}`
-  if (isRetries(value)) return `${value.attempts}/${value.backoff_seconds}`
+  if (isRetries(value)) return `${value.max_retries}/${value.backoff_seconds}`
   return isObject(value) ? JSON.stringify(value) : Array.isArray(value) ? value.join(", ") : String(value)
 }

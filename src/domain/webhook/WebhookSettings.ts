@@ -126,13 +126,13 @@ export const webhookSettings = {
   retries: {
     kind: "retries",
     group: "failures",
-    mostAttempts: 10,
+    mostRetries: 10,
     mostSeconds: 86_400,
     description:
-      "Retries of a run that ends as `error`, each as a new run: up to `attempts` (1 to 10), `backoff_seconds` (1 to 86400) after the first failure. The delay doubles after each further failure, up to a day. Timeouts, synchronous requests and runs without a leader are not retried. Default: no retries.",
+      "Retries of a run that ends as `error`, each as a new run: up to `max_retries` (1 to 10), `backoff_seconds` (1 to 86400) after the first failure. The delay doubles after each further failure, up to a day. Timeouts, synchronous requests and runs without a leader are not retried. Default: no retries.",
     label: "Retries",
     option: "retries",
-    value: "attempts/seconds",
+    value: "retries/seconds",
     help: "The maximum number of retries of a failed run, and the first delay in seconds, such as 3/60; the delay doubles each time",
     default: "none"
   },

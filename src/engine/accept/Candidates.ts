@@ -104,7 +104,7 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
         ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
         ...(retries && {
           attempt: 1,
-          attempts: retries.attempts + 1,
+          max_attempts: retries.max_retries + 1,
           retry_after_seconds: backoffOf(retries, 1)
         }),
         ...(idempotency && { idempotency: keyOf(idempotency, run.accepted_at) })
@@ -139,7 +139,7 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
         run: {
           ...first,
           attempt,
-          ...(attempt <= retries.attempts && { retry_after_seconds: backoffOf(retries, attempt) }),
+          ...(attempt <= retries.max_retries && { retry_after_seconds: backoffOf(retries, attempt) }),
           deadline_at: leaderDeadline(webhook, first.accepted_at)
         }
       }

@@ -43,7 +43,7 @@ export const layer: Layer.Layer<
     const candidateOf = (run: WholeRun, webhook: WebhookRow, received_at: DateTime.Utc): Candidate | undefined => {
       const { enabled, retries } = webhook
       const attempt = (run.attempt ?? 1) + 1
-      return enabled && retries && attempt <= retries.attempts + 1
+      return enabled && retries && attempt <= retries.max_retries + 1
         ? candidates.ofRetry(webhook, { run, retries, attempt, received_at })
         : undefined
     }

@@ -29,6 +29,7 @@ const thin = (run: Run, webhook: WebhookName) => ({
   team: run.team,
   status: run.status,
   replay_of: run.replay_of,
+  retry_of: run.retry_of,
   attempt: run.attempt,
   retry_at: formatTime(run.retry_at),
   accepted_at: formatTime(run.accepted_at),

@@ -2,12 +2,18 @@ import { Context, DateTime, Effect, Layer } from "effect"
 import { NotFound, RunEnded, type Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { teamNameOf, webhookIdOf } from "../../domain/ParsedId.ts"
-import type { Run } from "../../domain/run/Run.ts"
+import type { CancelledBy, Run } from "../../domain/run/Run.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import { type QueuedRuns, RunStore } from "../../repo/run/RunStore.ts"
+import { Origin } from "../access/Audit.ts"
 import { Outcomes } from "../outcome/Outcomes.ts"
+
+/** A request without an admin's session or key is one of the webhook's callers, with its token. */
+const whoCancels: Effect.Effect<CancelledBy> = Effect.map(Origin, ({ actor }) =>
+  actor === "unknown" ? "caller" : actor
+)
 
 export interface CancelOptions {
   /** Cancels nothing; returns what would be cancelled. */
@@ -61,17 +67,21 @@ export class Cancellation extends Context.Tag("webhook-trigger/Cancellation")<
       // Retries first: one that was accepted before it could be cancelled is queued by then, and is cancelled as a run.
       const cancelQueued = (of: QueuedRuns) =>
         Effect.gen(function* () {
-          const retries = yield* runs.callOffRetriesOf(of)
-          return { cancelled: yield* runs.cancelQueued(of, yield* DateTime.now), retries }
+          const by = yield* whoCancels
+          const retries = yield* runs.callOffRetriesOf(of, by)
+          return { cancelled: yield* runs.cancelQueued(of, { at: yield* DateTime.now, by }), retries }
         })
 
       return Cancellation.of({
         cancel: Effect.fn("Cancellation.cancel")(function* (run_id) {
-          const run = yield* outcomes.end(run_id, { status: "cancelled" })
+          const cancelled_by = yield* whoCancels
+          const run = yield* outcomes.end(run_id, { status: "cancelled", cancelled_by })
           if (run === undefined) return yield* new NotFound()
           const { retry_at, ...ended } = run
-          if (run.status === "cancelled") return run
-          if (retry_at && (yield* runs.callOffRetries([run_id])).has(run_id)) return ended
+          if (run.cancelled_by !== undefined) return run
+          if (retry_at && (yield* runs.callOffRetries([run_id], cancelled_by)).has(run_id)) {
+            return { ...ended, cancelled_by }
+          }
           return yield* new RunEnded({ run_id, status: run.status })
         }),
         cancelQueuedOfWebhook: Effect.fn("Cancellation.cancelQueuedOfWebhook")(function* (given, { dryRun } = {}) {

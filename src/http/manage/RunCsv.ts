@@ -27,8 +27,9 @@ const columnsOf: { readonly [Field in keyof Run]-?: ReadonlyArray<Column> } = {
   mode: own("mode"),
   thread: [["thread", (run) => run.thread?.key]],
   replay_of: own("replay_of"),
+  retry_of: own("retry_of"),
   attempt: own("attempt"),
-  attempts: own("attempts"),
+  max_attempts: own("max_attempts"),
   retry_at: timeOf("retry_at"),
   retried_by: own("retried_by"),
   accepted_at: timeOf("accepted_at"),
@@ -38,6 +39,7 @@ const columnsOf: { readonly [Field in keyof Run]-?: ReadonlyArray<Column> } = {
   started_at: timeOf("started_at"),
   finished_at: timeOf("finished_at"),
   released_at: timeOf("released_at"),
+  cancelled_by: own("cancelled_by"),
   duration_ms: own("duration_ms"),
   error: [
     ["error_code", (run) => run.error?.code],

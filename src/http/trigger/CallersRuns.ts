@@ -7,6 +7,7 @@ import { runIdOf } from "../../domain/ParsedId.ts"
 import { reportOf } from "../../domain/run/AgentReport.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import { Trigger } from "../../engine/accept/Trigger.ts"
+import { Origin } from "../../engine/access/Audit.ts"
 import { Cancellation } from "../../engine/manage/Cancellation.ts"
 import { bearerOf } from "../access/Bearer.ts"
 import { RunEvents } from "../events/RunEvents.ts"
@@ -92,7 +93,7 @@ export const make = Effect.gen(function* () {
     const id = yield* runIdOf(run_id)
     yield* trigger.run(webhook, id, { wait: false })
     RequestFacts.add(request, { run_id: id })
-    return answerWith(yield* cancellation.cancel(id))
+    return answerWith(yield* Effect.provideService(cancellation.cancel(id), Origin, { actor: "unknown" }))
   }) satisfies (...args: ReadonlyArray<any>) => Answer<"cancel">
 
   return { show, events, cancel }

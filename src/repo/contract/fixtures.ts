@@ -24,7 +24,7 @@ export const outcomes: { readonly [S in Outcome["status"]]: Extract<Outcome, { r
   success: { status: "success", response: "Done" },
   error: { status: "error", error: { code: "agent_error", message: "No disk" } },
   timeout: { status: "timeout" },
-  cancelled: { status: "cancelled" }
+  cancelled: { status: "cancelled", cancelled_by: "host" }
 }
 
 export const ops = team("ops")

@@ -3,6 +3,7 @@ import type { IdempotencyKeyReused, NotFound, RateLimited, TooManyQueued, Unavai
 import type { RunId, WebhookId } from "../../domain/Id.ts"
 import type { PromptLayout } from "../../domain/prompt/PromptLayout.ts"
 import {
+  type CancelledBy,
   isAnswer,
   type Outcome,
   type Run,
@@ -50,7 +51,7 @@ export interface NewRun {
    * that one waits for its retry, which it then no longer does (`retried_by`).
    */
   readonly attempt?: number
-  readonly attempts?: number
+  readonly max_attempts?: number
   /** The delay of a retry after an `error` (`retryAt`); absent: no retry. */
   readonly retry_after_seconds?: number
   /**
@@ -251,7 +252,10 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
     /**
      * Ends as `cancelled` the runs that were accepted no later than `at` and are not admitted. Returns their number.
      */
-    readonly cancelQueued: (of: QueuedRuns, at: DateTime.Utc) => Effect.Effect<number, Unavailable>
+    readonly cancelQueued: (
+      of: QueuedRuns,
+      options: { readonly at: DateTime.Utc; readonly by: CancelledBy }
+    ) => Effect.Effect<number, Unavailable>
     /**
      * Releases cancelled runs whose team has, or will have, no prompt of theirs: their slots are free. Notified like an
      * end.
@@ -265,13 +269,19 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
       now: DateTime.Utc,
       options: { readonly limit: number; readonly except: ReadonlyArray<WebhookId> }
     ) => Effect.Effect<ReadonlyArray<RunId>, Unavailable>
-    /** Cancels their retries. Returns the runs that had one. Notified like an end. */
-    readonly callOffRetries: (ids: ReadonlyArray<RunId>) => Effect.Effect<ReadonlySet<RunId>, Unavailable>
+    /**
+     * Cancels their retries. Returns the runs that had one. Notified like an end. Without `by`, the server did, because
+     * of its webhook's settings.
+     */
+    readonly callOffRetries: (
+      ids: ReadonlyArray<RunId>,
+      by?: CancelledBy
+    ) => Effect.Effect<ReadonlySet<RunId>, Unavailable>
     /**
      * The same for all failed runs of this webhook, or of all webhooks that point at this team now. Returns their
      * number.
      */
-    readonly callOffRetriesOf: (of: QueuedRuns) => Effect.Effect<number, Unavailable>
+    readonly callOffRetriesOf: (of: QueuedRuns, by: CancelledBy) => Effect.Effect<number, Unavailable>
     /** The number of pending retries. */
     readonly countRetries: (of: QueuedRuns) => Effect.Effect<number, Unavailable>
     /** Which of these runs have ended, and the IDs of those that no longer exist. */

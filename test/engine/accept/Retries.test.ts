@@ -33,7 +33,7 @@ const flaky = (team: TeamName, failures: number) =>
     return seen
   })
 
-const failing = (failures: number, retries: { readonly attempts: number; readonly backoff_seconds: number }) =>
+const failing = (failures: number, retries: { readonly max_retries: number; readonly backoff_seconds: number }) =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const seen = yield* flaky(team, failures)
@@ -51,12 +51,12 @@ const retryOf = (id: RunId) =>
 
 it.scoped("tries a failed run again with the prompt as it was, after a time that doubles, until it succeeds", () =>
   Effect.gen(function* () {
-    const { seen, webhook } = yield* failing(2, { attempts: 5, backoff_seconds: 8 })
+    const { seen, webhook } = yield* failing(2, { max_retries: 5, backoff_seconds: 8 })
     const first = yield* webhook.submit("api")
     yield* ended(first)
     yield* edit(webhook.id, { prompt_template: "other {{text}}" })
     const failed = yield* runOf(first)
-    expect(failed).toMatchObject({ status: "error", attempt: 1, attempts: 6 })
+    expect(failed).toMatchObject({ status: "error", attempt: 1, max_attempts: 6 })
     expect(DateTime.distance(failed.finished_at!, failed.retry_at!)).toBe(8_000)
     yield* TestClock.adjust("6 seconds")
     expect(seen).toHaveLength(1)
@@ -69,13 +69,13 @@ it.scoped("tries a failed run again with the prompt as it was, after a time that
     const { webhook_version } = failed
     expect(yield* runOf(first)).not.toHaveProperty("retry_at")
     const again = yield* runOf(second)
-    expect(again).toMatchObject({ attempt: 2, attempts: 6, replay_of: first, status: "error", webhook_version })
+    expect(again).toMatchObject({ attempt: 2, max_attempts: 6, retry_of: first, status: "error", webhook_version })
     expect(DateTime.distance(again.finished_at!, again.retry_at!)).toBe(16_000)
 
     yield* TestClock.adjust("20 seconds")
     const third = yield* retryOf(second)
     yield* ended(third)
-    expect(yield* runOf(third)).toMatchObject({ attempt: 3, replay_of: second, status: "success" })
+    expect(yield* runOf(third)).toMatchObject({ attempt: 3, retry_of: second, status: "success" })
     expect(seen).toEqual(["api", "api", "api"])
     yield* TestClock.adjust("5 seconds")
     expect(yield* historyOf(webhook.id)).toHaveLength(3)
@@ -84,7 +84,7 @@ it.scoped("tries a failed run again with the prompt as it was, after a time that
 
 it.scoped("gives up after its attempts; a caller that waits is told at once, and that run is not tried again", () =>
   Effect.gen(function* () {
-    const { seen, webhook } = yield* failing(99, { attempts: 1, backoff_seconds: 1 })
+    const { seen, webhook } = yield* failing(99, { max_retries: 1, backoff_seconds: 1 })
     const first = yield* webhook.submit("api")
     yield* ended(first)
     yield* TestClock.adjust("3 seconds")
@@ -105,7 +105,7 @@ it.scoped("a run that timed out, or has waited for a leader in vain, is not trie
     const team = yield* makeTeam("deploy")
     const busy = yield* lead(team)
     const stopped = yield* makeTeam("stopped")
-    const retries = { attempts: 3, backoff_seconds: 1 }
+    const retries = { max_retries: 3, backoff_seconds: 1 }
     const slow = yield* makeWebhook(team, { timeout_seconds: 10 })
     const alone = yield* makeWebhook(stopped, { when_team_stopped: "queue", queue_for_seconds: 10 })
     yield* edit(slow.id, { retries })
@@ -125,9 +125,9 @@ it.scoped("a run that timed out, or has waited for a leader in vain, is not trie
 
 it.scoped("a webhook that is switched off, or has no retries any more, tries nothing again", () =>
   Effect.gen(function* () {
-    const { seen, webhook } = yield* failing(99, { attempts: 3, backoff_seconds: 5 })
+    const { seen, webhook } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
     for (const fields of [{ enabled: false }, { enabled: true, retries: null }]) {
-      yield* edit(webhook.id, { enabled: true, retries: { attempts: 3, backoff_seconds: 5 } })
+      yield* edit(webhook.id, { enabled: true, retries: { max_retries: 3, backoff_seconds: 5 } })
       const id = yield* webhook.submit("api")
       yield* ended(id)
       yield* edit(webhook.id, fields)
@@ -142,7 +142,7 @@ it.scoped("a webhook that is switched off, or has no retries any more, tries not
 
 it.scoped("a retry is at the end of its team's lane, waits for a leader and while the team is paused", () =>
   Effect.gen(function* () {
-    const { webhook } = yield* failing(99, { attempts: 3, backoff_seconds: 5 })
+    const { webhook } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
     const first = yield* webhook.submit("api")
     yield* ended(first)
     const later = yield* makeTeam("later")
@@ -166,9 +166,9 @@ it.scoped("a retry is at the end of its team's lane, waits for a leader and whil
 
 it.scoped("a retry waits for a place in its webhook's queue, and does not hold up those of others", () =>
   Effect.gen(function* () {
-    const { webhook, team } = yield* failing(99, { attempts: 3, backoff_seconds: 5 })
+    const { webhook, team } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
     const other = yield* makeWebhook(team)
-    yield* edit(other.id, { retries: { attempts: 3, backoff_seconds: 6 } })
+    yield* edit(other.id, { retries: { max_retries: 3, backoff_seconds: 6 } })
     const stuck = yield* Effect.forEach(
       Array.from({ length: 60 }, (_, n) => `${n}`),
       (text) => webhook.submit(text)
@@ -195,14 +195,14 @@ it.scoped("a retry waits for a place in its webhook's queue, and does not hold u
 
 it.scoped("cancelling a failed run calls its retry off; one that was tried again has ended", () =>
   Effect.gen(function* () {
-    const { seen, webhook } = yield* failing(99, { attempts: 3, backoff_seconds: 5 })
+    const { seen, webhook } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
     const { cancel } = yield* Cancellation
     const first = yield* webhook.submit("api")
     yield* ended(first)
     const cancelled = yield* cancel(first)
     expect(cancelled).toMatchObject({ run_id: first, status: "error" })
     expect(cancelled).not.toHaveProperty("retry_at")
-    expect((yield* Effect.flip(cancel(first)))._tag).toBe("RunEnded")
+    expect(yield* cancel(first)).toEqual(cancelled)
     yield* TestClock.adjust("8 seconds")
     expect(seen).toHaveLength(1)
 
@@ -216,7 +216,7 @@ it.scoped("cancelling a failed run calls its retry off; one that was tried again
 
 it.scoped("cancelling all that waits of a webhook, or for its team, calls retries off", () =>
   Effect.gen(function* () {
-    const { seen, team, webhook } = yield* failing(99, { attempts: 3, backoff_seconds: 60 })
+    const { seen, team, webhook } = yield* failing(99, { max_retries: 3, backoff_seconds: 60 })
     const { cancelQueuedOfTeam, cancelQueuedOfWebhook } = yield* Cancellation
     const failed = Effect.gen(function* () {
       const ids = yield* Effect.all([webhook.submit("api"), webhook.submit("web")])
@@ -248,7 +248,7 @@ it.scoped("cancelling all that waits of a webhook, or for its team, calls retrie
 it.scoped("what became due while no server ran is tried again by the next two, once", () =>
   Effect.gen(function* () {
     const { first, webhook, team } = yield* Effect.gen(function* () {
-      const { webhook, team } = yield* failing(1, { attempts: 3, backoff_seconds: 60 })
+      const { webhook, team } = yield* failing(1, { max_retries: 3, backoff_seconds: 60 })
       const first = yield* webhook.submit("api")
       yield* ended(first)
       return { first, webhook, team }

@@ -176,7 +176,7 @@ it.scoped("a retry belongs to the thread of the failed run, and goes on with its
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
-    const webhook = yield* threaded(team, { retries: { attempts: 1, backoff_seconds: 1 } })
+    const webhook = yield* threaded(team, { retries: { max_retries: 1, backoff_seconds: 1 } })
     const first = yield* webhook.submit({ thread: "a" })
     yield* leader.next
     yield* leader.fail("no disk", { session_id: "s-1" })

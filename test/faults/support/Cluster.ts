@@ -28,7 +28,7 @@ export interface WebhookDraft {
   readonly prompt_template?: string
   readonly verification?: { readonly preset: "github" }
   readonly secret?: string
-  readonly retries?: { readonly attempts: number; readonly backoff_seconds: number }
+  readonly retries?: { readonly max_retries: number; readonly backoff_seconds: number }
 }
 
 export interface ServerOptions {

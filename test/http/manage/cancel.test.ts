@@ -4,7 +4,7 @@ import { hello, silent, start, startWithWebhook, triggers } from "../Server.ts"
 
 triggers("a caller cancels its run with its webhook's token, and whoever waits for it gets 409", () =>
   Effect.gen(function* () {
-    const { team, webhook, http, firstRuns } = yield* start()
+    const { admin, team, webhook, http, firstRuns } = yield* start()
     const hook = yield* webhook(yield* team("slow", silent))
     const waiting = yield* Effect.fork(http("POST", `${hook.path}?wait=true`, { body: hello }))
     const [{ run_id }] = yield* firstRuns(hook.id)
@@ -18,6 +18,7 @@ triggers("a caller cancels its run with its webhook's token, and whoever waits f
     expect(told.json).toMatchObject({ code: "cancelled", run_id, status: 409 })
     expect((yield* Fiber.join(following)).json).toMatchObject({ run_id, status: "cancelled" })
 
+    expect((yield* admin("GET", `/api/runs/${run_id}`)).json.cancelled_by).toBe("caller")
     const again = yield* http("POST", `${hook.path}/runs/${run_id}/cancel`)
     expect([again.status, again.json.status]).toEqual([200, "cancelled"])
   })
@@ -55,7 +56,7 @@ it.scopedLive("an admin cancels a run, and all that is queued for a webhook or a
     expect((yield* cancel(`${ofTeam}?dry_run=x`)).code).toBe("invalid_parameter")
     for (const run_id of queued) {
       const { json } = yield* admin("GET", `/api/runs/${run_id}`)
-      expect(json).toMatchObject({ status: "cancelled", released_at: json.finished_at })
+      expect(json).toMatchObject({ status: "cancelled", cancelled_by: "admin_key", released_at: json.finished_at })
     }
     expect((yield* admin("GET", `/api/runs/${first}`)).json.finished_at).toBeUndefined()
     expect((yield* admin("POST", `/api/runs/${first}/cancel`)).json).toMatchObject({ status: "cancelled" })

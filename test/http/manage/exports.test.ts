@@ -53,8 +53,9 @@ describe("exporting runs", () => {
         ...["run_id", "status", "source", "webhook_id", "webhook", "webhook_version", "team", "mode", "thread"],
         ...[
           "replay_of",
+          "retry_of",
           "attempt",
-          "attempts",
+          "max_attempts",
           "retry_at",
           "retried_by",
           "accepted_at",
@@ -62,7 +63,16 @@ describe("exporting runs", () => {
           "joined",
           "sent_at"
         ],
-        ...["started_at", "finished_at", "released_at", "duration_ms", "error_code", "error_message", "input_tokens"],
+        ...[
+          "started_at",
+          "finished_at",
+          "released_at",
+          "cancelled_by",
+          "duration_ms",
+          "error_code",
+          "error_message",
+          "input_tokens"
+        ],
         ...[
           "cached_input_tokens",
           "output_tokens",

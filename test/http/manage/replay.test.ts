@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { failing, hello, start, unusedId } from "../Server.ts"
 
-const retries = { attempts: 1, backoff_seconds: 60 }
+const retries = { max_retries: 1, backoff_seconds: 60 }
 
 const ended = (server: Effect.Effect.Success<ReturnType<typeof start>>, id: string) =>
   Effect.repeat(server.admin("GET", `/api/runs/${id}`), { until: ({ json }) => json.finished_at !== undefined })

@@ -211,7 +211,7 @@ describe("with a hundred thousand queued runs, and as many that have ended", () 
   reads("calling off a retry", 10, () => Effect.flatMap(repo, ({ callOffRetries }) => callOffRetries([behind])))
   // Of all webhooks those that wait, and no others.
   reads("calling off the retries of a webhook that has none", 20_000, () =>
-    Effect.flatMap(repo, ({ callOffRetriesOf }) => callOffRetriesOf({ webhook_id: queued.id }))
+    Effect.flatMap(repo, ({ callOffRetriesOf }) => callOffRetriesOf({ webhook_id: queued.id }, "host"))
   )
   reads("counting the retries of a team that has none", 20_000, () =>
     Effect.flatMap(repo, ({ countRetries }) => countRetries({ team: idle }))

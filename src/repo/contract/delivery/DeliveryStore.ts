@@ -57,7 +57,7 @@ export const deliveryStore = (test: Test): void => {
       const ends = [{ run_id: answered, outcome: success("Done"), at: at(200) }]
       yield* repo.endAndAdmit(ends, { term, run_ids: new Set([yield* queueRun(webhook)]), at: at(200) })
       const waiting = yield* queueRun(webhook)
-      yield* repo.cancelQueued({ webhook_id: webhook.id }, at(300))
+      yield* repo.cancelQueued({ webhook_id: webhook.id }, { at: at(300), by: "host" })
       expect(yield* eventsOf(late)).toEqual(["run.timed_out"])
       expect(yield* eventsOf(answered)).toEqual(["run.succeeded"])
       expect(yield* eventsOf(waiting)).toEqual(["run.cancelled"])

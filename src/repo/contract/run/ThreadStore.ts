@@ -149,7 +149,7 @@ export const threadStore = (test: Test): void => {
       const other = yield* threadIdOf(yield* message(taken, 2))
       expect(yield* repo.continueThread(taken, at(3))).toMatchObject({ id: other, last_run_at: at(3) })
 
-      yield* repo.cancelQueued({ team: ops }, at(4))
+      yield* repo.cancelQueued({ team: ops }, { at: at(4), by: "host" })
       yield* repo.createTeam(team("other"), at(0))
       yield* repo.updateWebhook(webhook.id, { team: team("other"), updated_at: at(4) })
       yield* repo.deleteTeam(ops)

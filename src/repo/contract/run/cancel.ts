@@ -141,13 +141,14 @@ export const cancel = (test: Test): void => {
       yield* acceptOne(message)
       const later = yield* queueRun(webhook, { accepted_at: at(500) })
 
-      expect(yield* repo.cancelQueued({ webhook_id: webhook.id }, at(400))).toBe(2)
+      expect(yield* repo.cancelQueued({ webhook_id: webhook.id }, { at: at(400), by: "host" })).toBe(2)
       for (const id of mine) {
-        expect(yield* repo.run(id)).toMatchObject({ status: "cancelled", finished_at: at(400), released_at: at(400) })
+        const ended = { status: "cancelled", cancelled_by: "host", finished_at: at(400), released_at: at(400) }
+        expect(yield* repo.run(id)).toMatchObject(ended)
       }
       expect(yield* statusOf(others)).toBe("queued")
-      expect(yield* repo.cancelQueued({ team: team("nobody") }, at(400))).toBe(0)
-      expect(yield* repo.cancelQueued({ team: webhook.team }, at(600))).toBe(3)
+      expect(yield* repo.cancelQueued({ team: team("nobody") }, { at: at(400), by: "host" })).toBe(0)
+      expect(yield* repo.cancelQueued({ team: webhook.team }, { at: at(600), by: "host" })).toBe(3)
       for (const id of [others, message.run_id, later]) expect(yield* statusOf(id)).toBe("cancelled")
       expect(yield* statusOf(admitted)).toBe("queued")
       expect((yield* repo.queued(9)).all).toBe(0)
@@ -162,7 +163,7 @@ export const cancel = (test: Test): void => {
       const webhook = yield* createWebhook()
       const runs = yield* Effect.all(Array.from({ length: 1_100 }, () => newMessage({ team: webhook.team })))
       yield* repo.accept(runs, { maxQueued: 10_000 })
-      expect(yield* repo.cancelQueued({ team: webhook.team }, at(1))).toBe(1_100)
+      expect(yield* repo.cancelQueued({ team: webhook.team }, { at: at(1), by: "host" })).toBe(1_100)
       expect((yield* repo.queued(9)).all).toBe(0)
     })
   )

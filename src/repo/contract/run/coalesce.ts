@@ -186,7 +186,7 @@ export const coalesce = (test: Test): void => {
       const webhook = yield* createWebhook()
       const first = yield* trigger(webhook, "a", "1")
       yield* acceptOne(first)
-      yield* endOne(first.run_id, { status: "cancelled" }, 1)
+      yield* endOne(first.run_id, { status: "cancelled", cancelled_by: "host" }, 1)
       const second = yield* trigger(webhook, "a", "2")
       expect(yield* acceptOne(second)).toMatchObject({ _tag: "Accepted" })
       expect(yield* acceptOne(yield* trigger(webhook, "a", "3"))).toMatchObject({
@@ -248,7 +248,7 @@ export const coalesce = (test: Test): void => {
       expect(found.data).toMatchObject([{ run_id: first.run_id, collecting_until: until, joined: 0 }])
       const states = yield* repo.states({ run_ids: [], teams: [ops], since: at(-1), limit: 9 })
       expect(states).toMatchObject([{ run_id: first.run_id, collecting_until: until }])
-      expect(yield* repo.cancelQueued({ team: ops }, at(9))).toBe(1)
+      expect(yield* repo.cancelQueued({ team: ops }, { at: at(9), by: "host" })).toBe(1)
       expect(yield* repo.run(first.run_id)).toMatchObject({ status: "cancelled", joined: 0 })
       expect(Object.keys(yield* repo.run(first.run_id))).not.toContain("collecting_until")
       yield* repo.closeWindows(until)

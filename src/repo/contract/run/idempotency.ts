@@ -108,7 +108,7 @@ export const idempotency = (test: Test): void => {
       const webhook = yield* createWebhook()
       const first = yield* keyed(webhook, "k")
       yield* acceptOne(first)
-      yield* endOne(first.run_id, { status: "cancelled" }, 5)
+      yield* endOne(first.run_id, { status: "cancelled", cancelled_by: "host" }, 5)
       const renewing = Effect.map(keyed(webhook, "k"), (run) => ({
         ...run,
         idempotency: { ...run.idempotency!, renewsCancelled: true }

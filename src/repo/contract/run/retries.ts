@@ -20,7 +20,7 @@ import {
 } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
 
-const again = { attempt: 1, attempts: 3, retry_after_seconds: 60 }
+const again = { attempt: 1, max_attempts: 3, retry_after_seconds: 60 }
 
 /** A run that failed at `ms`, with a retry due a minute later. */
 const failedRun = (webhook: Target, ms = 0, fields: object = {}) =>
@@ -48,7 +48,7 @@ export const retries = (test: Test): void => {
         yield* endOne(yield* queueRun(webhook, again), end, 0)
       }
       yield* endOne(yield* queueRun(webhook, again), { status: "error", error: noLeaderInTime }, 0)
-      yield* endOne(yield* queueRun(webhook, { attempt: 1, attempts: 1 }), outcomes.error, 0)
+      yield* endOne(yield* queueRun(webhook, { attempt: 1, max_attempts: 1 }), outcomes.error, 0)
       yield* queueRun(webhook, again)
       expect(yield* due(60_999)).toEqual([])
       expect(yield* due(61_000)).toEqual([early])
@@ -57,7 +57,7 @@ export const retries = (test: Test): void => {
       expect(yield* due(91_000, { except: [webhook.id] })).toEqual([last])
       expect(yield* due(91_000, { except: [webhook.id, other.id] })).toEqual([])
       const run = yield* repo.run(early)
-      expect(run).toMatchObject({ attempt: 1, attempts: 3, retry_at: at(61_000) })
+      expect(run).toMatchObject({ attempt: 1, max_attempts: 3, retry_at: at(61_000) })
       expect(run).not.toHaveProperty("retry_after_seconds")
     })
   )
@@ -95,7 +95,7 @@ export const retries = (test: Test): void => {
         retry_at: undefined,
         status: "error"
       })
-      expect(yield* repo.run(second.run_id)).toMatchObject({ attempt: 2, attempts: 3, replay_of: failed })
+      expect(yield* repo.run(second.run_id)).toMatchObject({ attempt: 2, max_attempts: 3, retry_of: failed })
       expect(yield* due(60_000)).toEqual([])
       expect(yield* refused(yield* nextAttempt(webhook, failed))).toBe("NotFound")
       expect(yield* refused(yield* nextAttempt(webhook, plain.run_id))).toBe("NotFound")
@@ -134,8 +134,9 @@ export const retries = (test: Test): void => {
       const ids = yield* Effect.forEach(count(4), (n) => failedRun(webhook, n))
       const plain = yield* queueRun(webhook)
       expect(yield* repo.callOffRetries([])).toEqual(new Set())
-      expect(yield* repo.callOffRetries([ids[0]!, plain, ids[0]!])).toEqual(new Set([ids[0]]))
-      expect(yield* repo.callOffRetries([ids[0]!])).toEqual(new Set())
+      expect(yield* repo.callOffRetries([ids[0]!, plain, ids[0]!], "caller")).toEqual(new Set([ids[0]]))
+      expect(yield* repo.callOffRetries([ids[0]!], "session")).toEqual(new Set())
+      expect(yield* repo.run(ids[0]!)).toMatchObject({ status: "error", cancelled_by: "caller" })
       expect(yield* repo.run(ids[0]!)).not.toHaveProperty("retry_at")
       expect(yield* refused(yield* nextAttempt(webhook, ids[0]!))).toBe("NotFound")
       for (const id of ids.slice(1)) {
@@ -160,14 +161,14 @@ export const retries = (test: Test): void => {
       const inTeam = { team: team("ops") }
       expect(yield* repo.countRetries(of)).toBe(2)
       expect(yield* repo.countRetries(inTeam)).toBe(4)
-      expect(yield* repo.callOffRetriesOf(of)).toBe(2)
-      expect(yield* repo.callOffRetriesOf(of)).toBe(0)
+      expect(yield* repo.callOffRetriesOf(of, "host")).toBe(2)
+      expect(yield* repo.callOffRetriesOf(of, "host")).toBe(0)
       expect(yield* repo.run(ids[0]![0]!)).not.toHaveProperty("retry_at")
       expect(yield* refused(yield* nextAttempt(webhooks[0]!, ids[0]![0]!))).toBe("NotFound")
       yield* repo.updateWebhook(webhooks[2]!.id, { team: team("ops"), updated_at: at(1) })
-      expect(yield* repo.callOffRetriesOf({ team: team("other") })).toBe(0)
+      expect(yield* repo.callOffRetriesOf({ team: team("other") }, "host")).toBe(0)
       expect(yield* repo.countRetries(inTeam)).toBe(4)
-      expect(yield* repo.callOffRetriesOf(inTeam)).toBe(4)
+      expect(yield* repo.callOffRetriesOf(inTeam, "host")).toBe(4)
       expect(yield* repo.countRetries(inTeam)).toBe(0)
       expect(yield* due(90_000)).toEqual([])
     })
@@ -181,7 +182,7 @@ export const retries = (test: Test): void => {
       const runs = yield* Effect.forEach(count(1_100), () => newRun(webhook, again))
       yield* repo.accept(runs, { maxQueued: 10_000 })
       yield* repo.end(runs.map(({ run_id }) => ({ run_id, outcome: outcomes.error, at: at(0) })))
-      expect(yield* repo.callOffRetriesOf({ webhook_id: webhook.id })).toBe(1_100)
+      expect(yield* repo.callOffRetriesOf({ webhook_id: webhook.id }, "host")).toBe(1_100)
       expect(yield* due(60_000)).toEqual([])
     })
   )

@@ -134,7 +134,7 @@ export const sentAndStarted = (test: Test): void => {
       const ended = yield* sendRun(webhook, term, 100)
       yield* endOne(ended, timeout, 300)
       const cancelled = yield* sendRun(webhook, term, 100)
-      yield* endOne(cancelled, { status: "cancelled" }, 300)
+      yield* endOne(cancelled, { status: "cancelled", cancelled_by: "host" }, 300)
       const queued = yield* queueRun(webhook)
       yield* repo.forgetSent(at(1_000))
       const inFlight = yield* repo.inFlight

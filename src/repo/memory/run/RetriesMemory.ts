@@ -26,16 +26,16 @@ export const makeRetries = (
           .slice(0, limit)
           .map(({ run_id }) => run_id)
       ),
-    callOffRetries: (ids) =>
+    callOffRetries: (ids, by) =>
       Effect.sync(() => {
         const waiting = where(({ run_id, retry_at }) => retry_at !== undefined && ids.includes(run_id))
-        for (const run of waiting) settleRetry(run)
+        for (const run of waiting) settleRetry(run, by === undefined ? {} : { cancelled_by: by })
         return new Set(waiting.map(({ row }) => row.run_id))
       }),
-    callOffRetriesOf: (of) =>
+    callOffRetriesOf: (of, by) =>
       Effect.sync(() => {
         const waiting = waitingRetries(of)
-        for (const run of waiting) settleRetry(run)
+        for (const run of waiting) settleRetry(run, by === undefined ? {} : { cancelled_by: by })
         return waiting.length
       }),
     countRetries: (of) => Effect.sync(() => waitingRetries(of).length)
@@ -45,7 +45,7 @@ export const makeRetries = (
 /** The run's retry is no longer pending. */
 export const makeSettleRetry =
   ({ notify }: Tables) =>
-  (failed: StoredRun, fields: Pick<RunRow, "retried_by"> = {}): void => {
+  (failed: StoredRun, fields: Pick<RunRow, "retried_by" | "cancelled_by">): void => {
     const { retry_at: _, ...row } = failed.row
     failed.row = { ...row, ...fields }
     notify({ _tag: "RunEnded", run_id: row.run_id })

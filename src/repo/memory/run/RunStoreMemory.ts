@@ -65,7 +65,7 @@ export const makeRunStore = (tables: Tables): Context.Tag.Service<RunStore> => {
           if (run) release(run, at)
         }
       }),
-    cancelQueued: (of, at) =>
+    cancelQueued: (of, { at, by }) =>
       Effect.sync(() => {
         const queued = where(
           (row) =>
@@ -73,7 +73,7 @@ export const makeRunStore = (tables: Tables): Context.Tag.Service<RunStore> => {
             !isAfter(row.accepted_at, at) &&
             ("team" in of ? row.team === of.team : row.webhook_id === of.webhook_id)
         )
-        for (const run of queued) record(run, { outcome: { status: "cancelled" }, at })
+        for (const run of queued) record(run, { outcome: { status: "cancelled", cancelled_by: by }, at })
         return queued.length
       }),
     ...makeRetries(tables),

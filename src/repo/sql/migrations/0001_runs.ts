@@ -31,6 +31,7 @@ export const runs = Effect.gen(function* () {
       started_at timestamptz(3),
       finished_at timestamptz(3),
       released_at timestamptz(3),
+      cancelled_by text,
       timeout_ms bigint not null,
       deadline_at timestamptz(3),
 
@@ -56,7 +57,7 @@ export const runs = Effect.gen(function* () {
 
       replay_of uuid,
       attempt integer,
-      attempts integer,
+      max_attempts integer,
       retry_after_seconds integer,
       retry_at timestamptz(3),
       retried_by uuid,

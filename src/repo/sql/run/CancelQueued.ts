@@ -1,5 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { DateTime, Effect } from "effect"
+import type { CancelledBy } from "../../../domain/run/Run.ts"
 import type { QueuedRuns } from "../../run/RunStore.ts"
 import { notify } from "../Changes.ts"
 import { uuids } from "../Columns.ts"
@@ -12,7 +13,7 @@ const portion = 500
 export const makeCancelQueued = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  const cancelSome = (of: QueuedRuns, at: DateTime.Utc) => {
+  const cancelSome = (of: QueuedRuns, at: DateTime.Utc, by: CancelledBy) => {
     // Each order matches an index.
     const [where, order] =
       "team" in of
@@ -30,17 +31,20 @@ export const makeCancelQueued = Effect.gen(function* () {
       ), cancelled as (
         update webhook_trigger.runs r set
           status = 'cancelled', finished_at = ${DateTime.toDateUtc(at)}, released_at = ${DateTime.toDateUtc(at)},
-          collecting_until = null
+          collecting_until = null, cancelled_by = ${by}
         from locked where r.id = locked.id and r.status = 'queued' and r.admitted_at is null
         returning r.id
       ), ${notify(sql, "RunEnded", sql`select id::text as name from cancelled`)}
       select count(*)::int as runs, (select count(*) from notified) from cancelled`)
   }
 
-  const cancelQueued = Effect.fn("RunStore.cancelQueued")(function* (of: QueuedRuns, at: DateTime.Utc) {
+  const cancelQueued = Effect.fn("RunStore.cancelQueued")(function* (
+    of: QueuedRuns,
+    { at, by }: { readonly at: DateTime.Utc; readonly by: CancelledBy }
+  ) {
     let cancelled = 0
     for (;;) {
-      const [row] = yield* cancelSome(of, at)
+      const [row] = yield* cancelSome(of, at, by)
       if (row!.runs === 0) return cancelled
       cancelled += row!.runs
     }

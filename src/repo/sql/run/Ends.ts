@@ -24,7 +24,8 @@ const outcomeTypes = {
   response: "text",
   error_code: "text",
   error_message: "text",
-  report: "json"
+  report: "json",
+  cancelled_by: "text"
 } as const satisfies { readonly [Name in keyof ReturnType<typeof outcomeFields>]-?: string }
 
 const inputTypes: ColumnTypes = {

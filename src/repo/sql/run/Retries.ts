@@ -2,6 +2,7 @@
 import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect } from "effect"
 import type { RunId, WebhookId } from "../../../domain/Id.ts"
+import type { CancelledBy } from "../../../domain/run/Run.ts"
 import type { QueuedRuns } from "../../run/RunStore.ts"
 import { notify } from "../Changes.ts"
 import { uuids } from "../Columns.ts"
@@ -56,17 +57,17 @@ export const makeRetries = Effect.gen(function* () {
     return rows.map(({ id }) => id)
   }, bounded)
 
-  const callOff = (ids: ReadonlyArray<RunId>) =>
+  const callOff = (ids: ReadonlyArray<RunId>, by?: CancelledBy) =>
     bounded(sql<{ readonly id: RunId }>`
       with locked as materialized (${lockedRuns(sql, uuids(sql, ids))}), called_off as (
-        update webhook_trigger.runs r set retry_at = null from locked
+        update webhook_trigger.runs r set retry_at = null, cancelled_by = ${by ?? null} from locked
         where r.id = locked.id and locked.retry_at is not null
         returning r.id
       ), ${notify(sql, "RunEnded", sql`select id::text as name from called_off`)}
       select id, (select count(*) from notified) from called_off`)
 
-  const callOffRetries = Effect.fn("RunStore.callOffRetries")(function* (ids: ReadonlyArray<RunId>) {
-    return new Set((yield* callOff(ids)).map(({ id }) => id))
+  const callOffRetries = Effect.fn("RunStore.callOffRetries")(function* (ids: ReadonlyArray<RunId>, by?: CancelledBy) {
+    return new Set((yield* callOff(ids, by)).map(({ id }) => id))
   })
 
   // Through the index of all pending retries. An index by webhook would also be used for `retriesDue`, which reads a
@@ -79,14 +80,14 @@ export const makeRetries = Effect.gen(function* () {
     }`
 
   // All retries pending now, not those of runs that fail in the meantime.
-  const callOffRetriesOf = Effect.fn("RunStore.callOffRetriesOf")(function* (of: QueuedRuns) {
+  const callOffRetriesOf = Effect.fn("RunStore.callOffRetriesOf")(function* (of: QueuedRuns, by: CancelledBy) {
     const waiting = yield* bounded(
       sql<{ readonly id: RunId }>`select r.id from webhook_trigger.runs r where ${waitingOf(of)}`
     )
     const ids = waiting.map(({ id }) => id)
     let runs = 0
     for (let from = 0; from < ids.length; from += portion) {
-      runs += (yield* callOff(ids.slice(from, from + portion))).length
+      runs += (yield* callOff(ids.slice(from, from + portion), by)).length
     }
     return runs
   })

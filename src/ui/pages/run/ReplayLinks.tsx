@@ -8,22 +8,22 @@ import { ExactTime } from "../../format/Time.tsx"
 
 /** The original of a replay, or the attempts before and after a run. */
 export const ReplayOf = ({
-  run: { attempt = 1, attempts, replay_of, retried_by, retry_at }
+  run: { attempt, max_attempts, replay_of, retried_by, retry_at, retry_of }
 }: {
   readonly run: Run
 }) => (
   <>
-    {replay_of !== undefined && attempt === 1 && (
+    {replay_of !== undefined && (
       <span>
         Replay of <Link to={pathTo("run", { run_id: replay_of })}>an earlier run</Link>
       </span>
     )}
-    {attempts !== undefined && (
+    {max_attempts !== undefined && (
       <span>
-        Attempt {attempt} of {attempts}
-        {replay_of !== undefined && attempt > 1 && (
+        Attempt {attempt} of {max_attempts}
+        {retry_of !== undefined && (
           <>
-            , after <Link to={pathTo("run", { run_id: replay_of })}>one that failed</Link>
+            , after <Link to={pathTo("run", { run_id: retry_of })}>one that failed</Link>
           </>
         )}
         {retried_by !== undefined && (

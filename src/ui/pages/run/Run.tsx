@@ -1,6 +1,7 @@
 import { useState } from "react"
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
+import { cancellerNames } from "../../../domain/run/Run.ts"
 import { isFinal } from "../../../domain/run/RunStatus.ts"
 import { useRun, useTeams, useWebhook } from "../../api/Queries.ts"
 import type { Run, Webhook } from "../../api/Types.ts"
@@ -160,6 +161,11 @@ const Details = ({ run }: { readonly run: Run }) => (
     )}
     <ReplayOf run={run} />
     <Joined run={run} />
+    {run.cancelled_by !== undefined && (
+      <span>
+        {run.status === "cancelled" ? "Cancelled" : "Retry cancelled"} by {cancellerNames[run.cancelled_by]}
+      </span>
+    )}
     <span className="row">
       <span className="mono run-id">{run.run_id}</span>
       <CopyButton text={run.run_id} what="the run id" />

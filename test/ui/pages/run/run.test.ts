@@ -28,7 +28,12 @@ describe("a failed run of a webhook with retries", () => {
   const failed = { status: "error", error: { code: "agent_error", message: "No disk" }, conversation: { prompt: "x" } }
 
   it("says when it is tried again, which can be called off", async () => {
-    const fields: Record<string, unknown> = { ...failed, attempt: 1, attempts: 4, retry_at: "2126-01-02T10:00:00.000Z" }
+    const fields: Record<string, unknown> = {
+      ...failed,
+      attempt: 1,
+      max_attempts: 4,
+      retry_at: "2126-01-02T10:00:00.000Z"
+    }
     await open(run_id, fields)
     await page.getByText(/Attempt 1 of 4; next attempt: .*2126/).waitFor()
     await page.getByText("fix the cause, then wait for the next attempt").waitFor()
@@ -46,7 +51,7 @@ describe("a failed run of a webhook with retries", () => {
   })
 
   it("leads to the attempts before and after it", async () => {
-    await open(run_id, { ...failed, attempt: 2, attempts: 4, replay_of: chat_id, retried_by: chat_id })
+    await open(run_id, { ...failed, attempt: 2, max_attempts: 4, retry_of: chat_id, retried_by: chat_id })
     await page.getByText("Attempt 2 of 4, after one that failed, followed by the next one").waitFor()
     for (const name of ["one that failed", "the next one"]) {
       expect(await page.getByRole("link", { name }).getAttribute("href")).toBe(`/runs/${chat_id}`)

@@ -203,7 +203,7 @@ describe("the page of all runs", () => {
   it("offers to cancel failed runs that would be tried again", async () => {
     const { data } = await ui.call("GET", "/api/runs?source=webhook&limit=2")
     const [failed, ended] = data
-    const waits = { ...failed, status: "error", attempt: 1, attempts: 4, retry_at: "2126-01-02T10:00:00.000Z" }
+    const waits = { ...failed, status: "error", attempt: 1, max_attempts: 4, retry_at: "2126-01-02T10:00:00.000Z" }
     const page = await ui.newSignedInPage()
     await page.route("**/api/runs?*", (route) => route.fulfill({ json: { data: [waits, ended], next_cursor: null } }))
     await page.goto("/runs?source=webhook")

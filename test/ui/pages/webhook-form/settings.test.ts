@@ -42,7 +42,7 @@ const valid = (setting: WebhookSetting): Value => {
     case "networks":
       return ["10.0.0.0/8", "::1"]
     case "retries":
-      return { attempts: 3, backoff_seconds: 60 }
+      return { max_retries: 3, backoff_seconds: 60 }
   }
 }
 
