@@ -4,60 +4,72 @@ import { join } from "node:path"
 import type { AgentName } from "../../src/domain/AgentName.ts"
 
 export interface RealAgent {
-  /** The package in the npm registry, with the version that the preset was measured with. */
-  readonly install: string
-  /** The program in the folder of the installed packages, which need no install script. */
-  readonly program: string
-  readonly options?: (model: string) => ReadonlyArray<string>
+  readonly preset: AgentName
+  /** Its packages in the npm registry, with the versions that the preset was measured with. */
+  readonly install: ReadonlyArray<string>
+  /** Its programs by the names that they are run by, in the folder of the installed packages. They need no install script. */
+  readonly programs: Readonly<Record<string, string>>
   /** Options with which it may use its shell. */
-  readonly allowed: ReadonlyArray<string>
+  readonly allowed: (model: string) => ReadonlyArray<string>
   /** Options with which it may not, and reports that. Absent if it does not ask: Codex has a sandbox, Gemini hides the tool. */
-  readonly denied?: ReadonlyArray<string>
+  readonly denied?: (model: string) => ReadonlyArray<string>
   readonly env: (model: string) => Readonly<Record<string, string>>
   /** Prepares its home and its working folder. */
   readonly prepare?: (model: string, home: string, folder: string) => void
+  /** It reports no cached tokens. */
+  readonly hidesCache?: boolean
+  /** Sessions that continue within a minute are lost. */
+  readonly losesYoungSessions?: boolean
 }
 
-const json = (folder: string, file: string, content: unknown) => {
+const write = (folder: string, file: string, content: string) => {
   mkdirSync(folder, { recursive: true })
-  writeFileSync(join(folder, file), JSON.stringify(content))
+  writeFileSync(join(folder, file), content)
 }
 
-export const realAgents: { readonly [Name in AgentName]: RealAgent } = {
-  claude: {
-    install: "@anthropic-ai/claude-code@2.1.197",
-    program: `@anthropic-ai/claude-code-linux-${process.arch}/claude`,
-    allowed: ["--allowedTools", "Bash"],
-    denied: ["--permission-mode", "default"],
-    env: (model) => ({ ANTHROPIC_BASE_URL: model, ANTHROPIC_API_KEY: "fake" })
-  },
-  codex: {
-    install: "@openai/codex@0.169.0",
-    program: ".bin/codex",
-    options: (model) => [
-      ...["-m", "fake", "-c", "model_provider=fake", "-c", 'model_providers.fake.name="fake"'],
-      ...["-c", `model_providers.fake.base_url="${model}/v1"`, "-c", 'model_providers.fake.wire_api="responses"'],
-      ...["-c", 'model_providers.fake.env_key="FAKE_KEY"']
-    ],
-    allowed: ["--sandbox", "danger-full-access"],
-    env: () => ({ FAKE_KEY: "fake" })
-  },
-  gemini: {
-    install: "@google/gemini-cli@0.61.0",
-    program: ".bin/gemini",
-    allowed: ["--approval-mode", "yolo"],
-    env: (model) => ({ GOOGLE_GEMINI_BASE_URL: model, GEMINI_API_KEY: "fake" }),
-    prepare: (_, home) =>
-      json(join(home, ".gemini"), "settings.json", { security: { auth: { selectedType: "gemini-api-key" } } })
-  },
-  opencode: {
-    install: "opencode-ai@1.18.33",
-    program: `opencode-linux-${process.arch}/bin/opencode`,
-    allowed: ["--auto"],
-    denied: [],
-    env: () => ({}),
-    prepare: (model, _, folder) =>
-      json(folder, "opencode.json", {
+/** Agents that need a later Node than the tests. */
+const node = {
+  install: [`node-linux-${process.arch}@22.23.3`],
+  programs: { node: `node-linux-${process.arch}/bin/node` }
+}
+
+const claude = {
+  // Claude Code refuses some modes to root outside a sandbox.
+  env: (model: string) => ({ ANTHROPIC_BASE_URL: model, ANTHROPIC_API_KEY: "fake", IS_SANDBOX: "1" })
+}
+
+const codexOptions = (model: string) => [
+  ...["-m", "fake", "-c", "model_provider=fake", "-c", 'model_providers.fake.name="fake"'],
+  ...["-c", `model_providers.fake.base_url="${model}/v1"`, "-c", 'model_providers.fake.wire_api="responses"'],
+  ...["-c", 'model_providers.fake.env_key="FAKE_KEY"']
+]
+
+const codexConfig = (model: string) => `model = "fake"
+model_provider = "fake"
+[model_providers.fake]
+name = "fake"
+base_url = "${model}/v1"
+wire_api = "responses"
+env_key = "FAKE_KEY"
+`
+
+const gemini = {
+  env: (model: string) => ({ GOOGLE_GEMINI_BASE_URL: model, GEMINI_API_KEY: "fake" }),
+  prepare: (_: string, home: string) =>
+    write(
+      join(home, ".gemini"),
+      "settings.json",
+      JSON.stringify({ security: { auth: { selectedType: "gemini-api-key" } } })
+    )
+}
+
+const opencode = {
+  env: () => ({}),
+  prepare: (model: string, _: string, folder: string) =>
+    write(
+      folder,
+      "opencode.json",
+      JSON.stringify({
         model: "fake/fake",
         permission: { bash: "ask" },
         provider: {
@@ -68,5 +80,90 @@ export const realAgents: { readonly [Name in AgentName]: RealAgent } = {
           }
         }
       })
+    )
+}
+
+/** The options of the preset `acp` for the command. */
+const acp = (...command: ReadonlyArray<string>) => ({
+  allowed: () => ["--allow", "all", ...command],
+  denied: () => ["--allow", "none", ...command]
+})
+
+const packages = {
+  claude: ["@anthropic-ai/claude-code@2.1.197"],
+  codex: ["@openai/codex@0.169.0"],
+  gemini: ["@google/gemini-cli@0.61.0"],
+  opencode: ["opencode-ai@1.18.33"]
+}
+
+const programs = {
+  gemini: { gemini: ".bin/gemini" },
+  opencode: { opencode: `opencode-linux-${process.arch}/bin/opencode` }
+}
+
+/** The agents by the names of their trials: for each preset, at least one. */
+export const realAgents: { readonly [Name in AgentName]: RealAgent } & Readonly<Record<string, RealAgent>> = {
+  claude: {
+    ...claude,
+    preset: "claude",
+    install: packages.claude,
+    programs: { claude: `@anthropic-ai/claude-code-linux-${process.arch}/claude` },
+    allowed: () => ["--allowedTools", "Bash"],
+    denied: () => ["--permission-mode", "default"]
+  },
+  codex: {
+    preset: "codex",
+    install: packages.codex,
+    programs: { codex: ".bin/codex" },
+    allowed: (model) => [...codexOptions(model), "--sandbox", "danger-full-access"],
+    env: () => ({ FAKE_KEY: "fake" })
+  },
+  gemini: {
+    ...gemini,
+    preset: "gemini",
+    install: packages.gemini,
+    programs: programs.gemini,
+    allowed: () => ["--approval-mode", "yolo"]
+  },
+  opencode: {
+    ...opencode,
+    preset: "opencode",
+    install: packages.opencode,
+    programs: programs.opencode,
+    allowed: () => ["--auto"],
+    denied: () => []
+  },
+  acp: {
+    ...opencode,
+    ...acp("opencode", "acp"),
+    preset: "acp",
+    install: packages.opencode,
+    programs: programs.opencode
+  },
+  "acp-gemini": {
+    ...gemini,
+    // Without a model, it asks another one which to use.
+    ...acp("gemini", "--acp", "--model", "gemini-3.1-pro-preview"),
+    preset: "acp",
+    install: packages.gemini,
+    programs: programs.gemini,
+    hidesCache: true,
+    losesYoungSessions: true
+  },
+  "acp-codex": {
+    allowed: () => ["--mode", "agent-full-access", ...acp("codex-acp").allowed()],
+    preset: "acp",
+    install: ["@agentclientprotocol/codex-acp@2.6.0", ...node.install],
+    programs: { "codex-acp": ".bin/codex-acp", ...node.programs },
+    env: () => ({ FAKE_KEY: "fake" }),
+    prepare: (model, home) => write(join(home, ".codex"), "config.toml", codexConfig(model))
+  },
+  "acp-claude": {
+    ...claude,
+    allowed: () => ["--mode", "default", ...acp("claude-agent-acp").allowed()],
+    denied: () => ["--mode", "default", ...acp("claude-agent-acp").denied()],
+    preset: "acp",
+    install: ["@agentclientprotocol/claude-agent-acp@0.101.0", ...node.install],
+    programs: { "claude-agent-acp": ".bin/claude-agent-acp", ...node.programs }
   }
 }

@@ -4,7 +4,6 @@ import { join, resolve } from "node:path"
 import { Effect, Either, Queue } from "effect"
 import { Bus, type PromptThread, type Reply } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
-import type { AgentName } from "../../src/domain/AgentName.ts"
 import { makeRunId, RunId, ThreadId } from "../../src/domain/Id.ts"
 import type { Progress } from "../../src/domain/run/Progress.ts"
 import { TeamName } from "../../src/domain/Team.ts"
@@ -12,7 +11,7 @@ import * as AgentLeader from "../../src/leader/AgentLeader.ts"
 import type { Agent } from "../../src/leader/agents/Agent.ts"
 import { presets } from "../../src/leader/agents/Presets.ts"
 import type { FakeModel } from "./FakeModel.ts"
-import { realAgents } from "./RealAgents.ts"
+import type { RealAgent } from "./RealAgents.ts"
 
 const team = TeamName.make("agents")
 
@@ -65,18 +64,21 @@ const leading = (agent: Agent, folder: string) =>
 
 const reportOf = (reply: Reply) => ("report" in reply ? reply.report : undefined) ?? {}
 
-/** Puts the program in a folder of its own; if `record`ed, with a copy of what it prints. */
-const findable = (folder: string, name: string, program: string, isRecorded: boolean) => {
+/** Puts the programs in a folder of its own; if `record`ed, with a copy of what they print. */
+const findable = (folder: string, programs: RealAgent["programs"], modules: string, isRecorded: boolean) => {
   const [bin, output] = [join(folder, "bin"), join(folder, "output")]
   mkdirSync(bin, { recursive: true })
-  const script = `#!/bin/bash\nexec '${program}' "$@" > >(trap '' INT; tee '${output}')\n`
-  if (isRecorded) writeFileSync(join(bin, name), script, { mode: 0o755 })
-  else symlinkSync(program, join(bin, name))
+  for (const [name, path] of Object.entries(programs)) {
+    const program = resolve(modules, "node_modules", path)
+    const script = `#!/bin/bash\nexec '${program}' "$@" > >(trap '' INT; tee '${output}')\n`
+    if (isRecorded) writeFileSync(join(bin, name), script, { mode: 0o755 })
+    else symlinkSync(program, join(bin, name))
+  }
   return { bin, printed: () => readFileSync(output, "utf8") }
 }
 
 export interface Trial {
-  readonly name: AgentName
+  readonly real: RealAgent
   readonly model: FakeModel
   /** The folder of the installed packages. */
   readonly modules: string
@@ -95,19 +97,16 @@ const tryDenied = (agent: Agent, folder: string) =>
     return reportOf(denied).denied
   }).pipe(Effect.scoped, Effect.provide(BusMemory.layer))
 
-export const tryAgent = ({ folder, model, modules, name, record }: Trial) =>
+export const tryAgent = ({ folder, model, modules, real, record }: Trial) =>
   Effect.gen(function* () {
-    const real = realAgents[name]
     const [home, work] = [join(folder, "home"), join(folder, "work")]
     for (const each of [home, work]) mkdirSync(each, { recursive: true })
     real.prepare?.(model.url, home, work)
-    const program = resolve(modules, "node_modules", real.program)
-    const { bin, printed } = findable(folder, name, program, record !== undefined)
+    const { bin, printed } = findable(folder, real.programs, modules, record !== undefined)
     const env = { ...real.env(model.url), HOME: home, PATH: `${bin}:${process.env.PATH}` }
     yield* environment(env)
-    const options = real.options?.(model.url) ?? []
-    const agentWith = (permissions: ReadonlyArray<string>) =>
-      Either.getOrThrow(presets[name].agent([...options, ...permissions]))
+    const agentWith = (options: (model: string) => ReadonlyArray<string>) =>
+      Either.getOrThrow(presets[real.preset].agent(options(model.url)))
     const { agent, takeShown } = observed(agentWith(real.allowed))
     const led = yield* leading(agent, work)
     // A run's own paths say nothing.
@@ -118,11 +117,14 @@ export const tryAgent = ({ folder, model, modules, name, record }: Trial) =>
     expected(answered._tag === "Answered" && answered.response === "I did what you asked.", "the answer", answered)
     const { session_id, usage } = reportOf(answered)
     expected(usage?.input_tokens === 1400 || usage?.input_tokens === 1200, "input tokens", usage)
-    expected(usage?.output_tokens === 34 && usage?.cached_input_tokens === 200, "the other tokens", usage)
+    const cached = real.hidesCache ? undefined : 200
+    expected(usage?.output_tokens === 34 && usage?.cached_input_tokens === cached, "the other tokens", usage)
     expected(session_id !== undefined, "a session", answered)
-    expected(takeShown().text === "I did what you asked.", "the text as it grew", answered)
+    const { text } = takeShown()
+    expected(text.includes("I did what you asked."), "the text as it grew", text)
     keep("answer")
 
+    if (real.losesYoungSessions) yield* Effect.sleep("1 minute")
     const resumed = yield* led.send("[[recall]]", { ...thread, session_id: session_id! })
     expected(resumed._tag === "Answered" && resumed.response === "The word is heron.", "the resumed session", resumed)
     expected(reportOf(resumed).session_lost === undefined, "a session that is there", resumed)
@@ -139,7 +141,7 @@ export const tryAgent = ({ folder, model, modules, name, record }: Trial) =>
     takeShown()
     yield* led.send("[[tool]]")
     const shown = takeShown()
-    expected(shown.activities.length > 0 && shown.text === "I did what you asked.", "progress", shown)
+    expected(shown.activities.length > 0 && shown.text.includes("I did what you asked."), "progress", shown)
     expected(readFileSync(join(work, "done.txt"), "utf8") === "done\n", "the use of a tool", shown)
     keep("tool")
 

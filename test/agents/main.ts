@@ -12,10 +12,9 @@ import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
 import { Effect, Logger, LogLevel } from "effect"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
-import { type AgentName, agentNames } from "../../src/domain/AgentName.ts"
 import { exec } from "../support/Process.ts"
 import { startFakeModel } from "./FakeModel.ts"
-import { realAgents } from "./RealAgents.ts"
+import { type RealAgent, realAgents } from "./RealAgents.ts"
 import { tryAgent } from "./Trial.ts"
 
 const { positionals, values: options } = parseArgs({
@@ -24,14 +23,14 @@ const { positionals, values: options } = parseArgs({
 })
 const recorded = fileURLToPath(new URL("recorded/", import.meta.url))
 
-const install = async (folder: string) => {
-  const packages = agentNames.map((name) => realAgents[name].install)
+const install = async (folder: string, agents: ReadonlyArray<RealAgent>) => {
+  const packages = [...new Set(agents.flatMap((agent) => agent.install))]
   console.log(`installing ${packages.join(" ")}`)
   await exec("npm", ["install", "--prefix", folder, "--no-audit", "--no-fund", "--ignore-scripts", ...packages])
   return folder
 }
 
-const recordOf = (name: AgentName) => (what: string, printed: string) => {
+const recordOf = (name: string) => (what: string, printed: string) => {
   const file = join(recorded, name, `${what}.jsonl`)
   mkdirSync(dirname(file), { recursive: true })
   writeFileSync(file, printed)
@@ -41,11 +40,16 @@ const main = async () => {
   const folder = mkdtempSync(join(tmpdir(), "agents-"))
   const model = await startFakeModel()
   try {
-    const modules = options.installed ?? (await install(join(folder, "programs")))
-    for (const name of agentNames) {
-      if (positionals.length > 0 && !positionals.includes(name)) continue
+    const wanted = Object.entries(realAgents).filter(([name]) => positionals.length === 0 || positionals.includes(name))
+    const modules =
+      options.installed ??
+      (await install(
+        join(folder, "programs"),
+        wanted.map(([, real]) => real)
+      ))
+    for (const [name, real] of wanted) {
       const record = options.write ? { record: recordOf(name) } : {}
-      const trial = tryAgent({ name, model, modules, folder: join(folder, name), ...record })
+      const trial = tryAgent({ real, model, modules, folder: join(folder, name), ...record })
       const shown = await Effect.runPromise(
         trial.pipe(
           Effect.scoped,

@@ -71,6 +71,7 @@ describe("the commands of the documentation", () => {
   install("webhook-trigger", `exec '${process.execPath}' '${Program.program}' "$@"`)
   install("my-agent", "tr a-z A-Z")
   install("claude", `cat '${join(root, "test/agents/recorded/claude/answer.jsonl")}'`)
+  install("opencode", `exec '${process.execPath}' '${join(root, "test/leader/agents/acp-agent.mjs")}'`)
   const agentAnswer = "I did what you asked."
   const env = (variables: Readonly<Record<string, string>>) => ({
     PATH: `${bin}:${process.env.PATH}`,
@@ -138,19 +139,21 @@ describe("the commands of the documentation", () => {
   })
 
   it.each([
-    ["README.md", () => block("README.md", 1, here)],
-    ["docs/leaders.md", () => block("docs/leaders.md", 0)],
+    ["README.md", () => block("README.md", 1, here), agentAnswer],
+    ["docs/leaders.md", () => block("docs/leaders.md", 0), agentAnswer],
+    ["docs/leaders.md: ACP", () => block("docs/leaders.md", 2), "You said: "],
     [
       "the welcome of a first start",
-      () => filled(/^ +(node .* serve --agent .*)$/m.exec(embedded.welcome())![1]!, here)
+      () => filled(/^ +(node .* serve --agent .*)$/m.exec(embedded.welcome())![1]!, here),
+      agentAnswer
     ]
   ] as const)(
     "%s: a server that runs an agent itself",
-    async (of, text) => {
+    async (of, text, answer) => {
       const server = start(of.replaceAll(/\W/g, "-"), text(), { PORT: "0" })
       const trigger = () => /curl .*"task".*/.exec(server.output())?.[0]
       await server.until("the server has printed how to trigger it", async () => trigger() !== undefined)
-      expect(await shell(`${trigger()} --silent`, {})).toContain(`"response":"${agentAnswer}"`)
+      expect(await shell(`${trigger()} --silent`, {})).toContain(`"response":"${answer}`)
       await server.stop()
     },
     90_000
@@ -216,14 +219,14 @@ describe("the commands of the documentation", () => {
     await lead("readme", "review", block("README.md", 5, { "amqp://user:password@localhost:5672": AMQP_URL }))
     await shell("webhook-trigger team create deploy", { WEBHOOK_TRIGGER_URL: url })
     await lead("agent", "review", block("docs/leaders.md", 1, { "amqp://localhost": AMQP_URL }), agentAnswer)
-    await lead("amqp", "deploy", block("docs/leaders.md", 2, { "amqp://localhost": AMQP_URL }))
+    await lead("amqp", "deploy", block("docs/leaders.md", 3, { "amqp://localhost": AMQP_URL }))
     const file = join(folder, "deploy.url")
     writeFileSync(file, AMQP_URL, { mode: 0o600 })
     const asUser = process.geteuid!() === 0 ? " --user nobody" : ""
     await lead(
       "user",
       "deploy",
-      block("docs/leaders.md", 3, { "/etc/webhook-trigger/deploy.url": file, " --user agent": asUser })
+      block("docs/leaders.md", 4, { "/etc/webhook-trigger/deploy.url": file, " --user agent": asUser })
     )
     await server.stop()
   }, 180_000)

@@ -4,16 +4,8 @@ import { maxAnswer } from "../../bus/Replies.ts"
 import type { LeaderAnswer } from "../Leader.ts"
 import type { Output } from "../Program.ts"
 import type { Task } from "./Agent.ts"
-import { inParagraphs, type Piece } from "./Paragraphs.ts"
-import { conclude, nothing, type Reading } from "./Reading.ts"
-
-/** How the lines are read. */
-export interface Events {
-  /** The reading after one more event. */
-  readonly read: (reading: Reading, event: unknown) => Reading
-  /** What the event shows of the work. */
-  readonly progress: (event: unknown) => Piece | undefined
-}
+import { type Events, readEvents } from "./EventReader.ts"
+import { conclude } from "./Reading.ts"
 
 /** The longest line that is read, in UTF-16 code units. An answer of 8 MiB fits; a longer line, of a tool's result, is skipped. */
 const maxLine = 6 * maxAnswer
@@ -27,23 +19,14 @@ const parse = (line: string): unknown => {
   }
 }
 
-export const eventLines = (
-  events: Events,
-  { progress, report }: Pick<Task, "progress" | "report">
-): Output<LeaderAnswer> => {
+export const eventLines = (events: Events, task: Pick<Task, "progress" | "report">): Output<LeaderAnswer> => {
   const decoder = new StringDecoder("utf8")
-  const show = inParagraphs(progress)
-  let reading = nothing
+  const reader = readEvents(events, task)
   let line = ""
   let isSkipped = false
   const endLine = () => {
     const event = isSkipped ? undefined : parse(line)
-    if (event !== undefined) {
-      const before = reading.report
-      reading = events.read(reading, event)
-      if (reading.report !== undefined && reading.report !== before) report(reading.report)
-      show(events.progress(event) ?? {})
-    }
+    if (event !== undefined) reader.take(event)
     line = ""
     isSkipped = false
   }
@@ -61,9 +44,10 @@ export const eventLines = (
       }
       return true
     },
-    isDone: () => reading.isDone === true,
+    isDone: () => reader.reading().isDone === true,
     result: ({ errors, status }) => {
       endLine()
+      const reading = reader.reading()
       const hasFailed = status !== "exit code 0" && status !== "terminated"
       const what = hasFailed ? status : "no answer in its output"
       const failure = errors === "" ? what : `${what}: ${errors}`

@@ -5,8 +5,10 @@ import type { LeaderError } from "../Leader.ts"
 import { environment } from "../Place.ts"
 import { runProgram } from "../Program.ts"
 import type { Agent, Preset, Task } from "./Agent.ts"
-import { type Events, eventLines } from "./EventLines.ts"
+import { eventLines } from "./EventLines.ts"
+import type { Events } from "./EventReader.ts"
 import { inSession, mapReport, SessionLost } from "./Session.ts"
+import type { TotalField } from "./SessionTotals.ts"
 import * as SessionTotals from "./SessionTotals.ts"
 
 /** A program that answers one prompt at a time, and prints what it does as JSON, one event on a line. */
@@ -29,8 +31,8 @@ export interface AgentProgram extends Pick<Preset, "title" | "example" | "help">
     readonly format: RegExp
     /** How it fails if it does not have the session. */
     readonly lost: RegExp
-    /** The usage that it reports is that of the whole session. */
-    readonly reportTotals?: boolean
+    /** What it reports of its usage for the whole session. */
+    readonly totals?: ReadonlyArray<TotalField>
   }
 }
 
@@ -61,7 +63,7 @@ const withoutUsage =
 
 const programAgent = (its: AgentProgram, options: ReadonlyArray<string>): Agent => {
   const { interrupt, program, sessions, title } = its
-  const usageOfRun = sessions.reportTotals ? SessionTotals.make() : undefined
+  const usageOfRun = sessions.totals && SessionTotals.make(sessions.totals)
   const run = (task: Task, session?: string) => {
     const { place, progress, prompt } = task
     const isContinued = session !== undefined

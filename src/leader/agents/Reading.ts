@@ -28,6 +28,10 @@ export const conclude = (
   return Effect.succeed({ response: answer, ...known })
 }
 
+/** The text so far and its next piece. A text that is too long for an answer grows no more. */
+export const appended = (text: string | undefined, piece: string): string =>
+  text === undefined ? piece : text.length > maxAnswer ? text : text + piece
+
 /** The value at the path in an event; `undefined` if there is none. */
 export const at = (event: unknown, ...path: ReadonlyArray<string>): unknown =>
   path.reduce<unknown>((value, name) => (Predicate.isRecord(value) ? value[name] : undefined), event)

@@ -30,7 +30,11 @@ export const codex = programPreset({
     ...(session === undefined ? [] : ["resume", session]),
     "-"
   ],
-  sessions: { format: uuid, lost: /no rollout found for thread id/, reportTotals: true },
+  sessions: {
+    format: uuid,
+    lost: /no rollout found for thread id/,
+    totals: ["input_tokens", "cached_input_tokens", "output_tokens"]
+  },
   read: (reading, event) => {
     switch (at(event, "type")) {
       case "thread.started":

@@ -1,6 +1,6 @@
 import { Predicate } from "effect"
 import { programPreset } from "./ProgramAgent.ts"
-import { activityOf, at, denying, messageOf, type Reading, reporting, sumOf, textAt } from "./Reading.ts"
+import { activityOf, appended, at, denying, messageOf, type Reading, reporting, sumOf, textAt } from "./Reading.ts"
 import { uuid } from "./Session.ts"
 
 /** Text after a tool was used begins anew: the last text is the answer. */
@@ -50,7 +50,7 @@ export const gemini = programPreset({
         return {
           ...reading,
           isInterrupted: false,
-          answer: reading.isInterrupted ? text : (reading.answer ?? "") + text
+          answer: reading.isInterrupted ? text : appended(reading.answer, text)
         }
       }
       case "result": {

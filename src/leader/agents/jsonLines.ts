@@ -1,4 +1,4 @@
-import type { Events } from "./EventLines.ts"
+import type { Events } from "./EventReader.ts"
 import { at, reporting, textAt } from "./Reading.ts"
 
 /** Any program that prints replies as JSON, one on a line, with the fields that docs/amqp.md describes. */

@@ -74,7 +74,8 @@ export const agentLines = listOf(
   ({ team, words }) => {
     const [name, ...options] = words
     if (!isAgentName(name)) return Option.none()
-    const { agent, title } = presets[name]
-    return Option.some({ team, title, agent: agent(options) })
+    const preset = presets[name]
+    const agent = preset.agent(options)
+    return Option.some({ team, title: Either.isRight(agent) ? agent.right.title : preset.title, agent })
   }
 )

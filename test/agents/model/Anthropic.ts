@@ -1,10 +1,10 @@
-import { type Protocol, sentPieces, sse, usage } from "./Model.ts"
+import { nextId, type Protocol, sentPieces, sse, usage } from "./Model.ts"
 
 /** https://docs.anthropic.com/en/docs/build-with-claude/streaming */
 export const anthropic: Protocol = (response, turn, model) => {
   const send = sse(response)
   const event = (type: string, data: object) => send({ type, ...data }, type)
-  const message = { id: "msg_1", type: "message", role: "assistant", model, content: [], stop_reason: null }
+  const message = { id: nextId(), type: "message", role: "assistant", model, content: [], stop_reason: null }
   const input = { input_tokens: usage.input, cache_read_input_tokens: usage.cached, cache_creation_input_tokens: 0 }
   const block = (content_block: object, deltas: ReadonlyArray<object>) => {
     event("content_block_start", { index: 0, content_block })

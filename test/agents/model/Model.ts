@@ -9,6 +9,10 @@ export type Turn =
 /** A model endpoint's way to say a turn, streamed. */
 export type Protocol = (response: ServerResponse, turn: Turn, model: string) => void
 
+let messages = 0
+/** The id of one more message. */
+export const nextId = (): string => `msg_${++messages}`
+
 export const usage = { input: 1200, cached: 200, output: 34 }
 
 /** Sends server-sent events; `event` is their type. */

@@ -1,4 +1,4 @@
-import { type Protocol, sentPieces, sse, usage } from "./Model.ts"
+import { nextId, type Protocol, sentPieces, sse, usage } from "./Model.ts"
 
 /** https://platform.openai.com/docs/api-reference/responses-streaming */
 export const responses: Protocol = (response, turn, model) => {
@@ -24,10 +24,11 @@ export const responses: Protocol = (response, turn, model) => {
     const call = { type: "function_call", id: "fc_1", call_id: "call_1", name: "exec_command", status: "completed" }
     return end({ ...call, arguments: JSON.stringify({ cmd: turn.command }) })
   }
-  const item = { id: "msg_1", type: "message", role: "assistant", status: "in_progress", content: [] }
+  const item_id = nextId()
+  const item = { id: item_id, type: "message", role: "assistant", status: "in_progress", content: [] }
   event("response.output_item.added", { output_index: 0, item })
   for (const delta of sentPieces(turn)) {
-    event("response.output_text.delta", { item_id: "msg_1", output_index: 0, content_index: 0, delta })
+    event("response.output_text.delta", { item_id, output_index: 0, content_index: 0, delta })
   }
   if (turn.hangs) return
   const text = turn.pieces.join("")

@@ -1,57 +1,16 @@
 /** The presets on what the real programs printed: `npm run test:agents -- --write` records it. */
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { chmodSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Either, Logger, LogLevel, Option, Queue, Schedule, type Scope } from "effect"
-import { Bus, type LeaderBus, type Prompt, type Reply } from "../../../src/bus/Bus.ts"
-import * as BusMemory from "../../../src/bus/BusMemory.ts"
-import { collectReplies, makePrompt, team, untilQueue } from "../../../src/bus/contract.ts"
+import { Effect, Either, Option, Schedule } from "effect"
+import { team } from "../../../src/bus/contract.ts"
 import type { AgentName } from "../../../src/domain/AgentName.ts"
-import { RunId, ThreadId } from "../../../src/domain/Id.ts"
-import { type Agent, AgentLeader, Command, type Progress, presets } from "../../../src/leader/index.ts"
-
-const behaviour = (name: string, test: Effect.Effect<unknown, unknown, Bus | LeaderBus | Scope.Scope>) =>
-  it.live(name, () =>
-    Effect.scoped(test).pipe(Effect.provide(BusMemory.layer), Logger.withMinimumLogLevel(LogLevel.None))
-  )
-
-/** A folder that is the first in `PATH`. */
-const folderInPath = Effect.acquireRelease(
-  Effect.sync(() => {
-    const before = process.env.PATH
-    const folder = mkdtempSync(join(tmpdir(), "agents-"))
-    process.env.PATH = `${folder}:${before}`
-    return { folder, before }
-  }),
-  ({ before, folder }) =>
-    Effect.sync(() => {
-      process.env.PATH = before
-      rmSync(folder, { recursive: true })
-    })
-).pipe(Effect.map(({ folder }) => folder))
+import { presets } from "../../../src/leader/index.ts"
+import { behaviour, folderInPath, isRunning, leading, threadId, written } from "./Leading.ts"
 
 const recorded = (name: AgentName, what: string) =>
   fileURLToPath(new URL(`../../agents/recorded/${name}/${what}.jsonl`, import.meta.url))
-
-/** Leads with the agent; the function that is returned sends it a prompt and gives its reply. */
-const leading = (agent: Agent) =>
-  Effect.gen(function* () {
-    const bus = yield* Bus
-    const replies = yield* collectReplies
-    const shown: Array<Progress> = []
-    const answer: Agent["answer"] = (task) =>
-      agent.answer({ ...task, progress: (progress) => shown.push(progress) && task.progress(progress) })
-    yield* AgentLeader.start({ team, agent: { ...agent, answer } })
-    yield* untilQueue(({ consumers }) => consumers === 1)
-    const publish = (fields: Partial<Prompt>) => Effect.tap(makePrompt(fields), (prompt) => bus.publish([prompt]))
-    const end = Effect.repeat(Queue.take(replies), {
-      until: ({ _tag }: Reply) => _tag === "Answered" || _tag === "Failed"
-    })
-    const send = (prompt: string, fields: Partial<Prompt> = {}) => Effect.zipRight(publish({ prompt, ...fields }), end)
-    return { bus, send, publish, end, shown }
-  })
 
 /** A shell script in place of the preset's program. It finds its arguments in `args`, and its input in `input`. */
 const preset = (name: AgentName, script: string, options = presets[name].example.split(" ").slice(1)) =>
@@ -85,8 +44,6 @@ const sessions: { readonly [Name in ProgramName]: readonly [id: string, lost: st
   gemini: ["1216e440-27e1-4749-b29a-cf2293c92b05", "Error resuming session: Invalid session identifier"],
   opencode: ["ses_df4240244ffefy4vxGok6Zk2D4", "\u001b[91mError: \u001b[0mSession not found"]
 }
-
-const threadId = ThreadId.make("01890a5d-ac96-774b-bcce-b302099a8059")
 
 describe.each(programNames)("the preset %s", (name) => {
   behaviour(
@@ -239,21 +196,6 @@ describe("Claude Code", () => {
   )
 })
 
-/** A file that a script has written. */
-const written = (read: (file: string) => string, file: string) =>
-  Effect.retry(
-    Effect.try(() => read(file)),
-    Schedule.spaced("10 millis")
-  )
-
-const isRunning = (pid: number): boolean => {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}
-
 describe("Codex", () => {
   behaviour(
     "gets SIGINT when the run is cancelled, and SIGKILL if it goes on",
@@ -347,74 +289,4 @@ describe("options", () => {
     expect(fault).toContain("nobody can grant")
     expect(fault).toContain(presets[name].example)
   })
-})
-
-describe("a program that prints JSON lines", () => {
-  const jsonLines = (script: string) =>
-    leading(Command.agent({ command: "sh", args: ["-c", script], output: "json-lines" }))
-
-  behaviour(
-    "answers or fails with a report, and its other lines are not part of it",
-    Effect.gen(function* () {
-      const { send } = yield* jsonLines(
-        `input=$(cat)
-         echo 'a warning'
-         echo '{"session_id":"s-1"}'
-         [ "$input" = fail ] && echo '{"type":"error","message":"no","usage":{"cost_usd":0.5}}' && exit 3
-         printf '%s' '{"response":"yes","links":[{"title":"PR","url":"https://git.example.com/7"}]}'`
-      )
-      expect(yield* send("Do it.")).toMatchObject({
-        _tag: "Answered",
-        response: "yes",
-        report: { session_id: "s-1", links: [{ title: "PR", url: "https://git.example.com/7" }] }
-      })
-      expect(yield* send("fail")).toMatchObject({
-        _tag: "Failed",
-        message: "no",
-        report: { session_id: "s-1", usage: { cost_usd: 0.5 } }
-      })
-    })
-  )
-
-  behaviour(
-    "shows its progress",
-    Effect.gen(function* () {
-      const { send, shown } = yield* jsonLines(
-        `echo '{"type":"progress","activity":"Running the tests"}'
-         echo '{"type":"progress","text":"All "}'
-         echo '{"type":"progress","text":"green."}'
-         echo '{"response":"All green."}'`
-      )
-      expect(yield* send("Do it.")).toMatchObject({ response: "All green." })
-      expect(shown).toEqual([{ activity: "Running the tests" }, { text: "All " }, { text: "green." }])
-    })
-  )
-
-  behaviour(
-    "shows its progress to the server",
-    Effect.gen(function* () {
-      const bus = yield* Bus
-      const observed = yield* Queue.unbounded<Progress>()
-      yield* bus.consume(() => Effect.void, {
-        correlation: { subjectOf: (id) => ({ run_id: RunId.make(id) }) },
-        progress: ({ activity, text }) => Queue.unsafeOffer(observed, { activity, text } as Progress)
-      })
-      const agent = Command.agent({
-        command: "sh",
-        args: ["-c", `echo '{"type":"progress","activity":"Reading","text":"I see."}'; echo '{"response":"yes"}'`],
-        output: "json-lines"
-      })
-      yield* AgentLeader.start({ team, agent })
-      yield* bus.publish([yield* makePrompt({})])
-      expect(Array.from(yield* Queue.takeN(observed, 2))).toEqual([{ activity: "Reading" }, { text: "I see." }])
-    })
-  )
-
-  behaviour(
-    "fails when it prints no reply",
-    Effect.gen(function* () {
-      const { send } = yield* jsonLines("echo done")
-      expect(yield* send("Do it.")).toMatchObject({ _tag: "Failed", message: "no answer in its output" })
-    })
-  )
 })

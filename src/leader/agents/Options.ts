@@ -1,0 +1,29 @@
+import { Either } from "effect"
+
+/** The operator's options of a preset that has its own. */
+export interface Options<Name extends string> {
+  readonly values: { readonly [N in Name]?: string }
+  /** The words from the first one that is no option on. */
+  readonly rest: ReadonlyArray<string>
+}
+
+/** Reads `--name value` or `--name=value`; or says what is wrong. */
+export const readOptions = <Name extends string>(
+  words: ReadonlyArray<string>,
+  names: ReadonlyArray<Name>
+): Either.Either<Options<Name>, string> => {
+  const values: { [N in Name]?: string } = {}
+  let next = 0
+  while (words[next]?.startsWith("--")) {
+    const [, name = "", given] = /^--([^=]*)(?:=(.*))?$/s.exec(words[next]!) ?? []
+    const known = names.find((each) => each === name)
+    if (known === undefined) {
+      return Either.left(`--${name} is not an option. The options are ${names.map((each) => `--${each}`).join(", ")}`)
+    }
+    const value = given ?? words[++next]
+    if (value === undefined || value === "") return Either.left(`--${name} needs a value`)
+    values[known] = value
+    next++
+  }
+  return Either.right({ values, rest: words.slice(next) })
+}

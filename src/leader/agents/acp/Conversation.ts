@@ -1,0 +1,206 @@
+/** One prompt's conversation with an agent that speaks the Agent Client Protocol on its standard input and output. */
+import { resolve } from "node:path"
+import { Readable, Writable } from "node:stream"
+import type * as Acp from "@agentclientprotocol/sdk"
+import { type Duration, Effect, Exit } from "effect"
+import type { AgentReport } from "../../../domain/run/AgentReport.ts"
+import { type LeaderAnswer, LeaderError } from "../../Leader.ts"
+import { environment } from "../../Place.ts"
+import * as ProcessGroup from "../../ProcessGroup.ts"
+import type { Task } from "../Agent.ts"
+import { type EventReader, readEvents } from "../EventReader.ts"
+import { at, conclude, textAt } from "../Reading.ts"
+import { SessionLost } from "../Session.ts"
+import { type Allowed, decide } from "./Permissions.ts"
+import { denied, updates, withResponse } from "./Updates.ts"
+
+export interface AcpOptions {
+  readonly command: string
+  readonly args: ReadonlyArray<string>
+  readonly allowed: Allowed
+  /** How it signs in: the id of one of the methods that it offers. Default: it is signed in already. */
+  readonly auth?: string
+  /** The mode of its sessions. Default: its own. */
+  readonly mode?: string
+}
+
+export interface AcpTask extends Pick<Task, "place" | "progress" | "prompt" | "report"> {
+  readonly text: string
+  /** The report of the run, given that of the session. */
+  readonly usageOfRun: (report: AgentReport, isContinued: boolean) => AgentReport
+}
+
+/** How long the agent may take to stop its work when it is cancelled. */
+const cancelTimeout = "1 second"
+/** How long its program may take to end once its input has ended, and then again after the signal: the answer waits for it. */
+const endTimeout = "500 millis"
+const stop = { signal: "SIGTERM", grace: endTimeout } as const
+/** An agent may still be replaying a session when it says that it is done. So the replay is over when it pauses. */
+const replayPause = "100 millis"
+const replayPauses = 20
+
+const load = Effect.promise(() => import("@agentclientprotocol/sdk"))
+
+/** Runs the program for the prompt, in the session if one is given. */
+export const converse = (
+  options: AcpOptions,
+  task: AcpTask,
+  session: string | undefined
+): Effect.Effect<LeaderAnswer, LeaderError | SessionLost> =>
+  Effect.flatMap(load, (acp) =>
+    Effect.acquireUseRelease(
+      Effect.map(
+        ProcessGroup.start({ ...task.place, ...options, env: environment(task.prompt, task.place) }),
+        (running) => ({ running, connection: connect(acp, running, options.allowed, task) })
+      ),
+      ({ connection, running }) => {
+        const ending = Effect.flatMap(running.ended, (status) => failedWith(status, running.errors()))
+        const talk = Effect.catchAll(conversation(options, connection, task, session), (error) =>
+          connection.isClosed() ? Effect.timeoutFail(ending, { duration: endTimeout, onTimeout: () => error }) : error
+        )
+        return Effect.raceFirst(talk, ending)
+      },
+      ({ connection, running }, exit) => {
+        const cancelled = Exit.isInterrupted(exit)
+          ? waitBriefly(
+              Effect.suspend(() => connection.cancel),
+              cancelTimeout
+            )
+          : Effect.void
+        return cancelled.pipe(
+          Effect.zipRight(Effect.sync(() => running.child.stdin.end())),
+          Effect.zipRight(waitBriefly(Effect.ignore(running.ended), endTimeout)),
+          Effect.zipRight(ProcessGroup.end(running, stop))
+        )
+      }
+    )
+  )
+
+const waitBriefly = (work: Effect.Effect<void>, limit: Duration.DurationInput) =>
+  Effect.timeoutOption(Effect.interruptible(work), limit)
+
+const failedWith = (status: string, errors: string) =>
+  new LeaderError({ message: errors === "" ? `the agent ended: ${status}` : `${status}: ${errors}` })
+
+interface Connection {
+  readonly reader: EventReader
+  /** Asks the agent to stop, and waits until it has. */
+  cancel: Effect.Effect<void>
+  readonly methods: typeof Acp.methods
+  readonly agent: Acp.ClientContext
+  readonly isClosed: () => boolean
+  /** From now on, what the agent reports belongs to the run. Before, it may replay an earlier one. */
+  readonly begin: () => void
+  /** How many updates have come since the last call, before the run. */
+  readonly takeReplayed: () => number
+}
+
+const connect = (acp: typeof Acp, { child }: ProcessGroup.Running, allowed: Allowed, task: AcpTask): Connection => {
+  const reader = readEvents(updates, { ...task, report: ({ usage: _, ...report }) => task.report(report) })
+  let hasBegun = false
+  let replayed = 0
+  const { agent, signal } = acp
+    .client({ name: "webhook-trigger" })
+    .onNotification(acp.methods.client.session.update, ({ params }) => {
+      if (hasBegun) reader.take(params.update)
+      else replayed++
+    })
+    .onRequest(acp.methods.client.session.requestPermission, ({ params }) => {
+      const decision = decide(allowed, params)
+      // Gemini CLI shows the use of a tool only so.
+      reader.take({ ...params.toolCall, sessionUpdate: "tool_call" })
+      if (decision.denied !== undefined) reader.take(denied(decision.denied))
+      return { outcome: decision.outcome }
+    })
+    .connect(acp.ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout) as ReadableStream<Uint8Array>))
+  return {
+    methods: acp.methods,
+    agent,
+    reader,
+    cancel: Effect.void,
+    isClosed: () => signal.aborted,
+    begin: () => {
+      hasBegun = true
+    },
+    takeReplayed: () => {
+      const count = replayed
+      replayed = 0
+      return count
+    }
+  }
+}
+
+const conversation = (
+  { auth, mode }: AcpOptions,
+  connection: Connection,
+  task: AcpTask,
+  session: string | undefined
+): Effect.Effect<LeaderAnswer, LeaderError | SessionLost> =>
+  Effect.gen(function* () {
+    const { agent, begin, reader, methods } = connection
+    const place: Acp.NewSessionRequest = { cwd: resolve(task.place.folder ?? "."), mcpServers: [] }
+    const initialized = yield* ask(() =>
+      agent.request(methods.agent.initialize, { protocolVersion: 1, clientCapabilities: {} })
+    )
+    const { agentCapabilities, authMethods } = initialized
+    if (auth !== undefined) yield* ask(() => agent.request(methods.agent.authenticate, { methodId: auth }))
+    const sessionId =
+      session === undefined
+        ? (yield* ask(() => agent.request(methods.agent.session.new, place), authMethods)).sessionId
+        : yield* Effect.as(resume(connection, agentCapabilities, { ...place, sessionId: session }), session)
+    task.report({ session_id: sessionId })
+    if (mode !== undefined) {
+      yield* ask(() => agent.request(methods.agent.session.setMode, { sessionId, modeId: mode }))
+    }
+
+    begin()
+    const prompting = agent.request(methods.agent.session.prompt, {
+      sessionId,
+      prompt: [{ type: "text", text: task.text }]
+    })
+    const readingOf = (response: unknown) => {
+      const { report = {}, ...reading } = withResponse(reader.reading(), response)
+      const run = task.usageOfRun({ ...report, session_id: sessionId }, session !== undefined)
+      return { ...reading, report: run }
+    }
+    connection.cancel = Effect.ignore(
+      Effect.tryPromise(async () => {
+        await agent.notify(methods.agent.session.cancel, { sessionId })
+        task.report(readingOf(await prompting).report)
+      })
+    )
+    const response = yield* ask(() => prompting)
+    return yield* conclude(readingOf(response), "The agent gave no answer")
+  })
+
+const ask = <A>(request: () => Promise<A>, authMethods: ReadonlyArray<Acp.AuthMethod> = []) =>
+  Effect.tryPromise({ try: request, catch: (error) => failureOf(error, authMethods) })
+
+/** The code of the error that asks to sign in. */
+const authenticationRequired = -32000
+
+const failureOf = (error: unknown, authMethods: ReadonlyArray<Acp.AuthMethod>): LeaderError => {
+  const message = error instanceof Error ? error.message : String(error)
+  if (at(error, "code") !== authenticationRequired) {
+    return new LeaderError({ message: textAt(error, "data", "details") ?? message.replace(/^Internal error: /, "") })
+  }
+  const ways = authMethods.map((method) => `--auth ${method.id} (${method.name})`).join(", ")
+  return new LeaderError({
+    message: `The agent is not signed in. Sign in with its own program${ways && `, or use ${ways}`}`
+  })
+}
+
+/** Continues the session. Agents say in their own ways that they have lost one, so any failure counts as that. */
+const resume = (
+  { agent, methods, takeReplayed }: Connection,
+  capabilities: Acp.AgentCapabilities | undefined,
+  session: Acp.LoadSessionRequest
+): Effect.Effect<void, SessionLost> => {
+  const request = (method: "session/resume" | "session/load") =>
+    Effect.tryPromise({ try: () => agent.request(method, session), catch: () => new SessionLost() })
+  if (capabilities?.sessionCapabilities?.resume) return Effect.asVoid(request(methods.agent.session.resume))
+  if (!capabilities?.loadSession) return new SessionLost()
+  const isReplaying = () => takeReplayed() > 0
+  const replayed = Effect.repeat(Effect.sleep(replayPause), { while: isReplaying, times: replayPauses })
+  return Effect.asVoid(Effect.zipRight(request(methods.agent.session.load), replayed))
+}

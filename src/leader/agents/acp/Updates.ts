@@ -1,0 +1,99 @@
+/** What an agent reports over the Agent Client Protocol (version 1), as a reading. */
+import type { Events } from "../EventReader.ts"
+import { appended, at, denying, listAt, messageOf, type Reading, reporting, sumOf, textAt } from "../Reading.ts"
+
+/** The last message is the answer; those before it accompany the work. */
+interface AcpReading extends Reading {
+  /** Of the message that is being written. Not every agent gives its messages ids. */
+  readonly messageId?: string
+  /** Text after a tool was used is another message, if messages have no ids. */
+  readonly isInterrupted?: boolean
+  /** What is written next is why it failed. */
+  readonly hasFailed?: boolean
+}
+
+/** A permission that the agent did not get, in the place of an update. */
+export const denied = (permission: string) => ({ denied: permission })
+
+const write = (reading: AcpReading, chunk: unknown): AcpReading => {
+  const text = textAt(chunk, "content", "text")
+  const messageId = textAt(chunk, "messageId")
+  if (text === undefined) return reading
+  // A note of the program itself, such as a warning: codex-acp and claude-agent-acp give an id only to what the model says.
+  if (messageId === undefined && reading.messageId !== undefined) return reading
+  const isNext = messageId === undefined ? reading.isInterrupted : messageId !== reading.messageId
+  return {
+    ...reading,
+    isInterrupted: false,
+    ...(messageId !== undefined && { messageId }),
+    answer: isNext ? text : appended(reading.answer, text)
+  }
+}
+
+export const updates: Events = {
+  read: (reading: AcpReading, update): AcpReading => {
+    const permission = textAt(update, "denied")
+    if (permission !== undefined) return denying(reading, permission)
+    switch (at(update, "sessionUpdate")) {
+      case "agent_message_chunk":
+        return write(reading, update)
+      case "tool_call":
+      case "tool_call_update":
+        return { ...reading, isInterrupted: true }
+      case "usage_update": {
+        const isInDollars = at(update, "cost", "currency") === "USD"
+        return isInDollars ? reporting(reading, { usage: { cost_usd: at(update, "cost", "amount") } }) : reading
+      }
+      case "session_info_update": {
+        // codex-acp says so, and ends the turn as if it had succeeded.
+        if (at(update, "_meta", "codex", "threadStatus", "type") !== "systemError") return reading
+        const { answer: _, messageId: __, ...others } = reading
+        return { ...others, hasFailed: true }
+      }
+      default:
+        return reading
+    }
+  },
+  progress: (update) => {
+    switch (at(update, "sessionUpdate")) {
+      case "agent_message_chunk":
+        return { text: textAt(update, "content", "text") ?? "" }
+      case "tool_call":
+      case "tool_call_update": {
+        const isOver = ["completed", "failed"].includes(textAt(update, "status") ?? "")
+        const activity = isOver ? undefined : (textAt(update, "rawInput", "description") ?? textAt(update, "title"))
+        return activity === undefined ? undefined : { activity }
+      }
+      default:
+        return undefined
+    }
+  }
+}
+
+/** The tokens of a prompt. The protocol leaves open whether input tokens include those of the cache: the total says it. */
+const usageOf = (response: unknown) => {
+  const usage = at(response, "usage")
+  const quota = at(response, "_meta", "quota")
+  const [input, output, cached] = [at(usage, "inputTokens"), at(usage, "outputTokens"), at(usage, "cachedReadTokens")]
+  const whole = sumOf(input, cached, at(usage, "cachedWriteTokens"))
+  const total = sumOf(at(usage, "totalTokens")) ?? 0
+  const isApart = (sumOf(whole, output) ?? 0) <= total
+  return {
+    // Gemini CLI has its own place for them.
+    input_tokens: (isApart ? whole : input) ?? at(quota, "token_count", "input_tokens"),
+    output_tokens: output ?? at(quota, "token_count", "output_tokens"),
+    cached_input_tokens: cached,
+    model: at(listAt(quota, "model_usage")[0], "model")
+  }
+}
+
+/** The reading with the response to the prompt, after which nothing follows. */
+export const withResponse = (reading: AcpReading, response: unknown): Reading => {
+  const { answer, hasFailed, ...others } = reading
+  const cost_usd = reading.report?.usage?.cost_usd
+  const usage = { ...usageOf(response), ...(cost_usd !== undefined && { cost_usd }) }
+  const done = reporting({ ...others, ...(answer !== undefined && { answer }), isDone: true }, { usage })
+  if (hasFailed) return { ...done, failure: messageOf((answer ?? "The agent failed").trim()) }
+  const reason = textAt(response, "stopReason")
+  return reason === "end_turn" ? done : { ...done, failure: `The agent stopped: ${reason}` }
+}

@@ -1,0 +1,216 @@
+/** The preset for any agent that speaks the Agent Client Protocol, with a small one (`acp-agent.mjs`). */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Either, Option, Schedule, type Scope } from "effect"
+import type { Bus, LeaderBus } from "../../../src/bus/Bus.ts"
+import * as BusMemory from "../../../src/bus/BusMemory.ts"
+import { team } from "../../../src/bus/contract.ts"
+import { presets } from "../../../src/leader/index.ts"
+import { behaviour, isRunning, leading, threadId, written } from "./Leading.ts"
+
+const program = fileURLToPath(new URL("acp-agent.mjs", import.meta.url))
+
+const folder = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "acp-"))),
+  (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
+)
+
+/** With a team of its own. */
+const alone = <A, E>(test: Effect.Effect<A, E, Bus | LeaderBus | Scope.Scope>) =>
+  Effect.scoped(test).pipe(Effect.provide(BusMemory.layer))
+
+/** Leads with the agent, which has these abilities, in a folder of its own. */
+const acp = ({ abilities = ["resume"], options = ["--allow", "none"] }: Partial<Record<string, Array<string>>> = {}) =>
+  Effect.gen(function* () {
+    const place = { folder: yield* folder }
+    const agent = Either.getOrThrow(presets.acp.agent([...options, process.execPath, program, ...abilities]))
+    const led = yield* leading(agent, place)
+    const read = (file: string) => readFileSync(join(place.folder, file), "utf8")
+    return { ...led, read }
+  })
+
+const inSession = (session_id: string) => ({ thread: { id: threadId, session_id } })
+
+describe("an ACP agent", () => {
+  behaviour(
+    "answers with tokens, cost, model and session, and shows its text",
+    Effect.gen(function* () {
+      const { send, shown } = yield* acp()
+      expect(yield* send("--dangerous $(prompt)")).toMatchObject({
+        _tag: "Answered",
+        response: "You said: --dangerous $(prompt)",
+        report: {
+          usage: { input_tokens: 1200, cached_input_tokens: 200, output_tokens: 34, cost_usd: 0.5, model: "m-1" },
+          session_id: "s.0"
+        }
+      })
+      expect(shown).toEqual([{ text: "You said: " }, { text: "--dangerous $(prompt)" }])
+    })
+  )
+
+  behaviour(
+    "may do what its options allow, and the permissions that it does not get are reported",
+    Effect.gen(function* () {
+      const { send, shown } = yield* acp({ options: ["--allow=read,execute"] })
+      const allowed = yield* send("[[tool execute]]")
+      expect(allowed).toMatchObject({ response: "The answer was yes." })
+      expect(allowed).not.toHaveProperty("report.denied")
+      expect(shown.map(({ text = "" }) => text).join("")).toBe("I will do it.\n\nThe answer was yes.")
+      expect(new Set(shown.flatMap(({ activity = [] }) => activity))).toEqual(new Set(["Writing the file"]))
+      const refused = yield* send("[[tool edit]]")
+      expect(refused).toMatchObject({ response: "The answer was no.", report: { denied: ["edit: echo done"] } })
+    })
+  )
+
+  behaviour(
+    "answers with its last message, without notes of its program",
+    Effect.gen(function* () {
+      const { send } = yield* acp()
+      expect(yield* send("[[notes]]")).toMatchObject({ response: "It is fine." })
+    })
+  )
+
+  behaviour(
+    "works in the mode of its options",
+    Effect.gen(function* () {
+      const { send } = yield* acp({ options: ["--allow", "all", "--mode", "careful"] })
+      expect(yield* send("[[mode]]")).toMatchObject({ response: "careful" })
+    })
+  )
+
+  behaviour(
+    "gets a command such as /clear from a template, and as text from a caller",
+    Effect.gen(function* () {
+      const { send } = yield* acp()
+      const webhook = { source: "webhook", template: "{{task}}" } as const
+      for (const text of ["/clear", " \n/clear"]) {
+        expect(yield* send(text, webhook)).toMatchObject({ response: `You said: The prompt:\n\n${text}` })
+      }
+      expect(yield* send("/review 7", { ...webhook, template: "/review {{task}}" })).toMatchObject({
+        response: "You said: /review 7"
+      })
+    })
+  )
+
+  for (const [way, abilities] of [
+    ["resumes", ["resume"]],
+    ["loads", ["load"]]
+  ] as const) {
+    behaviour(
+      `that ${way} sessions continues the thread's, and reports what the run cost`,
+      Effect.gen(function* () {
+        const { send } = yield* acp({ abilities: [...abilities] })
+        yield* send("Remember: the word is heron.")
+        const reply = yield* send("[[recall]]", inSession("s.0"))
+        expect(reply).toMatchObject({
+          response: "The word is heron.",
+          report: { session_id: "s.0", usage: { cost_usd: 0.5 } }
+        })
+        expect(reply).not.toHaveProperty("report.session_lost")
+      })
+    )
+  }
+
+  behaviour(
+    "does not know what a run cost in a session from before the leader's start",
+    Effect.gen(function* () {
+      const place = { folder: yield* folder }
+      const agent = () => Either.getOrThrow(presets.acp.agent(["--allow", "none", process.execPath, program, "resume"]))
+      yield* alone(Effect.flatMap(leading(agent(), place), ({ send }) => send("Hello.")))
+      const { send } = yield* leading(agent(), place)
+      const reply = yield* send("Go on.", inSession("s.0"))
+      expect(reply).toHaveProperty("report.usage.output_tokens", 34)
+      expect(reply).not.toHaveProperty("report.usage.cost_usd")
+    })
+  )
+
+  behaviour(
+    "begins another session when it has lost the thread's, or has none, and says so",
+    Effect.gen(function* () {
+      for (const [ability, ...ids] of [
+        ["resume", "s.9", "--version", "../s.0", ""],
+        ["load", "s.9"],
+        ["nothing", "s.0"]
+      ] as const) {
+        const replies = Effect.flatMap(acp({ abilities: [ability] }), ({ send }) =>
+          Effect.forEach(ids, (id) => send("Go on.", inSession(id)))
+        )
+        for (const reply of yield* alone(replies)) {
+          expect(reply).toMatchObject({ response: "You said: Go on.", report: { session_lost: true } })
+        }
+      }
+    })
+  )
+
+  behaviour(
+    "is asked to stop when the run is cancelled, and what it used is kept",
+    Effect.gen(function* () {
+      const { bus, end, publish, read } = yield* acp()
+      const { run_id } = yield* publish({ prompt: "[[hang]]" })
+      yield* written(read, "hanging")
+      yield* bus.cancel(team, run_id)
+      expect(yield* end).toMatchObject({
+        _tag: "Failed",
+        message: "The run was cancelled.",
+        report: { session_id: "s.0", usage: { input_tokens: 1200, output_tokens: 34 } }
+      })
+    })
+  )
+
+  behaviour(
+    "that does not stop is killed",
+    Effect.gen(function* () {
+      const { bus, end, publish, read } = yield* acp({ abilities: ["deaf"] })
+      const { run_id } = yield* publish({ prompt: "[[hang]]" })
+      yield* written(read, "hanging")
+      yield* bus.cancel(team, run_id)
+      expect(yield* end).toMatchObject({ _tag: "Failed", report: { session_id: "s.0" } })
+      const isAlive = Effect.sync(() => isRunning(Number(read("hanging"))))
+      yield* Effect.repeat(isAlive, { schedule: Schedule.spaced("10 millis"), while: (alive) => alive })
+    })
+  )
+
+  behaviour(
+    "fails with its own message, with the reason why it stopped, or with what it printed when it ended",
+    Effect.gen(function* () {
+      const { send } = yield* acp()
+      const failed = { _tag: "Failed", report: { session_id: "s.0" } }
+      expect(yield* send("[[refuse]]")).toMatchObject({ ...failed, message: "the model refused" })
+      expect(yield* send("[[limit]]")).toMatchObject({ message: "The agent stopped: max_tokens" })
+      expect(yield* send("[[crash]]")).toMatchObject({ message: "exit code 3: out of memory" })
+    })
+  )
+
+  behaviour(
+    "that is not signed in says how to, and signs in if its options say so",
+    Effect.gen(function* () {
+      const signedOut = Effect.flatMap(acp({ abilities: ["signed-out"] }), ({ send }) => send("Hello."))
+      const message = "The agent is not signed in. Sign in with its own program, or use --auth api-key (API key)"
+      expect(yield* alone(signedOut)).toMatchObject({ message })
+      const signingIn = yield* acp({ abilities: ["signed-out"], options: ["--allow", "none", "--auth", "api-key"] })
+      expect(yield* signingIn.send("Hello.")).toMatchObject({ response: "You said: Hello." })
+    })
+  )
+
+  behaviour(
+    "that is no ACP agent fails with what it printed",
+    Effect.gen(function* () {
+      const script = ["sh", "-c", "echo 'usage: agent' >&2; exit 2"]
+      const { send } = yield* leading(Either.getOrThrow(presets.acp.agent(["--allow", "none", ...script])))
+      expect(yield* send("Hello.")).toMatchObject({ _tag: "Failed", message: "exit code 2: usage: agent" })
+    })
+  )
+
+  it.each([
+    [["opencode", "acp"], "Say what it may do with --allow"],
+    [["--allow", "write", "opencode"], 'not "write"'],
+    [["--allow"], "--allow needs a value"],
+    [["--allow", "none"], "the command that starts the agent is missing"],
+    [["--yolo", "opencode"], "--yolo is not an option"]
+  ])("refuses the options %j", (words, says) => {
+    expect(Option.getOrThrow(Either.getLeft(presets.acp.agent(words)))).toContain(says)
+  })
+})
