@@ -2,13 +2,14 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { AuditAction, AuditEvent } from "../domain/access/AuditEvent.ts"
 import { Admin } from "./Auth.ts"
+import { listFields } from "./List.ts"
 import { Limit } from "./PageSize.ts"
 import { BadRequest, ServiceUnavailable } from "./Problem.ts"
 
-export const AuditPage = Schema.Struct({
-  data: Schema.Array(AuditEvent).annotations({ description: "Newest first." }),
-  next_cursor: Schema.NullOr(Schema.String).annotations({ description: "For the next page; null on the last page." })
-}).annotations({ identifier: "AuditPage", description: "A page of events." })
+export const AuditPage = Schema.Struct(listFields(AuditEvent, "Newest first.")).annotations({
+  identifier: "AuditPage",
+  description: "A page of events."
+})
 
 const AuditFilter = Schema.Struct({
   object: Schema.optional(

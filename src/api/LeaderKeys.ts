@@ -2,6 +2,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/p
 import { Schema } from "effect"
 import { LeaderKey, LeaderKeyDraft } from "../domain/access/LeaderKey.ts"
 import { Admin } from "./Auth.ts"
+import { listFields } from "./List.ts"
 import {
   BadRequest,
   ContentTooLarge,
@@ -20,11 +21,16 @@ export type LeaderKeyWithSecret = typeof LeaderKeyWithSecret.Type
 
 const team = Schema.String.annotations({ description: "The team's name." })
 
+export const LeaderKeyList = Schema.Struct(listFields(LeaderKey, "Oldest first.")).annotations({
+  identifier: "LeaderKeyList",
+  description: "A team's leader keys."
+})
+
 export class LeaderKeys extends HttpApiGroup.make("leaderKeys")
   .add(
     HttpApiEndpoint.get("list", "/api/teams/:team/leader-keys")
       .setPath(Schema.Struct({ team }))
-      .addSuccess(Schema.Array(LeaderKey).annotations({ description: "The team's keys." }))
+      .addSuccess(LeaderKeyList)
       .addError(NotFound)
       .annotateContext(OpenApi.annotations({ summary: "List a team's leader keys", description: "Oldest first." }))
   )

@@ -5,6 +5,7 @@ import { Activity, Statistics, StatisticsRange } from "../domain/run/Statistics.
 import { optional } from "../domain/Time.ts"
 import { WebhookDraft } from "../domain/webhook/Webhook.ts"
 import { Admin } from "./Auth.ts"
+import { listFields } from "./List.ts"
 import { Limit } from "./PageSize.ts"
 import {
   BadRequest,
@@ -74,7 +75,7 @@ export type DraftPreview = typeof DraftPreview.Type
 /** More data for the web UI; not in OpenAPI. */
 export class Overview extends HttpApiGroup.make("overview")
   .add(HttpApiEndpoint.get("server", "/api/server").addSuccess(Server))
-  .add(HttpApiEndpoint.get("activity", "/api/activity").addSuccess(Schema.Array(Activity)))
+  .add(HttpApiEndpoint.get("activity", "/api/activity").addSuccess(Schema.Struct(listFields(Activity, "By webhook."))))
   .add(
     HttpApiEndpoint.get("statistics", "/api/webhooks/:id/statistics")
       .setPath(Schema.Struct({ id: Schema.String }))
@@ -117,7 +118,7 @@ export class Overview extends HttpApiGroup.make("overview")
     HttpApiEndpoint.get("teamRuns", "/api/teams/:team/runs")
       .setPath(Schema.Struct({ team: Schema.String }))
       .setUrlParams(Schema.Struct({ limit: Schema.optional(Limit) }))
-      .addSuccess(Schema.Array(RunSummary))
+      .addSuccess(Schema.Struct(listFields(RunSummary, "Newest first.")))
       .addError(BadRequest)
       .addError(NotFound)
   )

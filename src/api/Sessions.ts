@@ -2,6 +2,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/p
 import { Schema } from "effect"
 import { Session } from "../domain/access/Session.ts"
 import { Admin } from "./Auth.ts"
+import { listFields } from "./List.ts"
 import { NotFound, ServiceUnavailable } from "./Problem.ts"
 
 export const ListedSession = Schema.Struct({
@@ -10,10 +11,15 @@ export const ListedSession = Schema.Struct({
 }).annotations({ identifier: "Session", description: "A session of the web UI." })
 export type ListedSession = typeof ListedSession.Type
 
+export const SessionList = Schema.Struct(listFields(ListedSession, "Most recently used first.")).annotations({
+  identifier: "SessionList",
+  description: "All open sessions."
+})
+
 export class Sessions extends HttpApiGroup.make("sessions")
   .add(
     HttpApiEndpoint.get("list", "/api/sessions")
-      .addSuccess(Schema.Array(ListedSession).annotations({ description: "All open sessions." }))
+      .addSuccess(SessionList)
       .annotateContext(
         OpenApi.annotations({
           summary: "List the sessions",

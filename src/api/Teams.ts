@@ -2,6 +2,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/p
 import { Schema } from "effect"
 import { Team, TeamDraft } from "../domain/Team.ts"
 import { Admin } from "./Auth.ts"
+import { listFields } from "./List.ts"
 import {
   BadGateway,
   BadRequest,
@@ -19,10 +20,15 @@ import { DryRun, QueueCancelled } from "./run/Runs.ts"
 
 const path = Schema.Struct({ team: Schema.String.annotations({ description: "The team's name." }) })
 
+export const TeamList = Schema.Struct(listFields(Team, "By name.")).annotations({
+  identifier: "TeamList",
+  description: "All teams."
+})
+
 export class Teams extends HttpApiGroup.make("teams")
   .add(
     HttpApiEndpoint.get("list", "/api/teams")
-      .addSuccess(Schema.Array(Team).annotations({ description: "All teams." }))
+      .addSuccess(TeamList)
       .annotateContext(
         OpenApi.annotations({
           summary: "List the teams",

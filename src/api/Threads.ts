@@ -2,6 +2,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Thread, ThreadKey } from "../domain/Thread.ts"
 import { Admin } from "./Auth.ts"
+import { listFields } from "./List.ts"
 import { Limit } from "./PageSize.ts"
 import {
   BadGateway,
@@ -17,10 +18,10 @@ import {
 import { MessageAccepted, MessageAnswered, Reply } from "./run/Messages.ts"
 import { IdempotencyKey, TimedOut, TimedOutInPage, Wait } from "./run/RunAnswers.ts"
 
-export const ThreadPage = Schema.Struct({
-  data: Schema.Array(Thread).annotations({ description: "Those with the newest runs first." }),
-  next_cursor: Schema.NullOr(Schema.String).annotations({ description: "For the next page; null on the last page." })
-}).annotations({ identifier: "ThreadPage", description: "A page of a team's threads." })
+export const ThreadPage = Schema.Struct(listFields(Thread, "Those with the newest runs first.")).annotations({
+  identifier: "ThreadPage",
+  description: "A page of a team's threads."
+})
 
 const path = Schema.Struct({ thread_id: Schema.String.annotations({ description: "The thread's id." }) })
 

@@ -1,7 +1,7 @@
 import { Args, Command, Options } from "@effect/cli"
-import { Effect, Schema } from "effect"
-import { LeaderKeyWithSecret } from "../api/LeaderKeys.ts"
-import { LeaderKey, LeaderKeyDraft } from "../domain/access/LeaderKey.ts"
+import { Effect } from "effect"
+import { LeaderKeyList, LeaderKeyWithSecret } from "../api/LeaderKeys.ts"
+import { LeaderKeyDraft } from "../domain/access/LeaderKey.ts"
 import type { Group } from "./Commands.ts"
 import { confirm, yes } from "./Confirm.ts"
 import { adminOptions, call, done, show } from "./Connection.ts"
@@ -17,12 +17,12 @@ const list = Command.make("list", { team, ...adminOptions }, (options) =>
       (client) => client.leaderKeys.list({ path: { team: options.team } }),
       teamNotFound(options.team)
     )
-    yield* show(options, Schema.Array(LeaderKey), keys, () =>
-      keys.length === 0
+    yield* show(options, LeaderKeyList, keys, ({ data }) =>
+      data.length === 0
         ? `No leader keys yet. Create one: webhook-trigger team leader-key create ${options.team} --name laptop`
         : table(
             ["KEY", "NAME", "ENDS IN", "CREATED", "LAST USED"],
-            keys.map((key) => [
+            data.map((key) => [
               ...[key.id, key.name, key.hint, time(key.created_at)],
               key.last_used_at === undefined ? "never" : time(key.last_used_at)
             ])

@@ -1,6 +1,6 @@
 import { Args, Command } from "@effect/cli"
-import { Effect, Schema } from "effect"
-import { ListedSession } from "../api/Sessions.ts"
+import { Effect } from "effect"
+import { SessionList } from "../api/Sessions.ts"
 import type { Group } from "./Commands.ts"
 import { confirm, yes } from "./Confirm.ts"
 import { adminOptions, call, done, show } from "./Connection.ts"
@@ -10,12 +10,12 @@ import { table, time } from "./Output.ts"
 const list = Command.make("list", adminOptions, (options) =>
   Effect.gen(function* () {
     const sessions = yield* call(options, (client) => client.sessions.list())
-    yield* show(options, Schema.Array(ListedSession), sessions, () =>
-      sessions.length === 0
+    yield* show(options, SessionList, sessions, ({ data }) =>
+      data.length === 0
         ? "Nobody is signed in."
         : table(
             ["SESSION", "SIGNED IN", "LAST USED", "FROM", "BROWSER"],
-            sessions.map((session) => [
+            data.map((session) => [
               session.id,
               time(session.created_at),
               time(session.last_used_at),

@@ -2,6 +2,7 @@ import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option, Schema } from "effect"
 import { Message, MessageAccepted, MessageAnswered } from "../api/run/Messages.ts"
 import { type DryRun, QueueCancelled } from "../api/run/Runs.ts"
+import { TeamList } from "../api/Teams.ts"
 import { Team } from "../domain/Team.ts"
 import { ThreadKey } from "../domain/Thread.ts"
 import { BrokerRights, brokerOptions, commandsOf, rightsOf } from "./BrokerRights.ts"
@@ -31,12 +32,12 @@ const describe = (team: Team) =>
 const list = Command.make("list", adminOptions, (options) =>
   Effect.gen(function* () {
     const teams = yield* call(options, (client) => client.teams.list())
-    yield* show(options, Schema.Array(Team), teams, () =>
-      teams.length === 0
+    yield* show(options, TeamList, teams, ({ data }) =>
+      data.length === 0
         ? "No teams yet. Create one: webhook-trigger team create <team>"
         : table(
             ["TEAM", "RUNNING", "LEADERS", "QUEUED", "PAUSED", "CREATED"],
-            teams.map((team) => [
+            data.map((team) => [
               ...[team.team, yesNo(team.running), team.consumers, team.queued],
               ...[pausedText(team), time(team.created_at)]
             ])

@@ -10,7 +10,7 @@ describe("the typed client", () => {
       const { origin, team } = yield* start()
       const client = yield* Client.make({ url: origin, adminKey: Redacted.make(adminKey) })
       yield* team("ops")
-      const [shown] = yield* client.teams.list()
+      const [shown] = (yield* client.teams.list()).data
       expect([shown!.team as string, shown!.running]).toStrictEqual(["ops", true])
       expect(DateTime.isDateTime(shown!.created_at)).toBe(true)
       const { webhook, token } = yield* client.webhooks.create({

@@ -11,8 +11,8 @@ describe("the command line", () => {
       const variables = { ADMIN_API_KEY, WEBHOOK_TRIGGER_URL: address() }
       yield* json("team", "create", "doomed")
       const { token } = yield* json("webhook", "create", "--name", "doomed", "--team", "doomed", "--template", "x")
-      const isThere = Effect.map(json("webhook", "list"), (all) =>
-        all.some(({ name }: { name: string }) => name === "doomed")
+      const isThere = Effect.map(json("webhook", "list"), ({ data }) =>
+        data.some(({ name }: { name: string }) => name === "doomed")
       )
 
       for (const words of [

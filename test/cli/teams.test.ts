@@ -14,7 +14,7 @@ describe("the command line", () => {
         consumers: 0,
         queued: 0
       })
-      expect((yield* json("team", "list")).map(({ team }: { team: string }) => team)).toEqual(["demo", "ops"])
+      expect((yield* json("team", "list")).data.map(({ team }: { team: string }) => team)).toEqual(["demo", "ops"])
 
       const table = yield* run("team", "list")
       expect(table.stdout).toMatch(/^TEAM +RUNNING +LEADERS +QUEUED +PAUSED +CREATED\n/)
@@ -61,7 +61,7 @@ describe("the command line", () => {
       expect(table.stdout).toMatch(new RegExp(`\n${leader_key.id} +build server +…${key.slice(-4)} +.* +never`))
       expect((yield* run(...keys("revoke", leader_key.id))).code).toBe(2)
       expect((yield* run(...keys("revoke", leader_key.id, "--yes"))).code).toBe(0)
-      expect((yield* json(...keys("list"))).map(({ name }: { name: string }) => name)).toEqual(["laptop"])
+      expect((yield* json(...keys("list"))).data.map(({ name }: { name: string }) => name)).toEqual(["laptop"])
       expect((yield* run(...keys("revoke", leader_key.id, "--yes"))).stderr).toContain("has no key with the id")
       expect((yield* run("team", "leader-key", "list", "none")).stderr).toContain("No team is called")
       expect((yield* run("team", "delete", "led", "--yes")).code).toBe(0)

@@ -63,7 +63,9 @@ it.scopedLive("its commands create what the recipes say, and its script is accep
     // The last one is that of the script.
     const secret = readFileSync(join(folder, "generic.secret"), "utf8").trim()
     yield* sh(script!.replace("TRIGGER_URL", url).replace("SECRET", secret))
-    const last = (yield* admin("GET", "/api/webhooks")).json.find((each: any) => each.verification.preset === "hmac")
+    const last = (yield* admin("GET", "/api/webhooks")).json.data.find(
+      (each: any) => each.verification.preset === "hmac"
+    )
     expect(yield* history(last.id)).toHaveLength(1)
   })
 )

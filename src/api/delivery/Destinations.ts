@@ -5,6 +5,7 @@ import { DeliveryAttempt, DeliveryStatus, EventDelivery } from "../../domain/del
 import { Destination, DestinationDraft, DestinationEdit } from "../../domain/delivery/Destination.ts"
 import { time } from "../../domain/Time.ts"
 import { Admin } from "../Auth.ts"
+import { listFields } from "../List.ts"
 import { Limit } from "../PageSize.ts"
 import {
   BadRequest,
@@ -27,16 +28,15 @@ export const DestinationWithSecret = Schema.Struct({
   description: "A destination with its signing secret, which is shown only once."
 })
 
-const DestinationList = Schema.Struct({
-  data: Schema.Array(Destination).annotations({ description: "Oldest first." })
-}).annotations({ identifier: "DestinationList", description: "A webhook's destinations." })
+const DestinationList = Schema.Struct(listFields(Destination, "Oldest first.")).annotations({
+  identifier: "DestinationList",
+  description: "A webhook's destinations."
+})
 
-export const DeliveryPage = Schema.Struct({
-  data: Schema.Array(EventDelivery).annotations({ description: "Newest first." }),
-  next_cursor: Schema.NullOr(Schema.String).annotations({
-    description: "The `cursor` of the next page; `null` on the last page."
-  })
-}).annotations({ identifier: "DeliveryPage", description: "A page of deliveries, newest first." })
+export const DeliveryPage = Schema.Struct(listFields(EventDelivery, "Newest first.")).annotations({
+  identifier: "DeliveryPage",
+  description: "A page of deliveries, newest first."
+})
 
 export const Resent = Schema.Struct({
   resent: Schema.Int.annotations({ description: "How many deliveries are sent again." })

@@ -6,6 +6,7 @@ import { RunSummary } from "../../domain/run/RunSummary.ts"
 import { TeamName } from "../../domain/Team.ts"
 import { ThreadKey } from "../../domain/Thread.ts"
 import { optional, time } from "../../domain/Time.ts"
+import { listFields } from "../List.ts"
 import { MessageText } from "./Messages.ts"
 
 /** The maximum number of runs per request. */
@@ -83,6 +84,7 @@ export const Replayed = Schema.Struct({
   ).annotations({ description: "The runs that could not be replayed, and why." })
 }).annotations({ identifier: "Replayed", description: "The result of a replay." })
 
-export const ReplayList = Schema.Struct({
-  data: Schema.Array(RunSummary).annotations({ description: "Newest first, up to 100." })
-}).annotations({ identifier: "ReplayList", description: "The replays of a run." })
+export const ReplayList = Schema.Struct(listFields(RunSummary, "Newest first, up to 100.")).annotations({
+  identifier: "ReplayList",
+  description: "The replays of a run."
+})

@@ -5,11 +5,11 @@ import { RunSummary } from "../../domain/run/RunSummary.ts"
 import { isStorable, unstorableDetail } from "../../domain/StorableText.ts"
 import { TeamName } from "../../domain/Team.ts"
 import { optional, time } from "../../domain/Time.ts"
+import { listFields } from "../List.ts"
 import { Limit } from "../PageSize.ts"
 
 export const RunPage = Schema.Struct({
-  data: Schema.Array(RunSummary).annotations({ description: "Newest first." }),
-  next_cursor: Schema.NullOr(Schema.String).annotations({ description: "For the next page; null on the last page." }),
+  ...listFields(RunSummary, "Newest first."),
   searched_back_to: optional(
     time(
       "Present if the search stopped early: the page has only runs accepted since this time. The next page continues from there."

@@ -2,12 +2,14 @@
 import { HttpApiEndpoint, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { ReceivedRequest } from "../../domain/request/ReceivedRequest.ts"
+import { listFields } from "../List.ts"
 import { BadRequest, NotFound } from "../Problem.ts"
 import { webhookPath } from "./WebhookPath.ts"
 
-export const RequestList = Schema.Struct({
-  data: Schema.Array(ReceivedRequest).annotations({ description: "Newest first." })
-}).annotations({ identifier: "RequestList", description: "A webhook's requests in the last 24 hours." })
+export const RequestList = Schema.Struct(listFields(ReceivedRequest, "Newest first.")).annotations({
+  identifier: "RequestList",
+  description: "A webhook's requests in the last 24 hours."
+})
 
 export const listRequests = HttpApiEndpoint.get("requests", "/api/webhooks/:id/requests")
   .setPath(webhookPath)

@@ -4,6 +4,7 @@ import { RunStatus } from "../../domain/run/Run.ts"
 import { time } from "../../domain/Time.ts"
 import { Webhook, WebhookDraft, WebhookEdit } from "../../domain/webhook/Webhook.ts"
 import { Admin } from "../Auth.ts"
+import { listFields } from "../List.ts"
 import { Limit } from "../PageSize.ts"
 import {
   BadRequest,
@@ -54,10 +55,15 @@ const RunFilter = Schema.Struct({
   cursor: Schema.optional(Schema.String.annotations({ description: "`next_cursor` of the previous page." }))
 })
 
+export const WebhookList = Schema.Struct(listFields(Webhook, "By name.")).annotations({
+  identifier: "WebhookList",
+  description: "All webhooks."
+})
+
 export class Webhooks extends HttpApiGroup.make("webhooks")
   .add(
     HttpApiEndpoint.get("list", "/api/webhooks")
-      .addSuccess(Schema.Array(Webhook).annotations({ description: "All webhooks." }))
+      .addSuccess(WebhookList)
       .annotateContext(OpenApi.annotations({ summary: "List the webhooks", description: "All webhooks, by name." }))
   )
   .add(

@@ -16,7 +16,7 @@ const notFound = (ref: string) =>
 /** Finds the webhook by id or name. */
 const find = Effect.fn("Cli.findWebhook")(function* (client: Client, ref: string) {
   if (isId(ref)) return yield* client.webhooks.show({ path: { id: ref } })
-  const named = (yield* client.webhooks.list()).filter((webhook) => webhook.name === ref)
+  const named = (yield* client.webhooks.list()).data.filter((webhook) => webhook.name === ref)
   return named.length === 1 ? named[0]! : yield* notUnique(ref, named)
 })
 

@@ -1,8 +1,9 @@
 import { Command, Options } from "@effect/cli"
-import { Effect, Option, Schema } from "effect"
+import { Effect, Option } from "effect"
 import type { Client } from "../../api/Client.ts"
 import { QueueCancelled } from "../../api/run/Runs.ts"
 import { WebhookWithToken } from "../../api/webhook/Tokens.ts"
+import { WebhookList } from "../../api/webhook/Webhooks.ts"
 import { Webhook } from "../../domain/webhook/Webhook.ts"
 import type { Group } from "../Commands.ts"
 import { confirm, yes } from "../Confirm.ts"
@@ -22,12 +23,12 @@ import { describeToken, describeWebhook } from "./WebhookText.ts"
 const list = Command.make("list", adminOptions, (options) =>
   Effect.gen(function* () {
     const webhooks = yield* call(options, (client) => client.webhooks.list())
-    yield* show(options, Schema.Array(Webhook), webhooks, () =>
-      webhooks.length === 0
+    yield* show(options, WebhookList, webhooks, ({ data }) =>
+      data.length === 0
         ? "No webhooks yet. Create one: webhook-trigger webhook create --help"
         : table(
             ["ID", "NAME", "TEAM", "ENABLED", "LAST TRIGGERED", "TOKEN"],
-            webhooks.map((one) => [
+            data.map((one) => [
               one.id,
               one.name,
               one.team,

@@ -1,6 +1,7 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Duration, Effect, Redacted } from "effect"
 import { Api } from "../../api/Api.ts"
+import { asWhole } from "../../api/List.ts"
 import { pageSize } from "../../api/PageSize.ts"
 import * as Audit from "../../engine/access/Audit.ts"
 import { Destinations, type WithSecret } from "../../engine/delivery/Destinations.ts"
@@ -17,12 +18,7 @@ export const layer = HttpApiBuilder.group(Api, "destinations", (handlers) =>
     const { maxBody } = yield* Settings
 
     return handlers
-      .handle("list", ({ path: { id } }) =>
-        destinations.list(id).pipe(
-          Effect.map((data) => ({ data })),
-          Effect.mapError(Problems.of)
-        )
-      )
+      .handle("list", ({ path: { id } }) => destinations.list(id).pipe(asWhole, Effect.mapError(Problems.of)))
       .handleRaw("create", ({ path: { id }, request }) =>
         Body.readObject(request, maxBody).pipe(
           Effect.flatMap((draft) => destinations.create(id, draft)),

@@ -1,6 +1,7 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect, Redacted } from "effect"
 import { Api } from "../../api/Api.ts"
+import { asWhole } from "../../api/List.ts"
 import { LeaderKeys } from "../../engine/access/LeaderKeys.ts"
 import { Settings } from "../../engine/Settings.ts"
 import * as Body from "../request/Body.ts"
@@ -12,7 +13,7 @@ export const layer = HttpApiBuilder.group(Api, "leaderKeys", (handlers) =>
     const { maxBody } = yield* Settings
 
     return handlers
-      .handle("list", ({ path }) => Effect.mapError(keys.list(path.team), Problems.of))
+      .handle("list", ({ path }) => Effect.mapError(asWhole(keys.list(path.team)), Problems.of))
       .handleRaw("create", ({ path, request }) =>
         Body.readObject(request, maxBody).pipe(
           Effect.flatMap((draft) => keys.create(path.team, draft)),

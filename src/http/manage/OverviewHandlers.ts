@@ -1,6 +1,7 @@
 import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import { DateTime, Duration, Effect, Either } from "effect"
 import { Api } from "../../api/Api.ts"
+import { asWhole } from "../../api/List.ts"
 import { DraftBody } from "../../api/Overview.ts"
 import { pageSize } from "../../api/PageSize.ts"
 import { SampleBody } from "../../api/run/RunAnswers.ts"
@@ -63,7 +64,7 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
           webhook_max_queued: maxQueuedOfWebhook(settings)
         })
       )
-      .handle("activity", () => Effect.mapError(overview.activity, Problems.of))
+      .handle("activity", () => Effect.mapError(asWhole(overview.activity), Problems.of))
       .handle("statistics", ({ path, urlParams }) =>
         Effect.mapError(overview.statistics(path.id, urlParams.range ?? "24h"), Problems.of)
       )
@@ -79,7 +80,7 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
         )
       )
       .handle("teamRuns", ({ path, urlParams }) =>
-        Effect.mapError(overview.teamRuns(path.team, urlParams.limit ?? pageSize.default), Problems.of)
+        Effect.mapError(asWhole(overview.teamRuns(path.team, urlParams.limit ?? pageSize.default)), Problems.of)
       )
       .handleRaw("run", ({ path, urlParams, request }) =>
         Effect.gen(function* () {

@@ -1,6 +1,7 @@
 import { HttpApiBuilder, type HttpServerRequest } from "@effect/platform"
 import { Array, DateTime, Effect, Either, Schema } from "effect"
 import { Api } from "../../api/Api.ts"
+import { asWhole } from "../../api/List.ts"
 import { pageSize } from "../../api/PageSize.ts"
 import { mostReplayed, ReplayBody, ReplayManyBody } from "../../api/run/Replays.ts"
 import { RunFilterParameters } from "../../api/run/RunPage.ts"
@@ -126,11 +127,7 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
         runIdOf(path.run_id).pipe(Effect.flatMap(cancelOne), Effect.mapError(Problems.of))
       )
       .handle("replays", ({ path }) =>
-        runIdOf(path.run_id).pipe(
-          Effect.flatMap(replays.replaysOf),
-          Effect.map((data) => ({ data })),
-          Effect.mapError(Problems.of)
-        )
+        runIdOf(path.run_id).pipe(Effect.flatMap(replays.replaysOf), asWhole, Effect.mapError(Problems.of))
       )
       .handleRaw("replay", ({ path, request, urlParams }) =>
         Effect.gen(function* () {

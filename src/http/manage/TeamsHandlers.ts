@@ -1,6 +1,7 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { DateTime, Effect } from "effect"
 import { Api } from "../../api/Api.ts"
+import { asWhole } from "../../api/List.ts"
 import { Message } from "../../api/run/Messages.ts"
 import { teamNameOf } from "../../domain/ParsedId.ts"
 import { threadKeyOf } from "../../domain/Thread.ts"
@@ -23,7 +24,7 @@ export const layer = HttpApiBuilder.group(Api, "teams", (handlers) =>
     const { maxBody } = yield* Settings
 
     return handlers
-      .handle("list", () => Effect.mapError(teams.list, Problems.of))
+      .handle("list", () => Effect.mapError(asWhole(teams.list), Problems.of))
       .handleRaw("create", ({ request }) =>
         Body.readObject(request, maxBody).pipe(Effect.flatMap(teams.create), Effect.mapError(Problems.of))
       )

@@ -1,6 +1,7 @@
 import { HttpApiBuilder, type HttpServerRequest } from "@effect/platform"
 import { Duration, Effect, Redacted } from "effect"
 import { Api } from "../../api/Api.ts"
+import { asWhole } from "../../api/List.ts"
 import { pageSize } from "../../api/PageSize.ts"
 import { SampleBody } from "../../api/run/RunAnswers.ts"
 import { triggerUrl } from "../../api/run/TriggerUrl.ts"
@@ -34,7 +35,7 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
     })
 
     return handlers
-      .handle("list", () => Effect.mapError(webhooks.list, Problems.of))
+      .handle("list", () => Effect.mapError(asWhole(webhooks.list), Problems.of))
       .handleRaw("create", ({ request }) =>
         Body.readObject(request, maxBody).pipe(
           Effect.flatMap(webhooks.create),
@@ -60,12 +61,7 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
           Effect.mapError(Problems.of)
         )
       )
-      .handle("templates", ({ path }) =>
-        webhooks.templates(path.id).pipe(
-          Effect.map((data) => ({ data })),
-          Effect.mapError(Problems.of)
-        )
-      )
+      .handle("templates", ({ path }) => webhooks.templates(path.id).pipe(asWhole, Effect.mapError(Problems.of)))
       .handle("template", ({ path }) => Effect.mapError(webhooks.template(path.id, path.version), Problems.of))
       .handle("restoreTemplate", ({ path, request }) =>
         webhooks
@@ -100,10 +96,7 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
         )
       )
       .handle("requests", ({ path, urlParams: { accepted = "false" } }) =>
-        requests.list(path.id, { accepted: accepted === "true" }).pipe(
-          Effect.map((data) => ({ data })),
-          Effect.mapError(Problems.of)
-        )
+        requests.list(path.id, { accepted: accepted === "true" }).pipe(asWhole, Effect.mapError(Problems.of))
       )
       .handle("request", ({ path }) => Effect.mapError(requests.show(path.id, path.request_id), Problems.of))
       .handle("runs", ({ path, urlParams: { limit = pageSize.default, status, from, to, cursor } }) => {

@@ -105,7 +105,12 @@ export const makeChanges = (queries: QueryClient) => {
     }
     timers.set(key, setTimeout(run, wait))
   }
-  const invalidate = (query: Query) => void queries.invalidateQueries({ queryKey: query.queryKey, exact: true })
+  const invalidate = (query: Query): void => {
+    // Reading the list again would end the reading of its next page, and nobody would see that.
+    const isReadingMore = query.state.fetchStatus === "fetching" && query.state.fetchMeta?.fetchMore !== undefined
+    if (isReadingMore) later(query.queryHash, 100, () => invalidate(query))
+    else void queries.invalidateQueries({ queryKey: query.queryKey, exact: true })
+  }
   const readAgain = (query: Query) => {
     const isSearch = query.queryKey[0] === "all-runs" && (query.queryKey[1] as AllRunsFilter).search !== undefined
     const interval = isSearch ? searching : (intervals[query.queryKey[0] as Changing] ?? 0)

@@ -65,26 +65,33 @@ export const queries = new QueryClient({
   }
 })
 
+/** Of a list that is not paged. */
+const entries = <A>(list: Promise<{ readonly data: A }>): Promise<A> => list.then(({ data }) => data)
+
 export const useServer = () =>
   useQuery({ queryKey: ["server"], queryFn: ({ signal }) => api.overview.server({ signal }), staleTime: 60_000 })
 
 export const useWebhooks = () =>
   useQuery({
     queryKey: ["webhooks"],
-    queryFn: ({ signal }) => api.webhooks.list({ signal }),
+    queryFn: ({ signal }) => entries(api.webhooks.list({ signal })),
     refetchInterval: usePollingInterval()
   })
 
 export const useActivity = () =>
   useQuery({
     queryKey: ["activity"],
-    queryFn: ({ signal }) => api.overview.activity({ signal }),
+    queryFn: ({ signal }) => entries(api.overview.activity({ signal })),
     refetchInterval: usePollingInterval()
   })
 
 // Polled, because the broker sends no notifications about leaders.
 export const useTeams = () =>
-  useQuery({ queryKey: ["teams"], queryFn: ({ signal }) => api.teams.list({ signal }), refetchInterval: 5_000 })
+  useQuery({
+    queryKey: ["teams"],
+    queryFn: ({ signal }) => entries(api.teams.list({ signal })),
+    refetchInterval: 5_000
+  })
 
 export const useTeam = (team: string) =>
   useQuery({
@@ -96,7 +103,7 @@ export const useTeam = (team: string) =>
 export const useTeamRuns = (team: string) =>
   useQuery({
     queryKey: ["team-runs", team],
-    queryFn: ({ signal }) => api.overview.teamRuns({ path: { team }, query: { limit: 30 }, signal }),
+    queryFn: ({ signal }) => entries(api.overview.teamRuns({ path: { team }, query: { limit: 30 }, signal })),
     refetchInterval: usePollingInterval()
   })
 
@@ -228,7 +235,7 @@ export const useAudit = (filter: AuditFilter) =>
 export const useSessions = () =>
   useQuery({
     queryKey: ["sessions"],
-    queryFn: ({ signal }) => api.sessions.list({ signal }),
+    queryFn: ({ signal }) => entries(api.sessions.list({ signal })),
     refetchInterval: 10_000
   })
 

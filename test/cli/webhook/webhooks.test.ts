@@ -27,7 +27,10 @@ describe("the command line", () => {
 
       // By id or by name.
       expect(yield* json("webhook", "show", webhook.id)).toEqual(yield* json("webhook", "show", "review"))
-      expect((yield* json("webhook", "list")).map(({ name }: { name: string }) => name)).toEqual(["demo", "review"])
+      expect((yield* json("webhook", "list")).data.map(({ name }: { name: string }) => name)).toEqual([
+        "demo",
+        "review"
+      ])
 
       const described = (yield* run("webhook", "show", "review")).stdout
       expect(described).toMatch(

@@ -134,7 +134,7 @@ describe("the session of the web UI", () => {
       const after = yield* start({ repo: before.repo, adminKey: "another-admin-key-for-tests" })
       const headers = { authorization: "Bearer another-admin-key-for-tests" }
       expect((yield* after.http("GET", "/api/webhooks", { headers: { cookie } })).status).toBe(401)
-      expect((yield* after.http("GET", "/api/sessions", { headers })).json).toStrictEqual([])
+      expect((yield* after.http("GET", "/api/sessions", { headers })).json.data).toStrictEqual([])
       // The next to sign in removes it, so that no server with the old key accepts it either.
       yield* after.http("POST", path, { body: { key: "another-admin-key-for-tests" } })
       expect((yield* before.http("GET", "/api/webhooks", { headers: { cookie } })).status).toBe(401)
@@ -169,7 +169,7 @@ describe("sessions", () => {
       const { admin, http, origin } = yield* start({ trustedProxies: ["127.0.0.1"] })
       const mine = yield* signIn(http, { "user-agent": "Mine/1.0" })
       const theirs = yield* signIn(http, { "user-agent": "Theirs/1.0", "x-forwarded-for": "203.0.113.7" })
-      const { json } = yield* http("GET", "/api/sessions", { headers: { cookie: mine.cookie } })
+      const { data: json } = (yield* http("GET", "/api/sessions", { headers: { cookie: mine.cookie } })).json
       expect(json).toStrictEqual([
         expect.objectContaining({ user_agent: "Theirs/1.0", client_address: "203.0.113.7", is_current: false }),
         expect.objectContaining({ user_agent: "Mine/1.0", client_address: "127.0.0.1", is_current: true })
@@ -185,7 +185,7 @@ describe("sessions", () => {
       for (const id of [json[0].id, "no-id"]) {
         expect(refusal(yield* admin("DELETE", `/api/sessions/${id}`))).toStrictEqual([404, "not_found"])
       }
-      expect((yield* admin("GET", "/api/sessions")).json).toHaveLength(1)
+      expect((yield* admin("GET", "/api/sessions")).json.data).toHaveLength(1)
       expect((yield* http("GET", "/api/sessions")).status).toBe(401)
     })
   )
@@ -198,7 +198,7 @@ describe("sessions", () => {
       for (const { cookie } of cookies) {
         expect((yield* http("GET", "/api/webhooks", { headers: { cookie } })).status).toBe(401)
       }
-      expect((yield* admin("GET", "/api/sessions")).json).toStrictEqual([])
+      expect((yield* admin("GET", "/api/sessions")).json.data).toStrictEqual([])
     })
   )
 

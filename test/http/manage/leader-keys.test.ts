@@ -10,7 +10,7 @@ describe("leader keys", () => {
     Effect.gen(function* () {
       const { admin, team } = yield* start()
       yield* team("ops", "no leader")
-      expect((yield* admin("GET", at)).json).toStrictEqual([])
+      expect((yield* admin("GET", at)).json.data).toStrictEqual([])
       const created = yield* admin("POST", at, { body: { name: " laptop " } })
       expect(created.status).toBe(201)
       const { key, leader_key } = created.json
@@ -19,12 +19,12 @@ describe("leader keys", () => {
       expect(leader_key).toMatchObject({ team: "ops", name: "laptop", hint: `…${key.slice(-4)}` })
       const other = (yield* admin("POST", at, { body: { name: "build server" } })).json.leader_key
       const list = yield* admin("GET", at)
-      expect(list.json).toStrictEqual([leader_key, other])
+      expect(list.json).toStrictEqual({ data: [leader_key, other], next_cursor: null })
       expect(list.text).not.toContain(key)
       const revoked = yield* admin("DELETE", `${at}/${leader_key.id}`)
       expect([revoked.status, revoked.text]).toStrictEqual([204, ""])
       expect(refusal(yield* admin("DELETE", `${at}/${leader_key.id}`))).toStrictEqual([404, "not_found"])
-      expect((yield* admin("GET", at)).json).toStrictEqual([other])
+      expect((yield* admin("GET", at)).json.data).toStrictEqual([other])
     })
   )
 
@@ -48,7 +48,7 @@ describe("leader keys", () => {
       for (const path of [`/api/teams/other/leader-keys/${id}`, `${at}/${unusedId}`, `${at}/x`]) {
         expect(refusal(yield* admin("DELETE", path)), path).toStrictEqual([404, "not_found"])
       }
-      expect((yield* admin("GET", at)).json.map((key: any) => key.id)).toStrictEqual([id])
+      expect((yield* admin("GET", at)).json.data.map((key: any) => key.id)).toStrictEqual([id])
     })
   )
 
@@ -76,7 +76,7 @@ describe("leader keys", () => {
       yield* admin("POST", at, { body: { name: "laptop" } })
       expect((yield* admin("DELETE", "/api/teams/ops")).status).toBe(204)
       yield* team("ops", "no leader")
-      expect((yield* admin("GET", at)).json).toStrictEqual([])
+      expect((yield* admin("GET", at)).json.data).toStrictEqual([])
     })
   )
 })

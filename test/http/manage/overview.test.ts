@@ -37,11 +37,11 @@ describe("the overview", () => {
       const { admin, team, webhook } = yield* start({ settings: { maxConcurrent: 7 } })
       const { id } = yield* webhook(yield* team("ops"))
       yield* admin("POST", `/api/webhooks/${id}/runs?wait=true`, { body: { variables: { text: "hello" } } })
-      const [activity] = (yield* admin("GET", "/api/activity")).json
+      const [activity] = (yield* admin("GET", "/api/activity")).json.data
       expect(activity.webhook_id).toBe(id)
       expect(activity.hours).toHaveLength(24)
       expect(activity.hours.reduce((sum: number, hour: { success: number }) => sum + hour.success, 0)).toBe(1)
-      const runs = (yield* admin("GET", "/api/teams/ops/runs")).json
+      const runs = (yield* admin("GET", "/api/teams/ops/runs")).json.data
       expect(runs).toHaveLength(1)
       for (const [range, count] of [
         ["24h", 24],

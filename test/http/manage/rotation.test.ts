@@ -53,7 +53,7 @@ describe("a regenerated token", () => {
       })
       expect(refusal(after)).toStrictEqual([404, "not_found"])
       expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(used.old_token_valid_until))
-      const [listed] = (yield* admin("GET", "/api/webhooks")).json
+      const [listed] = (yield* admin("GET", "/api/webhooks")).json.data
       for (const webhook of [yield* shown, listed]) {
         expect(Object.keys(webhook).filter((field) => field.startsWith("old_token"))).toStrictEqual([])
       }

@@ -7,7 +7,7 @@ describe("teams", () => {
   it.scopedLive("are created, listed, shown as running or not, and deleted", () =>
     Effect.gen(function* () {
       const { admin, team } = yield* start()
-      expect((yield* admin("GET", "/api/teams")).json).toStrictEqual([])
+      expect((yield* admin("GET", "/api/teams")).json.data).toStrictEqual([])
       const created = yield* admin("POST", "/api/teams", { body: { team: "idle" } })
       expect(created.status).toBe(201)
       expect(sorted(Object.keys(created.json))).toStrictEqual(
@@ -19,7 +19,7 @@ describe("teams", () => {
       const busy = yield* admin("GET", "/api/teams/busy")
       expect(busy.json).toMatchObject({ running: true, consumers: 1 })
       const all = yield* admin("GET", "/api/teams")
-      expect(sorted(all.json.map(({ team }: { team: string }) => team))).toStrictEqual(sorted(["idle", "busy"]))
+      expect(sorted(all.json.data.map(({ team }: { team: string }) => team))).toStrictEqual(sorted(["idle", "busy"]))
       const deleted = yield* admin("DELETE", "/api/teams/idle")
       expect([deleted.status, deleted.text]).toStrictEqual([204, ""])
       expect(refusal(yield* admin("GET", "/api/teams/idle"))).toStrictEqual([404, "not_found"])
@@ -66,7 +66,7 @@ describe("teams", () => {
       expect(paused.json.paused_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
       expect((yield* admin("POST", "/api/teams/ops/pause")).json).toStrictEqual(paused.json)
       const { run_id } = (yield* http("POST", path, { body: hello })).json
-      expect((yield* admin("GET", "/api/teams")).json).toStrictEqual([{ ...paused.json, queued: 1 }])
+      expect((yield* admin("GET", "/api/teams")).json.data).toStrictEqual([{ ...paused.json, queued: 1 }])
       expect((yield* http("GET", "/metrics")).text).toMatch(/^webhook_team_paused\{team="ops"\} 1$/m)
 
       const resumed = yield* admin("POST", "/api/teams/ops/resume")

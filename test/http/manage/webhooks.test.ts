@@ -27,7 +27,7 @@ describe("webhooks", () => {
       const shown = yield* admin("GET", `/api/webhooks/${webhook.id}`)
       const listed = yield* admin("GET", "/api/webhooks")
       expect(shown.json).toStrictEqual(webhook)
-      expect(listed.json).toStrictEqual([webhook])
+      expect(listed.json).toStrictEqual({ data: [webhook], next_cursor: null })
       expect(shown.text + listed.text).not.toContain(token)
       const body = { variables: { app: "api", env: { name: "live" } } }
       const run = yield* http("POST", `/webhook/trigger/${token}?wait=true`, { body })

@@ -285,7 +285,7 @@ describe("/openapi.json", () => {
       yield* admin(404, "POST", "/api/teams/none/leader-keys", key)
       yield* admin(200, "GET", keys)
       yield* admin(404, "GET", "/api/teams/none/leader-keys")
-      yield* admin(204, "DELETE", `${keys}/${(yield* open.admin("GET", keys)).json[0].id}`)
+      yield* admin(204, "DELETE", `${keys}/${(yield* open.admin("GET", keys)).json.data[0].id}`)
       yield* admin(404, "DELETE", `${keys}${none}`)
       yield* admin(204, "DELETE", "/api/teams/new")
       yield* admin(404, "DELETE", "/api/teams/none")
@@ -470,7 +470,10 @@ describe("/openapi.json", () => {
 
       // Sessions.
       const signIn = open.http("POST", "/api/session", { body: { key: adminKey } })
-      const newSession = Effect.map(Effect.zipRight(signIn, open.admin("GET", "/api/sessions")), ({ json }) => json[0])
+      const newSession = Effect.map(
+        Effect.zipRight(signIn, open.admin("GET", "/api/sessions")),
+        ({ json }) => json.data[0]
+      )
       const session = `/api/sessions/${(yield* newSession).id}`
       yield* admin(200, "GET", "/api/sessions")
       yield* admin(204, "DELETE", session)

@@ -206,7 +206,7 @@ describe("warnings", () => {
         const path = `/api/webhooks/${id}`
         const edit = (body: object) => Effect.map(admin("PATCH", path, { body }), ({ json }) => json.warnings)
         expect((yield* admin("GET", path)).json.warnings).toStrictEqual(warnings)
-        expect((yield* admin("GET", "/api/webhooks")).json[0].warnings).toStrictEqual(warnings)
+        expect((yield* admin("GET", "/api/webhooks")).json.data[0].warnings).toStrictEqual(warnings)
         const copy = yield* admin("POST", `${path}/duplicate`, { body: {} })
         expect(copy.json.webhook.warnings).toStrictEqual(warnings)
         expect(yield* edit({ secret: "0123456789abcdef" })).toStrictEqual(warnings.slice(1))

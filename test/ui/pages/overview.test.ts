@@ -16,13 +16,17 @@ describe("the overview", () => {
   it("shows what fails, what waits and which teams are away, after signing in", async () => {
     const page = await ui.newPage({ signedIn: true })
     await page.route("**/api/activity", async (route) => {
-      const all = await (await route.fetch()).json()
+      const { data, ...list } = await (await route.fetch()).json()
       const failed = (hour: object, i: number) => (i === 20 ? { ...hour, error: 2, timeout: 1 } : hour)
-      await route.fulfill({ json: all.map((each: any) => ({ ...each, hours: each.hours.map(failed) })) })
+      await route.fulfill({
+        json: { ...list, data: data.map((each: any) => ({ ...each, hours: each.hours.map(failed) })) }
+      })
     })
     await page.route("**/api/teams", async (route) => {
-      const all = await (await route.fetch()).json()
-      await route.fulfill({ json: all.map((each: any) => (each.team === "demo" ? { ...each, queued: 7 } : each)) })
+      const { data, ...list } = await (await route.fetch()).json()
+      await route.fulfill({
+        json: { ...list, data: data.map((each: any) => (each.team === "demo" ? { ...each, queued: 7 } : each)) }
+      })
     })
     await page.goto("/")
     const part = (name: string) => page.getByRole("region", { name }).getByRole("listitem")
@@ -59,8 +63,8 @@ describe("the overview of a new server", () => {
     await page.getByRole("region", { name: "Send a test" }).waitFor()
 
     await page.route("**/api/teams", async (route) => {
-      const all = await (await route.fetch()).json()
-      await route.fulfill({ json: all.map((each: any) => ({ ...each, running: true })) })
+      const { data, ...list } = await (await route.fetch()).json()
+      await route.fulfill({ json: { ...list, data: data.map((each: any) => ({ ...each, running: true })) } })
     })
     await page.goto("/")
     await page.getByRole("region", { name: "Stopped or paused teams" }).getByText("Every team is connected.").waitFor()

@@ -103,7 +103,7 @@ describe("a template's versions", () => {
     await page.getByRole("button", { name: "Duplicate" }).click()
     await page.getByRole("heading", { level: 1, name: "Save your token" }).waitFor()
     await page.getByText("whk_").first().waitFor()
-    const all = await ui.call("GET", "/api/webhooks")
+    const { data: all } = await ui.call("GET", "/api/webhooks")
     expect(all.map(({ name }: { readonly name: string }) => name)).toContain("Versions (copy)")
     await page.context().close()
   })

@@ -12,7 +12,7 @@ const ids: Array<string> = []
 beforeAll(async () => {
   ui = await startTestUi()
   review = await createReview(ui)
-  demo = (await ui.call("GET", "/api/webhooks")).find(({ name }: { name: string }) => name === "demo")
+  demo = (await ui.call("GET", "/api/webhooks")).data.find(({ name }: { name: string }) => name === "demo")
   for (const [id, variables] of [
     [review.id, { title: "Fix login", author: { name: "Ada" } }],
     [demo.id, { name: "world" }],

@@ -36,7 +36,7 @@ beforeAll(async () => {
       return { DATABASE_URL }
     })
   )
-  id = (await ui.call("GET", "/api/webhooks"))[0].id
+  id = (await ui.call("GET", "/api/webhooks")).data[0].id
   await queryPostgres(url, fill(id))
   await queryPostgres(url, "analyze webhook_trigger.runs")
 })
@@ -105,6 +105,6 @@ describe("a history of 100,000 runs", () => {
       expect([{ success: total("success"), error: total("error") }]).toEqual(await queryPostgres(url, counts))
       expect(total("error")).toBeGreaterThan(range === "24h" ? 300 : 9_000)
     }
-    expect(await ui.call("GET", "/api/activity")).toHaveLength(1)
+    expect((await ui.call("GET", "/api/activity")).data).toHaveLength(1)
   })
 })

@@ -1,0 +1,14 @@
+import { Effect, Schema } from "effect"
+
+/** The shape of every list: entries, and how to get more. */
+export const listFields = <A, I>(entry: Schema.Schema<A, I>, order: string) => ({
+  data: Schema.Array(entry).annotations({ description: order }),
+  next_cursor: Schema.NullOr(Schema.String).annotations({
+    description: "`cursor` of the next page; null on the last page, and if the list is not paged."
+  })
+})
+
+/** A list that is not paged. */
+export const whole = <A>(data: ReadonlyArray<A>) => ({ data, next_cursor: null })
+
+export const asWhole = <A, E, R>(entries: Effect.Effect<ReadonlyArray<A>, E, R>) => Effect.map(entries, whole)
