@@ -101,8 +101,10 @@ const programs = {
   opencode: { opencode: `opencode-linux-${process.arch}/bin/opencode` }
 }
 
-/** The agents by the names of their trials: for each preset, at least one. */
-export const realAgents: { readonly [Name in AgentName]: RealAgent } & Readonly<Record<string, RealAgent>> = {
+/** The agents by the names of their trials: for each preset of a program, at least one. */
+export const realAgents: { readonly [Name in Exclude<AgentName, "openai">]: RealAgent } & Readonly<
+  Record<string, RealAgent>
+> = {
   claude: {
     ...claude,
     preset: "claude",

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Exit, Scope } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type FakeModel, startFakeModel } from "../agents/FakeModel.ts"
 import * as Program from "../cli/Program.ts"
 import { freshDatabase, freshVhost } from "../support/fresh.ts"
 import { cleanUpAtExit, exec, freePort, startDaemon } from "../support/Process.ts"
@@ -107,9 +108,11 @@ describe("the commands of the documentation", () => {
 
   let embedded: Program.Server
   let demoUrl: string
+  let model: FakeModel
   let AMQP_URL: string
   let DATABASE_URL: string
   beforeAll(async () => {
+    model = await startFakeModel()
     ;[AMQP_URL, DATABASE_URL] = [await inScope(freshVhost), await inScope(freshDatabase)]
     embedded = await inScope(
       Effect.flatMap(Program.newFolder, (DATA_DIR) => Program.serve({ DATA_DIR, ADMIN_API_KEY }))
@@ -118,6 +121,7 @@ describe("the commands of the documentation", () => {
   }, 90_000)
   afterAll(async () => {
     await Effect.runPromise(Scope.close(scope, Exit.void))
+    await model.close()
     await remove()
   })
 
@@ -143,6 +147,11 @@ describe("the commands of the documentation", () => {
     ["docs/leaders.md", () => block("docs/leaders.md", 0), agentAnswer],
     ["docs/leaders.md: ACP", () => block("docs/leaders.md", 2), "You said: "],
     [
+      "docs/leaders.md: OpenAI",
+      () => block("docs/leaders.md", 3, { "OPENAI_API_KEY=…": "OPENAI_API_KEY=fake" }),
+      agentAnswer
+    ],
+    [
       "the welcome of a first start",
       () => filled(/^ +(node .* serve --agent .*)$/m.exec(embedded.welcome())![1]!, here),
       agentAnswer
@@ -150,7 +159,7 @@ describe("the commands of the documentation", () => {
   ] as const)(
     "%s: a server that runs an agent itself",
     async (of, text, answer) => {
-      const server = start(of.replaceAll(/\W/g, "-"), text(), { PORT: "0" })
+      const server = start(of.replaceAll(/\W/g, "-"), text(), { PORT: "0", OPENAI_BASE_URL: model.url })
       const trigger = () => /curl .*"task".*/.exec(server.output())?.[0]
       await server.until("the server has printed how to trigger it", async () => trigger() !== undefined)
       expect(await shell(`${trigger()} --silent`, {})).toContain(`"response":"${answer}`)
@@ -219,14 +228,14 @@ describe("the commands of the documentation", () => {
     await lead("readme", "review", block("README.md", 5, { "amqp://user:password@localhost:5672": AMQP_URL }))
     await shell("webhook-trigger team create deploy", { WEBHOOK_TRIGGER_URL: url })
     await lead("agent", "review", block("docs/leaders.md", 1, { "amqp://localhost": AMQP_URL }), agentAnswer)
-    await lead("amqp", "deploy", block("docs/leaders.md", 3, { "amqp://localhost": AMQP_URL }))
+    await lead("amqp", "deploy", block("docs/leaders.md", 4, { "amqp://localhost": AMQP_URL }))
     const file = join(folder, "deploy.url")
     writeFileSync(file, AMQP_URL, { mode: 0o600 })
     const asUser = process.geteuid!() === 0 ? " --user nobody" : ""
     await lead(
       "user",
       "deploy",
-      block("docs/leaders.md", 4, { "/etc/webhook-trigger/deploy.url": file, " --user agent": asUser })
+      block("docs/leaders.md", 5, { "/etc/webhook-trigger/deploy.url": file, " --user agent": asUser })
     )
     await server.stop()
   }, 180_000)

@@ -10,6 +10,9 @@ export class SessionLost extends Data.TaggedError("SessionLost") {}
 /** The usual format of a session's id. */
 export const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
 
+/** The format of ids that agents choose freely; this much is enough for all that are known. */
+export const anyId = /^\w[\w.:-]*$/
+
 /** Changes the report of the answer or the failure. */
 export const mapReport = (
   work: Effect.Effect<LeaderAnswer, LeaderError>,

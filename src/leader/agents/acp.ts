@@ -4,14 +4,11 @@ import type { AcpOptions } from "./acp/Conversation.ts"
 import { converse } from "./acp/Conversation.ts"
 import { readAllowed } from "./acp/Permissions.ts"
 import { readOptions } from "./Options.ts"
-import { inSession } from "./Session.ts"
+import { anyId, inSession } from "./Session.ts"
 import * as SessionTotals from "./SessionTotals.ts"
 
 const title = "an ACP agent"
 const example = "acp --allow edit,execute opencode acp"
-
-/** Agents choose the ids of their sessions freely; this much is enough for all that are known. */
-const anyId = /^\w[\w.:-]*$/
 
 /** Agents of this protocol trim a prompt, and take one that begins with a slash for a command. */
 const asText = ({ prompt, source, template }: Task["prompt"]): string =>
