@@ -38,6 +38,7 @@ export const startServer = async (
     PORT: String(port),
     ADMIN_API_KEY: adminKey,
     WEBHOOK_MAX_QUEUED: "10000000",
+    RUN_RETENTION: "off",
     MAX_CONNECTIONS_PER_ADDRESS: "15000",
     LOG_LEVEL: "warn",
     ...settings

@@ -93,8 +93,12 @@ export const settings = {
   agentsDir: withDefault("AGENTS_DIR", text("a folder"), "agents"),
   /** Their programs run as this user; if absent, as the server's. */
   leaderUser: optional("LEADER_USER", text("a user, or user:group")),
-  /** How long ended runs are stored. Default: no limit. */
-  runRetention: withDefault("RUN_RETENTION", durationOrOff("1 minute", "36500 days", "30 days"), Option.none()),
+  /** How long ended runs are stored. */
+  runRetention: withDefault(
+    "RUN_RETENTION",
+    durationOrOff("1 minute", "36500 days", "30 days"),
+    Option.some(Duration.days(90))
+  ),
   /** How long audit events are stored. */
   auditRetention: withDefault(
     "AUDIT_RETENTION",

@@ -21,6 +21,7 @@ describe("settings", () => {
       })
       expect(Duration.toSeconds(settings.engine.timeout)).toBe(300)
       expect(Duration.toSeconds(settings.shutdownGrace)).toBe(30)
+      expect(Option.map(settings.runRetention, Duration.toDays)).toEqual(Option.some(90))
       expect(settings.logLevel).toBe(LogLevel.Info)
       for (const absent of [
         "publicUrl",
@@ -29,7 +30,6 @@ describe("settings", () => {
         "adminKey",
         "adminListen",
         "adminAllowFrom",
-        "runRetention",
         "otlpEndpoint",
         "otlpHeaders"
       ] as const) {
