@@ -1,4 +1,4 @@
-import type { Preset } from "../Description.ts"
+import type { Preset } from "../../Description.ts"
 
 /** Version 3 of its signatures. A request has several events, whose IDs are not unique. */
 export const hubspot: Preset = {

@@ -1,4 +1,4 @@
-import type { Preset } from "../Description.ts"
+import type { Preset } from "../../Description.ts"
 
 /** The key is the whole secret, with its `whsec_`. */
 export const stripe: Preset = {

@@ -1,4 +1,4 @@
-import type { Ed25519, Hmac, Preset } from "../Description.ts"
+import type { Ed25519, Hmac, Preset } from "./Description.ts"
 
 /** Services that use Svix may name the headers after it. */
 const signed = {

@@ -1,4 +1,4 @@
-import type { Preset } from "../Description.ts"
+import type { Preset } from "../../Description.ts"
 
 /** A delivery that is redelivered by hand keeps its `X-GitHub-Delivery`. */
 export const github: Preset = {

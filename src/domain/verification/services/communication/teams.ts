@@ -1,4 +1,4 @@
-import type { Preset } from "../Description.ts"
+import type { Preset } from "../../Description.ts"
 
 /** An outgoing webhook, whose answer appears in the channel. */
 export const teams: Preset = {

@@ -1,4 +1,4 @@
-import type { Preset } from "../Description.ts"
+import type { Preset } from "../../Description.ts"
 
 /** It signs nothing and sends no ID. The secret is the one of `authorization` or `basic_auth` in its `http_config`. */
 export const alertmanager: Preset = {

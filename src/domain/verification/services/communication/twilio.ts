@@ -1,4 +1,4 @@
-import type { Preset } from "../Description.ts"
+import type { Preset } from "../../Description.ts"
 
 /**
  * It signs forms only by their fields, and JSON not at all, so JSON is refused. The answer to a message is text, which Twilio

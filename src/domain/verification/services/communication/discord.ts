@@ -1,4 +1,4 @@
-import type { Preset } from "../Description.ts"
+import type { Preset } from "../../Description.ts"
 
 /** Interactions. */
 export const discord: Preset = {

@@ -1,4 +1,4 @@
-import type { Preset } from "../Description.ts"
+import type { Preset } from "../../Description.ts"
 
 /** `Sentry-Hook-Timestamp` is not signed, so it is ignored. */
 export const sentry: Preset = {

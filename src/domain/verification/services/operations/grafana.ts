@@ -1,4 +1,4 @@
-import type { Preset } from "../Description.ts"
+import type { Preset } from "../../Description.ts"
 
 /** A contact point's HMAC signature, which covers the “Timestamp Header” if there is one. Grafana sends no ID. */
 export const grafana: Preset = {

@@ -1,4 +1,4 @@
-import type { Preset } from "../Description.ts"
+import type { Preset } from "../../Description.ts"
 
 /** While a secret is being replaced, PagerDuty signs with both. */
 export const pagerduty: Preset = {

@@ -1,4 +1,4 @@
-import type { Preset } from "../Description.ts"
+import type { Preset } from "../../Description.ts"
 
 /** It signs the “Notification URL” as it is set there. */
 export const square: Preset = {

@@ -1,4 +1,4 @@
-import type { Preset } from "../Description.ts"
+import type { Preset } from "../../Description.ts"
 
 /** As Stripe signs, but its events have no ID. */
 export const calendly: Preset = {

@@ -1,4 +1,4 @@
-import type { Preset } from "../Description.ts"
+import type { Preset } from "../../Description.ts"
 
 /** The time of sending is in the body, so it is signed. */
 export const linear: Preset = {

@@ -1,4 +1,4 @@
-import type { Preset } from "../Description.ts"
+import type { Preset } from "../../Description.ts"
 
 /** Administrators' webhooks with a secret are signed, as in WebSub. */
 export const jira: Preset = {

@@ -1,5 +1,5 @@
-import type { Preset } from "../Description.ts"
-import { symmetric } from "./standardWebhooks.ts"
+import type { Preset } from "../../Description.ts"
+import { symmetric } from "../../standardWebhooks.ts"
 
 /** A retried delivery keeps its `Idempotency-Key`. */
 const id = [{ header: "webhook-id" }, { header: "idempotency-key" }, { header: "x-gitlab-event-uuid" }]

@@ -1,4 +1,4 @@
-import type { Preset } from "../Description.ts"
+import type { Preset } from "../../Description.ts"
 
 /** The Events API sends JSON; commands and actions are forms, the latter with JSON in the field `payload`. */
 export const slack: Preset = {
