@@ -1,5 +1,6 @@
 /**
  * Fails on prose that is hard to read: long sentences on average, overlong ones, and phrases that no native writer uses.
+ * It reads the documentation and, in `src`, the comments and the texts that people see.
  * `node build/prose.mjs docs/cli.md` checks that page alone.
  */
 import { readdirSync, readFileSync } from "node:fs"
@@ -41,6 +42,11 @@ const sentencesOf = (paragraph) =>
   [...segmenter.segment(paragraph.replaceAll(/\s+/g, " "))].map(({ segment }) => segment.trim()).filter(Boolean)
 const wordsIn = (sentence) => sentence.split(" ").filter((word) => /[\p{L}\p{N}]/u.test(word)).length
 
+const overlong = (sentences) =>
+  sentences.filter((each) => wordsIn(each) > mostWords).map((each) => `${wordsIn(each)} words: ${each}`)
+const bannedIn = (text) =>
+  banned.flatMap((phrase) => (phrase.exec(text) ? [`not “${phrase.exec(text)[0].trim()}”`] : []))
+
 const faultsOf = (page) => {
   const source = readFileSync(page, "utf8")
   const sentences = paragraphsOf(marked.lexer(source)).flatMap(sentencesOf)
@@ -48,9 +54,27 @@ const faultsOf = (page) => {
   const prose = source.replaceAll(/^ *```[\s\S]*?^ *```$/gm, "").replaceAll(/`[^`]*`/g, "code")
   return [
     ...(average > averageWords ? [`sentences have ${average.toFixed(1)} words on average, over ${averageWords}`] : []),
-    ...sentences.filter((each) => wordsIn(each) > mostWords).map((each) => `${wordsIn(each)} words: ${each}`),
-    ...banned.flatMap((phrase) => (phrase.exec(prose) ? [`not “${phrase.exec(prose)[0].trim()}”`] : []))
+    ...overlong(sentences),
+    ...bannedIn(prose)
   ]
+}
+
+/** The comments and texts of a source file. A value or a piece of code in them counts as a word. */
+const textsIn = (source) =>
+  [...source.matchAll(/\/\*\*?(.*?)\*\/|((?:^ *\/\/[^\n]*\n)+)|"((?:[^"\\\n]|\\.)*)"|`(?:[^`\\]|\\.)*`/gms)]
+    .map(([, block, lines, string = ""]) => block ?? lines ?? string)
+    .flatMap((text) =>
+      text
+        .replaceAll(/^ *(\*|\/\/) ?/gm, "")
+        .replaceAll(/`[^`]*`/g, "Code")
+        // A list's item, a tag or an empty line ends a sentence.
+        .split(/\n\s*(?:\n|- |\d+\. |@)|\\n/)
+    )
+    .filter((text) => !/\{[{%]|=>|[;{]\n| = /.test(text))
+
+const faultsInCode = (file) => {
+  const source = readFileSync(file, "utf8")
+  return [...overlong(textsIn(source).flatMap(sentencesOf)), ...bannedIn(source)]
 }
 
 const everyPage = [
@@ -59,7 +83,13 @@ const everyPage = [
 ].filter((name) => name.endsWith(".md"))
 const asked = process.argv.slice(2)
 const pages = asked.length > 0 ? asked : everyPage
-const faults = pages.flatMap((page) => faultsOf(page).map((fault) => `${page}: ${fault}`))
+const code = (asked.length > 0 ? [] : readdirSync("src", { recursive: true }).map((name) => `src/${name}`)).filter(
+  (name) => /\.tsx?$/.test(name)
+)
+const faults = [
+  ...pages.flatMap((page) => faultsOf(page).map((fault) => `${page}: ${fault}`)),
+  ...code.flatMap((file) => faultsInCode(file).map((fault) => `${file}: ${fault}`))
+]
 if (faults.length > 0) {
   console.error(faults.join("\n"))
   process.exitCode = 1

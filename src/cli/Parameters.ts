@@ -10,7 +10,7 @@ export interface Parameter {
   readonly names: ReadonlyArray<string>
   /** The name of the option's value, or its choices. Absent for a switch and for an argument. */
   readonly value?: string
-  /** As in `--name text`. Options of which one may be given share it: `--template text or --template-file file`. */
+  /** As in `--name text`. Alternative options share it: `--template text or --template-file file`. */
   readonly need: string
   readonly isRequired: boolean
   readonly mayRepeat: boolean

@@ -8,7 +8,7 @@ import { messageOf } from "./Filter.ts"
 
 /** What the filter's webhook takes. */
 export interface FilterInput {
-  /** Whole requests, or variables, of which these are known by name; without names, any may exist. */
+  /** Whole requests, or variables. These names are known; without names, any may exist. */
   readonly takes: "requests" | { readonly variables?: ReadonlyArray<string> | undefined }
   /** Headers that hold secrets, besides those known by their names; in lower case. */
   readonly secretHeaders?: ReadonlyArray<string>

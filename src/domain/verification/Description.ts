@@ -71,7 +71,7 @@ interface Signed extends Common {
   readonly headers: ReadonlyArray<string>
   /** The text before each signature. Other items are ignored. */
   readonly prefix?: string
-  /** Separates several signatures, any of which is enough; absent: there is one. */
+  /** Separates several signatures, and any one is enough; absent: there is one. */
   readonly separator?: string
   readonly encoding: Encoding
   readonly timestamp?: Timestamp

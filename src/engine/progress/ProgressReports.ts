@@ -4,7 +4,7 @@ import type { RunId } from "../../domain/Id.ts"
 import { mergeProgress } from "../../domain/run/Progress.ts"
 import { type ProgressReport, ProgressStore } from "../../repo/run/ProgressStore.ts"
 
-/** Milliseconds between two writes, each of which stores one report of each run. */
+/** Milliseconds between two writes. Each stores one report of each run. */
 const interval = 250
 /** The text that waits for a write, in UTF-16 code units, and its runs. What exceeds this is dropped. */
 const mostText = 8 * 1024 * 1024

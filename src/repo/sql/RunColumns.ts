@@ -33,7 +33,7 @@ export const runFromRow = (row: object): Run => toRun(fromRow<RunRow>(row, field
 const beginning = (text: string, name: string, size: string) =>
   [`left(${text}, ${shownLength}) as ${name}`, `octet_length(${text}) as ${size}`] as const
 
-/** The texts of which a summary shows the beginning. */
+/** A summary shows the beginning of these texts. */
 const cut = {
   variables: beginning("r.variables_text", "variables", "variables_size"),
   prompt: beginning("r.prompt", "prompt", "prompt_size"),

@@ -259,7 +259,7 @@ export const useRun = (run_id: string) => {
   })
 }
 
-/** The whole run, of which a list may have only the beginnings of the texts. */
+/** The whole run: a list may have only the beginnings of its texts. */
 export const useWholeRun = (run: RunSummary): Run =>
   useQuery({
     queryKey: ["run", run.run_id],

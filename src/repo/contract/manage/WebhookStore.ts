@@ -148,7 +148,7 @@ export const webhookStore = (test: Test): void => {
   )
 
   test(
-    "changes a webhook only in one of the expected versions, each of which it has once",
+    "changes a webhook only in one of the expected versions, and it has each version once",
     Effect.gen(function* () {
       const repo = yield* Repo
       const { id, version: first } = yield* createWebhook()

@@ -47,7 +47,7 @@ export const templates = (test: Test): void => {
   )
 
   test(
-    "keeps a template with its language and its input, another one of which is another version",
+    "keeps a template with its language and its input, and a change of either is another version",
     Effect.gen(function* () {
       const repo = yield* Repo
       const { id } = yield* createWebhook({ prompt_template: "one", template_language: "liquid" })

@@ -82,7 +82,7 @@ export const SendTest = ({
     setSent(undefined)
     setIgnored(false)
     const at = new Date().toISOString()
-    // Unchanged values need not be sent. They may be a whole request of which the template uses only a part.
+    // Unchanged values need not be sent. They may be a whole request, and the template may use only a part of it.
     const isUnchanged = JSON.stringify(variables) === JSON.stringify(values)
     const replayed = isSame ? { prompt } : isUnchanged ? {} : { variables }
     const answer = await perform((headers) =>
