@@ -1,5 +1,5 @@
 /** The agents that the service knows by name. `leader/agents` has a preset for each. */
-export const agentNames = ["claude", "codex", "gemini", "opencode", "acp", "openai"] as const
+export const agentNames = ["claude", "codex", "gemini", "opencode", "acp", "openai", "langgraph"] as const
 
 export type AgentName = (typeof agentNames)[number]
 

@@ -102,7 +102,7 @@ const programs = {
 }
 
 /** The agents by the names of their trials: for each preset of a program, at least one. */
-export const realAgents: { readonly [Name in Exclude<AgentName, "openai">]: RealAgent } & Readonly<
+export const realAgents: { readonly [Name in Exclude<AgentName, "langgraph" | "openai">]: RealAgent } & Readonly<
   Record<string, RealAgent>
 > = {
   claude: {

@@ -1,6 +1,5 @@
 /** Requests to an endpoint that answers with server-sent events. */
 import { Data, Effect } from "effect"
-import type { EventReader } from "./EventReader.ts"
 import { splitLines } from "./Lines.ts"
 import { messageOf } from "./Reading.ts"
 
@@ -19,20 +18,41 @@ export interface EndpointRequest {
   readonly body: unknown
 }
 
-/** The longest refusal that is read, in bytes. */
-const maxRefusal = 64 * 1024
+/** The longest refusal or JSON that is read, in bytes. */
+const maxBody = 64 * 1024
+
+/** A server-sent event. */
+export interface StreamEvent {
+  readonly type: string | undefined
+  readonly data: unknown
+}
 
 /** Sends the request and reads the events until the stream ends. Interruption aborts it. */
-export const readStream = (request: EndpointRequest, reader: EventReader): Effect.Effect<void, RequestFailed> =>
+export const readStream = (
+  request: EndpointRequest,
+  take: (event: StreamEvent) => void
+): Effect.Effect<void, RequestFailed> =>
+  attempt(async (signal) => {
+    const lines = splitLines(eventsOf(take))
+    for await (const chunk of await send(request, signal)) lines.write(chunk)
+    lines.end()
+  })
+
+/** Sends the request; the JSON that it is answered with. */
+export const readJson = (request: EndpointRequest): Effect.Effect<unknown, RequestFailed> =>
+  attempt(async (signal) => JSON.parse(await beginningOf(await send(request, signal))))
+
+const attempt = <A>(work: (signal: AbortSignal) => Promise<A>) =>
   Effect.tryPromise({
-    try: (signal) => exchange(request, reader, signal),
+    try: work,
     catch: (error) => (error instanceof RequestFailed ? error : new RequestFailed({ message: unreachable(error) }))
   })
 
-const exchange = async ({ body, headers, url }: EndpointRequest, reader: EventReader, signal: AbortSignal) => {
+/** The body of the answer. */
+const send = async ({ body, headers, url }: EndpointRequest, signal: AbortSignal) => {
   const response = await fetch(url, {
     method: "POST",
-    headers: { "content-type": "application/json", accept: "text/event-stream", ...headers },
+    headers: { "content-type": "application/json", ...headers },
     body: JSON.stringify(body),
     redirect: "error",
     signal
@@ -46,21 +66,27 @@ const exchange = async ({ body, headers, url }: EndpointRequest, reader: EventRe
       body: text
     })
   }
-  const lines = splitLines((line) => {
-    const event = dataOf(line)
-    if (event !== undefined) reader.take(event)
-  })
-  for await (const chunk of chunks) lines.write(chunk)
-  lines.end()
+  return chunks
 }
 
-/** The event on a line of the stream. Model endpoints write each event's data on one line, and its type also in the data. */
-const dataOf = (line: string): unknown => {
-  if (!line.startsWith("data:")) return undefined
+/** Reads the lines of a stream. The endpoints that are known write the data of an event on one line, after its type. */
+const eventsOf = (take: (event: StreamEvent) => void) => {
+  let type: string | undefined
+  return (line: string) => {
+    const [, field, value = ""] = /^(event|data):(.*)$/s.exec(line) ?? []
+    if (field === "event") type = value.trim()
+    if (field !== "data") return
+    const data = parse(value)
+    if (data !== undefined) take({ type, data })
+    type = undefined
+  }
+}
+
+const parse = (text: string): unknown => {
   try {
-    return JSON.parse(line.slice("data:".length))
+    return JSON.parse(text)
   } catch {
-    // `[DONE]`, after the last event.
+    // `[DONE]`, after the last event of a chat.
     return undefined
   }
 }
@@ -71,7 +97,7 @@ const beginningOf = async (chunks: AsyncIterable<Uint8Array>): Promise<string> =
   for await (const chunk of chunks) {
     parts.push(chunk)
     length += chunk.byteLength
-    if (length > maxRefusal) break
+    if (length > maxBody) break
   }
   return Buffer.concat(parts).toString()
 }

@@ -27,3 +27,9 @@ export const readOptions = <Name extends string>(
   }
   return Either.right({ values, rest: words.slice(next) })
 }
+
+/** The URL without a slash at its end. */
+export const readHttpUrl = (name: string, text: string): Either.Either<string, string> =>
+  /^https?:/.test(text) && URL.canParse(text)
+    ? Either.right(text.replace(/\/+$/, ""))
+    : Either.left(`--${name} needs an http or https URL; not "${text}"`)

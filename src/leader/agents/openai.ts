@@ -3,7 +3,7 @@ import { type LeaderAnswer, LeaderError } from "../Leader.ts"
 import type { Agent, Preset, Task } from "./Agent.ts"
 import { type RequestFailed, readStream } from "./Endpoint.ts"
 import { readEvents } from "./EventReader.ts"
-import { readOptions } from "./Options.ts"
+import { readHttpUrl, readOptions } from "./Options.ts"
 import { chat } from "./openai/Chat.ts"
 import { responses } from "./openai/Responses.ts"
 import { conclude } from "./Reading.ts"
@@ -70,7 +70,7 @@ const ask = (
     body: api.body(options, task.prompt.prompt, session)
   }
   return Effect.matchEffect(
-    Effect.suspend(() => readStream(request, reader)),
+    Effect.suspend(() => readStream(request, ({ data }) => reader.take(data))),
     {
       onFailure: (failure): Effect.Effect<never, LeaderError | SessionLost> =>
         session !== undefined && isLost(failure) ? new SessionLost() : new LeaderError({ message: failure.message }),
@@ -97,13 +97,10 @@ export const openai: Preset = {
     Either.gen(function* () {
       const { rest, values } = yield* readOptions(words, ["api", "base-url", "instructions", "model"])
       const { api = "responses", instructions, model } = values
-      const url = (values["base-url"] ?? process.env.OPENAI_BASE_URL ?? openaiUrl).replace(/\/+$/, "")
+      const url = yield* readHttpUrl("base-url", values["base-url"] ?? process.env.OPENAI_BASE_URL ?? openaiUrl)
       if (rest[0] !== undefined) return yield* Either.left(`"${rest[0]}" is not an option`)
       if (model === undefined) return yield* Either.left(`the model is missing; for example: ${example}`)
       if (!isApi(api)) return yield* Either.left(`--api is ${Object.keys(apis).join(" or ")}; not "${api}"`)
-      if (!/^https?:/.test(url) || !URL.canParse(url)) {
-        return yield* Either.left(`--base-url needs an http or https URL; not "${url}"`)
-      }
       return endpoint({ url, model, api, ...(instructions !== undefined && { instructions }) })
     })
 }

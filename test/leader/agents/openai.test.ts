@@ -1,11 +1,10 @@
 /** The preset for OpenAI-compatible endpoints, with a small one on this machine. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Either, Option } from "effect"
 import { team } from "../../../src/bus/contract.ts"
 import { presets } from "../../../src/leader/index.ts"
 import { startFakeModel } from "../../agents/FakeModel.ts"
+import { endpoint, environment, refuse, sendEvents } from "./Endpoint.ts"
 import { behaviour, leading, threadId } from "./Leading.ts"
 
 const fakeModel = Effect.acquireRelease(
@@ -13,61 +12,8 @@ const fakeModel = Effect.acquireRelease(
   (model) => Effect.promise(() => model.close())
 )
 
-interface Received {
-  readonly path: string
-  readonly authorization: string | undefined
-  readonly body: { readonly [field: string]: unknown }
-}
-
-/** An endpoint that answers each request with this function, and remembers them. */
-const endpoint = (answer: (response: ServerResponse, received: Received) => void) =>
-  Effect.gen(function* () {
-    const received: Array<Received> = []
-    const server = yield* Effect.acquireRelease(
-      Effect.async<Server>((resume) => {
-        const server = createServer(async (request: IncomingMessage, response) => {
-          const chunks: Array<Uint8Array> = []
-          for await (const chunk of request) chunks.push(chunk)
-          const body = JSON.parse(Buffer.concat(chunks).toString())
-          const one = { path: request.url!, authorization: request.headers.authorization, body }
-          received.push(one)
-          answer(response, one)
-        })
-        server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
-      }),
-      (server) =>
-        Effect.async<void>((resume) => {
-          server.closeAllConnections()
-          server.close(() => resume(Effect.void))
-        })
-    )
-    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, received }
-  })
-
-const sendEvents = (response: ServerResponse, ...events: ReadonlyArray<object>) => {
-  response.writeHead(200, { "content-type": "text/event-stream" })
-  for (const event of events) response.write(`data: ${JSON.stringify(event)}\n\n`)
-}
-
-const refuse = (response: ServerResponse, status: number, error: object) =>
-  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify({ error }))
-
 const completed = (id: string) => ({ type: "response.completed", response: { id, model: "m-1" } })
 const delta = (text: string) => ({ type: "response.output_text.delta", delta: text })
-
-const environment = (name: string, value: string) =>
-  Effect.acquireRelease(
-    Effect.sync(() => {
-      const before = process.env[name]
-      process.env[name] = value
-      return before
-    }),
-    (before) =>
-      Effect.sync(() => {
-        if (before === undefined) delete process.env[name]
-        else process.env[name] = before
-      })
-  )
 
 const openai = (url: string, ...options: ReadonlyArray<string>) =>
   leading(Either.getOrThrow(presets.openai.agent(["--model", "m-1", "--base-url", url, ...options])))
@@ -138,12 +84,12 @@ describe("an OpenAI-compatible endpoint", () => {
       expect(received).toEqual([
         {
           path: "/v1/responses",
-          authorization: "Bearer sk-test",
+          headers: expect.objectContaining({ authorization: "Bearer sk-test" }),
           body: { model: "m-1", input: "--model $(prompt)", stream: true, instructions: "Be brief." }
         },
         {
           path: "/v1/chat/completions",
-          authorization: "Bearer sk-test",
+          headers: expect.objectContaining({ authorization: "Bearer sk-test" }),
           body: {
             ...{ model: "m-1", stream: true, stream_options: { include_usage: true } },
             messages: [

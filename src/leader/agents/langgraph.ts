@@ -1,0 +1,92 @@
+import { Effect, Either } from "effect"
+import { type LeaderAnswer, LeaderError } from "../Leader.ts"
+import type { Agent, Preset, Task } from "./Agent.ts"
+import { type RequestFailed, readJson, readStream } from "./Endpoint.ts"
+import { readEvents } from "./EventReader.ts"
+import { runEvents, runOf } from "./langgraph/Stream.ts"
+import { readHttpUrl, readOptions } from "./Options.ts"
+import { conclude, textAt } from "./Reading.ts"
+import { inSession, SessionLost, uuid } from "./Session.ts"
+
+const example = "langgraph --url http://localhost:2024 --assistant agent"
+
+interface LanggraphOptions {
+  readonly url: string
+  readonly assistant: string
+}
+
+/** How long the request that cancels a run may take. */
+const cancelTimeout = "1 second"
+
+const failed = ({ message }: RequestFailed) => new LeaderError({ message })
+
+const work = (
+  { assistant, url }: LanggraphOptions,
+  task: Task,
+  session: string | undefined
+): Effect.Effect<LeaderAnswer, LeaderError | SessionLost> =>
+  Effect.gen(function* () {
+    const key = process.env.LANGGRAPH_API_KEY ?? process.env.LANGSMITH_API_KEY
+    const request = (path: string, body: unknown = {}) => ({
+      url: url + path,
+      headers: key ? { "x-api-key": key } : {},
+      body
+    })
+    const thread = session ?? textAt(yield* Effect.mapError(readJson(request("/threads")), failed), "thread_id")
+    if (thread === undefined || !uuid.test(thread)) {
+      return yield* new LeaderError({ message: "The endpoint created no thread" })
+    }
+    task.report({ session_id: thread })
+
+    const reader = readEvents(runEvents, task)
+    const cancel = Effect.suspend(() => {
+      const run = runOf(reader.reading())
+      return run === undefined || !uuid.test(run)
+        ? Effect.void
+        : Effect.ignore(readJson(request(`/threads/${thread}/runs/${run}/cancel?wait=false`)))
+    })
+    const running = readStream(
+      request(`/threads/${thread}/runs/stream`, {
+        assistant_id: assistant,
+        input: { messages: [{ role: "user", content: task.prompt.prompt }] },
+        stream_mode: ["messages-tuple", "values"],
+        // One run at a time works in a thread of ours, so a run that is still there was cancelled.
+        multitask_strategy: "interrupt",
+        on_disconnect: "cancel"
+      }),
+      reader.take
+    )
+    yield* running.pipe(
+      Effect.onInterrupt(() => Effect.timeoutOption(Effect.interruptible(cancel), cancelTimeout)),
+      Effect.mapError((failure) =>
+        session !== undefined && failure.status === 404 ? new SessionLost() : failed(failure)
+      )
+    )
+    const { report, ...reading } = reader.reading()
+    return yield* conclude(
+      { ...reading, report: { ...report, session_id: thread } },
+      "The graph's last message is not from a model"
+    )
+  })
+
+const endpoint = (options: LanggraphOptions): Agent => ({
+  title: `the assistant ${options.assistant}`,
+  answer: (task) => inSession(uuid, task, (session) => work(options, task, session))
+})
+
+/** Any graph behind a LangGraph server: https://docs.langchain.com/langsmith/server-api-ref */
+export const langgraph: Preset = {
+  title: "a LangGraph server",
+  example,
+  help: "Start it with `langgraph dev`, or set LANGGRAPH_API_KEY for one that asks for a key.",
+  agent: (words) =>
+    Either.gen(function* () {
+      const { rest, values } = yield* readOptions(words, ["assistant", "url"])
+      const { assistant, url } = values
+      if (rest[0] !== undefined) return yield* Either.left(`"${rest[0]}" is not an option`)
+      if (assistant === undefined || url === undefined) {
+        return yield* Either.left(`--url and --assistant are required; for example: ${example}`)
+      }
+      return endpoint({ assistant, url: yield* readHttpUrl("url", url) })
+    })
+}

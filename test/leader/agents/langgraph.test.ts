@@ -1,0 +1,155 @@
+/** The preset for LangGraph servers, with a small one on this machine. */
+import type { ServerResponse } from "node:http"
+import { describe, expect, it } from "@effect/vitest"
+import { Deferred, Effect, Either, Option, Schedule } from "effect"
+import { team } from "../../../src/bus/contract.ts"
+import { presets } from "../../../src/leader/index.ts"
+import { endpoint, environment, refuse } from "./Endpoint.ts"
+import { behaviour, leading, threadId } from "./Leading.ts"
+
+const [thread, run] = ["9f0c6c0e-8a5b-4c53-9a2e-0a1f4f1f4b11", "1f0c6c0e-8a5b-6c53-9a2e-0a1f4f1f4b12"]
+
+const sendEvents = (response: ServerResponse, ...events: ReadonlyArray<readonly [string, unknown]>) => {
+  response.writeHead(200, { "content-type": "text/event-stream" })
+  for (const [type, data] of events) response.write(`event: ${type}\r\ndata: ${JSON.stringify(data)}\r\n\r\n`)
+}
+
+const metadata = ["metadata", { run_id: run, attempt: 1 }] as const
+const piece = (fields: object) => ["messages", [{ type: "AIMessageChunk", id: "run-1", ...fields }, {}]] as const
+const state = (...messages: ReadonlyArray<object>) => ["values", { messages }] as const
+const human = { type: "human", content: "Do it." }
+
+/** A server that answers the runs of its threads with these events. */
+const server = (...events: ReadonlyArray<readonly [string, unknown]>) =>
+  endpoint((response, { path }) => {
+    if (path === "/v1/threads") response.end(JSON.stringify({ thread_id: thread }))
+    else if (path !== `/v1/threads/${thread}/runs/stream`) refuse(response, 404, { message: "Thread not found" })
+    else {
+      sendEvents(response, metadata, ...events)
+      response.end()
+    }
+  })
+
+const langgraph = (url: string) =>
+  leading(Either.getOrThrow(presets.langgraph.agent(["--url", url, "--assistant", "agent"])))
+
+const inSession = (session_id: string) => ({ thread: { id: threadId, session_id } })
+
+describe("a LangGraph server", () => {
+  behaviour(
+    "answers with its last message, tokens, model and thread, and shows its text and its tools",
+    Effect.gen(function* () {
+      yield* environment("LANGGRAPH_API_KEY", "lsv2-test")
+      const usage_metadata = { input_tokens: 600, output_tokens: 17, input_token_details: { cache_read: 100 } }
+      const response_metadata = { model_name: "m-1" }
+      const { received, url } = yield* server(
+        state(human),
+        piece({ content: "I look." }),
+        piece({ content: "", tool_call_chunks: [{ name: "search", args: "{}" }], usage_metadata }),
+        ["messages", [{ type: "tool", content: "found" }, {}]],
+        piece({ content: [{ type: "text", text: "It is " }] }),
+        piece({ content: "done.", usage_metadata, response_metadata }),
+        state(human, { type: "ai", content: "It is done." })
+      )
+      const { send, shown } = yield* langgraph(url)
+      expect(yield* send("--assistant $(prompt)")).toMatchObject({
+        _tag: "Answered",
+        response: "It is done.",
+        report: {
+          usage: { input_tokens: 1200, cached_input_tokens: 200, output_tokens: 34, model: "m-1" },
+          session_id: thread
+        }
+      })
+      expect(shown).toEqual([{ text: "I look." }, { activity: "search" }, { text: "\n\nIt is " }, { text: "done." }])
+      expect(received.map(({ headers }) => headers["x-api-key"])).toEqual(["lsv2-test", "lsv2-test"])
+      expect(received[1]!.body).toMatchObject({
+        assistant_id: "agent",
+        input: { messages: [{ role: "user", content: "--assistant $(prompt)" }] }
+      })
+    })
+  )
+
+  behaviour(
+    "continues its thread, and begins another one if that is lost",
+    Effect.gen(function* () {
+      const { received, url } = yield* server(state(human, { type: "ai", content: "yes" }))
+      const { send } = yield* langgraph(url)
+      const continued = yield* send("Go on.", inSession(thread))
+      expect(continued).toMatchObject({ response: "yes", report: { session_id: thread } })
+      expect(continued).not.toHaveProperty("report.session_lost")
+      for (const lost of [run, "../assistants"]) {
+        expect(yield* send("Go on.", inSession(lost))).toMatchObject({
+          response: "yes",
+          report: { session_id: thread, session_lost: true }
+        })
+      }
+      const begun = ["/v1/threads", `/v1/threads/${thread}/runs/stream`]
+      expect(received.map(({ path }) => path)).toEqual([
+        `/v1/threads/${thread}/runs/stream`,
+        `/v1/threads/${run}/runs/stream`,
+        ...begun,
+        ...begun
+      ])
+    })
+  )
+
+  behaviour(
+    "is asked to cancel the run that is cancelled",
+    Effect.gen(function* () {
+      const [hanging, cancelled] = [yield* Deferred.make<void>(), yield* Deferred.make<string>()]
+      const { url } = yield* endpoint((response, { path }) => {
+        if (path === "/v1/threads") response.end(JSON.stringify({ thread_id: thread }))
+        else if (path.includes("/cancel")) {
+          Deferred.unsafeDone(cancelled, Effect.succeed(path))
+          response.end("{}")
+        } else {
+          sendEvents(response, metadata, piece({ content: "I look." }))
+          Deferred.unsafeDone(hanging, Effect.void)
+        }
+      })
+      const { bus, end, publish, shown } = yield* langgraph(url)
+      const { run_id } = yield* publish({ prompt: "Hello." })
+      yield* Deferred.await(hanging)
+      yield* Effect.repeat(Effect.void, { schedule: Schedule.spaced("10 millis"), until: () => shown.length > 0 })
+      yield* bus.cancel(team, run_id)
+      expect(yield* end).toMatchObject({
+        _tag: "Failed",
+        message: "The run was cancelled.",
+        report: { session_id: thread }
+      })
+      expect(yield* Deferred.await(cancelled)).toBe(`/v1/threads/${thread}/runs/${run}/cancel?wait=false`)
+    })
+  )
+
+  behaviour(
+    "has failed when its run fails, waits for a decision, or ends without a message of the model",
+    Effect.gen(function* () {
+      const failure = (...events: ReadonlyArray<readonly [string, unknown]>) =>
+        Effect.scoped(
+          Effect.flatMap(server(...events), ({ url }) => Effect.flatMap(langgraph(url), ({ send }) => send("Do it.")))
+        )
+      const interrupted = [
+        "values",
+        { messages: [human], __interrupt__: [{ value: { question: "Deploy?" } }] }
+      ] as const
+      const failures = [
+        yield* failure(["error", { error: "ValueError", message: "no such node" }]),
+        yield* failure(interrupted),
+        yield* failure(state(human))
+      ]
+      expect(failures).toMatchObject([
+        { _tag: "Failed", message: "no such node" },
+        { _tag: "Failed", message: 'The graph waits for a decision: {"question":"Deploy?"}' },
+        { _tag: "Failed", message: "The graph's last message is not from a model", report: { session_id: thread } }
+      ])
+    })
+  )
+
+  it.each([
+    [["--url", "http://localhost:2024"], "--url and --assistant are required"],
+    [["--assistant", "agent", "--url", "localhost:2024"], "needs an http or https URL"],
+    [["--assistant", "agent", "--url", "http://localhost", "more"], '"more" is not an option']
+  ])("refuses the options %j", (words, says) => {
+    expect(Option.getOrThrow(Either.getLeft(presets.langgraph.agent(words)))).toContain(says)
+  })
+})
