@@ -1,4 +1,4 @@
-import { Console, DateTime, type Effect } from "effect"
+import { Console, DateTime, Effect } from "effect"
 
 type Cell = string | number | undefined
 
@@ -107,6 +107,17 @@ export const elapsed = (ms: number | undefined): string | undefined => {
 /** Not `log` and `error`, which the library uses. */
 export const print = (text: string): Effect.Effect<void> => Console.info(text)
 export const printError = (text: string): Effect.Effect<void> => Console.warn(text)
+/** Writes a part of a text to standard output. A reader that is gone, as after `head`, does not matter. */
+export const write = (text: string): Effect.Effect<void> =>
+  Effect.async((resume) => {
+    const ignored = () => {}
+    process.stdout.on("error", ignored)
+    process.stdout.write(text, () => {
+      // The event follows the callback.
+      setImmediate(() => process.stdout.off("error", ignored))
+      resume(Effect.void)
+    })
+  })
 export const printJson = (value: unknown): Effect.Effect<void> => print(JSON.stringify(value, null, 2))
 
 export const acceptedText = (id: string): string =>

@@ -71,17 +71,27 @@ class Process {
 export const run = (args: ReadonlyArray<string>, variables: Variables = {}): Effect.Effect<Ended> =>
   Effect.promise(() => new Process(process.execPath, [...words, ...args], variables).ended)
 
+export interface Started {
+  readonly pid: number
+  readonly ended: Effect.Effect<Ended>
+  /** The pattern's match on standard output, once there is one. */
+  readonly waitFor: (pattern: RegExp) => Effect.Effect<RegExpExecArray>
+  readonly end: (signal: NodeJS.Signals) => Effect.Effect<Ended>
+}
+
 /** Starts one command line; it is killed when the scope closes. */
-export const start = (
-  args: ReadonlyArray<string>,
-  variables: Variables
-): Effect.Effect<{ readonly pid: number; readonly ended: Effect.Effect<Ended> }, never, Scope.Scope> =>
+export const start = (args: ReadonlyArray<string>, variables: Variables): Effect.Effect<Started, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
       Effect.sync(() => new Process(process.execPath, [...words, ...args], variables)),
       (process) => Effect.promise(() => process.end("SIGKILL"))
     ),
-    ({ child, ended }) => ({ pid: child.pid!, ended: Effect.promise(() => ended) })
+    (process) => ({
+      pid: process.child.pid!,
+      ended: Effect.promise(() => process.ended),
+      waitFor: (pattern) => Effect.promise(() => process.waitFor(pattern)),
+      end: (signal) => Effect.promise(() => process.end(signal))
+    })
   )
 
 /** Runs a line in a shell, as a user would who pastes it. */

@@ -21,6 +21,7 @@ import { reply } from "./Reply.ts"
 import { filterOptions, parametersOf } from "./RunFilter.ts"
 import { describeRun, runTable } from "./RunText.ts"
 import { usage } from "./Usage.ts"
+import { watch } from "./Watch.ts"
 import { idOf, webhook } from "./WebhookOfRuns.ts"
 
 const limit = Options.text("limit").pipe(
@@ -210,5 +211,5 @@ const exportAll = Command.make("export", { webhook, ...filterOptions, format, ou
 export const runs: Group = {
   name: "run",
   about: "Runs and their outcomes.",
-  commands: [list, showOne, cancel, replayOne, reply, usage, exportAll]
+  commands: [list, showOne, watch, cancel, replayOne, reply, usage, exportAll]
 }

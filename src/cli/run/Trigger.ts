@@ -1,4 +1,4 @@
-import { Args, Command } from "@effect/cli"
+import { Args, Command, Options } from "@effect/cli"
 import { HttpClient, type HttpClientError, HttpClientRequest, HttpClientResponse } from "@effect/platform"
 import { Config, Effect, Option, type ParseResult, Redacted, Schema } from "effect"
 import { hasProperty } from "effect/Predicate"
@@ -8,6 +8,7 @@ import { type Connection, parseUrl, publicOptions, show } from "../Connection.ts
 import { Failure, fromClient, usage } from "../Failure.ts"
 import { about } from "../Help.ts"
 import { acceptedText, answerText, print, printJson } from "../Output.ts"
+import * as Follow from "./Follow.ts"
 import { failUnsuccessful, wait } from "./Outcome.ts"
 import { inputOf, inputOptions, needsPayload, needsVariables, type TriggerInput } from "./TriggerInput.ts"
 
@@ -99,30 +100,58 @@ const withHint = (failure: Failure, input: TriggerInput): Failure => {
     : new Failure({ ...failure, faults: [...(failure.faults ?? []), { pointer: "", detail: hint }] })
 }
 
-const send = ({ url }: Connection, token: string, input: TriggerInput, waits: boolean) =>
-  Effect.gen(function* () {
-    const client = yield* HttpClient.HttpClient
-    return yield* Effect.flatMap(client.execute(requestTo(triggerUrl(url, token), input, waits)), answerOf)
-  }).pipe(
+const noWebhook = (url: string) => `No webhook at ${url} has this token, or it is switched off`
+
+/** Sends the request and handles its response; errors of the client become failures. */
+const send = <A, E, R>(
+  url: string,
+  request: HttpClientRequest.HttpClientRequest,
+  input: TriggerInput,
+  handle: (response: HttpClientResponse.HttpClientResponse) => Effect.Effect<A, E, R>
+) =>
+  Effect.flatMap(HttpClient.HttpClient, (client) => Effect.flatMap(client.execute(request), handle)).pipe(
     Effect.catchAll((error) =>
-      Effect.flatMap(fromClient(url, `No webhook at ${url} has this token, or it is switched off`)(error), (failure) =>
-        Effect.fail(withHint(failure, input))
-      )
+      Effect.flatMap(fromClient(url, noWebhook(url))(error), (failure) => Effect.fail(withHint(failure, input)))
     )
   )
 
-export const trigger = Command.make("trigger", { target, input: inputOptions, wait, ...publicOptions }, (options) =>
-  Effect.gen(function* () {
-    const { url, token, waits } = yield* locate(Redacted.value(options.target).trim(), options.url)
-    const input = yield* inputOf(options.input)
-    const answer = yield* send({ url, json: options.json }, token, input, options.wait || waits)
-    if (typeof answer === "string") return yield* options.json ? printJson(answer) : print(answerText(answer))
-    yield* show(options, Answer, answer, (answer) => {
-      if (answer.status === "ignored")
-        return "Ignored: no run was started. The request is a ping or does not pass the filter (accept_if)."
-      return answer.status === "accepted" ? acceptedText(answer.run_id) : answerText(answer.response)
+/** The run whose events a response has: the last part of `Location`. */
+const runOf = ({ headers }: HttpClientResponse.HttpClientResponse): string =>
+  /[^/?#]*(?=$|[?#])/.exec(headers.location ?? "")?.[0] ?? ""
+
+/** Follows the run. A request that starts no run gets an answer instead of events. */
+const followOr = (connection: Connection, token: string) => (response: HttpClientResponse.HttpClientResponse) => {
+  if (!Follow.isEventStream(response)) return Effect.asSome(answerOf(response))
+  const { json, url } = connection
+  const events = (run_id: string) => HttpClientRequest.get(`${triggerUrl(url, token)}/runs/${run_id}/events`)
+  const source: Follow.Source = { url, json, notFound: noWebhook(url), events }
+  return Effect.as(Follow.follow(source, runOf(response), response), Option.none())
+}
+
+const stream = Options.boolean("stream").pipe(
+  Options.withDescription("Wait for the answer and print it as the agent writes it")
+)
+
+export const trigger = Command.make(
+  "trigger",
+  { target, input: inputOptions, wait, stream, ...publicOptions },
+  (options) =>
+    Effect.gen(function* () {
+      const { url, token, waits } = yield* locate(Redacted.value(options.target).trim(), options.url)
+      const input = yield* inputOf(options.input)
+      const request = requestTo(triggerUrl(url, token), input, options.wait || options.stream || waits)
+      const answered = yield* options.stream
+        ? send(url, Follow.acceptEvents(request), input, followOr({ url, json: options.json }, token))
+        : Effect.asSome(send(url, request, input, answerOf))
+      if (Option.isNone(answered)) return
+      const answer = answered.value
+      if (typeof answer === "string") return yield* options.json ? printJson(answer) : print(answerText(answer))
+      yield* show(options, Answer, answer, (answer) => {
+        if (answer.status === "ignored")
+          return "Ignored: no run was started. The request is a ping or does not pass the filter (accept_if)."
+        return answer.status === "accepted" ? acceptedText(answer.run_id) : answerText(answer.response)
+      })
     })
-  })
 ).pipe(
   Command.withDescription(
     about("Trigger a webhook by its URL or token, without an admin key", {

@@ -1,25 +1,9 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Queue } from "effect"
-import type { NumberedProgress } from "../../../src/domain/run/Progress.ts"
+import { Effect } from "effect"
 import { refusal } from "../Client.ts"
-import { adminKey, failing, hello, type Leader, silent, start, unusedId } from "../Server.ts"
+import { adminKey, failing, hello, silent, start, unusedId } from "../Server.ts"
 import { type Event, openEvents } from "./EventReader.ts"
-
-type Step = NumberedProgress | { readonly answer: string }
-
-/** A leader that does what the test says. */
-const makeLeader = Effect.map(Queue.unbounded<Step>(), (steps) => {
-  const leader: Leader = ({ progress, reply }) =>
-    Effect.gen(function* () {
-      yield* reply({ _tag: "Started" })
-      for (;;) {
-        const step = yield* Queue.take(steps)
-        if ("answer" in step) return yield* reply({ _tag: "Answered", response: step.answer })
-        yield* progress(step)
-      }
-    })
-  return { leader, does: (...all: ReadonlyArray<Step>) => Queue.offerAll(steps, all) }
-})
+import { makeLeader } from "./StepLeader.ts"
 
 const stream = { accept: "text/event-stream" }
 const post = { method: "POST", body: JSON.stringify(hello), headers: { "content-type": "application/json", ...stream } }

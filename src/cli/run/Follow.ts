@@ -1,0 +1,138 @@
+/** Follows a run by its events, across lost connections. */
+import * as Sse from "@effect/experimental/Sse"
+import { HttpClient, HttpClientError, HttpClientRequest, type HttpClientResponse } from "@effect/platform"
+import { Data, Duration, Effect, Either, Schedule, Schema, Stream } from "effect"
+import { eventStream } from "../../api/run/EventStream.ts"
+import { type RunEvent, runEvents } from "../../api/run/RunEvents.ts"
+import { exitCodes, Failure, fromClient } from "../Failure.ts"
+import { printError } from "../Output.ts"
+import { failUnlessSuccess } from "./Outcome.ts"
+import * as RunScreen from "./RunScreen.ts"
+
+export interface Source {
+  /** The server's address. */
+  readonly url: string
+  readonly json: boolean
+  /** The title for a 404. */
+  readonly notFound: string
+  /** Requests the events of a run. */
+  readonly events: (run_id: string) => HttpClientRequest.HttpClientRequest
+}
+
+export const acceptEvents = HttpClientRequest.accept(eventStream)
+
+export const isEventStream = ({ headers }: HttpClientResponse.HttpClientResponse): boolean =>
+  headers["content-type"]?.startsWith(eventStream) === true
+
+/** The server sends a comment every 15 seconds, so a longer silence is a lost connection. */
+const silence = Duration.seconds(45)
+
+const interval = Duration.seconds(1)
+
+/** A server that is not back within this time is given up. */
+const patience = Duration.minutes(2)
+
+/** More than an answer can have. */
+const maxEventSize = 128 * 1024 * 1024
+
+class Lost extends Data.TaggedError("Lost") {}
+
+const isTransient = (error: unknown): boolean =>
+  error instanceof HttpClientError.RequestError ||
+  (error instanceof HttpClientError.ResponseError && (error.response.status >= 500 || error.response.status === 429))
+
+const isKnown = (name: string): name is RunEvent["event"] => Object.hasOwn(runEvents, name)
+
+interface Received {
+  readonly id: string | undefined
+  readonly event: RunEvent
+}
+
+/** Other events are ignored: a later version may send more. */
+const decode = ({ data, event, id }: Sse.Event): ReadonlyArray<Received> => {
+  if (!isKnown(event)) return []
+  const decoded = Schema.decodeUnknownEither(Schema.parseJson(runEvents[event] as Schema.Schema<any>))(data)
+  return Either.isRight(decoded) ? [{ id, event: { event, data: decoded.right } as RunEvent }] : []
+}
+
+const eventsOf = (response: HttpClientResponse.HttpClientResponse): Stream.Stream<Received, Lost> =>
+  Stream.suspend(() => {
+    const received: Array<Received> = []
+    const parser = Sse.makeParser((event) => void (event._tag === "Event" && received.push(...decode(event))), {
+      maxEventSize
+    })
+    return response.stream.pipe(
+      Stream.mapError(() => new Lost()),
+      Stream.timeoutFail(() => new Lost(), silence),
+      Stream.decodeText(),
+      Stream.mapConcat((text) => {
+        parser.feed(text)
+        return received.splice(0)
+      })
+    )
+  })
+
+type Ended = Extract<RunEvent, { readonly event: "success" | "error" | "timeout" | "cancelled" }>
+
+const isEnd = (event: RunEvent): event is Ended =>
+  event.event === "success" || event.event === "error" || event.event === "timeout" || event.event === "cancelled"
+
+/** Requests the events; a refusal is a `Failure`. */
+export const open = ({ events, notFound, url }: Source, run_id: string) =>
+  Effect.catchAll(connect(events(run_id)), (error) => Effect.flatMap(fromClient(url, notFound)(error), Effect.fail))
+
+const connect = (request: HttpClientRequest.HttpClientRequest) =>
+  Effect.flatMap(HttpClient.HttpClient, (client) => HttpClient.filterStatusOk(client).execute(acceptEvents(request)))
+
+const givenUp = (run_id: string) =>
+  new Failure({
+    exit: exitCodes.outOfReach,
+    title: "The connection was lost",
+    detail: `the run continues; ${howToGoOn(run_id)}`
+  })
+
+const howToGoOn = (run_id: string): string => `watch it with webhook-trigger run watch ${run_id}`
+
+/** Prints the events of a run, beginning with an open stream, until it ends. Fails unless it ends as a success. */
+export const follow = Effect.fn("Cli.follow")(function* (
+  source: Source,
+  run_id: string,
+  first: HttpClientResponse.HttpClientResponse
+) {
+  const screen = RunScreen.make(source.json)
+  let lastId: string | undefined
+  let end: Ended | undefined
+
+  const receive = ({ event, id }: Received) => {
+    lastId = id ?? lastId
+    if (isEnd(event)) end = event
+    return screen.show(event)
+  }
+  const read = (response: HttpClientResponse.HttpClientResponse) =>
+    eventsOf(response).pipe(
+      Stream.takeUntil(({ event }) => isEnd(event)),
+      Stream.runForEach(receive),
+      Effect.catchTag("Lost", () => Effect.void)
+    )
+  const again = Effect.suspend(() => {
+    const request = source.events(run_id)
+    return connect(lastId === undefined ? request : HttpClientRequest.setHeader(request, "last-event-id", lastId))
+  }).pipe(
+    Effect.retry({ while: isTransient, schedule: Schedule.upTo(Schedule.spaced(interval), patience) }),
+    Effect.catchAll((error) =>
+      isTransient(error)
+        ? Effect.fail(givenUp(run_id))
+        : Effect.flatMap(fromClient(source.url, source.notFound)(error), Effect.fail)
+    )
+  )
+
+  return yield* Effect.gen(function* () {
+    yield* read(first)
+    while (end === undefined) {
+      yield* Effect.sleep(interval)
+      yield* read(yield* again)
+    }
+    const { data, event } = end
+    yield* failUnlessSuccess(event === "cancelled" ? { run_id, status: event } : data)
+  }).pipe(Effect.onInterrupt(() => printError(`\nThe run ${run_id} continues; ${howToGoOn(run_id)}`)))
+})
