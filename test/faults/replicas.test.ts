@@ -2,7 +2,7 @@
 import { describe, expect } from "vitest"
 import { Gate } from "../support/Gate.ts"
 import type { Proxy } from "../support/Proxy.ts"
-import { Stopwatch } from "../support/Stopwatch.ts"
+import { Stopwatch } from "../support/time/Stopwatch.ts"
 import { until } from "../support/Until.ts"
 import { answerAfter, answerTo, answerWhenOpen } from "./support/Answers.ts"
 import type { Webhook } from "./support/Callers.ts"

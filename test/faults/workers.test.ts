@@ -2,7 +2,7 @@
 import { get } from "node:http"
 import { describe, expect } from "vitest"
 import { Gate } from "../support/Gate.ts"
-import { Stopwatch } from "../support/Stopwatch.ts"
+import { Stopwatch } from "../support/time/Stopwatch.ts"
 import { until } from "../support/Until.ts"
 import { isAlive } from "../support/Workers.ts"
 import { answerWhenOpen } from "./support/Answers.ts"

@@ -7,7 +7,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises"
 import { Effect } from "effect"
-import { Stopwatch } from "./Stopwatch.ts"
+import { Stopwatch } from "./time/Stopwatch.ts"
 
 /** In milliseconds: the limit of `until`, and the longest time between two checks of a short wait. */
 const defaultLimit = 30_000

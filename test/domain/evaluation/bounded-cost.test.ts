@@ -8,7 +8,7 @@ import { costs } from "../../../src/domain/evaluation/JmespathFunctions.ts"
 import { boundedFilters } from "../../../src/domain/evaluation/LiquidFilters.ts"
 import { filter } from "../../../src/domain/prompt/Filter.ts"
 import * as Liquid from "../../../src/domain/prompt/Liquid.ts"
-import { inBounds } from "../../support/Bounds.ts"
+import { inBounds } from "../../support/time/Bounds.ts"
 
 /** The test runner has to be answered meanwhile. */
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))

@@ -5,7 +5,7 @@ import fc from "fast-check"
 import type { JsonObject } from "../../../src/domain/webhook/WebhookSettingKinds.ts"
 import { checkTime, faultsIn, faultsOfSchema as tryFaultsOfSchema } from "../../../src/engine/prompt/InputSchema.ts"
 import { TooSlow, withinTime } from "../../../src/engine/prompt/TimeLimit.ts"
-import { inBounds } from "../../support/Bounds.ts"
+import { inBounds } from "../../support/time/Bounds.ts"
 
 const faults = (schema: object, value: unknown) => faultsIn(schema as JsonObject, value)
 const faultsOfSchema = (schema: object) => Either.getOrThrow(tryFaultsOfSchema(schema as JsonObject))

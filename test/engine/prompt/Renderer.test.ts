@@ -5,7 +5,7 @@ import * as Template from "../../../src/domain/prompt/Template.ts"
 import type { Variables } from "../../../src/domain/run/Run.ts"
 import { Renderer } from "../../../src/engine/prompt/Renderer.ts"
 import { Settings } from "../../../src/engine/Settings.ts"
-import { cpuTimeOf } from "../../support/CpuTime.ts"
+import { cpuTimeOf } from "../../support/time/CpuTime.ts"
 
 const parsed = (text: string) => Either.getOrThrow(Template.parse(text))
 const render = (text: string, variables: Variables) => Either.getOrThrow(Template.render(parsed(text), variables))

@@ -20,7 +20,7 @@ import { openSession } from "../../../../src/repo/sql/database/PostgresSession.t
 import { freshDatabase } from "../../../support/fresh.ts"
 import { queryPostgres } from "../../../support/Postgres.ts"
 import { privatePostgres } from "../../../support/private.ts"
-import { timed } from "../../../support/Stopwatch.ts"
+import { timed } from "../../../support/time/Stopwatch.ts"
 import { eventually, refusal, replicaOf } from "../Replica.ts"
 
 describe("a database that goes away", () => {

@@ -1,4 +1,4 @@
-import { threadTime } from "../../src/runtime/ThreadTime.ts"
+import { threadTime } from "../../../src/runtime/ThreadTime.ts"
 
 /** The CPU time that the work takes, in milliseconds, whatever other threads and processes do. */
 export const cpuTimeOf = (work: () => void): number => {
