@@ -22,6 +22,11 @@ const local: LocalCommands = {
     Effect.flatMap(
       load(() => import("./server/Lead.ts")),
       ({ lead }) => lead(options, version)
+    ),
+  doctor: (options) =>
+    Effect.flatMap(
+      Effect.promise(() => import("./server/Doctor.ts")),
+      ({ examine }) => examine(options)
     )
 }
 

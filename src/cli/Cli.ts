@@ -7,7 +7,7 @@ import { find, type Group, isGroup, type Leaf, nameOf } from "./Commands.ts"
 import { adminOptions } from "./Connection.ts"
 import { describe, exitCodes, Failure, toJson } from "./Failure.ts"
 import * as Help from "./Help.ts"
-import { type LocalCommands, leader, serve } from "./LocalCommands.ts"
+import { doctor, type LocalCommands, leader, serve } from "./LocalCommands.ts"
 import { print, printError } from "./Output.ts"
 import { parametersOf } from "./Parameters.ts"
 import { runs } from "./run/Runs.ts"
@@ -29,6 +29,7 @@ const commands = (local: LocalCommands, version: string, program: ReadonlyArray<
   commands: [
     serve(local),
     leader(local, program),
+    doctor(local, program),
     trigger,
     versionOf(version),
     teams,
@@ -41,7 +42,7 @@ const commands = (local: LocalCommands, version: string, program: ReadonlyArray<
   ]
 })
 
-/** Splits at the first `--`. The words after it are arguments or, for `leader`, the program that it runs. */
+/** Splits at the first `--`. The words after it are arguments or, for `leader` and `doctor`, the program that it runs or its options. */
 const split = (words: ReadonlyArray<string>) => {
   const at = words.indexOf("--")
   return at < 0 ? { own: words, rest: undefined } : { own: words.slice(0, at), rest: words.slice(at + 1) }
@@ -86,7 +87,7 @@ export const run = Effect.fnUntraced(function* (words: ReadonlyArray<string>, ve
     const { command, path, wantsHelp, words } = yield* find(all, own, commonOptions)
     if (isGroup(command)) return yield* print(Help.ofGroup(command, path))
     if (wantsHelp) return yield* print(Help.ofCommand(command, path))
-    const args = nameOf(command) === "leader" ? [] : (rest ?? [])
+    const args = ["leader", "doctor"].includes(nameOf(command)) ? [] : (rest ?? [])
     yield* execute(command, path, { words, args }, version)
   })
   const report = (failure: Failure) =>

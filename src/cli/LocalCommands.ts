@@ -27,10 +27,18 @@ export interface LeaderOptions {
   readonly overrides: Overrides
 }
 
+/** The options of the `doctor` command. */
+export interface DoctorOptions {
+  readonly agent: AgentName
+  /** The agent's options. */
+  readonly options: ReadonlyArray<string>
+}
+
 /** Commands that run in this process. `main.ts` provides them, so that their code is loaded only when needed. */
 export interface LocalCommands {
   readonly serve: (overrides: Overrides) => Effect.Effect<void, Failure>
   readonly leader: (options: LeaderOptions) => Effect.Effect<void, Failure>
+  readonly doctor: (options: DoctorOptions) => Effect.Effect<void, Failure>
 }
 
 const override = (option: string, value: string, name: string, meaning: string) =>
@@ -177,6 +185,28 @@ export const leader = (local: LocalCommands, command: ReadonlyArray<string> | un
           "webhook-trigger leader --team review --agent claude -- --permission-mode acceptEdits",
           "webhook-trigger leader --team deploy --amqp-url-file /etc/deploy.url --user agent -- my-agent",
           "AMQP_URL=amqp://… webhook-trigger leader --team deploy --timeout 600 -- sh -c 'my-agent | tail -1'"
+        ]
+      })
+    )
+  )
+
+export const doctor = (local: LocalCommands, words: ReadonlyArray<string> = []) =>
+  Command.make(
+    "doctor",
+    {
+      agent: Options.choice("agent", agentNames).pipe(
+        Options.withDescription("The agent; words after -- are its options")
+      )
+    },
+    ({ agent }) => local.doctor({ agent, options: words })
+  ).pipe(
+    Command.withDescription(
+      about("Check that an agent works", {
+        details:
+          "Says whether the agent's program is there, is signed in, and answers. It gets one small prompt in the current folder, which the model provider charges for.",
+        examples: [
+          "webhook-trigger doctor --agent claude -- --permission-mode acceptEdits",
+          "webhook-trigger doctor --agent openai -- --model gpt-5"
         ]
       })
     )

@@ -9,7 +9,8 @@ const run = (words: ReadonlyArray<string>) =>
     const calls: Array<LeaderOptions> = []
     const code = yield* Cli.run(words, "0.0.0", {
       serve: () => Effect.void,
-      leader: (options) => Effect.sync(() => void calls.push(options))
+      leader: (options) => Effect.sync(() => void calls.push(options)),
+      doctor: () => Effect.void
     })
     return { code, calls }
   })
