@@ -262,24 +262,26 @@ export {
   shortestReport
 } from "./repo/run/ProgressStore.ts"
 export {
+  addsLate,
+  type EndedRun,
+  firstOfEach,
+  type LateReport,
+  type RunEnd,
+  type RunEvent,
+  sentBefore,
+  timesOfEnd
+} from "./repo/run/RunEnd.ts"
+export {
   type Acceptance,
   type AcceptanceRefused,
   type AcceptOptions,
   type Admission,
-  addsLate,
-  type EndedRun,
   type ExpireOptions,
-  firstOfEach,
   isRetry,
-  type LateReport,
   mostAhead,
   type NewRun,
   type QueuedRuns,
-  type RunEnd,
-  type RunEvent,
   RunStore,
-  sentBefore,
-  timesOfEnd,
   WebhookEdited
 } from "./repo/run/RunStore.ts"
 export { type ThreadPage, type ThreadQuery, ThreadStore } from "./repo/run/ThreadStore.ts"

@@ -2,7 +2,8 @@ import { type Context, Effect } from "effect"
 import { Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { LaneStore } from "./LaneStore.ts"
-import { firstOfEach, type RunStore } from "./RunStore.ts"
+import { firstOfEach } from "./RunEnd.ts"
+import type { RunStore } from "./RunStore.ts"
 
 type Runs = Context.Tag.Service<RunStore>
 

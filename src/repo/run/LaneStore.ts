@@ -5,7 +5,7 @@ import type { PromptLayout } from "../../domain/prompt/PromptLayout.ts"
 import type { RunRow } from "../../domain/run/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { LeaseLost, Term } from "./LeaseStore.ts"
-import type { RunEvent } from "./RunStore.ts"
+import type { RunEvent } from "./RunEnd.ts"
 
 /** A run as the dispatcher sees it. */
 export interface LaneRun

@@ -1,6 +1,6 @@
 import type { DateTime } from "effect"
 import type { RunId } from "../../../domain/Id.ts"
-import type { RunEvent } from "../../run/RunStore.ts"
+import type { RunEvent } from "../../run/RunEnd.ts"
 import { change, type Tables, withDeadline } from "../Tables.ts"
 
 /** Admits queued runs. The term was checked before. */

@@ -2,7 +2,7 @@ import type { DateTime } from "effect"
 import { outcomeFields, type RunRow, retryAt, toRun } from "../../../domain/run/Run.ts"
 import { isFinal, runStatuses } from "../../../domain/run/RunStatus.ts"
 import { storable } from "../../../domain/StorableText.ts"
-import { addsLate, type EndedRun, type LateReport, type RunEnd, timesOfEnd } from "../../run/RunStore.ts"
+import { addsLate, type EndedRun, type LateReport, type RunEnd, timesOfEnd } from "../../run/RunEnd.ts"
 import { deliverEnd } from "../delivery/DeliveryStoreMemory.ts"
 import { change, isHeld, type StoredRun, storableFields, type Tables } from "../Tables.ts"
 

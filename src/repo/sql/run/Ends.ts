@@ -3,14 +3,8 @@ import { DateTime, Effect } from "effect"
 import type { RunId } from "../../../domain/Id.ts"
 import { isAnswer, noLeaderInTime, outcomeFields, type Run } from "../../../domain/run/Run.ts"
 import { whenTraced } from "../../../telemetry/Span.ts"
-import {
-  type Admission,
-  addsLate,
-  type EndedRun,
-  firstOfEach,
-  type LateReport,
-  type RunEnd
-} from "../../run/RunStore.ts"
+import { addsLate, type EndedRun, firstOfEach, type LateReport, type RunEnd } from "../../run/RunEnd.ts"
+import type { Admission } from "../../run/RunStore.ts"
 import { type ColumnTypes, list, recordset, runIds, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import type { NotifySoon } from "../database/NotifySoon.ts"

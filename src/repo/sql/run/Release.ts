@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import { whenTraced } from "../../../telemetry/Span.ts"
-import { firstOfEach, type RunEvent } from "../../run/RunStore.ts"
+import { firstOfEach, type RunEvent } from "../../run/RunEnd.ts"
 import { notify } from "../Changes.ts"
 import { eventTypes, recordset, runIds } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
