@@ -1,5 +1,6 @@
 /** A program and its child processes: how they are started, and how all of them are ended. */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process"
+import { resolve as absolute } from "node:path"
 import { stripVTControlCharacters } from "node:util"
 import { Duration, Effect, Schedule } from "effect"
 import { LeaderError } from "./Leader.ts"
@@ -42,7 +43,8 @@ export const start = ({ args, command, env, folder, user }: ProcessOptions): Eff
       const child = spawn(command, args, {
         detached: true,
         ...(folder !== undefined && { cwd: folder }),
-        env: env as NodeJS.ProcessEnv,
+        // OpenCode works in the folder of this variable, which a new process inherits.
+        env: { ...env, ...(folder !== undefined && { PWD: absolute(folder) }) } as NodeJS.ProcessEnv,
         stdio: "pipe",
         ...(user && { uid: user.uid, gid: user.gid })
       })

@@ -68,6 +68,15 @@ const untilDead = (pid: number) =>
 
 describe("the leader command", () => {
   behaviour(
+    "runs in its folder, which PWD names as well",
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const { send } = yield* leader({ command: "printenv", args: ["PWD"], folder })
+      expect(yield* send("hello")).toMatchObject({ response: folder })
+    })
+  )
+
+  behaviour(
     "jq answers from the JSON in the prompt, and its error output is the run's error",
     Effect.gen(function* () {
       const { send } = yield* leader({ command: "jq", args: ["-c", ".items | length"] })
