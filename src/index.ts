@@ -54,6 +54,7 @@ export {
   MissingVariables,
   NotFound,
   NotVerified,
+  PromptLost,
   PromptTooLarge,
   RateLimited,
   RunEnded,
@@ -69,6 +70,8 @@ export {
   ThreadKeyTooLong,
   TooManyAttempts,
   TooManyQueued,
+  TooManyStreams,
+  Unauthorized,
   Unavailable,
   UnsupportedMediaType,
   WebhookDisabled
@@ -164,6 +167,7 @@ export {
 } from "./engine/dispatch/CurrentLanes.ts"
 export { Limiter, type SlotRequest, type Usage } from "./engine/dispatch/Limiter.ts"
 export * as Engine from "./engine/Engine.ts"
+export { HttpLeaders, type HttpReply } from "./engine/leaders/HttpLeaders.ts"
 export { Cancellation, type CancelledCounts, type CancelOptions } from "./engine/manage/Cancellation.ts"
 export { Overview } from "./engine/manage/Overview.ts"
 export type { RequestToStore } from "./engine/manage/RequestToStore.ts"
@@ -172,6 +176,7 @@ export { Teams } from "./engine/manage/Teams.ts"
 export { Threads } from "./engine/manage/Threads.ts"
 export { Webhooks, type WithToken } from "./engine/manage/Webhooks.ts"
 export { type AdmissionWithEnds, type AdmitWithEnds, type OnEnd, Outcomes } from "./engine/outcome/Outcomes.ts"
+export { ReplyRecorder } from "./engine/outcome/ReplyRecorder.ts"
 export type { Progress } from "./engine/outcome/SentAndStarted.ts"
 export type { Waiting } from "./engine/outcome/Waiting.ts"
 export { ProgressReports } from "./engine/progress/ProgressReports.ts"

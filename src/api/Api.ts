@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { Audit } from "./Audit.ts"
 import { Destinations } from "./delivery/Destinations.ts"
 import { LeaderKeys } from "./LeaderKeys.ts"
+import { Leading } from "./Leading.ts"
 import { Overview } from "./Overview.ts"
 import { InternalError, MethodNotAllowed } from "./Problem.ts"
 import { Runs } from "./run/Runs.ts"
@@ -30,6 +31,7 @@ export class Api extends base
   .add(Webhooks)
   .add(Destinations)
   .add(Runs)
+  .add(Leading)
   .add(Sessions)
   .add(Audit)
   .add(Session)

@@ -48,7 +48,7 @@ export class LeaderKeys extends HttpApiGroup.make("leaderKeys")
         OpenApi.annotations({
           summary: "Create a leader key",
           description:
-            "The response contains the secret key, which is shown only once. No endpoint accepts leader keys yet."
+            "The response contains the secret key, which is shown only once. It gives access to the team's prompts, and to nothing else."
         })
       )
   )
@@ -64,6 +64,6 @@ export class LeaderKeys extends HttpApiGroup.make("leaderKeys")
   .annotateContext(
     OpenApi.annotations({
       title: "Leader keys",
-      description: "Keys for leaders over HTTP. No endpoint accepts them yet."
+      description: "Keys for leaders over HTTP."
     })
   ) {}

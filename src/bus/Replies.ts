@@ -1,55 +1,13 @@
 /** Replies on their way to the server's handler: how much of them is passed on, and in which groups. */
 import { type Duration, Effect, Queue, type Scope, type Tracer } from "effect"
 import type { RunId } from "../domain/Id.ts"
-import { type AgentReport, readReport } from "../domain/run/AgentReport.ts"
-import { storable } from "../domain/StorableText.ts"
 import { whenTraced } from "../telemetry/Span.ts"
 import * as TraceContext from "../telemetry/TraceContext.ts"
 import { handleReplies, type PendingReply, type ReplyHandler } from "./Acknowledgement.ts"
+import { storableReply, textLength } from "./Bodies.ts"
 import type { Answerable, Prompt, Reply, ReplyChecks } from "./Bus.ts"
 import type { Received } from "./LongReplies.ts"
 import * as LongReplies from "./LongReplies.ts"
-
-/** The longest answer that is stored, in bytes of UTF-8. */
-export const maxAnswer = 8 * 1024 * 1024
-
-/** What takes the place of a longer one. */
-export const answerTooLarge = "answer larger than 8 MiB"
-
-const withinLimit = (text: string): boolean =>
-  text.length * 3 <= maxAnswer || (text.length <= maxAnswer && Buffer.byteLength(text) <= maxAnswer)
-
-/** Measured as it would be stored: a NUL becomes three bytes. `undefined`: it is too long. */
-const storableAnswer = (text: string): string | undefined => {
-  if (!withinLimit(text)) return undefined
-  const stored = storable(text)
-  return stored === text || withinLimit(stored) ? stored : undefined
-}
-
-/**
- * The reply as every bus passes it on: text that any database can store, of bounded size. What a leader wrote is never
- * refused for a character, since the run would then wait for its timeout.
- */
-export const storableReply = (reply: Reply): Reply => {
-  switch (reply._tag) {
-    case "Answered": {
-      const response = storableAnswer(reply.response)
-      return response === undefined
-        ? { _tag: "Failed", run_id: reply.run_id, message: answerTooLarge }
-        : withReport({ ...reply, response })
-    }
-    case "Failed":
-      return withReport({ ...reply, message: storableAnswer(reply.message) ?? answerTooLarge })
-    case "Started":
-    case "DeadLettered":
-      return reply
-  }
-}
-
-const withReport = <A extends { readonly report?: AgentReport }>({ report: given, ...reply }: A) => {
-  const report = given === undefined ? undefined : readReport(given)
-  return report === undefined ? reply : { ...reply, report }
-}
 
 /** Replies that are taken and not acknowledged, unless the server says how many: those of a group, and those behind it. */
 export const defaultAtOnce = 20
@@ -136,19 +94,6 @@ export const makeInbox = (): Inbox => {
 }
 
 const allOf = (runs: ReadonlyArray<RunId>) => Effect.succeed<Answerable>(new Map(runs.map((id) => [id, "live"])))
-
-/** In UTF-16 code units. */
-export const textLength = (reply: Reply): number => {
-  switch (reply._tag) {
-    case "Answered":
-      return reply.response.length
-    case "Failed":
-      return reply.message.length
-    case "Started":
-    case "DeadLettered":
-      return 0
-  }
-}
 
 /** In order. A reply on which the handler has died is a group of its own. */
 const groupsOf = (waiting: ReadonlyArray<Waiting>): ReadonlyArray<ReadonlyArray<Waiting>> => {

@@ -48,7 +48,7 @@ const create = Command.make("create", { team, name, ...adminOptions }, (options)
 ).pipe(
   Command.withDescription(
     about("Create a key for a team's leader", {
-      details: "Prints the key, which is shown only once. No server accepts leader keys yet.",
+      details: "Prints the key, which is shown only once. With it, a leader gets the team's prompts over HTTP.",
       examples: ["webhook-trigger team leader-key create review --name laptop > review.key"]
     })
   )

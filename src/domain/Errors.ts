@@ -140,8 +140,11 @@ export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited"
 /** No more event streams can be opened: in this session, of this webhook or on this server. */
 export class TooManyStreams extends Schema.TaggedError<TooManyStreams>()("TooManyStreams", {
   limit: Schema.Number,
-  of: Schema.Literal("session", "webhook", "server")
+  of: Schema.Literal("session", "webhook", "server", "key")
 }) {}
+
+/** Another leader has the prompt now, or nobody needs to work on it any longer. */
+export class PromptLost extends Schema.TaggedError<PromptLost>()("PromptLost", {}) {}
 
 /** The server is already writing its maximum number of exports. */
 export class TooManyExports extends Schema.TaggedError<TooManyExports>()("TooManyExports", { limit: Schema.Number }) {}

@@ -1,5 +1,5 @@
 import { Layer } from "effect"
-import type { Bus } from "../bus/Bus.ts"
+import type { Bus, LeaderBus } from "../bus/Bus.ts"
 import type { Repo } from "../repo/Repo.ts"
 import { HandOver } from "./accept/HandOver.ts"
 import { Replay } from "./accept/Replay.ts"
@@ -13,6 +13,7 @@ import { Poster } from "./delivery/Poster.ts"
 import { CurrentLanes } from "./dispatch/CurrentLanes.ts"
 import * as Dispatcher from "./dispatch/Dispatcher.ts"
 import type { Limiter } from "./dispatch/Limiter.ts"
+import { HttpLeaders } from "./leaders/HttpLeaders.ts"
 import { Cancellation } from "./manage/Cancellation.ts"
 import { Overview } from "./manage/Overview.ts"
 import { StoredRequests } from "./manage/StoredRequests.ts"
@@ -22,6 +23,7 @@ import { Webhooks } from "./manage/Webhooks.ts"
 import { Correlation } from "./outcome/Correlation.ts"
 import { Outcomes } from "./outcome/Outcomes.ts"
 import * as Replies from "./outcome/Replies.ts"
+import { ReplyRecorder } from "./outcome/ReplyRecorder.ts"
 import { Waiting } from "./outcome/Waiting.ts"
 import { ProgressReports } from "./progress/ProgressReports.ts"
 import { RunWatch } from "./progress/RunWatch.ts"
@@ -37,9 +39,16 @@ import * as SecretRotation from "./verify/SecretRotation.ts"
 // A service is a tag with a layer if several others share its state. Anything else is a function `make`.
 
 /** The flow: `Trigger` accepts, the dispatcher sends, the reply path records. */
-const flow = Layer.mergeAll(Trigger.layer, Replay.layer, Dispatcher.layer, Replies.layer, Retries.layer).pipe(
+const flow = Layer.mergeAll(
+  Trigger.layer,
+  Replay.layer,
+  Dispatcher.layer,
+  Replies.layer,
+  HttpLeaders.layer,
+  Retries.layer
+).pipe(
   Layer.provide(Layer.merge(HandOver.layer, Waiting.layer)),
-  Layer.provide(Layer.mergeAll(CurrentLanes.layer, Correlation.layer))
+  Layer.provide(Layer.mergeAll(CurrentLanes.layer, Correlation.layer, ReplyRecorder.layer))
 )
 
 const management = Layer.mergeAll(
@@ -68,6 +77,7 @@ export const layer: Layer.Layer<
   | Replay
   | Cancellation
   | Destinations
+  | HttpLeaders
   | LeaderKeys
   | Outcomes
   | ProgressReports
@@ -79,7 +89,7 @@ export const layer: Layer.Layer<
   | StoredRequests
   | Shutdown,
   never,
-  Bus | Limiter | Renderer | Repo | Settings
+  Bus | LeaderBus | Limiter | Renderer | Repo | Settings
 > = Layer.mergeAll(flow, management, delivery).pipe(
   Layer.provide(InputChecks.layer),
   Layer.provideMerge(RunWatch.layer),

@@ -1,6 +1,6 @@
 /** Runs a program for one prompt: its input, its output, and its end. */
 import { Deferred, Duration, Effect, Exit, FiberId } from "effect"
-import { answerTooLarge, maxAnswer } from "../bus/Replies.ts"
+import { answerTooLarge, maxAnswer } from "../bus/Bodies.ts"
 import { LeaderError } from "./Leader.ts"
 import * as ProcessGroup from "./ProcessGroup.ts"
 

@@ -18,8 +18,10 @@ export type Change =
   | { readonly _tag: "KeyTried"; readonly attempt: string }
   | { readonly _tag: "SessionEnded"; readonly session_id: SessionId }
   | { readonly _tag: "LeaderKeyRevoked"; readonly leader_key_id: LeaderKeyId }
-  /** Another leader over HTTP leads the team, or the state of its prompt changed. */
+  /** Another leader over HTTP leads the team, or none. */
   | { readonly _tag: "LeaderChanged"; readonly team: TeamName }
+  /** The team's leader over HTTP was offered a prompt, or that prompt was cancelled or finished. */
+  | { readonly _tag: "PromptChanged"; readonly team: TeamName }
   | { readonly _tag: "LeaseReleased" }
   /** Attempts of deliveries are due. */
   | { readonly _tag: "DeliveryDue" }

@@ -6,7 +6,7 @@ import { type Connection, call, openSideChannel, unavailable } from "./Connectio
 import { declareCancelQueue } from "./Topology.ts"
 import { decodeCancel } from "./Wire.ts"
 
-/** The pause before the next attempt to listen. The first prompt ends it. */
+/** The pause before the next attempt to listen. */
 const pause = "10 seconds"
 
 /** Fails if the broker denies access, if the exchange does not exist yet, or if the channel closes. */
@@ -34,9 +34,9 @@ const listen = (
   })
 
 /**
- * Calls `onCancel` for each cancelled run of the team until the scope closes. A leader without the necessary rights works
- * without cancellations and retries. Before the team's first prompt the exchange may not exist, so failures are not
- * logged, and `firstPrompt` ends the pause.
+ * Calls `onCancel` for each cancelled run of the team, from its first prompt here until the scope closes: standbys do not
+ * listen, and before a team's first prompt there may be no exchange. Cancellations are repeated, so none is missed. A leader
+ * without the necessary rights works without cancellations and retries.
  */
 export const listenForCancellations = (
   connection: Connection,
@@ -53,16 +53,10 @@ export const listenForCancellations = (
         return Effect.logInfo(`this leader cannot receive cancellations and will finish cancelled runs: ${detail}`)
       })
     const attempt = Effect.scoped(listen(connection, team, onCancel))
-    yield* Deferred.isDone(firstPrompt).pipe(
-      // Checked before the attempt, because the prompt may arrive during it.
-      Effect.flatMap((hadPrompt) =>
-        Effect.catchAll(attempt, (refusal) =>
-          hadPrompt
-            ? Effect.zipRight(refused(refusal), Effect.sleep(pause))
-            : Effect.timeoutOption(Deferred.await(firstPrompt), pause)
-        )
+    yield* Deferred.await(firstPrompt).pipe(
+      Effect.zipRight(
+        Effect.forever(Effect.catchAll(attempt, (refusal) => Effect.zipRight(refused(refusal), Effect.sleep(pause))))
       ),
-      Effect.forever,
       Effect.forkScoped
     )
   })

@@ -140,6 +140,15 @@ export const open = Effect.fnUntraced(function* (
   return { model, lost, blocked: () => blocked, markLost, kill }
 })
 
+/** A part of the connection, for channels whose end must not affect the others. It also ends with the connection. */
+export const partOf = (connection: Connection): Effect.Effect<Connection, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const lost = yield* Deferred.make<string>()
+    const markLost = (reason: string) => Deferred.unsafeDone(lost, Effect.succeed(reason))
+    yield* Effect.forkScoped(Effect.map(Deferred.await(connection.lost), markLost))
+    return { ...connection, lost, markLost, kill: markLost }
+  })
+
 /** Runs before the connection closes, which would otherwise discard buffered acknowledgements. */
 const closeChannel =
   (connection: Connection) =>

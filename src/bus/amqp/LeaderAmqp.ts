@@ -1,5 +1,5 @@
 import type { Channel, ConsumeMessage } from "amqplib"
-import { Deferred, type Duration, Effect, Layer, Option, Queue } from "effect"
+import { Deferred, type Duration, Effect, FiberSet, Layer, Option, Queue, Scope } from "effect"
 import { flow, identity } from "effect/Function"
 import type { TeamName } from "../../domain/Team.ts"
 import { whenTraced } from "../../telemetry/Span.ts"
@@ -23,25 +23,68 @@ interface LeadOptions {
   readonly grace: Duration.DurationInput
 }
 
-const make = ({ queueType, url }: AmqpOptions) =>
+export interface LeaderOptions extends AmqpOptions {
+  /** Seconds. After two to three times this, the broker gives the prompts of a frozen process to others. Default: 10. */
+  readonly heartbeat?: number
+}
+
+/** A team needs a channel, and another one for cancellations. By default, RabbitMQ allows 2,047 per connection. */
+const teamsPerConnection = 1_000
+/** How many teams may be set up at the same time: a broker that has too much to do answers too late. */
+const setUpTogether = 32
+
+const make = ({ heartbeat, queueType, url }: LeaderOptions) =>
   Effect.gen(function* () {
     const broker = Broker.make(url)
+    const scope = yield* Effect.scope
+    const fork = yield* FiberSet.makeRuntime<never>()
     const progressSender = ProgressSender.make()
-    const publisher = yield* Publisher.make({
-      broker,
-      name: "leader replies",
-      prepare: (_, connection) => progressSender.use(connection)
-    })
+    /** Connects on first use: a server that leads teams for others sends no replies. */
+    const publisher = yield* Effect.cached(
+      Scope.extend(
+        Publisher.make({
+          broker,
+          name: "leader replies",
+          prepare: (_, connection) => progressSender.use(connection)
+        }),
+        scope
+      )
+    )
     const cancellations = makeCancellations()
+    const permits = yield* Queue.unbounded<void>()
+    yield* Queue.offerAll(permits, Array.from({ length: setUpTogether }))
+
+    const connections: Array<{ readonly link: Link.Link<void>; teams: number }> = []
+    /** A connection with room for another team, until the scope closes. */
+    const connection = Effect.acquireRelease(
+      Effect.gen(function* () {
+        let shared = connections.find(({ teams }) => teams < teamsPerConnection)
+        if (shared === undefined) {
+          const name = "leaders"
+          const options = { broker, name, ...(heartbeat !== undefined && { heartbeat }), use: () => Effect.void }
+          shared = { link: yield* Scope.extend(Link.make(options), scope), teams: 0 }
+          connections.push(shared)
+        }
+        shared.teams++
+        return shared
+      }),
+      (shared) =>
+        Effect.sync(() => {
+          shared.teams--
+        })
+    )
 
     /** Without a queue the reply is retried, because the server declares the queue when it connects. */
     const replyTo =
       (exchange: string, prompt: Prompt): Delivery["reply"] =>
       (reply) =>
-        Effect.flatMap(publisher.publish([encodeReply(reply, prompt, exchange)]), (outcome) =>
-          outcome === "confirmed"
-            ? Effect.void
-            : Effect.fail(unavailable(`there is no queue for replies to ${exchange}`))
+        publisher.pipe(
+          Effect.flatMap(({ publish }) => publish([encodeReply(reply, prompt, exchange)])),
+          Effect.flatMap((outcome) =>
+            outcome === "confirmed"
+              ? Effect.void
+              : Effect.fail(unavailable(`there is no queue for replies to ${exchange}`))
+          )
         )
 
     const workOn = (message: ConsumeMessage, { handle, team }: LeadOptions): Effect.Effect<Settlement> => {
@@ -67,7 +110,10 @@ const make = ({ queueType, url }: AmqpOptions) =>
           cancelled: cancellations.of(prompt.value.run_id),
           reply: replyTo(exchange, prompt.value),
           progress: (progress) =>
-            Effect.sync(() => progressSender.send(encodeProgress(progress, prompt.value, exchange)))
+            Effect.sync(() => {
+              if (!progressSender.isUsed()) fork(Effect.asVoid(publisher))
+              progressSender.send(encodeProgress(progress, prompt.value, exchange))
+            })
         },
         Effect.interruptible
       )
@@ -80,7 +126,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
         const channel = yield* openChannel(connection)
         yield* call(`declaring ${teamQueue(team)}`, () => declareTeamQueue(channel, team, queueType))
         yield* call("setting the prefetch", () => channel.prefetch(1))
-        // Set up before the work, so that it closes later: a stopping leader still receives cancellations.
+        // Begins before the work, so that it closes later: a stopping leader still receives cancellations.
         const firstPrompt = yield* Deferred.make<void>()
         yield* listenForCancellations(connection, team, firstPrompt, cancellations.put)
         // Shut down when the leader stops. Unacknowledged prompts in it are redelivered.
@@ -123,14 +169,24 @@ const make = ({ queueType, url }: AmqpOptions) =>
         yield* Effect.logInfo(`leading the team ${team}`)
       })
 
+    const inTurn = <A, E, R>(setup: Effect.Effect<A, E, R>) =>
+      Effect.acquireUseRelease(
+        Queue.take(permits),
+        () => setup,
+        () => Queue.offer(permits, undefined)
+      )
+
     return LeaderBus.of({
       lead: (team, handle, { grace = 0 } = {}) =>
-        Effect.asVoid(
-          Link.make({
-            broker,
-            name: `leader ${team}`,
-            use: (connection) => leadOn(connection, { team, handle, grace })
-          })
+        Effect.flatMap(connection, ({ link }) =>
+          Effect.asVoid(
+            Link.make({
+              broker,
+              name: `leader ${team}`,
+              within: link,
+              use: (connection) => inTurn(leadOn(connection, { team, handle, grace }))
+            })
+          )
         )
     })
   })
@@ -144,4 +200,4 @@ const settleOn = (channel: Channel, message: ConsumeMessage, settlement: Settlem
 }
 
 /** The leader's side of the bus on RabbitMQ. Connects in the background. */
-export const layer = (options: AmqpOptions): Layer.Layer<LeaderBus> => Layer.scoped(LeaderBus, make(options))
+export const layer = (options: LeaderOptions): Layer.Layer<LeaderBus> => Layer.scoped(LeaderBus, make(options))

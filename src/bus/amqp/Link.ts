@@ -1,10 +1,10 @@
-/** A connection that reconnects, with a setup for each new connection. */
+/** A connection that reconnects, with a setup for each new connection; or channels of one, which they do alone, too. */
 import { Cause, Deferred, Effect, Random, type Scope } from "effect"
 import { Unavailable } from "../../domain/Errors.ts"
 import { rememberingInterruption } from "../../runtime/Interruption.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
 import type { Broker } from "./Broker.ts"
-import { type Connection, open, unavailable } from "./Connection.ts"
+import { type Connection, open, partOf, unavailable } from "./Connection.ts"
 import { countReconnect } from "./Metrics.ts"
 
 export interface Link<A> {
@@ -13,6 +13,7 @@ export interface Link<A> {
    * that attempt has failed, it fails immediately until there is a connection.
    */
   readonly get: Effect.Effect<{ readonly connection: Connection; readonly value: A }, Unavailable>
+  readonly isConnected: () => boolean
 }
 
 const connectWait = "3 seconds"
@@ -34,10 +35,12 @@ export const make = <A>(options: {
   readonly name: string
   /** Seconds; default: as in `open`. */
   readonly heartbeat?: number
+  /** Uses channels of this link's connection, instead of a connection of its own. */
+  readonly within?: Link<unknown>
   readonly use: (connection: Connection) => Effect.Effect<A, Unavailable, Scope.Scope>
 }): Effect.Effect<Link<A>, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const { broker, heartbeat, name, use } = options
+    const { broker, heartbeat, name, use, within } = options
     const clock = yield* Effect.clock
     let current: { readonly connection: Connection; readonly value: A } | undefined
     let failure = "not connected yet"
@@ -49,12 +52,16 @@ export const make = <A>(options: {
 
     /** Returns whether there was a connection. */
     const once = Effect.gen(function* () {
-      const connection = yield* open(broker.url, name, heartbeat)
+      const connection = yield* within === undefined
+        ? open(broker.url, name, heartbeat)
+        : Effect.flatMap(within.get, ({ connection }) => partOf(connection))
       const value = yield* use(connection)
       current = { connection, value }
       decided.unsafeOpen()
-      yield* broker.connected
-      yield* Effect.logInfo(`broker connection ${name}: connected to ${broker.address}`)
+      if (within === undefined) {
+        yield* broker.connected
+        yield* Effect.logInfo(`broker connection ${name}: connected to ${broker.address}`)
+      }
       lossLogged = false
       const since = stopwatch(clock)
       failure = yield* Deferred.await(connection.lost)
@@ -85,12 +92,13 @@ export const make = <A>(options: {
       // Another link has connected, so this attempt may have started before the broker was back.
       if (!wasConnected && broker.connections() > before) attempt = 0
       const wait = yield* pause(attempt++)
-      countReconnect(name)
+      if (within === undefined) countReconnect(name)
       const loss = `broker connection ${name}: ${failure} (${broker.address}); `
-      yield* lossLogged
+      const isPartOfLoss = within !== undefined && !within.isConnected()
+      yield* lossLogged || isPartOfLoss
         ? Effect.logDebug(`${loss}next attempt in ${wait} ms`)
         : Effect.logWarning(`${loss}reconnecting`)
-      lossLogged = true
+      lossLogged ||= !isPartOfLoss
       yield* wasConnected ? Effect.sleep(wait) : Effect.timeoutOption(broker.nextConnected, wait)
     }).pipe(Effect.forever, Effect.interruptible, rememberingInterruption, Effect.forkScoped)
 
@@ -103,5 +111,5 @@ export const make = <A>(options: {
         Effect.flatMap(() => (current === undefined ? fail : Effect.succeed(current)))
       )
     })
-    return { get }
+    return { get, isConnected: () => current !== undefined }
   })

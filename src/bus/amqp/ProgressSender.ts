@@ -7,6 +7,8 @@ import type { Outgoing } from "./Wire.ts"
 export interface ProgressSender {
   /** Uses the connection until the scope closes. */
   readonly use: (connection: Connection) => Effect.Effect<void, never, Scope.Scope>
+  /** It has had a connection. */
+  readonly isUsed: () => boolean
   /** Drops the message if the broker cannot take it at once. */
   readonly send: (message: Outgoing) => void
 }
@@ -20,6 +22,7 @@ interface Open {
 
 export const make = (): ProgressSender => {
   let open: Open | undefined
+  let isUsed = false
   const close = (channel: Channel) => {
     if (open?.channel === channel) open = undefined
   }
@@ -34,9 +37,11 @@ export const make = (): ProgressSender => {
             opened.isFull = false
           })
           open = opened
+          isUsed = true
         }),
         Effect.catchAll(({ detail }) => Effect.logInfo(`this leader reports no progress: ${detail}`))
       ),
+    isUsed: () => isUsed,
     send: ({ body, exchange, options, routingKey }) => {
       if (open === undefined || open.isFull || open.connection.blocked() !== undefined) return
       try {

@@ -1,15 +1,22 @@
 /** The messages on the broker; `docs/amqp.md` documents them for leaders in other languages. */
 import { randomUUID } from "node:crypto"
 import type { Message, Options } from "amqplib"
-import { Either, Option, Predicate, Schema } from "effect"
-import { RunId, ThreadId, WebhookId } from "../../domain/Id.ts"
-import { type AgentReport, readReport } from "../../domain/run/AgentReport.ts"
+import { Either, Option, Schema } from "effect"
+import { RunId } from "../../domain/Id.ts"
 import { type NumberedProgress, readProgress } from "../../domain/run/Progress.ts"
-import { RunSource } from "../../domain/run/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
+import {
+  answerTooLarge,
+  maxAnswer,
+  parseJson,
+  promptBody,
+  readPromptBody,
+  readReply,
+  replyBody,
+  storableReply
+} from "../Bodies.ts"
 import type { DeadLettered, LeaderReply, Prompt, Reply } from "../Bus.ts"
 import { longReply } from "../LongReplies.ts"
-import { answerTooLarge, maxAnswer, storableReply } from "../Replies.ts"
 import type { ReplyKind } from "./Metrics.ts"
 import { cancelExchange, lateExchange, progressKey, promptsExchange, repliesExchange } from "./Topology.ts"
 
@@ -24,36 +31,8 @@ export interface Outgoing {
   readonly traceparent?: string | undefined
 }
 
-/** Not `Schema.Record`, which copies the object and loses a member called `__proto__`. */
-const Texts = Schema.declare(
-  (value): value is Readonly<Record<string, string>> =>
-    Predicate.isReadonlyRecord(value) && Object.values(value).every(Predicate.isString)
-)
-
-const PromptBody = Schema.Struct({
-  run_id: RunId,
-  source: RunSource,
-  webhook: Schema.optionalWith(Schema.Struct({ id: WebhookId, name: Schema.String }), { exact: true }),
-  prompt: Schema.String,
-  template: Schema.optionalWith(Schema.String, { exact: true }),
-  values: Schema.optionalWith(Texts, { exact: true }),
-  thread: Schema.optionalWith(
-    Schema.Struct({ id: ThreadId, session_id: Schema.optionalWith(Schema.String, { exact: true }) }),
-    { exact: true }
-  ),
-  deadline: Schema.optionalWith(Schema.DateTimeUtc, { exact: true })
-})
-const anyField = Schema.Record({ key: Schema.String, value: Schema.Unknown })
 const CancelBody = Schema.Struct({ run_id: RunId })
-/** The other fields are the report, which is read by itself. */
-const AnswerBody = Schema.Struct({ response: Schema.String }, anyField)
-const ErrorBody = Schema.Struct({ message: Schema.String }, anyField)
-
-const decodePromptBody = Schema.decodeUnknownOption(Schema.parseJson(PromptBody))
-const encodePromptBody = Schema.encodeSync(Schema.parseJson(PromptBody))
 const decodeCancelBody = Schema.decodeUnknownOption(Schema.parseJson(CancelBody))
-const decodeAnswer = Schema.decodeUnknownOption(Schema.parseJson(AnswerBody))
-const decodeError = Schema.decodeUnknownOption(Schema.parseJson(ErrorBody))
 
 const json = "application/json"
 const progressType = "progress"
@@ -62,13 +41,13 @@ const maxProgress = 512 * 1024
 
 /** @param left the time to the deadline in milliseconds, more than 0; `undefined` if the prompt does not expire. */
 export const encodePrompt = (prompt: Prompt, queue: string, left: number | undefined): Outgoing => {
-  const { team: _, correlation_id, traceparent, ...body } = prompt
+  const { correlation_id, traceparent } = prompt
   return {
     id: prompt.run_id,
     traceparent,
     exchange: promptsExchange,
     routingKey: queue,
-    body: Buffer.from(encodePromptBody(body)),
+    body: Buffer.from(JSON.stringify(promptBody(prompt))),
     options: {
       type: "prompt",
       contentType: json,
@@ -104,28 +83,19 @@ export const decodeCancel = (message: Message): Option.Option<RunId> =>
   Option.map(decodeCancelBody(message.content.toString()), ({ run_id }) => run_id)
 
 export const decodePrompt = (message: Message, team: TeamName): Option.Option<Prompt> =>
-  Option.map(decodePromptBody(message.content.toString()), (body) => ({
+  Option.map(readPromptBody(parseJson(message.content.toString())), (body) => ({
     ...body,
     team,
     correlation_id: String(message.properties.correlationId ?? body.run_id)
   }))
 
 /** A reply that is too long becomes an error, because RabbitMQ 4 closes the channel on messages over 16 MiB. */
-export const encodeReply = (reply: LeaderReply, { correlation_id, run_id }: Prompt, exchange: string): Outgoing => {
-  const message = (type: string, content: unknown): Outgoing => {
-    const body = Buffer.from(JSON.stringify(content))
-    if (body.length > maxAnswer) return message("error", { message: answerTooLarge })
-    const options = { type, contentType: json, correlationId: correlation_id }
-    return { id: `${run_id}:${type}`, exchange, routingKey: "", body, options }
-  }
-  switch (reply._tag) {
-    case "Started":
-      return message("started", {})
-    case "Answered":
-      return message("response", { response: reply.response, ...reply.report })
-    case "Failed":
-      return message("error", { message: reply.message, ...reply.report })
-  }
+export const encodeReply = (reply: LeaderReply, prompt: Prompt, exchange: string): Outgoing => {
+  const [type, content] = replyBody(reply)
+  const body = Buffer.from(JSON.stringify(content))
+  if (body.length > maxAnswer) return encodeReply({ _tag: "Failed", message: answerTooLarge }, prompt, exchange)
+  const options = { type, contentType: json, correlationId: prompt.correlation_id }
+  return { id: `${prompt.run_id}:${type}`, exchange, routingKey: "", body, options }
 }
 
 /** Without a confirmation, and not stored on the broker's disk. */
@@ -139,12 +109,7 @@ export const encodeProgress = (progress: NumberedProgress, { correlation_id }: P
 
 /** @returns `undefined` if it is unusable. */
 export const decodeProgress = ({ content }: Message): NumberedProgress | undefined => {
-  if (content.length > maxProgress) return undefined
-  try {
-    return readProgress(JSON.parse(content.toString()))
-  } catch {
-    return undefined
-  }
+  return content.length > maxProgress ? undefined : readProgress(parseJson(content.toString()))
 }
 
 /** Progress with an empty routing key comes with the replies. */
@@ -163,25 +128,14 @@ export const decodeReply = (message: Message, run_id: RunId): Decoded => {
   const type = message.properties.type ?? "response"
   const decoded = (kind: ReplyKind, reply: LeaderReply): Decoded =>
     Either.right({ kind, reply: storableReply({ ...reply, run_id }) })
-  if (type === "started") return decoded("started", { _tag: "Started" })
-  if (type !== "response" && type !== "error") return Either.left("unknown")
-  if (message.content.length > maxAnswer) return decoded("error", { _tag: "Failed", message: answerTooLarge })
-  const body = message.content.toString()
-  if (type === "error") {
-    const text = isText(message.properties) ? Option.some({ message: body }) : decodeError(body)
-    return Option.isSome(text)
-      ? decoded("error", { _tag: "Failed", message: text.value.message, ...reportOf(text.value) })
-      : Either.left("malformed")
+  if (type !== "started" && type !== "response" && type !== "error") return Either.left("unknown")
+  if (type !== "started" && message.content.length > maxAnswer) {
+    return decoded("error", { _tag: "Failed", message: answerTooLarge })
   }
-  const answer = isText(message.properties) ? Option.some({ response: body }) : decodeAnswer(body)
-  return Option.isSome(answer)
-    ? decoded("response", { _tag: "Answered", response: answer.value.response, ...reportOf(answer.value) })
-    : Either.left("malformed")
-}
-
-const reportOf = (body: object): { readonly report?: AgentReport } => {
-  const report = readReport(body)
-  return report === undefined ? {} : { report }
+  const text = message.content.toString()
+  const body = isText(message.properties) ? { response: text, message: text } : parseJson(text)
+  const reply = readReply(type, body)
+  return reply === undefined ? Either.left("malformed") : decoded(type, reply)
 }
 
 /** Whether `decodeReply` would have to read a long text. */

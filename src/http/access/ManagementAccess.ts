@@ -1,5 +1,5 @@
 /**
- * Restricts everything but triggers and health checks to certain addresses, or to a listener of its own: the management API,
+ * Restricts everything but triggers, leaders and health checks to certain addresses, or to a listener of its own: the management API,
  * the web UI, metrics and the API's description. Anywhere else these paths do not exist.
  */
 import { HttpServerRequest, type HttpServerResponse } from "@effect/platform"
@@ -26,7 +26,7 @@ export class ManagementAccess extends Context.Reference<ManagementAccess>()("web
  * Matches only the exact spelling of the routes, with or without the whole URL (`ExactPath`); the router accepts other
  * spellings.
  */
-const ofCallers = /^(?:https?:\/\/[^/?#]*)?\/(?:webhook\/|health\/(?:live|ready)(?:\?|$))/
+const ofCallers = /^(?:https?:\/\/[^/?#]*)?\/(?:webhook\/|leader\/|health\/(?:live|ready)(?:\?|$))/
 
 const whereAllowed = <E, R>(isAllowed: (request: Request) => boolean, app: App<E, R>): App<E, R> =>
   Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>

@@ -90,10 +90,11 @@ export const readBytes = (
 /** The body as a JSON object with unchecked fields. */
 export const readObject = (
   request: Request,
-  limit_bytes: number
+  limit_bytes: number,
+  listener?: BodyListener
 ): Effect.Effect<JsonObject, UnsupportedMediaType | BodyTooLarge | InvalidBody | Unavailable> =>
   mediaTypeFault(request.headers, ["json"]) ??
-  Effect.flatMap(readBytes(request, { limit_bytes }), (bytes) =>
+  Effect.flatMap(readBytes(request, { limit_bytes, ...(listener && { listener }) }), (bytes) =>
     Either.mapLeft(Either.flatMap(decode(bytes), parseObject), (detail) => new InvalidBody({ detail }))
   )
 

@@ -43,6 +43,7 @@ export type Refusal =
   | Errors.RunEnded
   | Errors.RunUnfinished
   | Errors.ThreadEnded
+  | Errors.PromptLost
   | Errors.WebhookDisabled
   | Errors.Unauthorized
   | Errors.Unavailable
@@ -65,6 +66,13 @@ type Table = {
     status: number,
     describe: (refusal: Extract<Refusal, { readonly _tag: Tag }>) => Description
   ]
+}
+
+const tooManyStreams: { readonly [of in Errors.TooManyStreams["of"]]: (limit: number) => string } = {
+  session: (limit) => `A session may have ${limit} streams open.`,
+  webhook: (limit) => `A webhook may have ${limit} streams open.`,
+  server: (limit) => `The server has ${limit} streams open.`,
+  key: (limit) => `${limit} leaders are waiting with this key.`
 }
 
 const secondsUntil = ({ retry_after_ms }: Errors.RateLimited): number => Math.max(1, Math.ceil(retry_after_ms / 1000))
@@ -124,6 +132,13 @@ const table = {
       code: "thread_ended",
       detail: "Its agent would begin another session. Send a message to the team instead.",
       run_id
+    })
+  ],
+  PromptLost: [
+    409,
+    () => ({
+      code: "prompt_lost",
+      detail: "Another leader has the prompt, or nobody needs to work on it any longer. Stop, and ask for the next one."
     })
   ],
   WebhookDisabled: [
@@ -203,7 +218,7 @@ const table = {
     429,
     ({ limit, of }) => ({
       code: "too_many_streams",
-      detail: of === "server" ? `The server has ${limit} streams open.` : `A ${of} may have ${limit} streams open.`
+      detail: tooManyStreams[of](limit)
     })
   ],
   TooManyExports: [

@@ -1,7 +1,9 @@
 /** Facts about a request, found while it is answered: for its log line, its span, and audit events. */
 import type { HttpServerRequest } from "@effect/platform"
 import type { AuditActor } from "../../domain/access/AuditEvent.ts"
-import type { RunId, WebhookId } from "../../domain/Id.ts"
+import type { LeaderKeyId, RunId, WebhookId } from "../../domain/Id.ts"
+import type { TeamName } from "../../domain/Team.ts"
+import * as Drain from "../serve/Drain.ts"
 import * as LimitedConnections from "../serve/LimitedConnections.ts"
 import { nodeRequest } from "./Body.ts"
 
@@ -13,25 +15,42 @@ export interface RequestFacts {
   /** Who sent a management request. */
   readonly actor?: AuditActor
   readonly session_id?: string
+  /** Of a leader's request. */
+  readonly leader_key_id?: LeaderKeyId
+  readonly team?: TeamName
 }
 
 /** Stored on the request: a map with weak keys would cost more than all other records. */
 const facts = Symbol("webhook-trigger/RequestFacts")
 
+/** Set on a request that its client repeats all the time. */
+const isRepeated = Symbol("webhook-trigger/isRepeated")
+
 interface WithFacts {
   [facts]?: RequestFacts
+  [isRepeated]?: true
 }
 
 export const add = (request: Request, more: RequestFacts): void => {
-  if (more.webhook_id !== undefined || more.actor !== undefined) showedCredentials(request)
+  const { actor, leader_key_id, webhook_id } = more
+  if (webhook_id !== undefined || actor !== undefined || leader_key_id !== undefined) showedCredentials(request)
   const { [facts]: known } = request as WithFacts
   ;(request as WithFacts)[facts] = known === undefined ? more : { ...known, ...more }
 }
 
-/** The request has a valid webhook token, admin key or session. */
+/** The request has a valid webhook token, admin key, session or leader key. */
 const showedCredentials = (request: Request): void => {
   const source = nodeRequest(request)
   if (source !== undefined) LimitedConnections.showedCredentials(source)
 }
 
 export const of = (request: Request): RequestFacts => (request as WithFacts)[facts] ?? {}
+
+/** Its client repeats the request all the time: a success is not worth a line in the log, and no stop waits for it. */
+export const routine = (request: Request): void => {
+  ;(request as WithFacts)[isRepeated] = true
+  const source = nodeRequest(request)
+  if (source !== undefined) Drain.markRepeated(source)
+}
+
+export const isRoutine = (request: Request): boolean => (request as WithFacts)[isRepeated] === true

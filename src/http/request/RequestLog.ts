@@ -175,8 +175,9 @@ const begin = (route: string, request: Request, clock: Clock.Clock, proxies: Net
     const duration_ms = clock.unsafeCurrentTimeMillis() - started
     record(requests, 1, { method, route, status: String(status) })
     record(durations, duration_ms / 1000, { method, route })
+    const level = RequestFacts.isRoutine(request) && status < 400 ? LogLevel.Debug : LogLevel.Info
     return Effect.suspend(() =>
-      Effect.annotateLogs(Effect.logInfo(`${method} ${route}`), {
+      Effect.annotateLogs(Effect.logWithLevel(level, `${method} ${route}`), {
         ...{ status, duration_ms, client_address: clientAddress(proxies, request) },
         ...objectOf(route, request),
         ...RequestFacts.of(request)

@@ -100,7 +100,7 @@ type Request = HttpServerRequest.HttpServerRequest
 export type NotFoundPage = (request: Request) => Response
 
 /** Paths for programs, even if a browser requests them. */
-const forPrograms = /^\/(api|assets|webhook)(\/|$)/
+const forPrograms = /^\/(api|assets|leader|webhook)(\/|$)/
 
 /** A person has typed the address, or followed a link to it. */
 const isNavigation = ({ method, url, headers }: Request) =>

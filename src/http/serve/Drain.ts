@@ -1,9 +1,16 @@
-import type { Server, ServerResponse } from "node:http"
+import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { Clock, Duration, Effect, Layer } from "effect"
 import { Shutdown } from "../../engine/Shutdown.ts"
 
 /** How long the last callers' responses may take to be sent once `stopWaiting` has ended their wait. */
 const lastResponses = Duration.seconds(2)
+
+const repeated = new WeakSet<IncomingMessage>()
+
+/** A stop does not wait for this request: its client sends it again, also to another server. */
+export const markRepeated = (request: IncomingMessage): void => {
+  repeated.add(request)
+}
 
 /**
  * Stops a process's servers in order when its scope closes. First nothing new is accepted, while waiting callers still
@@ -38,18 +45,21 @@ export const layer = (
 }
 
 const trackRequests = (servers: ReadonlyArray<Server>) => {
-  const open = new Set<ServerResponse>()
+  const open = new Map<ServerResponse, IncomingMessage>()
   let isClosing = false
   for (const server of servers) {
-    server.on("request", (_, response) => {
+    server.on("request", (request, response) => {
       if (isClosing) response.setHeader("connection", "close")
-      open.add(response)
+      open.set(response, request)
       response.once("close", () => open.delete(response))
     })
   }
   return {
-    /** Requests without a response so far. An event stream, which never ends by itself, has begun its response. */
-    waiting: () => [...open].filter((response) => !response.headersSent).length,
+    /**
+     * Requests without a response so far, except the repeated ones. An event stream, which never ends by itself, has begun
+     * its response.
+     */
+    waiting: () => [...open].filter(([response, request]) => !response.headersSent && !repeated.has(request)).length,
     /** Requests whose response is not sent completely. */
     open: () => open.size,
     /** From now on each response closes its connection. */

@@ -18,6 +18,7 @@ import type { AdminKey } from "../../engine/access/AdminKey.ts"
 import { LeaderKeys } from "../../engine/access/LeaderKeys.ts"
 import { Sessions } from "../../engine/access/Sessions.ts"
 import type { Destinations } from "../../engine/delivery/Destinations.ts"
+import type { HttpLeaders } from "../../engine/leaders/HttpLeaders.ts"
 import type { Cancellation } from "../../engine/manage/Cancellation.ts"
 import type { Overview } from "../../engine/manage/Overview.ts"
 import type { StoredRequests } from "../../engine/manage/StoredRequests.ts"
@@ -35,6 +36,8 @@ import * as Auth from "../access/Auth.ts"
 import * as SessionHandlers from "../access/SessionHandlers.ts"
 import { Events } from "../events/Events.ts"
 import { RunEvents } from "../events/RunEvents.ts"
+import * as LeaderKeyCheck from "../leaders/LeaderKeyCheck.ts"
+import * as LeadingHandlers from "../leaders/LeadingHandlers.ts"
 import * as AuditHandlers from "../manage/AuditHandlers.ts"
 import * as DestinationsHandlers from "../manage/DestinationsHandlers.ts"
 import * as LeaderKeysHandlers from "../manage/LeaderKeysHandlers.ts"
@@ -81,6 +84,7 @@ type Engine =
   | ChangeFeed
   | Destinations
   | HistoryStore
+  | HttpLeaders
   | LeaderKeys
   | Overview
   | Replay
@@ -93,12 +97,16 @@ type Engine =
   | Trigger
   | Webhooks
 
-/** `/api/…`: teams, webhooks, the history and sessions, for anyone with the admin key. */
+/**
+ * `/api/…`: teams, webhooks, the history and sessions, for anyone with the admin key. `/leader/…`: a team's prompts, for
+ * anyone with a key of its leader.
+ */
 export const management: Layer.Layer<never, never, Engine | Server> = HttpLayerRouter.addHttpApi(Api).pipe(
   Layer.provide([
     triggerGroup,
     TeamsHandlers.layer,
     LeaderKeysHandlers.layer,
+    LeadingHandlers.layer,
     ThreadsHandlers.layer,
     WebhooksHandlers.layer,
     DestinationsHandlers.layer,
@@ -108,7 +116,7 @@ export const management: Layer.Layer<never, never, Engine | Server> = HttpLayerR
     SessionsHandlers.layer,
     OverviewHandlers.layer
   ]),
-  Layer.provide(Auth.layer),
+  Layer.provide([Auth.layer, LeaderKeyCheck.layer]),
   Layer.provide(RequestLog.layer),
   Layer.merge(Unmatched.methodNotAllowed(Unmatched.apiPaths())),
   Layer.provide([AdminKeyCheck.layer, Sessions.layer, Events.layer, RunEvents.layer, RunExport.layer])

@@ -2,8 +2,9 @@ import { Context, Effect, Layer } from "effect"
 import { Settings } from "../../engine/Settings.ts"
 
 /**
- * Limits the bytes of triggers' bodies in memory, from the first byte to the end of the request. A holder (a webhook)
- * may have as many as are still free: one alone gets half, two a third each, and a new one always finds some.
+ * Limits the bytes of bodies in memory, from the first byte to the end of the request. A holder (the webhook of a trigger,
+ * the team of a leader's reply) may have as many as are still free: one alone gets half, two a third each, and a new one
+ * always finds some. The service is the triggers' budget.
  */
 export class BodyBudget extends Context.Tag("webhook-trigger/BodyBudget")<
   BodyBudget,
@@ -13,26 +14,29 @@ export class BodyBudget extends Context.Tag("webhook-trigger/BodyBudget")<
     readonly giveBack: (holder: string, bytes: number) => void
   }
 >() {
+  /** A budget of so many bytes. */
+  static readonly make = (bytes: number): BodyBudget["Type"] => {
+    const held = new Map<string, number>()
+    let free = bytes
+    const add = (holder: string, bytes: number) => {
+      free -= bytes
+      const total = (held.get(holder) ?? 0) + bytes
+      if (total === 0) held.delete(holder)
+      else held.set(holder, total)
+    }
+    return {
+      take: (holder, bytes) => {
+        const fits = (held.get(holder) ?? 0) + bytes <= free - bytes
+        if (fits) add(holder, bytes)
+        return fits
+      },
+      giveBack: (holder, bytes) => add(holder, -bytes)
+    }
+  }
+
   static readonly layer: Layer.Layer<BodyBudget, never, Settings> = Layer.effect(
     BodyBudget,
-    Effect.map(Settings, ({ maxBodies, maxBody }) => {
-      const held = new Map<string, number>()
-      // One body of any allowed size always fits.
-      let free = Math.max(maxBodies, 2 * maxBody)
-      const add = (holder: string, bytes: number) => {
-        free -= bytes
-        const total = (held.get(holder) ?? 0) + bytes
-        if (total === 0) held.delete(holder)
-        else held.set(holder, total)
-      }
-      return {
-        take: (holder, bytes) => {
-          const fits = (held.get(holder) ?? 0) + bytes <= free - bytes
-          if (fits) add(holder, bytes)
-          return fits
-        },
-        giveBack: (holder, bytes) => add(holder, -bytes)
-      }
-    })
+    // One body of any allowed size always fits.
+    Effect.map(Settings, ({ maxBodies, maxBody }) => BodyBudget.make(Math.max(maxBodies, 2 * maxBody)))
   )
 }

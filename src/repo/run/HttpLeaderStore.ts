@@ -51,8 +51,8 @@ export const renewedAfter = Duration.millis(1500)
 
 /**
  * Which leader over HTTP leads each team, and the prompt that it may take or has. One leader leads a team, while others
- * stand by; it stays the leader until it leaves, its key is revoked or it is silent. Changes that other processes wait for
- * are reported as `LeaderChanged`. A crash of the database may lose the changes of its last second.
+ * stand by; it stays the leader until it leaves, its key is revoked or it is silent. Changes are
+ * reported as `LeaderChanged` and `PromptChanged`. A crash of the database may lose the changes of its last second.
  */
 export class HttpLeaderStore extends Context.Tag("webhook-trigger/HttpLeaderStore")<
   HttpLeaderStore,

@@ -19,6 +19,7 @@ const fields: { readonly [T in Tag]: FieldOf<Extract<Change, { readonly _tag: T 
   SessionEnded: "session_id",
   LeaderKeyRevoked: "leader_key_id",
   LeaderChanged: "team",
+  PromptChanged: "team",
   KeyTried: "attempt",
   LeaseReleased: null,
   DeliveryDue: null

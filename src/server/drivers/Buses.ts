@@ -1,5 +1,5 @@
 /** The bus drivers and their settings, for the server and for the `leader` command. */
-import { type Layer, Option, type Redacted } from "effect"
+import { Layer, Option, type Redacted } from "effect"
 import * as BusAmqp from "../../bus/amqp/BusAmqp.ts"
 import { addressOf } from "../../bus/amqp/Connection.ts"
 import * as LeaderAmqp from "../../bus/amqp/LeaderAmqp.ts"
@@ -10,8 +10,9 @@ import type { TeamName } from "../../domain/Team.ts"
 import { address, oneOf, optional, secret, type Values, withDefault } from "../../settings/EnvironmentVariable.ts"
 import type { Driver } from "./Driver.ts"
 
-export interface BusDriver extends Driver<Bus> {
-  /** The leader's side of the same bus. */
+/** Its layer leads the teams whose leaders use HTTP. */
+export interface BusDriver extends Driver<Bus | LeaderBus> {
+  /** For leaders in this process. */
   readonly leaderBus: Layer.Layer<LeaderBus>
   /** The server leads the demo team on it. */
   readonly hasDemoTeam?: boolean
@@ -37,7 +38,7 @@ const amqp = ({ amqpQueueType: queueType, amqpUrl }: Settings) =>
     amqpUrl,
     (url): BusDriver => ({
       name: "rabbitmq",
-      layer: BusAmqp.layer({ url, queueType }),
+      layer: Layer.merge(BusAmqp.layer({ url, queueType }), LeaderAmqp.layer({ url, queueType, heartbeat: 1 })),
       leaderBus: LeaderAmqp.layer({ url, queueType }),
       leader: {
         url,

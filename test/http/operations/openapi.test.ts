@@ -1,4 +1,5 @@
 /** The OpenAPI document describes the server: it is valid and complete, and every response in it exists. */
+import { randomUUID } from "node:crypto"
 import type { OpenApi } from "@effect/platform"
 import { describe, expect, it } from "@effect/vitest"
 import { Validator } from "@seriousme/openapi-schema-validator"
@@ -80,16 +81,19 @@ describe("/openapi.json", () => {
   )
 
   it.scopedLive(
-    "requires the key or the session on all of /api, and a token on the trigger where its path has none",
+    "requires the key or the session on all of /api, a leader's key on /leader, and a token where a trigger's path has none",
     () =>
       Effect.gen(function* () {
         const document = yield* fetched
         expect(document.components.securitySchemes.key).toMatchObject({ type: "http", scheme: "bearer" })
         expect(document.components.securitySchemes.session).toMatchObject({ type: "apiKey", in: "cookie" })
         expect(document.components.securitySchemes.token).toMatchObject({ type: "http", scheme: "bearer" })
+        expect(document.components.securitySchemes.leader_key).toMatchObject({ type: "http", scheme: "bearer" })
         for (const { path, operation } of operationsOf(document)) {
           const inHeader = path.startsWith("/webhook/") && !path.includes("{token}")
-          const expected = path.startsWith("/api/") ? [{ key: [] }, { session: [] }] : inHeader ? [{ token: [] }] : []
+          const ofApi = path.startsWith("/api/") ? [{ key: [] }, { session: [] }] : []
+          const ofLeader = path.startsWith("/leader/") ? [{ leader_key: [] }] : []
+          const expected = [...ofApi, ...ofLeader, ...(inHeader ? [{ token: [] }] : [])]
           expect(operation.security, path).toStrictEqual(expected)
         }
       })
@@ -332,6 +336,41 @@ describe("/openapi.json", () => {
       yield* admin(422, "POST", "/api/teams/ops/messages", { body: {} })
       yield* admin(502, "POST", "/api/teams/failing/messages?wait=true", message)
 
+      // Leaders over HTTP.
+      yield* open.team("led", "no leader")
+      const newKey = Effect.map(open.admin("POST", "/api/teams/led/leader-keys", key), ({ json }) => ({
+        authorization: `Bearer ${json.key}`
+      }))
+      const [leaders, unused] = [yield* newKey, yield* newKey]
+      const leader = "6f1c3f1e-3f52-4c3b-8e0c-0d9b7d1f2a30"
+      const asLeader = (status: number, path: string, body: object) =>
+        caller(status, "POST", `/leader/${path}`, { body, headers: leaders })
+      yield* caller(200, "GET", "/leader/team", { headers: leaders })
+      yield* asLeader(204, "next", { leader, wait_seconds: 0 })
+      yield* Effect.repeat(open.admin("GET", "/api/teams/led"), { until: ({ json }) => json.running === true })
+      yield* open.admin("POST", "/api/teams/led/messages", message)
+      yield* asLeader(200, "next", { leader })
+      const prompt = (yield* open.http("POST", "/leader/next", { body: { leader }, headers: leaders })).json
+      yield* asLeader(200, "work", { leader, run_id: prompt.run_id })
+      yield* asLeader(409, "work", { leader, run_id: none.slice(1) })
+      yield* asLeader(204, "reply", { correlation_id: prompt.correlation_id, type: "response", response: "x" })
+      yield* asLeader(404, "reply", { correlation_id: "x", type: "response", response: "x" })
+      yield* asLeader(204, "leave", { leader })
+      for (const path of ["next", "work", "reply", "leave"]) {
+        yield* asLeader(422, path, {})
+        yield* caller(400, "POST", `/leader/${path}`, { ...notJson, headers: leaders })
+        yield* caller(413, "POST", `/leader/${path}`, { raw: "x".repeat(8 * 1024 * 1024 + 1), headers: leaders })
+        yield* caller(415, "POST", `/leader/${path}`, { raw: "{}", headers: { ...text.headers, ...leaders } })
+      }
+      for (const _ of Array.from({ length: 100 })) {
+        const body = { leader: randomUUID() }
+        const next = open.http("POST", "/leader/next", { body, headers: leaders })
+        yield* Effect.forkScoped(Effect.forever(Effect.ignore(next)))
+      }
+      const oneMore = { body: { leader: randomUUID(), wait_seconds: 0 }, headers: leaders }
+      yield* Effect.repeat(open.http("POST", "/leader/next", oneMore), { until: ({ status }) => status === 429 })
+      yield* asLeader(429, "next", oneMore.body)
+
       // Webhooks and runs.
       const draft = { name: "n", team: "ops", prompt_template: "{{text}}", timeout_seconds: 9, max_concurrent: 2 }
       const hookAt = `/api/webhooks/${hook.id}`
@@ -518,6 +557,11 @@ describe("/openapi.json", () => {
       yield* slowAdmin(429, "POST", "/api/teams/silent/messages", message)
       yield* slowAdmin(429, "POST", replyTo(second), message)
 
+      const ofLeaders = [
+        ["GET", "/leader/team", { headers: unused }],
+        ...["next", "work", "reply", "leave"].map((path) => ["POST", `/leader/${path}`, { body: {}, headers: unused }])
+      ] as Array<[string, string, Call]>
+
       // Without the key, and without the database.
       const everything = [
         ...[
@@ -607,7 +651,12 @@ describe("/openapi.json", () => {
         yield* admin(422, method, `${path}${path.includes("?") ? "&" : "?"}none=1`)
         yield* admin(405, "PUT", path, {}, method)
       }
+      for (const [method, path] of ofLeaders) {
+        yield* caller(401, method, path)
+        yield* caller(405, "PUT", path, {}, method)
+      }
       open.faults.add("bug")
+      for (const [method, path, request] of ofLeaders) yield* caller(500, method, path, request)
       for (const [method, path] of everything) yield* admin(500, method, path, good[`${method} ${path}`])
       yield* caller(500, "POST", hook.path, variables)
       yield* caller(500, "GET", `${idle.path}/runs/${run_id}`)
@@ -618,6 +667,7 @@ describe("/openapi.json", () => {
       yield* Effect.replicateEffect(open.http("GET", "/api/webhooks", guess), 10)
       for (const [method, path] of everything) yield* caller(429, method, path, guess)
       open.faults.add("database")
+      for (const [method, path, request] of ofLeaders) yield* caller(503, method, path, request)
       for (const [method, path] of everything) yield* admin(503, method, path, good[`${method} ${path}`])
       yield* caller(503, "GET", `${idle.path}/runs/${run_id}`)
       yield* caller(503, "POST", `${idle.path}/runs/${run_id}/cancel`)

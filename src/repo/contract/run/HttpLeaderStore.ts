@@ -279,21 +279,21 @@ export const httpLeaderStore = (test: Test): void => {
       const repo = yield* Repo
       const one = yield* newLeader()
       const changes = yield* subscribe(repo)
-      const reported = (change: Effect.Effect<unknown, unknown, Repo>) =>
+      const reported = (tag: "LeaderChanged" | "PromptChanged", change: Effect.Effect<unknown, unknown, Repo>) =>
         Effect.zipRight(
           change,
           Stream.fromQueue(changes).pipe(
-            Stream.filterMap((it) => (it._tag === "LeaderChanged" ? Option.some(it.team) : Option.none())),
+            Stream.filterMap((it) => (it._tag === tag ? Option.some(it.team) : Option.none())),
             Stream.runHead,
             Effect.map((it) => expect(it).toEqual(Option.some(ops)))
           )
         )
-      yield* reported(ask([one], 0))
+      yield* reported("LeaderChanged", ask([one], 0))
       const prompt = { team: ops, run_id: yield* makeRunId, prompt: "{}", redelivered: false }
-      yield* reported(repo.offerPrompts([prompt]))
-      yield* reported(repo.cancelPrompt(prompt))
-      yield* reported(repo.finishPrompt(prompt))
-      yield* reported(repo.leaveTeam(who(one)))
+      yield* reported("PromptChanged", repo.offerPrompts([prompt]))
+      yield* reported("PromptChanged", repo.cancelPrompt(prompt))
+      yield* reported("PromptChanged", repo.finishPrompt(prompt))
+      yield* reported("LeaderChanged", repo.leaveTeam(who(one)))
     })
   )
 }

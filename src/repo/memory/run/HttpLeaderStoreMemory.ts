@@ -33,7 +33,8 @@ export const makeHttpLeaderStore = (tables: Tables): Context.Tag.Service<HttpLea
   const isValid = ({ key_id, team }: { readonly team: TeamName; readonly key_id: LeaderKeyId | undefined }) =>
     key_id !== undefined && leaderKeys.get(key_id)?.team === team
   const isLedBy = ({ leader, team }: HttpLeader) => rowOf(team)?.leader === leader
-  const changed = (team: TeamName) => notify({ _tag: "LeaderChanged", team })
+  const leaderChanged = (team: TeamName) => notify({ _tag: "LeaderChanged", team })
+  const promptChanged = (team: TeamName) => notify({ _tag: "PromptChanged", team })
 
   const change = (team: TeamName, fields: Partial<StoredHttpLeader>) => {
     const row = rowOf(team)
@@ -63,7 +64,7 @@ export const makeHttpLeaderStore = (tables: Tables): Context.Tag.Service<HttpLea
       seen_at: row === undefined ? now : DateTime.max(row.seen_at, now),
       ...(taken && { prompt: taken })
     })
-    if (isOther) changed(team)
+    if (isOther) leaderChanged(team)
     if (taken === undefined) return []
     const { cancelled, redelivered, run_id, prompt: text } = taken
     return [{ team, leader, run_id, prompt: text, redelivered, cancelled }]
@@ -103,14 +104,14 @@ export const makeHttpLeaderStore = (tables: Tables): Context.Tag.Service<HttpLea
           key_id: undefined,
           ...(prompt && { prompt: { ...prompt, taken: false, redelivered: prompt.redelivered || prompt.taken } })
         })
-        changed(left.team)
+        leaderChanged(left.team)
       }),
     offerPrompts: (prompts) =>
       Effect.sync(() => {
         for (const prompt of prompts) {
           if (rowOf(prompt.team)?.prompt?.run_id === prompt.run_id) continue
           change(prompt.team, { prompt: { ...prompt, taken: false, cancelled: false, done: false } })
-          changed(prompt.team)
+          promptChanged(prompt.team)
         }
       }),
     cancelPrompt: ({ run_id, team }) =>
@@ -118,14 +119,14 @@ export const makeHttpLeaderStore = (tables: Tables): Context.Tag.Service<HttpLea
         const prompt = unfinished(team, run_id)
         if (prompt === undefined) return
         change(team, { prompt: { ...prompt, cancelled: true } })
-        changed(team)
+        promptChanged(team)
       }),
     finishPrompt: ({ run_id, team }) =>
       Effect.sync(() => {
         const prompt = unfinished(team, run_id)
         if (prompt === undefined) return
         change(team, { prompt: { ...prompt, prompt: "", done: true } })
-        changed(team)
+        promptChanged(team)
       }),
     promptStates: (wanted) =>
       Effect.sync(() =>

@@ -32,7 +32,8 @@ export const layer: Layer.Layer<HttpLeaderStore, never, SqlClient.SqlClient> = L
     /** What a crash of the database loses of these rows does no harm, so commits do not wait for the disk. */
     const relaxed = sql`relaxed as materialized (select set_config('synchronous_commit', 'off', true))`
     const isLocked = sql.literal("order by h.team for no key update of h")
-    const changed = (query: string) => notify(sql, "LeaderChanged", sql`select team as name from ${sql.literal(query)}`)
+    const changed = (what: "Leader" | "Prompt", query: string) =>
+      notify(sql, `${what}Changed`, sql`select team as name from ${sql.literal(query)}`)
     const columns = (table: string) =>
       sql.literal(
         ["team", "leader", "run_id", "prompt", "redelivered", "cancelled"].map((it) => `${table}.${it}`).join()
@@ -82,7 +83,7 @@ export const layer: Layer.Layer<HttpLeaderStore, never, SqlClient.SqlClient> = L
             returning h.*
           ), replaced as (
             select team from added union all select team from known where leader is distinct from asking
-          ), ${changed("replaced")}
+          ), ${changed("Leader", "replaced")}
           select ${columns("l")} from (select count(*) from notified) as n left join led l on not l.done`
         return rows.flatMap((row) => (row.team === null ? [] : fromRow<TakenPrompt>(row)))
       },
@@ -133,7 +134,7 @@ export const layer: Layer.Layer<HttpLeaderStore, never, SqlClient.SqlClient> = L
               leader = null, key_id = null, redelivered = h.redelivered or h.taken, taken = false
             from relaxed where h.team = ${team} and h.leader = ${leader}
             returning h.team
-          ), ${changed("left_teams")}
+          ), ${changed("Leader", "left_teams")}
           select count(*) from notified`
       },
       bounded,
@@ -155,7 +156,7 @@ export const layer: Layer.Layer<HttpLeaderStore, never, SqlClient.SqlClient> = L
               done = false
             from replaced r join input i using (team), relaxed where h.team = r.team
             returning h.team
-          ), ${changed("offered")}
+          ), ${changed("Prompt", "offered")}
           select count(*) from notified`
       },
       bounded,
@@ -169,7 +170,7 @@ export const layer: Layer.Layer<HttpLeaderStore, never, SqlClient.SqlClient> = L
             update webhook_trigger.http_leaders h set cancelled = true
             from relaxed where h.team = ${team} and h.run_id = ${run_id} and not h.done
             returning h.team
-          ), ${changed("cancelled")}
+          ), ${changed("Prompt", "cancelled")}
           select count(*) from notified`
       },
       bounded,
@@ -183,7 +184,7 @@ export const layer: Layer.Layer<HttpLeaderStore, never, SqlClient.SqlClient> = L
             update webhook_trigger.http_leaders h set done = true, taken = false, prompt = null
             from relaxed where h.team = ${team} and h.run_id = ${run_id} and not h.done
             returning h.team
-          ), ${changed("finished")}
+          ), ${changed("Prompt", "finished")}
           select count(*) from notified`
       },
       bounded,

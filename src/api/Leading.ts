@@ -1,0 +1,181 @@
+import {
+  HttpApiEndpoint,
+  HttpApiGroup,
+  HttpApiMiddleware,
+  HttpApiSchema,
+  HttpApiSecurity,
+  OpenApi
+} from "@effect/platform"
+import { Context, Schema } from "effect"
+import type { LeaderKey } from "../domain/access/LeaderKey.ts"
+import { LeaderId, RunId } from "../domain/Id.ts"
+import { AgentReport } from "../domain/run/AgentReport.ts"
+import { maxActivity, maxProgressText } from "../domain/run/Progress.ts"
+import { PromptBody } from "../domain/run/PromptBody.ts"
+import { TeamName } from "../domain/Team.ts"
+import { optional } from "../domain/Time.ts"
+import {
+  BadRequest,
+  Conflict,
+  ContentTooLarge,
+  NotFound,
+  ServiceUnavailable,
+  TooManyRequests,
+  Unauthorized,
+  UnprocessableContent,
+  UnsupportedMediaType
+} from "./Problem.ts"
+
+/** The key of a leader's request. */
+export class CallingKey extends Context.Tag("webhook-trigger/CallingKey")<CallingKey, LeaderKey>() {}
+
+/** Leaders' requests need `Authorization: Bearer <leader key>`. */
+export class LeaderAuth extends HttpApiMiddleware.Tag<LeaderAuth>()("webhook-trigger/LeaderAuth", {
+  failure: Schema.Union(Unauthorized, ServiceUnavailable),
+  provides: CallingKey,
+  security: {
+    leader_key: HttpApiSecurity.annotate(HttpApiSecurity.bearer, OpenApi.Description, "A key of a team's leader.")
+  }
+}) {}
+
+/** The longest time that a request for a prompt waits, in seconds. */
+export const longestWait = 20
+
+export const NextDraft = Schema.Struct({
+  leader: LeaderId,
+  wait_seconds: optional(
+    Schema.Int.pipe(Schema.between(0, longestWait)).annotations({
+      description: `How long to wait for a prompt. Default: ${longestWait}.`
+    })
+  )
+})
+export const WorkDraft = Schema.Struct({ leader: LeaderId, run_id: RunId })
+export const LeaveDraft = Schema.Struct({ leader: LeaderId })
+
+const correlation_id = Schema.String.annotations({
+  description: "Opaque. Send it with every reply to the prompt. Anyone who has it can answer, so keep it secret."
+})
+
+export const LeaderPrompt = Schema.Struct({
+  ...PromptBody.fields,
+  correlation_id,
+  traceparent: optional(Schema.String.annotations({ description: "The W3C trace context." })),
+  redelivered: Schema.Boolean.annotations({ description: "Another leader may have begun the work." }),
+  cancelled: Schema.Boolean.annotations({ description: "The run was cancelled: reply with an `error`." })
+}).annotations({ identifier: "LeaderPrompt", description: "The leader's prompt." })
+
+export const replyTypes = ["started", "progress", "response", "error", "rejected", "discarded"] as const
+export type ReplyType = (typeof replyTypes)[number]
+
+const Reply = Schema.Struct({
+  correlation_id,
+  type: Schema.Literal(...replyTypes).annotations({
+    description:
+      "`response` and `error` end the run. `progress` reports what the agent does. `rejected`: the leader can never work on the prompt. `discarded`: the deadline has passed, and there is no answer. `started` is not needed, since taking a prompt starts its run."
+  }),
+  response: optional(Schema.String.annotations({ description: "The answer, with `response`." })),
+  message: optional(Schema.String.annotations({ description: "What went wrong, with `error`." })),
+  ...AgentReport.fields,
+  seq: optional(
+    Schema.NonNegativeInt.annotations({
+      description: "With `progress`: 0, 1, 2, …, from 0 again when the work starts over."
+    })
+  ),
+  text: optional(
+    Schema.String.annotations({
+      description: `With \`progress\`: appended to the text so far. Of more than ${maxProgressText} characters, the end counts.`
+    })
+  ),
+  activity: optional(
+    Schema.String.annotations({
+      description: `With \`progress\`: what the agent does now, in one line of up to ${maxActivity} characters.`
+    })
+  )
+}).annotations({
+  identifier: "LeaderReply",
+  description: "What a leader says about a prompt. More fields are ignored."
+})
+
+const done = (description: string) => HttpApiSchema.NoContent.annotations({ description })
+
+const post = <const Name extends string>(name: Name, path: `/${string}`) =>
+  HttpApiEndpoint.post(name, path)
+    .addError(BadRequest)
+    .addError(ContentTooLarge)
+    .addError(UnsupportedMediaType)
+    .addError(UnprocessableContent)
+
+/** For leaders of teams, with a key of the team. */
+export class Leading extends HttpApiGroup.make("leader")
+  .add(
+    HttpApiEndpoint.get("team", "/leader/team")
+      .addSuccess(Schema.Struct({ team: TeamName }).annotations({ description: "The team that the key belongs to." }))
+      .annotateContext(
+        OpenApi.annotations({ summary: "Show the key's team", description: "Also shows whether the key is valid." })
+      )
+  )
+  .add(
+    post("next", "/leader/next")
+      .setPayload(NextDraft)
+      .addSuccess(LeaderPrompt)
+      .addSuccess(done("There is no prompt. Ask again."))
+      .addError(TooManyRequests)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Wait for the next prompt",
+          description:
+            "Waits for the team's next prompt. A leader that asks again before it has replied gets the same prompt, so nothing is lost with a response. The leader that asks first leads the team. Others stand by, until it has been silent for 6 seconds or its connection has been closed for 3."
+        })
+      )
+  )
+  .add(
+    post("work", "/leader/work")
+      .setPayload(WorkDraft)
+      .addSuccess(
+        Schema.Struct({
+          cancelled: Schema.Boolean.annotations({
+            description: "The run was cancelled: stop, and reply with an `error`."
+          })
+        }).annotations({ description: "The prompt is still the leader's." })
+      )
+      .addError(Conflict)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Show that the leader works",
+          description:
+            "Send this again and again while working on a prompt. The response comes after two seconds, or at once when the run is cancelled. On 409, stop the work without a reply: another leader has the prompt, or nobody needs it any longer."
+        })
+      )
+  )
+  .add(
+    post("reply", "/leader/reply")
+      .setPayload(Reply)
+      .addSuccess(done("The reply is stored."))
+      .addError(NotFound)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Reply to a prompt",
+          description:
+            "A `response` or `error` is stored before the request succeeds. It may be repeated: the first one counts. Repeat it until it succeeds, also after a 409 from another request. The body may have 8 MiB."
+        })
+      )
+  )
+  .add(
+    post("leave", "/leader/leave")
+      .setPayload(LeaveDraft)
+      .addSuccess(done("The leader does not lead the team."))
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Stop leading the team",
+          description: "If the leader has a prompt, the team's next leader gets it at once."
+        })
+      )
+  )
+  .addError(ServiceUnavailable)
+  .middleware(LeaderAuth)
+  .annotateContext(
+    OpenApi.annotations({
+      title: "Leaders over HTTP",
+      description: "For leaders that do not use the message broker, with a leader key of their team."
+    })
+  ) {}

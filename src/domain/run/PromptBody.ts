@@ -1,0 +1,38 @@
+/** A prompt as leaders get it, on every bus. */
+import { Predicate, Schema } from "effect"
+import { RunId, ThreadId, WebhookId } from "../Id.ts"
+import { optional, time } from "../Time.ts"
+import { RunSource } from "./Run.ts"
+
+const text = (description: string) => Schema.String.annotations({ description })
+
+/** Not `Schema.Record`, which copies the object and loses a member called `__proto__`. */
+const Values = Schema.declare(
+  (value): value is Readonly<Record<string, string>> =>
+    Predicate.isReadonlyRecord(value) && Object.values(value).every(Predicate.isString),
+  {
+    description: "The inserted values by placeholder. They come from the caller.",
+    jsonSchema: { type: "object", additionalProperties: { type: "string" } }
+  }
+)
+
+export const PromptBody = Schema.Struct({
+  run_id: RunId,
+  source: RunSource,
+  webhook: optional(
+    Schema.Struct({ id: WebhookId, name: text("The webhook's name.") }).annotations({
+      description: "Absent for a chat message."
+    })
+  ),
+  prompt: text("The prompt: at most 256 KiB of UTF-8."),
+  template: optional(text("What the prompt was made from. Absent for a chat message.")),
+  values: optional(Values),
+  thread: optional(
+    Schema.Struct({
+      id: ThreadId,
+      session_id: optional(text("The agent's session in which to continue."))
+    }).annotations({ description: "The conversation that the prompt belongs to." })
+  ),
+  deadline: optional(time("Present if a caller waits. Afterwards, nobody needs the answer."))
+})
+export type PromptBody = typeof PromptBody.Type

@@ -1,0 +1,113 @@
+import { DateTime, type Duration, Effect, FiberSet, Option, Schedule, type Scope } from "effect"
+import { TooManyStreams, Unauthorized, Unavailable } from "../../domain/Errors.ts"
+import type { LeaderId } from "../../domain/Id.ts"
+import { ChangeFeed } from "../../repo/ChangeFeed.ts"
+import { type AskingLeader, HttpLeaderStore, type TakenPrompt } from "../../repo/run/HttpLeaderStore.ts"
+import * as GroupCommit from "../../runtime/GroupCommit.ts"
+import { Shutdown } from "../Shutdown.ts"
+import type { Calm } from "./Calm.ts"
+
+/** How often waiting leaders ask again: they stay their teams' leaders, or take the place of silent ones. */
+const interval = "1 second"
+const mostTogether = 1_000
+
+/** Maximum number of leaders that wait at this process with one key. */
+export const mostOfKey = 100
+
+type Refusal = TooManyStreams | Unauthorized | Unavailable
+type Answer = Effect.Effect<Option.Option<TakenPrompt>, Refusal>
+
+interface Waiting {
+  readonly asking: AskingLeader
+  readonly answer: (answer: Answer) => void
+}
+
+/** Leaders that wait for a prompt. All of them ask with one statement a second. */
+export interface AskingLeaders {
+  /** The leader's prompt, once it leads its team and there is one; none after that time. */
+  readonly ask: (asking: AskingLeader, wait: Duration.Duration) => Answer
+}
+
+export const make = Effect.fnUntraced(function* (
+  calm: Calm
+): Effect.fn.Return<AskingLeaders, never, ChangeFeed | HttpLeaderStore | Scope.Scope | Shutdown> {
+  const store = yield* HttpLeaderStore
+  const feed = yield* ChangeFeed
+  const shutdown = yield* Shutdown
+  const fork = yield* FiberSet.makeRuntime<never>()
+  const waiting = new Map<LeaderId, Waiting>()
+
+  const askTogether = yield* GroupCommit.make({
+    size: mostTogether,
+    commit: (leaders: ReadonlyArray<AskingLeader>) =>
+      Effect.gen(function* () {
+        const taken = yield* store.askToLead(leaders, yield* DateTime.now, { mayReplace: calm.mayReplace() })
+        calm.read()
+        const byLeader = new Map(taken.map((it) => [it.leader, it]))
+        return leaders.map(({ leader }) => byLeader.get(leader))
+      })
+  })
+  /** If it fails, they ask again in a second. */
+  const askFor = (asking: ReadonlyArray<Waiting>) =>
+    askTogether(asking.map((it) => it.asking)).pipe(
+      Effect.map((prompts) => {
+        for (const [index, prompt] of prompts.entries()) {
+          if (prompt !== undefined) asking[index]!.answer(Effect.succeedSome(prompt))
+        }
+      }),
+      Effect.ignoreLogged
+    )
+
+  yield* feed.listen((changes) => {
+    for (const change of changes) {
+      if (change._tag === "PromptChanged" || change._tag === "LeaderChanged") {
+        const ofTeam = [...waiting.values()].filter(({ asking }) => asking.team === change.team)
+        if (ofTeam.length > 0) fork(askFor(ofTeam))
+      } else if (change._tag === "LeaderKeyRevoked") {
+        for (const { answer, asking } of waiting.values()) {
+          if (asking.key_id === change.leader_key_id) answer(Effect.fail(revoked))
+        }
+      }
+    }
+  })
+  yield* Effect.suspend(() => askFor([...waiting.values()])).pipe(
+    Effect.repeat(Schedule.spaced(interval)),
+    Effect.forkScoped
+  )
+
+  const isOneTooMany = ({ key_id, leader }: AskingLeader): boolean => {
+    let others = 0
+    for (const { asking } of waiting.values()) if (asking.key_id === key_id && asking.leader !== leader) others++
+    return others >= mostOfKey
+  }
+
+  const untilAnswered = (asking: AskingLeader): Answer => {
+    let stop = () => {}
+    return Effect.async<Option.Option<TakenPrompt>, Refusal>((resume) => {
+      // Its earlier request was given up, or the answer to it was lost.
+      waiting.get(asking.leader)?.answer(Effect.succeedNone)
+      const it: Waiting = { asking, answer: resume }
+      waiting.set(asking.leader, it)
+      const stopListening = shutdown.onStopWaiting(() => resume(stopping))
+      stop = () => {
+        stopListening()
+        if (waiting.get(asking.leader) === it) waiting.delete(asking.leader)
+      }
+      fork(askFor([it]))
+    }).pipe(Effect.ensuring(Effect.sync(() => stop())))
+  }
+
+  return {
+    ask: (asking, wait) =>
+      Effect.suspend(() =>
+        isOneTooMany(asking)
+          ? new TooManyStreams({ limit: mostOfKey, of: "key" })
+          : Effect.map(Effect.timeoutOption(untilAnswered(asking), wait), Option.flatten)
+      )
+  }
+})
+
+/** Leaders then ask another server. */
+export const stopping = new Unavailable({ what: "server", detail: "The server is stopping." })
+
+const revoked = new Unauthorized({ detail: "The leader key was revoked." })

@@ -1,0 +1,76 @@
+import { Context, DateTime, Effect, Layer } from "effect"
+import type { Reply } from "../../bus/Bus.ts"
+import type { Unavailable } from "../../domain/Errors.ts"
+import type { RunId } from "../../domain/Id.ts"
+import type { AgentReport } from "../../domain/run/AgentReport.ts"
+import type { Outcome } from "../../domain/run/Run.ts"
+import { RecentMap } from "../../runtime/RecentMap.ts"
+import { Checkpoints } from "../Checkpoints.ts"
+import { Outcomes } from "./Outcomes.ts"
+
+/** How many answered runs are remembered. Leaders repeat answers soon, and each unknown repeat costs a statement. */
+const maxAnswered = 10_000
+
+/** Records what leaders and the broker report about runs, however it arrived. */
+export class ReplyRecorder extends Context.Tag("webhook-trigger/ReplyRecorder")<
+  ReplyRecorder,
+  {
+    /** On success, ends are committed and watchers are notified. Repeats are harmless, since the first end wins. */
+    readonly record: (replies: ReadonlyArray<Reply>) => Effect.Effect<void, Unavailable>
+    /** The run was answered, in time or late. No other reply changes it. */
+    readonly isOver: (run_id: RunId) => boolean
+  }
+>() {
+  static readonly layer: Layer.Layer<ReplyRecorder, never, Outcomes> = Layer.effect(
+    ReplyRecorder,
+    Effect.gen(function* () {
+      const outcomes = yield* Outcomes
+      const reach = yield* Checkpoints
+      const clock = yield* Effect.clock
+      const answered = new RecentMap<RunId, true>(maxAnswered)
+
+      return {
+        record: (replies) => {
+          const ends = replies.flatMap((reply) => {
+            const outcome = outcomeOf(reply)
+            return outcome === undefined ? [] : [{ run_id: reply.run_id, outcome }]
+          })
+          const started_at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
+          for (const { _tag, run_id } of replies) if (_tag === "Started") outcomes.progress(run_id, { started_at })
+          if (ends.length === 0) return Effect.void
+          return Effect.flatMap(outcomes.endAll(ends), () => {
+            for (const { _tag, run_id } of replies) if (_tag === "Answered") answered.set(run_id, true)
+            return reach("ended")
+          })
+        },
+        isOver: (run_id) => answered.get(run_id) === true
+      }
+    })
+  )
+}
+
+/** The end that the reply reports, if any. */
+const outcomeOf = (reply: Reply): Outcome | undefined => {
+  switch (reply._tag) {
+    case "Started":
+      return undefined
+    case "Answered":
+      return { status: "success", response: reply.response, ...reportOf(reply) }
+    case "Failed":
+      return { status: "error", error: { code: "agent_error", message: reply.message }, ...reportOf(reply) }
+    case "DeadLettered":
+      return deadLettered[reply.reason]
+  }
+}
+
+const reportOf = ({ report }: { readonly report?: AgentReport }) => (report === undefined ? {} : { report })
+
+const undeliverable = (message: string): Outcome => ({ status: "error", error: { code: "undeliverable", message } })
+
+const deadLettered: { readonly [R in Extract<Reply, { _tag: "DeadLettered" }>["reason"]]: Outcome } = {
+  expired: { status: "timeout" },
+  rejected: undeliverable("The leader rejected the prompt."),
+  delivery_limit: undeliverable(
+    "The prompt was delivered too often without being acknowledged; the leader may crash on it."
+  )
+}

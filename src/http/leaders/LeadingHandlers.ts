@@ -1,0 +1,143 @@
+import { HttpApiBuilder, type HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { Duration, Effect, Option } from "effect"
+import { Api } from "../../api/Api.ts"
+import {
+  CallingKey,
+  LeaveDraft,
+  longestWait,
+  NextDraft,
+  type ReplyType,
+  replyTypes,
+  WorkDraft
+} from "../../api/Leading.ts"
+import { maxAnswer, readReply } from "../../bus/Bodies.ts"
+import { Invalid } from "../../domain/Errors.ts"
+import type { JsonObject } from "../../domain/request/Payload.ts"
+import { readProgress } from "../../domain/run/Progress.ts"
+import { HttpLeaders, type HttpReply } from "../../engine/leaders/HttpLeaders.ts"
+import { validate } from "../../engine/manage/Validation.ts"
+import * as Body from "../request/Body.ts"
+import * as Problems from "../request/Problems.ts"
+import * as RequestFacts from "../request/RequestFacts.ts"
+import { BodyBudget } from "../trigger/BodyBudget.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+
+/** Of a body other than a reply's, in bytes. */
+const shortBody = 16 * 1024
+
+/** Of all replies that are being received or recorded, in bytes. */
+const allReplies = 8 * maxAnswer
+
+/** Fields that a later release may have added are ignored. */
+const known = (body: JsonObject, fields: object): JsonObject =>
+  Object.fromEntries(Object.entries(body).filter(([name]) => Object.hasOwn(fields, name)))
+
+const decodeNext = validate(NextDraft)
+const decodeWork = validate(WorkDraft)
+const decodeLeave = validate(LeaveDraft)
+
+const invalid = (field: string, detail: string) => new Invalid({ faults: [{ pointer: `/${field}`, detail }] })
+
+const isReplyType = (type: unknown): type is ReplyType => (replyTypes as ReadonlyArray<unknown>).includes(type)
+
+const readBody = (type: ReplyType, body: JsonObject): Effect.Effect<HttpReply, Invalid> => {
+  switch (type) {
+    case "started":
+    case "response":
+    case "error": {
+      const reply = readReply(type, body)
+      return reply === undefined
+        ? invalid(type === "error" ? "message" : "response", "must be a text")
+        : Effect.succeed(reply)
+    }
+    case "progress": {
+      const progress = readProgress(body)
+      return progress === undefined
+        ? invalid("seq", "must be a whole number, together with a text or an activity")
+        : Effect.succeed({ _tag: "Progress", progress })
+    }
+    case "rejected":
+      return Effect.succeed({ _tag: "Rejected" })
+    case "discarded":
+      return Effect.succeed({ _tag: "Discarded" })
+  }
+}
+
+export const layer = HttpApiBuilder.group(Api, "leader", (handlers) =>
+  Effect.gen(function* () {
+    const leaders = yield* HttpLeaders
+    const budget = BodyBudget.make(allReplies)
+
+    const read = (request: Request, fields: object) =>
+      Effect.map(Body.readObject(request, shortBody), (body) => known(body, fields))
+
+    /** Calls `use` with the body's object. Its bytes count until that has ended. */
+    const withReply = <A, E, R>(
+      request: Request,
+      holder: string,
+      use: (body: JsonObject) => Effect.Effect<A, E, R>
+    ) => {
+      let taken = 0
+      const listener = {
+        take: ({ length }: Buffer) => {
+          const isTaken = budget.take(holder, length)
+          if (isTaken) taken += length
+          return isTaken
+        }
+      }
+      return Effect.flatMap(Body.readObject(request, maxAnswer, listener), use).pipe(
+        Effect.ensuring(Effect.sync(() => budget.giveBack(holder, taken)))
+      )
+    }
+
+    return handlers
+      .handle("team", () => Effect.map(CallingKey, ({ team }) => ({ team })))
+      .handleRaw("next", ({ request }) =>
+        Effect.gen(function* () {
+          const { id, team } = yield* CallingKey
+          RequestFacts.routine(request)
+          const { leader, wait_seconds = longestWait } = yield* Effect.flatMap(
+            read(request, NextDraft.fields),
+            decodeNext
+          )
+          const taken = yield* leaders.next({ team, leader, key_id: id }, Duration.seconds(wait_seconds))
+          if (Option.isNone(taken)) return HttpServerResponse.empty()
+          const { cancelled, prompt, redelivered, run_id } = taken.value
+          RequestFacts.add(request, { run_id })
+          return HttpServerResponse.unsafeJson({ ...JSON.parse(prompt), redelivered, cancelled })
+        }).pipe(Effect.mapError(Problems.of))
+      )
+      .handleRaw("work", ({ request }) =>
+        Effect.gen(function* () {
+          const { team } = yield* CallingKey
+          RequestFacts.routine(request)
+          const draft = yield* Effect.flatMap(read(request, WorkDraft.fields), decodeWork)
+          return HttpServerResponse.unsafeJson(yield* leaders.work({ team, ...draft }))
+        }).pipe(Effect.mapError(Problems.of))
+      )
+      .handleRaw("reply", ({ request }) =>
+        Effect.gen(function* () {
+          const { team } = yield* CallingKey
+          yield* withReply(request, team, (body) =>
+            Effect.gen(function* () {
+              const { correlation_id, type } = body
+              if (typeof correlation_id !== "string") return yield* invalid("correlation_id", "must be a text")
+              if (!isReplyType(type)) return yield* invalid("type", `must be one of ${replyTypes.join(", ")}`)
+              if (type === "progress") RequestFacts.routine(request)
+              yield* leaders.reply(team, correlation_id, yield* readBody(type, body))
+            })
+          )
+          return HttpServerResponse.empty()
+        }).pipe(Effect.mapError(Problems.of))
+      )
+      .handleRaw("leave", ({ request }) =>
+        Effect.gen(function* () {
+          const { team } = yield* CallingKey
+          const { leader } = yield* Effect.flatMap(read(request, LeaveDraft.fields), decodeLeave)
+          yield* leaders.leave({ team, leader })
+          return HttpServerResponse.empty()
+        }).pipe(Effect.mapError(Problems.of))
+      )
+  })
+)

@@ -1,0 +1,306 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Clock, DateTime, Duration, Effect, Exit, Fiber, Layer, Option, Scope, TestClock } from "effect"
+import { v4 } from "uuid"
+import { Bus } from "../../../src/bus/Bus.ts"
+import { NotFound, PromptLost, Unauthorized } from "../../../src/domain/Errors.ts"
+import { type LeaderId, makeLeaderKeyId, type RunId } from "../../../src/domain/Id.ts"
+import type { TeamName } from "../../../src/domain/Team.ts"
+import { HttpLeaders } from "../../../src/engine/leaders/HttpLeaders.ts"
+import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
+import { newTokenHash } from "../../../src/repo/contract/fixtures.ts"
+import { Repo } from "../../../src/repo/Repo.ts"
+import type { AskingLeader, TakenPrompt } from "../../../src/repo/run/HttpLeaderStore.ts"
+import { engine, engineInMemory, makeTeam, makeWebhook, ports, sendMessage, until } from "../Scenario.ts"
+
+const wait = Duration.seconds(20)
+
+/** A leader with a key of its own. */
+const newLeader = (team: TeamName) =>
+  Effect.gen(function* () {
+    const key = { id: yield* makeLeaderKeyId, team, name: "test", hint: "…", created_at: yield* DateTime.now }
+    yield* (yield* Repo).createLeaderKey({ ...key, key_hash: yield* newTokenHash })
+    return { team, leader: v4() as LeaderId, key_id: key.id }
+  })
+
+/** Waits for the leader's prompt, in a fiber. */
+const asks = (asking: AskingLeader) => Effect.flatMap(HttpLeaders, (leaders) => Effect.fork(leaders.next(asking, wait)))
+
+const join = <E>(fiber: Fiber.Fiber<Option.Option<TakenPrompt>, E>) =>
+  Effect.map(Fiber.join(fiber), (taken) => Option.getOrThrow(taken))
+
+const next = (asking: AskingLeader) => Effect.flatMap(asks(asking), join)
+
+const textOf = ({ prompt }: TakenPrompt): string => JSON.parse(prompt).prompt
+
+const answer = ({ prompt, team }: TakenPrompt, response = "done") =>
+  Effect.flatMap(HttpLeaders, (leaders) =>
+    leaders.reply(team, JSON.parse(prompt).correlation_id, { _tag: "Answered", response })
+  )
+
+const work = (asking: AskingLeader, run_id: RunId) =>
+  Effect.flatMap(HttpLeaders, (leaders) => leaders.work({ ...asking, run_id }))
+
+const consumers = (team: TeamName) => Effect.flatMap(Bus, (bus) => Effect.map(bus.queue(team), (it) => it.consumers))
+
+const untilLed = (team: TeamName) => until(Effect.map(consumers(team), (count) => count > 0))
+
+/** Moves the clock by seconds, as the polls go, until the condition holds. Returns how many milliseconds that took. */
+const secondsUntil = <E, R>(condition: Effect.Effect<boolean, E, R>) =>
+  Effect.gen(function* () {
+    const begun = yield* Clock.currentTimeMillis
+    yield* until(Effect.zipRight(TestClock.adjust("1 second"), condition))
+    return (yield* Clock.currentTimeMillis) - begun
+  })
+
+/** The same for a number of seconds. */
+const seconds = (count: number, each: Effect.Effect<unknown, unknown, HttpLeaders> = Effect.void) => {
+  let left = count
+  return secondsUntil(Effect.as(each, false).pipe(Effect.map(() => --left === 0)))
+}
+
+const isDone = (fiber: Fiber.Fiber<unknown, unknown>) => Effect.map(Fiber.poll(fiber), Option.isSome)
+
+/** A team whose leader waits for a prompt. */
+const ledTeam = Effect.gen(function* () {
+  const team = yield* makeTeam("deploy")
+  const leader = yield* newLeader(team)
+  const first = yield* asks(leader)
+  yield* untilLed(team)
+  return { team, leader, first }
+})
+
+describe("leaders over HTTP", () => {
+  it.scoped("get their team's prompts in order, one at a time, and an answer ends the run", () =>
+    Effect.gen(function* () {
+      const { first, leader, team } = yield* ledTeam
+      const ids = yield* Effect.forEach(["one", "two"], (text) => sendMessage(team, text))
+      const one = yield* join(first)
+      expect([textOf(one), one.run_id, one.redelivered]).toEqual(["one", ids[0], false])
+      const again = yield* next(leader)
+      expect(again.run_id).toBe(one.run_id)
+      yield* answer(one, "1")
+      expect((yield* (yield* Repo).run(one.run_id)).conversation.response).toBe("1")
+      expect(textOf(yield* next(leader))).toBe("two")
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("get the next prompt as soon as they have replied", () =>
+    Effect.gen(function* () {
+      const { first, leader, team } = yield* ledTeam
+      yield* sendMessage(team, "one")
+      const one = yield* join(first)
+      yield* sendMessage(team, "two")
+      yield* answer(one)
+      expect(textOf(yield* next(leader))).toBe("two")
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("start a run by taking its prompt", () =>
+    Effect.gen(function* () {
+      const { first, team } = yield* ledTeam
+      yield* sendMessage(team, "one")
+      const { run_id } = yield* join(first)
+      const started = Effect.map((yield* Repo).run(run_id), ({ started_at }) => started_at !== undefined)
+      yield* secondsUntil(started)
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("stand by behind the leader of their team, and take the place of one that is silent", () =>
+    Effect.gen(function* () {
+      const { first, leader, team } = yield* ledTeam
+      const standby = yield* newLeader(team)
+      // Otherwise nobody is replaced yet: the server has just started.
+      yield* seconds(10)
+      const waiting = yield* asks(standby)
+      yield* sendMessage(team, "one")
+      const one = yield* join(first)
+      yield* seconds(10, work(leader, one.run_id).pipe(Effect.fork))
+      expect(yield* isDone(waiting)).toBe(false)
+      expect(yield* secondsUntil(isDone(waiting))).toBeGreaterThanOrEqual(4_000)
+      const taken = yield* join(waiting)
+      expect([taken.run_id, taken.redelivered]).toEqual([one.run_id, true])
+      expect(yield* Effect.flip(work(leader, one.run_id))).toEqual(new PromptLost())
+      yield* answer(taken)
+      expect(yield* Effect.flip(work(standby, one.run_id))).toEqual(new PromptLost())
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("replace nobody just after the server's start, when all were silent", () =>
+    Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const [leader, standby] = [yield* newLeader(team), yield* newLeader(team)]
+      const run_id = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const context = yield* Layer.build(engine())
+          return yield* Effect.gen(function* () {
+            const first = yield* asks(leader)
+            yield* untilLed(team)
+            yield* sendMessage(team, "one")
+            return (yield* join(first)).run_id
+          }).pipe(Effect.provide(context))
+        })
+      )
+      yield* TestClock.adjust("1 minute")
+      yield* Effect.gen(function* () {
+        const waiting = yield* asks(standby)
+        yield* seconds(3)
+        expect(yield* isDone(waiting)).toBe(false)
+        const working = yield* Effect.fork(work(leader, run_id))
+        yield* secondsUntil(isDone(working))
+        expect(yield* Fiber.join(working)).toEqual({ cancelled: false })
+      }).pipe(Effect.provide(engine()))
+    }).pipe(Effect.provide(ports))
+  )
+
+  it.scoped("keep their prompt while the servers change, and it is not given to anyone else", () =>
+    Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const [leader, standby] = [yield* newLeader(team), yield* newLeader(team)]
+      const scope = yield* Scope.make()
+      const one = yield* Effect.gen(function* () {
+        const context = yield* Scope.extend(Layer.build(engine()), scope)
+        const first = yield* asks(leader).pipe(Effect.provide(context))
+        yield* untilLed(team)
+        yield* sendMessage(team, "one").pipe(Effect.provide(context))
+        return yield* join(first)
+      })
+      yield* Effect.gen(function* () {
+        yield* secondsUntil(Effect.map(consumers(team), (count) => count === 2))
+        yield* Scope.close(scope, Exit.void)
+        const waiting = yield* asks(standby)
+        yield* seconds(5, work(leader, one.run_id).pipe(Effect.fork))
+        expect(yield* isDone(waiting)).toBe(false)
+        yield* answer(one, "1")
+        expect((yield* (yield* Repo).run(one.run_id)).status).toBe("success")
+        yield* sendMessage(team, "two")
+        expect(textOf(yield* next(leader))).toBe("two")
+      }).pipe(Effect.provide(engine()))
+    }).pipe(Effect.provide(ports))
+  )
+
+  it.scoped("whose connection was closed are replaced within seconds, unless they are back", () =>
+    Effect.gen(function* () {
+      const { first, leader, team } = yield* ledTeam
+      const standby = yield* newLeader(team)
+      yield* seconds(10)
+      yield* sendMessage(team, "one")
+      const { run_id } = yield* join(first)
+      const waiting = yield* asks(standby)
+      yield* Effect.repeatN(
+        Effect.flatMap(Effect.fork(work(leader, run_id)), (fiber) =>
+          Effect.zipRight(seconds(1), Fiber.interrupt(fiber))
+        ),
+        4
+      )
+      expect(yield* isDone(waiting)).toBe(false)
+      expect(yield* secondsUntil(isDone(waiting))).toBeGreaterThanOrEqual(3_000)
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("leave, and their prompt goes to the next leader at once", () =>
+    Effect.gen(function* () {
+      const { first, leader, team } = yield* ledTeam
+      yield* sendMessage(team, "one")
+      const { run_id } = yield* join(first)
+      const waiting = yield* asks(yield* newLeader(team))
+      yield* (yield* HttpLeaders).leave(leader)
+      const taken = yield* join(waiting)
+      expect([taken.run_id, taken.redelivered]).toEqual([run_id, true])
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("that are gone leave a stopped team, whose prompt the next leader gets", () =>
+    Effect.gen(function* () {
+      const { first, team } = yield* ledTeam
+      yield* sendMessage(team, "one")
+      const { run_id } = yield* join(first)
+      expect(yield* secondsUntil(Effect.map(consumers(team), (count) => count === 0))).toBeGreaterThanOrEqual(7_000)
+      const taken = yield* next(yield* newLeader(team))
+      expect([taken.run_id, taken.redelivered]).toEqual([run_id, true])
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("learn at once that the run was cancelled, and confirm that by their reply", () =>
+    Effect.gen(function* () {
+      const { first, leader, team } = yield* ledTeam
+      const { submit } = yield* makeWebhook(team)
+      const run_id = yield* submit("one")
+      const one = yield* join(first)
+      const working = yield* Effect.fork(work(leader, run_id))
+      yield* (yield* Cancellation).cancel(run_id)
+      expect(yield* Fiber.join(working)).toEqual({ cancelled: true })
+      expect(yield* work(leader, run_id)).toEqual({ cancelled: true })
+      const repo = yield* Repo
+      expect(yield* repo.inFlight).toHaveLength(1)
+      yield* (yield* HttpLeaders).reply(team, JSON.parse(one.prompt).correlation_id, {
+        _tag: "Failed",
+        message: "stopped"
+      })
+      expect(yield* repo.inFlight).toHaveLength(0)
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("get no prompt whose run has ended", () =>
+    Effect.gen(function* () {
+      const { first, leader, team } = yield* ledTeam
+      const { submit } = yield* makeWebhook(team, { timeout_seconds: 5 })
+      const [one, two] = [yield* submit("one"), yield* submit("two")]
+      const taken = yield* join(first)
+      expect(taken.run_id).toBe(one)
+      yield* (yield* HttpLeaders).leave(leader)
+      yield* (yield* Cancellation).cancel(one)
+      expect((yield* next(leader)).run_id).toBe(two)
+      expect((yield* (yield* Repo).inFlight).map(({ run_id }) => run_id)).toEqual([two])
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("may repeat a reply, and reply only to prompts of their team", () =>
+    Effect.gen(function* () {
+      const { first, team } = yield* ledTeam
+      const other = yield* makeTeam("other")
+      yield* sendMessage(team, "one")
+      const one = yield* join(first)
+      const repo = yield* Repo
+      expect(yield* Effect.flip(answer({ ...one, team: other }))).toEqual(new NotFound())
+      const forged = JSON.stringify({ correlation_id: one.run_id })
+      expect(yield* Effect.flip(answer({ ...one, prompt: forged }))).toEqual(new NotFound())
+      expect((yield* repo.run(one.run_id)).status).not.toBe("success")
+      yield* answer(one, "first")
+      yield* answer(one, "second")
+      expect((yield* repo.run(one.run_id)).conversation.response).toBe("first")
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("that can never work on a prompt end its run as undeliverable; one may discard it without an answer", () =>
+    Effect.gen(function* () {
+      const { first, leader, team } = yield* ledTeam
+      const leaders = yield* HttpLeaders
+      for (const text of ["one", "two", "three"]) yield* sendMessage(team, text)
+      const one = yield* join(first)
+      yield* leaders.reply(team, JSON.parse(one.prompt).correlation_id, { _tag: "Rejected" })
+      expect((yield* (yield* Repo).run(one.run_id)).error?.code).toBe("undeliverable")
+      const two = yield* next(leader)
+      yield* leaders.reply(team, JSON.parse(two.prompt).correlation_id, { _tag: "Discarded" })
+      expect(textOf(yield* next(leader))).toBe("three")
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("whose key is revoked wait no longer, and lead no team", () =>
+    Effect.gen(function* () {
+      const { first, leader, team } = yield* ledTeam
+      yield* (yield* Repo).revokeLeaderKey(team, leader.key_id)
+      expect(yield* Effect.flip(Fiber.join(first))).toBeInstanceOf(Unauthorized)
+      yield* secondsUntil(Effect.map(consumers(team), (count) => count === 0))
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("wait for the time that they ask for, and no longer than their next request", () =>
+    Effect.gen(function* () {
+      const { first, leader } = yield* ledTeam
+      const again = yield* asks(leader)
+      expect(yield* Fiber.join(first)).toEqual(Option.none())
+      expect(yield* secondsUntil(isDone(again))).toBeGreaterThanOrEqual(20_000)
+      expect(yield* Fiber.join(again)).toEqual(Option.none())
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+})

@@ -1,0 +1,254 @@
+import { randomUUID } from "node:crypto"
+import { connect } from "node:net"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { ProgressStore } from "../../../src/repo/run/ProgressStore.ts"
+import { refusal } from "../Client.ts"
+import { start } from "../Server.ts"
+
+type Server = Effect.Effect.Success<ReturnType<typeof start>>
+
+/** A key of the team's leader, and requests with it. */
+const newKey = ({ admin, http }: Server, team: string) =>
+  Effect.map(admin("POST", `/api/teams/${team}/leader-keys`, { body: { name: "test" } }), ({ json }) => {
+    const headers = { authorization: `Bearer ${json.key}` }
+    return {
+      id: json.leader_key.id as string,
+      key: json.key as string,
+      get: (path: string) => http("GET", path, { headers }),
+      post: (path: string, body: object) => http("POST", path, { headers, body })
+    }
+  })
+
+type Key = Effect.Effect.Success<ReturnType<typeof newKey>>
+
+const newLeader = ({ post }: Key) => {
+  const leader = randomUUID()
+  return {
+    leader,
+    next: (wait_seconds = 20) => post("/leader/next", { leader, wait_seconds }),
+    work: (run_id: string) => post("/leader/work", { leader, run_id }),
+    leave: post("/leader/leave", { leader })
+  }
+}
+
+const reply = ({ post }: Key, { correlation_id }: { correlation_id: string }, type: string, fields: object = {}) =>
+  post("/leader/reply", { correlation_id, type, ...fields })
+
+const untilRunning = ({ admin }: Server, team: string, isRunning = true) =>
+  Effect.repeat(admin("GET", `/api/teams/${team}`), { until: ({ json }) => json.running === isRunning })
+
+/** A server with a team that has one leader, which waits for a prompt. */
+const led = Effect.gen(function* () {
+  const server = yield* start()
+  yield* server.team("ops", "no leader")
+  const key = yield* newKey(server, "ops")
+  const leader = newLeader(key)
+  const first = yield* Effect.forkScoped(leader.next())
+  yield* untilRunning(server, "ops")
+  const hook = yield* server.webhook("ops")
+  const trigger = (text: string, query = "") =>
+    server.http("POST", hook.path + query, { body: { variables: { text } } })
+  return { ...server, key, leader, first: Fiber.join(first), trigger, hook }
+})
+
+describe("leaders over HTTP", () => {
+  it.scopedLive("get a prompt as on the broker, and their answer reaches the caller with its report", () =>
+    Effect.gen(function* () {
+      const { first, hook, key, trigger } = yield* led
+      const waiting = yield* Effect.fork(trigger("one", "?wait=true"))
+      const { json: prompt, status } = yield* first
+      expect(status).toBe(200)
+      expect(prompt).toEqual({
+        run_id: expect.any(String),
+        source: "webhook",
+        webhook: { id: hook.id, name: "a webhook" },
+        prompt: "one",
+        template: "{{text}}",
+        values: { text: "one" },
+        deadline: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        correlation_id: expect.any(String),
+        traceparent: expect.any(String),
+        redelivered: false,
+        cancelled: false
+      })
+      const links = [{ title: "Pull request", url: "https://example.com/1" }]
+      const answer = yield* reply(key, prompt, "response", { response: "done", links, usage: { input_tokens: -1 } })
+      expect([answer.status, answer.text]).toEqual([204, ""])
+      expect((yield* Fiber.join(waiting)).json).toMatchObject({ status: "success", response: "done", links })
+    })
+  )
+
+  it.scopedLive("report progress and failures", () =>
+    Effect.gen(function* () {
+      const { first, key, repo, trigger } = yield* led
+      const waiting = yield* Effect.fork(trigger("one", "?wait=true"))
+      const { json: prompt } = yield* first
+      yield* reply(key, prompt, "progress", { seq: 0, text: "a", activity: "reading" })
+      yield* reply(key, prompt, "progress", { seq: 1, text: "b" })
+      const [news] = yield* Effect.flatMap(ProgressStore, (store) =>
+        store.newsOf([{ run_id: prompt.run_id, position: 0 }])
+      ).pipe(Effect.provide(repo))
+      expect(news?.progress?.texts.map(({ text }) => text).join("")).toBe("ab")
+      expect((yield* reply(key, prompt, "error", { message: "no disk" })).status).toBe(204)
+      expect((yield* Fiber.join(waiting)).json.error).toEqual({ code: "agent_error", message: "no disk" })
+    })
+  )
+
+  it.scopedLive("learn of a cancelled run at once, and lose the prompt that is finished", () =>
+    Effect.gen(function* () {
+      const { admin, first, key, leader, trigger } = yield* led
+      const { json: run } = yield* trigger("one")
+      const { json: prompt } = yield* first
+      const working = yield* Effect.fork(leader.work(run.run_id))
+      yield* admin("POST", `/api/runs/${run.run_id}/cancel`)
+      expect((yield* Fiber.join(working)).json).toEqual({ cancelled: true })
+      expect((yield* leader.work(run.run_id)).json).toEqual({ cancelled: true })
+      yield* reply(key, prompt, "error", { message: "stopped" })
+      expect(refusal(yield* leader.work(run.run_id))).toEqual([409, "prompt_lost"])
+    })
+  )
+
+  it.scopedLive("get nothing when their time is up, and the prompt of a leader that leaves", () =>
+    Effect.gen(function* () {
+      const { first, key, leader, trigger } = yield* led
+      yield* trigger("one")
+      const { json: prompt } = yield* first
+      const standby = newLeader(key)
+      expect((yield* standby.next(0)).status).toBe(204)
+      const waiting = yield* Effect.fork(standby.next())
+      expect((yield* leader.leave).status).toBe(204)
+      expect((yield* Fiber.join(waiting)).json).toMatchObject({ run_id: prompt.run_id, redelivered: true })
+    })
+  )
+
+  it.scopedLive("need a key of the team, which opens nothing else", () =>
+    Effect.gen(function* () {
+      const server = yield* led
+      const { admin, first, http, key, trigger } = server
+      yield* server.team("other", "no leader")
+      const other = yield* newKey(server, "other")
+      expect((yield* key.get("/leader/team")).json).toEqual({ team: "ops" })
+      yield* trigger("one")
+      const { json: prompt } = yield* first
+      expect(refusal(yield* reply(other, prompt, "response", { response: "x" }))).toEqual([404, "not_found"])
+      expect((yield* newLeader(other).next(0)).status).toBe(204)
+      expect((yield* newLeader(other).work(prompt.run_id)).status).toBe(409)
+      for (const path of ["/api/teams", "/api/runs", `/api/runs/${prompt.run_id}`]) {
+        expect((yield* key.get(path)).status).toBe(401)
+      }
+      const refused = yield* Effect.forEach(
+        [{}, { authorization: "Bearer x" }, { authorization: `Bearer ${key.key.slice(0, -1)}x` }],
+        (headers) => http("GET", "/leader/team", { headers })
+      )
+      for (const answer of refused) expect(refusal(answer)).toEqual([401, "unauthorized"])
+      expect(new Set(refused.map(({ text }) => text)).size).toBe(1)
+      const admins = yield* admin("GET", "/leader/team")
+      expect(admins.status).toBe(401)
+    })
+  )
+
+  it.scopedLive("are refused as soon as their key is revoked, also while they wait", () =>
+    Effect.gen(function* () {
+      const server = yield* led
+      const { admin, first, key } = server
+      yield* admin("DELETE", `/api/teams/ops/leader-keys/${key.id}`)
+      expect(refusal(yield* first)).toEqual([401, "unauthorized"])
+      expect((yield* key.get("/leader/team")).status).toBe(401)
+      yield* untilRunning(server, "ops", false)
+    })
+  )
+
+  it.scopedLive("have their use shown with the key", () =>
+    Effect.gen(function* () {
+      const { admin } = yield* led
+      const [key] = (yield* admin("GET", "/api/teams/ops/leader-keys")).json.data
+      expect(key.last_used_at).toEqual(expect.any(String))
+    })
+  )
+
+  it.scopedLive("are told what is wrong with a request, and more fields are ignored", () =>
+    Effect.gen(function* () {
+      const { key, leader } = yield* led
+      const faults = (path: string, body: object) =>
+        Effect.map(key.post(path, body), ({ json, status }) => [status, json.errors.map((it: any) => it.pointer)])
+      expect(yield* faults("/leader/next", {})).toEqual([422, ["/leader"]])
+      expect(yield* faults("/leader/next", { leader: "x", wait_seconds: 21 })).toEqual([
+        422,
+        ["/leader", "/wait_seconds"]
+      ])
+      expect(yield* faults("/leader/work", { leader: leader.leader })).toEqual([422, ["/run_id"]])
+      expect(yield* faults("/leader/reply", { type: "response" })).toEqual([422, ["/correlation_id"]])
+      const correlation_id = "x"
+      expect(yield* faults("/leader/reply", { correlation_id, type: "x" })).toEqual([422, ["/type"]])
+      expect(yield* faults("/leader/reply", { correlation_id, type: "response" })).toEqual([422, ["/response"]])
+      expect(yield* faults("/leader/reply", { correlation_id, type: "error" })).toEqual([422, ["/message"]])
+      expect(yield* faults("/leader/reply", { correlation_id, type: "progress", text: "x" })).toEqual([422, ["/seq"]])
+      const more = { leader: randomUUID(), wait_seconds: 0, later: true }
+      expect((yield* key.post("/leader/next", more)).status).toBe(204)
+    })
+  )
+
+  it.scopedLive("may answer with 8 MiB, and not with more", () =>
+    Effect.gen(function* () {
+      const { first, key, trigger } = yield* led
+      const waiting = yield* Effect.fork(trigger("one", "?wait=true"))
+      const { json: prompt } = yield* first
+      const over = yield* reply(key, prompt, "response", { response: "x".repeat(8 * 1024 * 1024) })
+      expect(refusal(over)).toEqual([413, "body_too_large"])
+      const response = "x".repeat(8 * 1024 * 1024 - 1_000)
+      expect((yield* reply(key, prompt, "response", { response })).status).toBe(204)
+      expect((yield* Fiber.join(waiting)).json.response).toBe(response)
+    })
+  )
+
+  it.scopedLive("are at most 100 that wait with one key", () =>
+    Effect.gen(function* () {
+      const server = yield* led
+      const key = yield* newKey(server, "ops")
+      for (const _ of Array.from({ length: 100 })) {
+        yield* Effect.forkScoped(Effect.forever(Effect.ignore(newLeader(key).next())))
+      }
+      const refused = yield* Effect.repeat(newLeader(key).next(0), { until: ({ status }) => status !== 204 })
+      expect(refusal(refused)).toEqual([429, "too_many_streams"])
+    })
+  )
+
+  it.scopedLive("do not hold up a stopping server, and get prompts while it waits for callers", () =>
+    Effect.gen(function* () {
+      const { key, leader, first, shutdown, trigger } = yield* led
+      const waiting = yield* Effect.fork(trigger("one", "?wait=true"))
+      const { json: prompt } = yield* first
+      yield* shutdown.begin
+      const next = yield* Effect.fork(leader.next())
+      yield* reply(key, prompt, "response", { response: "in time" })
+      expect((yield* Fiber.join(waiting)).json.response).toBe("in time")
+      yield* shutdown.stopWaiting
+      expect(refusal(yield* Fiber.join(next))).toEqual([503, "unavailable"])
+      expect(refusal(yield* leader.work(prompt.run_id))).toEqual([409, "prompt_lost"])
+      expect(refusal(yield* leader.next())).toEqual([503, "unavailable"])
+    })
+  )
+
+  it.scopedLive("whose connection breaks are replaced within seconds", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      yield* server.team("ops", "no leader")
+      const key = yield* newKey(server, "ops")
+      const body = JSON.stringify({ leader: randomUUID() })
+      const socket = connect(server.port, "127.0.0.1")
+      socket.write(
+        `POST /leader/next HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key.key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+      )
+      yield* untilRunning(server, "ops")
+      yield* server.admin("POST", "/api/teams/ops/messages", { body: { message: "one" } })
+      const text = yield* Effect.async<string>((resume) => {
+        socket.once("data", (data) => resume(Effect.succeed(data.toString())))
+      })
+      expect(text).toContain('"prompt":"one"')
+      socket.destroy()
+      const { json } = yield* Effect.repeat(newLeader(key).next(), { until: ({ status }) => status === 200 })
+      expect(json).toMatchObject({ prompt: "one", redelivered: true })
+    })
+  )
+})
