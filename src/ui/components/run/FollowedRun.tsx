@@ -5,6 +5,7 @@ import { useRun } from "../../api/Queries.ts"
 import { formatDuration } from "../../format/Format.ts"
 import { ElapsedTime } from "../../format/Time.tsx"
 import { Answer } from "./Answer.tsx"
+import { LiveProgress } from "./LiveProgress.tsx"
 import { RunNotice } from "./RunNotice.tsx"
 import { StatusBadge } from "./Status.tsx"
 
@@ -35,6 +36,7 @@ export const FollowedRun = ({ sent: { run_id, at } }: { readonly sent: SentRun }
         </span>
         <Link to={pathTo("run", { run_id })}>Open the run</Link>
       </div>
+      {run?.status === "running" && <LiveProgress run_id={run_id} heading="h3" />}
       {run && <RunNotice run={run} again="send it again" />}
       {run?.conversation.response !== undefined && (
         <Answer text={run.conversation.response} late={run.status !== "success"} nested />

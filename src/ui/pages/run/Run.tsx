@@ -11,6 +11,7 @@ import { isGone, Loaded } from "../../components/Loaded.tsx"
 import { Page } from "../../components/Page.tsx"
 import { RawText } from "../../components/RawText.tsx"
 import { Answer } from "../../components/run/Answer.tsx"
+import { LiveProgress } from "../../components/run/LiveProgress.tsx"
 import { RunNotice } from "../../components/run/RunNotice.tsx"
 import { SendTest } from "../../components/run/SendTest.tsx"
 import { StatusBadge } from "../../components/run/Status.tsx"
@@ -125,6 +126,11 @@ const Content = ({ run, replying }: { readonly run: Run; readonly replying: bool
     <section className="card" aria-label="Progress">
       <Timeline run={run} />
     </section>
+    {run.status === "running" && (
+      <div className="card">
+        <LiveProgress run_id={run.run_id} heading="h2" />
+      </div>
+    )}
     <RunNotice run={run} again={howAgain(run)} />
     {run.conversation.response !== undefined && (
       <Answer text={run.conversation.response} late={run.status !== "success"} />

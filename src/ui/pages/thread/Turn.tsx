@@ -6,6 +6,7 @@ import { useWebhooks, useWholeRun } from "../../api/Queries.ts"
 import type { RunSummary } from "../../api/Types.ts"
 import { Button } from "../../components/Button.tsx"
 import { AnswerText } from "../../components/run/Answer.tsx"
+import { LiveProgress } from "../../components/run/LiveProgress.tsx"
 import { RunLinks } from "../../components/run/RunLinks.tsx"
 import { RunNotice } from "../../components/run/RunNotice.tsx"
 import { StatusBadge } from "../../components/run/Status.tsx"
@@ -44,6 +45,11 @@ export const Turn = ({ run: summary }: { readonly run: RunSummary }) => {
         <p className="small muted">
           <ElapsedTime since={run.accepted_at} />
         </p>
+      )}
+      {run.status === "running" && (
+        <div className="turn-answer">
+          <LiveProgress run_id={run.run_id} heading="h2" />
+        </div>
       )}
       {response !== undefined && (
         <div className="turn-answer">
