@@ -110,12 +110,12 @@ export {
   RunError,
   RunMode,
   RunRow,
-  RunSource,
   RunStatus,
   retryAt,
   toRun,
   Variables
 } from "./domain/run/Run.ts"
+export { RunSource } from "./domain/run/RunSource.ts"
 export { RunState, stateFields, toRunState } from "./domain/run/RunState.ts"
 export { type FinalStatus, finalStatuses, isFinal, runStatuses } from "./domain/run/RunStatus.ts"
 export { RunSummary, type SummaryRow, summarize, toRunSummary } from "./domain/run/RunSummary.ts"

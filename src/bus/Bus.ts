@@ -3,7 +3,7 @@ import type { Unavailable } from "../domain/Errors.ts"
 import type { RunId, ThreadId, WebhookId } from "../domain/Id.ts"
 import type { AgentReport } from "../domain/run/AgentReport.ts"
 import type { NumberedProgress } from "../domain/run/Progress.ts"
-import type { RunSource } from "../domain/run/Run.ts"
+import type { RunSource } from "../domain/run/RunSource.ts"
 import type { TeamName } from "../domain/Team.ts"
 
 /** The conversation that a prompt belongs to. */

@@ -108,7 +108,7 @@ const entries = [
   },
   {
     entry: "amqp",
-    packages: ["@effect/experimental", "amqplib", "effect", "uuid"],
+    packages: ["amqplib", "effect", "uuid"],
     own: ["amqp.js", "bus", "bus/amqp", "domain", "runtime", "telemetry"],
     heavy: ["amqplib"]
   },

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { ThreadId, WebhookId } from "../../domain/Id.ts"
-import { RunMode, RunSource, RunStatus } from "../../domain/run/Run.ts"
+import { RunMode, RunStatus } from "../../domain/run/Run.ts"
+import { RunSource } from "../../domain/run/RunSource.ts"
 import { RunSummary } from "../../domain/run/RunSummary.ts"
 import { isStorable, unstorableDetail } from "../../domain/StorableText.ts"
 import { TeamName } from "../../domain/Team.ts"

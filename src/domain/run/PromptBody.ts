@@ -2,7 +2,7 @@
 import { Predicate, Schema } from "effect"
 import { RunId, ThreadId, WebhookId } from "../Id.ts"
 import { optional, time } from "../Time.ts"
-import { RunSource } from "./Run.ts"
+import { RunSource } from "./RunSource.ts"
 
 const text = (description: string) => Schema.String.annotations({ description })
 

@@ -5,6 +5,7 @@ import { TeamName } from "../Team.ts"
 import { RunThread } from "../Thread.ts"
 import { optional, time } from "../Time.ts"
 import { AgentReport } from "./AgentReport.ts"
+import { RunSource } from "./RunSource.ts"
 import { allStatuses, type FinalStatus, runStatuses } from "./RunStatus.ts"
 
 export const RunStatus = Schema.Literal(...allStatuses).annotations({
@@ -17,11 +18,6 @@ export const RunMode = Schema.Literal("async", "wait").annotations({
   description: "Whether the caller waits for the answer."
 })
 export type RunMode = typeof RunMode.Type
-
-export const RunSource = Schema.Literal("webhook", "chat").annotations({
-  description: "Whether a webhook was triggered or a chat message was written to the team."
-})
-export type RunSource = typeof RunSource.Type
 
 export const CancelledBy = Schema.Literal("caller", "admin_key", "session", "host").annotations({
   identifier: "CancelledBy",

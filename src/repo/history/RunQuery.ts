@@ -1,6 +1,7 @@
 import { DateTime, Schema } from "effect"
 import { RunId, type ThreadId, type WebhookId } from "../../domain/Id.ts"
-import { durationOf, type RunMode, type RunRow, type RunSource, type RunStatus } from "../../domain/run/Run.ts"
+import { durationOf, type RunMode, type RunRow, type RunStatus } from "../../domain/run/Run.ts"
+import type { RunSource } from "../../domain/run/RunSource.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
 import type { TeamName } from "../../domain/Team.ts"
 

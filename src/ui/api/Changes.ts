@@ -223,8 +223,9 @@ export const makeChanges = (queries: QueryClient) => {
   }
 
   const apply = () => {
-    if (anything) void queries.invalidateQueries({ predicate: ({ queryKey: [kind] }) => affected.has(kind) })
-    else {
+    if (anything) {
+      for (const query of queries.getQueryCache().getAll()) if (affected.has(query.queryKey[0])) invalidate(query)
+    } else {
       const ofWebhooks = new Map<string, Array<RunState>>()
       for (const state of runs.values()) {
         if (state.webhook_id === undefined) continue

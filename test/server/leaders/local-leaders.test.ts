@@ -42,13 +42,13 @@ describe("a server that leads teams itself", { timeout: 180_000 }, () => {
         expect(again.welcome()).toContain("The team first is led by cat, in this process.")
         expect(again.welcome()).not.toContain("curl")
         expect(again.welcome()).not.toContain("--agent")
-        expect(yield* api(again, "team", "list")).toMatchObject([
+        expect((yield* api(again, "team", "list")).data).toMatchObject([
           { team: "demo" },
           { team: "first" },
           { team: "second" },
           { team: "third" }
         ])
-        expect((yield* api(again, "webhook", "list")).length).toBe(4)
+        expect((yield* api(again, "webhook", "list")).data.length).toBe(4)
       })
   )
 
@@ -59,8 +59,8 @@ describe("a server that leads teams itself", { timeout: 180_000 }, () => {
       const spy = 'sh -c \'cat; env; tr "\\0" "\\n" < /proc/$PPID/environ; cat /proc/$PPID/cmdline\''
       const server = yield* serve({ ...secrets, CONTROL: "visible", LEADERS: `review=${spy}` })
       expect(server.welcome()).not.toContain("curl")
-      expect(yield* api(server, "team", "list")).toMatchObject([{ team: "review" }])
-      expect(yield* api(server, "webhook", "list")).toEqual([])
+      expect((yield* api(server, "team", "list")).data).toMatchObject([{ team: "review" }])
+      expect((yield* api(server, "webhook", "list")).data).toEqual([])
       const { stdout } = yield* run(["team", "message", "review", "Hello.", "--wait", "--url", server.url], {
         ADMIN_API_KEY
       })

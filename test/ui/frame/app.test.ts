@@ -107,7 +107,7 @@ describe("numbers and times", () => {
     const shown = async (locale: string) => {
       const page = await ui.newPage({ signedIn: true, locale })
       await page.clock.setFixedTime(now)
-      await page.route("**/api/webhooks", (route) => route.fulfill({ json: all }))
+      await page.route("**/api/webhooks", (route) => route.fulfill({ json: { data: all, next_cursor: null } }))
       await page.goto("/webhooks")
       const time = page.locator("time").first()
       await time.waitFor()

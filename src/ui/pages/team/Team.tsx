@@ -103,8 +103,8 @@ const ConnectLeader = ({ team }: { readonly team: Team }) => {
       </p>
       {server.data?.bus === "embedded" && (
         <Notice>
-          This server uses the embedded bus, so it must lead the team itself. To connect a leader from another process,
-          set <code>AMQP_URL</code> to a RabbitMQ server first.
+          This server uses the embedded bus. It can lead the team itself, or a leader in another process connects over
+          HTTP with a leader key. To connect over RabbitMQ, set <code>AMQP_URL</code> first.
         </Notice>
       )}
       {server.data && <SnippetTabs snippets={leaderSnippets(team.team, server.data.command)} label="Ways to connect" />}
