@@ -61,14 +61,20 @@ export const make = Effect.fnUntraced(function* (
     if (!all.isCurrent) return Effect.void
     for (const [id, { isCurrent }] of webhooks) if (!isCurrent) webhooks.delete(id)
     const asked = [...webhooks]
-    for (const each of [all, ...webhooks.values()]) Object.assign(each, { since: 0, isCurrent: each.underWay > 0 })
+    const before = new Map([all, ...webhooks.values()].map((each) => [each, each.since]))
+    for (const each of before.keys()) each.isCurrent = each.underWay > 0
+    // What came before this count is only part of it once the result is known: until then the last count is in use.
+    const take = (each: Known, counted: number) => {
+      each.counted = counted
+      each.since -= before.get(each)!
+    }
     return Effect.match(store.queued(maxQueued, [...webhooks.keys()]), {
       onFailure: () => {
-        for (const each of [all, ...asked.map(([, each]) => each)]) each.counted = Number.POSITIVE_INFINITY
+        for (const each of before.keys()) each.counted = Number.POSITIVE_INFINITY
       },
       onSuccess: (queued) => {
-        all.counted = queued.all
-        for (const [id, each] of asked) each.counted = queued.webhooks.get(id) ?? 0
+        take(all, queued.all)
+        for (const [id, each] of asked) take(each, queued.webhooks.get(id) ?? 0)
       }
     })
   })

@@ -14,12 +14,17 @@ const cluster = (servers: number, maxQueued: number) =>
   Effect.gen(function* () {
     const waiting = new Map<string, number>()
     const all = () => [...waiting.values()].reduce((sum, runs) => sum + runs, 0)
+    /** While it is closed, counts are made and their results are on their way. */
+    const results = yield* Effect.makeLatch(true)
     const store = LaneStore.of({
       queued: (most: number, ids: ReadonlyArray<string> = []) =>
-        Effect.sync(() => ({
-          all: Math.min(most, all()),
-          webhooks: new Map(ids.map((id) => [id, waiting.get(id) ?? 0]))
-        }))
+        Effect.zipLeft(
+          Effect.sync(() => ({
+            all: Math.min(most, all()),
+            webhooks: new Map(ids.map((id) => [id, waiting.get(id) ?? 0]))
+          })),
+          results.await
+        )
     } as unknown as typeof LaneStore.Service)
     const backlogs = yield* Effect.forEach(count(servers), () =>
       Effect.provide(Backlog.make(maxQueued), Layer.succeed(LaneStore, store))
@@ -51,7 +56,7 @@ const cluster = (servers: number, maxQueued: number) =>
           return options
         }
       )
-    return { waiting, accept, begin, counted: () => counted }
+    return { waiting, accept, begin, results, counted: () => counted }
   })
 
 describe("the backlog", () => {
@@ -65,6 +70,27 @@ describe("the backlog", () => {
         if (n === 100) yield* TestClock.adjust("1 second")
       }
       expect([waiting.get("small"), waiting.get("large")]).toEqual([1_000, 2_000])
+    })
+  )
+
+  it.scoped("is held exactly while a count is on its way, of a webhook and of all", () =>
+    Effect.gen(function* () {
+      for (const [maxQueued, max_queued] of [
+        [1_000, 10],
+        [10, 1_000]
+      ] as const) {
+        const { waiting, accept, results } = yield* cluster(1, maxQueued)
+        const webhook = target("webhook", max_queued)
+        yield* accept(0, webhook)
+        yield* TestClock.adjust("1 second")
+        for (const _ of count(9)) expect(yield* accept(0, webhook)).toBe(true)
+        yield* results.close
+        yield* TestClock.adjust("1 second")
+        for (const _ of count(5)) expect(yield* accept(0, webhook)).toBe(false)
+        yield* results.open
+        for (const _ of count(5)) expect(yield* accept(0, webhook)).toBe(false)
+        expect(waiting.get("webhook")).toBe(10)
+      }
     })
   )
 
