@@ -100,7 +100,6 @@ export { isAccepted, ReceivedRequest } from "./domain/request/ReceivedRequest.ts
 export { AgentReport, AgentUsage, RunLink, readReport, reportOf } from "./domain/run/AgentReport.ts"
 export {
   CancelledBy,
-  cancellerNames,
   earlierRunOf,
   isAnswer,
   noLeaderInTime,

@@ -1,6 +1,7 @@
 /** Runs as text. */
 import type { WebhookId } from "../../domain/Id.ts"
-import { cancellerNames, type Run } from "../../domain/run/Run.ts"
+import { cancellerNames } from "../../domain/run/Canceller.ts"
+import type { Run } from "../../domain/run/Run.ts"
 import { phaseOf } from "../../domain/run/RunStatus.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
 import { elapsed, fields, section, table, time } from "../Output.ts"

@@ -5,6 +5,7 @@ import { TeamName } from "../Team.ts"
 import { RunThread } from "../Thread.ts"
 import { optional, time } from "../Time.ts"
 import { AgentReport } from "./AgentReport.ts"
+import { cancellers } from "./Canceller.ts"
 import { RunSource } from "./RunSource.ts"
 import { allStatuses, type FinalStatus, runStatuses } from "./RunStatus.ts"
 
@@ -19,20 +20,12 @@ export const RunMode = Schema.Literal("async", "wait").annotations({
 })
 export type RunMode = typeof RunMode.Type
 
-export const CancelledBy = Schema.Literal("caller", "admin_key", "session", "host").annotations({
+export const CancelledBy = Schema.Literal(...cancellers).annotations({
   identifier: "CancelledBy",
   description:
     "Who cancelled the run or its pending retry: the webhook's caller, a program with the admin key, a session of the web UI, or the program that this server is part of."
 })
 export type CancelledBy = typeof CancelledBy.Type
-
-/** For people, as in "Cancelled by the caller". */
-export const cancellerNames: { readonly [By in CancelledBy]: string } = {
-  caller: "the caller",
-  admin_key: "a program with the admin key",
-  session: "a user of the web UI",
-  host: "the server's program"
-}
 
 export const RunErrorCode = Schema.Literal("agent_error", "team_gone", "team_not_running", "undeliverable").annotations(
   {

@@ -1,4 +1,5 @@
-import { readFileSync } from "node:fs"
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { pages } from "../../../src/api/Pages.ts"
@@ -39,6 +40,17 @@ describe("the first load", () => {
     const response = await fetch(asset!)
     expect(response.headers.get("cache-control")).toBe("public, max-age=31536000, immutable")
     await page.context().close()
+  })
+})
+
+describe("every page", () => {
+  it("is loaded without Effect's schemas, which are larger than all of its code", () => {
+    const folder = fileURLToPath(new URL("../../../dist/ui/assets/", import.meta.url))
+    const scripts = readdirSync(folder).filter((name) => name.endsWith(".js"))
+    expect(scripts.length).toBeGreaterThan(10)
+    expect(scripts.filter((name) => readFileSync(join(folder, name), "utf8").includes("effect/annotation/"))).toEqual(
+      []
+    )
   })
 })
 

@@ -1,7 +1,7 @@
 import { useState } from "react"
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
-import { cancellerNames } from "../../../domain/run/Run.ts"
+import { cancellerNames } from "../../../domain/run/Canceller.ts"
 import { isFinal } from "../../../domain/run/RunStatus.ts"
 import { useRun, useTeams, useWebhook } from "../../api/Queries.ts"
 import type { Run, Webhook } from "../../api/Types.ts"

@@ -1,0 +1,11 @@
+/** Who may cancel a run, for people, as in "Cancelled by the caller". Plain data, like `RunStatus.ts`. */
+export const cancellerNames = {
+  caller: "the caller",
+  admin_key: "a program with the admin key",
+  session: "a user of the web UI",
+  host: "the server's program"
+} as const
+
+export type CancelledBy = keyof typeof cancellerNames
+
+export const cancellers = Object.keys(cancellerNames) as [CancelledBy, ...Array<CancelledBy>]
