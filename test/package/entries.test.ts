@@ -93,7 +93,7 @@ const entries = [
   },
   {
     entry: "leader/index",
-    packages: ["effect", "uuid"],
+    packages: ["@effect/experimental", "effect", "uuid"],
     own: ["bus", "domain", "leader", "runtime", "telemetry"],
     heavy: []
   },

@@ -51,8 +51,7 @@ const make = ({ heartbeat, queueType, url }: LeaderOptions) =>
       )
     )
     const cancellations = makeCancellations()
-    const permits = yield* Queue.unbounded<void>()
-    yield* Queue.offerAll(permits, Array.from({ length: setUpTogether }))
+    const setUps = yield* Effect.makeSemaphore(setUpTogether)
 
     const connections: Array<{ readonly link: Link.Link<void>; teams: number }> = []
     /** A connection with room for another team, until the scope closes. */
@@ -169,13 +168,6 @@ const make = ({ heartbeat, queueType, url }: LeaderOptions) =>
         yield* Effect.logInfo(`leading the team ${team}`)
       })
 
-    const inTurn = <A, E, R>(setup: Effect.Effect<A, E, R>) =>
-      Effect.acquireUseRelease(
-        Queue.take(permits),
-        () => setup,
-        () => Queue.offer(permits, undefined)
-      )
-
     return LeaderBus.of({
       lead: (team, handle, { grace = 0 } = {}) =>
         Effect.flatMap(connection, ({ link }) =>
@@ -184,7 +176,7 @@ const make = ({ heartbeat, queueType, url }: LeaderOptions) =>
               broker,
               name: `leader ${team}`,
               within: link,
-              use: (connection) => inTurn(leadOn(connection, { team, handle, grace }))
+              use: (connection) => setUps.withPermits(1)(leadOn(connection, { team, handle, grace }))
             })
           )
         )

@@ -1,6 +1,7 @@
 /** Requests to an endpoint that answers with server-sent events. */
+import * as Sse from "@effect/experimental/Sse"
 import { Data, Effect } from "effect"
-import { splitLines } from "./Lines.ts"
+import { maxLine } from "./Lines.ts"
 import { messageOf } from "./Reading.ts"
 
 /** The endpoint refused the request, or cannot be reached. */
@@ -23,7 +24,7 @@ const maxBody = 64 * 1024
 
 /** A server-sent event. */
 export interface StreamEvent {
-  readonly type: string | undefined
+  readonly type: string
   readonly data: unknown
 }
 
@@ -33,9 +34,18 @@ export const readStream = (
   take: (event: StreamEvent) => void
 ): Effect.Effect<void, RequestFailed> =>
   attempt(async (signal) => {
-    const lines = splitLines(eventsOf(take))
-    for await (const chunk of await send(request, signal)) lines.write(chunk)
-    lines.end()
+    const parser = Sse.makeParser(
+      (event) => {
+        const data = event._tag === "Event" ? parse(event.data) : undefined
+        if (event._tag === "Event" && data !== undefined) take({ type: event.event, data })
+      },
+      { maxEventSize: maxLine }
+    )
+    const decoder = new TextDecoder()
+    for await (const chunk of await send(request, signal)) {
+      const error = parser.feed(decoder.decode(chunk, { stream: true }))
+      if (error !== undefined) throw error
+    }
   })
 
 /** Sends the request; the JSON that it is answered with. */
@@ -67,19 +77,6 @@ const send = async ({ body, headers, url }: EndpointRequest, signal: AbortSignal
     })
   }
   return chunks
-}
-
-/** Reads the lines of a stream. The endpoints that are known write the data of an event on one line, after its type. */
-const eventsOf = (take: (event: StreamEvent) => void) => {
-  let type: string | undefined
-  return (line: string) => {
-    const [, field, value = ""] = /^(event|data):(.*)$/s.exec(line) ?? []
-    if (field === "event") type = value.trim()
-    if (field !== "data") return
-    const data = parse(value)
-    if (data !== undefined) take({ type, data })
-    type = undefined
-  }
 }
 
 const parse = (text: string): unknown => {

@@ -2,7 +2,7 @@ import { StringDecoder } from "node:string_decoder"
 import { maxAnswer } from "../../bus/Bodies.ts"
 
 /** The longest line that is read, in UTF-16 code units. An answer of 8 MiB fits; a longer line, of a tool's result, is skipped. */
-const maxLine = 6 * maxAnswer
+export const maxLine = 6 * maxAnswer
 
 /** Splits bytes into lines, in bounded memory. */
 export const splitLines = (take: (line: string) => void) => {
