@@ -1,6 +1,6 @@
 /**
- * Restricts everything but triggers, leaders and health checks to certain addresses, or to a listener of its own: the management API,
- * the web UI, metrics and the API's description. Anywhere else these paths do not exist.
+ * Restricts everything but triggers, leaders and health checks to certain addresses, or to a listener of its own: the
+ * management API, the web UI, metrics and the API's description. Anywhere else these paths do not exist.
  */
 import { HttpServerRequest, type HttpServerResponse } from "@effect/platform"
 import { Context, Effect, Layer, Option } from "effect"

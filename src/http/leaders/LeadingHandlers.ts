@@ -17,9 +17,9 @@ import { readProgress } from "../../domain/run/Progress.ts"
 import { HttpLeaders, type HttpReply } from "../../engine/leaders/HttpLeaders.ts"
 import { validate } from "../../engine/manage/Validation.ts"
 import * as Body from "../request/Body.ts"
+import { BodyBudget } from "../request/BodyBudget.ts"
 import * as Problems from "../request/Problems.ts"
 import * as RequestFacts from "../request/RequestFacts.ts"
-import { BodyBudget } from "../trigger/BodyBudget.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 

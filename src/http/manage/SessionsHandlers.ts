@@ -2,7 +2,7 @@ import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../../api/Api.ts"
 import { Actor } from "../../api/Auth.ts"
-import { whole } from "../../api/List.ts"
+import { asWhole } from "../../api/List.ts"
 import { Sessions } from "../../engine/access/Sessions.ts"
 import * as Problems from "../request/Problems.ts"
 
@@ -12,14 +12,11 @@ export const layer = HttpApiBuilder.group(Api, "sessions", (handlers) =>
       .handle("list", () =>
         Effect.gen(function* () {
           const actor = yield* Actor
-          const open = yield* Effect.mapError(sessions.list, Problems.of)
-          return whole(
-            open.map((session) => ({
-              ...session,
-              is_current: actor._tag === "Session" && actor.id === session.id
-            }))
-          )
-        })
+          return (yield* sessions.list).map((session) => ({
+            ...session,
+            is_current: actor._tag === "Session" && actor.id === session.id
+          }))
+        }).pipe(asWhole, Effect.mapError(Problems.of))
       )
       .handle("end", ({ path }) => Effect.mapError(sessions.end(path.id), Problems.of))
       .handle("endAll", () => Effect.mapError(sessions.endAll, Problems.of))

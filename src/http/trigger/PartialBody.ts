@@ -4,7 +4,7 @@ import { storedBodyBytes } from "../../domain/request/StoredBody.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { storesRefused } from "../../engine/manage/RequestToStore.ts"
 import type * as Body from "../request/Body.ts"
-import type { BodyBudget } from "./BodyBudget.ts"
+import type { BodyBudget } from "../request/BodyBudget.ts"
 
 /** The received part of a body. */
 export interface PartialBody extends Body.BodyListener {
