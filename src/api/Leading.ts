@@ -143,7 +143,7 @@ export class Leading extends HttpApiGroup.make("leader")
         OpenApi.annotations({
           summary: "Show that the leader works",
           description:
-            "Send this again and again while working on a prompt. The response comes after two seconds, or at once when the run is cancelled. On 409, stop the work without a reply: another leader has the prompt, or nobody needs it any longer."
+            "Send this again and again while working on a prompt. The response comes after two seconds, or at once when the run is cancelled. On 409, stop the work: another leader has the prompt, or nobody needs it any longer. A reply is not needed then, and harmless."
         })
       )
   )

@@ -8,7 +8,6 @@ export const listFields = <A, I>(entry: Schema.Schema<A, I>, order: string) => (
   })
 })
 
-/** A list that is not paged. */
-export const whole = <A>(data: ReadonlyArray<A>) => ({ data, next_cursor: null })
-
-export const asWhole = <A, E, R>(entries: Effect.Effect<ReadonlyArray<A>, E, R>) => Effect.map(entries, whole)
+/** Gives entries as a list that is not paged. */
+export const asWhole = <A, E, R>(entries: Effect.Effect<ReadonlyArray<A>, E, R>) =>
+  Effect.map(entries, (data) => ({ data, next_cursor: null }))

@@ -4,6 +4,7 @@ import { HttpClient, HttpClientError, HttpClientRequest, type HttpClientResponse
 import { Data, Duration, Effect, Either, Schedule, Schema, Stream } from "effect"
 import { eventStream } from "../../api/run/EventStream.ts"
 import { type RunEvent, runEvents } from "../../api/run/RunEvents.ts"
+import { type FinalStatus, finalStatuses } from "../../domain/run/RunStatus.ts"
 import { exitCodes, Failure, fromClient } from "../Failure.ts"
 import { printError } from "../Output.ts"
 import { failUnlessSuccess } from "./Outcome.ts"
@@ -72,10 +73,9 @@ const eventsOf = (response: HttpClientResponse.HttpClientResponse): Stream.Strea
     )
   })
 
-type Ended = Extract<RunEvent, { readonly event: "success" | "error" | "timeout" | "cancelled" }>
+type Ended = Extract<RunEvent, { readonly event: FinalStatus }>
 
-const isEnd = (event: RunEvent): event is Ended =>
-  event.event === "success" || event.event === "error" || event.event === "timeout" || event.event === "cancelled"
+const isEnd = (event: RunEvent): event is Ended => (finalStatuses as ReadonlyArray<string>).includes(event.event)
 
 /** Requests the events; a refusal is a `Failure`. */
 export const open = ({ events, notFound, url }: Source, run_id: string) =>

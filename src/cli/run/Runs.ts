@@ -1,6 +1,5 @@
 import { Args, Command, Options } from "@effect/cli"
 import { Array, Effect, Option, Schedule, Schema } from "effect"
-import { whole } from "../../api/List.ts"
 import { pageSize } from "../../api/PageSize.ts"
 import { exportPaths } from "../../api/run/ExportPaths.ts"
 import { RunFilterParameters, RunPage } from "../../api/run/RunPage.ts"
@@ -49,12 +48,14 @@ const list = Command.make("list", { webhook, ...filterOptions, limit, cursor, ..
               cursor: Option.getOrUndefined(options.cursor)
             }
           }),
-          options.json || ofWebhook !== undefined ? Effect.succeed(whole([])) : client.webhooks.list()
+          options.json || ofWebhook !== undefined
+            ? Effect.succeed([])
+            : Effect.map(client.webhooks.list(), ({ data }) => data)
         ],
         { concurrency: 2 }
       )
     )
-    const names = new Map(webhooks.data.map(({ id, name }) => [id, name]))
+    const names = new Map(webhooks.map(({ id, name }) => [id, name]))
     yield* show(options, RunPage, page, ({ data, next_cursor, searched_back_to }) =>
       [
         data.length === 0 ? "No runs." : runTable(data, ofWebhook === undefined ? names : undefined),

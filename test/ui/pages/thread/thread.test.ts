@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { LeaderAmqp } from "../../../../src/amqp.ts"
 import { Leader, TeamName } from "../../../../src/leader/index.ts"
 import { freshVhost } from "../../../support/fresh.ts"
+import { Gate } from "../../../support/Gate.ts"
 import { until } from "../../../support/Until.ts"
 import { axe } from "../../Axe.ts"
 import { errorsOf, eventually, startTestUi, type TestUi } from "../../TestUi.ts"
@@ -128,6 +129,27 @@ describe("the page of a thread", () => {
     await eventually(() => turns().count()).toBe(23)
     await turns().first().locator(".turn-prompt").getByText("message 0").waitFor()
     expect(await page.getByRole("button", { name: "Show earlier runs" }).count()).toBe(0)
+  })
+
+  it("shows earlier runs also if the list is read again while they load", async () => {
+    const { id } = await threadOf(await say("one more", "shop#9"))
+    const isEarlier = (url: URL) => url.pathname === "/api/runs" && (url.searchParams.get("cursor") ?? "") !== ""
+    const gate = new Gate()
+    await page.route(isEarlier, async (route) => {
+      await gate.opened
+      await route.continue()
+    })
+    await page.goto(`/threads/${id}`)
+    await eventually(() => turns().count()).toBe(20)
+    const asked = page.waitForRequest((request) => isEarlier(new URL(request.url())))
+    await page.getByRole("button", { name: "Show earlier runs" }).click()
+    await asked
+    const changed = page.waitForResponse((response) => new URL(response.url()).pathname === `/api/threads/${id}`)
+    await say("meanwhile", "shop#9")
+    await changed
+    gate.open()
+    await eventually(() => turns().count()).toBe(25)
+    await page.unrouteAll({ behavior: "ignoreErrors" })
   })
 
   it("resets it after a question, and a message then begins another one, which is shown", async () => {
