@@ -30,6 +30,7 @@ export const createPages = async (ui: TestUi, names: Names): Promise<Content> =>
   const { thread } = await ui.call("GET", `/api/runs/${message_id}`)
   await create({ name: "Switched off", enabled: false })
   await ui.call("POST", "/api/teams", { team: names.idleTeam })
+  await ui.call("POST", "/api/teams/demo/leader-keys", { name: names.webhook.slice(0, 100) })
   const verification = { preset: "alertmanager" }
   const setUp = await create({ name: names.setUp, verification, secret: "a secret for the tests" })
   const sends = await createSending(ui, create)

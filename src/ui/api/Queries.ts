@@ -100,6 +100,13 @@ export const useTeam = (team: string) =>
     refetchInterval: 5_000
   })
 
+export const useLeaderKeys = (team: string) =>
+  useQuery({
+    queryKey: ["leader-keys", team],
+    queryFn: ({ signal }) => entries(api.leaderKeys.list({ path: { team }, signal })),
+    refetchInterval: 10_000
+  })
+
 export const useTeamRuns = (team: string) =>
   useQuery({
     queryKey: ["team-runs", team],

@@ -1,10 +1,12 @@
 /** The API's records in JSON. */
 import type { ChangeEvent as ApiChangeEvent } from "../../api/ChangeEvent.ts"
 import type { DestinationWithSecret as ApiDestinationWithSecret } from "../../api/delivery/Destinations.ts"
+import type { LeaderKeyWithSecret as ApiLeaderKeyWithSecret } from "../../api/LeaderKeys.ts"
 import type { DraftPreview as ApiDraftPreview, Server as ApiServer } from "../../api/Overview.ts"
 import type { ListedSession } from "../../api/Sessions.ts"
 import type { WebhookWithToken as ApiWebhookWithToken } from "../../api/webhook/Tokens.ts"
 import type * as DomainAudit from "../../domain/access/AuditEvent.ts"
+import type { LeaderKey as DomainLeaderKey } from "../../domain/access/LeaderKey.ts"
 import type * as DomainDelivery from "../../domain/delivery/Delivery.ts"
 import type { Destination as DomainDestination } from "../../domain/delivery/Destination.ts"
 import type {
@@ -43,6 +45,8 @@ export type Delivery = Json<DomainDelivery.EventDelivery>
 export type DeliveryAttempt = Json<DomainDelivery.DeliveryAttempt>
 export type DeliveryStatus = DomainDelivery.DeliveryStatus
 export type Team = Json<DomainTeam>
+export type LeaderKey = Json<DomainLeaderKey>
+export type LeaderKeyWithSecret = Json<typeof ApiLeaderKeyWithSecret.Type>
 export type Thread = Json<DomainThread>
 export type Activity = Json<DomainStatistics.Activity>
 export type Counts = Json<DomainStatistics.Counts>

@@ -30,7 +30,13 @@ describe("a team's page", () => {
       const page = await ui.newPage({ signedIn: true, width })
       await page.addInitScript(recordShifts)
       // Each response is shown before the next one arrives.
-      const requests = ["/api/teams/demo", "/api/teams/demo/runs?limit=30", "/api/server", "/api/webhooks"]
+      const requests = [
+        "/api/teams/demo",
+        "/api/teams/demo/runs?limit=30",
+        "/api/teams/demo/leader-keys",
+        "/api/server",
+        "/api/webhooks"
+      ]
       const gates = new Map(requests.map((request) => [request, new Gate()]))
       await page.route("**/api/**", async (route) => {
         await gates.get(route.request().url().slice(ui.server.url.length))?.opened

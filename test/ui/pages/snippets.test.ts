@@ -4,11 +4,12 @@ import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { Effect } from "effect"
+import { Effect, Either, Schema } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { sampleRequest, sampleVariables } from "../../../src/domain/request/SampleRequest.ts"
 import { presetNames } from "../../../src/domain/verification/Presets.ts"
 import { sampleFor } from "../../../src/recipes/SampleFor.ts"
+import { agentLines } from "../../../src/server/leaders/LeaderList.ts"
 import { leaderSnippets } from "../../../src/ui/pages/team/LeaderSnippets.ts"
 import { callSnippets } from "../../../src/ui/pages/webhook/CallSnippets.ts"
 import { freshDatabase, freshVhost } from "../../support/fresh.ts"
@@ -95,7 +96,7 @@ describe("the snippets", () => {
   })
 
   const leaderText = (team: string, id: string) =>
-    leaderSnippets(team, command).find((snippet) => snippet.id === id)!.text
+    leaderSnippets(team, command, ui.server.url).find((snippet) => snippet.id === id)!.text
 
   const command = `node ${root}dist/main.js`
 
@@ -113,6 +114,14 @@ describe("the snippets", () => {
     await until("the server has printed how to trigger it", async () => curl() !== undefined)
     const { stdout } = await exec("/bin/sh", ["-c", `${curl()} --silent`])
     expect(JSON.parse(stdout)).toMatchObject({ status: "success", response: answer })
+  })
+
+  it("start a server with options that each preset of an agent takes", () => {
+    for (const id of ["agent", "acp", "openai", "langgraph"]) {
+      const [, line = ""] = /--agent '(.+)'/.exec(leaderText("led", id)) ?? []
+      const leaders = Schema.decodeSync(agentLines.schema)(line)
+      expect(leaders.map(({ agent, team }) => [team, Either.isRight(agent)])).toEqual([["led", true]])
+    }
   })
 
   /** How a user runs what they have copied. */

@@ -9,19 +9,44 @@ export const localLeaderSnippets = (team: string, command: string): ReadonlyArra
     text: `${command} serve --agent '${team}=claude --permission-mode acceptEdits'`
   },
   {
+    id: "acp",
+    title: "ACP agent",
+    hint: "Start the server again with this option, for any agent of the Agent Client Protocol. Replace opencode acp with its command, and say after --allow what it may do.",
+    text: `${command} serve --agent '${team}=acp --allow read,edit,execute opencode acp'`
+  },
+  {
+    id: "openai",
+    title: "OpenAI API",
+    hint: "Start the server again with this option, for a model behind an OpenAI-compatible endpoint, without an agent's program. Endpoints other than OpenAI's need --base-url. Most of them also need --api chat.",
+    text: `export OPENAI_API_KEY=your-api-key
+${command} serve --agent '${team}=openai --model gpt-5'`
+  },
+  {
+    id: "langgraph",
+    title: "LangGraph",
+    hint: "Start the server again with this option, for a graph of a LangGraph server. If the server asks for a key, set LANGGRAPH_API_KEY.",
+    text: `${command} serve --agent '${team}=langgraph --url http://localhost:2024 --assistant agent'`
+  },
+  {
     id: "server",
-    title: "Any program, in the server",
+    title: "Any program",
     hint: "Start the server again with this option, which may be repeated. Replace cat with your agent: it reads the prompt from standard input and prints the answer.",
     text: `${command} serve --leader '${team}=cat'`
   }
 ]
 
-/** All examples of leaders. */
-export const leaderSnippets = (team: string, command: string): ReadonlyArray<Snippet> => [
+/** All examples of leaders. The server is at `url` for them. */
+export const leaderSnippets = (team: string, command: string, url: string): ReadonlyArray<Snippet> => [
   ...localLeaderSnippets(team, command),
   {
+    id: "http",
+    title: "Over HTTP",
+    hint: "Create a leader key below, and save it in the file leader.key. Replace cat with your agent. It reads the prompt from standard input and prints the answer.",
+    text: `${command} leader --url ${url} --key-file leader.key -- cat`
+  },
+  {
     id: "command",
-    title: "Any command",
+    title: "Over RabbitMQ",
     hint: "Replace cat with your agent. It reads the prompt from standard input and prints the answer. If it fails, the end of its standard error is reported.",
     text: `export AMQP_URL=amqp://user:password@your-rabbitmq
 ${command} leader --team ${team} -- cat`

@@ -1,6 +1,6 @@
 import { pathTo } from "../../../api/Pages.ts"
 import { api } from "../../api/Client.ts"
-import { useServer, useTeam, useTeamRuns, useWebhooks } from "../../api/Queries.ts"
+import { useLeaderKeys, useServer, useTeam, useTeamRuns, useWebhooks } from "../../api/Queries.ts"
 import type { Team } from "../../api/Types.ts"
 import { isGone, Loaded, Loading } from "../../components/Loaded.tsx"
 import { Notice } from "../../components/Notice.tsx"
@@ -10,6 +10,7 @@ import { TeamStatus } from "../../components/run/Status.tsx"
 import { SnippetTabs } from "../../components/SnippetTabs.tsx"
 import { ExactTime } from "../../format/Time.tsx"
 import { DeleteTeam } from "./DeleteTeam.tsx"
+import { LeaderKeys } from "./LeaderKeys.tsx"
 import { leaderSnippets } from "./LeaderSnippets.ts"
 import { PauseTeam } from "./PauseTeam.tsx"
 import { RecentRuns } from "./RecentRuns.tsx"
@@ -18,7 +19,7 @@ import { SendMessage } from "./SendMessage.tsx"
 const TeamPage = ({ team: name }: { readonly team: string }) => {
   const team = useTeam(name)
   // All parts appear together, so nothing moves while loading.
-  const pending = [team, useTeamRuns(name), useServer()].some(({ isPending }) => isPending)
+  const pending = [team, useTeamRuns(name), useServer(), useLeaderKeys(name)].some(({ isPending }) => isPending)
   return (
     <Page
       title={name}
@@ -50,6 +51,7 @@ const Content = ({ team }: { readonly team: Team }) => (
       <RecentRuns team={team} />
     </div>
     <ConnectLeader team={team} />
+    <LeaderKeys key={team.team} team={team.team} />
   </>
 )
 
@@ -98,8 +100,8 @@ const ConnectLeader = ({ team }: { readonly team: Team }) => {
     <section className="card stack" aria-label="How to connect a leader">
       <h2>How to connect a leader</h2>
       <p className="muted small">
-        The leader consumes the queue <code>team.{team.team}</code>, one prompt at a time, and sends each answer to the
-        exchange <code>webhook.replies</code> with the prompt's correlation id.
+        Over RabbitMQ, a leader consumes the queue <code>team.{team.team}</code>, one prompt at a time, and sends each
+        answer to the exchange <code>webhook.replies</code> with the prompt's correlation id.
       </p>
       {server.data?.bus === "embedded" && (
         <Notice>
@@ -107,7 +109,12 @@ const ConnectLeader = ({ team }: { readonly team: Team }) => {
           HTTP with a leader key. To connect over RabbitMQ, set <code>AMQP_URL</code> first.
         </Notice>
       )}
-      {server.data && <SnippetTabs snippets={leaderSnippets(team.team, server.data.command)} label="Ways to connect" />}
+      {server.data && (
+        <SnippetTabs
+          snippets={leaderSnippets(team.team, server.data.command, server.data.public_url)}
+          label="Ways to connect"
+        />
+      )}
     </section>
   )
 }
