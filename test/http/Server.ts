@@ -168,7 +168,11 @@ export const services = ({
     Layer.provideMerge(Layer.mergeAll(repo ?? RepoMemory.layer, BusMemory.layer, Faults.layer))
   )
 
-const listeningOn = (server: NodeServer) => NodeHttpServer.layer(() => server, { port: 0, host: "127.0.0.1" })
+/** At the end, it closes connections without a request too, which `fetch` may have opened. Node waits a minute for those. */
+const listeningOn = (server: NodeServer) =>
+  Layer.scopedDiscard(Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections()))).pipe(
+    Layer.provideMerge(NodeHttpServer.layer(() => server, { port: 0, host: "127.0.0.1" }))
+  )
 
 export const listening = Layer.suspend(() => listeningOn(createServer()))
 
