@@ -43,17 +43,18 @@ const serveWith = (
     const adminUrl = Option.map(admin, ListenAddress.urlOf)
     const { generated } = yield* AdminKey
     const adminKey = { isGiven: Option.isSome(environment.adminKey), generated }
+    const welcome = Welcome.text({
+      version,
+      url,
+      adminUrl,
+      apiDocs: environment.apiDocs,
+      drivers,
+      adminKey,
+      demo,
+      localTeams
+    })
     yield* announce({
-      welcome: Welcome.text({
-        version,
-        url,
-        adminUrl,
-        apiDocs: environment.apiDocs,
-        drivers,
-        adminKey,
-        demo,
-        localTeams
-      }),
+      welcome: environment.logFormat === "json" ? Welcome.json(welcome) : welcome,
       address: [address, ...Option.toArray(admin)].map(ListenAddress.toText).join(" and ")
     })
     return yield* Effect.never

@@ -103,3 +103,6 @@ export const text = (started: {
     ...(localTeams.length === 0 ? ownAgent : [])
   ].join("\n")
 }
+
+/** The text as a line like those of the JSON log, for programs that read all output as JSON. */
+export const json = (welcome: string): string => JSON.stringify({ message: welcome, logLevel: "INFO" })

@@ -104,7 +104,7 @@ describe("telemetry", { timeout: 120_000 }, () => {
         LOG_LEVEL: "trace",
         LOG_FORMAT: "json"
       })
-      const [curl] = /curl .*wait=true.*/.exec(server.welcome())!
+      const [curl] = /curl .*wait=true.*/.exec(JSON.parse(server.welcome()).message)!
       const [token] = /whk_\w+/.exec(curl)!
       expect((yield* Program.shell(`${curl} --silent`)).stdout).toContain('"status":"success"')
       expect((yield* Program.shell(`${curl.replace("variables", "nothing")} --silent`)).stdout).toContain(
