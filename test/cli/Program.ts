@@ -149,7 +149,7 @@ const address = { HOST: "127.0.0.1", PORT: "0" }
 
 /** Where the server listens, once it reports that it is running. */
 const running = async (server: Process): Promise<string> => {
-  const [, url] = await server.waitFor(/Web UI and API +(\S+)\/\r?\n[\s\S]*\n$/)
+  const [, url] = await server.waitFor(/Web UI and API +([^\s\\]+)\/[\s\\][\s\S]*\n$/)
   return url!
 }
 
