@@ -178,6 +178,12 @@ describe("a whole request on the command line", () => {
       expect((yield* preview("--received", "last", "--payload", "{}")).code).toBe(2)
       expect((yield* run("webhook", "refused", "kept")).stdout).toBe("No rejected requests in the last 24 hours.\n")
 
+      yield* run("webhook", "edit", "kept", "--accept-if", "payload.ref == 'main'")
+      yield* send('{"ref":"three"}')
+      const ignored = yield* run("webhook", "refused", "kept", "--ignored")
+      expect(ignored.stdout).toMatch(/ 200 +ignored .* does not hold: `payload.ref` is "three"\.\n/)
+      expect(ignored.stdout).toContain("\nIgnored by the filter in the last 24 hours: 1\n")
+
       const plain = yield* create("plain", "{{a}}", { store_requests: "all" })
       yield* run("trigger", plain.token, "--var", "a=b")
       expect((yield* run("webhook", "preview", "plain", "--received", "last")).stdout).toBe("b\n")

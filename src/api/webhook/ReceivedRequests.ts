@@ -6,7 +6,13 @@ import { listFields } from "../List.ts"
 import { BadRequest, NotFound } from "../Problem.ts"
 import { webhookPath } from "./WebhookPath.ts"
 
-export const RequestList = Schema.Struct(listFields(ReceivedRequest, "Newest first.")).annotations({
+export const RequestList = Schema.Struct({
+  ...listFields(ReceivedRequest, "Newest first."),
+  ignored: Schema.Int.annotations({
+    description:
+      "How many requests did not pass `accept_if` in the last 24 hours, listed or not, counted in periods of ten minutes."
+  })
+}).annotations({
   identifier: "RequestList",
   description: "A webhook's requests in the last 24 hours."
 })
@@ -15,9 +21,14 @@ export const listRequests = HttpApiEndpoint.get("requests", "/api/webhooks/:id/r
   .setPath(webhookPath)
   .setUrlParams(
     Schema.Struct({
+      ignored: Schema.optional(
+        Schema.Literal("true", "false").annotations({
+          description: "`true`: also the newest 20 ignored requests, which did not pass the filter `accept_if`."
+        })
+      ),
       accepted: Schema.optional(
         Schema.Literal("true", "false").annotations({
-          description: "`true`: also accepted and ignored requests, if the webhook stores them."
+          description: "`true`: also ignored requests, and the newest 20 accepted ones, if the webhook stores them."
         })
       )
     })
@@ -27,9 +38,9 @@ export const listRequests = HttpApiEndpoint.get("requests", "/api/webhooks/:id/r
   .addError(NotFound)
   .annotateContext(
     OpenApi.annotations({
-      summary: "List rejected requests",
+      summary: "List rejected and ignored requests",
       description:
-        "Up to 100 rejected requests of the last 24 hours, newest first, each with the number of similar ones. They contain the beginning of the body if the webhook stores requests (`store_requests`)."
+        "Up to 100 rejected requests of the last 24 hours, newest first, each with the number of similar ones; on request also ignored and accepted ones. They contain the beginning of the body if the webhook stores requests (`store_requests`)."
     })
   )
 

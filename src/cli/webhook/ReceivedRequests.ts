@@ -12,34 +12,50 @@ import { about } from "../Help.ts"
 import { table, time } from "../Output.ts"
 import { callOnWebhook, webhook } from "./WebhookRef.ts"
 
-const accepted = Options.boolean("accepted").pipe(
-  Options.withDescription("Also accepted and ignored requests, if the webhook stores them (--store-requests all)")
+const ignored = Options.boolean("ignored").pipe(
+  Options.withDescription("Also ignored requests: those that did not pass the filter (accept_if)")
 )
 
-export const refused = Command.make("refused", { webhook, accepted, ...adminOptions }, (options) =>
+const accepted = Options.boolean("accepted").pipe(
+  Options.withDescription("Also ignored requests, and accepted ones if the webhook stores them (--store-requests all)")
+)
+
+const countText = (ignored: number): string =>
+  ignored === 0 ? "" : `\nIgnored by the filter in the last 24 hours: ${ignored}`
+
+export const refused = Command.make("refused", { webhook, ignored, accepted, ...adminOptions }, (options) =>
   Effect.gen(function* () {
-    const urlParams = options.accepted ? ({ accepted: "true" } as const) : {}
+    const urlParams = {
+      ...(options.ignored && { ignored: "true" as const }),
+      ...(options.accepted && { accepted: "true" as const })
+    }
+    const what = options.accepted ? "" : options.ignored ? "rejected or ignored " : "rejected "
     const list = yield* callOnWebhook(options, (client, { id }) =>
       client.webhooks.requests({ path: { id }, urlParams })
     )
-    yield* show(options, RequestList, list, ({ data }) =>
-      data.length === 0
-        ? `No ${options.accepted ? "" : "rejected "}requests in the last 24 hours.`
-        : table(
-            ["REQUEST", "TIME", "STATUS", "CODE", "FROM", "BYTES", "MORE", "DETAIL"],
-            data.map((one) => [
-              ...[one.request_id, time(one.received_at), one.status, one.code, one.client_address, one.size],
-              one.repeats === 0 ? "" : `+${one.repeats}`,
-              one.detail
-            ])
-          )
-    )
+    yield* show(options, RequestList, list, ({ data, ignored }) => {
+      const text =
+        data.length === 0
+          ? `No ${what}requests in the last 24 hours.`
+          : table(
+              ["REQUEST", "TIME", "STATUS", "CODE", "FROM", "BYTES", "MORE", "DETAIL"],
+              data.map((one) => [
+                ...[one.request_id, time(one.received_at), one.status, one.code, one.client_address, one.size],
+                one.repeats === 0 ? "" : `+${one.repeats}`,
+                one.detail
+              ])
+            )
+      return text + countText(ignored)
+    })
   })
 ).pipe(
   Command.withDescription(
     about("List a webhook's rejected requests of the last 24 hours, newest first", {
       details: "With --json, also the beginnings of bodies, if the webhook stores requests (--store-requests).",
-      examples: ["webhook-trigger webhook refused review --json | jq -r '.data[] | select(.status == 422) | .detail'"]
+      examples: [
+        "webhook-trigger webhook refused review --json | jq -r '.data[] | select(.status == 422) | .detail'",
+        "webhook-trigger webhook refused review --ignored"
+      ]
     })
   )
 )

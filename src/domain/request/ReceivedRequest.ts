@@ -3,28 +3,30 @@ import { RunId, WebhookId } from "../Id.ts"
 import { optional, time } from "../Time.ts"
 import { listedBodyBytes, storedBodyBytes } from "./StoredBody.ts"
 
-/** The number and age of stored requests, per webhook. */
-export const storedRequests = { refused: 100, accepted: 20 } as const
+/** The number and age of stored requests of each kind, per webhook. */
+export const storedRequests = { refused: 100, ignored: 20, accepted: 20 } as const
 export const storedFor = "24 hours"
 
-/** Used instead of a problem's code: the request started a run, or `accept_if` ignored it. */
-export const acceptedCodes = ["accepted", "ignored"] as const
-export type AcceptedCode = (typeof acceptedCodes)[number]
+export type RequestKind = keyof typeof storedRequests
 
-/** Not refused. */
-export const isAccepted = ({ code }: { readonly code: string }): boolean =>
-  (acceptedCodes as ReadonlyArray<string>).includes(code)
+/** `code` is a problem's code, or instead of one `accepted` or `ignored`. */
+export const kindOf = ({ code }: { readonly code: string }): RequestKind =>
+  code === "accepted" || code === "ignored" ? code : "refused"
 
-/** A trigger request, or several similar refused ones. */
+/** A trigger request, or several similar ones. */
 export const ReceivedRequest = Schema.Struct({
   request_id: Schema.UUID.annotations({ description: "The request's id, a UUIDv7." }),
   webhook_id: WebhookId,
   received_at: time("When it arrived."),
   status: Schema.Int.annotations({ description: "The status of the response." }),
   code: Schema.String.annotations({
-    description: "The problem's `code`: why it was refused. Of others, `accepted` or `ignored`."
+    description:
+      "The problem's `code`: why it was refused. Of others, `accepted`, or `ignored`: it did not pass `accept_if`."
   }),
-  detail: Schema.String.annotations({ description: "The problem's `detail`, of up to 300 characters." }),
+  detail: Schema.String.annotations({
+    description:
+      "The problem's `detail`, of up to 300 characters. Of an ignored request, the part of `accept_if` that does not hold, with the values that it reads if the webhook stores them."
+  }),
   client_address: Schema.String.annotations({ description: "Where it came from." }),
   size: Schema.Int.annotations({
     description: "The size of its body in bytes, as announced or as far as it was received."
@@ -47,7 +49,7 @@ export const ReceivedRequest = Schema.Struct({
     })
   ),
   repeats: Schema.Int.annotations({
-    description: "How many more were refused with the same code within the same second or two, and are not listed."
+    description: "How many more got the same code within the same second or two, and are not listed."
   })
 }).annotations({ identifier: "ReceivedRequest", description: "A call of a webhook's trigger." })
 export type ReceivedRequest = typeof ReceivedRequest.Type

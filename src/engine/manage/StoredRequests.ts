@@ -2,17 +2,21 @@ import { Context, DateTime, Duration, Effect, Layer } from "effect"
 import type { NotFound, Unavailable } from "../../domain/Errors.ts"
 import { runIdAt, type WebhookId } from "../../domain/Id.ts"
 import { requestIdOf, webhookIdOf } from "../../domain/ParsedId.ts"
+import { textOfReason } from "../../domain/prompt/FilterReason.ts"
 import {
-  type AcceptedCode,
+  kindOf,
   type ReceivedRequest,
+  type RequestKind,
   storedFor,
   storedRequests
 } from "../../domain/request/ReceivedRequest.ts"
 import { listedBodyBytes, storedBodyBytes } from "../../domain/request/StoredBody.ts"
+import type { Variables } from "../../domain/run/Run.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { RequestStore } from "../../repo/history/RequestStore.ts"
 import { type FirstVerified, type OldTokenUse, WebhookStore } from "../../repo/manage/WebhookStore.ts"
-import { cutBody, cutDetail, partsOf, type RequestToStore, storesRefused } from "./RequestToStore.ts"
+import { InputChecks } from "../prompt/InputChecks.ts"
+import { cutBody, cutDetail, partsOf, type RequestToStore, storesContent } from "./RequestToStore.ts"
 
 /** Whether the caller used a replaced token. */
 export const isOpenedByOldToken = ({ old_token_hash, token_hash }: WebhookRow): boolean =>
@@ -23,79 +27,114 @@ const writeEvery = Duration.seconds(1)
 const forgetEvery = Duration.minutes(10)
 
 /** Maximum requests of one webhook, and of all, between two writes. Further ones only count as repeats. */
-const maxPending = 20
+const maxPending: { readonly [Kind in RequestKind]: number } = { refused: 20, ignored: 5, accepted: 5 }
 const maxAllPending = 500
-/** Maximum accepted requests of one webhook, and bytes of all bodies, between two writes. */
-const maxAccepted = 5
+/** Maximum bytes of all bodies between two writes. */
 const maxBytes = 8 * 1024 * 1024
+
+/** Ignored requests are counted in periods of ten minutes. */
+const countedIn = Duration.toMillis("10 minutes")
+
+/** The time as the beginning of a period. */
+const periodOf = (now: DateTime.Utc) => DateTime.unsafeMake(now.epochMillis - (now.epochMillis % countedIn))
 
 type Pending = { -readonly [Field in keyof ReceivedRequest]: ReceivedRequest[Field] }
 
+/** A request whose code and detail follow from its kind. */
+export type UncodedRequest = Omit<RequestToStore, "code" | "detail">
+
+export interface ListedRequests {
+  readonly data: ReadonlyArray<ReceivedRequest>
+  readonly ignored: number
+}
+
 /**
- * Stores refused requests, and accepted ones if their webhook wants that. Recording never waits and never fails, and
- * uses bounded memory and writes, so that refusing stays cheap.
+ * Stores refused and ignored requests, and accepted ones if their webhook wants that. Recording never waits and never
+ * fails, and uses bounded memory and writes, so that refusing stays cheap.
  */
 export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests")<
   StoredRequests,
   {
     readonly recordRefused: (webhook: WebhookRow, request: RequestToStore) => void
+    /** Counts each, and stores some of each second with the reason why `input` does not pass the filter. */
+    readonly recordIgnored: (webhook: WebhookRow, request: UncodedRequest, input: Variables) => void
     /** Only for a webhook that `storesAccepted`. Stores some requests of each second. */
-    readonly recordAccepted: (webhook: WebhookRow, request: RequestToStore & { readonly code: AcceptedCode }) => void
+    readonly recordAccepted: (webhook: WebhookRow, request: UncodedRequest) => void
     /** Notes that an old token is still in use. */
     readonly recordOldToken: (webhook: WebhookRow, client_address: string) => void
     /** Notes the first verified request of a webhook. */
     readonly recordVerified: (webhook: WebhookRow) => void
     /**
-     * The requests of the last day, newest first, with the beginnings of their bodies. This server's own are included
-     * at once, others' within a second.
+     * The requests of the last day, newest first, with the beginnings of their bodies, and how many were ignored. This
+     * server's own are included at once, others' within a second.
      */
     readonly list: (
       id: string,
-      options: { readonly accepted: boolean }
-    ) => Effect.Effect<ReadonlyArray<ReceivedRequest>, NotFound | Unavailable>
+      options: { readonly kinds: ReadonlyArray<RequestKind> }
+    ) => Effect.Effect<ListedRequests, NotFound | Unavailable>
     /** One of them, as stored. */
     readonly show: (id: string, request_id: string) => Effect.Effect<ReceivedRequest, NotFound | Unavailable>
   }
 >() {
-  static readonly layer: Layer.Layer<StoredRequests, never, RequestStore | WebhookStore> = Layer.scoped(
+  static readonly layer: Layer.Layer<StoredRequests, never, InputChecks | RequestStore | WebhookStore> = Layer.scoped(
     StoredRequests,
     Effect.gen(function* () {
       const store = yield* RequestStore
       const webhooks = yield* WebhookStore
-      const pending = new Map<WebhookId, Array<Pending>>()
+      const inputChecks = yield* InputChecks
       const clock = yield* Effect.clock
-      const pendingAccepted = new Map<WebhookId, Array<Pending>>()
+      const noneYet = (): Record<RequestKind, Map<WebhookId, Array<Pending>>> => ({
+        refused: new Map(),
+        ignored: new Map(),
+        accepted: new Map()
+      })
+      let pending = noneYet()
+      const ignored = new Map<WebhookId, number>()
       let all = 0
       let bytes = 0
 
-      const push = (to: typeof pending, webhook: WebhookRow, { incoming, ...request }: RequestToStore): void => {
-        const keeps = incoming !== undefined && storesRefused(webhook) && bytes < maxBytes
+      const record = (
+        webhook: WebhookRow,
+        { incoming, ...request }: Omit<RequestToStore, "detail">,
+        detailOf: () => string
+      ): void => {
+        const kind = kindOf(request)
+        const of = pending[kind].get(webhook.id) ?? []
+        if (of.length >= maxPending[kind] || all >= maxAllPending) {
+          const alike = of.findLast(({ code }) => code === request.code) ?? of.at(-1)
+          if (alike !== undefined) alike.repeats++
+          return
+        }
+        const keeps = incoming !== undefined && storesContent(webhook, kind) && bytes < maxBytes
         if (keeps) bytes += Math.min(incoming.body.length, storedBodyBytes)
-        const of = to.get(webhook.id) ?? []
-        to.set(webhook.id, of)
+        pending[kind].set(webhook.id, of)
         all++
         of.push({
           request_id: runIdAt(request.received_at.epochMillis),
           webhook_id: webhook.id,
           ...request,
-          detail: cutDetail(request.detail),
+          detail: cutDetail(detailOf()),
           ...(keeps && partsOf(webhook, incoming)),
           repeats: 0
         })
       }
 
-      const recordRefused = (webhook: WebhookRow, request: RequestToStore): void => {
-        const of = pending.get(webhook.id) ?? []
-        const alike = of.findLast(({ code }) => code === request.code) ?? of.at(-1)
-        if (of.length < maxPending && all < maxAllPending) push(pending, webhook, request)
-        else if (alike !== undefined) alike.repeats++
+      const recordIgnored = (webhook: WebhookRow, request: UncodedRequest, input: Variables): void => {
+        ignored.set(webhook.id, (ignored.get(webhook.id) ?? 0) + 1)
+        record(webhook, { ...request, code: "ignored" }, () => {
+          const reason = inputChecks.ignoredBecause(webhook, input)
+          // Values are content of the request.
+          const withValues = storesContent(webhook, "ignored")
+          return reason === undefined ? "`accept_if` does not hold." : textOfReason(reason, { withValues })
+        })
       }
 
-      const recordAccepted = (webhook: WebhookRow, request: RequestToStore): void => {
-        const of = pendingAccepted.get(webhook.id)
-        if ((of === undefined || of.length < maxAccepted) && all < maxAllPending)
-          push(pendingAccepted, webhook, request)
-      }
+      const writeIgnored = Effect.flatMap(DateTime.now, (now) => {
+        const begins_at = periodOf(now)
+        const counts = Array.from(ignored, ([webhook_id, count]) => ({ webhook_id, begins_at, count }))
+        ignored.clear()
+        return counts.length === 0 ? Effect.void : store.countIgnored(counts)
+      })
 
       const uses = new Map<WebhookId, OldTokenUse>()
       const recordOldToken = ({ id, token_hash }: WebhookRow, client_address: string): void => {
@@ -127,13 +166,12 @@ export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests"
 
       /** A failed write loses its requests, so that they use no memory while the database is unreachable. */
       const write = Effect.suspend(() => {
-        const requests = [...pending.values(), ...pendingAccepted.values()].flat()
-        pending.clear()
-        pendingAccepted.clear()
+        const requests = Object.values(pending).flatMap((of) => [...of.values()].flat())
+        pending = noneYet()
         all = 0
         bytes = 0
         return requests.length === 0 ? Effect.void : store.recordRequests(requests, storedRequests)
-      }).pipe(Effect.zipRight(writeUses), Effect.zipRight(writeFirsts))
+      }).pipe(Effect.zipRight(writeIgnored), Effect.zipRight(writeUses), Effect.zipRight(writeFirsts))
 
       const dayAgo = Effect.map(DateTime.now, (now) => DateTime.subtractDuration(now, storedFor))
 
@@ -144,17 +182,20 @@ export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests"
       )
 
       return StoredRequests.of({
-        recordRefused,
-        recordAccepted,
+        recordRefused: (webhook, request) => record(webhook, request, () => request.detail),
+        recordIgnored,
+        recordAccepted: (webhook, request) => record(webhook, { ...request, code: "accepted" }, () => ""),
         recordOldToken,
         recordVerified,
-        list: Effect.fn("StoredRequests.list")(function* (id, { accepted }) {
+        list: Effect.fn("StoredRequests.list")(function* (id, { kinds }) {
           const { id: webhook_id } = yield* Effect.flatMap(webhookIdOf(id), webhooks.webhookRow)
           yield* write
-          const found = yield* store.requests(webhook_id, yield* dayAgo, { accepted, shown: listedBodyBytes })
-          return found.map((request) =>
+          const since = yield* dayAgo
+          const found = yield* store.requests(webhook_id, since, { kinds, shown: listedBodyBytes })
+          const data = found.map((request) =>
             request.body === undefined ? request : { ...request, body: cutBody(request.body) }
           )
+          return { data, ignored: yield* store.ignored(webhook_id, since) }
         }),
         show: Effect.fn("StoredRequests.show")(function* (id, request_id) {
           const { id: webhook_id } = yield* Effect.flatMap(webhookIdOf(id), webhooks.webhookRow)

@@ -5,6 +5,7 @@ import { asWhole } from "../../api/List.ts"
 import { pageSize } from "../../api/PageSize.ts"
 import { SampleBody } from "../../api/run/RunAnswers.ts"
 import { triggerUrl } from "../../api/run/TriggerUrl.ts"
+import type { RequestKind } from "../../domain/request/ReceivedRequest.ts"
 import * as Audit from "../../engine/access/Audit.ts"
 import { Cancellation, type CancelledCounts } from "../../engine/manage/Cancellation.ts"
 import { StoredRequests } from "../../engine/manage/StoredRequests.ts"
@@ -95,9 +96,15 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
           Effect.mapError(Problems.of)
         )
       )
-      .handle("requests", ({ path, urlParams: { accepted = "false" } }) =>
-        requests.list(path.id, { accepted: accepted === "true" }).pipe(asWhole, Effect.mapError(Problems.of))
-      )
+      .handle("requests", ({ path, urlParams: { accepted, ignored } }) => {
+        const kinds: Array<RequestKind> = ["refused"]
+        if (ignored === "true" || accepted === "true") kinds.push("ignored")
+        if (accepted === "true") kinds.push("accepted")
+        return requests.list(path.id, { kinds }).pipe(
+          Effect.map((listed) => ({ ...listed, next_cursor: null })),
+          Effect.mapError(Problems.of)
+        )
+      })
       .handle("request", ({ path }) => Effect.mapError(requests.show(path.id, path.request_id), Problems.of))
       .handle("runs", ({ path, urlParams: { limit = pageSize.default, status, from, to, cursor } }) => {
         const query = {

@@ -10,19 +10,9 @@ import * as Problems from "../request/Problems.ts"
 import { TrustedProxies } from "../request/TrustedProxies.ts"
 import * as CallerCheck from "./CallerCheck.ts"
 import type { ReadRequest, RequestReader } from "./RequestReader.ts"
+import { runIdOf } from "./RunAnswer.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
-
-const runIdOf = (submitted: Submitted) => {
-  switch (submitted._tag) {
-    case "Ignored":
-      return undefined
-    case "Accepted":
-      return submitted.run_id
-    case "Ended":
-      return submitted.run.run_id
-  }
-}
 
 export const make = Effect.gen(function* () {
   const proxies = yield* TrustedProxies
@@ -54,20 +44,18 @@ export const make = Effect.gen(function* () {
 
   const accepted = (
     request: Request,
-    { incoming, received_at, webhook }: ReadRequest,
+    { incoming, received_at, variables, webhook }: ReadRequest,
     submitted: Submitted,
     status: number
   ): void => {
-    if (!storesAccepted(webhook)) return
-    const isIgnored = submitted._tag === "Ignored"
     const run_id = runIdOf(submitted)
-    requests.recordAccepted(webhook, {
+    if (run_id !== undefined && !storesAccepted(webhook)) return
+    const answered = {
       ...{ received_at, status, incoming, size: incoming.body.length },
-      code: isIgnored ? "ignored" : "accepted",
-      detail: isIgnored ? "`accept_if` does not hold." : "",
-      client_address: clientAddress(proxies, request),
-      ...(run_id !== undefined && { run_id })
-    })
+      client_address: clientAddress(proxies, request)
+    }
+    if (run_id === undefined) requests.recordIgnored(webhook, answered, variables)
+    else requests.recordAccepted(webhook, { ...answered, run_id })
   }
 
   return { token, refused, accepted, verified: requests.recordVerified }

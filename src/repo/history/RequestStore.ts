@@ -1,7 +1,14 @@
 import { Context, type DateTime, type Effect } from "effect"
 import type { NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { WebhookId } from "../../domain/Id.ts"
-import type { ReceivedRequest } from "../../domain/request/ReceivedRequest.ts"
+import type { ReceivedRequest, RequestKind } from "../../domain/request/ReceivedRequest.ts"
+
+/** How many requests of a webhook were ignored in a period that begins then. */
+export interface IgnoredCount {
+  readonly webhook_id: WebhookId
+  readonly begins_at: DateTime.Utc
+  readonly count: number
+}
 
 /** Requests as they came, for people to read: the newest few of each webhook. */
 export class RequestStore extends Context.Tag("webhook-trigger/RequestStore")<
@@ -10,20 +17,24 @@ export class RequestStore extends Context.Tag("webhook-trigger/RequestStore")<
     /** Leaves out requests of deleted webhooks. Per webhook, keeps the newest of each kind. */
     readonly recordRequests: (
       requests: ReadonlyArray<ReceivedRequest>,
-      keep: { readonly refused: number; readonly accepted: number }
+      keep: { readonly [Kind in RequestKind]: number }
     ) => Effect.Effect<void, Unavailable>
     /**
      * A webhook's requests since then, newest first, without headers and query, and with this many characters of a
-     * body. Accepted ones only on request.
+     * body.
      */
     readonly requests: (
       id: WebhookId,
       since: DateTime.Utc,
-      options: { readonly accepted: boolean; readonly shown: number }
+      options: { readonly kinds: ReadonlyArray<RequestKind>; readonly shown: number }
     ) => Effect.Effect<ReadonlyArray<ReceivedRequest>, Unavailable>
     /** One of a webhook's requests, in full. */
     readonly request: (id: WebhookId, request_id: string) => Effect.Effect<ReceivedRequest, NotFound | Unavailable>
-    /** Removes all requests from before that time. */
+    /** Adds to the counts of ignored requests. Leaves out deleted webhooks. At most one of each webhook and period. */
+    readonly countIgnored: (counts: ReadonlyArray<IgnoredCount>) => Effect.Effect<void, Unavailable>
+    /** The number of a webhook's ignored requests, in the periods that began since then. */
+    readonly ignored: (id: WebhookId, since: DateTime.Utc) => Effect.Effect<number, Unavailable>
+    /** Removes all requests and counts from before that time. */
     readonly forgetRequests: (before: DateTime.Utc) => Effect.Effect<void, Unavailable>
   }
 >() {}

@@ -13,6 +13,7 @@ import type { TeamName } from "../../domain/Team.ts"
 import type { TokenHash } from "../../domain/webhook/Token.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { type Change, makeChangeListeners } from "../ChangeFeed.ts"
+import type { IgnoredCount } from "../history/RequestStore.ts"
 import type { Term } from "../run/LeaseStore.ts"
 import type { NewRun } from "../run/RunStore.ts"
 import { makeAuditMemory } from "./access/AuditStoreMemory.ts"
@@ -78,6 +79,7 @@ export const makeTables = Effect.map(Effect.clock, (clock) => {
     /** The last number given to an acceptance or a place. */
     drawn: 0,
     requests: [] as ReadonlyArray<ReceivedRequest>,
+    ignored: [] as ReadonlyArray<IgnoredCount>,
     destinations: new Map<DestinationId, DestinationRow>(),
     deliveries: [] as Array<StoredDelivery>,
     lease: { term: 0, expiresAt: 0, holder: undefined } as {

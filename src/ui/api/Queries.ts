@@ -170,10 +170,11 @@ export const useUsage = (filter: Omit<AllRunsFilter, "cursor">) =>
     placeholderData: keepPreviousData
   })
 
+/** Rejected and ignored requests. */
 export const useRefused = (id: string) =>
   useQuery({
     queryKey: ["requests", id],
-    queryFn: ({ signal }) => api.webhooks.requests({ path: { id }, query: {}, signal }),
+    queryFn: ({ signal }) => api.webhooks.requests({ path: { id }, query: { ignored: "true" }, signal }),
     refetchInterval: 10_000
   })
 

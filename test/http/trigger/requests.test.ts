@@ -130,6 +130,78 @@ describe("refused requests", () => {
   )
 })
 
+describe("ignored requests", () => {
+  const ignoredOf = (admin: Effect.Effect.Success<ReturnType<typeof start>>["admin"], id: string) =>
+    Effect.map(admin("GET", `/api/webhooks/${id}/requests?ignored=true`), ({ json }) => json)
+
+  triggers("are counted and listed with the part of the filter that does not hold, and no content", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      const { admin, http, team, webhook } = server
+      const accept_if = "draft == `false` && branch == 'main'"
+      const hook = yield* webhook(yield* team("ops"), "{{branch}}", { accept_if, store_requests: "refused" })
+      const send = (variables: object) => http("POST", hook.path, { body: { variables } })
+      const branch = "s3cret"
+      expect((yield* send({ draft: false, branch })).json).toStrictEqual({ status: "ignored" })
+      yield* send({ draft: false, branch: "main" })
+      yield* send({ draft: false })
+      yield* send({ draft: true, branch: "main" })
+      const { data, ignored } = yield* ignoredOf(admin, hook.id)
+      expect(ignored).toBe(3)
+      const expected = { webhook_id: hook.id, status: 200, code: "ignored", client_address: "127.0.0.1", repeats: 0 }
+      expect(data).toMatchObject([
+        { ...expected, detail: "“draft == `false`” does not hold." },
+        { ...expected, detail: "`branch == 'main'` does not hold." },
+        { ...expected, detail: "`branch == 'main'` does not hold." }
+      ])
+      expect(JSON.stringify(data)).not.toContain(branch)
+      for (const request of data) expect(request).not.toHaveProperty("body")
+      expect(yield* requestsOf(server, hook.id)).toEqual([])
+      const { json } = yield* admin("GET", `/api/webhooks/${hook.id}/requests`)
+      expect(json.ignored).toBe(3)
+    })
+  )
+
+  triggers("have the values that the filter reads and their content if the webhook keeps all", () =>
+    Effect.gen(function* () {
+      const { admin, http, team, webhook } = yield* start()
+      const accept_if = "payload.action == 'opened'"
+      const more = { input: "payload", accept_if, store_requests: "all" }
+      const hook = yield* webhook(yield* team("ops"), "{{payload.action}}", more)
+      const headers = { "content-type": "application/json", "x-event": "issue" }
+      yield* http("POST", `${hook.path}?a=b`, { raw: '{"action":"closed"}', headers })
+      const [listed] = (yield* ignoredOf(admin, hook.id)).data
+      expect(listed).toMatchObject({
+        detail: "`payload.action == 'opened'` does not hold: `payload.action` is \"closed\".",
+        body: '{"action":"closed"}'
+      })
+      const { json } = yield* admin("GET", `/api/webhooks/${hook.id}/requests/${listed.request_id}`)
+      expect(json).toMatchObject({ headers: { "x-event": "issue" }, query: { a: "b" } })
+    })
+  )
+
+  it.scopedLive("are all counted, the newest 20 are kept, and none pushes out refused or accepted ones", () =>
+    Effect.gen(function* () {
+      const { admin, http, team, webhook } = yield* start()
+      const more = { accept_if: "branch == 'main'", store_requests: "all" }
+      const hook = yield* webhook(yield* team("ops"), "{{branch}} {{needed}}", more)
+      const send = (variables: object) => http("POST", hook.path, { body: { variables } })
+      yield* send({ branch: "main", needed: "yes" })
+      yield* send({ branch: "main" })
+      for (let i = 0; i < 10; i++) {
+        yield* Effect.replicateEffect(send({ branch: "other" }), 30, { concurrency: 10, discard: true })
+        yield* ignoredOf(admin, hook.id)
+      }
+      const { data, ignored } = (yield* admin("GET", `/api/webhooks/${hook.id}/requests?accepted=true`)).json
+      expect(ignored).toBe(300)
+      const codes: Array<string> = data.map(({ code }: { readonly code: string }) => code)
+      expect(codes.filter((code) => code === "ignored")).toHaveLength(20)
+      expect(codes.slice(20)).toStrictEqual(["missing_variables", "accepted"])
+      expect(data.some(({ repeats }: { readonly repeats: number }) => repeats > 0)).toBe(true)
+    })
+  )
+})
+
 describe("accepted requests", () => {
   triggers(
     "are kept apart from the refused ones if the webhook keeps all, with their runs and what the filter ignores",
@@ -174,7 +246,7 @@ describe("accepted requests", () => {
         expect(kept.length).toBeLessThanOrEqual(20)
         for (let i = 0; i < 5; i++) {
           yield* Effect.replicateEffect(send({ text: "many" }), 6, { discard: true })
-          expect((yield* received).filter(({ code }) => code !== "missing_variables").length).toBeLessThanOrEqual(20)
+          expect((yield* received).filter(({ code }) => code === "accepted").length).toBeLessThanOrEqual(20)
         }
         expect((yield* requestsOf(server, hook.id)).map(({ code }) => code)).toStrictEqual(["missing_variables"])
       })

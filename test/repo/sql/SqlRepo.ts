@@ -8,7 +8,16 @@ import * as RepoSql from "../../../src/repo/sql/RepoSql.ts"
 
 const tables = [
   ...["teams", "webhooks", "runs", "secrets", "run_counts", "run_durations", "run_count_changes", "lane_counts"],
-  ...["webhook_rates", "sessions", "audit_events", "requests", "windows", "window_deliveries", "webhook_templates"],
+  ...[
+    "webhook_rates",
+    "sessions",
+    "audit_events",
+    "requests",
+    "ignored_counts",
+    "windows",
+    "window_deliveries",
+    "webhook_templates"
+  ],
   ...["leader_keys", "http_leaders", "threads", "destinations", "deliveries"]
 ]
 

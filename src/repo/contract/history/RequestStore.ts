@@ -1,7 +1,7 @@
 import { expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { makeWebhookId, runIdAt, type WebhookId } from "../../../domain/Id.ts"
-import type { ReceivedRequest } from "../../../domain/request/ReceivedRequest.ts"
+import type { ReceivedRequest, RequestKind } from "../../../domain/request/ReceivedRequest.ts"
 import { Repo } from "../../Repo.ts"
 import { at, count, createWebhook, epoch } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
@@ -19,12 +19,12 @@ const requestTo = (webhook_id: WebhookId, ms: number, fields: Partial<ReceivedRe
   ...fields
 })
 
-const keep = (refused: number, accepted = 0) => ({ refused, accepted })
+const keep = (refused: number, accepted = 0, ignored = 0) => ({ refused, ignored, accepted })
 
-const listed = (id: WebhookId, since: number, accepted: boolean, shown = 99) =>
-  Effect.flatMap(Repo, (repo) => repo.requests(id, at(since), { accepted, shown }))
+const listed = (id: WebhookId, since: number, kinds: ReadonlyArray<RequestKind>, shown = 99) =>
+  Effect.flatMap(Repo, (repo) => repo.requests(id, at(since), { kinds, shown }))
 
-const refused = (id: WebhookId, since: number) => listed(id, since, false)
+const refused = (id: WebhookId, since: number) => listed(id, since, ["refused"])
 
 export const requestStore = (test: Test): void => {
   test(
@@ -58,7 +58,7 @@ export const requestStore = (test: Test): void => {
   )
 
   test(
-    "keeps accepted requests beside the refused ones, as many as of them are wanted, and shows each in full",
+    "keeps accepted and ignored requests beside the refused ones, as many of each as are wanted, and shows each in full",
     Effect.gen(function* () {
       const repo = yield* Repo
       const [webhook, other] = [yield* createWebhook(), yield* createWebhook()]
@@ -70,18 +70,41 @@ export const requestStore = (test: Test): void => {
         headers: { "x-event": "pushed" },
         query: { a: ["1", "2"], "b\u0000": "c" }
       })
-      const ignored = accepted(8, { status: 200, code: "ignored" })
+      const ignored = (ms: number) => accepted(ms, { status: 200, code: "ignored", detail: "`a` does not hold." })
+      const [lastIgnored, goneIgnored] = [ignored(9), ignored(8)]
       const [lost, newest, gone] = [requestTo(webhook.id, 1), requestTo(webhook.id, 2), accepted(4)]
-      yield* repo.recordRequests([lost, newest, gone, ...count(4).map((n) => accepted(n))], keep(1, 2))
-      yield* repo.recordRequests([full, ignored], keep(1, 2))
+      const kept = keep(1, 2, 1)
+      yield* repo.recordRequests([lost, newest, gone, ignored(5), ...count(4).map((n) => accepted(n))], kept)
+      yield* repo.recordRequests([full, accepted(6), goneIgnored, lastIgnored], kept)
       const { headers: _, query: __, ...summary } = full
-      expect(yield* listed(webhook.id, 0, true, 3)).toEqual([ignored, { ...summary, body: '{"r' }, newest])
+      const all = yield* listed(webhook.id, 0, ["refused", "ignored", "accepted"], 3)
+      expect(all.map(({ received_at }) => received_at)).toEqual([at(9), at(7), at(6), at(2)])
+      expect(all.slice(0, 2)).toEqual([lastIgnored, { ...summary, body: '{"r' }])
+      expect(yield* listed(webhook.id, 0, ["refused", "ignored"])).toEqual([lastIgnored, newest])
       expect(yield* refused(webhook.id, 0)).toEqual([newest])
       const stored = { ...full, body: full.body!.replace("\u0000", "\ufffd") }
       expect(yield* repo.request(webhook.id, full.request_id)).toEqual(stored)
       for (const missing of [repo.request(other.id, full.request_id), repo.request(webhook.id, gone.request_id)]) {
         expect(yield* Effect.flip(missing)).toMatchObject({ _tag: "NotFound" })
       }
+    })
+  )
+
+  test(
+    "adds up the ignored requests of each webhook by period, until it forgets a period or the webhook is deleted",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const [busy, other] = [yield* createWebhook(), yield* createWebhook()]
+      const of = (webhook_id: WebhookId, ms: number, count: number) => ({ webhook_id, begins_at: at(ms), count })
+      yield* repo.countIgnored([of(busy.id, 0, 3), of(other.id, 0, 1), of(yield* makeWebhookId, 0, 1)])
+      yield* repo.countIgnored([of(busy.id, 0, 4), of(busy.id, 10, 8_000_000_000)])
+      const ignored = (id: WebhookId, since: number) => repo.ignored(id, at(since))
+      expect([yield* ignored(busy.id, 0), yield* ignored(busy.id, 1)]).toEqual([8_000_000_007, 8_000_000_000])
+      expect([yield* ignored(other.id, 0), yield* ignored(other.id, 1)]).toEqual([1, 0])
+      yield* repo.forgetRequests(at(10))
+      expect([yield* ignored(busy.id, 0), yield* ignored(other.id, 0)]).toEqual([8_000_000_000, 0])
+      yield* repo.deleteWebhook(busy.id)
+      expect(yield* ignored(busy.id, 0)).toBe(0)
     })
   )
 

@@ -1,5 +1,5 @@
 import { Array, type Context, Effect } from "effect"
-import { isAccepted, type ReceivedRequest } from "../../../domain/request/ReceivedRequest.ts"
+import { kindOf } from "../../../domain/request/ReceivedRequest.ts"
 import { RequestStore } from "../../history/RequestStore.ts"
 import { by, isAfter, orNotFound, storableFields, type Tables } from "../Tables.ts"
 
@@ -9,7 +9,6 @@ export const makeRequestStore = (tables: Tables): Context.Tag.Service<RequestSto
     recordRequests: (more, keep) =>
       Effect.sync(() => {
         const all = [...tables.requests, ...more.map(storableFields)].sort(by(({ request_id }) => request_id)).reverse()
-        const kindOf = (request: ReceivedRequest) => (isAccepted(request) ? "accepted" : "refused")
         const ofEach = Array.groupBy(all, (request) => `${request.webhook_id} ${kindOf(request)}`)
         tables.requests = Object.values(ofEach)
           .flatMap((newest) => newest.slice(0, keep[kindOf(newest[0])]))
@@ -17,11 +16,11 @@ export const makeRequestStore = (tables: Tables): Context.Tag.Service<RequestSto
           .reverse()
         tables.requests = tables.requests.filter(({ webhook_id }) => webhooks.has(webhook_id))
       }),
-    requests: (id, since, { accepted, shown }) =>
+    requests: (id, since, { kinds, shown }) =>
       Effect.sync(() =>
         tables.requests
           .filter((request) => request.webhook_id === id && !isAfter(since, request.received_at))
-          .filter((request) => accepted || !isAccepted(request))
+          .filter((request) => kinds.includes(kindOf(request)))
           .map(({ headers: _, query: __, body, ...request }) => ({
             ...request,
             ...(body !== undefined && { body: body.slice(0, shown) })
@@ -32,8 +31,19 @@ export const makeRequestStore = (tables: Tables): Context.Tag.Service<RequestSto
         () => tables.requests.find((request) => request.webhook_id === id && request.request_id === request_id),
         (request) => request
       ),
+    countIgnored: (counts) =>
+      Effect.sync(() => {
+        tables.ignored = [...tables.ignored, ...counts.filter(({ webhook_id }) => webhooks.has(webhook_id))]
+      }),
+    ignored: (id, since) =>
+      Effect.sync(() =>
+        tables.ignored
+          .filter(({ begins_at, webhook_id }) => webhook_id === id && !isAfter(since, begins_at))
+          .reduce((sum, { count }) => sum + count, 0)
+      ),
     forgetRequests: (before) =>
       Effect.sync(() => {
+        tables.ignored = tables.ignored.filter(({ begins_at }) => !isAfter(before, begins_at))
         tables.requests = tables.requests.filter(({ received_at }) => !isAfter(before, received_at))
       })
   })

@@ -111,6 +111,7 @@ export const makeWebhookStore = (tables: Tables): Context.Tag.Service<WebhookSto
         taken.delete(id)
         templates.delete(id)
         tables.requests = tables.requests.filter(({ webhook_id }) => webhook_id !== id)
+        tables.ignored = tables.ignored.filter(({ webhook_id }) => webhook_id !== id)
         const unfinished = where((row) => row.webhook_id === id && !isFinal(row.status))
         remove((row) => row.webhook_id === id)
         notify({ _tag: "WebhookChanged", webhook_id: id })

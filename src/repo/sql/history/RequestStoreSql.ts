@@ -2,8 +2,8 @@ import { SqlClient } from "@effect/sql"
 import { DateTime, Effect, Layer } from "effect"
 import { NotFound } from "../../../domain/Errors.ts"
 import type { WebhookId } from "../../../domain/Id.ts"
-import { acceptedCodes, type ReceivedRequest } from "../../../domain/request/ReceivedRequest.ts"
-import { RequestStore } from "../../history/RequestStore.ts"
+import type { ReceivedRequest, RequestKind } from "../../../domain/request/ReceivedRequest.ts"
+import { type IgnoredCount, RequestStore } from "../../history/RequestStore.ts"
 import { type ColumnTypes, fromRow, list, recordset, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 
@@ -29,7 +29,14 @@ const values = list(names.map((name) => (types[name] === "json" ? `i.${name}::js
 /** What a list leaves out. */
 const isLong = (column: string) => column === "headers" || column === "query" || column === "body"
 
-const isAccepted = `code in (${acceptedCodes.map((code) => `'${code}'`).join(", ")})`
+/** As `kindOf`. */
+const kind = "case when code in ('accepted', 'ignored') then code else 'refused' end"
+
+const countTypes = {
+  webhook_id: "uuid",
+  begins_at: "timestamptz",
+  count: "bigint"
+} as const satisfies { readonly [Field in keyof IgnoredCount]: string } & ColumnTypes
 
 export const layer: Layer.Layer<RequestStore, never, SqlClient.SqlClient> = Layer.effect(
   RequestStore,
@@ -38,7 +45,7 @@ export const layer: Layer.Layer<RequestStore, never, SqlClient.SqlClient> = Laye
 
     const recordRequests = Effect.fn("RequestStore.recordRequests")(function* (
       requests: ReadonlyArray<ReceivedRequest>,
-      keep: { readonly refused: number; readonly accepted: number }
+      keep: { readonly [Kind in RequestKind]: number }
     ) {
       const webhooks = uuids(
         sql,
@@ -55,23 +62,23 @@ export const layer: Layer.Layer<RequestStore, never, SqlClient.SqlClient> = Laye
       yield* sql`
         delete from webhook_trigger.requests where request_id = any (array(
           select old.request_id from unnest(${webhooks}) as w(id), lateral (
-            select r.request_id, row_number() over (partition by ${list([isAccepted])} order by r.request_id desc) as place,
-              ${list([isAccepted])} as is_accepted
+            select r.request_id, row_number() over (partition by ${list([kind])} order by r.request_id desc) as place,
+              ${list([kind])} as kind
             from webhook_trigger.requests r where r.webhook_id = w.id
-          ) old where old.place > case when old.is_accepted then ${keep.accepted}::bigint else ${keep.refused}::bigint end
+          ) old where old.place > (${JSON.stringify(keep)}::jsonb ->> old.kind)::bigint
         ))`
     }, bounded)
 
     const requests = Effect.fn("RequestStore.requests")(function* (
       id: WebhookId,
       since: DateTime.Utc,
-      { accepted, shown }: { readonly accepted: boolean; readonly shown: number }
+      { kinds, shown }: { readonly kinds: ReadonlyArray<RequestKind>; readonly shown: number }
     ) {
       const rows = yield* sql`
         select ${list(columns.filter((column) => !isLong(column)))}, left(body, ${shown}) as body
         from webhook_trigger.requests
         where webhook_id = ${id} and received_at >= ${DateTime.toDateUtc(since)}
-          ${accepted ? sql`` : sql`and not (${list([isAccepted])})`}
+          and ${list([kind])} = any (${kinds})
         order by request_id desc`
       return rows.map((row) => fromRow<ReceivedRequest>(row))
     }, bounded)
@@ -83,10 +90,34 @@ export const layer: Layer.Layer<RequestStore, never, SqlClient.SqlClient> = Laye
       return row === undefined ? yield* new NotFound() : fromRow<ReceivedRequest>(row)
     }, bounded)
 
-    const forgetRequests = Effect.fn("RequestStore.forgetRequests")(function* (before: DateTime.Utc) {
-      yield* sql`delete from webhook_trigger.requests where received_at < ${DateTime.toDateUtc(before)}`
+    const countIgnored = Effect.fn("RequestStore.countIgnored")(function* (counts: ReadonlyArray<IgnoredCount>) {
+      const webhooks = uuids(
+        sql,
+        counts.map(({ webhook_id }) => webhook_id)
+      )
+      yield* sql`
+        with known as materialized (
+          select id from webhook_trigger.webhooks where id = any (${webhooks}) order by id for key share
+        )
+        insert into webhook_trigger.ignored_counts as c (webhook_id, begins_at, count)
+        select i.webhook_id, i.begins_at, i.count from ${recordset(sql, countTypes, counts)}
+        where i.webhook_id in (select id from known)
+        order by i.webhook_id, i.begins_at
+        on conflict (webhook_id, begins_at) do update set count = c.count + excluded.count`
     }, bounded)
 
-    return RequestStore.of({ recordRequests, requests, request, forgetRequests })
+    const ignored = Effect.fn("RequestStore.ignored")(function* (id: WebhookId, since: DateTime.Utc) {
+      const [row] = yield* sql<{ readonly count: number }>`
+        select coalesce(sum(count), 0)::float8 as count from webhook_trigger.ignored_counts
+        where webhook_id = ${id} and begins_at >= ${DateTime.toDateUtc(since)}`
+      return row!.count
+    }, bounded)
+
+    const forgetRequests = Effect.fn("RequestStore.forgetRequests")(function* (before: DateTime.Utc) {
+      yield* sql`delete from webhook_trigger.requests where received_at < ${DateTime.toDateUtc(before)}`
+      yield* sql`delete from webhook_trigger.ignored_counts where begins_at < ${DateTime.toDateUtc(before)}`
+    }, bounded)
+
+    return RequestStore.of({ recordRequests, requests, request, countIgnored, ignored, forgetRequests })
   })
 )

@@ -99,7 +99,7 @@ export const webhooks = Effect.gen(function* () {
       at timestamptz not null default now()
     ) with (fillfactor = 50)`
 
-  // The newest requests of each webhook: refused ones, and those it stores.
+  // The newest requests of each webhook: refused and ignored ones, and those it stores.
   yield* sql`
     create table webhook_trigger.requests (
       request_id uuid primary key,
@@ -118,4 +118,14 @@ export const webhooks = Effect.gen(function* () {
     )`
   yield* sql`create index requests_webhook on webhook_trigger.requests (webhook_id, request_id)`
   yield* sql`create index requests_received_at on webhook_trigger.requests (received_at)`
+
+  // How many requests each webhook ignored, in periods that begin then.
+  yield* sql`
+    create table webhook_trigger.ignored_counts (
+      webhook_id uuid not null references webhook_trigger.webhooks on delete cascade,
+      begins_at timestamptz not null,
+      count bigint not null,
+      primary key (webhook_id, begins_at)
+    ) with (fillfactor = 50)`
+  yield* sql`create index ignored_counts_begins_at on webhook_trigger.ignored_counts (begins_at)`
 })

@@ -30,6 +30,16 @@ const Request = ({ request }: { readonly request: ReceivedRequest }) => (
   </li>
 )
 
+const List = ({ label, requests }: { readonly label: string; readonly requests: ReadonlyArray<ReceivedRequest> }) => (
+  <ul className="refused-list" aria-label={label}>
+    {requests.map((request) => (
+      <Request key={request.request_id} request={request} />
+    ))}
+  </ul>
+)
+
+const isIgnored = ({ code }: ReceivedRequest): boolean => code === "ignored"
+
 /** The rejected requests of the last 24 hours. */
 export const RefusedRequests = ({ webhook }: { readonly webhook: Webhook }) => {
   const refused = useRefused(webhook.id)
@@ -38,17 +48,41 @@ export const RefusedRequests = ({ webhook }: { readonly webhook: Webhook }) => {
       <h2>Rejected requests</h2>
       <Loaded query={refused}>
         {({ data }) =>
-          data.length === 0 ? (
+          data.every(isIgnored) ? (
             <p className="muted">No rejected requests in the last 24 hours.</p>
           ) : (
             <>
-              <ul className="refused-list" aria-label="Rejected requests, newest first">
-                {data.map((request) => (
-                  <Request key={request.request_id} request={request} />
-                ))}
-              </ul>
+              <List label="Rejected requests, newest first" requests={data.filter((one) => !isIgnored(one))} />
               {(webhook.store_requests ?? "none") === "none" && (
                 <p className="small muted">To see their content, set “Store requests” under Edit.</p>
+              )}
+            </>
+          )
+        }
+      </Loaded>
+    </section>
+  )
+}
+
+/** The number of requests that the webhook's filter ignored in the last 24 hours, and the newest of them. */
+export const IgnoredRequests = ({ webhook }: { readonly webhook: Webhook }) => {
+  const received = useRefused(webhook.id)
+  return (
+    <section className="card stack" aria-label="Ignored requests">
+      <h2>Ignored requests</h2>
+      <Loaded query={received}>
+        {({ data, ignored }) =>
+          ignored === 0 ? (
+            <p className="muted">No ignored requests in the last 24 hours.</p>
+          ) : (
+            <>
+              <p>
+                {ignored === 1 ? "1 request" : `${formatNumber(ignored)} requests`} did not pass the filter in the last
+                24 hours.
+              </p>
+              <List label="Ignored requests, newest first" requests={data.filter(isIgnored)} />
+              {webhook.store_requests !== "all" && (
+                <p className="small muted">To see their content, set “Store requests” to “all” under Edit.</p>
               )}
             </>
           )

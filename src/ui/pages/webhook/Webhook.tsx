@@ -18,7 +18,7 @@ import { Destinations } from "../destination/Destinations.tsx"
 import { SettingFacts } from "../webhook-form/WebhookSettings.tsx"
 import { DuplicateWebhook } from "./DuplicateWebhook.tsx"
 import { OldToken } from "./OldToken.tsx"
-import { RefusedRequests } from "./RefusedRequests.tsx"
+import { IgnoredRequests, RefusedRequests } from "./RefusedRequests.tsx"
 import { RunHistory } from "./RunHistory.tsx"
 import { Setup } from "./Setup.tsx"
 import { VerificationFacts } from "./VerificationFacts.tsx"
@@ -77,6 +77,7 @@ const Content = ({ webhook }: { readonly webhook: Webhook }) => {
         <WebhookActivity webhook={webhook} />
         <RunHistory webhook={webhook} />
         <RefusedRequests webhook={webhook} />
+        {webhook.accept_if !== undefined && <IgnoredRequests webhook={webhook} />}
       </>
     ),
     test: () => (

@@ -42,6 +42,46 @@ describe("refused requests", () => {
   })
 })
 
+describe("ignored requests", () => {
+  it("are counted and listed with the part of the filter that does not hold, and with their content if it is kept", async () => {
+    const draft = {
+      name: "Ignoring",
+      team: "demo",
+      prompt_template: "Deploy {{branch}}",
+      accept_if: "branch == 'main'"
+    }
+    const { token, webhook } = await ui.call("POST", "/api/webhooks", draft)
+    const trigger = (branch: string) =>
+      fetch(`${ui.server.url}/webhook/trigger/${token}`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ variables: { branch } })
+      })
+    const page = await ui.newPage({ signedIn: true })
+    await page.goto(`/webhooks/${webhook.id}`)
+    const ignored = page.getByRole("region", { name: "Ignored requests" })
+    await ignored.getByText("No ignored requests in the last 24 hours.").waitFor()
+
+    await trigger("a-branch")
+    await page.reload()
+    await ignored.getByText("1 request did not pass the filter in the last 24 hours.").waitFor()
+    await ignored.getByText("`branch == 'main'` does not hold.", { exact: true }).waitFor()
+    await ignored.getByText("set “Store requests” to “all” under Edit").waitFor()
+    await page.getByText("No rejected requests in the last 24 hours.").waitFor()
+
+    await ui.call("PATCH", `/api/webhooks/${webhook.id}`, { store_requests: "all" })
+    await trigger("another")
+    await page.reload()
+    await ignored.getByText("2 requests did not pass the filter").waitFor()
+    await ignored.getByText("`branch == 'main'` does not hold: `branch` is \"another\".", { exact: true }).waitFor()
+    await ignored.getByText("Body", { exact: true }).click()
+    await ignored.getByRole("region", { name: "Body" }).getByText("another").waitFor()
+    await page.setViewportSize({ width: 390, height: 844 })
+    expect(await axe(page)).toEqual([])
+    await page.context().close()
+  })
+})
+
 describe("a webhook for a service", () => {
   it("is filled in from its recipe, and has a checklist until the first request was verified", async () => {
     const page = await ui.newPage({ signedIn: true })
