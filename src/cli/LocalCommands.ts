@@ -11,11 +11,14 @@ export type Overrides = ReadonlyMap<string, string>
 
 /** The options of the `leader` command. */
 export interface LeaderOptions {
-  readonly team: TeamName
+  /** Over HTTP, default: the team of the key. */
+  readonly team: Option.Option<TeamName>
   /** A time limit, after which the program is terminated and the run fails. */
   readonly timeoutSeconds: Option.Option<number>
   /** A file with the broker's address. */
   readonly amqpUrlFile: Option.Option<string>
+  /** A file with the leader key, for a leader over HTTP. */
+  readonly keyFile: Option.Option<string>
   /** The program's `user` or `user:group`. Default: the leader's user. */
   readonly user: Option.Option<string>
   /** Leads in place of a program; `command` then has its options. */
@@ -104,8 +107,20 @@ export const serve = (local: LocalCommands) =>
 
 const team = Options.text("team").pipe(
   Options.withPseudoName("name"),
-  Options.withDescription("The team to lead"),
-  Options.mapTryCatch(...validated("--team", TeamName))
+  Options.withDescription("The team to lead; with --url, default: the team of the key"),
+  Options.mapTryCatch(...validated("--team", TeamName)),
+  Options.optional
+)
+const url = override(
+  "url",
+  "address",
+  "LEADER_URL",
+  "The server's address, to lead the team over HTTP without a broker"
+)
+const keyFile = Options.text("key-file").pipe(
+  Options.withPseudoName("file"),
+  Options.withDescription("With --url: a file with a leader key of the team; default: LEADER_KEY"),
+  Options.optional
 )
 const agent = Options.choice("agent", agentNames).pipe(
   Options.withDescription("Lead the team with this agent; words after -- are its options"),
@@ -149,32 +164,39 @@ const misplaced = Args.text({ name: "program" }).pipe(
 )
 
 export const leader = (local: LocalCommands, command: ReadonlyArray<string> | undefined) =>
-  Command.make("leader", { team, agent, output, timeout, amqpUrl, amqpUrlFile, user, misplaced }, (options) =>
-    Effect.gen(function* () {
-      const words = command ?? []
-      const isMissing = Option.isNone(options.agent) && (words[0] ?? "") === ""
-      if (isMissing || options.misplaced.length > 0) {
-        return yield* usage(
-          "put the program after --, as in: webhook-trigger leader --team deploy -- my-agent --flag, or choose an --agent"
-        )
-      }
-      if (Option.isSome(options.agent) && options.output === "json-lines") {
-        return yield* usage("use either --agent or --output, not both")
-      }
-      if (Option.isSome(options.amqpUrl) && Option.isSome(options.amqpUrlFile)) {
-        return yield* usage("use either --amqp-url or --amqp-url-file, not both")
-      }
-      yield* local.leader({
-        team: options.team,
-        timeoutSeconds: options.timeout,
-        amqpUrlFile: options.amqpUrlFile,
-        user: options.user,
-        agent: options.agent,
-        command: words,
-        output: options.output,
-        overrides: new Map(Option.toArray(options.amqpUrl))
+  Command.make(
+    "leader",
+    { team, agent, output, timeout, url, keyFile, amqpUrl, amqpUrlFile, user, misplaced },
+    (options) =>
+      Effect.gen(function* () {
+        const words = command ?? []
+        const isMissing = Option.isNone(options.agent) && (words[0] ?? "") === ""
+        if (isMissing || options.misplaced.length > 0) {
+          return yield* usage(
+            "put the program after --, as in: webhook-trigger leader --team deploy -- my-agent --flag, or choose an --agent"
+          )
+        }
+        if (Option.isSome(options.agent) && options.output === "json-lines") {
+          return yield* usage("use either --agent or --output, not both")
+        }
+        if (Option.isSome(options.amqpUrl) && Option.isSome(options.amqpUrlFile)) {
+          return yield* usage("use either --amqp-url or --amqp-url-file, not both")
+        }
+        if (Option.isSome(options.url) && (Option.isSome(options.amqpUrl) || Option.isSome(options.amqpUrlFile))) {
+          return yield* usage("use either --url or the broker's address, not both")
+        }
+        yield* local.leader({
+          team: options.team,
+          timeoutSeconds: options.timeout,
+          amqpUrlFile: options.amqpUrlFile,
+          keyFile: options.keyFile,
+          user: options.user,
+          agent: options.agent,
+          command: words,
+          output: options.output,
+          overrides: new Map([options.amqpUrl, options.url].flatMap(Option.toArray))
+        })
       })
-    })
   ).pipe(
     Command.withDescription(
       about("Lead a team with any program", {
@@ -183,6 +205,7 @@ export const leader = (local: LocalCommands, command: ReadonlyArray<string> | un
         examples: [
           "webhook-trigger leader --team deploy -- my-agent --flag",
           "webhook-trigger leader --team review --agent claude -- --permission-mode acceptEdits",
+          "webhook-trigger leader --url https://hooks.example.com --key-file review.key --agent claude -- --permission-mode acceptEdits",
           "webhook-trigger leader --team deploy --amqp-url-file /etc/deploy.url --user agent -- my-agent",
           "AMQP_URL=amqp://… webhook-trigger leader --team deploy --timeout 600 -- sh -c 'my-agent | tail -1'"
         ]

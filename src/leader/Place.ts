@@ -13,7 +13,15 @@ export interface Place {
 }
 
 /** Environment variables with credentials for the broker, the database and the server. */
-export const keys = ["AMQP_URL", "DATABASE_URL", "ADMIN_API_KEY", "METRICS_TOKEN", "SECRETS_KEY", "WEBHOOK_TOKEN"]
+export const keys = [
+  "AMQP_URL",
+  "LEADER_KEY",
+  "DATABASE_URL",
+  "ADMIN_API_KEY",
+  "METRICS_TOKEN",
+  "SECRETS_KEY",
+  "WEBHOOK_TOKEN"
+]
 
 /** The environment of a program that works on the prompt. */
 export const environment = (

@@ -1,36 +1,35 @@
 import { readFileSync } from "node:fs"
-import { Duration, Effect, Layer, Option, Redacted } from "effect"
-import { exitCodes, Failure, usage } from "../cli/Failure.ts"
+import { Duration, Effect, Layer, Option } from "effect"
+import { exitCodes, Failure } from "../cli/Failure.ts"
 import type { LeaderOptions } from "../cli/LocalCommands.ts"
+import type { TeamName } from "../domain/Team.ts"
 import * as AgentLeader from "../leader/AgentLeader.ts"
 import type { Agent } from "../leader/agents/Agent.ts"
 import { presets } from "../leader/agents/Presets.ts"
 import * as Command from "../leader/Command.ts"
 import { keys } from "../leader/Place.ts"
-import * as Buses from "./drivers/Buses.ts"
 import * as LeaderEnvironment from "./environment/LeaderEnvironment.ts"
-import { secretsOf } from "./environment/LoadSettings.ts"
 import { settingsInvalid, withOverrides } from "./environment/Overrides.ts"
 import * as Logs from "./Logs.ts"
 import { hideFromPrograms } from "./leaders/HiddenSecrets.ts"
+import * as LeaderConnection from "./leaders/LeaderConnection.ts"
 import * as ProgramUser from "./leaders/ProgramUser.ts"
 import * as Telemetry from "./Telemetry.ts"
-
-const noBroker = usage(
-  "a leader needs the server's broker: set --amqp-url-file, AMQP_URL or --amqp-url. Other processes cannot reach the embedded bus of a server without AMQP_URL"
-)
 
 const didNotStart = (detail: string) =>
   new Failure({ exit: exitCodes.usage, title: "The leader did not start", detail })
 
-const readUrl = (path: string) =>
-  Effect.try({
-    try: () => readFileSync(path, "utf8"),
-    catch: (error) => didNotStart(`--amqp-url-file: ${path} cannot be read (${(error as NodeJS.ErrnoException).code})`)
-  })
+/** The variable with the contents of the option's file. */
+const readVariable = (variable: string, option: string, file: Option.Option<string>) =>
+  Effect.forEach(Option.toArray(file), (path) =>
+    Effect.try({
+      try: () => [variable, readFileSync(path, "utf8")] as const,
+      catch: (error) => didNotStart(`${option}: ${path} cannot be read (${(error as NodeJS.ErrnoException).code})`)
+    })
+  )
 
 /** Environment variables hidden from the program. */
-const secrets = [...keys, ...secretsOf(LeaderEnvironment.settings)]
+const secrets = [...keys, ...LeaderEnvironment.secrets]
 
 const agentOf = ({ agent, command, output }: LeaderOptions): Effect.Effect<Agent, Failure> => {
   if (Option.isSome(agent)) return Effect.mapError(presets[agent.value].agent(command), didNotStart)
@@ -41,31 +40,26 @@ const agentOf = ({ agent, command, output }: LeaderOptions): Effect.Effect<Agent
 const run = (options: LeaderOptions, version: string): Effect.Effect<void, Failure> =>
   Effect.gen(function* () {
     const environment = yield* LeaderEnvironment.load
-    const { leader, leaderBus } = Buses.choose(environment)
-    if (leader === undefined) return yield* noBroker
-    const { team, timeoutSeconds } = options
+    const connection = yield* LeaderConnection.choose(environment, options.team)
+    const { timeoutSeconds } = options
     const agent = yield* agentOf(options)
     const timeout = Option.map(timeoutSeconds, Duration.seconds)
     const user = yield* ProgramUser.find(options.user)
-    const leading = AgentLeader.run({
-      team,
-      agent,
-      withheld: secrets,
-      ...(Option.isSome(user) && { user: user.value }),
-      ...(Option.isSome(timeout) && { timeout: timeout.value })
-    })
+    const leading = (team: TeamName, place: string) =>
+      Effect.zipRight(
+        Effect.logInfo(`${agent.title} receives the prompts of the team ${team} from ${place}`),
+        AgentLeader.run({
+          team,
+          agent,
+          withheld: secrets,
+          ...(Option.isSome(user) && { user: user.value }),
+          ...(Option.isSome(timeout) && { timeout: timeout.value })
+        })
+      )
+    const { name, value } = connection.secret
     return yield* AgentLeader.checkProgram(agent).pipe(
-      Effect.zipRight(
-        Option.isSome(user)
-          ? Effect.void
-          : hideFromPrograms("the broker's address, with its password,", secrets, [Redacted.value(leader.url)])
-      ),
-      Effect.zipRight(
-        Effect.logInfo(
-          `${agent.title} receives the prompts of the team ${team} from ${leader.queueOf(team)}; a team unknown to the server receives none`
-        )
-      ),
-      Effect.zipRight(Effect.provide(leading, leaderBus)),
+      Effect.zipRight(Option.isSome(user) ? Effect.void : hideFromPrograms(name, secrets, [value])),
+      Effect.zipRight(connection.lead(leading)),
       Effect.provide(Layer.merge(Logs.layer(environment), Telemetry.otlp(environment, version)))
     )
   }).pipe(
@@ -79,7 +73,13 @@ const run = (options: LeaderOptions, version: string): Effect.Effect<void, Failu
 /** The `leader` command. Leads until a signal arrives. */
 export const lead = (options: LeaderOptions, version: string): Effect.Effect<void, Failure> =>
   Effect.gen(function* () {
-    const { amqpUrlFile, overrides } = options
-    const fromFile = Option.isNone(amqpUrlFile) ? [] : [["AMQP_URL", yield* readUrl(amqpUrlFile.value)] as const]
-    yield* withOverrides(new Map([...overrides, ...fromFile]))(run(options, version))
+    const variables = new Map([
+      ...options.overrides,
+      ...(yield* readVariable("AMQP_URL", "--amqp-url-file", options.amqpUrlFile)),
+      ...(yield* readVariable("LEADER_KEY", "--key-file", options.keyFile))
+    ])
+    // An option counts more than a variable for the other way.
+    if (variables.has("LEADER_URL")) variables.set("AMQP_URL", "")
+    else if (variables.has("AMQP_URL")) variables.set("LEADER_URL", "")
+    yield* withOverrides(variables)(run(options, version))
   })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import * as Cli from "../../src/cli/Cli.ts"
 import type { LeaderOptions } from "../../src/cli/LocalCommands.ts"
 
@@ -21,7 +21,9 @@ describe("the leader command", () => {
       const words = ["agent", "--team", "other", "--json", "-v", "--", "a b", "", "--help", "$HOME", "*"]
       const { code, calls } = yield* run(["leader", "--team", "deploy", "--", ...words])
       expect(code).toBe(0)
-      expect(calls.map(({ command, team }) => ({ command, team }))).toEqual([{ command: words, team: "deploy" }])
+      expect(calls.map(({ command, team }) => ({ command, team }))).toEqual([
+        { command: words, team: Option.some("deploy") }
+      ])
     })
   )
 
@@ -38,7 +40,8 @@ describe("the leader command", () => {
         ["leader", "--team", "deploy"],
         ["leader", "--team", "deploy", "--"],
         ["leader", "--team", "Not A Team", "--", "true"],
-        ["leader", "--", "true"],
+        ["leader", "--url", "http://localhost", "--amqp-url", "amqp://localhost", "--", "true"],
+        ["leader", "--url", "http://localhost", "--amqp-url-file", "broker.url", "--", "true"],
         ["leader", "--team", "deploy", "--timeout", "0", "--", "true"]
       ]) {
         expect(yield* run(words), words.join(" ")).toEqual({ code: 2, calls: [] })

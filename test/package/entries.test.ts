@@ -94,7 +94,7 @@ const entries = [
   {
     entry: "leader/index",
     packages: ["@effect/experimental", "effect", "uuid"],
-    own: ["bus", "domain", "leader", "runtime", "telemetry"],
+    own: ["bus", "bus/http", "domain", "leader", "runtime", "telemetry"],
     heavy: []
   },
   {

@@ -1,6 +1,8 @@
 /** Settings of leaders, which the server shares. `docs/settings.md` explains every variable. */
+import { Schema } from "effect"
 import {
   baseUrl,
+  type Format,
   headerList,
   optional,
   secret,
@@ -11,6 +13,11 @@ import {
 import * as Buses from "../drivers/Buses.ts"
 import * as Logs from "../Logs.ts"
 import * as LoadSettings from "./LoadSettings.ts"
+
+const leaderKey: Format<string> = {
+  accepts: "takes a leader key, which begins with `whl_`",
+  schema: Schema.String.pipe(Schema.pattern(/^whl_[0-9A-Za-z]+$/))
+}
 
 export const settings = {
   ...Buses.settings,
@@ -24,5 +31,17 @@ export const settings = {
 
 export type LeaderEnvironment = Values<typeof settings>
 
+/** Settings of the `leader` command alone. */
+const ofCommand = {
+  /** The server that it leads a team of, without a broker. */
+  leaderUrl: optional("LEADER_URL", baseUrl("https://hooks.example.com")),
+  leaderKey: optional("LEADER_KEY", secret(leaderKey))
+}
+
+export type CommandEnvironment = LeaderEnvironment & Values<typeof ofCommand>
+
+/** The variables with a secret. */
+export const secrets = LoadSettings.secretsOf({ ...settings, ...ofCommand })
+
 /** Fails with all faults at once. */
-export const load = LoadSettings.load(settings)
+export const load = LoadSettings.load({ ...settings, ...ofCommand })

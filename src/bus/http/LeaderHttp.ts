@@ -1,0 +1,166 @@
+import { randomUUID } from "node:crypto"
+import { Context, Deferred, type Duration, Effect, FiberId, FiberSet, Layer, Option, Queue } from "effect"
+import { flow, identity } from "effect/Function"
+import type { Unavailable } from "../../domain/Errors.ts"
+import { LeaderId, type RunId } from "../../domain/Id.ts"
+import type { NumberedProgress } from "../../domain/run/Progress.ts"
+import type { TeamName } from "../../domain/Team.ts"
+import { untilAvailable } from "../../runtime/Availability.ts"
+import { whenTraced } from "../../telemetry/Span.ts"
+import * as TraceContext from "../../telemetry/TraceContext.ts"
+import { finishBefore, handlePrompt, type PromptHandler } from "../Acknowledgement.ts"
+import { type Delivery, LeaderBus } from "../Bus.ts"
+import { type LeaderHttpOptions, LeaderRefused, make as makeRequests, type TakenPrompt } from "./LeaderRequests.ts"
+
+export { type LeaderHttpOptions, LeaderRefused } from "./LeaderRequests.ts"
+
+/** What the leader key opens. */
+export class Access extends Context.Tag("webhook-trigger/LeaderHttp/Access")<
+  Access,
+  {
+    /** The key's team. */
+    readonly team: TeamName
+    /** Fails when the server refuses the leader, for example because its key was revoked. */
+    readonly refused: Effect.Effect<never, LeaderRefused>
+  }
+>() {}
+
+export const wrongTeam = (ofKey: TeamName, team: TeamName) =>
+  new LeaderRefused({ message: `The leader key belongs to the team ${ofKey}, not to ${team}.` })
+
+/** After a cancellation the server answers at once. */
+const heartbeat = "2 seconds"
+/** How many reports of progress may wait until the one before is sent. More are dropped. */
+const mostProgress = 16
+
+const make = (options: LeaderHttpOptions) =>
+  Effect.gen(function* () {
+    const requests = makeRequests(options)
+    const keyTeam = yield* untilAvailable(requests.team, { subject: "the leader cannot reach its server" })
+    const refusal = yield* Deferred.make<never, LeaderRefused>()
+    const refuse = (error: LeaderRefused) =>
+      Effect.zipRight(
+        Effect.logError(`the leader ends: ${error.message}`),
+        Effect.asVoid(Deferred.fail(refusal, error))
+      )
+    /** After a refusal there is nothing more to do: what this is a part of is interrupted. */
+    const unlessRefused = <A>(request: Effect.Effect<A, LeaderRefused | Unavailable>): Effect.Effect<A, Unavailable> =>
+      Effect.catchTag(request, "LeaderRefused", (error) => Effect.zipRight(refuse(error), Effect.never))
+    const untilAnswered = <A>(request: Effect.Effect<A, LeaderRefused | Unavailable>, subject: string) =>
+      untilAvailable(unlessRefused(request), { subject })
+
+    const lead = (team: TeamName, handle: PromptHandler, grace: Duration.DurationInput) =>
+      Effect.gen(function* () {
+        const leader = LeaderId.make(randomUUID())
+        const fork = yield* FiberSet.makeRuntime<never>()
+        const stopping = yield* Deferred.make<void>()
+        let lastRun: RunId | undefined
+
+        const workOn = ({ cancelled, correlation_id, prompt, redelivered }: TakenPrompt) =>
+          Effect.gen(function* () {
+            if (Option.isNone(prompt)) {
+              yield* Effect.logError("a prompt cannot be read and is rejected")
+              return yield* Effect.interruptible(
+                untilAnswered(requests.giveUp(correlation_id, "rejected"), "the rejection of a prompt")
+              )
+            }
+            const { run_id, traceparent } = prompt.value
+            const subject = `run ${run_id}`
+            const isCancelled = Deferred.unsafeMake<void>(FiberId.none)
+            const isLost = Deferred.unsafeMake<void>(FiberId.none)
+            if (cancelled) Deferred.unsafeDone(isCancelled, Effect.void)
+            let isOver = false
+            /** From now on the server may call the prompt lost because it has the answer. */
+            let isAnswering = false
+            let isAnswered = false
+
+            /** Not interrupted when the prompt is done, which would cost the connection: the server then answers at once. */
+            const showWork = Effect.gen(function* () {
+              while (!isOver) {
+                const state = yield* untilAnswered(requests.work(leader, run_id), subject)
+                if (state === "lost") {
+                  if (!isAnswering) Deferred.unsafeDone(isLost, Effect.void)
+                  return
+                }
+                if (state === "cancelled") {
+                  Deferred.unsafeDone(isCancelled, Effect.void)
+                  yield* Effect.sleep(heartbeat)
+                }
+              }
+            })
+            const reports = yield* Queue.dropping<NumberedProgress>(mostProgress)
+            const report = Effect.flatMap(Queue.take(reports), (progress) =>
+              Effect.ignore(requests.progress(correlation_id, progress))
+            )
+
+            const delivery: Delivery = {
+              prompt: { ...prompt.value, team, correlation_id },
+              redelivered: redelivered || run_id === lastRun,
+              cancelled: isCancelled,
+              reply: (reply) => {
+                // Taking the prompt has started the run.
+                if (reply._tag === "Started") return Effect.void
+                isAnswering = true
+                return Effect.map(unlessRefused(requests.reply(correlation_id, reply)), () => {
+                  isAnswered = true
+                })
+              },
+              progress: (progress) => Effect.asVoid(Queue.offer(reports, progress))
+            }
+            lastRun = run_id
+
+            const parent = TraceContext.parse(traceparent)
+            const traced = flow(
+              whenTraced("LeaderBus.handle", { kind: "consumer" }),
+              parent === undefined ? identity : Effect.withParentSpan(parent)
+            )
+            const stop = Effect.raceFirst(Deferred.await(isLost), Effect.exit(Deferred.await(refusal)))
+            fork(showWork)
+            fork(Effect.forever(report))
+            const settlement = yield* handlePrompt(
+              (delivery) => Effect.raceFirst(traced(handle(delivery)), Effect.zipRight(stop, Effect.interrupt)),
+              delivery,
+              Effect.interruptible
+            )
+            isOver = true
+            yield* Queue.shutdown(reports)
+            if (settlement === "requeue" || isAnswered) return
+            const ending = settlement === "ack" ? "discarded" : "rejected"
+            yield* Effect.interruptible(untilAnswered(requests.giveUp(correlation_id, ending), subject))
+          })
+
+        /** A prompt that was taken is worked on even if the leader stops. */
+        const step = Effect.uninterruptibleMask((restore) =>
+          untilAnswered(requests.next(leader), `prompts of the team ${team}`).pipe(
+            Effect.raceFirst(Effect.zipRight(Deferred.await(stopping), Effect.succeedNone)),
+            restore,
+            Effect.flatMap(Option.match({ onNone: () => Effect.void, onSome: workOn }))
+          )
+        )
+        let isStopping = false
+        const mayFinish = Effect.raceFirst(Effect.sleep(grace), Effect.exit(Deferred.await(refusal)))
+        yield* Effect.acquireRelease(
+          Effect.forkDaemon(Effect.interruptible(Effect.repeat(step, { while: () => !isStopping }))),
+          (fiber) =>
+            Effect.suspend(() => {
+              isStopping = true
+              Deferred.unsafeDone(stopping, Effect.void)
+              return Effect.zipRight(finishBefore(mayFinish, fiber), Effect.ignore(requests.leave(leader)))
+            })
+        )
+        yield* Effect.logInfo(`leading the team ${team}`)
+      })
+
+    const bus = LeaderBus.of({
+      lead: (team, handle, { grace = 0 } = {}) =>
+        team === keyTeam ? lead(team, handle, grace) : refuse(wrongTeam(keyTeam, team))
+    })
+    return Context.make(LeaderBus, bus).pipe(Context.add(Access, { team: keyTeam, refused: Deferred.await(refusal) }))
+  })
+
+/**
+ * The leader's side of the bus over HTTP, for the team of the key. Waits until the server can be reached. Fails if the server
+ * refuses the key.
+ */
+export const layer = (options: LeaderHttpOptions): Layer.Layer<LeaderBus | Access, LeaderRefused> =>
+  Layer.scopedContext(make(options))

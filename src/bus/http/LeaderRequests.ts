@@ -1,0 +1,145 @@
+/** The requests of a leader over HTTP. `docs/leaders-http.md` describes them. */
+import { Data, Effect, Option, Predicate, Redacted, Schema } from "effect"
+import { Unavailable } from "../../domain/Errors.ts"
+import type { LeaderId, RunId } from "../../domain/Id.ts"
+import type { NumberedProgress } from "../../domain/run/Progress.ts"
+import type { PromptBody } from "../../domain/run/PromptBody.ts"
+import { TeamName } from "../../domain/Team.ts"
+import { answerTooLarge, maxAnswer, parseJson, readPromptBody, replyBody } from "../Bodies.ts"
+import type { LeaderReply } from "../Bus.ts"
+
+export interface LeaderHttpOptions {
+  /** The server's address, without a trailing slash. */
+  readonly url: string
+  /** A leader key of the team. */
+  readonly key: Redacted.Redacted<string>
+}
+
+/** The server refused a request for good: to repeat it would not help. */
+export class LeaderRefused extends Data.TaggedError("LeaderRefused")<{ readonly message: string }> {}
+
+/** The leader's prompt. */
+export interface TakenPrompt {
+  readonly correlation_id: string
+  /** None: a leader of this version cannot read it. */
+  readonly prompt: Option.Option<PromptBody & { readonly traceparent?: string }>
+  readonly redelivered: boolean
+  readonly cancelled: boolean
+}
+
+type Request<A> = Effect.Effect<A, LeaderRefused | Unavailable>
+
+export interface LeaderRequests {
+  /** The key's team. */
+  readonly team: Request<TeamName>
+  /** The leader's next prompt. None: there is none yet. */
+  readonly next: (leader: LeaderId) => Request<Option.Option<TakenPrompt>>
+  /** Shows that the leader works, and waits for a cancellation for two seconds. `lost`: the prompt is not its own any longer. */
+  readonly work: (leader: LeaderId, run_id: RunId) => Request<"working" | "cancelled" | "lost">
+  readonly reply: (correlation_id: string, reply: Exclude<LeaderReply, { readonly _tag: "Started" }>) => Request<void>
+  readonly progress: (correlation_id: string, progress: NumberedProgress) => Request<void>
+  /** Ends the work on the prompt without an answer. */
+  readonly giveUp: (correlation_id: string, type: "discarded" | "rejected") => Request<void>
+  readonly leave: (leader: LeaderId) => Request<void>
+}
+
+/** How long a request may take, in milliseconds: longer than the server, and shorter than it waits for a silent leader. */
+const limits = { team: 10_000, next: 30_000, work: 5_000, reply: 60_000, progress: 5_000, leave: 5_000 }
+
+const decodeTeam = Schema.decodeUnknownOption(Schema.Struct({ team: TeamName }))
+
+interface Answer {
+  readonly status: number
+  readonly text: string
+}
+
+export const make = ({ key, url }: LeaderHttpOptions): LeaderRequests => {
+  /** The response of a request that succeeded, or has one of these other statuses. */
+  const send = (path: keyof typeof limits, body?: string, also: ReadonlyArray<number> = [], to: string = path) =>
+    Effect.tryPromise({
+      try: async (signal): Promise<Answer> => {
+        const response = await fetch(`${url}/leader/${to}`, {
+          ...(body !== undefined && { method: "POST", body }),
+          headers: { authorization: `Bearer ${Redacted.value(key)}`, "content-type": "application/json" },
+          redirect: "manual",
+          signal: AbortSignal.any([signal, AbortSignal.timeout(limits[path])])
+        })
+        return { status: response.status, text: await response.text() }
+      },
+      catch: (error) => unavailable(`${url} did not answer: ${reasonOf(error)}`)
+    }).pipe(
+      Effect.flatMap((answer): Request<Answer> => {
+        const { status, text } = answer
+        if ((status >= 200 && status < 300) || also.includes(status)) return Effect.succeed(answer)
+        const answered = `${url}/leader/${to} answered ${status}${detailOf(text)}`
+        if (status === 429 || status >= 500) return unavailable(answered)
+        return new LeaderRefused({
+          message: status === 401 ? "The leader key is wrong or was revoked." : `${answered}.`
+        })
+      })
+    )
+  const unreadable = (path: string) =>
+    new LeaderRefused({ message: `${url}/leader/${path} did not answer as a server of webhooks does.` })
+
+  const reply = (fields: object, path: "reply" | "progress" = "reply") =>
+    Effect.asVoid(send(path, JSON.stringify(fields), [], "reply"))
+
+  return {
+    team: Effect.flatMap(send("team"), ({ text }) =>
+      Option.match(decodeTeam(parseJson(text)), {
+        onNone: () => unreadable("team"),
+        onSome: ({ team }) => Effect.succeed(team)
+      })
+    ),
+    next: (leader) =>
+      Effect.flatMap(send("next", JSON.stringify({ leader })), ({ status, text }) => {
+        if (status === 204) return Effect.succeedNone
+        const taken = takenPrompt(parseJson(text))
+        return taken === undefined ? unreadable("next") : Effect.succeedSome(taken)
+      }),
+    work: (leader, run_id) =>
+      Effect.flatMap(send("work", JSON.stringify({ leader, run_id }), [409]), ({ status, text }) => {
+        if (status === 409) return Effect.succeed("lost" as const)
+        const body = parseJson(text)
+        if (!Predicate.isRecord(body)) return unreadable("work")
+        return Effect.succeed(body.cancelled === true ? ("cancelled" as const) : ("working" as const))
+      }),
+    reply: (correlation_id, given) => {
+      const [type, content] = replyBody(given)
+      const body = JSON.stringify({ ...content, correlation_id, type })
+      return Buffer.byteLength(body) > maxAnswer
+        ? reply({ correlation_id, type: "error", message: answerTooLarge })
+        : Effect.asVoid(send("reply", body))
+    },
+    progress: (correlation_id, progress) => reply({ ...progress, correlation_id, type: "progress" }, "progress"),
+    giveUp: (correlation_id, type) => reply({ correlation_id, type }),
+    leave: (leader) => Effect.asVoid(send("leave", JSON.stringify({ leader })))
+  }
+}
+
+const takenPrompt = (body: unknown): TakenPrompt | undefined => {
+  if (!Predicate.isRecord(body) || typeof body.correlation_id !== "string") return undefined
+  const { cancelled, correlation_id, redelivered, traceparent } = body
+  return {
+    correlation_id,
+    prompt: Option.map(readPromptBody(body), (prompt) => ({
+      ...prompt,
+      ...(typeof traceparent === "string" && { traceparent })
+    })),
+    redelivered: redelivered === true,
+    cancelled: cancelled === true
+  }
+}
+
+const unavailable = (detail: string) => new Unavailable({ what: "server", detail })
+
+const reasonOf = (error: unknown): string => {
+  const { cause, message } = error instanceof Error ? error : { cause: undefined, message: String(error) }
+  return cause instanceof Error && cause.message !== "" ? cause.message : message
+}
+
+/** What the body of an error says. */
+const detailOf = (text: string): string => {
+  const problem = parseJson(text)
+  return Predicate.isRecord(problem) && typeof problem.detail === "string" ? `: ${problem.detail}` : ""
+}

@@ -1,0 +1,170 @@
+import { randomUUID } from "node:crypto"
+import { writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { freePort } from "../support/Process.ts"
+import { until, untilEffect } from "../support/Until.ts"
+import * as Program from "./Program.ts"
+import { ADMIN_API_KEY } from "./SharedServer.ts"
+
+/** An embedded server with the team `review` and a key of it, and what an admin does there. */
+const served = Effect.gen(function* () {
+  const DATA_DIR = yield* Program.newFolder
+  const settings = { ADMIN_API_KEY, DATA_DIR, PORT: String(yield* Effect.promise(() => freePort())) }
+  const server = yield* Program.serve(settings)
+  const { url } = server
+  const call = (method: string, path: string, body?: object) =>
+    Effect.promise(
+      (): Promise<any> =>
+        fetch(`${url}${path}`, {
+          method,
+          headers: { authorization: `Bearer ${ADMIN_API_KEY}`, "content-type": "application/json" },
+          ...(body && { body: JSON.stringify(body) })
+        }).then(async (response) => JSON.parse((await response.text()) || "null"))
+    )
+  yield* call("POST", "/api/teams", { team: "review" })
+  const created = yield* call("POST", "/api/teams/review/leader-keys", { name: "laptop" })
+  const file = join(dirname(DATA_DIR), `${randomUUID()}.key`)
+  writeFileSync(file, `${created.key}\n`, { mode: 0o600 })
+  const isRunning = (running: boolean) =>
+    untilEffect(
+      `running is ${running}`,
+      Effect.map(call("GET", "/api/teams/review"), (team) => team.running === running)
+    )
+  return {
+    ...{ call, file, isRunning, server, url },
+    key: created.key as string,
+    revoke: call("DELETE", `/api/teams/review/leader-keys/${created.leader_key.id}`),
+    say: (message: string) => call("POST", "/api/teams/review/messages?wait=true", { message }),
+    /** The run, once the leader works on it. */
+    begin: (message: string) =>
+      Effect.flatMap(
+        call("POST", "/api/teams/review/messages", { message }),
+        ({ message_id }: { message_id: string }) =>
+          untilEffect(
+            "the run was started",
+            Effect.map(call("GET", `/api/runs/${message_id}`), (run) => (run.started_at === undefined ? false : run))
+          )
+      ),
+    ended: (run_id: string) =>
+      untilEffect(
+        "the run has ended",
+        Effect.map(call("GET", `/api/runs/${run_id}`), (run) =>
+          ["queued", "running"].includes(run.status) ? false : run
+        )
+      ),
+    startAgain: Program.serve(settings)
+  }
+})
+
+const shell = ["--", "/bin/sh", "-s"]
+
+describe("the leader command over HTTP", { timeout: 120_000 }, () => {
+  it.scopedLive("answers the prompts of its key's team, and leaves when it is stopped", () =>
+    Effect.gen(function* () {
+      const { file, isRunning, key, say, url } = yield* served
+      const leader = yield* Program.lead(["--url", url, "--key-file", file, "--team", "review", ...shell], {})
+      yield* isRunning(true)
+      const environment = yield* say("env; echo $WEBHOOK_TEAM")
+      expect(environment).toMatchObject({ status: "success", response: expect.stringContaining("review") })
+      expect(environment.response).not.toContain(key)
+      expect(yield* say("echo no disk >&2; exit 3")).toMatchObject({
+        code: "agent_failed",
+        detail: expect.stringContaining("no disk")
+      })
+      const { code, stderr } = yield* leader.end("SIGTERM")
+      expect(code).toBe(0)
+      expect(stderr).toContain(`receives the prompts of the team review from ${url}`)
+      expect(stderr).not.toContain(key)
+      // At once, so that another leader does not wait for the prompts of a dead one.
+      yield* isRunning(false)
+
+      yield* Program.lead(shell, { LEADER_URL: `${url}/`, LEADER_KEY: key })
+      yield* isRunning(true)
+      expect(yield* say("env | grep -c LEADER_KEY || true")).toMatchObject({ status: "success", response: "0" })
+    })
+  )
+
+  it.scopedLive("stops the program when its run is cancelled, and goes on with the next", () =>
+    Effect.gen(function* () {
+      const { begin, call, file, isRunning, say, url } = yield* served
+      const leader = yield* Program.lead(["--url", url, "--key-file", file, ...shell], {})
+      yield* isRunning(true)
+      const { run_id } = yield* begin("exec sleep 600")
+      yield* call("POST", `/api/runs/${run_id}/cancel`)
+      // The leader has one prompt at a time: it has stopped the program.
+      expect(yield* say("echo next")).toMatchObject({ status: "success", response: "next" })
+      expect(leader.log().match(/outcome=interrupted/g)).toHaveLength(1)
+    })
+  )
+
+  it.scopedLive("delivers its answer after the server was killed while it worked, without repeating the work", () =>
+    Effect.gen(function* () {
+      const { begin, ended, file, isRunning, server, startAgain, url } = yield* served
+      const folder = dirname(file)
+      const [go, starts] = [join(folder, `${randomUUID()}.go`), join(folder, `${randomUUID()}.starts`)]
+      yield* Program.lead(["--url", url, "--key-file", file, ...shell], {})
+      yield* isRunning(true)
+      const { run_id } = yield* begin(
+        `echo started >> ${starts}; until test -e ${go}; do sleep 0.05; done; cat ${starts}; rm ${go} ${starts}`
+      )
+      yield* server.end("SIGKILL")
+      yield* startAgain
+      writeFileSync(go, "")
+      expect(yield* ended(run_id)).toMatchObject({ status: "success", conversation: { response: "started" } })
+    })
+  )
+
+  it.scopedLive("ends when its key is revoked, and stops its program", () =>
+    Effect.gen(function* () {
+      const { begin, file, isRunning, revoke, url } = yield* served
+      const leader = yield* Program.start(["leader", "--url", url, "--key-file", file, ...shell], {})
+      yield* isRunning(true)
+      yield* begin("exec sleep 600")
+      yield* revoke
+      expect(yield* leader.ended).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining("The leader stopped: The leader key is wrong or was revoked.")
+      })
+    })
+  )
+
+  it.scopedLive("waits until its server can be reached", () =>
+    Effect.gen(function* () {
+      const { file, isRunning, server, startAgain, url } = yield* served
+      yield* server.end("SIGTERM")
+      const leader = yield* Program.lead(["--url", url, "--key-file", file, ...shell], {})
+      yield* Effect.promise(() => until("it has tried", () => leader.log().includes("cannot reach its server")))
+      yield* startAgain
+      yield* isRunning(true)
+    })
+  )
+
+  it.scopedLive("does not start without a valid key, with another team, or with settings that contradict", () =>
+    Effect.gen(function* () {
+      const { file, key, url } = yield* served
+      const start = (variables: Readonly<Record<string, string>>, ...words: ReadonlyArray<string>) =>
+        Effect.fork(Program.run(["leader", ...words, "--", "true"], variables))
+      const [LEADER_URL, LEADER_KEY, AMQP_URL] = [url, key, "amqp://127.0.0.1:9"]
+      const wrong = { LEADER_KEY: `${key.slice(0, -1)}${key.endsWith("0") ? "1" : "0"}` }
+      for (const [starting, code, says] of [
+        [yield* start(wrong, "--url", url), 1, "The leader key is wrong or was revoked."],
+        [yield* start({}, "--url", url, "--key-file", file, "--team", "deploy"), 1, "belongs to the team review"],
+        [yield* start({ LEADER_KEY }, "--url", `${url}/elsewhere`), 1, `${url}/elsewhere/leader/team answered 404`],
+        [yield* start({ LEADER_KEY: "secret" }, "--url", url), 2, "whl_"],
+        [yield* start({}, "--url", url), 2, "--key-file"],
+        [yield* start({}, "--url", url, "--key-file", "/no/such/file"), 2, "/no/such/file cannot be read"],
+        [yield* start({}, "--key-file", file), 2, "--url"],
+        [yield* start({ LEADER_KEY }, "--url", "localhost"), 2, "LEADER_URL"],
+        [yield* start({ LEADER_URL, LEADER_KEY, AMQP_URL }), 2, "AMQP_URL"],
+        [yield* start({ LEADER_KEY }, "--url", url, "--amqp-url", AMQP_URL), 2, "not both"],
+        [yield* start({ AMQP_URL }), 2, "--team is missing"]
+      ] as const) {
+        const ended = yield* Fiber.join(starting)
+        expect(ended, says).toMatchObject({ code, stdout: "", stderr: expect.stringContaining(says) })
+        expect(ended.stderr).not.toContain(key)
+      }
+    })
+  )
+})
