@@ -151,6 +151,18 @@ describe("the snippets", () => {
     })
   }
 
+  it("start a leader that answers over HTTP with a key of its team", async () => {
+    await ui.call("POST", "/api/teams", { team: "http" })
+    const { key } = await ui.call("POST", "/api/teams/http/leader-keys", { name: "laptop" })
+    const folder = mkdtempSync(join(dir, "leader-"))
+    writeFileSync(join(folder, "leader.key"), `${key}\n`)
+    const environment = { env: { PATH: process.env.PATH ?? "" }, cwd: folder }
+    leaders.push(startDaemon(folder, "/bin/sh", ["-c", `exec ${leaderText("http", "http")}`], environment))
+    await eventually(async () => (await ui.call("GET", "/api/teams/http")).running).toBe(true)
+    const answer = await ui.call("POST", "/api/teams/http/messages?wait=true", { message: "hello" })
+    expect(answer.response).toBe("hello")
+  })
+
   it("call the webhook: curl, curl that waits, Python, JavaScript and the request body", async () => {
     const { webhook, trigger_url } = await ui.call("POST", "/api/webhooks", {
       name: "Snippets",
