@@ -205,7 +205,7 @@ export const leader = (local: LocalCommands, command: ReadonlyArray<string> | un
         examples: [
           "webhook-trigger leader --team deploy -- my-agent --flag",
           "webhook-trigger leader --team review --agent claude -- --permission-mode acceptEdits",
-          "webhook-trigger leader --url https://hooks.example.com --key-file review.key --agent claude -- --permission-mode acceptEdits",
+          "webhook-trigger leader --url https://hooks.example.com --key-file review.key -- my-agent --print",
           "webhook-trigger leader --team deploy --amqp-url-file /etc/deploy.url --user agent -- my-agent",
           "AMQP_URL=amqp://… webhook-trigger leader --team deploy --timeout 600 -- sh -c 'my-agent | tail -1'"
         ]

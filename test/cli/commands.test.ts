@@ -90,7 +90,7 @@ describe("the command line", () => {
         for (const line of options) expect(line).toMatch(/^ {2}-\S+( \S+)* {2,}\S/)
         expect((yield* run("help", ...words)).stdout).toBe(stdout)
       }
-      expect((yield* run("leader", "--help")).stdout).toContain("leader --team name [options] -- <program>...\n")
+      expect((yield* run("leader", "--help")).stdout).toContain("leader [options] -- <program>...\n")
       const help = (yield* run("webhook", "create", "--help")).stdout
       expect(help.replace(/\s+/g, " ")).toContain(
         "--name text --team name (--template text | --template-file file) [options] "
