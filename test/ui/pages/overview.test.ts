@@ -57,7 +57,7 @@ describe("the overview of a new server", () => {
     const { command } = await ui.call("GET", "/api/server")
     expect(command).toMatch(/^node .*main.js$/)
     await start.getByText(`${command} serve --agent 'review=claude --permission-mode acceptEdits'`).waitFor()
-    await start.getByRole("tab", { name: "Any program, in the server" }).click()
+    await start.getByRole("tab", { name: "Any program" }).click()
     await start.getByText(`${command} serve --leader 'review=cat'`).waitFor()
     await start.getByRole("link", { name: "Send it a test" }).click()
     await page.getByRole("region", { name: "Send a test" }).waitFor()
