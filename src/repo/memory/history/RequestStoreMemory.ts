@@ -33,7 +33,12 @@ export const makeRequestStore = (tables: Tables): Context.Tag.Service<RequestSto
       ),
     countIgnored: (counts) =>
       Effect.sync(() => {
-        tables.ignored = [...tables.ignored, ...counts.filter(({ webhook_id }) => webhooks.has(webhook_id))]
+        const all = [...tables.ignored, ...counts.filter(({ webhook_id }) => webhooks.has(webhook_id))]
+        const ofEach = Array.groupBy(all, ({ begins_at, webhook_id }) => `${webhook_id} ${begins_at.epochMillis}`)
+        tables.ignored = Object.values(ofEach).map((same) => ({
+          ...same[0],
+          count: same.reduce((sum, { count }) => sum + count, 0)
+        }))
       }),
     ignored: (id, since) =>
       Effect.sync(() =>
