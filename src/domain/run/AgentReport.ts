@@ -7,6 +7,8 @@ const maxName = 200
 const maxUrl = 2_000
 const maxLinks = 20
 const maxSuggestions = 10
+/** In US dollars, far above what a run can cost, so that sums stay finite. */
+const maxCost = 1_000_000_000
 
 const count = (of: string) => optional(Schema.NonNegativeInt.annotations({ description: of }))
 const name = Schema.NonEmptyString.pipe(Schema.maxLength(maxName))
@@ -16,7 +18,9 @@ export const AgentUsage = Schema.Struct({
   output_tokens: count("Tokens that the model wrote."),
   cached_input_tokens: count("Input tokens that were read from a cache."),
   cost_usd: optional(
-    Schema.NonNegative.pipe(Schema.finite()).annotations({ description: "In US dollars, as the agent reported it." })
+    Schema.Number.pipe(Schema.between(0, maxCost)).annotations({
+      description: "In US dollars, as the agent reported it."
+    })
   ),
   model: optional(name.annotations({ description: "The model that did most of the work." }))
 }).annotations({ identifier: "AgentUsage", description: "What the work used. A field is absent when it is not known." })

@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { WebhookId } from "../Id.ts"
 import { optional, time } from "../Time.ts"
 import { type FinalStatus, finalStatuses } from "./RunStatus.ts"
+import { ReportedUsage } from "./RunUsage.ts"
 
 /** How runs ended that were accepted in some period. */
 export const Counts = Schema.Struct({
@@ -13,11 +14,14 @@ export const Counts = Schema.Struct({
 })
 export type Counts = typeof Counts.Type
 
+/** What the runs of some period used that reported it; absent if none did. */
+const usage = optional(ReportedUsage)
+
 /** A webhook's last 24 hours. */
 export const Activity = Schema.Struct({
   webhook_id: WebhookId,
   /** 24 hours, oldest first; the last one ends now. */
-  hours: Schema.Array(Counts)
+  hours: Schema.Array(Schema.Struct({ ...Counts.fields, usage }))
 }).annotations({ identifier: "Activity" })
 export type Activity = typeof Activity.Type
 
@@ -29,7 +33,8 @@ export const StatisticsBucket = Schema.Struct({
   at: time("When the bucket begins; it ends where the next one begins."),
   /** Milliseconds, of successful runs; absent without any. */
   median_ms: optional(Schema.Number),
-  slowest_ms: optional(Schema.Number)
+  slowest_ms: optional(Schema.Number),
+  usage
 })
 export type StatisticsBucket = typeof StatisticsBucket.Type
 
@@ -51,4 +56,5 @@ export interface RunBucket extends Counts {
   /** Of successful runs; absent without any. */
   readonly median_ms?: number
   readonly slowest_ms?: number
+  readonly usage?: ReportedUsage
 }

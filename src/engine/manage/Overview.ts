@@ -32,7 +32,7 @@ export class Overview extends Context.Tag("webhook-trigger/Overview")<
 
         const lastDay = Effect.gen(function* () {
           const { since, step, count } = bucketsOf("24h", yield* DateTime.now)
-          const hours = new Map<WebhookId, Array<Counts>>()
+          const hours = new Map<WebhookId, Array<Activity["hours"][number]>>()
           for (const { webhook_id, bucket, ...counts } of yield* history.activity(since, step)) {
             const all = hours.get(webhook_id) ?? Array.from({ length: count }, () => none)
             if (bucket >= 0 && bucket < count) all[bucket] = counts

@@ -6,7 +6,7 @@ import type { RunState } from "../../domain/run/RunState.ts"
 import type { FinalStatus } from "../../domain/run/RunStatus.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
 import type { RunUsage } from "../../domain/run/RunUsage.ts"
-import type { Counts, RunBucket } from "../../domain/run/Statistics.ts"
+import type { RunBucket } from "../../domain/run/Statistics.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { NewRun } from "../run/RunStore.ts"
 import type { RunFilter, RunPage, RunQuery } from "./RunQuery.ts"
@@ -64,13 +64,13 @@ export class HistoryStore extends Context.Tag("webhook-trigger/HistoryStore")<
     /** In the order of acceptance, each run once. Missing runs are left out. */
     readonly states: (query: StatesQuery) => Effect.Effect<ReadonlyArray<RunState>, Unavailable>
     /**
-     * How the runs accepted since then ended, by webhook and time step, without empty steps. `since` is a whole hour in
+     * How the runs accepted since then ended and what they used, by webhook and time step, without empty steps. `since` is a whole hour in
      * UTC and `step` some hours, or midnight and some days. Hours are kept for a week, days for a month.
      */
     readonly activity: (
       since: DateTime.Utc,
       step: Duration.Duration
-    ) => Effect.Effect<ReadonlyArray<Counts & { readonly webhook_id: WebhookId; readonly bucket: number }>, Unavailable>
+    ) => Effect.Effect<ReadonlyArray<RunBucket & { readonly webhook_id: WebhookId }>, Unavailable>
     /** The same for one webhook, with durations: six binary digits, rounded down. */
     readonly statistics: (
       id: WebhookId,

@@ -5,6 +5,22 @@ const numbers = new Intl.NumberFormat(locale)
 
 export const formatNumber = (value: number): string => numbers.format(value)
 
+const compact = new Intl.NumberFormat(locale, { notation: "compact" })
+
+/** A short number, such as `1.2M`. */
+export const formatCompact = (value: number): string => compact.format(value)
+
+const compactDollars = new Intl.NumberFormat(locale, {
+  style: "currency",
+  currency: "USD",
+  currencyDisplay: "narrowSymbol",
+  notation: "compact",
+  maximumSignificantDigits: 2
+})
+
+/** As short as it can be, for an axis. */
+export const formatDollarsCompact = (value: number): string => compactDollars.format(value)
+
 const dollars = new Intl.NumberFormat(locale, { style: "currency", currency: "USD", maximumFractionDigits: 4 })
 
 /** US dollars. Agents cost fractions of a cent, so there are up to four decimals. */

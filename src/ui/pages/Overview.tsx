@@ -5,10 +5,11 @@ import { useActivity, useTeams, useWebhooks } from "../api/Queries.ts"
 import type { Activity, Team, Webhook } from "../api/Types.ts"
 import { Loaded } from "../components/Loaded.tsx"
 import { Page } from "../components/Page.tsx"
-import { countEnded, countFailures, sumCounts } from "../components/run/Counts.ts"
+import { countAll, countEnded, countFailures, sumCounts } from "../components/run/Counts.ts"
 import { TeamStatus } from "../components/run/Status.tsx"
 import { UserText } from "../components/UserText.tsx"
 import { formatNumber, plural } from "../format/Format.ts"
+import { describeUsage, sumUsage, type Usage } from "../format/Usage.ts"
 import { GetStarted, isNew } from "./GetStarted.tsx"
 
 /** What needs attention: failures, queued runs and stopped teams. A new server shows how to begin. */
@@ -23,7 +24,14 @@ const Overview = () => {
         <Loaded query={webhooks}>
           {(all) => (
             <>
-              <Loaded query={activity}>{(hours) => <Failing webhooks={all} activity={hours} />}</Loaded>
+              <Loaded query={activity}>
+                {(hours) => (
+                  <>
+                    <Failing webhooks={all} activity={hours} />
+                    <Used webhooks={all} activity={hours} />
+                  </>
+                )}
+              </Loaded>
               <Loaded query={teams}>
                 {(existing) => (
                   <>
@@ -40,6 +48,9 @@ const Overview = () => {
   )
 }
 
+/** Lists show so many items, most important first. */
+const most = 10
+
 /** A list of problems, or a text if there are none. */
 const Attention = ({
   title,
@@ -52,7 +63,8 @@ const Attention = ({
 }) => (
   <section className="card stack tight" aria-label={title}>
     <h2>{title}</h2>
-    {children.length === 0 ? <p className="muted">{none}</p> : <ul className="attention">{children}</ul>}
+    {children.length === 0 ? <p className="muted">{none}</p> : <ul className="attention">{children.slice(0, most)}</ul>}
+    {children.length > most && <p className="small muted">{formatNumber(children.length - most)} more</p>}
   </section>
 )
 
@@ -89,6 +101,40 @@ const Failing = ({
     </Attention>
   )
 }
+
+/** The webhooks whose agents reported what they used, the most expensive first. */
+const Used = ({
+  webhooks,
+  activity
+}: {
+  readonly webhooks: ReadonlyArray<Webhook>
+  readonly activity: ReadonlyArray<Activity>
+}) => {
+  const using = activity
+    .flatMap(({ webhook_id, hours }) => {
+      const usage = sumUsage(hours)
+      const webhook = webhooks.find(({ id }) => id === webhook_id)
+      return usage && webhook ? [{ webhook, usage, runs: countAll(sumCounts(hours)) }] : []
+    })
+    .sort((a, b) => (b.usage.cost_usd ?? 0) - (a.usage.cost_usd ?? 0) || tokensOf(b.usage) - tokensOf(a.usage))
+  if (using.length === 0) return null
+  return (
+    <Attention title="Tokens and cost in the last 24 hours" none="">
+      {using.map(({ webhook, usage, runs }) => (
+        <li key={webhook.id}>
+          <Link to={pathTo("webhook", webhook)}>
+            <UserText>{webhook.name}</UserText>
+          </Link>
+          <span className="small muted">
+            {describeUsage(usage)}, reported by {formatNumber(usage.reported)} of {plural(runs, "run")}
+          </span>
+        </li>
+      ))}
+    </Attention>
+  )
+}
+
+const tokensOf = ({ input_tokens = 0, output_tokens = 0 }: Usage): number => input_tokens + output_tokens
 
 const Waiting = ({ teams }: { readonly teams: ReadonlyArray<Team> }) => (
   <Attention title="Queued" none="Nothing is queued.">

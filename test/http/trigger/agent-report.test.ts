@@ -45,6 +45,9 @@ describe("what an agent reports of its work", () => {
         runs: 1,
         reported: 1
       })
+      const statistics = yield* admin("GET", `/api/webhooks/${hook.id}/statistics?range=7d`)
+      const buckets: ReadonlyArray<{ readonly usage?: object }> = statistics.json.buckets
+      expect(buckets.flatMap(({ usage }) => usage ?? [])).toEqual([{ reported: 2, ...twice }])
       const { text: metrics } = yield* http("GET", "/metrics")
       expect(metrics).toContain(`\nwebhook_run_tokens_total{team="${name}",kind="input"} 2400\n`)
       expect(metrics).toContain(`\nwebhook_run_cost_usd_total{team="${name}"} 0.025\n`)

@@ -18,6 +18,7 @@ const tables = [
     "window_deliveries",
     "webhook_templates"
   ],
+  ...["run_usage", "run_usage_changes"],
   ...["leader_keys", "http_leaders", "threads", "destinations", "deliveries"]
 ]
 

@@ -2,9 +2,11 @@ import { expect } from "@effect/vitest"
 import { DateTime, Duration, Effect } from "effect"
 import { v7 } from "uuid"
 import { RunId, type WebhookId } from "../../../domain/Id.ts"
+import type { AgentReport } from "../../../domain/run/AgentReport.ts"
 import type { Outcome, Run } from "../../../domain/run/Run.ts"
 import { finalStatuses } from "../../../domain/run/RunStatus.ts"
-import type { RunBucket } from "../../../domain/run/Statistics.ts"
+import type { Counts, RunBucket } from "../../../domain/run/Statistics.ts"
+import { addUsage, noUsage, usageOfOne } from "../../../domain/run/UsageSum.ts"
 import { Repo } from "../../Repo.ts"
 import {
   acceptOne,
@@ -47,6 +49,11 @@ const allRuns = Effect.fnUntraced(function* (webhook_id: WebhookId) {
   return runs
 })
 
+const usageOf = (runs: ReadonlyArray<Run>): Pick<RunBucket, "usage"> => {
+  const { runs: _, ...usage } = runs.map((run) => usageOfOne(run.usage)).reduce(addUsage, noUsage)
+  return usage.reported > 0 ? { usage } : {}
+}
+
 /** The counts that a scan of the runs gives, by steps from `midnight` on. */
 const scanned = (runs: ReadonlyArray<Run>, step: number): ReadonlyArray<RunBucket> => {
   const buckets = new Map<number, Array<Run>>()
@@ -64,9 +71,10 @@ const scanned = (runs: ReadonlyArray<Run>, step: number): ReadonlyArray<RunBucke
       const middle = (took[Math.floor((took.length - 1) / 2)]! + took[Math.floor(took.length / 2)]!) / 2
       return {
         bucket,
-        ...(Object.fromEntries(finalStatuses.map((status) => [status, of(status)])) as Omit<RunBucket, "bucket">),
+        ...(Object.fromEntries(finalStatuses.map((status) => [status, of(status)])) as Omit<Counts, "live">),
         live: of("queued") + of("running"),
-        ...(took.length > 0 && { median_ms: middle, slowest_ms: took.at(-1)! })
+        ...(took.length > 0 && { median_ms: middle, slowest_ms: took.at(-1)! }),
+        ...usageOf(runs)
       }
     })
 }
@@ -108,7 +116,18 @@ const counted = Effect.fnUntraced(function* (id: WebhookId) {
   return yield* countsAreThoseOf(id)
 })
 
-const everyOutcome: ReadonlyArray<Outcome> = [success("a"), success("b"), success("c"), ...Object.values(outcomes)]
+/** Costs that add up exactly. */
+const reports: ReadonlyArray<AgentReport> = [
+  { usage: { input_tokens: 1_000, cached_input_tokens: 10, output_tokens: 7, cost_usd: 0.25 } },
+  { usage: { input_tokens: 300, output_tokens: 0 } },
+  { usage: { model: "one of several" } },
+  { session_id: "s-1" }
+]
+const everyOutcome: ReadonlyArray<Outcome> = [
+  ...reports.map((report): Outcome => ({ status: "success", response: "a", report })),
+  ...[success("b"), success("c"), ...Object.values(outcomes)],
+  { ...outcomes.error, report: { usage: { cost_usd: 1.5 } } }
+]
 
 /** Runs of three days: some end in each way, one in five stays unfinished. */
 const fill = Effect.fnUntraced(function* (target: Target, runs: number) {

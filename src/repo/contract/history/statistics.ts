@@ -2,6 +2,8 @@ import { expect } from "@effect/vitest"
 import { Duration, Effect } from "effect"
 import { v7 } from "uuid"
 import { RunId } from "../../../domain/Id.ts"
+import type { AgentUsage } from "../../../domain/run/AgentReport.ts"
+import type { Outcome } from "../../../domain/run/Run.ts"
 import { finalStatuses } from "../../../domain/run/RunStatus.ts"
 import { Repo } from "../../Repo.ts"
 import type { NewRun } from "../../run/RunStore.ts"
@@ -81,6 +83,49 @@ export const statistics = (test: Test): void => {
         ...{ webhook_id: webhook.id, bucket: 0, success: 3, error: 1, timeout: 1, live: 1 }
       })
       expect(activity).toContainEqual({ ...none, webhook_id: other.id, bucket: 0, live: 1 })
+    })
+  )
+
+  test(
+    "adds up what runs used, also reported late, without a 0 for what none reported, and subtracts deleted runs",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const term = yield* acquireTerm
+      const run = Effect.fnUntraced(function* (ms: number, outcome: Outcome, took = 5) {
+        const id = yield* queueAt(webhook, ms)
+        yield* admitOne(id, term)
+        yield* endOne(id, outcome, ms + took)
+        return id
+      })
+      const done = (usage: AgentUsage): Outcome => ({ status: "success", response: "ok", report: { usage } })
+      const usage = Effect.gen(function* () {
+        const read = Effect.gen(function* () {
+          const buckets = yield* repo.statistics(webhook.id, at(begin), hour)
+          expect(yield* repo.activity(at(begin), hour)).toEqual(
+            buckets.map(({ median_ms, slowest_ms, ...counts }) => ({ ...counts, webhook_id: webhook.id }))
+          )
+          return buckets.map(({ usage }) => usage)
+        })
+        const before = yield* read
+        yield* Effect.repeat(repo.rollUp(at(0)), { while: (more) => more })
+        expect(yield* read).toEqual(before)
+        return before
+      })
+
+      yield* run(begin, success("ok"))
+      expect(yield* usage).toEqual([undefined])
+      yield* run(begin + 1, done({ cost_usd: 0.25, model: "a model" }))
+      yield* run(begin + 1, done({ cost_usd: 0.5 }))
+      expect(yield* usage).toEqual([{ reported: 2, cost_usd: 0.75 }])
+      yield* run(begin + 2, done({ input_tokens: 50, output_tokens: 0 }), minuteMs)
+      const late = yield* run(begin + 3, timeout, minuteMs)
+      yield* endOne(late, done({ input_tokens: 7, cached_input_tokens: 6 }), begin + 10)
+      yield* endOne(late, done({ input_tokens: 7, cached_input_tokens: 6 }), begin + 11)
+      const tokens = { input_tokens: 57, cached_input_tokens: 6, output_tokens: 0 }
+      expect(yield* usage).toEqual([{ reported: 4, cost_usd: 0.75, ...tokens }])
+      yield* repo.purge(at(begin + minuteMs))
+      expect(yield* usage).toEqual([{ reported: 2, ...tokens }])
     })
   )
 

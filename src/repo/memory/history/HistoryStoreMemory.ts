@@ -4,8 +4,8 @@ import type { WebhookId } from "../../../domain/Id.ts"
 import { type RunRow, toRun } from "../../../domain/run/Run.ts"
 import { toRunState } from "../../../domain/run/RunState.ts"
 import { finalStatuses, isFinal } from "../../../domain/run/RunStatus.ts"
-import { addUsage, noUsage, usageOfOne } from "../../../domain/run/RunUsage.ts"
 import type { Counts } from "../../../domain/run/Statistics.ts"
+import { addUsage, noUsage, usageOfOne } from "../../../domain/run/UsageSum.ts"
 import { decodeCursor, decodeIdCursor, encodeCursor } from "../../history/Cursor.ts"
 import { HistoryStore } from "../../history/HistoryStore.ts"
 import { fulfils, type RunQuery, searchedId } from "../../history/RunQuery.ts"
@@ -119,12 +119,22 @@ export const makeHistoryStore = (tables: Tables): Context.Tag.Service<HistorySto
     activity: (since, step) =>
       Effect.sync(() =>
         [...webhooks.keys()].flatMap((webhook_id) =>
-          buckets(webhook_id, since, step).map(({ bucket, rows }) => ({ webhook_id, bucket, ...counts(rows) }))
+          buckets(webhook_id, since, step).map(({ bucket, rows }) => ({
+            webhook_id,
+            bucket,
+            ...counts(rows),
+            ...usageOf(rows)
+          }))
         )
       ),
     statistics: (id, since, step) =>
       Effect.sync(() =>
-        buckets(id, since, step).map(({ bucket, rows }) => ({ bucket, ...counts(rows), ...durations(rows) }))
+        buckets(id, since, step).map(({ bucket, rows }) => ({
+          bucket,
+          ...counts(rows),
+          ...durations(rows),
+          ...usageOf(rows)
+        }))
       ),
     slots: (id) =>
       Effect.sync(() => ({
@@ -150,6 +160,11 @@ const counts = (rows: ReadonlyArray<RunRow>): Counts => ({
   ) as Omit<Counts, "live">),
   live: rows.filter((row) => !isFinal(row.status)).length
 })
+
+const usageOf = (rows: ReadonlyArray<RunRow>) => {
+  const { runs: _, ...usage } = rows.map(({ report }) => usageOfOne(report?.usage)).reduce(addUsage, noUsage)
+  return usage.reported > 0 ? { usage } : {}
+}
 
 const durations = (rows: ReadonlyArray<RunRow>) => {
   const sorted = rows

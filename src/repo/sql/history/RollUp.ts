@@ -16,55 +16,67 @@ const changesInOneStep = 10_000
 export const makeRollUp = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  /**
-   * The end of a `with` query: adds the rows of `source` to the counts and durations of existing webhooks, in the order
-   * of their keys.
-   */
-  const add = (source: Statement.Fragment) => sql`
-    source(webhook_id, accepted_hour, status, took_ms, runs) as materialized (${source}), known as materialized (
+  /** Parts of a `with` query: a portion of the changes, which leaves its table. */
+  const takenFrom = (table: string) => sql`
+    taken as materialized (
+      delete from ${sql(`webhook_trigger.${table}`)} c
+      using (select ctid from ${sql(`webhook_trigger.${table}`)} limit ${changesInOneStep}) as first
+      where c.ctid = first.ctid
+      returning c.*
+    )`
+
+  /** The taken changes of existing webhooks, once for hours and once for days. Their rows are locked in order. */
+  const placed = (which: Statement.Fragment) => sql`
+    source as materialized (select * from taken where ${which}), known as materialized (
       select w.id from webhook_trigger.webhooks w where w.id in (select webhook_id from source)
       order by w.id for key share
     ), placed as materialized (
-      select source.webhook_id, u.hours, date_bin(u.hours * interval '1 hour', accepted_hour, 'epoch') as begins_at,
-        source.status, source.took_ms, source.runs
+      select source.*, u.hours, date_bin(u.hours * interval '1 hour', accepted_hour, 'epoch') as begins_at
       from source join known on known.id = source.webhook_id,
         (
           select 1::smallint, hours_from from webhook_trigger.run_counts_state
           union all select 24, days_from from webhook_trigger.run_counts_state
         ) as u(hours, kept_from)
       where accepted_hour >= u.kept_from
-    ), counted as (
-      insert into webhook_trigger.run_counts
-      select webhook_id, hours, begins_at, status, sum(runs) from placed
-      group by 1, 2, 3, 4 having sum(runs) <> 0 order by 1, 2, 3, 4
-      on conflict (webhook_id, hours, begins_at, status) do update set runs = run_counts.runs + excluded.runs
-    ), timed as (
-      insert into webhook_trigger.run_durations
-      select webhook_id, hours, begins_at, took_ms, sum(runs) from placed where took_ms is not null
-      group by 1, 2, 3, 4 having sum(runs) <> 0 order by 1, 2, 3, 4
-      on conflict (webhook_id, hours, begins_at, took_ms) do update set runs = run_durations.runs + excluded.runs
     )`
 
   /** Whether more changes are left. */
-  const addChanges = Effect.gen(function* () {
+  const addCounts = Effect.gen(function* () {
     const [row] = yield* sql<{ readonly taken: number }>`
-      with taken as materialized (
-        delete from webhook_trigger.run_count_changes c
-        using (select ctid from webhook_trigger.run_count_changes limit ${changesInOneStep}) as first
-        where c.ctid = first.ctid
-        returning c.*
-      ), waiting as (
+      with ${takenFrom("run_count_changes")}, waiting as (
         insert into webhook_trigger.lane_counts
         select team, webhook_id, accepted_hour, sum(runs) from taken where status = 'queued'
         group by 1, 2, 3 having sum(runs) <> 0
         on conflict (team, webhook_id, accepted_hour) do update set runs = lane_counts.runs + excluded.runs
-      ), ${add(sql`
-        select t.webhook_id, t.accepted_hour, t.status, t.took_ms, t.runs
-        from taken t where t.status <> 'queued'`)}
+      ), ${placed(sql`status <> 'queued'`)}, counted as (
+        insert into webhook_trigger.run_counts
+        select webhook_id, hours, begins_at, status, sum(runs) from placed
+        group by 1, 2, 3, 4 having sum(runs) <> 0 order by 1, 2, 3, 4
+        on conflict (webhook_id, hours, begins_at, status) do update set runs = run_counts.runs + excluded.runs
+      ), timed as (
+        insert into webhook_trigger.run_durations
+        select webhook_id, hours, begins_at, took_ms, sum(runs) from placed where took_ms is not null
+        group by 1, 2, 3, 4 having sum(runs) <> 0 order by 1, 2, 3, 4
+        on conflict (webhook_id, hours, begins_at, took_ms) do update set runs = run_durations.runs + excluded.runs
+      )
       select count(*)::int as taken from taken`
     const { taken } = row!
     if (taken > 0) yield* sql`delete from webhook_trigger.lane_counts where runs = 0`
     return taken === changesInOneStep
+  })
+
+  /** Whether more changes are left. */
+  const addUsage = Effect.gen(function* () {
+    const [row] = yield* sql<{ readonly taken: number }>`
+      with ${takenFrom("run_usage_changes")}, ${placed(sql`true`)}, added as (
+        insert into webhook_trigger.run_usage
+        select webhook_id, hours, begins_at, amount, sum(runs), sum(total) from placed
+        group by 1, 2, 3, 4 order by 1, 2, 3, 4
+        on conflict (webhook_id, hours, begins_at, amount) do update set
+          runs = run_usage.runs + excluded.runs, total = run_usage.total + excluded.total
+      )
+      select count(*)::int as taken from taken`
+    return row!.taken === changesInOneStep
   })
 
   /** Once an hour, deletes counts that are too old. */
@@ -75,7 +87,7 @@ export const makeRollUp = Effect.gen(function* () {
       update webhook_trigger.run_counts_state set hours_from = ${hours}, days_from = ${days}
       where hours_from < ${hours} or days_from < ${days} returning 1`
     if (moved.length === 0) return
-    for (const table of ["run_counts", "run_durations"]) {
+    for (const table of ["run_counts", "run_durations", "run_usage"]) {
       yield* sql`
         delete from ${sql(`webhook_trigger.${table}`)}
         where (hours = 1 and begins_at < ${hours}) or (hours = 24 and begins_at < ${days})`
@@ -89,7 +101,8 @@ export const makeRollUp = Effect.gen(function* () {
       from webhook_trigger.run_counts_state for update skip locked`
     if (state === undefined) return false
     yield* forget(now)
-    return yield* addChanges
+    const [moreCounts, moreUsage] = [yield* addCounts, yield* addUsage]
+    return moreCounts || moreUsage
   }, sql.withTransaction)
 
   return Effect.fn("HistoryStore.rollUp")(function* (now: DateTime.Utc) {

@@ -2,7 +2,8 @@ import { SqlClient } from "@effect/sql"
 import { DateTime, Duration, Effect } from "effect"
 import type { WebhookId } from "../../../domain/Id.ts"
 import { finalStatuses } from "../../../domain/run/RunStatus.ts"
-import type { Counts, RunBucket } from "../../../domain/run/Statistics.ts"
+import type { RunBucket } from "../../../domain/run/Statistics.ts"
+import { usageAmounts } from "../../../domain/run/UsageSum.ts"
 import { fromRow, list } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { live, waiting } from "../RunColumns.ts"
@@ -25,6 +26,18 @@ export const makeStatistics = Effect.gen(function* () {
     "coalesce(sum(runs) filter (where status is null), 0)::int as live"
   ])
 
+  /** The usage of a group of rows of `run_usage`; null without any. An amount that no run reported is absent. */
+  const usage = sql.literal(`
+    case when sum(runs) filter (where amount = 'reported') > 0 then json_strip_nulls(json_build_object(
+      'reported', sum(runs) filter (where amount = 'reported'),
+      ${usageAmounts
+        .map(
+          (amount) => `'${amount}', case when sum(runs) filter (where amount = '${amount}') > 0 then
+            (sum(total) filter (where amount = '${amount}'))::float8 end`
+        )
+        .join(", ")}
+    )) end as usage`)
+
   /** A query's parts for the steps from `since` on. */
   const stepsOf = (since: DateTime.Utc, step: Duration.Duration) => {
     const from = sql`${DateTime.toDateUtc(since)}::timestamptz`
@@ -38,32 +51,46 @@ export const makeStatistics = Effect.gen(function* () {
         sql`date_bin(${millis} * interval '1 millisecond', ${sql.literal(time)}, ${from}) as begin`,
       /** The number of the step, for the few rows of a result. */
       bucket: sql`round(extract(epoch from begin - ${from}) * 1000 / ${millis})::int as bucket`,
-      /** The kept counts, of `run_counts` or `run_durations`. */
+      /** The kept counts, of `run_counts`, `run_durations` or `run_usage`. */
       kept: sql`hours = ${sql.literal(wholeDays ? "24" : "1")} and begins_at >= ${from}`,
       changes: sql`
         (
           select * from webhook_trigger.run_count_changes
           where status <> 'queued' and accepted_hour >= ${from}
-        ) c`
+        ) c`,
+      usageChanges: sql`
+        (select * from webhook_trigger.run_usage_changes where accepted_hour >= ${from}) c`
     }
   }
 
   const activity = Effect.fn("HistoryStore.activity")(function* (since: DateTime.Utc, step: Duration.Duration) {
-    const { begin, bucket, changes, from, kept } = stepsOf(since, step)
-    return yield* sql<Counts & { readonly webhook_id: WebhookId; readonly bucket: number }>`
-      select webhook_id, ${bucket}, ${sums} from (
-        select webhook_id, ${begin("begins_at")}, status, runs from webhook_trigger.run_counts where ${kept}
-        union all
-        select c.webhook_id, ${begin("c.accepted_hour")}, c.status, c.runs from ${changes}
-          join webhook_trigger.webhooks w on w.id = c.webhook_id
-        union all
-        select webhook_id, ${begin("accepted_hour")}, null, runs from ${waiting}
-        where webhook_id is not null and accepted_hour >= ${from}
-        union all
-        select webhook_id, ${begin("accepted_at")}, null, 1 from ${inFlight}
-        where webhook_id is not null and accepted_at >= ${from}
-      ) as each
-      group by webhook_id, begin having sum(runs) > 0`
+    const { begin, bucket, changes, from, kept, usageChanges } = stepsOf(since, step)
+    const rows = yield* sql`
+      with counts as (
+        select webhook_id, begin, ${sums} from (
+          select webhook_id, ${begin("begins_at")}, status, runs from webhook_trigger.run_counts where ${kept}
+          union all
+          select c.webhook_id, ${begin("c.accepted_hour")}, c.status, c.runs from ${changes}
+            join webhook_trigger.webhooks w on w.id = c.webhook_id
+          union all
+          select webhook_id, ${begin("accepted_hour")}, null, runs from ${waiting}
+          where webhook_id is not null and accepted_hour >= ${from}
+          union all
+          select webhook_id, ${begin("accepted_at")}, null, 1 from ${inFlight}
+          where webhook_id is not null and accepted_at >= ${from}
+        ) as each
+        group by webhook_id, begin having sum(runs) > 0
+      ), used as (
+        select webhook_id, begin, ${usage} from (
+          select webhook_id, ${begin("begins_at")}, amount, runs, total from webhook_trigger.run_usage where ${kept}
+          union all
+          select c.webhook_id, ${begin("c.accepted_hour")}, c.amount, c.runs, c.total from ${usageChanges}
+        ) as each
+        group by webhook_id, begin
+      )
+      select webhook_id, ${bucket}, ${list([...finalStatuses, "live", "usage"])}
+      from counts left join used using (webhook_id, begin)`
+    return rows.map((row) => fromRow<RunBucket & { readonly webhook_id: WebhookId }>(row))
   }, bounded)
 
   const statistics = Effect.fn("HistoryStore.statistics")(function* (
@@ -71,7 +98,7 @@ export const makeStatistics = Effect.gen(function* () {
     since: DateTime.Utc,
     step: Duration.Duration
   ) {
-    const { begin, bucket, changes, from, kept } = stepsOf(since, step)
+    const { begin, bucket, changes, from, kept, usageChanges } = stepsOf(since, step)
     const rows = yield* sql`
       with counts as (
         select begin, ${sums} from (
@@ -104,9 +131,17 @@ export const makeStatistics = Effect.gen(function* () {
           min(took_ms) filter (where up_to >= (runs + 1) / 2) + min(took_ms) filter (where up_to >= runs / 2 + 1)
         )::float8 / 2 as median_ms
         from ranked group by begin
+      ), used as (
+        select begin, ${usage} from (
+          select ${begin("begins_at")}, amount, runs, total from webhook_trigger.run_usage
+          where webhook_id = ${id} and ${kept}
+          union all
+          select ${begin("c.accepted_hour")}, c.amount, c.runs, c.total from ${usageChanges} where c.webhook_id = ${id}
+        ) as each
+        group by begin
       )
-      select ${bucket}, ${list([...finalStatuses, "live", "median_ms", "slowest_ms"])}
-      from counts left join times using (begin)`
+      select ${bucket}, ${list([...finalStatuses, "live", "median_ms", "slowest_ms", "usage"])}
+      from counts left join times using (begin) left join used using (begin)`
     return rows.map((row) => fromRow<RunBucket>(row))
   }, bounded)
 

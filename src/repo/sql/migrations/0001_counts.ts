@@ -6,7 +6,8 @@ import { Effect } from "effect"
  * accepts, admits, ends or deletes runs adds to `run_count_changes`. It only inserts there, so nothing waits for
  * anything else. `HistoryStore.rollUp` moves the changes into the tables of counts.
  *
- * A run that is admitted with its acceptance costs one such row, when it ends: 5 microseconds.
+ * A run that is admitted with its acceptance costs one such row, when it ends: 5 microseconds. One whose agent reported
+ * its usage adds to `run_usage_changes`, too.
  */
 export const counts = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -49,10 +50,35 @@ export const counts = Effect.gen(function* () {
       took_ms integer,
       runs integer not null
     )`
+
+  // `amount` is a field of `AgentUsage`, or `reported` for all runs with usage. `runs` of them reported it, so that the
+  // sum is unknown again when they have been deleted. `numeric`, because deleting must subtract exactly.
   yield* sql`
-    alter table webhook_trigger.run_count_changes set (
-      autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_analyze_threshold = 1000000000
+    create table webhook_trigger.run_usage (
+      webhook_id uuid not null references webhook_trigger.webhooks on delete cascade,
+      hours smallint not null check (hours in (1, 24)),
+      begins_at timestamptz(3) not null,
+      amount text not null,
+      runs integer not null,
+      total numeric not null,
+      primary key (webhook_id, hours, begins_at, amount)
     )`
+  yield* sql`create index run_usage_age on webhook_trigger.run_usage (hours, begins_at)`
+  yield* sql`
+    create table webhook_trigger.run_usage_changes (
+      webhook_id uuid not null,
+      accepted_hour timestamptz(3) not null,
+      amount text not null,
+      runs integer not null,
+      total numeric not null
+    )`
+  for (const table of ["run_count_changes", "run_usage_changes"]) {
+    yield* sql.unsafe(`
+      alter table webhook_trigger.${table} set (
+        autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
+        autovacuum_analyze_threshold = 1000000000
+      )`)
+  }
 
   // One row. Older hours and days than these have been deleted.
   yield* sql`
@@ -88,6 +114,23 @@ export const counts = Effect.gen(function* () {
       end
     $$`
   yield* sql`
+    create function webhook_trigger.usage_amounts(report json) returns table (amount text, total numeric)
+    language sql immutable parallel safe as $$
+      select 'reported', 0::numeric where report -> 'usage' is not null
+      union all
+      select key, value::numeric from json_each_text(report -> 'usage')
+      where key in ('cost_usd', 'input_tokens', 'cached_input_tokens', 'output_tokens')
+    $$`
+  yield* sql`
+    create function webhook_trigger.count_usage() returns trigger language plpgsql as $$
+      begin
+        insert into webhook_trigger.run_usage_changes
+        select new.webhook_id, date_bin('1 hour', new.accepted_at, 'epoch'), amount, 1, total
+        from webhook_trigger.usage_amounts(new.report);
+        return null;
+      end
+    $$`
+  yield* sql`
     create function webhook_trigger.count_waiting_run() returns trigger language plpgsql as $$
       begin
         insert into webhook_trigger.run_count_changes values (
@@ -111,6 +154,13 @@ export const counts = Effect.gen(function* () {
         select d.team, d.webhook_id, date_bin('1 hour', d.accepted_at, 'epoch'), 'queued', null, -count(*)
         from deleted d where d.status = 'queued' and d.admitted_at is null
         group by 1, 2, 3;
+        insert into webhook_trigger.run_usage_changes
+        select d.webhook_id, date_bin('1 hour', d.accepted_at, 'epoch'), a.amount, -count(*), -sum(a.total)
+        from deleted d, webhook_trigger.usage_amounts(d.report) a
+        where d.report is not null and d.finished_at is not null
+          and d.accepted_at >= (select days_from from webhook_trigger.run_counts_state)
+          and exists (select from webhook_trigger.webhooks w where w.id = d.webhook_id)
+        group by 1, 2, 3;
         return null;
       end
     $$`
@@ -124,6 +174,18 @@ export const counts = Effect.gen(function* () {
     create trigger runs_inserted after insert on webhook_trigger.runs
     for each row when (new.finished_at is not null and new.webhook_id is not null)
     execute function webhook_trigger.count_ended_run()`
+  // A report comes with the end, or after it.
+  yield* sql`
+    create trigger runs_reported after update of finished_at, report on webhook_trigger.runs
+    for each row when (
+      new.finished_at is not null and (new.report -> 'usage') is not null and new.webhook_id is not null
+        and (old.finished_at is null or old.report is null)
+    )
+    execute function webhook_trigger.count_usage()`
+  yield* sql`
+    create trigger runs_reported_inserted after insert on webhook_trigger.runs
+    for each row when (new.finished_at is not null and (new.report -> 'usage') is not null and new.webhook_id is not null)
+    execute function webhook_trigger.count_usage()`
   yield* sql`
     create trigger runs_waiting after insert on webhook_trigger.runs
     for each row when (new.status = 'queued' and new.admitted_at is null)

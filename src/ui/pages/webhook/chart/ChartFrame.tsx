@@ -22,8 +22,8 @@ export const usePlotArea = () => ({
 })
 
 /** A round number at or above the maximum, for the end of the axis. */
-export const axisMaximum = (value: number): number => {
-  if (value <= 4) return 4
+export const axisMaximum = (value: number, least = 4): number => {
+  if (value <= least) return least
   const power = 10 ** Math.floor(Math.log10(value))
   return [1, 2, 2.5, 5, 10].map((step) => step * power).find((step) => step >= value)!
 }
@@ -37,6 +37,7 @@ export const formatBucketStart = (bucket: Bucket): string => dateTime.format(new
 /** A chart's caption, its axes and their labels; `children` draw the data. */
 export const ChartFrame = ({
   title,
+  caption,
   label,
   buckets,
   maximum,
@@ -44,6 +45,8 @@ export const ChartFrame = ({
   children
 }: {
   readonly title: string
+  /** Shown in place of the title. Such a chart is an image, with nothing to click. */
+  readonly caption?: ReactNode
   /** What the chart shows, for screen readers. */
   readonly label: string
   readonly buckets: ReadonlyArray<Bucket>
@@ -61,8 +64,12 @@ export const ChartFrame = ({
     .filter((i) => buckets[i])
   return (
     <figure className="chart">
-      <figcaption className="sr-only">{title}</figcaption>
-      <svg viewBox={`0 0 ${width} ${height}`} role="group" aria-label={label}>
+      {caption === undefined ? (
+        <figcaption className="sr-only">{title}</figcaption>
+      ) : (
+        <figcaption>{caption}</figcaption>
+      )}
+      <svg viewBox={`0 0 ${width} ${height}`} role={caption === undefined ? "group" : "img"} aria-label={label}>
         {[0, 1].map((part) => {
           const y = plot.bottom - plot.height * part
           return (

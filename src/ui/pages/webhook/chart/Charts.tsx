@@ -1,18 +1,20 @@
 import { useEffect, useRef, useState } from "react"
 import type { Statistics } from "../../../api/Types.ts"
 import { countAll, series } from "../../../components/run/Counts.ts"
-import { formatDuration, formatNumber } from "../../../format/Format.ts"
+import { formatDollars, formatDuration, formatNumber } from "../../../format/Format.ts"
 import { type Bucket, ChartWidth, formatBucketStart } from "./ChartFrame.tsx"
 import { StatusChart } from "./StatusChart.tsx"
+import { UsageCharts } from "./UsageCharts.tsx"
 
 export const Charts = ({
-  statistics: { buckets },
+  statistics,
   onPick
 }: {
   readonly statistics: Statistics
   /** Gets the bounds of the clicked bar, RFC 3339. The last bar has no end yet. */
   readonly onPick: (from: string, to: string | undefined) => void
 }) => {
+  const { buckets } = statistics
   const container = useRef<HTMLDivElement>(null)
   const [width, setWidth] = useState(640)
   useEffect(() => {
@@ -26,6 +28,7 @@ export const Charts = ({
       <div className="charts" ref={container}>
         <ChartWidth.Provider value={width}>
           <StatusChart buckets={buckets} onPick={onPick} />
+          <UsageCharts statistics={statistics} />
         </ChartWidth.Provider>
       </div>
       <div className="row between chart-notes">
@@ -47,41 +50,62 @@ export const Charts = ({
   )
 }
 
-const formatOptional = (ms: number | undefined): string => (ms === undefined ? "–" : formatDuration(ms))
+const formatOptional = (value: number | undefined, format = formatDuration): string =>
+  value === undefined ? "–" : format(value)
 
-const BucketTable = ({ buckets }: { readonly buckets: ReadonlyArray<Bucket> }) => (
-  <div className="table-scroll" tabIndex={0} role="region" aria-label="Runs over time, as a table">
-    <table className="table">
-      <thead>
-        <tr>
-          <th scope="col">From</th>
-          {series.map(({ key, label }) => (
-            <th key={key} scope="col" className="number">
-              {label}
-            </th>
-          ))}
-          <th scope="col" className="number">
-            Median
-          </th>
-          <th scope="col" className="number">
-            Slowest
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {buckets.map((bucket) => (
-          <tr key={bucket.at}>
-            <th scope="row">{formatBucketStart(bucket)}</th>
-            {series.map(({ key }) => (
-              <td key={key} className="number">
-                {formatNumber(bucket[key])}
-              </td>
+const usageColumns: ReadonlyArray<[string, (usage: NonNullable<Bucket["usage"]>) => string]> = [
+  ["Input tokens", ({ input_tokens }) => formatOptional(input_tokens, formatNumber)],
+  ["Output tokens", ({ output_tokens }) => formatOptional(output_tokens, formatNumber)],
+  ["Cost", ({ cost_usd }) => formatOptional(cost_usd, formatDollars)],
+  ["Reported by", ({ reported }) => formatNumber(reported)]
+]
+
+const BucketTable = ({ buckets }: { readonly buckets: ReadonlyArray<Bucket> }) => {
+  const columns = buckets.some(({ usage }) => usage) ? usageColumns : []
+  return (
+    <div className="table-scroll" tabIndex={0} role="region" aria-label="Runs over time, as a table">
+      <table className="table">
+        <thead>
+          <tr>
+            <th scope="col">From</th>
+            {series.map(({ key, label }) => (
+              <th key={key} scope="col" className="number">
+                {label}
+              </th>
             ))}
-            <td className="number">{formatOptional(bucket.median_ms)}</td>
-            <td className="number">{formatOptional(bucket.slowest_ms)}</td>
+            <th scope="col" className="number">
+              Median
+            </th>
+            <th scope="col" className="number">
+              Slowest
+            </th>
+            {columns.map(([label]) => (
+              <th key={label} scope="col" className="number">
+                {label}
+              </th>
+            ))}
           </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
-)
+        </thead>
+        <tbody>
+          {buckets.map((bucket) => (
+            <tr key={bucket.at}>
+              <th scope="row">{formatBucketStart(bucket)}</th>
+              {series.map(({ key }) => (
+                <td key={key} className="number">
+                  {formatNumber(bucket[key])}
+                </td>
+              ))}
+              <td className="number">{formatOptional(bucket.median_ms)}</td>
+              <td className="number">{formatOptional(bucket.slowest_ms)}</td>
+              {columns.map(([label, text]) => (
+                <td key={label} className="number">
+                  {bucket.usage ? text(bucket.usage) : "–"}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
