@@ -20,8 +20,9 @@ import { type Measured, toMarkdown } from "./Report.ts"
 import { migrated, seed } from "./Seed.ts"
 import { slowLog, watchSlow } from "./Slow.ts"
 import { measureWaitingCallers } from "./WaitingCallers.ts"
+import { measureWatchers } from "./Watchers.ts"
 
-const parts = ["queue", "teams", "callers", "pages", "purge"] as const
+const parts = ["queue", "teams", "callers", "watchers", "pages", "purge"] as const
 type Part = (typeof parts)[number]
 
 const usage = `npm run scale -- [options]
@@ -90,6 +91,7 @@ const measure = async (services: Services, tell: (measured: Measured) => void): 
   if (wanted("queue")) tell(await measureQueueDepth(services, rounds, scaled(100_000)))
   if (wanted("teams")) tell(await measureManyTeams(services, rounds, scaled(10_000)))
   if (wanted("callers")) tell(await measureWaitingCallers(services, load, scaled(10_000)))
+  if (wanted("watchers")) tell(await measureWatchers(services, load, scaled(1_000), scaled(100), quick ? 1 : 5))
   if (!wanted("pages") && !wanted("purge")) return
   console.log(`writing a history of ${runs} runs`)
   const slow = watchSlow(services.dir)

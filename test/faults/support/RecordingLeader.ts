@@ -47,6 +47,7 @@ export class RecordingLeader extends EventEmitter {
   /** Remembers what it answered, so that a redelivery is answered and not executed again. */
   private readonly answers: Map<string, Promise<Reply>>
   private readonly remembers: boolean
+  private readonly reporting = new Map<string, (progress: object) => Promise<void>>()
   private model: ChannelModel | undefined
   private stopped = false
   private running: Promise<void> = Promise.resolve()
@@ -155,12 +156,20 @@ export class RecordingLeader extends EventEmitter {
       await this.send(channel, replyTo, correlationId, "started", {})
       delete delivery.brokenOff
     }
+    this.reporting.set(delivery.run_id, (progress) =>
+      this.send(channel, replyTo, correlationId, "progress", progress, { routingKey: "progress", persistent: false })
+    )
     const answering = known ?? this.execute(delivery, this.handle as Handle)
     if (this.remembers) this.answers.set(delivery.run_id, answering)
     const answer = await answering
     await this.reply(channel, replyTo, correlationId, answer)
     channel.ack(message)
     delivery.acknowledgedAt = performance.now()
+  }
+
+  /** Resolves when the broker has it. */
+  reportProgress({ run_id }: Delivered, progress: { readonly seq: number; readonly text: string }): Promise<void> {
+    return this.reporting.get(run_id)!(progress)
   }
 
   private async execute(delivery: Delivered, handle: Handle): Promise<Reply> {
@@ -193,15 +202,16 @@ export class RecordingLeader extends EventEmitter {
     to: string,
     correlationId: string,
     type: string,
-    body: object
+    body: object,
+    { persistent = true, routingKey = "" } = {}
   ): Promise<void> {
     const content = Buffer.from(JSON.stringify(body))
     await new Promise<void>((resolve, reject) => {
-      const options = { type, contentType: "application/json", correlationId, persistent: true }
+      const options = { type, contentType: "application/json", correlationId, persistent }
       // A channel that closes may leave a confirm unanswered.
       const closed = () => reject(new Error("closed"))
       channel.once("close", closed)
-      channel.publish(to, "", content, options, (error) => {
+      channel.publish(to, routingKey, content, options, (error) => {
         channel.off("close", closed)
         if (error) reject(error)
         else resolve()
