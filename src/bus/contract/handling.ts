@@ -53,6 +53,20 @@ const consumeAfterPause = Effect.fnUntraced(function* (checks?: Pick<ReplyChecks
 
 export const handling = (behaviour: Behaviour): void => {
   behaviour(
+    "a leader that says that it has started is heard before its answer",
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const collected = yield* collectReplies
+      yield* startLeader((delivery) => Effect.zipRight(delivery.reply({ _tag: "Started" }), echo(delivery)))
+      const { run_id } = yield* Effect.tap(makePrompt(), (prompt) => bus.publish([prompt]))
+      expect(Array.from(yield* Queue.takeN(collected, 2))).toEqual([
+        { _tag: "Started", run_id },
+        { _tag: "Answered", run_id, response: "hello" }
+      ])
+    })
+  )
+
+  behaviour(
     "replies that arrive while a group is handled come in groups, in order, one group at a time",
     Effect.gen(function* () {
       const { begun, goOn, groups, handled, overlaps } = yield* consumeAfterPause()
@@ -165,11 +179,14 @@ export const handling = (behaviour: Behaviour): void => {
   )
 
   behaviour(
-    "replies without a consumer wait for the first one",
+    "replies without a consumer are counted, and wait for the first one",
     Effect.gen(function* () {
-      const answered = yield* answerAll(["answer"])
+      const bus = yield* Bus
+      expect(yield* bus.repliesWaiting).toBe(0)
+      const answered = yield* answerAll(["one", "two"])
+      expect(yield* bus.repliesWaiting).toBe(2)
       const collected = yield* collectReplies
-      expect(ids([yield* Queue.take(collected)])).toEqual(answered)
+      expect(ids(yield* Queue.takeN(collected, 2))).toEqual(answered)
     })
   )
 }

@@ -1,6 +1,6 @@
 /** What a leader reports while it works. */
 import { expect } from "@effect/vitest"
-import { Chunk, Deferred, Effect, Queue } from "effect"
+import { Deferred, Effect, Queue } from "effect"
 import { Bus, type Delivery, type RunProgress } from "../Bus.ts"
 import { type Behaviour, byRunId, collectReplies, makePrompt, startLeader } from "./support.ts"
 
@@ -28,21 +28,24 @@ const observe = (servers: number) =>
 
 export const progress = (behaviour: Behaviour): void => {
   behaviour(
-    "what a leader reports while it works comes back with the run's id, in order, to one of the servers",
+    "what a leader reports while it works comes back with the run's id, in order, to one of the servers; reports may be joined",
     Effect.gen(function* () {
       const bus = yield* Bus
       const { observed, untilListening } = yield* observe(2)
+      const texts = Array.from({ length: 200 }, (_, seq) => `${seq} 🦊`)
       yield* startLeader((delivery) =>
-        Effect.zipRight(
-          untilListening(delivery),
-          Effect.forEach(Array.from({ length: 200 }).keys(), (seq) => delivery.progress({ seq, text: `${seq} 🦊` }))
+        untilListening(delivery).pipe(
+          Effect.zipRight(Effect.forEach(texts, (text, seq) => delivery.progress({ seq, text }))),
+          Effect.zipRight(Effect.never)
         )
       )
       const { run_id } = yield* Effect.tap(makePrompt(), (prompt) => bus.publish([prompt]))
-      const got = Chunk.toReadonlyArray(yield* Queue.takeN(observed, 200))
-      expect(got.map((it) => it.progress)).toEqual(
-        Array.from({ length: 200 }, (_, seq) => ({ run_id, seq, text: `${seq} 🦊` }))
-      )
+      const got = [yield* Queue.take(observed)]
+      while (got.at(-1)!.progress.seq < 199) got.push(yield* Queue.take(observed))
+      const reports = got.map(({ progress }) => progress)
+      expect(reports.map(({ text }) => text).join("")).toBe(texts.join(""))
+      expect(reports.map(({ seq }) => seq)).toEqual(reports.map(({ seq }) => seq).sort((a, b) => a - b))
+      expect(new Set(reports.map((it) => it.run_id))).toEqual(new Set([run_id]))
       expect(new Set(got.map(({ server }) => server)).size).toBe(1)
     })
   )
@@ -52,19 +55,24 @@ export const progress = (behaviour: Behaviour): void => {
     Effect.gen(function* () {
       const bus = yield* Bus
       const { observed, untilListening } = yield* observe(1)
+      const goOn = yield* Deferred.make<void>()
       yield* startLeader((delivery) =>
         untilListening(delivery).pipe(
           Effect.zipRight(delivery.progress({ seq: 1 })),
           Effect.zipRight(delivery.progress({ seq: 2, text: "", activity: " \n" })),
           Effect.zipRight(delivery.progress({ seq: -1, text: "no number" })),
           Effect.zipRight(delivery.progress({ seq: 3, text: "a\0b\ud800", activity: " Running\ud800 \r\n the tests" })),
-          Effect.zipRight(delivery.progress({ seq: 4, text: `${"x".repeat(70_000)}end`, activity: "y".repeat(300) }))
+          Effect.zipRight(Deferred.await(goOn)),
+          Effect.zipRight(delivery.progress({ seq: 4, text: `${"x".repeat(70_000)}end`, activity: "y".repeat(300) })),
+          Effect.zipRight(Effect.never)
         )
       )
       const { run_id } = yield* Effect.tap(makePrompt(), (prompt) => bus.publish([prompt]))
-      const [first, second] = Chunk.toReadonlyArray(yield* Queue.takeN(observed, 2))
-      expect(first?.progress).toEqual({ run_id, seq: 3, text: "a\uFFFDb\uFFFD", activity: "Running\uFFFD" })
-      expect(second?.progress).toEqual({
+      const first = yield* Queue.take(observed)
+      yield* Deferred.succeed(goOn, undefined)
+      const second = yield* Queue.take(observed)
+      expect(first.progress).toEqual({ run_id, seq: 3, text: "a\uFFFDb\uFFFD", activity: "Running\uFFFD" })
+      expect(second.progress).toEqual({
         run_id,
         seq: 4,
         text: `${"x".repeat(64 * 1024 - 3)}end`,

@@ -1,6 +1,6 @@
 /** Prompts on their way to the leader. */
 import { expect } from "@effect/vitest"
-import { DateTime, Deferred, Effect, Queue } from "effect"
+import { DateTime, Deferred, Effect, Queue, Schedule } from "effect"
 import { makeRunId } from "../../domain/Id.ts"
 import { Bus, type Delivery, type Prompt } from "../Bus.ts"
 import { type Behaviour, collectReplies, makePrompt, startLeader, team, untilQueue } from "./support.ts"
@@ -152,7 +152,10 @@ export const prompts = (behaviour: Behaviour): void => {
       yield* Queue.take(collected)
       const [lost, next] = [yield* makePrompt({ prompt: "lost" }), yield* makePrompt({ prompt: "next" })]
       // Until the one before is acknowledged the leader is not free.
-      yield* Effect.repeat(bus.offer(lost), { until: () => Effect.map(Queue.size(arrived), (size) => size > 0) })
+      yield* Effect.repeat(bus.offer(lost), {
+        until: () => Effect.map(Queue.size(arrived), (size) => size > 0),
+        schedule: Schedule.spaced("5 millis")
+      })
       const { prompt, redelivered } = yield* Queue.take(arrived)
       expect([prompt, redelivered]).toEqual([lost, false])
       // It has one now.

@@ -11,25 +11,20 @@ export const replies = (behaviour: Behaviour): void => {
       const bus = yield* Bus
       const collected = yield* collectReplies
       yield* startLeader(({ prompt: { prompt }, reply }) =>
-        Effect.gen(function* () {
-          yield* reply({ _tag: "Started" })
-          if (prompt === "fail") yield* reply({ _tag: "Failed", message: "it did not work — 💥" })
-          else yield* reply({ _tag: "Answered", response: prompt })
-        })
+        reply(
+          prompt === "fail"
+            ? { _tag: "Failed", message: "it did not work — 💥" }
+            : { _tag: "Answered", response: prompt }
+        )
       )
       const good = yield* makePrompt({ prompt: "日本語 🦊 \r\n" })
       const bad = yield* makePrompt({ prompt: "fail" })
       yield* bus.publish([good])
       yield* bus.publish([bad])
-      const got = Chunk.toReadonlyArray(yield* Queue.takeN(collected, 4))
-      expect(new Set(got)).toEqual(
-        new Set([
-          { _tag: "Started", run_id: good.run_id },
-          { _tag: "Answered", run_id: good.run_id, response: "日本語 🦊 \r\n" },
-          { _tag: "Started", run_id: bad.run_id },
-          { _tag: "Failed", run_id: bad.run_id, message: "it did not work — 💥" }
-        ])
-      )
+      expect(Chunk.toReadonlyArray(yield* Queue.takeN(collected, 2))).toEqual([
+        { _tag: "Answered", run_id: good.run_id, response: "日本語 🦊 \r\n" },
+        { _tag: "Failed", run_id: bad.run_id, message: "it did not work — 💥" }
+      ])
     })
   )
 

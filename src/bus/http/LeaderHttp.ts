@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto"
-import { Context, Deferred, type Duration, Effect, FiberId, FiberSet, Layer, Option, Queue } from "effect"
+import { Context, Deferred, type Duration, Effect, FiberId, FiberSet, Layer, Option } from "effect"
 import { flow, identity } from "effect/Function"
 import type { Unavailable } from "../../domain/Errors.ts"
 import { LeaderId, type RunId } from "../../domain/Id.ts"
-import type { NumberedProgress } from "../../domain/run/Progress.ts"
+import { mergeProgress, type NumberedProgress, readProgress } from "../../domain/run/Progress.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import { untilAvailable } from "../../runtime/Availability.ts"
 import { whenTraced } from "../../telemetry/Span.ts"
@@ -30,8 +30,6 @@ export const wrongTeam = (ofKey: TeamName, team: TeamName) =>
 
 /** After a cancellation the server answers at once. */
 const heartbeat = "2 seconds"
-/** How many reports of progress may wait until the one before is sent. More are dropped. */
-const mostProgress = 16
 
 const make = (options: LeaderHttpOptions) =>
   Effect.gen(function* () {
@@ -88,10 +86,26 @@ const make = (options: LeaderHttpOptions) =>
                 }
               }
             })
-            const reports = yield* Queue.dropping<NumberedProgress>(mostProgress)
-            const report = Effect.flatMap(Queue.take(reports), (progress) =>
-              Effect.ignore(requests.progress(correlation_id, progress))
-            )
+            /** The progress that waits until what was sent before has arrived: several reports become one. */
+            let progress: NumberedProgress | undefined
+            const progressed = Effect.unsafeMakeLatch()
+            const addProgress = (reported: NumberedProgress) => {
+              const next = readProgress(reported)
+              if (next === undefined) return
+              const isNext = progress !== undefined && next.seq > progress.seq
+              progress = isNext ? { ...mergeProgress(progress!, next), seq: next.seq } : next
+              progressed.unsafeOpen()
+            }
+            const showProgress = Effect.gen(function* () {
+              while (!isOver) {
+                yield* progressed.await
+                progressed.unsafeClose()
+                if (progress === undefined) continue
+                const next = progress
+                progress = undefined
+                yield* Effect.ignore(requests.progress(correlation_id, next))
+              }
+            })
 
             const delivery: Delivery = {
               prompt: { ...prompt.value, team, correlation_id },
@@ -105,7 +119,7 @@ const make = (options: LeaderHttpOptions) =>
                   isAnswered = true
                 })
               },
-              progress: (progress) => Effect.asVoid(Queue.offer(reports, progress))
+              progress: (progress) => Effect.sync(() => addProgress(progress))
             }
             lastRun = run_id
 
@@ -116,14 +130,15 @@ const make = (options: LeaderHttpOptions) =>
             )
             const stop = Effect.raceFirst(Deferred.await(isLost), Effect.exit(Deferred.await(refusal)))
             fork(showWork)
-            fork(Effect.forever(report))
+            fork(showProgress)
             const settlement = yield* handlePrompt(
               (delivery) => Effect.raceFirst(traced(handle(delivery)), Effect.zipRight(stop, Effect.interrupt)),
               delivery,
               Effect.interruptible
             )
             isOver = true
-            yield* Queue.shutdown(reports)
+            progress = undefined
+            progressed.unsafeOpen()
             if (settlement === "requeue" || isAnswered) return
             const ending = settlement === "ack" ? "discarded" : "rejected"
             yield* Effect.interruptible(untilAnswered(requests.giveUp(correlation_id, ending), subject))
