@@ -137,6 +137,15 @@ export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited"
   retry_after_ms: Schema.Number
 }) {}
 
+/** The webhook's budget of the day is used up: its runs, or their cost in US dollars. */
+export class BudgetExceeded extends Schema.TaggedError<BudgetExceeded>()("BudgetExceeded", {
+  of: Schema.Literal("runs", "cost"),
+  limit: Schema.Number,
+  resets_at: Schema.DateTimeUtc,
+  /** Milliseconds until then. */
+  retry_after_ms: Schema.Number
+}) {}
+
 /** No more event streams can be opened: in this session, of this webhook or on this server. */
 export class TooManyStreams extends Schema.TaggedError<TooManyStreams>()("TooManyStreams", {
   limit: Schema.Number,

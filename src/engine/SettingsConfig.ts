@@ -1,5 +1,6 @@
 import { type Config, Duration, Option } from "effect"
 import {
+  amount,
   configOf,
   defaultsOf,
   duration,
@@ -20,6 +21,8 @@ const settings = {
   timeout: withDefault("WEBHOOK_TIMEOUT", duration("1 second", "1 day", "5 minutes"), Duration.minutes(5)),
   /** Maximum accepted runs that wait to be sent. */
   maxQueued: withDefault("WEBHOOK_MAX_QUEUED", wholeNumber(1, 10_000_000), 10_000),
+  /** What a run whose cost is unknown counts as in `max_cost_per_day`, in US dollars. */
+  unknownCost: withDefault("WEBHOOK_UNKNOWN_COST", amount(0, 1_000_000), 0),
   /** Maximum size of a request body, in bytes. */
   maxBody: withDefault("WEBHOOK_MAX_BODY", size(1024, 64 * 1024 ** 2, "1 MiB"), 1024 * 1024),
   /** Maximum total size of the bodies of open triggers, in bytes. */

@@ -78,6 +78,14 @@ export const wholeNumber = (min: number, max: number, note = ""): Format<number>
   )
 })
 
+/** An amount of US dollars, such as `0.25`. */
+export const amount = (min: number, max: number): Format<number> => ({
+  accepts: `takes an amount of US dollars from ${min} to ${max}, such as \`0.25\``,
+  schema: Schema.compose(Schema.String.pipe(Schema.pattern(/^\d+(\.\d+)?$/)), Schema.NumberFromString).pipe(
+    Schema.between(min, max)
+  )
+})
+
 type Bounds = readonly [min: Duration.DurationInput, max: Duration.DurationInput, example: string]
 
 const durationInWords = (...[min, max, example]: Bounds) =>

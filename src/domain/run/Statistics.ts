@@ -38,6 +38,16 @@ export const StatisticsBucket = Schema.Struct({
 })
 export type StatisticsBucket = typeof StatisticsBucket.Type
 
+/** What a webhook has used today of `max_runs_per_day` and `max_cost_per_day`. */
+const BudgetUse = Schema.Struct({
+  runs: Schema.Number.annotations({ description: "The runs that count for `max_runs_per_day`." }),
+  cost_usd: Schema.Number.annotations({
+    description:
+      "What counts for `max_cost_per_day`, in US dollars: reported costs, and `WEBHOOK_UNKNOWN_COST` for other runs."
+  }),
+  resets_at: time("The next midnight in UTC.")
+}).annotations({ identifier: "BudgetUse", description: "Today's use of the webhook's budgets; absent without any." })
+
 /** A webhook's current and past work. */
 export const Statistics = Schema.Struct({
   /** Runs that hold one of `limit` slots. */
@@ -45,6 +55,7 @@ export const Statistics = Schema.Struct({
   limit: Schema.Number,
   /** Accepted and waiting for a slot or the team. */
   queued: Schema.Number,
+  budget: optional(BudgetUse),
   buckets: Schema.Array(StatisticsBucket)
 }).annotations({ identifier: "Statistics" })
 export type Statistics = typeof Statistics.Type

@@ -25,6 +25,8 @@ const plainSchemaOf = (setting: WebhookSetting): Schema.Schema<any> => {
   switch (setting.kind) {
     case "whole number":
       return Schema.Int.pipe(Schema.between(setting.min, setting.max))
+    case "amount":
+      return Schema.Number.pipe(Schema.between(0.01, setting.max))
     case "text":
       return Schema.String.pipe(Schema.pattern(new RegExp(setting.pattern)))
     case "expression":

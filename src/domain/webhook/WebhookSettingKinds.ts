@@ -40,6 +40,12 @@ export interface WholeNumberSetting extends Described {
   readonly unit?: Unit
 }
 
+/** An amount of US dollars. */
+export interface AmountSetting extends Described {
+  readonly kind: "amount"
+  readonly max: number
+}
+
 /** A short text in a fixed format. */
 export interface TextSetting extends Described {
   readonly kind: "text"
@@ -117,6 +123,7 @@ export interface Retries {
 
 export type WebhookSetting =
   | WholeNumberSetting
+  | AmountSetting
   | TextSetting
   | ExpressionSetting
   | TemplateSetting
@@ -133,7 +140,7 @@ export type JsonObject = { readonly [name: string]: unknown }
 export type Value = number | string | boolean | ReadonlyArray<string> | JsonObject | Window | Retries
 
 /** The value of a setting as JSON. */
-export type SettingValue<Setting extends WebhookSetting> = Setting extends WholeNumberSetting
+export type SettingValue<Setting extends WebhookSetting> = Setting extends WholeNumberSetting | AmountSetting
   ? number
   : Setting extends ChoiceSetting
     ? Setting["words"][number]
@@ -156,6 +163,8 @@ export const accepts = (setting: WebhookSetting): string => {
       const { max, min, unit } = setting
       return `must be a whole number ${unit === undefined ? "" : `of ${unit} `}from ${min} to ${max}`
     }
+    case "amount":
+      return `must be an amount of US dollars from 0.01 to ${setting.max}, such as 2.50`
     case "text":
       return setting.accepts
     case "expression":
@@ -182,6 +191,8 @@ export const valueOf = ({ kind }: WebhookSetting, typed: string): Value => {
   switch (kind) {
     case "whole number":
       return /^\d+$/.test(typed) ? Number(typed) : typed
+    case "amount":
+      return /^\d+(\.\d+)?$/.test(typed) ? Number(typed) : typed
     case "text":
     case "expression":
     case "template":
@@ -212,6 +223,8 @@ export const isAccepted = (setting: WebhookSetting, value: Value): boolean => {
   switch (setting.kind) {
     case "whole number":
       return Number.isInteger(value) && Number(value) >= setting.min && Number(value) <= setting.max
+    case "amount":
+      return typeof value === "number" && value >= 0.01 && value <= setting.max
     case "text":
       return new RegExp(setting.pattern).test(String(value))
     case "expression":

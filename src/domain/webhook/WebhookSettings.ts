@@ -97,6 +97,31 @@ export const webhookSettings = {
     help: "The maximum number of requests per period, such as 60/min; further requests are rejected",
     default: "no limit"
   },
+  max_runs_per_day: {
+    kind: "whole number",
+    group: "limits",
+    min: 1,
+    max: 10_000_000,
+    description:
+      "The maximum number of runs that requests start per day (UTC); further requests are rejected with 429 until midnight. Replays and retries do not count. Default: no limit.",
+    label: "Runs per day",
+    option: "max-runs-per-day",
+    value: "count",
+    help: "The maximum number of runs per day (UTC); further requests are rejected until midnight",
+    default: "no limit"
+  },
+  max_cost_per_day: {
+    kind: "amount",
+    group: "limits",
+    max: 1_000_000,
+    description:
+      "What the webhook's runs may cost per day (UTC) in US dollars, as their agents report it; further requests are rejected with 429 until midnight. A run whose cost is unknown or not known yet counts as the server's `WEBHOOK_UNKNOWN_COST`. Default: no limit.",
+    label: "Cost per day",
+    option: "max-cost-per-day",
+    value: "dollars",
+    help: "What the runs may cost per day (UTC) in US dollars, such as 5 or 2.50; further requests are rejected until midnight",
+    default: "no limit"
+  },
   when_team_stopped: {
     kind: "choice",
     group: "failures",

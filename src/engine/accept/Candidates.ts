@@ -2,6 +2,7 @@ import { DateTime, Duration, Effect } from "effect"
 import { type RunId, runIdAt } from "../../domain/Id.ts"
 import type { RunMode, Variables } from "../../domain/run/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
+import type { Budget } from "../../domain/webhook/Budget.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { Retries } from "../../domain/webhook/WebhookSettingKinds.ts"
 import type { WholeRun } from "../../repo/history/HistoryStore.ts"
@@ -69,6 +70,15 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
   const timeoutOf = (webhook: WebhookRow) =>
     webhook.timeout_seconds === undefined ? settings.timeout : Duration.seconds(webhook.timeout_seconds)
 
+  const budgetOf = ({ max_cost_per_day: cost_usd, max_runs_per_day: runs }: WebhookRow): Budget | undefined =>
+    cost_usd === undefined && runs === undefined
+      ? undefined
+      : {
+          ...(runs !== undefined && { runs }),
+          ...(cost_usd !== undefined && { cost_usd }),
+          unknown_cost_usd: settings.unknownCost
+        }
+
   /** The fields of every new run. */
   const newRun = (
     origin: Pick<NewRun, "source" | "webhook" | "team" | "prompt" | "layout" | "variables">,
@@ -91,7 +101,8 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
     const { variables, idempotency } = request
     const { id, name, team, token_hash, version, max_concurrent, max_queued = maxQueued, rate } = webhook
     const queues = webhook.when_team_stopped === "queue" && !request.wait
-    const by = { id, token_hash, version, max_queued, ...(rate !== undefined && { rate }) }
+    const budget = budgetOf(webhook)
+    const by = { id, token_hash, version, max_queued, ...(rate !== undefined && { rate }), ...(budget && { budget }) }
     const run = newRun({ source: "webhook", webhook: by, team, ...rendered, variables }, timeoutOf(webhook), request)
     const deadline_at = queues && leaderDeadline(webhook, request.coalesce?.until ?? run.accepted_at)
     const retries = request.wait ? undefined : webhook.retries
@@ -113,8 +124,10 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
     }
   }
 
-  const ofReplay: Candidates["ofReplay"] = ({ rate: _, ...webhook }, request, rendered, replay_of) => {
-    const candidate = ofWebhook(webhook, request, rendered)
+  /** A replay takes nothing of its webhook's rate or budget. */
+  const ofReplay: Candidates["ofReplay"] = (webhook, request, rendered, replay_of) => {
+    const { rate: _, max_cost_per_day: __, max_runs_per_day: ___, ...unlimited } = webhook
+    const candidate = ofWebhook(unlimited, request, rendered)
     return { ...candidate, run: { ...candidate.run, replay_of } }
   }
 

@@ -62,7 +62,7 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
         return run.idempotency === undefined
           ? Effect.fail(error)
           : Effect.flatMap(runs.accept([run], { maxQueued: 0 }), ([answer]) => answer!).pipe(
-              Effect.catchTags({ RateLimited: () => Effect.fail(error), TooManyQueued: () => Effect.fail(error) })
+              Effect.catchTag("BudgetExceeded", "RateLimited", "TooManyQueued", () => Effect.fail(error))
             )
       }
 

@@ -1,5 +1,5 @@
 import { Context, DateTime, Effect, Either, Layer } from "effect"
-import { NotFound, type RateLimited, TooManyQueued, Unavailable } from "../../domain/Errors.ts"
+import { type BudgetExceeded, NotFound, type RateLimited, TooManyQueued, Unavailable } from "../../domain/Errors.ts"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
@@ -226,7 +226,7 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
 const finalRefusal = (
   { webhook_id }: WholeRun,
   refusal: HandOverRefused
-): Exclude<HandOverRefused, WebhookEdited | RateLimited> | undefined => {
+): Exclude<HandOverRefused, WebhookEdited | BudgetExceeded | RateLimited> | undefined => {
   switch (refusal._tag) {
     case "IdempotencyKeyReused":
     case "TeamNotRunning":
@@ -235,7 +235,8 @@ const finalRefusal = (
     case "NotFound":
       return webhook_id === undefined ? refusal : undefined
     case "WebhookEdited":
-    // It does not occur: a replay takes nothing of its webhook's rate.
+    // These do not occur: a replay takes nothing of its webhook's rate or budget.
+    case "BudgetExceeded":
     case "RateLimited":
       return undefined
   }

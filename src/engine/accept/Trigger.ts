@@ -1,5 +1,6 @@
 import { Context, DateTime, Effect, Layer, Metric, Option, type Scope, type Stream } from "effect"
 import {
+  type BudgetExceeded,
   type FilterFailed,
   type IdempotencyKeyReused,
   type InvalidParameter,
@@ -69,6 +70,7 @@ export type Refused =
   | TemplateFailed
   | ThreadKeyTooLong
   | TeamNotRunning
+  | BudgetExceeded
   | RateLimited
   | TooManyQueued
   | IdempotencyKeyReused

@@ -5,6 +5,8 @@ import { teamNameOf, webhookIdOf } from "../../domain/ParsedId.ts"
 import { finalStatuses } from "../../domain/run/RunStatus.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
 import type { Activity, Counts, Statistics, StatisticsRange } from "../../domain/run/Statistics.ts"
+import { budgetResetsAt } from "../../domain/webhook/Budget.ts"
+import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
@@ -41,15 +43,25 @@ export class Overview extends Context.Tag("webhook-trigger/Overview")<
           return [...hours].map(([webhook_id, hours]) => ({ webhook_id, hours }))
         })
 
+        const budgetUse = Effect.fnUntraced(function* (webhook: Webhook, at: DateTime.Utc) {
+          if (webhook.max_runs_per_day === undefined && webhook.max_cost_per_day === undefined) return undefined
+          const { cost_usd, priced_runs, runs } = yield* history.dayUse(webhook.id, at)
+          const unknown = Math.max(0, runs - priced_runs) * settings.unknownCost
+          return { runs, cost_usd: cost_usd + unknown, resets_at: budgetResetsAt(at) }
+        })
+
         const statistics = Effect.fn("Overview.statistics")(function* (id: WebhookId, range: StatisticsRange) {
+          const at = yield* DateTime.now
           const webhook = yield* webhooks.webhook(id)
-          const { since, step, count } = bucketsOf(range, yield* DateTime.now)
-          const [now, past] = yield* Effect.all([history.slots(id), history.statistics(id, since, step)], {
-            concurrency: 2
-          })
+          const { since, step, count } = bucketsOf(range, at)
+          const [now, past, budget] = yield* Effect.all(
+            [history.slots(id), history.statistics(id, since, step), budgetUse(webhook, at)],
+            { concurrency: 3 }
+          )
           const byBucket = new Map(past.map((each) => [each.bucket, each]))
           return {
             ...now,
+            ...(budget && { budget }),
             limit: webhook.max_concurrent ?? settings.maxConcurrent,
             buckets: Array.from({ length: count }, (_, i) => {
               const { bucket: _bucket, ...found } = byBucket.get(i) ?? { ...none, bucket: i }

@@ -96,7 +96,9 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
           )(trigger.trigger(webhook, { variables, received_at, wait, ...idempotency }))
           return withLocation(request, RunAnswer.ofRun(request, started), started)
         }).pipe(
-          Effect.catchTag("RateLimited", (refusal) => Effect.succeed(ErrorResponse.ofRefusal(refusal))),
+          Effect.catchTag("RateLimited", "BudgetExceeded", (refusal) =>
+            Effect.succeed(ErrorResponse.ofRefusal(refusal))
+          ),
           Effect.mapError(Problems.of)
         )
       )

@@ -3,7 +3,7 @@
  * `/docs#<code>`, the page that explains it.
  */
 import { HttpServerResponse } from "@effect/platform"
-import { Predicate } from "effect"
+import { DateTime, Predicate } from "effect"
 import { mediaType } from "../../api/Problem.ts"
 import type * as Errors from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
@@ -34,6 +34,7 @@ export type Refusal =
   | Errors.TeamNotRunning
   | Errors.TeamExists
   | Errors.TeamInUse
+  | Errors.BudgetExceeded
   | Errors.RateLimited
   | Errors.TooManyQueued
   | Errors.TooManyStreams
@@ -75,7 +76,8 @@ const tooManyStreams: { readonly [of in Errors.TooManyStreams["of"]]: (limit: nu
   key: (limit) => `${limit} leaders are waiting with this key.`
 }
 
-const secondsUntil = ({ retry_after_ms }: Errors.RateLimited): number => Math.max(1, Math.ceil(retry_after_ms / 1000))
+const secondsUntil = ({ retry_after_ms }: { readonly retry_after_ms: number }): number =>
+  Math.max(1, Math.ceil(retry_after_ms / 1000))
 
 const table = {
   InvalidBody: [400, ({ detail }) => ({ code: "invalid_body", detail })],
@@ -213,6 +215,17 @@ const table = {
       detail: `This webhook accepts ${limited.rate}, its \`rate\`. Try again in ${secondsUntil(limited)} s, or raise it.`
     })
   ],
+  BudgetExceeded: [
+    429,
+    ({ limit, of, resets_at }) => {
+      const used = { runs: `started ${limit} runs today`, cost: `used $${limit} today` }
+      const setting = { runs: "max_runs_per_day", cost: "max_cost_per_day" }
+      return {
+        code: "budget_exceeded",
+        detail: `This webhook has ${used[of]}, its \`${setting[of]}\`. Try again after ${DateTime.formatIso(resets_at)}, or raise it.`
+      }
+    }
+  ],
   TooManyAttempts: [429, () => ({ code: "too_many_attempts", detail: "Too many wrong keys came from this address." })],
   TooManyStreams: [
     429,
@@ -281,7 +294,7 @@ const retryAfterSeconds: { readonly [status: number]: string } = { 429: "10", 50
 /** The headers of a refusal. */
 export const ownHeadersOf = (refusal: Refusal): Readonly<Record<string, string>> => {
   if (refusal._tag === "MethodNotAllowed") return { allow: refusal.allow }
-  if (refusal._tag === "RateLimited") {
+  if (refusal._tag === "RateLimited" || refusal._tag === "BudgetExceeded") {
     return { "retry-after": String(secondsUntil(refusal)) }
   }
   return {}

@@ -29,6 +29,7 @@ import { templates } from "./manage/templates.ts"
 import { webhookStore } from "./manage/WebhookStore.ts"
 import { accept } from "./run/accept.ts"
 import { acceptancesThatAdmit } from "./run/acceptAndAdmit.ts"
+import { budgets } from "./run/budgets.ts"
 import { cancel } from "./run/cancel.ts"
 import { coalesce } from "./run/coalesce.ts"
 import { end } from "./run/end.ts"
@@ -75,6 +76,7 @@ export const repoContract = (withRepo: WithRepo, { optional = false }: RepoContr
   describe("RunStore.accept, with idempotency keys", () => idempotency(test))
   describe("RunStore.accept, with an admission", () => acceptancesThatAdmit(test, ifOptional))
   describe("RunStore.accept, by a webhook's own limits", () => limits(test, ifOptional))
+  describe("RunStore.accept, by a webhook's budget of the day", () => budgets(test))
   describe("RunStore.accept, into an open window", () => coalesce(test))
   describe("RunStore.accept and LaneStore.threadsOf, in threads", () => threads(test))
   describe("RunStore.sent and RunStore.started", () => sentAndStarted(test))

@@ -4,6 +4,7 @@ import { DateTime, Duration, Effect, Option } from "effect"
 import { makeRunId, makeWebhookId, type RunId } from "../../domain/Id.ts"
 import type { Outcome } from "../../domain/run/Run.ts"
 import { TeamName } from "../../domain/Team.ts"
+import type { Budget } from "../../domain/webhook/Budget.ts"
 import type { TokenHash } from "../../domain/webhook/Token.ts"
 import type { Webhook, WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { NewWebhook } from "../manage/WebhookStore.ts"
@@ -39,7 +40,7 @@ export const together = { concurrency: "unbounded" } as const
 export const newTokenHash: Effect.Effect<TokenHash> = Effect.sync(() => new Uint8Array(randomBytes(32)))
 
 /** What a trigger's caller knows of the webhook. */
-export type Target = Webhook & Pick<WebhookRow, "token_hash" | "version">
+export type Target = Webhook & Pick<WebhookRow, "token_hash" | "version"> & { readonly budget?: Budget }
 
 /** A webhook, and its team. */
 export const createWebhook = Effect.fnUntraced(function* (fields: Partial<NewWebhook> = {}) {
@@ -70,7 +71,8 @@ export const newRun = (target: Target, fields: Partial<NewRun> = {}): Effect.Eff
       token_hash: target.token_hash,
       version: target.version,
       ...(target.max_queued !== undefined && { max_queued: target.max_queued }),
-      ...(target.rate !== undefined && { rate: target.rate })
+      ...(target.rate !== undefined && { rate: target.rate }),
+      ...(target.budget && { budget: target.budget })
     },
     team: target.team,
     mode: "async",

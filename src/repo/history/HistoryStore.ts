@@ -82,6 +82,14 @@ export class HistoryStore extends Context.Tag("webhook-trigger/HistoryStore")<
      * counts do not depend on it.
      */
     readonly rollUp: (now: DateTime.Utc) => Effect.Effect<boolean, Unavailable>
+    /**
+     * What the webhook has used of its budget of this moment's day, in UTC: the runs that count (`NewRun.budget`), and
+     * what all runs accepted that day cost, as far as reported (`priced_runs`).
+     */
+    readonly dayUse: (
+      id: WebhookId,
+      at: DateTime.Utc
+    ) => Effect.Effect<{ readonly runs: number; readonly priced_runs: number; readonly cost_usd: number }, Unavailable>
     /** The webhook's runs that hold a slot, and those that wait for one. */
     readonly slots: (
       id: WebhookId

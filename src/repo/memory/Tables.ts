@@ -71,6 +71,8 @@ export const makeTables = Effect.map(Effect.clock, (clock) => {
     templates: new Map<WebhookId, ReadonlyArray<TemplateVersion>>(),
     /** Runs taken from a webhook's bucket (`RunStore.accept`), at a time. */
     taken: new Map<WebhookId, { readonly runs: number; readonly at: number }>(),
+    /** The runs of a webhook's budget on its day, which begins then. */
+    days: new Map<WebhookId, { readonly begin: number; readonly runs: number }>(),
     windows: new Map<string, OpenWindow>(),
     /** The idempotency keys of the triggers that joined an earlier run. */
     joinedKeys: new Map<string, NonNullable<NewRun["idempotency"]> & { readonly run_id: RunId }>(),

@@ -1,10 +1,18 @@
 import { Context, Data, DateTime, type Duration, type Effect, type Either } from "effect"
-import type { IdempotencyKeyReused, NotFound, RateLimited, TooManyQueued, Unavailable } from "../../domain/Errors.ts"
+import type {
+  BudgetExceeded,
+  IdempotencyKeyReused,
+  NotFound,
+  RateLimited,
+  TooManyQueued,
+  Unavailable
+} from "../../domain/Errors.ts"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
 import type { PromptLayout } from "../../domain/prompt/PromptLayout.ts"
 import type { CancelledBy, Run, RunMode, Variables } from "../../domain/run/Run.ts"
 import type { RunSource } from "../../domain/run/RunSource.ts"
 import type { TeamName } from "../../domain/Team.ts"
+import type { Budget } from "../../domain/webhook/Budget.ts"
 import type { TokenHash } from "../../domain/webhook/Token.ts"
 import type { Term } from "./LeaseStore.ts"
 import type { EndedRun, RunEnd, RunEvent } from "./RunEnd.ts"
@@ -22,6 +30,8 @@ export interface NewRun {
     readonly max_queued?: number
     /** How many of its runs are accepted per period (`domain/webhook/Rate.ts`); absent: no limit. */
     readonly rate?: string
+    /** What it may use per day of `accepted_at`, in UTC; absent: no limit. */
+    readonly budget?: Budget
   }
   /** The version of the webhook whose template made the prompt; absent: the one above. */
   readonly webhook_version?: number
@@ -97,7 +107,13 @@ export class WebhookEdited extends Data.TaggedError("WebhookEdited") {}
  * Why a run was not accepted. `NotFound`: the webhook is gone, disabled, or has another token; the team is gone; or the
  * failed run no longer waits for this retry.
  */
-export type AcceptanceRefused = NotFound | WebhookEdited | RateLimited | TooManyQueued | IdempotencyKeyReused
+export type AcceptanceRefused =
+  | NotFound
+  | WebhookEdited
+  | BudgetExceeded
+  | RateLimited
+  | TooManyQueued
+  | IdempotencyKeyReused
 
 /**
  * Runs to admit in the same commit, as by `LaneStore.admit`, at this time, in this term. None if the term is no longer

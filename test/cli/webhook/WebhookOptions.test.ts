@@ -11,6 +11,8 @@ const valid = (setting: WebhookSetting): Value => {
   switch (setting.kind) {
     case "whole number":
       return 7
+    case "amount":
+      return 2.5
     case "text":
       return "7/min"
     case "choice":
@@ -40,6 +42,8 @@ const invalid = (setting: WebhookSetting): ReadonlyArray<string> => {
   switch (setting.kind) {
     case "whole number":
       return [String(setting.min - 1), String(setting.max + 1), "1.5", "many", ""]
+    case "amount":
+      return ["0", String(setting.max + 1), "1,5", "$2", ""]
     case "text":
       return ["7", "7/minute", "/min", ""]
     case "choice":

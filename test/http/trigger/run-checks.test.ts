@@ -106,6 +106,51 @@ describe("refuses, in this order,", () => {
     })
   )
 
+  triggers(
+    "10: more than the webhook's budget of the day, with the seconds until it resets, but replays are accepted",
+    () =>
+      Effect.gen(function* () {
+        const { admin, team, webhook, http } = yield* start()
+        const { id, path } = yield* webhook(yield* team("ops"), "{{text}}", { max_runs_per_day: 2 })
+        const keyed = { body: hello, headers: { "idempotency-key": "k" } }
+        const first = yield* http("POST", path, keyed)
+        for (const request of [keyed, { body: hello }]) expect((yield* http("POST", path, request)).status).toBe(202)
+        for (const answer of [
+          yield* http("POST", path, { body: hello }),
+          yield* admin("POST", `/api/webhooks/${id}/runs`, { body: hello })
+        ]) {
+          expect(answer).toMatchObject({ status: 429, json: { code: "budget_exceeded" } })
+          expect(answer.json.detail).toMatch(
+            /started 2 runs today, its `max_runs_per_day`.* after \d{4}-\d\d-\d\dT00:00:00/
+          )
+          const seconds = Number(answer.headers.get("retry-after"))
+          expect(seconds).toBeGreaterThan(0)
+          expect(seconds).toBeLessThanOrEqual(86_400)
+        }
+        expect((yield* admin("POST", `/api/runs/${first.json.run_id}/replay`)).status).toBe(202)
+        yield* admin("PATCH", `/api/webhooks/${id}`, { body: { max_runs_per_day: 3 } })
+        expect((yield* http("POST", path, { body: hello })).status).toBe(202)
+        expect((yield* http("POST", path, { body: hello })).json.code).toBe("budget_exceeded")
+      })
+  )
+
+  triggers("10: more than the webhook may cost per day, once its runs have reported as much", () =>
+    Effect.gen(function* () {
+      const { admin, team, webhook, http } = yield* start({ settings: { unknownCost: 0.25 } })
+      const ops = yield* team("ops", ({ reply }) =>
+        reply({ _tag: "Answered", response: "ok", report: { usage: { cost_usd: 1.25 } } })
+      )
+      const { id, path } = yield* webhook(ops, "{{text}}", { max_cost_per_day: 2.5 })
+      for (let run = 0; run < 2; run++)
+        expect((yield* http("POST", `${path}?wait=true`, { body: hello })).status).toBe(200)
+      const refused = yield* http("POST", path, { body: hello })
+      expect(refused).toMatchObject({ status: 429, json: { code: "budget_exceeded" } })
+      expect(refused.json.detail).toContain("used $2.5 today, its `max_cost_per_day`")
+      const { budget } = (yield* admin("GET", `/api/webhooks/${id}/statistics`)).json
+      expect(budget).toMatchObject({ runs: 2, cost_usd: 2.5 })
+    })
+  )
+
   triggers("10: more than the webhook's rate, with the seconds until it takes one again, from the web UI as well", () =>
     Effect.gen(function* () {
       const { admin, team, webhook, http } = yield* start()

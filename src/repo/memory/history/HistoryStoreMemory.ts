@@ -9,6 +9,7 @@ import { addUsage, noUsage, usageOfOne } from "../../../domain/run/UsageSum.ts"
 import { decodeCursor, decodeIdCursor, encodeCursor } from "../../history/Cursor.ts"
 import { HistoryStore } from "../../history/HistoryStore.ts"
 import { fulfils, type RunQuery, searchedId } from "../../history/RunQuery.ts"
+import { makeWebhookLimits } from "../run/WebhookLimitsMemory.ts"
 import {
   isAfter,
   isInFlight,
@@ -22,6 +23,7 @@ import {
 
 export const makeHistoryStore = (tables: Tables): Context.Tag.Service<HistoryStore> => {
   const { find, remove, webhooks, where } = tables
+  const limits = makeWebhookLimits(tables)
   const buckets = (id: WebhookId, since: DateTime.Utc, step: Duration.Duration) => {
     const recent = where((row) => row.webhook_id === id && !isAfter(since, row.accepted_at)).map(({ row }) => row)
     const bucket = ({ accepted_at }: RunRow) => DateTime.distance(since, accepted_at) / Duration.toMillis(step)
@@ -136,6 +138,7 @@ export const makeHistoryStore = (tables: Tables): Context.Tag.Service<HistorySto
           ...usageOf(rows)
         }))
       ),
+    dayUse: (id, at) => Effect.sync(() => limits.dayUse(id, at)),
     slots: (id) =>
       Effect.sync(() => ({
         slots_in_use: where((row) => row.webhook_id === id && isInFlight(row)).length,

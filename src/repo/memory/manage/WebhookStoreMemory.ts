@@ -11,7 +11,7 @@ import { webhookChange } from "../access/AuditStoreMemory.ts"
 import { by, isOpenedBy, orNotFound, sameBytes, storableFields, type Tables } from "../Tables.ts"
 
 export const makeWebhookStore = (tables: Tables): Context.Tag.Service<WebhookStore> => {
-  const { audit, notify, remove, taken, teams, templates, webhooks, where } = tables
+  const { audit, days, notify, remove, taken, teams, templates, webhooks, where } = tables
   const view = (webhook: WebhookRow): Webhook => {
     const shown = Object.entries(webhook).filter(([field]) => Object.hasOwn(Webhook.fields, field))
     const last = where((row) => row.webhook_id === webhook.id).at(-1)
@@ -108,6 +108,7 @@ export const makeWebhookStore = (tables: Tables): Context.Tag.Service<WebhookSto
         if (versions?.includes(webhook.version) === false) return new EditConflict({ version: webhook.version })
         webhooks.delete(id)
         audit.write(draft, { object: id, ...webhookChange(webhook, undefined) })
+        days.delete(id)
         taken.delete(id)
         templates.delete(id)
         tables.requests = tables.requests.filter(({ webhook_id }) => webhook_id !== id)

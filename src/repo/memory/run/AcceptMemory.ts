@@ -1,9 +1,7 @@
 import { Duration, Either } from "effect"
-import { IdempotencyKeyReused, NotFound, RateLimited, TooManyQueued } from "../../../domain/Errors.ts"
-import type { WebhookId } from "../../../domain/Id.ts"
+import { IdempotencyKeyReused, NotFound, TooManyQueued } from "../../../domain/Errors.ts"
 import { type RunRow, toRun } from "../../../domain/run/Run.ts"
 import { storable } from "../../../domain/StorableText.ts"
-import { parseRate, type Rate } from "../../../domain/webhook/Rate.ts"
 import {
   type Acceptance,
   type AcceptanceRefused,
@@ -16,18 +14,13 @@ import {
 import { change, isAfter, isInLane, isOpenedBy, isWaiting, sameBytes, type Tables, withDeadline } from "../Tables.ts"
 import { makeSettleRetry } from "./RetriesMemory.ts"
 import { makeJoinThread } from "./ThreadsMemory.ts"
+import { makeWebhookLimits } from "./WebhookLimitsMemory.ts"
 
 /** How a run is accepted (`RunStore.accept`). */
 export const makeAccept = (tables: Tables) => {
-  const { find, holds, isPaused, joinedKeys, notify, taken, teams, webhooks, where, windows } = tables
+  const { find, holds, isPaused, joinedKeys, notify, teams, webhooks, where, windows } = tables
 
-  /** How many are taken with one more; above `rate.runs` if that does not fit. */
-  const takenWithOneMore = (id: WebhookId, rate: Rate, now: number): number => {
-    const { runs, at } = taken.get(id) ?? { runs: 0, at: now }
-    const filled = ((now - at) / 1000 / rate.seconds) * rate.runs
-    return Math.min(rate.runs, Math.max(0, runs - filled)) + 1
-  }
-
+  const limits = makeWebhookLimits(tables)
   const settleRetry = makeSettleRetry(tables)
   const joinThread = makeJoinThread(tables)
 
@@ -82,16 +75,12 @@ export const makeAccept = (tables: Tables) => {
       const waiting = where((row) => row.webhook_id === by.id && isWaiting(row)).length
       if (waiting >= by.max_queued) return Either.left(new TooManyQueued({ of: "webhook", limit: by.max_queued }))
     }
-    const rate = by?.rate === undefined ? undefined : parseRate(by.rate)
-    const used = by && rate && takenWithOneMore(by.id, rate, now)
-    if (by?.rate && rate && used && used > rate.runs) {
-      const retry_after_ms = ((used - rate.runs) * rate.seconds * 1000) / rate.runs
-      return Either.left(new RateLimited({ rate: by.rate, retry_after_ms }))
-    }
+    const refusal = by && limits.refusal(by, run.accepted_at, now)
+    if (refusal !== undefined) return Either.left(refusal)
     if (countQueued && where(isWaiting).length >= maxQueued) {
       return Either.left(new TooManyQueued({ of: "server", limit: maxQueued }))
     }
-    if (by && used) taken.set(by.id, { runs: used, at: now })
+    if (by) limits.take(by, run.accepted_at, now)
     const row: RunRow = {
       ...given,
       ...(by && { webhook_id: by.id, webhook_version: run.webhook_version ?? by.version }),

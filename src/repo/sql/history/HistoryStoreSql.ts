@@ -9,6 +9,7 @@ import type { NewRun } from "../../run/RunStore.ts"
 import { uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { runColumns, runFromRow, summariesOf, summaryFromRow } from "../RunColumns.ts"
+import { makeDayUse } from "./DayUse.ts"
 import { makeReplays } from "./Replays.ts"
 import { makeRollUp } from "./RollUp.ts"
 import { makeRuns } from "./RunSearch.ts"
@@ -87,6 +88,7 @@ export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Laye
       run,
       runs: yield* makeRuns,
       usage: yield* makeUsage,
+      dayUse: yield* makeDayUse,
       runsByIds,
       ...(yield* makeReplays),
       teamRuns,

@@ -62,7 +62,8 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
     const write = (parts: Statement.Fragment, team: TeamName | undefined, audit: AuditDraft | undefined) =>
       sql`
         with ${parts}, bucket as (
-          insert into webhook_trigger.webhook_rates (webhook_id) select id from changed where rate is not null
+          insert into webhook_trigger.webhook_rates (webhook_id)
+          select id from changed where coalesce(rate, max_runs_per_day::text, max_cost_per_day::text) is not null
           on conflict do nothing
         ), ${keepTemplate(sql, audit)}, ${notified}
         select ${shown}, (select count(*) from notified) from changed w`.pipe(

@@ -49,6 +49,8 @@ export const webhooks = Effect.gen(function* () {
       max_concurrent integer,
       max_queued integer,
       rate text,
+      max_runs_per_day integer,
+      max_cost_per_day float8,
       allow_from json,
       when_team_stopped text,
       queue_for_seconds integer,
@@ -91,12 +93,15 @@ export const webhooks = Effect.gen(function* () {
       primary key (webhook_id, version)
     )`
 
-  // The token bucket of a webhook's `rate`. It is written with each run, so it is not part of the long webhook row.
+  // The token bucket of a webhook's `rate`, and how many runs its budget's day has. Both are written with each run, so they
+  // are not part of the long webhook row.
   yield* sql`
     create table webhook_trigger.webhook_rates (
       webhook_id uuid primary key references webhook_trigger.webhooks on delete cascade,
       used float8 not null default 0,
-      at timestamptz not null default now()
+      at timestamptz not null default now(),
+      day date not null default '-infinity',
+      day_runs integer not null default 0
     ) with (fillfactor = 50)`
 
   // The newest requests of each webhook: refused and ignored ones, and those it stores.

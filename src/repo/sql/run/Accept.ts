@@ -1,6 +1,7 @@
 import { Effect, Either } from "effect"
 import { IdempotencyKeyReused, NotFound, RateLimited, TooManyQueued, type Unavailable } from "../../../domain/Errors.ts"
 import type { RunId } from "../../../domain/Id.ts"
+import { budgetExceeded } from "../../../domain/webhook/Budget.ts"
 import { whenTraced } from "../../../telemetry/Span.ts"
 import type { Change } from "../../ChangeFeed.ts"
 import {
@@ -28,7 +29,11 @@ const waits = ({ ahead }: Inserted): Answer => {
 }
 
 /** Why a run does not fit, unless it repeats an earlier one. */
-const limitOf = ({ outcome, retry_after_ms }: Inserted, { webhook }: NewRun, maxQueued: number): Answer | undefined => {
+const limitOf = (
+  { outcome, retry_after_ms }: Inserted,
+  { accepted_at, webhook }: NewRun,
+  maxQueued: number
+): Answer | undefined => {
   switch (outcome) {
     case "full":
       return Either.left(new TooManyQueued({ of: "server", limit: maxQueued }))
@@ -36,6 +41,10 @@ const limitOf = ({ outcome, retry_after_ms }: Inserted, { webhook }: NewRun, max
       return Either.left(new TooManyQueued({ of: "webhook", limit: webhook!.max_queued! }))
     case "rate":
       return Either.left(new RateLimited({ rate: webhook!.rate!, retry_after_ms: retry_after_ms! }))
+    case "budget of runs":
+      return Either.left(budgetExceeded("runs", webhook!.budget!.runs!, accepted_at))
+    case "budget of cost":
+      return Either.left(budgetExceeded("cost", webhook!.budget!.cost_usd!, accepted_at))
     case "accepted":
     case "admitted":
     case "unknown":

@@ -11,11 +11,11 @@ import { makeKeys } from "./IdempotencyKeys.ts"
 import { queueLength } from "./LaneStoreSql.ts"
 import { retriesOf } from "./Retries.ts"
 import { threadsOf } from "./Threads.ts"
-import { webhookLimits } from "./WebhookLimits.ts"
+import { type WebhookRefusal, webhookLimits } from "./WebhookLimits.ts"
 
 /** The result for a run. */
 export interface Inserted {
-  readonly outcome: "accepted" | "admitted" | "unknown" | "edited" | "full" | "webhook full" | "rate" | "repeats"
+  readonly outcome: "accepted" | "admitted" | "unknown" | "edited" | "full" | WebhookRefusal | "repeats"
   readonly retry_after_ms: number | null
   readonly ahead: string | null
 }
@@ -40,7 +40,9 @@ export const makeInsert = Effect.gen(function* () {
     const isCounted = ({ id }: NewRunWebhook) => countQueuedOf === undefined || countQueuedOf.has(id)
     const { limited, consumed } = webhookLimits(sql, {
       countsOwn: runs.some(({ webhook }) => webhook?.max_queued !== undefined && isCounted(webhook)),
-      rates: runs.some(({ webhook }) => webhook?.rate !== undefined)
+      rates: runs.some(({ webhook }) => webhook?.rate !== undefined),
+      budgets: runs.some(({ webhook }) => webhook?.budget !== undefined),
+      costs: runs.some(({ webhook }) => webhook?.budget?.cost_usd !== undefined)
     })
     const windows = windowsOf(sql, runs.some(isCoalescing))
     const threads = threadsOf(sql, runs)

@@ -1,23 +1,36 @@
 /** The webhooks' own limits, as a part of the accepting statement (`Accept.ts`). */
 import { type SqlClient, Statement } from "@effect/sql"
+import { costsOfDay } from "../history/DayUse.ts"
 import { queueLengths } from "./LaneStoreSql.ts"
 
 /** The columns of an input run with its webhook's limits. */
-export const limitTypes = { max_queued: "int", rate_runs: "int", rate_seconds: "int" } as const
+export const limitTypes = {
+  max_queued: "int",
+  rate_runs: "int",
+  rate_seconds: "int",
+  budget_runs: "int",
+  budget_usd: "float8",
+  unknown_usd: "float8"
+} as const
+
+/** Why a webhook does not accept a run. */
+export type WebhookRefusal = "webhook full" | "budget of runs" | "budget of cost" | "rate"
 
 /**
- * `limited`: the rows of `candidate`, each with `refusal` (`webhook full`, `rate`, or null) and, for a run refused by
- * the rate, `retry_after_ms`. `consumed` takes accepted runs out of the buckets; it follows `inserted`.
+ * `limited`: the rows of `candidate`, each with `refusal` (a `WebhookRefusal`, or null) and, for a run refused by the
+ * rate, `retry_after_ms`. `consumed` takes accepted runs out of the buckets; it follows `inserted`.
  */
 export interface WebhookLimits {
   readonly limited: Statement.Fragment
   readonly consumed: Statement.Fragment
 }
 
-/** Whether any of the runs has a limit of this kind: its webhook's queue, or rate. */
+/** Whether any of the runs has a limit of this kind: its webhook's queue, rate, or budget of runs or cost per day. */
 export interface LimitsShape {
   readonly countsOwn: boolean
   readonly rates: boolean
+  readonly budgets: boolean
+  readonly costs: boolean
 }
 
 /** Nothing to check, as for most runs. */
@@ -35,46 +48,77 @@ const none: WebhookLimits = {
  * The buckets are locked in one order, after their webhooks, which a deletion locks first. A statement that had to wait
  * for a bucket reads what the last commit left in it.
  */
-export const webhookLimits = (sql: SqlClient.SqlClient, { countsOwn, rates }: LimitsShape): WebhookLimits => {
-  if (!countsOwn && !rates) return none
+export const webhookLimits = (sql: SqlClient.SqlClient, shape: LimitsShape): WebhookLimits => {
+  const { budgets, costs, countsOwn, rates } = shape
+  if (!countsOwn && !rates && !budgets) return none
 
   const queue = countsOwn
     ? queueLengths(sql, sql`webhook_id in (select i.webhook_id from input i where i.max_queued is not null)`)
     : sql`select null::uuid as webhook_id, 0 as length`
-  const bucket = rates
-    ? sql`
-        select b.webhook_id, b.used, b.at from webhook_trigger.webhook_rates b
+  const hasBucket = "i.rate_runs is not null or i.budget_runs is not null or i.budget_usd is not null"
+  const bucket =
+    rates || budgets
+      ? sql`
+        select b.* from webhook_trigger.webhook_rates b
         where b.webhook_id in (
-          select w.id from webhook w join input i on i.webhook_id = w.id where i.rate_runs is not null
+          select w.id from webhook w join input i on i.webhook_id = w.id where ${sql.literal(hasBucket)}
         )
         order by b.webhook_id for update`
-    : sql`select null::uuid as webhook_id, null::float8 as used, null::timestamptz as at`
+      : sql`select b.* from webhook_trigger.webhook_rates b where false`
   return {
-    limited: sql`own_queue as materialized (${queue}), bucket as materialized (${bucket}), filled as (
+    limited: sql`own_queue as materialized (${queue}), bucket as materialized (${bucket}),
+      ${spent(sql, costs)} filled as (
         select c.*, coalesce(q.length, 0) as own_length,
           row_number() over own as place, count(*) filter (where c.admitted_at is null) over own
             - (c.admitted_at is null)::int as waits_before,
           least(c.rate_runs, greatest(0, coalesce(b.used, 0)
-            - greatest(0, extract(epoch from now() - b.at)::float8) * c.rate_runs / c.rate_seconds)) as used
-        from candidate c left join own_queue q using (webhook_id) left join bucket b using (webhook_id)
+            - greatest(0, extract(epoch from now() - b.at)::float8) * c.rate_runs / c.rate_seconds)) as used,
+          greatest(b.day, today.day) as day,
+          case when b.day >= today.day then b.day_runs else 0 end as day_runs,
+          coalesce(s.priced_runs, 0) as priced_runs, coalesce(s.cost_usd, 0) as cost_usd
+        from today cross join candidate c left join own_queue q using (webhook_id) left join bucket b using (webhook_id)
+          left join spent s using (webhook_id)
         window own as (partition by c.webhook_id order by c.ord)
       ), limited as (
         select f.*, case
             when f.own_length + f.waits_before >= f.max_queued then 'webhook full'
+            when f.day_runs + f.place > f.budget_runs then 'budget of runs'
+            when f.cost_usd + greatest(0, f.day_runs + f.place - 1 - f.priced_runs) * f.unknown_usd >= f.budget_usd
+              then 'budget of cost'
             when f.place > floor(f.rate_runs - f.used) then 'rate'
           end as refusal,
           (1 - (f.rate_runs - f.used) + floor(f.rate_runs - f.used)) * f.rate_seconds / f.rate_runs * 1000 as retry_after_ms
         from filled f
       ),`,
-    consumed: rates
-      ? sql`consumed as (
-        update webhook_trigger.webhook_rates b set used = t.used + t.runs, at = greatest(b.at, now())
+    consumed:
+      rates || budgets
+        ? sql`consumed as (
+        update webhook_trigger.webhook_rates b set
+          used = case when t.is_rated then t.used + t.runs else b.used end,
+          at = case when t.is_rated then greatest(b.at, now()) else b.at end,
+          day = t.day, day_runs = t.day_runs + t.runs
         from (
-          select p.webhook_id, max(p.used) as used, count(*) as runs from placed p join inserted i on i.id = p.id
-          where p.rate_runs is not null group by p.webhook_id
+          select p.webhook_id, max(p.used) as used, bool_or(p.rate_runs is not null) as is_rated, max(p.day) as day,
+            max(p.day_runs) as day_runs, count(*) as runs
+          from placed p join inserted i on i.id = p.id group by p.webhook_id
         ) as t
-        where b.webhook_id = t.webhook_id
+        where b.webhook_id = t.webhook_id and b.webhook_id in (select webhook_id from bucket)
       ),`
-      : sql``
+        : sql``
   }
+}
+
+/**
+ * `today`: the day of these runs, in UTC. `spent`: what the runs of that day cost each webhook with such a budget, and
+ * how many of them reported it.
+ */
+const spent = (sql: SqlClient.SqlClient, costs: boolean): Statement.Fragment => {
+  const webhooks = sql`select i.webhook_id from input i where i.budget_usd is not null`
+  return sql`
+    today as materialized (select (max(accepted_at) at time zone 'utc')::date as day from input),
+    spent as materialized (${
+      costs
+        ? costsOfDay(sql, webhooks, sql`(select day from today)`)
+        : sql`select null::uuid as webhook_id, 0 as priced_runs, 0::float8 as cost_usd`
+    }),`
 }

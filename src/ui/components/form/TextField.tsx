@@ -11,7 +11,7 @@ interface TextFieldProps {
   readonly fault?: string | undefined
   readonly placeholder?: string
   readonly type?: "text" | "password" | "search"
-  readonly inputMode?: "numeric"
+  readonly inputMode?: "numeric" | "decimal"
   readonly required?: boolean
   readonly mono?: boolean
   readonly autoFocus?: boolean

@@ -138,6 +138,7 @@ export const SettingFields = ({
           value={texts[name]}
           onChange={(text) => onChange({ ...texts, [name]: text })}
           {...(setting.kind === "whole number" ? { inputMode: "numeric" } : {})}
+          {...(setting.kind === "amount" ? { inputMode: "decimal" } : {})}
           {...(setting.kind === "json" ? { multiline: true, mono: true, rows: 3 } : {})}
           placeholder={String(serverDefault(server, name) ?? setting.default)}
           help={help}

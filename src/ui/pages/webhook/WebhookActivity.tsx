@@ -5,7 +5,7 @@ import { SelectField } from "../../components/form/SelectField.tsx"
 import { Loaded } from "../../components/Loaded.tsx"
 import { CancelQueued } from "../../components/run/CancelQueued.tsx"
 import { countEnded, successRate, sumCounts } from "../../components/run/Counts.ts"
-import { formatNumber } from "../../format/Format.ts"
+import { formatDollars, formatNumber } from "../../format/Format.ts"
 import { useUrlFilters } from "../../frame/UrlFilters.ts"
 import { Charts } from "./chart/Charts.tsx"
 
@@ -47,6 +47,24 @@ export const WebhookActivity = ({ webhook }: { readonly webhook: Webhook }) => {
                     />
                   </dd>
                 </div>
+                {data.budget && webhook.max_runs_per_day !== undefined && (
+                  <div>
+                    <dt>Runs today</dt>
+                    <dd className="big">
+                      {formatNumber(data.budget.runs)}{" "}
+                      <span className="muted">of {formatNumber(webhook.max_runs_per_day)}</span>
+                    </dd>
+                  </div>
+                )}
+                {data.budget && webhook.max_cost_per_day !== undefined && (
+                  <div>
+                    <dt>Cost today</dt>
+                    <dd className="big">
+                      {formatDollars(data.budget.cost_usd)}{" "}
+                      <span className="muted">of {formatDollars(webhook.max_cost_per_day)}</span>
+                    </dd>
+                  </div>
+                )}
                 <div>
                   <dt>Success rate</dt>
                   <dd className="big">

@@ -20,6 +20,8 @@ const valid = (setting: WebhookSetting): Value => {
   switch (setting.kind) {
     case "whole number":
       return 7
+    case "amount":
+      return 2.5
     case "text":
       return "7/min"
     case "choice":

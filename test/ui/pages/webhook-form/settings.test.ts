@@ -25,6 +25,8 @@ const valid = (setting: WebhookSetting): Value => {
   switch (setting.kind) {
     case "whole number":
       return 7
+    case "amount":
+      return 2.5
     case "text":
       return "7/min"
     case "choice":
@@ -62,6 +64,7 @@ const shown = (setting: WebhookSetting): string =>
 const invalid = (setting: WebhookSetting): string => {
   switch (setting.kind) {
     case "whole number":
+    case "amount":
       return String(setting.max + 1)
     case "text":
     case "window":

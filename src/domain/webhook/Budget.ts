@@ -1,0 +1,24 @@
+import { DateTime } from "effect"
+import { BudgetExceeded } from "../Errors.ts"
+
+/** What a webhook may use per day, in UTC. Absent: no limit of this kind. */
+export interface Budget {
+  /** How many runs its requests may start. */
+  readonly runs?: number
+  /** What its runs may cost, in US dollars. */
+  readonly cost_usd?: number
+  /** What a run counts as whose cost is unknown, or not known yet, in US dollars. */
+  readonly unknown_cost_usd: number
+}
+
+/** The day of a budget: it begins at midnight, in UTC. */
+export const budgetDay = (at: DateTime.Utc): DateTime.Utc => DateTime.startOf(at, "day")
+
+/** When a budget that is used up is whole again. */
+export const budgetResetsAt = (at: DateTime.Utc): DateTime.Utc => DateTime.add(budgetDay(at), { days: 1 })
+
+/** A run of this moment does not fit in its day's budget. */
+export const budgetExceeded = (of: BudgetExceeded["of"], limit: number, at: DateTime.Utc): BudgetExceeded => {
+  const resets_at = budgetResetsAt(at)
+  return new BudgetExceeded({ of, limit, resets_at, retry_after_ms: DateTime.distance(at, resets_at) })
+}

@@ -1,0 +1,41 @@
+/** What webhooks have used of their budgets of a day. */
+import { SqlClient, type Statement } from "@effect/sql"
+import { DateTime, Effect } from "effect"
+import type { WebhookId } from "../../../domain/Id.ts"
+import { bounded } from "../database/Database.ts"
+
+/**
+ * A query: by webhook, what the runs accepted on a day (a `date`, in UTC) cost, and how many of them reported it. It
+ * reads the costs kept by day, and the changes that are not added yet.
+ */
+export const costsOfDay = (
+  sql: SqlClient.SqlClient,
+  webhooks: Statement.Fragment,
+  day: Statement.Fragment
+): Statement.Fragment => sql`
+  select u.webhook_id, sum(u.runs)::int as priced_runs, sum(u.total)::float8 as cost_usd
+  from (
+    select webhook_id, begins_at, runs, total from webhook_trigger.run_usage
+    where hours = 24 and amount = 'cost_usd'
+    union all
+    select webhook_id, accepted_hour, runs, total from webhook_trigger.run_usage_changes where amount = 'cost_usd'
+  ) as u
+  where u.webhook_id in (${webhooks}) and (u.begins_at at time zone 'utc')::date = ${day}
+  group by 1`
+
+/** `HistoryStore.dayUse`. */
+export const makeDayUse = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  return Effect.fn("HistoryStore.dayUse")(function* (id: WebhookId, at: DateTime.Utc) {
+    const day = sql`(${DateTime.toDateUtc(at)}::timestamptz at time zone 'utc')::date`
+    const [row] = yield* sql<{ readonly runs: number; readonly priced_runs: number; readonly cost_usd: number }>`
+      select
+        coalesce((select day_runs from webhook_trigger.webhook_rates r where r.webhook_id = w.id and r.day = ${day}), 0)
+          as runs,
+        coalesce(c.priced_runs, 0) as priced_runs, coalesce(c.cost_usd, 0) as cost_usd
+      from (select ${id}::uuid as id) as w
+        left join (${costsOfDay(sql, sql`select ${id}::uuid`, day)}) as c on c.webhook_id = w.id`
+    return row!
+  }, bounded)
+})
