@@ -25,7 +25,7 @@ const local: LocalCommands = {
     ),
   doctor: (options) =>
     Effect.flatMap(
-      Effect.promise(() => import("./server/Doctor.ts")),
+      Effect.promise(() => import("./server/doctor/Doctor.ts")),
       ({ examine }) => examine(options)
     )
 }

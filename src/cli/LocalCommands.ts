@@ -32,7 +32,8 @@ export interface LeaderOptions {
 
 /** The options of the `doctor` command. */
 export interface DoctorOptions {
-  readonly agent: AgentName
+  /** Default: the database and the broker of the settings are checked. */
+  readonly agent: Option.Option<AgentName>
   /** The agent's options. */
   readonly options: ReadonlyArray<string>
 }
@@ -218,16 +219,18 @@ export const doctor = (local: LocalCommands, words: ReadonlyArray<string> = []) 
     "doctor",
     {
       agent: Options.choice("agent", agentNames).pipe(
-        Options.withDescription("The agent; words after -- are its options")
+        Options.withDescription("The agent; words after -- are its options. Default: check DATABASE_URL and AMQP_URL"),
+        Options.optional
       )
     },
     ({ agent }) => local.doctor({ agent, options: words })
   ).pipe(
     Command.withDescription(
-      about("Check that an agent works", {
+      about("Check that an agent works, or that the database and the broker do", {
         details:
-          "Says whether the agent's program is there, is signed in, and answers. It gets one small prompt in the current folder, which the model provider charges for.",
+          "Says whether the agent's program is there, is signed in, and answers. It gets one small prompt in the current folder, which the model provider charges for. Without --agent, says whether the database and the broker can be reached, the user is signed in and has the rights of a server, and the broker's queues are right; missing ones are declared.",
         examples: [
+          "DATABASE_URL=postgres://… AMQP_URL=amqp://… webhook-trigger doctor",
           "webhook-trigger doctor --agent claude -- --permission-mode acceptEdits",
           "webhook-trigger doctor --agent openai -- --model gpt-5"
         ]

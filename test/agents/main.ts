@@ -3,7 +3,7 @@
  *
  * `npm run test:agents` installs the programs into a temporary folder, on Linux. `-- --write` also records what they
  * print, which `npm test` replays. `-- --installed FOLDER` takes programs that are installed already, and further words are
- * the names of the only agents to try.
+ * the names of the only agents to try. With `claude`, the line of README.md that serves an agent is run, too.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -14,6 +14,7 @@ import { Effect, Logger, LogLevel } from "effect"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { exec } from "../support/Process.ts"
 import { startFakeModel } from "./FakeModel.ts"
+import { tryReadmeLine } from "./ReadmeLine.ts"
 import { type RealAgent, realAgents } from "./RealAgents.ts"
 import { tryAgent } from "./Trial.ts"
 
@@ -59,6 +60,9 @@ const main = async () => {
         )
       )
       console.log(name, JSON.stringify(shown))
+    }
+    if (wanted.some(([name]) => name === "claude")) {
+      console.log("README", JSON.stringify(await tryReadmeLine(model, modules, join(folder, "readme"))))
     }
   } finally {
     await model.close()

@@ -14,7 +14,10 @@ export const withOverrides =
       )
     )
 
-export const settingsInvalid = (subject: "The server" | "The leader", { faults }: SettingsInvalid): Failure =>
+export const settingsInvalid = (
+  subject: "The server" | "The leader" | "The check",
+  { faults }: SettingsInvalid
+): Failure =>
   new Failure({
     exit: exitCodes.usage,
     title: `${subject} did not start because of invalid settings (see docs/settings.md)`,

@@ -1,35 +1,18 @@
-/** Checks that an agent works, before it leads a team. */
 import { Duration, Effect, Either } from "effect"
-import { exitCodes, Failure, usage } from "../cli/Failure.ts"
-import type { DoctorOptions } from "../cli/LocalCommands.ts"
-import { print } from "../cli/Output.ts"
-import { makeRunId } from "../domain/Id.ts"
-import { TeamName } from "../domain/Team.ts"
-import * as AgentLeader from "../leader/AgentLeader.ts"
-import type { Agent } from "../leader/agents/Agent.ts"
-import { presets } from "../leader/agents/Presets.ts"
-import { type LeaderAnswer, LeaderError } from "../leader/Leader.ts"
+import { type Failure, usage } from "../../cli/Failure.ts"
+import type { AgentName } from "../../domain/AgentName.ts"
+import { makeRunId } from "../../domain/Id.ts"
+import { TeamName } from "../../domain/Team.ts"
+import * as AgentLeader from "../../leader/AgentLeader.ts"
+import type { Agent } from "../../leader/agents/Agent.ts"
+import { presets } from "../../leader/agents/Presets.ts"
+import { type LeaderAnswer, LeaderError } from "../../leader/Leader.ts"
+import { type Check, check, oneLine, report } from "./Check.ts"
 
 const timeout = Duration.minutes(2)
 
 /** How agents and endpoints say that they are not signed in. */
 const signedOut = /sign(ed)? in|log(ged)? ?in|api[ _-]?key|auth|credential|HTTP 40[13]/i
-
-interface Check {
-  readonly what: string
-  readonly result: "yes" | "no" | "unknown"
-  readonly detail?: string
-}
-
-const check = (what: string, result: Check["result"], detail?: string): Check => ({
-  ...{ what, result },
-  ...(detail !== undefined && { detail })
-})
-
-const printCheck = ({ detail, result, what }: Check) =>
-  print(`${what.padEnd(11)}${detail === undefined ? result : `${result.padEnd(9)}${detail}`}`)
-
-const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim().slice(0, 200)
 
 /** Lets it answer one prompt. */
 const answer = (agent: Agent): Effect.Effect<LeaderAnswer, LeaderError> =>
@@ -69,17 +52,11 @@ const checksOf = (agent: Agent): Effect.Effect<ReadonlyArray<Check>> =>
       : [found, check("signed in", "unknown"), check("answers", "no", message)]
   })
 
-/** The `doctor` command. */
-export const examine = ({ agent: name, options }: DoctorOptions): Effect.Effect<void, Failure> =>
+/** Checks an agent before it leads a team. */
+export const examineAgent = (name: AgentName, options: ReadonlyArray<string>): Effect.Effect<void, Failure> =>
   Effect.gen(function* () {
     const preset = presets[name]
     const agent = yield* Effect.mapError(preset.agent(options), (detail) => usage(detail))
     const checks = yield* checksOf(agent)
-    yield* Effect.forEach(checks, printCheck, { discard: true })
-    if (checks.every(({ result }) => result === "yes")) return
-    return yield* new Failure({
-      exit: exitCodes.refused,
-      title: `${preset.title} does not work yet`,
-      detail: preset.help
-    })
+    yield* report(checks, `${preset.title} does not work yet`, preset.help)
   })

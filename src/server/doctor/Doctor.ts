@@ -1,0 +1,40 @@
+/** Checks what a server and its leaders need. */
+import { Effect, Option } from "effect"
+import { type Failure, usage } from "../../cli/Failure.ts"
+import type { DoctorOptions } from "../../cli/LocalCommands.ts"
+import * as Buses from "../drivers/Buses.ts"
+import * as Repos from "../drivers/Repos.ts"
+import * as LoadSettings from "../environment/LoadSettings.ts"
+import { settingsInvalid } from "../environment/Overrides.ts"
+import { examineAgent } from "./AgentChecks.ts"
+import { examineBroker } from "./BrokerChecks.ts"
+import { report } from "./Check.ts"
+import { examineDatabase } from "./DatabaseChecks.ts"
+
+const settings = LoadSettings.load({ ...Buses.settings, ...Repos.settings })
+
+const examineServices: Effect.Effect<void, Failure> = Effect.gen(function* () {
+  const { amqpQueueType, amqpUrl, databaseUrl } = yield* Effect.mapError(settings, (error) =>
+    settingsInvalid("The check", error)
+  )
+  const examined = yield* Effect.all(
+    [
+      ...Option.toArray(Option.map(databaseUrl, examineDatabase)),
+      ...Option.toArray(Option.map(amqpUrl, (url) => examineBroker(url, amqpQueueType)))
+    ],
+    { concurrency: 2 }
+  )
+  if (examined.length === 0) return yield* usage("choose an --agent, or set DATABASE_URL or AMQP_URL to check these")
+  yield* report(
+    examined.flatMap(({ checks }) => checks),
+    "A server cannot work with these settings",
+    examined.flatMap(({ help }) => help ?? []).join(" ")
+  )
+})
+
+/** The `doctor` command. */
+export const examine = ({ agent, options }: DoctorOptions): Effect.Effect<void, Failure> =>
+  Option.match(agent, {
+    onNone: () => examineServices,
+    onSome: (agent) => examineAgent(agent, options)
+  })

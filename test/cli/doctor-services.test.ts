@@ -1,0 +1,126 @@
+/** The `doctor` command without an agent, on a real PostgreSQL and RabbitMQ. */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { freshDatabase, freshVhost, managementUrl } from "../support/fresh.ts"
+import { queryPostgres } from "../support/Postgres.ts"
+import { freePort } from "../support/Process.ts"
+import { manage } from "../support/RabbitMq.ts"
+import * as Program from "./Program.ts"
+
+const changed = (url: string, change: (url: URL) => void): string => {
+  const copy = new URL(url)
+  change(copy)
+  return copy.href
+}
+
+/** The results of the checks, by name, and what the command says to do. */
+const examine = (variables: Readonly<Record<string, string>>) =>
+  Effect.map(Program.run(["doctor"], variables), ({ code, stderr, stdout }) => ({
+    code,
+    stderr,
+    found: Object.fromEntries(
+      [...stdout.matchAll(/^(?:database|broker) (.+?) {2,}(yes|no|unknown)/gm)].map(([, what, result]) => [
+        what,
+        result
+      ])
+    )
+  }))
+
+const yes = (...names: ReadonlyArray<string>) => Object.fromEntries(names.map((name) => [name, "yes"]))
+
+describe("doctor without an agent", () => {
+  it.scopedLive("finds a database and a broker that a server can use, and declares the server's queues", () =>
+    Effect.gen(function* () {
+      const [DATABASE_URL, AMQP_URL] = [yield* freshDatabase, yield* freshVhost]
+      const { code, stderr, stdout } = yield* Program.run(["doctor"], { DATABASE_URL, AMQP_URL })
+      expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
+      expect(stdout).toMatch(
+        /^database reached +yes .*\ndatabase signed in +yes .*\ndatabase version +yes +\d.*\ndatabase rights +yes +the tables will be created\nbroker reached +yes .*\nbroker signed in +yes\nbroker rights +yes\nbroker queues +yes\n$/
+      )
+      const vhost = new URL(AMQP_URL).pathname.slice(1)
+      const queues = (yield* Effect.promise(async () =>
+        (await manage(managementUrl(), "GET", `/api/queues/${vhost}`)).json()
+      )) as ReadonlyArray<{ readonly name: string }>
+      expect(queues.map(({ name }) => name)).toContain("webhook.replies.inbox")
+      const other = yield* examine({ AMQP_URL, AMQP_QUEUE_TYPE: "quorum" })
+      expect(other.found).toEqual({ ...yes("reached", "signed in", "rights"), queues: "no" })
+      expect(other.stderr).toContain("AMQP_QUEUE_TYPE")
+    })
+  )
+
+  it.scopedLive("says what a database lacks, and what to do about it", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const port = yield* Effect.promise(() => freePort())
+      const absent = yield* examine({ DATABASE_URL: changed(url, (url) => (url.port = String(port))) })
+      expect(absent.found).toEqual({ reached: "no", "signed in": "unknown", version: "unknown", rights: "unknown" })
+      expect(absent.stderr).toContain("Check that PostgreSQL runs")
+      const unknown = yield* examine({ DATABASE_URL: changed(url, (url) => (url.pathname = "/no_such_database")) })
+      expect(unknown.found).toEqual({ reached: "yes", "signed in": "no", version: "unknown", rights: "unknown" })
+      expect(unknown.stderr).toContain("createdb")
+
+      const user = `${new URL(url).pathname.slice(1)}_user`
+      yield* Effect.acquireRelease(
+        Effect.promise(() => queryPostgres(url, `create role ${user} login password 'secret'`)),
+        () => Effect.promise(() => queryPostgres(url, `drop role ${user}`))
+      )
+      const asUser = changed(url, (url) => {
+        url.username = user
+        url.password = "secret"
+      })
+      const powerless = yield* examine({ DATABASE_URL: asUser })
+      expect(powerless.found).toEqual({ ...yes("reached", "signed in", "version"), rights: "no" })
+      expect(powerless.stderr).toContain(`to ${user}`)
+      yield* Effect.promise(() => queryPostgres(url, "create schema webhook_trigger"))
+      const foreign = yield* examine({ DATABASE_URL: asUser })
+      expect(foreign.found).toEqual({ ...yes("reached", "signed in", "version"), rights: "no" })
+      for (const { code, stderr } of [absent, unknown, powerless, foreign]) {
+        expect(code).toBe(1)
+        expect(stderr).toMatch(/^A server cannot work with these settings: /)
+        expect(stderr).not.toContain("secret")
+      }
+    })
+  )
+
+  it.scopedLive("says what a broker lacks, and what to do about it", () =>
+    Effect.gen(function* () {
+      const url = yield* freshVhost
+      const port = yield* Effect.promise(() => freePort())
+      const absent = yield* examine({ AMQP_URL: changed(url, (url) => (url.port = String(port))) })
+      expect(absent.found).toEqual({ reached: "no", "signed in": "unknown", rights: "unknown", queues: "unknown" })
+      const stranger = yield* examine({ AMQP_URL: changed(url, (url) => (url.password = "wrong-one")) })
+      expect(stranger.found).toEqual({ reached: "yes", "signed in": "no", rights: "unknown", queues: "unknown" })
+      expect(stranger.stderr).toContain("the password in AMQP_URL")
+      const elsewhere = yield* examine({ AMQP_URL: changed(url, (url) => (url.pathname = "/no-such-host")) })
+      expect(elsewhere.found).toEqual({ reached: "yes", "signed in": "yes", rights: "no", queues: "unknown" })
+
+      const vhost = new URL(url).pathname.slice(1)
+      const user = `${vhost}-user`
+      yield* Effect.acquireRelease(
+        Effect.promise(() => manage(managementUrl(), "PUT", `/api/users/${user}`, { password: "secret", tags: "" })),
+        () => Effect.promise(() => manage(managementUrl(), "DELETE", `/api/users/${user}`))
+      )
+      const rights = { configure: "^$", write: ".*", read: ".*" }
+      yield* Effect.promise(() => manage(managementUrl(), "PUT", `/api/permissions/${vhost}/${user}`, rights))
+      const powerless = yield* examine({
+        AMQP_URL: changed(url, (url) => {
+          url.username = user
+          url.password = "secret"
+        })
+      })
+      expect(powerless.found).toEqual({ reached: "yes", "signed in": "yes", rights: "no", queues: "unknown" })
+      for (const { code, stderr } of [absent, stranger, elsewhere, powerless]) {
+        expect(code).toBe(1)
+        expect(stderr).not.toMatch(/wrong-one|secret/)
+      }
+    })
+  )
+
+  it.scopedLive("needs an agent, a database or a broker", () =>
+    Effect.gen(function* () {
+      const { code, stderr } = yield* Program.run(["doctor"])
+      expect(code).toBe(2)
+      expect(stderr).toContain("set DATABASE_URL or AMQP_URL")
+    })
+  )
+})
