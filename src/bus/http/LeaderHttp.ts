@@ -6,6 +6,7 @@ import { LeaderId, type RunId } from "../../domain/Id.ts"
 import { mergeProgress, type NumberedProgress, readProgress } from "../../domain/run/Progress.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import { untilAvailable } from "../../runtime/Availability.ts"
+import { stopwatch } from "../../runtime/Stopwatch.ts"
 import { whenTraced } from "../../telemetry/Span.ts"
 import * as TraceContext from "../../telemetry/TraceContext.ts"
 import { finishBefore, handlePrompt, type PromptHandler } from "../Acknowledgement.ts"
@@ -30,6 +31,8 @@ export const wrongTeam = (ofKey: TeamName, team: TeamName) =>
 
 /** After a cancellation the server answers at once. */
 const heartbeat = "2 seconds"
+/** A stopping leader leaves this long after it last asked, in milliseconds: a request that arrives later undoes the leaving. */
+const arrival = 200
 
 const make = (options: LeaderHttpOptions) =>
   Effect.gen(function* () {
@@ -53,6 +56,15 @@ const make = (options: LeaderHttpOptions) =>
         const fork = yield* FiberSet.makeRuntime<never>()
         const stopping = yield* Deferred.make<void>()
         let lastRun: RunId | undefined
+        const clock = yield* Effect.clock
+        let askedAt = stopwatch(clock)
+        const next = Effect.suspend(() => {
+          askedAt = stopwatch(clock)
+          return requests.next(leader)
+        })
+        const leave = Effect.suspend(() =>
+          Effect.delay(Effect.ignore(requests.leave(leader)), Math.max(0, askedAt + arrival - stopwatch(clock)))
+        )
 
         const workOn = ({ cancelled, correlation_id, prompt, redelivered }: TakenPrompt) =>
           Effect.gen(function* () {
@@ -146,7 +158,7 @@ const make = (options: LeaderHttpOptions) =>
 
         /** A prompt that was taken is worked on even if the leader stops. */
         const step = Effect.uninterruptibleMask((restore) =>
-          untilAnswered(requests.next(leader), `prompts of the team ${team}`).pipe(
+          untilAnswered(next, `prompts of the team ${team}`).pipe(
             Effect.raceFirst(Effect.zipRight(Deferred.await(stopping), Effect.succeedNone)),
             restore,
             Effect.flatMap(Option.match({ onNone: () => Effect.void, onSome: workOn }))
@@ -160,7 +172,7 @@ const make = (options: LeaderHttpOptions) =>
             Effect.suspend(() => {
               isStopping = true
               Deferred.unsafeDone(stopping, Effect.void)
-              return Effect.zipRight(finishBefore(mayFinish, fiber), Effect.ignore(requests.leave(leader)))
+              return Effect.zipRight(finishBefore(mayFinish, fiber), leave)
             })
         )
         yield* Effect.logInfo(`leading the team ${team}`)

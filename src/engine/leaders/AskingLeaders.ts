@@ -19,6 +19,8 @@ type Answer = Effect.Effect<Option.Option<TakenPrompt>, Refusal>
 
 interface Waiting {
   readonly asking: AskingLeader
+  /** The same, once the store was asked. */
+  readonly again: AskingLeader
   readonly answer: (answer: Answer) => void
 }
 
@@ -48,8 +50,8 @@ export const make = Effect.fnUntraced(function* (
       })
   })
   /** If it fails, they ask again in a second. */
-  const askFor = (asking: ReadonlyArray<Waiting>) =>
-    askTogether(asking.map((it) => it.asking)).pipe(
+  const askFor = (asking: ReadonlyArray<Waiting>, as: "asking" | "again") =>
+    askTogether(asking.map((it) => it[as])).pipe(
       Effect.map((prompts) => {
         for (const [index, prompt] of prompts.entries()) {
           if (prompt !== undefined) asking[index]!.answer(Effect.succeedSome(prompt))
@@ -62,7 +64,7 @@ export const make = Effect.fnUntraced(function* (
     for (const change of changes) {
       if (change._tag === "PromptChanged" || change._tag === "LeaderChanged") {
         const ofTeam = [...waiting.values()].filter(({ asking }) => asking.team === change.team)
-        if (ofTeam.length > 0) fork(askFor(ofTeam))
+        if (ofTeam.length > 0) fork(askFor(ofTeam, "again"))
       } else if (change._tag === "LeaderKeyRevoked") {
         for (const { answer, asking } of waiting.values()) {
           if (asking.key_id === change.leader_key_id) answer(Effect.fail(revoked))
@@ -70,7 +72,7 @@ export const make = Effect.fnUntraced(function* (
       }
     }
   })
-  yield* Effect.suspend(() => askFor([...waiting.values()])).pipe(
+  yield* Effect.suspend(() => askFor([...waiting.values()], "again")).pipe(
     Effect.repeat(Schedule.spaced(interval)),
     Effect.forkScoped
   )
@@ -86,14 +88,14 @@ export const make = Effect.fnUntraced(function* (
     return Effect.async<Option.Option<TakenPrompt>, Refusal>((resume) => {
       // Its earlier request was given up, or the answer to it was lost.
       waiting.get(asking.leader)?.answer(Effect.succeedNone)
-      const it: Waiting = { asking, answer: resume }
+      const it: Waiting = { asking, again: { ...asking, again: true }, answer: resume }
       waiting.set(asking.leader, it)
       const stopListening = shutdown.onStopWaiting(() => resume(stopping))
       stop = () => {
         stopListening()
         if (waiting.get(asking.leader) === it) waiting.delete(asking.leader)
       }
-      fork(askFor([it]))
+      fork(askFor([it], "asking"))
     }).pipe(Effect.ensuring(Effect.sync(() => stop())))
   }
 

@@ -12,6 +12,11 @@ export interface HttpLeader {
 /** A leader that asks for its team's prompts, with this key of the team. */
 export interface AskingLeader extends HttpLeader {
   readonly key_id: LeaderKeyId
+  /**
+   * The server asks once more for a request that waits. The request of a leader that has left in the meantime counts no
+   * longer: its connection may close later than the leader leaves.
+   */
+  readonly again?: boolean
 }
 
 /** A prompt that the bus delivered for the team's leader. */

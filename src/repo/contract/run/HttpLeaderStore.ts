@@ -190,6 +190,27 @@ export const httpLeaderStore = (test: Test): void => {
   )
 
   test(
+    "a request that waits does not make a leader lead that has left, and a new one does",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const [one, two] = [yield* newLeader(), yield* newLeader()]
+      const [oneAgain, twoAgain] = [
+        { ...one, again: true },
+        { ...two, again: true }
+      ]
+      yield* ask([oneAgain, twoAgain], 0)
+      const { run_id } = yield* offer()
+      expect(yield* askFor([oneAgain], 1)).toEqual([[one.leader, run_id]])
+      yield* repo.leaveTeam(who(one))
+      expect(yield* ask([oneAgain], 2)).toEqual([])
+      expect(yield* led(2)).toEqual([])
+      expect(yield* askFor([oneAgain, twoAgain], 2)).toEqual([[two.leader, run_id]])
+      yield* repo.leaveTeam(who(two))
+      expect(yield* askFor([one], 3)).toEqual([[one.leader, run_id]])
+    })
+  )
+
+  test(
     "a cancelled prompt is shown as such to the leader that has it or gets it, until it is finished",
     Effect.gen(function* () {
       const repo = yield* Repo

@@ -22,6 +22,7 @@ interface StoredPrompt extends OfferedPrompt {
 export interface StoredHttpLeader {
   readonly leader: LeaderId | undefined
   readonly key_id: LeaderKeyId | undefined
+  readonly left_by?: LeaderId
   readonly seen_at: DateTime.Utc
   readonly prompt?: StoredPrompt
 }
@@ -73,7 +74,8 @@ export const makeHttpLeaderStore = (tables: Tables): Context.Tag.Service<HttpLea
   return HttpLeaderStore.of({
     askToLead: (leaders, now, { mayReplace }) =>
       Effect.sync(() => {
-        const valid = leaders.filter(isValid)
+        const hasLeft = ({ again, leader, team }: AskingLeader) => again === true && rowOf(team)?.left_by === leader
+        const valid = leaders.filter((asking) => isValid(asking) && !hasLeft(asking))
         const leading = valid.filter(isLedBy)
         const others = valid.filter(({ team }) => !leading.some((it) => it.team === team))
         const first = others.filter(({ team }, index) => others.findIndex((it) => it.team === team) === index)
@@ -102,6 +104,7 @@ export const makeHttpLeaderStore = (tables: Tables): Context.Tag.Service<HttpLea
         change(left.team, {
           leader: undefined,
           key_id: undefined,
+          left_by: left.leader,
           ...(prompt && { prompt: { ...prompt, taken: false, redelivered: prompt.redelivered || prompt.taken } })
         })
         leaderChanged(left.team)

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 
 /**
  * The leader over HTTP of each team that had one, and the last prompt that the bus delivered for it. `taken`: the leader has
- * got it. `done`: nobody needs to work on it any longer. There is no foreign key of `key_id`, since a leader whose key was
+ * got it. `done`: nobody needs to work on it any longer. `left_by`: the last leader that left the team. There is no foreign key of `key_id`, since a leader whose key was
  * revoked may have a prompt that the next one gets.
  */
 export const leaders = Effect.gen(function* () {
@@ -14,6 +14,7 @@ export const leaders = Effect.gen(function* () {
       team text collate "C" primary key references webhook_trigger.teams on delete cascade,
       leader uuid,
       key_id uuid,
+      left_by uuid,
       seen_at timestamptz(3) not null,
       run_id uuid,
       prompt text,

@@ -18,7 +18,7 @@ import { notify } from "../Changes.ts"
 import { type ColumnTypes, fromRow, recordset } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 
-const leaderTypes: ColumnTypes = { team: "text", leader: "uuid", key_id: "uuid", n: "integer" }
+const leaderTypes: ColumnTypes = { team: "text", leader: "uuid", key_id: "uuid", n: "integer", again: "boolean" }
 const workTypes: ColumnTypes = { team: "text", leader: "uuid", run_id: "uuid" }
 const offerTypes: ColumnTypes = { team: "text", run_id: "uuid", prompt: "text", redelivered: "boolean" }
 
@@ -43,7 +43,9 @@ export const layer: Layer.Layer<HttpLeaderStore, never, SqlClient.SqlClient> = L
       function* (leaders: ReadonlyArray<AskingLeader>, now: DateTime.Utc, { mayReplace }: { mayReplace: boolean }) {
         if (leaders.length === 0) return []
         // `h`: the row of a team, before.
-        const isDue = sql`(
+        const isPresent = (asking: "a" | "i") =>
+          sql.literal(`(${asking}.again is not true or h.left_by is distinct from ${asking}.leader)`)
+        const isDue = sql`${isPresent("a")} and (
           h.leader = a.leader and (not h.done or h.seen_at <= ${before(now, renewedAfter)})
           or h.leader is null
           or not exists (select from webhook_trigger.leader_keys k where k.id = h.key_id)
@@ -51,7 +53,7 @@ export const layer: Layer.Layer<HttpLeaderStore, never, SqlClient.SqlClient> = L
         )`
         const rows = yield* sql`
           with ${relaxed}, asking as materialized (
-            select distinct on (i.team) i.team, i.leader, i.key_id
+            select distinct on (i.team) i.team, i.leader, i.key_id, i.again
             from ${recordset(
               sql,
               leaderTypes,
@@ -59,6 +61,7 @@ export const layer: Layer.Layer<HttpLeaderStore, never, SqlClient.SqlClient> = L
             )}
             join webhook_trigger.leader_keys k on k.id = i.key_id and k.team = i.team
             left join webhook_trigger.http_leaders h on h.team = i.team
+            where ${isPresent("i")}
             order by i.team, coalesce(h.leader = i.leader, false) desc, i.n
           ), new as materialized (
             select t.team from webhook_trigger.teams t join asking a on a.team = t.team
@@ -131,7 +134,7 @@ export const layer: Layer.Layer<HttpLeaderStore, never, SqlClient.SqlClient> = L
         yield* sql`
           with ${relaxed}, left_teams as (
             update webhook_trigger.http_leaders h set
-              leader = null, key_id = null, redelivered = h.redelivered or h.taken, taken = false
+              leader = null, key_id = null, left_by = h.leader, redelivered = h.redelivered or h.taken, taken = false
             from relaxed where h.team = ${team} and h.leader = ${leader}
             returning h.team
           ), ${changed("Leader", "left_teams")}
