@@ -80,7 +80,16 @@ const entries = [
     entry: "index",
     packages: [
       ...["@cfworker/json-schema", "@effect/experimental", "@effect/platform", "@effect/platform-node"],
-      ...["@jmespath-community/jmespath", "effect", "ipaddr.js", "liquidjs", "standardwebhooks", "tinyqueue", "uuid"]
+      ...[
+        "@jmespath-community/jmespath",
+        "effect",
+        "ipaddr.js",
+        "liquidjs",
+        "marked",
+        "standardwebhooks",
+        "tinyqueue",
+        "uuid"
+      ]
     ],
     own: [...["api", "bus", "domain", "engine", "http", "index.js", "repo", "runtime", "settings", "telemetry"]],
     heavy: []
@@ -101,7 +110,7 @@ const entries = [
     entry: "testing",
     packages: [
       ...["@cfworker/json-schema", "@effect/experimental", "@jmespath-community/jmespath"],
-      ...["effect", "ipaddr.js", "liquidjs", "standardwebhooks", "tinyqueue", "uuid"]
+      ...["effect", "ipaddr.js", "liquidjs", "marked", "standardwebhooks", "tinyqueue", "uuid"]
     ],
     own: ["bus", "domain", "engine", "repo", "repo/memory", "runtime", "settings", "telemetry", "testing.js"],
     heavy: []

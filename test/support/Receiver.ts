@@ -7,13 +7,14 @@ export interface Received {
   readonly headers: IncomingHttpHeaders
   readonly body: string
   readonly path: string
+  readonly method: string
 }
 
 /** A status; an answer in parts; or what becomes of the request otherwise. */
 export type Answer =
   | number
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }
-  | ((response: ServerResponse) => void)
+  | ((response: ServerResponse, request: Received) => void)
 
 /** Never answers. */
 export const hang: Answer = () => {}
@@ -39,8 +40,9 @@ export const receiver = (...answers: ReadonlyArray<Answer> | [Readonly<Record<st
       request.on("end", () => {
         const path = request.url ?? ""
         const answer = answerTo(path)
-        received.push({ headers: request.headers, body, path })
-        if (typeof answer === "function") return answer(response)
+        const one = { headers: request.headers, body, path, method: request.method ?? "" }
+        received.push(one)
+        if (typeof answer === "function") return answer(response, one)
         const whole = typeof answer === "number" ? { status: answer } : answer
         response.writeHead(whole.status, { ...whole.headers }).end(whole.body ?? `answer ${received.length}`)
       })

@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/p
 import { Schema } from "effect"
 import { DeliveryAttempt, DeliveryStatus, EventDelivery } from "../../domain/delivery/Delivery.ts"
 import { Destination, DestinationDraft, DestinationEdit } from "../../domain/delivery/Destination.ts"
-import { time } from "../../domain/Time.ts"
+import { optional, time } from "../../domain/Time.ts"
 import { Admin } from "../Auth.ts"
 import { listFields } from "../List.ts"
 import { Limit } from "../PageSize.ts"
@@ -20,12 +20,15 @@ import { webhookPath } from "../webhook/WebhookPath.ts"
 
 export const DestinationWithSecret = Schema.Struct({
   destination: Destination,
-  secret: Schema.String.annotations({
-    description: "The secret that deliveries are signed with, as the Standard Webhooks specification has it."
-  })
+  secret: optional(
+    Schema.String.annotations({
+      description:
+        "The secret that deliveries are signed with, as the Standard Webhooks specification has it. Only of the kind `webhook`."
+    })
+  )
 }).annotations({
   identifier: "DestinationWithSecret",
-  description: "A destination with its signing secret, which is shown only once."
+  description: "A destination with its signing secret, if it has one. It is shown only once."
 })
 
 const DestinationList = Schema.Struct(listFields(Destination, "Oldest first.")).annotations({

@@ -3,6 +3,7 @@ import { Args, type Command, Options } from "@effect/cli"
 import { Effect, Option, Schema } from "effect"
 import { BodyFormat } from "../../domain/delivery/Destination.ts"
 import { allEvents, type DestinationEvent } from "../../domain/delivery/DestinationEvent.ts"
+import { destinationKindNames } from "../../domain/delivery/DestinationKind.ts"
 import { exitCodes, Failure } from "../Failure.ts"
 import { validated } from "../Validated.ts"
 
@@ -35,12 +36,27 @@ const eventList = Schema.compose(Schema.split(","), Schema.NonEmptyArray(Schema.
 const parseHeader = (text: string) =>
   Option.map(Option.fromNullable(/^([^:\s]+):\s*(.*)$/.exec(text)), ([, name, value]) => [name!, value!] as const)
 
-export const to = Options.text("to").pipe(
-  Options.withPseudoName("url"),
-  Options.withDescription("Where events are sent")
+export const kind = Options.choice("kind", destinationKindNames).pipe(
+  Options.withDescription("`webhook` (default): signed events. Others get a message; docs/destinations.md has each"),
+  Options.optional
 )
 
 export const fieldOptions = {
+  to: Options.text("to").pipe(
+    Options.withPseudoName("url"),
+    Options.withDescription("Where it is sent: a webhook's URL, or a service's own API"),
+    Options.optional
+  ),
+  token: Options.fileText("token-file").pipe(
+    Options.withDescription("A file with the token of slack-message, github or gitlab, stored encrypted"),
+    Options.map(([, text]) => text.trim()),
+    Options.optional
+  ),
+  target: Options.text("target").pipe(
+    Options.withPseudoName("template"),
+    Options.withDescription("The channel, issue or response URL, such as '{{ values.repo }}#{{ values.number }}'"),
+    Options.optional
+  ),
   description: Options.text("description").pipe(Options.withDescription("What it is for"), Options.optional),
   events: Options.text("events").pipe(
     Options.withPseudoName("list"),
@@ -49,7 +65,7 @@ export const fieldOptions = {
     Options.optional
   ),
   body: Options.choice("body", BodyFormat.literals).pipe(
-    Options.withDescription("`thin`: IDs and status. `full`: also the answer. `template`: a Liquid template"),
+    Options.withDescription("`thin`: the status. `full`: also the answer. `template`: a Liquid template"),
     Options.optional
   ),
   template: Options.fileText("template-file").pipe(
@@ -71,7 +87,10 @@ export const fieldOptions = {
 type FieldOptions = Command.Command.ParseConfig<typeof fieldOptions>
 
 /** The fields that are given. */
-export const fieldsOf = ({ body, description, events, headers, template }: FieldOptions) => ({
+export const fieldsOf = ({ body, description, events, headers, target, template, to, token }: FieldOptions) => ({
+  ...(Option.isSome(to) && { url: to.value }),
+  ...(Option.isSome(token) && { token: token.value }),
+  ...(Option.isSome(target) && { target: target.value }),
   ...(Option.isSome(description) && { description: description.value }),
   ...(Option.isSome(events) && { events: events.value }),
   ...(Option.isSome(body) && { body: body.value }),

@@ -11,7 +11,7 @@ import { exitCodes, Failure } from "../Failure.ts"
 import { about } from "../Help.ts"
 import { fields, printable, table } from "../Output.ts"
 import { deliveryCommands } from "./Deliveries.ts"
-import { destination, fieldOptions, fieldsOf, orNone, to } from "./DestinationOptions.ts"
+import { destination, fieldOptions, fieldsOf, kind, orNone } from "./DestinationOptions.ts"
 import { callOnWebhook, webhook } from "./WebhookRef.ts"
 
 const stateOf = ({ disabled_reason, enabled, failing_since }: Destination): string => {
@@ -26,16 +26,16 @@ const list = Command.make("list", { webhook, ...adminOptions }, (options) =>
       data.length === 0
         ? "No destinations yet. Add one: webhook-trigger destination add --help"
         : table(
-            ["ID", "STATE", "EVENTS", "BODY", "URL"],
-            data.map((one) => [one.id, stateOf(one), one.events.join(" "), one.body, one.url])
+            ["ID", "STATE", "KIND", "EVENTS", "BODY", "URL"],
+            data.map((one) => [one.id, stateOf(one), one.kind, one.events.join(" "), one.body, one.url])
           )
     )
   })
 ).pipe(Command.withDescription("List the destinations of a webhook"))
 
-const add = Command.make("add", { webhook, to, ...fieldOptions, ...adminOptions }, (options) =>
+const add = Command.make("add", { webhook, kind, ...fieldOptions, ...adminOptions }, (options) =>
   Effect.gen(function* () {
-    const payload = { url: options.to, ...fieldsOf(options) }
+    const payload = { ...(Option.isSome(options.kind) && { kind: options.kind.value }), ...fieldsOf(options) }
     const created = yield* callOnWebhook(options, (client, { id }) =>
       client.destinations.create({ path: { id }, payload })
     )
@@ -44,22 +44,25 @@ const add = Command.make("add", { webhook, to, ...fieldOptions, ...adminOptions 
 ).pipe(
   Command.withDescription(
     about("Add a destination and print its signing secret, once", {
-      details: "Each end of a run is sent by POST, signed as the Standard Webhooks specification describes.",
+      details: "Each end of a run is sent: as a signed event, or as a message to the service that --kind names.",
       examples: [
         "webhook-trigger destination add review --to https://ci.example.com/hooks --events run.failed,run.timed_out",
-        "webhook-trigger destination add ci --to https://chat.example.com --body template --template-file a.liquid"
+        "webhook-trigger destination add ci --kind slack --to https://hooks.slack.com/services/T000/B000/XXXX",
+        "webhook-trigger destination add pr --kind github --token-file token --target 'acme/shop#{{ values.number }}'"
       ]
     })
   )
 )
 
-const secretText = ({ destination: { id, url }, secret }: typeof DestinationWithSecret.Type): string =>
-  `${fields({ destination: id, url, secret })}\n\nThe signing secret is shown only once.`
+const secretText = ({ destination: { id, kind, url }, secret }: typeof DestinationWithSecret.Type): string =>
+  secret === undefined
+    ? fields({ destination: id, kind, url })
+    : `${fields({ destination: id, url, secret })}\n\nThe signing secret is shown only once.`
 
 const edit = Command.make(
   "edit",
   {
-    ...{ webhook, destination, to: Options.optional(to), ...fieldOptions },
+    ...{ webhook, destination, ...fieldOptions },
     noHeaders: Options.boolean("no-headers").pipe(Options.withDescription("Remove all headers")),
     ...adminOptions
   },
@@ -67,7 +70,6 @@ const edit = Command.make(
     Effect.gen(function* () {
       const { description, ...given } = fieldsOf(options)
       const payload = {
-        ...(Option.isSome(options.to) && { url: options.to.value }),
         ...(description !== undefined && { description: description === "" ? null : description }),
         ...(options.noHeaders && { headers: {} }),
         ...given
@@ -78,8 +80,8 @@ const edit = Command.make(
           options.destination
         )(client.destinations.edit({ path: { id, destination_id: options.destination }, payload }))
       )
-      yield* show(options, Destination, edited, ({ body, description, events, header_names, url }) =>
-        fields({ url, description, events: events.join(" "), body, headers: header_names.join(" ") })
+      yield* show(options, Destination, edited, ({ body, description, events, header_names, kind, target, url }) =>
+        fields({ kind, url, target, description, events: events.join(" "), body, headers: header_names.join(" ") })
       )
     })
 ).pipe(

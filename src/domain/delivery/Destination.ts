@@ -3,15 +3,13 @@ import { Schema } from "effect"
 import { DestinationId, WebhookId } from "../Id.ts"
 import { optional, time } from "../Time.ts"
 import { allEvents } from "./DestinationEvent.ts"
+import { destinationKindNames } from "./DestinationKind.ts"
 
 /** The same four records as of a webhook: what the API shows, what is stored, a draft and an edit. */
 const { Field, FieldExcept, FieldOnly, Struct, extract } = VariantSchema.make({
   variants: ["json", "row", "draft", "edit"],
   defaultVariant: "json"
 })
-
-const editable = <A, I>(schema: Schema.Schema<A, I>) =>
-  Field({ json: schema, row: schema, draft: schema, edit: optional(schema) })
 
 /** Absent in a draft, it has this default. */
 const withDefault = <A, I>(schema: Schema.Schema<A, I>) =>
@@ -46,16 +44,23 @@ const Events = Schema.NonEmptyArray(RunEventName).pipe(
   Schema.annotations({ description: eventsDescription, jsonSchema: { uniqueItems: true } })
 )
 
+export const DestinationKindName = Schema.Literal(...destinationKindNames).annotations({
+  identifier: "DestinationKind",
+  description:
+    "`webhook` (the default): signed events. The others are services for people, which get a message in their own form: Slack's incoming webhooks (`slack`), a channel or thread by bot token (`slack-message`), the response URL of a slash command (`slack-response`), Discord, Microsoft Teams, and a comment on GitHub or GitLab. It cannot be changed."
+})
+
 export const BodyFormat = Schema.Literal("thin", "full", "template").annotations({
   description:
-    "`thin` (the default): an event of the Standard Webhooks specification with ids and status. `full`: the same with answer, error, variables and what the agent reported. `template`: the Liquid template `template`."
+    "`thin`: an event of the Standard Webhooks specification with ids and status; of other kinds, a line with the status. `full`: the same with the answer; an event also has error, variables and what the agent reported. `template`: the Liquid template `template`, which makes the body; of other kinds, Markdown. Default: `thin` for `webhook`, else `full`."
 })
 export type BodyFormat = typeof BodyFormat.Type
 
 /** Headers that this server sets itself, or that would change how the request is sent. */
 const reserved = /^(host|content-length|transfer-encoding|connection|upgrade|te|trailer|expect|webhook-.*)$/i
 
-const headersDescription = "Headers to send, such as `Authorization`. They are stored encrypted and never shown again."
+const headersDescription =
+  "Headers to send, such as `Authorization`; only of the kind `webhook`. They are stored encrypted and never shown again."
 
 const Headers = Schema.Record({ key: Schema.String, value: Schema.String }).pipe(
   Schema.filter((headers) => {
@@ -81,17 +86,42 @@ const Headers = Schema.Record({ key: Schema.String, value: Schema.String }).pipe
 const record = Struct({
   id: generated(DestinationId),
   webhook_id: generated(WebhookId),
-  url: editable(
+  kind: Field({ json: DestinationKindName, row: DestinationKindName, draft: optional(DestinationKindName) }),
+  url: withDefault(
     Schema.String.pipe(
       Schema.minLength(1),
       Schema.maxLength(maxUrl),
-      Schema.annotations({ description: "Where events are sent, by POST: an https URL with a public address." })
+      Schema.annotations({
+        description:
+          "Where events are sent: an https URL with a public address. The webhook URLs of Slack, Discord and Teams contain a key; they are stored encrypted, and only their host is shown. GitHub, GitLab and Slack's API have a default."
+      })
     )
+  ),
+  token: FieldOnly(
+    "draft",
+    "edit"
+  )(
+    optional(
+      Schema.String.pipe(
+        Schema.pattern(/^[\x21-\x7e]{1,1000}$/),
+        Schema.annotations({
+          description:
+            "The token of `slack-message`, `github` and `gitlab`. It is stored encrypted and never shown again."
+        })
+      )
+    )
+  ),
+  target: removable(
+    1_000,
+    "The place at the service, as a Liquid template over the same values: a channel, perhaps with a thread (`C0123456789/1700000000.000100`), a response URL, an issue (`owner/repository#1`), or a merge request (`project!1`)."
   ),
   description: removable(255, "What people call it."),
   events: withDefault(Events),
   body: withDefault(BodyFormat),
-  template: removable(65_536, "The Liquid template of the body, over `event`, `run`, `webhook` and `values`."),
+  template: removable(
+    65_536,
+    "The Liquid template of the body or message, over `event`, `run`, `webhook` and `values`."
+  ),
   headers: FieldOnly("draft", "edit")(optional(Headers)),
   header_names: generated(
     Schema.Array(Schema.String).annotations({ description: "The names of the headers that are sent." })
@@ -101,7 +131,9 @@ const record = Struct({
   sealed_secret: FieldOnly("row")(Schema.String),
   old_sealed_secret: FieldOnly("row")(optional(Schema.String)),
   secret_hint: generated(
-    Schema.String.annotations({ description: "The end of the signing secret, to distinguish secrets: `…x7Qa`." })
+    Schema.String.annotations({
+      description: "The end of the signing secret, token or secret URL, to distinguish them: `…x7Qa`."
+    })
   ),
   old_secret_valid_until: generated(
     optional(time("Until when deliveries are also signed with the secret before; absent: they are not."))

@@ -5,6 +5,7 @@ import {
   DestinationEdit,
   type DestinationRow
 } from "../../domain/delivery/Destination.ts"
+import { type DestinationKind, kindOf } from "../../domain/delivery/DestinationKind.ts"
 import { type Fault, Invalid } from "../../domain/Errors.ts"
 import { decode, tokenFaults } from "../manage/Validation.ts"
 import { AddressPolicy } from "./AddressPolicy.ts"
@@ -12,9 +13,15 @@ import { Outbox } from "./Outbox.ts"
 
 /** The fields that are checked beyond their types. */
 interface Checked {
+  readonly kind?: DestinationKind
   readonly body?: DestinationRow["body"]
+  readonly headers?: object | undefined
+  readonly target?: string | undefined
   readonly template?: string | undefined
-  readonly url?: string
+  readonly token?: string | undefined
+  readonly url?: string | undefined
+  /** Of an edit: the destination before it. */
+  readonly before?: DestinationRow
 }
 
 const decodeDraft = decode(DestinationDraft)
@@ -35,15 +42,30 @@ export const make = Effect.gen(function* () {
     URL.canParse(url) ? policy.check(new URL(url)) : Effect.succeed("must be an https URL")
 
   /** What no schema finds. */
-  const faultsOf = ({ body, template, url }: Checked) =>
+  const faultsOf = ({ before, body, headers, kind = "webhook", target, template, token, url }: Checked) =>
     Effect.gen(function* () {
+      const data = kindOf(kind)
       const ofTemplate = template === undefined ? undefined : outbox.faultOfTemplate(template)
+      const unknown = `is not a field of the kind ${kind}`
+      const required = `is required by the kind ${kind}`
+      const isNew = before === undefined
+      // Else an edit of the URL could send the token elsewhere.
+      const isMoved = !isNew && url !== undefined && url !== before.url && data.token !== undefined
       const faults: ReadonlyArray<readonly [pointer: string, detail: string | undefined]> = [
-        ["/url", url === undefined ? undefined : yield* faultOfUrl(url)],
+        ["/url", url === undefined || url === before?.url ? undefined : yield* faultOfUrl(url)],
+        ["/url", data.url === undefined && url !== undefined ? unknown : undefined],
+        ["/url", isNew && url === undefined && data.url !== undefined && !data.url.default ? required : undefined],
+        ["/token", token !== undefined && data.token === undefined ? unknown : undefined],
+        ["/token", isNew && token === undefined && data.token !== undefined ? required : undefined],
+        ["/token", isMoved && token === undefined ? "must be entered again for another URL" : undefined],
+        ["/target", target && data.target === undefined ? unknown : undefined],
+        ["/target", !target && data.target !== undefined ? required : undefined],
+        ["/target", target && outbox.faultOfTemplate(target)],
+        ["/headers", headers !== undefined && data.sends === "message" ? unknown : undefined],
         ["/template", body === "template" && !template ? "is required by `body: template`" : undefined],
         ["/template", ofTemplate]
       ]
-      return faults.flatMap(([pointer, detail]) => (detail === undefined ? [] : { pointer, detail }))
+      return faults.flatMap(([pointer, detail]) => (detail ? { pointer, detail } : []))
     })
 
   const checked = <A extends object>(
@@ -60,10 +82,13 @@ export const make = Effect.gen(function* () {
     draft: (input: unknown) => checked(decodeDraft(input), (draft) => draft),
     /** An edit of this destination. */
     edit: (row: DestinationRow, input: unknown) =>
-      checked(decodeEdit(input), ({ body = row.body, template = row.template, url }) => ({
-        body,
+      checked(decodeEdit(input), ({ target = row.target, template = row.template, ...edit }) => ({
+        body: row.body,
+        ...edit,
+        kind: row.kind,
+        target: target ?? undefined,
         template: template ?? undefined,
-        ...(url !== undefined && { url })
+        before: row
       }))
   }
 })

@@ -8,6 +8,7 @@ import {
   toDestination
 } from "../../domain/delivery/Destination.ts"
 import { allEvents } from "../../domain/delivery/DestinationEvent.ts"
+import { type DestinationKind, kindOf } from "../../domain/delivery/DestinationKind.ts"
 import { Invalid, type InvalidParameter, type NotFound, type Unavailable } from "../../domain/Errors.ts"
 import { type DestinationId, makeDestinationId, type WebhookId } from "../../domain/Id.ts"
 import { deliveryIdOf, destinationIdOf, runIdOf, webhookIdOf } from "../../domain/ParsedId.ts"
@@ -23,10 +24,10 @@ import * as DestinationChecks from "./DestinationChecks.ts"
 import { Outbox } from "./Outbox.ts"
 import * as SampleEvent from "./SampleEvent.ts"
 
-/** The destination with its signing secret: the only time it is shown. */
+/** The destination with its signing secret: the only time it is shown. Only events are signed. */
 export interface WithSecret {
   readonly destination: Destination
-  readonly secret: Redacted.Redacted
+  readonly secret?: Redacted.Redacted
 }
 
 /** Which deliveries of a webhook are asked for; ids as a caller wrote them. */
@@ -113,14 +114,19 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
           if ((yield* store.destinations(webhook_id)).length >= maxDestinations) return yield* tooMany
           const id = yield* makeDestinationId
           const now = yield* DateTime.now
-          const secret = makeSecret()
-          const { body = "thin", description, enabled = true, events = allEvents, headers, template, url } = draft
+          const { description, enabled = true, events = allEvents, headers, kind = "webhook" } = draft
+          const { target, template, token, url } = draft
+          const { sends } = kindOf(kind)
+          const { body = sends === "event" ? "thin" : "full" } = draft
+          const secret = secretOf(kind, { token, url }) ?? makeSecret()
           const { header_names = [], sealed_headers = null } = yield* sealHeaders(id, headers)
           const destination = yield* store.createDestination(
             {
               id,
               webhook_id,
-              url,
+              kind,
+              url: shownUrl(kind, url),
+              ...(target !== undefined && { target }),
               ...(description !== undefined && { description }),
               events,
               body,
@@ -135,23 +141,35 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
             },
             yield* Audit.draft("destination.created")
           )
-          return { destination, secret: Redacted.make(secret) }
+          return { destination, ...(sends === "event" && { secret: Redacted.make(secret) }) }
         })
 
       const edit = (row: DestinationRow, input: unknown) =>
         Effect.gen(function* () {
-          const { headers, ...change } = yield* checks.edit(row, input)
+          const { headers, token, url, ...change } = yield* checks.edit(row, input)
           const sealed = yield* sealHeaders(row.id, headers)
+          const isMoved = url !== undefined && url !== row.url
+          const secret = secretOf(row.kind, { token, ...(isMoved && { url }) })
           return yield* store.updateDestination(
             row.webhook_id,
             row.id,
-            { ...change, ...sealed, updated_at: yield* DateTime.now },
+            {
+              ...change,
+              ...sealed,
+              ...(isMoved && { url: shownUrl(row.kind, url) }),
+              ...(secret !== undefined && {
+                sealed_secret: yield* seal(row.id, secret, "/token"),
+                secret_hint: secretHintOf(secret)
+              }),
+              updated_at: yield* DateTime.now
+            },
             yield* Audit.draft("destination.edited")
           )
         })
 
       const rotateSecret = (row: DestinationRow, overlap: Duration.Duration) =>
         Effect.gen(function* () {
+          if (kindOf(row.kind).sends !== "event") return yield* notSigned
           const secret = makeSecret()
           const now = yield* DateTime.now
           const keepsOld = Duration.greaterThan(overlap, Duration.zero)
@@ -235,6 +253,28 @@ interface SealedHeaders {
 
 /** As the Standard Webhooks specification has it. */
 const makeSecret = (): string => `whsec_${randomBytes(32).toString("base64")}`
+
+/** The key of a service: in its URL, or a token. `undefined`: none is given, or the kind has none. */
+const secretOf = (
+  kind: DestinationKind,
+  { token, url }: { readonly token?: string | undefined; readonly url?: string | undefined }
+): string | undefined => {
+  const data = kindOf(kind)
+  return data.url?.isSecret ? url : data.token && token
+}
+
+/** What is stored in the clear: of a URL with a key, only its host. */
+const shownUrl = (kind: DestinationKind, url: string | undefined): string => {
+  const { shownUrl = "", url: data } = kindOf(kind)
+  const given = url ?? data?.default ?? shownUrl
+  return data?.isSecret ? `${new URL(given).origin}/…` : given
+}
+
+const notSigned = new Invalid({
+  faults: [
+    { pointer: "", detail: "only destinations of the kind webhook have a signing secret; edit the token or URL" }
+  ]
+})
 
 const tooMany = new Invalid({
   faults: [{ pointer: "", detail: `a webhook has at most ${maxDestinations} destinations` }]

@@ -1,14 +1,16 @@
-/** What a destination is told of a run. */
+/** What a destination gets about a run: an event, or a message for people. */
 import { DateTime, Either } from "effect"
 import type { DestinationRow } from "../../domain/delivery/Destination.ts"
 import { maxResponse } from "../../domain/delivery/Destination.ts"
 import type { DestinationEvent } from "../../domain/delivery/DestinationEvent.ts"
+import { kindOf } from "../../domain/delivery/DestinationKind.ts"
 import { PromptTooLarge, Unavailable } from "../../domain/Errors.ts"
 import { textOf } from "../../domain/prompt/FilledPart.ts"
 import { reportOf } from "../../domain/run/AgentReport.ts"
 import type { Run, Variables } from "../../domain/run/Run.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import * as LiquidRenderer from "../prompt/LiquidRenderer.ts"
+import * as RunMessage from "./RunMessage.ts"
 
 /** A template's output in bytes. */
 const maxBody = 1024 * 1024
@@ -54,6 +56,17 @@ export interface Subject {
   readonly isTest?: boolean
 }
 
+/** What decides what is sent. */
+type Shape = Pick<DestinationRow, "body" | "id" | "kind" | "target" | "template">
+
+export interface Filled {
+  readonly body: string
+  /** In a line, as plain text. */
+  readonly title: string
+  /** Where it goes at the service; empty for kinds without a target. */
+  readonly target: string
+}
+
 /** A template that cannot be filled in for this run. */
 export interface Unfillable {
   readonly reason: string
@@ -64,6 +77,18 @@ export interface Unfillable {
 export const make = () => {
   const liquid = LiquidRenderer.make(maxBody)
 
+  const filled = (text: string, what: string, { id }: Shape, { event, run, webhook }: Subject) => {
+    const { variables: values, ...rest } = full(run, webhook)
+    const parts = liquid.fill(text, { event, run: toJson(rest), webhook: rest.webhook, values }, `${id} ${what}`)
+    return Either.mapLeft(
+      Either.flatMap(parts, (parts) => withinLimit(textOf(parts))),
+      (failure): Unfillable => ({
+        reason: `the ${what} could not be filled in: ${reasonOf(failure)}`,
+        isPassing: failure._tag === "Unavailable"
+      })
+    )
+  }
+
   return {
     /** What is wrong with a template, for the person who saves it. */
     faultOfTemplate: (template: string): string | undefined =>
@@ -73,26 +98,26 @@ export const make = () => {
         onRight: () => undefined
       }),
     /** The same at each attempt. A test has the type `test`; a template gets the event that it is a test of. */
-    of: (
-      { body, id, template = "" }: Pick<DestinationRow, "body" | "id" | "template">,
-      { event, isTest = false, run, webhook }: Subject
-    ): Either.Either<string, Unfillable> => {
-      if (body === "template") {
-        const { variables: values, ...rest } = full(run, webhook)
-        const filled = liquid.fill(template, { event, run: toJson(rest), webhook: rest.webhook, values }, id)
-        return Either.mapLeft(
-          Either.flatMap(filled, (parts) => withinLimit(textOf(parts))),
-          (failure) => ({
-            reason: `the template could not be filled in: ${reasonOf(failure)}`,
-            isPassing: failure._tag === "Unavailable"
-          })
-        )
-      }
-      const data = body === "full" ? full(run, webhook) : thin(run, webhook)
-      return Either.right(
-        JSON.stringify({ type: isTest ? "test" : event, timestamp: formatTime(run.finished_at), data })
-      )
-    }
+    of: (destination: Shape, subject: Subject): Either.Either<Filled, Unfillable> =>
+      Either.gen(function* () {
+        const { body, kind, target = "", template = "" } = destination
+        const { event, isTest = false, run, webhook } = subject
+        const fill = (text: string, what: string) => filled(text, what, destination, subject)
+        return {
+          target: target === "" ? "" : yield* fill(target, "target"),
+          title: RunMessage.titleOf(subject),
+          body:
+            body === "template"
+              ? yield* fill(template, "template")
+              : kindOf(kind).sends === "message"
+                ? RunMessage.markdownOf(subject, body)
+                : JSON.stringify({
+                    type: isTest ? "test" : event,
+                    timestamp: formatTime(run.finished_at),
+                    data: body === "full" ? full(run, webhook) : thin(run, webhook)
+                  })
+        }
+      })
   }
 }
 

@@ -1,11 +1,11 @@
 /** One attempt of a delivery: body, signature, request, and what comes next. */
 import { randomUUID } from "node:crypto"
 import { Context, DateTime, Effect, Either, Layer, Metric, Random } from "effect"
-import { Webhook as StandardWebhook } from "standardwebhooks"
 import * as Attempts from "../../domain/delivery/Attempts.ts"
 import type { DeliveryAttempt } from "../../domain/delivery/Delivery.ts"
 import type { DestinationRow } from "../../domain/delivery/Destination.ts"
 import { allEvents, eventOfStatus } from "../../domain/delivery/DestinationEvent.ts"
+import { kindOf } from "../../domain/delivery/DestinationKind.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
 import type { SecretKeyStore } from "../../repo/access/SecretKeyStore.ts"
 import type { AttemptResult, DueDelivery } from "../../repo/delivery/DeliveryStore.ts"
@@ -13,13 +13,9 @@ import { stopwatch } from "../../runtime/Stopwatch.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"
 import * as Sealing from "../verify/Sealing.ts"
 import * as EventBody from "./EventBody.ts"
-import { type Answer, Poster } from "./Poster.ts"
-
-/** What is sent, before it is signed. */
-interface Message {
-  readonly id: string
-  readonly body: string
-}
+import { type Access, type Message, type Sent } from "./kinds/Sender.ts"
+import { senders } from "./kinds/Senders.ts"
+import { NoAnswer, Poster } from "./Poster.ts"
 
 /** What a test event is about. */
 export type TestedRun = Pick<EventBody.Subject, "run" | "webhook">
@@ -44,39 +40,43 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
 
       const open = (sealed: string, { id }: DestinationRow) => sealing.open(id, sealed)
 
-      /** The headers of one attempt; `undefined`: no key of this server opens the secrets. */
-      const headersOf = (destination: DestinationRow, { body, id }: Message, now: Date) => {
-        const { old_sealed_secret, old_secret_valid_until: until, sealed_headers, sealed_secret } = destination
+      /** The secrets of one attempt; `undefined`: no key of this server opens them. */
+      const accessTo = (destination: DestinationRow, now: Date): Access | undefined => {
+        const {
+          id,
+          kind,
+          old_sealed_secret,
+          old_secret_valid_until: until,
+          sealed_headers,
+          sealed_secret
+        } = destination
         const isOldValid = until !== undefined && DateTime.toEpochMillis(until) > now.getTime()
         const sealed = [sealed_secret, ...(isOldValid && old_sealed_secret !== undefined ? [old_sealed_secret] : [])]
-        const secrets = sealed.map((one) => open(one, destination))
+        const secrets = sealed.flatMap((one) => open(one, destination) ?? [])
         const headers = sealed_headers === undefined ? "{}" : open(sealed_headers, destination)
-        if (headers === undefined || secrets.includes(undefined)) return undefined
-        return {
-          "content-type": "application/json",
-          ...(JSON.parse(headers) as Record<string, string>),
-          "webhook-id": id,
-          "webhook-timestamp": String(Math.floor(now.getTime() / 1000)),
-          "webhook-signature": secrets.map((secret) => new StandardWebhook(secret!).sign(id, now, body)).join(" ")
-        }
+        if (headers === undefined || secrets.length < sealed.length) return undefined
+        const url = kindOf(kind).url?.isSecret ? secrets[0]! : destination.url
+        return { id, url, secrets, headers: JSON.parse(headers) as Record<string, string> }
       }
 
-      const sendOnce = (destination: DestinationRow, message: Message) =>
+      const sendOnce = (destination: DestinationRow, about: Omit<Message, "at" | "finishedAt">, { run }: TestedRun) =>
         Effect.gen(function* () {
           const at = yield* DateTime.now
           const startedAt = stopwatch(clock)
-          const headers = headersOf(destination, message, DateTime.toDateUtc(at))
+          const access = accessTo(destination, DateTime.toDateUtc(at))
+          const finishedAt = DateTime.toEpochMillis(run.finished_at ?? at)
+          const message = { ...about, at: DateTime.toDateUtc(at), finishedAt }
           const result = yield* Effect.either(
-            headers === undefined
-              ? Effect.fail({ reason: "the server has no key that opens the destination's secrets (SECRETS_KEY)" })
-              : post({ url: destination.url, headers, body: message.body })
+            access === undefined
+              ? new NoAnswer({ reason: "the server has no key that opens the destination's secrets (SECRETS_KEY)" })
+              : senders[destination.kind](message, access, post)
           )
           const took = { at, duration_ms: Math.round(stopwatch(clock) - startedAt) }
           if (Either.isLeft(result)) return { attempt: { ...took, error: result.left.reason }, answer: undefined }
-          const { answer, http_status } = result.right
-          const error = faultOfStatus(http_status)
+          const { answer, fault, http_status } = result.right
+          const error = faultOfStatus(http_status) ?? fault
           const attempt = { ...took, http_status, ...(error !== undefined && { error }), answer }
-          return { attempt: attempt as DeliveryAttempt, answer: result.right as Answer | undefined }
+          return { attempt: attempt as DeliveryAttempt, answer: result.right as Sent | undefined }
         })
 
       /** Of an event that cannot be sent. */
@@ -93,13 +93,14 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
           const next = pause === undefined ? "failed" : { next_attempt_at: DateTime.addDuration(attempt.at, pause) }
           return counted({ ...common, attempt, next })
         }
-        const { answer, attempt } = yield* sendOnce(destination, { id, body: body.right })
+        const { answer, attempt } = yield* sendOnce(destination, { id, ...body.right }, due)
         if (attempt.error === undefined) return counted({ ...common, attempt, next: "delivered" })
         const random = yield* Random.next
         const now = yield* DateTime.now
         const pause = Attempts.pauseAfter(made + 1, { random, retryAfter: answer?.retryAfter })
         const pausedUntil = Attempts.pausedUntil(destination.failing_since ?? attempt.at, now, answer?.retryAfter)
-        const isGone = answer?.http_status === 410
+        // Of a kind with a target, only the place of this run is gone.
+        const isGone = answer?.http_status === 410 && kindOf(destination.kind).target === undefined
         const next =
           pause === undefined || isGone ? ("failed" as const) : { next_attempt_at: DateTime.addDuration(now, pause) }
         return counted({ ...common, attempt, isGone, next, pausedUntil })
@@ -110,7 +111,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
         const event = isFinal(status) ? eventOfStatus[status] : allEvents[0]
         const body = bodies.of(destination, { ...about, event, isTest: true })
         if (Either.isLeft(body)) return yield* notSent(body.left)
-        return (yield* sendOnce(destination, { id: `test_${randomUUID()}`, body: body.right })).attempt
+        return (yield* sendOnce(destination, { id: `test_${randomUUID()}`, ...body.right }, about)).attempt
       })
 
       return Outbox.of({

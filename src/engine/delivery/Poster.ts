@@ -1,4 +1,4 @@
-/** One POST to a destination: no redirects, a pinned address, and bounds on time and on what is read of the answer. */
+/** One request to a destination: no redirects, a pinned address, and bounds on time and on what is read of the answer. */
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http"
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https"
 import { Context, Data, Duration, Effect, Layer } from "effect"
@@ -12,15 +12,21 @@ const timeLimit = Duration.seconds(15)
 const readAnswer = 64 * 1024
 
 export interface Post {
+  /** Default: POST. */
+  readonly method?: "GET" | "PATCH" | "PUT"
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string
+  readonly body?: string | Uint8Array
+  /** How many bytes of the answer are needed, for `text`. */
+  readonly read?: number
 }
 
 export interface Answer {
   readonly http_status: number
   /** The beginning of its body. */
   readonly answer: string
+  /** What was read of its body, if that was asked for. */
+  readonly text?: string
   readonly retryAfter?: Duration.Duration
 }
 
@@ -41,7 +47,7 @@ export class Poster extends Context.Tag("webhook-trigger/Poster")<
       yield* Effect.addFinalizer(() => Effect.sync(() => Object.values(agents).forEach((agent) => agent.destroy())))
 
       return Poster.of({
-        post: Effect.fn("Poster.post")(function* ({ body, headers, url: text }) {
+        post: Effect.fn("Poster.post")(function* ({ body, headers, method = "POST", read, url: text }) {
           const url = URL.canParse(text) ? new URL(text) : undefined
           const fault = url === undefined ? "is not a URL" : policy.faultOf(url)
           if (url === undefined || fault !== undefined) return yield* new NoAnswer({ reason: `the URL ${fault}` })
@@ -52,13 +58,17 @@ export class Poster extends Context.Tag("webhook-trigger/Poster")<
               const sent = (isHttps ? httpsRequest : httpRequest)(
                 url,
                 {
-                  method: "POST",
+                  method,
                   agent: agents[isHttps ? "https:" : "http:"],
-                  headers: { "user-agent": "webhook-trigger", ...headers, "content-length": Buffer.byteLength(body) },
+                  headers: {
+                    "user-agent": "webhook-trigger",
+                    ...headers,
+                    ...(body !== undefined && { "content-length": Buffer.byteLength(body) })
+                  },
                   lookup: policy.lookup,
                   signal
                 },
-                (response) => readBeginning(response, (answer) => resume(Effect.succeed(answer)), failed)
+                (response) => readBeginning(response, read, (answer) => resume(Effect.succeed(answer)), failed)
               )
               // The receiver has closed a connection that was idle: no failure of its own.
               sent.on("error", (error) => (sent.reusedSocket && isReset(error) ? begin() : failed(error)))
@@ -77,18 +87,29 @@ export class Poster extends Context.Tag("webhook-trigger/Poster")<
   )
 }
 
-const readBeginning = (response: IncomingMessage, done: (answer: Answer) => void, failed: (error: Error) => void) => {
+const readBeginning = (
+  response: IncomingMessage,
+  read: number | undefined,
+  done: (answer: Answer) => void,
+  failed: (error: Error) => void
+) => {
   const chunks: Array<Buffer> = []
+  const limit = read ?? readAnswer
   let size = 0
   const finish = () => {
-    const text = Buffer.concat(chunks).subarray(0, storedAnswer).toString()
+    const body = Buffer.concat(chunks)
     const retryAfter = retryAfterOf(response.headers["retry-after"])
-    done({ http_status: response.statusCode ?? 0, answer: storable(text), ...(retryAfter && { retryAfter }) })
+    done({
+      http_status: response.statusCode ?? 0,
+      answer: storable(body.subarray(0, storedAnswer).toString()),
+      ...(read !== undefined && { text: body.toString() }),
+      ...(retryAfter && { retryAfter })
+    })
   }
   response.on("data", (chunk: Buffer) => {
-    if (size < storedAnswer) chunks.push(chunk)
+    if (size < (read ?? storedAnswer)) chunks.push(chunk)
     size += chunk.length
-    if (size <= readAnswer) return
+    if (size <= limit) return
     // Who answers with more is not listened to, and gets a new connection next time.
     response.destroy()
     finish()
@@ -97,10 +118,10 @@ const readBeginning = (response: IncomingMessage, done: (answer: Answer) => void
   response.on("error", failed)
 }
 
-/** Seconds, or a date (RFC 9110, 10.2.3). */
+/** Seconds, or a date (RFC 9110, 10.2.3). Discord has fractions of seconds. */
 const retryAfterOf = (header: string | undefined): Duration.Duration | undefined => {
   if (header === undefined) return undefined
-  const millis = /^\d{1,9}$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now()
+  const millis = /^\d{1,9}(\.\d+)?$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now()
   return Number.isFinite(millis) && millis > 0 ? Duration.millis(millis) : undefined
 }
 

@@ -10,7 +10,10 @@ import * as Body from "../request/Body.ts"
 import * as Problems from "../request/Problems.ts"
 
 /** The only place that shows a signing secret. */
-const withSecret = ({ destination, secret }: WithSecret) => ({ destination, secret: Redacted.value(secret) })
+const withSecret = ({ destination, secret }: WithSecret) => ({
+  destination,
+  ...(secret !== undefined && { secret: Redacted.value(secret) })
+})
 
 export const layer = HttpApiBuilder.group(Api, "destinations", (handlers) =>
   Effect.gen(function* () {

@@ -49,7 +49,9 @@ describe("destinations on the command line", { timeout: 60_000 }, () => {
       )
       expect(added.secret).toMatch(/^whsec_/)
       const { id } = added.destination
-      expect((yield* run("destination", "list", "review")).stdout).toMatch(new RegExp(`${id}  on +run.failed  thin`))
+      expect((yield* run("destination", "list", "review")).stdout).toMatch(
+        new RegExp(`${id}  on +webhook +run.failed  thin`)
+      )
 
       const template = join(folder, "body.liquid")
       writeFileSync(template, '{"text": "{{ run.status }}"}')

@@ -68,7 +68,7 @@ it.scoped("a delivery is attempted by the whole schedule, under one id; then it 
     expect(new Set(posts.map(({ headers }) => headers["webhook-signature"])).size).toBe(8)
     const isSigned = ({ body, headers }: Post) => {
       const sentAt = new Date(Number(headers["webhook-timestamp"]) * 1000)
-      return new StandardWebhook(secret).sign(delivery.id, sentAt, body) === headers["webhook-signature"]
+      return new StandardWebhook(secret).sign(delivery.id, sentAt, String(body)) === headers["webhook-signature"]
     }
     expect(posts.every(isSigned)).toBe(true)
 

@@ -13,6 +13,7 @@ export const newDestination = (webhook_id: WebhookId, fields: Partial<Destinatio
     const row: DestinationRow = {
       id: yield* makeDestinationId,
       webhook_id,
+      kind: "webhook",
       url: "https://hooks.example.com/runs",
       events: allEvents,
       body: "thin",

@@ -18,7 +18,9 @@ export const deliveries = Effect.gen(function* () {
     create table webhook_trigger.destinations (
       id uuid primary key,
       webhook_id uuid not null references webhook_trigger.webhooks on delete cascade,
+      kind text not null,
       url text not null,
+      target text,
       description text,
       events json not null,
       body text not null,

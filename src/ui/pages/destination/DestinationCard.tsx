@@ -1,4 +1,5 @@
 import { useState } from "react"
+import { kindOf } from "../../../domain/delivery/DestinationKind.ts"
 import { api } from "../../api/Client.ts"
 import { explain } from "../../api/Errors.ts"
 import { queries, runAction } from "../../api/Queries.ts"
@@ -47,7 +48,7 @@ export const DestinationCard = ({
   readonly destination: Destination
   readonly onSecret: (created: DestinationWithSecret) => void
 }) => {
-  const { description, disabled_reason, enabled, events, failing_since, paused_until, url } = destination
+  const { description, disabled_reason, enabled, events, failing_since, kind, paused_until, target, url } = destination
   const path = { id: destination.webhook_id, destination_id: destination.id }
   const [open, setOpen] = useState<"delete" | "secret" | "edit" | "resend">()
   const [tested, setTested] = useState<DeliveryAttempt>()
@@ -92,6 +93,16 @@ export const DestinationCard = ({
           <UserText>{description}</UserText>
         </p>
       )}
+      {kind !== "webhook" && (
+        <p className="small">
+          {kindOf(kind).label}
+          {target !== undefined && (
+            <>
+              : <span className="mono">{target}</span>
+            </>
+          )}
+        </p>
+      )}
       <p className="small muted">
         {events.map((event) => eventNames[event]).join(", ")}
         {failing_since !== undefined && (
@@ -132,9 +143,11 @@ export const DestinationCard = ({
         >
           {enabled ? "Switch off" : "Switch on"}
         </Button>
-        <Button compact label={`Replace secret of ${url}`} onPress={() => setOpen("secret")}>
-          Replace secret
-        </Button>
+        {kindOf(kind).sends === "event" && (
+          <Button compact label={`Replace secret of ${url}`} onPress={() => setOpen("secret")}>
+            Replace secret
+          </Button>
+        )}
         <Button compact variant="danger" label={`Delete ${url}`} onPress={() => setOpen("delete")}>
           Delete
         </Button>

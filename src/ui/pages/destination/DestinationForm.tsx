@@ -1,5 +1,6 @@
 import { type FormEvent, useState } from "react"
 import { allEvents, type DestinationEvent } from "../../../domain/delivery/DestinationEvent.ts"
+import { type DestinationKind, destinationKindNames, kindOf } from "../../../domain/delivery/DestinationKind.ts"
 import { explain, faultAt } from "../../api/Errors.ts"
 import type { Destination } from "../../api/Types.ts"
 import { Button } from "../../components/Button.tsx"
@@ -11,17 +12,32 @@ import { eventNames } from "./EventNames.ts"
 
 type Body = Destination["body"]
 
-const bodies: ReadonlyArray<readonly [Body, string]> = [
-  ["thin", "IDs and status"],
-  ["full", "Everything, with the answer"],
-  ["template", "A Liquid template"]
-]
+const kinds = destinationKindNames.map((kind) => [kind, kindOf(kind).label] as const)
 
-const example = '{"text": "{{ webhook.name }}: {{ run.status }}"}'
+const bodies = {
+  event: [
+    ["thin", "IDs and status"],
+    ["full", "Everything, with the answer"],
+    ["template", "A Liquid template"]
+  ],
+  message: [
+    ["full", "The answer"],
+    ["thin", "Only the status"],
+    ["template", "A Liquid template"]
+  ]
+} as const satisfies { readonly [sends: string]: ReadonlyArray<readonly [Body, string]> }
+
+const examples = {
+  event: '{"text": "{{ webhook.name }}: {{ run.status }}"}',
+  message: "**{{ webhook.name }}**: {{ run.status }}"
+} as const
 
 /** What the form saves. Headers are absent unless some were entered: the server never shows those that it has. */
 export interface DestinationFields {
-  readonly url: string
+  readonly kind: DestinationKind
+  readonly url?: string
+  readonly token?: string
+  readonly target?: string
   readonly description: string
   readonly events: ReadonlyArray<DestinationEvent>
   readonly body: Body
@@ -51,11 +67,17 @@ export const DestinationForm = ({
   readonly save: (fields: DestinationFields) => Promise<void>
   readonly onClose: () => void
 }) => {
-  const [url, setUrl] = useState(destination?.url ?? "")
+  const [kind, setKind] = useState<DestinationKind>(destination?.kind ?? "webhook")
+  const data = kindOf(kind)
+  const [url, setUrl] = useState(data.url?.isSecret ? "" : (destination?.url ?? ""))
+  const [token, setToken] = useState("")
+  const [target, setTarget] = useState(destination?.target ?? "")
   const [description, setDescription] = useState(destination?.description ?? "")
   const [events, setEvents] = useState<ReadonlyArray<DestinationEvent>>(destination?.events ?? allEvents)
-  const [body, setBody] = useState<Body>(destination?.body ?? "thin")
-  const [template, setTemplate] = useState(destination?.template ?? example)
+  const [chosenBody, setBody] = useState<Body | undefined>(destination?.body)
+  const body = chosenBody ?? bodies[data.sends][0][0]
+  const [ownTemplate, setTemplate] = useState(destination?.template)
+  const template = ownTemplate ?? examples[data.sends]
   const [headers, setHeaders] = useState("")
   const [pending, setPending] = useState(false)
   const [error, setError] = useState<unknown>()
@@ -66,9 +88,12 @@ export const DestinationForm = ({
     setError(undefined)
     try {
       await save({
-        ...{ url: url.trim(), description: description.trim(), events, body },
+        ...{ kind, description: description.trim(), events, body },
+        ...(data.url && url.trim() !== "" && { url: url.trim() }),
+        ...(data.token && token.trim() !== "" && { token: token.trim() }),
+        ...(data.target && { target: target.trim() }),
         ...(body === "template" && { template }),
-        ...(headers.trim() !== "" && { headers: parseHeaders(headers) })
+        ...(data.sends === "event" && headers.trim() !== "" && { headers: parseHeaders(headers) })
       })
     } catch (cause) {
       setError(cause)
@@ -76,20 +101,53 @@ export const DestinationForm = ({
     }
   }
   const stored = destination?.header_names ?? []
+  const isUrlNeeded = data.url !== undefined && data.url.default === undefined && !(destination && data.url.isSecret)
+  const isComplete =
+    events.length > 0 &&
+    (!isUrlNeeded || url.trim() !== "") &&
+    (!data.token || destination !== undefined || token.trim() !== "") &&
+    (!data.target || target.trim() !== "")
   return (
     <Dialog title={destination === undefined ? "Add a destination" : "Edit the destination"} onClose={onClose}>
       <form className="stack" onSubmit={submit}>
-        <TextField
-          label="URL"
-          value={url}
-          onChange={setUrl}
-          placeholder="https://hooks.example.com/runs"
-          help="An https URL with a public address. `CALLBACK_ALLOW` on the server allows others."
-          fault={faultAt(error, "/url")}
-          mono
-          required
-          autoFocus
-        />
+        {destination === undefined && <SelectField label="Kind" value={kind} onChange={setKind} options={kinds} />}
+        {data.url && (
+          <TextField
+            label={data.url.label}
+            value={url}
+            onChange={setUrl}
+            placeholder={data.url.example}
+            help={`${data.url.help}${destination && data.url.isSecret ? ` Leave it empty to keep ${destination.url}` : ""}`}
+            fault={faultAt(error, "/url")}
+            mono
+            required={isUrlNeeded}
+          />
+        )}
+        {data.token && (
+          <TextField
+            label={data.token.label}
+            type="password"
+            value={token}
+            onChange={setToken}
+            placeholder={data.token.example}
+            help={`${data.token.help}${destination ? ` Leave it empty to keep ${destination.secret_hint}` : ""}`}
+            fault={faultAt(error, "/token")}
+            mono
+            required={destination === undefined}
+          />
+        )}
+        {data.target && (
+          <TextField
+            label={data.target.label}
+            value={target}
+            onChange={setTarget}
+            placeholder={data.target.example}
+            help={`${data.target.help} A Liquid template over \`event\`, \`run\`, \`webhook\` and \`values\`.`}
+            fault={faultAt(error, "/target")}
+            mono
+            required
+          />
+        )}
         <TextField
           label="Description"
           value={description}
@@ -114,37 +172,44 @@ export const DestinationForm = ({
             ))}
           </div>
         </fieldset>
-        <SelectField label="Body" value={body} onChange={setBody} options={bodies} />
+        <SelectField
+          label={data.sends === "event" ? "Body" : "Message"}
+          value={body}
+          onChange={setBody}
+          options={bodies[data.sends]}
+        />
         {body === "template" && (
           <TextField
             label="Template"
             value={template}
             onChange={setTemplate}
-            help="Liquid, over `event`, `run`, `webhook` and `values`."
+            help={`Liquid, over \`event\`, \`run\`, \`webhook\` and \`values\`${data.sends === "event" ? "" : ", in Markdown"}.`}
             fault={faultAt(error, "/template")}
             mono
             multiline
             rows={3}
           />
         )}
-        <TextField
-          label="Headers"
-          value={headers}
-          onChange={setHeaders}
-          placeholder="Authorization: Bearer …"
-          help={
-            stored.length === 0
-              ? "One in each line. They are stored encrypted and never shown again."
-              : `Stored: ${stored.join(", ")}. What you enter here replaces all of them.`
-          }
-          fault={faultAt(error, "/headers")}
-          mono
-          multiline
-        />
+        {data.sends === "event" && (
+          <TextField
+            label="Headers"
+            value={headers}
+            onChange={setHeaders}
+            placeholder="Authorization: Bearer …"
+            help={
+              stored.length === 0
+                ? "One in each line. They are stored encrypted and never shown again."
+                : `Stored: ${stored.join(", ")}. What you enter here replaces all of them.`
+            }
+            fault={faultAt(error, "/headers")}
+            mono
+            multiline
+          />
+        )}
         {error !== undefined && <Notice tone="danger">{explain(error).title}</Notice>}
         <div className="row end">
           <Button onPress={onClose}>Cancel</Button>
-          <Button type="submit" variant="primary" disabled={url.trim() === "" || events.length === 0} pending={pending}>
+          <Button type="submit" variant="primary" disabled={!isComplete} pending={pending}>
             {destination === undefined ? "Add destination" : "Save"}
           </Button>
         </div>

@@ -24,9 +24,10 @@ export const Destinations = ({ webhook }: { readonly webhook: Webhook }) => {
           </Button>
         </div>
         <p className="muted small">
-          When a run ends, each destination gets a signed event by POST, at least once and always under the same ID.
+          When a run ends, each destination gets a signed event or a message, at least once and always under the same
+          ID.
         </p>
-        {shown && <NewSecret created={shown} onClose={() => setShown(undefined)} />}
+        {shown?.secret !== undefined && <NewSecret created={shown} onClose={() => setShown(undefined)} />}
         <Loaded query={destinations}>
           {({ data }) =>
             data.length === 0 ? (
@@ -65,7 +66,7 @@ const NewSecret = ({ created, onClose }: { readonly created: DestinationWithSecr
       </p>
       <p className="row">
         <span className="mono">{created.secret}</span>
-        <CopyButton text={created.secret} what="the signing secret" />
+        <CopyButton text={created.secret ?? ""} what="the signing secret" />
         <Button compact variant="quiet" onPress={onClose}>
           Done
         </Button>

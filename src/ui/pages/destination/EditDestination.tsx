@@ -11,7 +11,7 @@ export const EditDestination = ({
   readonly onClose: () => void
 }) => {
   const { id, webhook_id } = destination
-  const save = async ({ description, ...fields }: DestinationFields) => {
+  const save = async ({ description, kind: _, ...fields }: DestinationFields) => {
     const payload = { ...fields, description: description === "" ? null : description }
     const path = { id: webhook_id, destination_id: id }
     await runAction(() => api.destinations.edit({ path, payload: payload as never }))

@@ -66,6 +66,48 @@ describe("the destinations of a webhook", () => {
     await page.context().close()
   })
 
+  it("of a service ask for its fields alone, and keep its token and secret URL when they are edited", async () => {
+    const { port, received, url } = await ui.run(receiver(200))
+    const id = await newWebhook("Destinations by name")
+    const { card, page } = await openTab(id)
+    await page.getByRole("button", { name: "Add destination" }).click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Kind").selectOption("GitHub comment")
+    expect(await dialog.getByLabel("Headers").count()).toBe(0)
+    await dialog.getByLabel("API URL").fill(`http://127.0.0.1:${port}`)
+    expect(await dialog.getByRole("button", { name: "Add destination" }).isDisabled()).toBe(true)
+    await dialog.getByLabel("Token").fill("github_pat_s3cret0123")
+    await dialog.getByLabel("Issue or pull request").fill("acme/{{ values.nothing")
+    await dialog.getByRole("button", { name: "Add destination" }).click()
+    await dialog.getByText(/^line 1/).waitFor()
+    for (const width of [320, 1440]) {
+      await page.setViewportSize({ width, height: 900 })
+      expect(await axe(page)).toEqual([])
+    }
+    await dialog.getByLabel("Issue or pull request").fill("acme/shop#7")
+    await dialog.getByRole("button", { name: "Add destination" }).click()
+    await card.getByText("GitHub comment: acme/shop#7").waitFor()
+    expect(await card.getByRole("button", { name: /^Replace secret/ }).count()).toBe(0)
+
+    await card.getByRole("button", { name: /^Edit/ }).click()
+    await dialog.getByText("Leave it empty to keep …0123").waitFor()
+    await dialog.getByLabel("Message").selectOption("Only the status")
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await dialog.waitFor({ state: "detached" })
+    await card.getByRole("button", { name: /^Send a test/ }).click()
+    await eventually(() => received[0]?.headers.authorization).toBe("Bearer github_pat_s3cret0123")
+    await card.getByRole("button", { name: /^Delete/ }).click()
+    await page.getByRole("alertdialog").getByRole("button", { name: "Delete" }).click()
+
+    await page.getByRole("button", { name: "Add destination" }).click()
+    await dialog.getByLabel("Kind").selectOption("Discord channel")
+    await dialog.getByLabel("Webhook URL").fill(url)
+    await dialog.getByRole("button", { name: "Add destination" }).click()
+    await card.getByText(`http://127.0.0.1:${port}/…`, { exact: true }).waitFor()
+    expect(errorsOf(page)).toEqual([])
+    await page.context().close()
+  })
+
   it("say why they were switched off, and get again what failed: one, or all in a period", async () => {
     const { received, url } = await ui.run(receiver(410, 410, 200))
     const id = await newWebhook("Resending")

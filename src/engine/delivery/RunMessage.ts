@@ -1,0 +1,42 @@
+/** What people are told about the end of a run. */
+import type { DestinationEvent } from "../../domain/delivery/DestinationEvent.ts"
+import type { Subject } from "./EventBody.ts"
+import { escapeMarkdown, safeUrl } from "./markdown/Markdown.ts"
+
+const ends: { readonly [Event in DestinationEvent]: string } = {
+  "run.succeeded": "succeeded",
+  "run.failed": "failed",
+  "run.timed_out": "timed out",
+  "run.cancelled": "was cancelled"
+}
+
+const parts = ({ event, isTest = false, run, webhook }: Subject) => ({
+  name: `${isTest ? "Test: " : ""}${webhook.name}`,
+  end: `${ends[event]}${run.error === undefined ? "" : `: ${run.error.message}`}`
+})
+
+/** In a line, as plain text. */
+export const titleOf = (subject: Subject): string => {
+  const { end, name } = parts(subject)
+  return `${name} ${end}`.replace(/\s+/g, " ")
+}
+
+/** Characters of an error that are shown. */
+const ofError = 2_000
+
+/**
+ * As Markdown.
+ *
+ * @param body `thin`: only how it ended. `full`: also the answer, and the links that the agent reported.
+ */
+export const markdownOf = (subject: Subject, body: "thin" | "full"): string => {
+  const { end, name } = parts(subject)
+  const title = `**${escapeMarkdown(name)}** ${escapeMarkdown(end.slice(0, ofError).replace(/\s+/g, " "))}`
+  if (body === "thin") return title
+  const { conversation, links = [] } = subject.run
+  const list = links.flatMap(({ title, url }) => {
+    const safe = safeUrl(url)
+    return safe === undefined ? [] : `- [${escapeMarkdown(title ?? safe)}](${safe})`
+  })
+  return [title, conversation.response ?? "", list.join("\n")].filter((text) => text !== "").join("\n\n")
+}

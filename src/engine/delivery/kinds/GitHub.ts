@@ -1,0 +1,27 @@
+import { gfm } from "../markdown/Dialects.ts"
+import type { CommentService } from "./StickyComment.ts"
+
+const form = /^([\w-][\w.-]{0,99})\/(?!\.\.?#)([\w.-]{1,100})#(\d{1,10})$/
+
+const base = (url: string): string => url.replace(/\/+$/, "")
+
+/** Comments of issues and pull requests (https://docs.github.com/rest/issues/comments). */
+export const github: CommentService = {
+  dialect: gfm,
+  maxLength: 65_536,
+  headers: (token) => ({
+    accept: "application/vnd.github+json",
+    authorization: `Bearer ${token}`,
+    "x-github-api-version": "2022-11-28"
+  }),
+  comments: (url, target) => {
+    const [, owner, repository, number] = form.exec(target) ?? []
+    return number === undefined ? undefined : `${base(url)}/repos/${owner}/${repository}/issues/${number}/comments`
+  },
+  comment: (url, target, id) => {
+    const [, owner, repository] = form.exec(target) ?? []
+    return `${base(url)}/repos/${owner}/${repository}/issues/comments/${id}`
+  },
+  update: "PATCH",
+  form: "owner/repository#number"
+}

@@ -1,0 +1,51 @@
+/** What each kind of destination implements. */
+import type { Effect } from "effect"
+import type { DestinationId } from "../../../domain/Id.ts"
+import type { Answer, NoAnswer, Post } from "../Poster.ts"
+
+/** What is sent. */
+export interface Message {
+  /** The same for all attempts of a delivery. */
+  readonly id: string
+  /** The time of the attempt. */
+  readonly at: Date
+  /** An event as JSON or by template; of a kind that sends messages, Markdown. */
+  readonly body: string
+  /** In a line, as plain text: for notifications. */
+  readonly title: string
+  /** What `target` has become for this run; empty without one. */
+  readonly target: string
+  /** When the run ended, in milliseconds. */
+  readonly finishedAt: number
+}
+
+/** Where it is sent, with the secrets. */
+export interface Access {
+  readonly id: DestinationId
+  /** The whole one, also if it is secret. */
+  readonly url: string
+  /** Of a kind with a token: the token. Else what events are signed with, the newest first. */
+  readonly secrets: ReadonlyArray<string>
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** What came of it. `fault`: why it was no success, although the status says so. */
+export type Sent = Answer & { readonly fault?: string }
+
+export type Send = (post: Post) => Effect.Effect<Answer, NoAnswer>
+
+/** Makes one attempt. Fails if there was no answer, or the message has no place to go to. */
+export type Sender = (message: Message, access: Access, send: Send) => Effect.Effect<Sent, NoAnswer>
+
+export const asJson = { "content-type": "application/json" } as const
+
+export const isSuccess = ({ http_status }: Answer): boolean => http_status >= 200 && http_status < 300
+
+/** The answer's JSON, of a request with `read`; `undefined`: it is none. */
+export const jsonOf = ({ text = "" }: Answer): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,21 @@
+/** How each kind of destination sends. */
+import type { DestinationKind } from "../../../domain/delivery/DestinationKind.ts"
+import { discord } from "./Discord.ts"
+import { github } from "./GitHub.ts"
+import { gitlab } from "./GitLab.ts"
+import type { Sender } from "./Sender.ts"
+import { slack, slackMessage, slackResponse } from "./Slack.ts"
+import { stickyComment } from "./StickyComment.ts"
+import { teams } from "./Teams.ts"
+import { webhook } from "./Webhook.ts"
+
+export const senders: { readonly [Kind in DestinationKind]: Sender } = {
+  webhook,
+  slack,
+  "slack-message": slackMessage,
+  "slack-response": slackResponse,
+  discord,
+  teams,
+  github: stickyComment(github),
+  gitlab: stickyComment(gitlab)
+}

@@ -1,0 +1,84 @@
+/** Slack's three ways to post a message. */
+import { Effect } from "effect"
+import { mrkdwn } from "../markdown/Dialects.ts"
+import { toBlocks } from "../markdown/Markdown.ts"
+import { toParts } from "../markdown/Parts.ts"
+import { NoAnswer } from "../Poster.ts"
+import { asJson, jsonOf, type Message, type Sender } from "./Sender.ts"
+
+/** Characters of a section, and of a message in all (https://docs.slack.dev/reference/block-kit/blocks/section-block). */
+const ofSection = 3_000
+const ofMessage = 40_000
+/** Bytes of an answer. */
+const ofAnswer = 512 * 1024
+
+const section = (text: string) => ({
+  type: "section" as const,
+  // Slack does not look for names and links in it.
+  text: { type: "mrkdwn" as const, text, verbatim: true }
+})
+
+/** What all three have in common. */
+export const slackBody = ({ body, title }: Pick<Message, "body" | "title">) => {
+  const shown = body.slice(0, ofMessage)
+  const { isCut, parts } = toParts(toBlocks(shown, mrkdwn), { count: 45, dialect: mrkdwn, size: ofSection })
+  const note = isCut || shown.length < body.length ? ["_The answer is longer._"] : []
+  return {
+    // For notifications; the blocks are what people see in the channel.
+    text: mrkdwn.text(title).slice(0, ofSection),
+    blocks: [...parts, ...note].map(section)
+  }
+}
+
+export const slack: Sender = (message, { url }, send) =>
+  send({ url, headers: asJson, body: JSON.stringify(slackWebhookBody(message)) })
+
+export const slackWebhookBody = (message: Pick<Message, "body" | "title">) => ({
+  ...slackBody(message),
+  unfurl_links: false,
+  unfurl_media: false
+})
+
+/** A channel's ID, and perhaps the time stamp of the message whose thread it is. */
+const place = /^([A-Z\d]{2,30})(?:\/(\d{1,12}\.\d{1,9}))?$/
+
+export const slackPostBody = (message: Pick<Message, "body" | "title">, channel: string, thread_ts?: string) => ({
+  ...slackWebhookBody(message),
+  channel,
+  ...(thread_ts !== undefined && { thread_ts }),
+  link_names: false,
+  parse: "none" as const
+})
+
+/** Slack answers 200 also if it refuses: `ok` says so. */
+export const slackMessage: Sender = (message, { secrets: [token], url }, send) => {
+  const [, channel, thread] = place.exec(message.target.trim()) ?? []
+  if (channel === undefined) {
+    return new NoAnswer({ reason: "the channel must be an ID such as C0123456789, or C0123456789/1700000000.000100" })
+  }
+  return Effect.map(
+    send({
+      url: `${url.replace(/\/+$/, "")}/chat.postMessage`,
+      headers: { "content-type": "application/json; charset=utf-8", authorization: `Bearer ${token}` },
+      body: JSON.stringify(slackPostBody(message, channel, thread)),
+      // It repeats the message.
+      read: ofAnswer
+    }),
+    (answer) => {
+      const json = jsonOf(answer) as { readonly ok?: unknown; readonly error?: unknown } | undefined
+      return json?.ok === true
+        ? answer
+        : { ...answer, fault: `Slack refused it: ${String(json?.error ?? "no reason")}` }
+    }
+  )
+}
+
+/** The person who gave the command sees it, as Slack does by default. */
+export const slackResponse: Sender = (message, _, send) => {
+  const url = message.target.trim()
+  if (!URL.canParse(url) || new URL(url).hostname !== "hooks.slack.com") {
+    return new NoAnswer({ reason: "the response URL must be at hooks.slack.com" })
+  }
+  const body = JSON.stringify({ ...slackBody(message), response_type: "ephemeral", replace_original: false })
+  return send({ url, headers: asJson, body })
+}

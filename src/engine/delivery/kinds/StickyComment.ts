@@ -1,0 +1,108 @@
+/** One comment for all runs of an issue: found by a hidden marker, and updated. */
+import { createHmac } from "node:crypto"
+import { Duration, Effect } from "effect"
+import type { Dialect } from "../markdown/Markdown.ts"
+import { toBlocks } from "../markdown/Markdown.ts"
+import { toParts } from "../markdown/Parts.ts"
+import { NoAnswer } from "../Poster.ts"
+import { type Access, isSuccess, jsonOf, type Message, type Send, type Sent } from "./Sender.ts"
+
+/** An attempt, with all its requests. */
+const timeLimit = Duration.seconds(15)
+const pageSize = 50
+const maxPages = 10
+/** Bytes of a page of comments. */
+const ofPage = 8 * 1024 * 1024
+
+/** How a service has comments. */
+export interface CommentService {
+  readonly dialect: Dialect
+  /** Characters of a comment. */
+  readonly maxLength: number
+  readonly headers: (token: string) => Readonly<Record<string, string>>
+  /** The URL of the comments; `undefined`: the target is none of this service. */
+  readonly comments: (url: string, target: string) => string | undefined
+  /** Has them listed oldest first, if they are not anyway. */
+  readonly order?: string
+  /** The URL of one of them. */
+  readonly comment: (url: string, target: string, id: number) => string
+  readonly update: "PATCH" | "PUT"
+  /** What `target` must be, for people. */
+  readonly form: string
+}
+
+interface Comment {
+  readonly id: number
+  readonly body: string
+}
+
+/** Nobody else can make it for another issue, so a comment with it is the server's. */
+const markerOf = ({ id, secrets: [token] }: Access, target: string): string =>
+  `<!-- webhook-trigger ${createHmac("sha256", token ?? "")
+    .update(`${id} ${target}`)
+    .digest("hex")
+    .slice(0, 32)} `
+
+/** The comment; its marker also has the time of the run's end. */
+export const commentBody = (
+  { body, finishedAt }: Pick<Message, "body" | "finishedAt">,
+  marker: string,
+  { dialect, maxLength }: Pick<CommentService, "dialect" | "maxLength">
+): string => {
+  const shown = body.slice(0, maxLength)
+  const size = maxLength - 200
+  const { isCut, parts } = toParts(toBlocks(shown, dialect), { count: 1, dialect, size })
+  const note = isCut || shown.length < body.length ? "\n\n_The answer is longer._" : ""
+  return `${marker}${finishedAt} -->\n${parts[0] ?? ""}${note}`
+}
+
+const isComment = (value: unknown): value is Comment =>
+  typeof value === "object" &&
+  value !== null &&
+  typeof (value as Comment).id === "number" &&
+  typeof (value as Comment).body === "string"
+
+export const stickyComment =
+  (service: CommentService) =>
+  (message: Message, access: Access, send: Send): Effect.Effect<Sent, NoAnswer> =>
+    Effect.gen(function* () {
+      const { url } = access
+      const target = message.target.trim()
+      const comments = service.comments(url, target)
+      if (comments === undefined) return yield* new NoAnswer({ reason: `the target must be ${service.form}` })
+      const headers = service.headers(access.secrets[0] ?? "")
+      const marker = markerOf(access, target)
+      const write = (method: "POST" | "PATCH" | "PUT", to: string) =>
+        send({
+          ...(method !== "POST" && { method }),
+          url: to,
+          headers: { ...headers, "content-type": "application/json" },
+          body: JSON.stringify({ body: commentBody(message, marker, service) })
+        })
+
+      for (let page = 1; page <= maxPages; page++) {
+        const answer = yield* send({
+          method: "GET",
+          url: `${comments}?${service.order ?? ""}per_page=${pageSize}&page=${page}`,
+          headers,
+          read: ofPage
+        })
+        if (!isSuccess(answer)) return answer
+        const found = jsonOf(answer)
+        if (!Array.isArray(found)) return { ...answer, fault: "the list of comments could not be read" }
+        const own = found.filter(isComment).find(({ body }) => body.startsWith(marker))
+        if (own !== undefined) {
+          // An attempt that comes late must not replace a newer answer.
+          const at = Number(/^\d+/.exec(own.body.slice(marker.length))?.[0] ?? 0)
+          if (at > message.finishedAt) return { ...answer, answer: "The comment has the answer of a later run." }
+          return yield* write(service.update, service.comment(url, target, own.id))
+        }
+        if (found.length < pageSize) break
+      }
+      return yield* write("POST", comments)
+    }).pipe(
+      Effect.timeoutFail({
+        duration: timeLimit,
+        onTimeout: () => new NoAnswer({ reason: `no answer within ${Duration.format(timeLimit)}` })
+      })
+    )

@@ -1,0 +1,94 @@
+/** How services write text. */
+import type { Dialect } from "./Markdown.ts"
+
+/** After an `@`, so that no name follows it, whatever comes next. It has no width. */
+const gap = "\u200b"
+
+const withoutMentions = (text: string): string => text.replaceAll("@", `@${gap}`)
+
+/** Characters with a meaning anywhere in Markdown, and those with one at the start of a line. */
+const escaped = (text: string, anywhere: RegExp): string =>
+  withoutMentions(text)
+    .replace(anywhere, "\\$&")
+    .replace(/^(\s*)([#+=/-])/gm, "$1\\$2")
+    .replace(/^(\s*\d{1,9})([.)])/gm, "$1\\$2")
+
+/** A fence that is longer than any in the code. */
+const fenceOf = (code: string): string => {
+  const longest = Math.max(2, ...(code.match(/`+/g) ?? []).map((run) => run.length))
+  const fence = "`".repeat(longest + 1)
+  return `${fence}\n${code}\n${fence}`
+}
+
+const codespanOf = (text: string): string => {
+  const flat = text.replace(/\s*\n\s*/g, " ")
+  const longest = Math.max(0, ...(flat.match(/`+/g) ?? []).map((run) => run.length))
+  const ticks = "`".repeat(longest + 1)
+  const space = flat.startsWith("`") || flat.endsWith("`") || flat.trim() === "" ? " " : ""
+  return `${ticks}${space}${flat}${space}${ticks}`
+}
+
+const commonmark = (anywhere: RegExp): Dialect => ({
+  text: (raw) => escaped(raw, anywhere),
+  strong: (inner) => `**${inner}**`,
+  em: (inner) => `*${inner}*`,
+  del: (inner) => `~~${inner}~~`,
+  codespan: codespanOf,
+  link: (inner, url) => `[${inner}](${url})`,
+  heading: (inner, depth) => `${"#".repeat(depth)} ${inner}`,
+  fence: fenceOf,
+  bullet: "-",
+  rule: "---"
+})
+
+/** GitHub and GitLab. HTML and its entities are text, too: `&#64;` would be an `@`. */
+export const gfm: Dialect = {
+  ...commonmark(/[\\`*_[\]~|]/g),
+  text: (raw) =>
+    escaped(raw, /[\\`*_[\]~|]/g)
+      .replace(/&/g, "&amp;")
+      .replace(/</g, "&lt;")
+      .replace(/>/g, "&gt;")
+}
+
+/** GitLab carries out lines that begin with `/`, such as `/close`; older versions even some in code. */
+export const gitlab: Dialect = { ...gfm, fence: (raw) => fenceOf(raw.replace(/^\/(?=[a-z_])/gm, " /")) }
+
+/** Discord knows no entities and three levels of headings. */
+export const discord: Dialect = {
+  ...commonmark(/[\\`*_[\]~|<>]/g),
+  heading: (inner, depth) => `${"#".repeat(Math.min(depth, 3))} ${inner}`,
+  // Discord ends code at the first fence of three.
+  fence: (raw) => `\`\`\`\n${raw.replaceAll("```", `\`\`${gap}\``)}\n\`\`\``,
+  codespan: (raw) => `\`${raw.replaceAll("`", "'").replace(/\s*\n\s*/g, " ") || " "}\``,
+  rule: "———"
+}
+
+/** Adaptive Cards know bold, italic, links and lists. Code is a block of its own there. */
+export const card: Dialect = {
+  ...commonmark(/[\\*_[\]]/g),
+  del: (inner) => inner,
+  codespan: (raw) => escaped(raw, /[\\*_[\]]/g),
+  heading: (inner) => `**${inner}**`,
+  fence: (raw) => raw,
+  rule: "———"
+}
+
+const slackText = (text: string): string =>
+  withoutMentions(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;")
+
+const slackCode = (text: string): string => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;")
+
+/** Slack's mrkdwn. What is special there begins with `<`, which text cannot contain. */
+export const mrkdwn: Dialect = {
+  text: slackText,
+  strong: (inner) => `*${inner}*`,
+  em: (inner) => `_${inner}_`,
+  del: (inner) => `~${inner}~`,
+  codespan: (raw) => `\`${slackCode(raw.replaceAll("`", "'").replace(/\s*\n\s*/g, " "))}\``,
+  link: (inner, url) => `<${slackCode(url)}|${inner.replaceAll("|", "¦").replace(/\n/g, " ")}>`,
+  heading: (inner) => `*${inner.replaceAll("*", "")}*`,
+  fence: (raw) => `\`\`\`\n${slackCode(raw).replaceAll("```", `\`\`${gap}\``)}\n\`\`\``,
+  bullet: "•",
+  rule: "———"
+}

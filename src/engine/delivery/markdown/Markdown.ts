@@ -1,0 +1,170 @@
+/**
+ * An agent's Markdown in the form of another service. It is read into tokens and written anew, with all text escaped: nothing
+ * that the agent wrote reaches the service as it is, so it can neither mention people nor use the service's own syntax.
+ */
+import { Either } from "effect"
+import { lexer, type Token, type Tokens } from "marked"
+import { withinTime } from "../../prompt/TimeLimit.ts"
+
+/** How a service writes text. Arguments named `inner` are written already; all others are raw. */
+export interface Dialect {
+  readonly text: (raw: string) => string
+  readonly strong: (inner: string) => string
+  readonly em: (inner: string) => string
+  readonly del: (inner: string) => string
+  readonly codespan: (raw: string) => string
+  /** `url` has the scheme http, https or mailto, and no spaces or angle brackets. */
+  readonly link: (inner: string, url: string) => string
+  readonly heading: (inner: string, depth: number) => string
+  readonly fence: (raw: string) => string
+  readonly bullet: string
+  readonly rule: string
+}
+
+/** What stays together: a paragraph, a list, a heading or code. */
+export interface Block {
+  readonly text: string
+  /** Of code: its raw text, so that it can be split. */
+  readonly code?: string
+}
+
+/** Deeper elements are written as text. */
+const maxDepth = 12
+
+/** In milliseconds. The lexer takes 10 for most texts of 64 KB, and minutes for some that were made to be slow. */
+const timeLimit = 100
+
+/** What takes too long to read, or is nested too deeply, is shown as code. */
+export const toBlocks = (markdown: string, dialect: Dialect): ReadonlyArray<Block> =>
+  Either.getOrElse(
+    withinTime(timeLimit, () =>
+      lexer(markdown, { gfm: true, breaks: false }).flatMap((token) => topLevel(token, dialect))
+    ),
+    () => [{ text: dialect.fence(markdown), code: markdown }]
+  )
+
+const topLevel = (token: Token, dialect: Dialect): Block | [] => {
+  const text = blockOf(token, dialect, 0)
+  if (text.trim() === "") return []
+  return token.type === "code" ? { text, code: (token as Tokens.Code).text } : { text }
+}
+
+const blockOf = (token: Token, dialect: Dialect, depth: number): string => {
+  if (depth > maxDepth) return dialect.text(token.raw)
+  const blocks = (tokens: ReadonlyArray<Token> = []) =>
+    tokens.reduce((all, one, i) => {
+      const text = blockOf(one, dialect, depth + 1)
+      if (all === "" || text === "" || tokens[i - 1]?.type === "checkbox") return all + text
+      return `${all}${one.type === "list" ? "\n" : "\n\n"}${text}`
+    }, "")
+  switch (token.type) {
+    case "space":
+    case "def":
+      return ""
+    case "heading":
+      return dialect.heading(inlineOf(token.tokens, dialect, depth), (token as Tokens.Heading).depth)
+    case "paragraph":
+      return inlineOf(token.tokens, dialect, depth)
+    case "code":
+      return dialect.fence((token as Tokens.Code).text)
+    case "blockquote":
+      return indented(blocks(token.tokens), "> ", "> ")
+    case "list":
+      return (token as Tokens.List).items
+        .map((item, i) => {
+          const { ordered, start } = token as Tokens.List
+          // Of a list item, a number has at most nine digits (CommonMark, 5.2): with more, code in it would be text.
+          const first = Math.min(Number(start) || 1, 99_999_999)
+          const marker = ordered ? `${first + i}. ` : `${dialect.bullet} `
+          return indented(blocks(item.tokens), marker, " ".repeat(marker.length))
+        })
+        .join("\n")
+    case "table":
+      return dialect.fence(tableOf(token as Tokens.Table))
+    case "hr":
+      return dialect.rule
+    case "html":
+      return dialect.text(token.raw.trimEnd())
+    default:
+      return inlineOf([token], dialect, depth)
+  }
+}
+
+const indented = (text: string, first: string, rest: string): string =>
+  text
+    .split("\n")
+    .map((line, i) => `${i === 0 ? first : rest}${line}`.trimEnd())
+    .join("\n")
+
+/** Code that follows code is kept apart from it: backticks that touch would open other code than they close. */
+const inlineOf = (tokens: ReadonlyArray<Token> = [], dialect: Dialect, depth: number): string =>
+  tokens.reduce((all, token) => {
+    const text = inline(token, dialect, depth + 1)
+    return `${all}${all.endsWith("`") && text.startsWith("`") ? " " : ""}${text}`
+  }, "")
+
+const inline = (token: Token, dialect: Dialect, depth: number): string => {
+  if (depth > maxDepth) return dialect.text(token.raw)
+  const inner = () => inlineOf((token as Tokens.Generic).tokens, dialect, depth)
+  switch (token.type) {
+    case "strong":
+      return dialect.strong(inner())
+    case "em":
+      return dialect.em(inner())
+    case "del":
+      return dialect.del(inner())
+    case "codespan":
+      return dialect.codespan((token as Tokens.Codespan).text)
+    case "br":
+      return "\n"
+    case "checkbox":
+      return (token as Tokens.Checkbox).checked ? "☑ " : "☐ "
+    case "link": {
+      const { href } = token as Tokens.Link
+      const url = safeUrl(href)
+      return url === undefined ? `${inner()} ${dialect.codespan(href)}` : dialect.link(inner(), url)
+    }
+    case "image": {
+      const { href, text } = token as Tokens.Image
+      const url = safeUrl(href)
+      const label = dialect.text(text || "image")
+      return url === undefined ? label : dialect.link(label, url)
+    }
+    case "escape":
+      return dialect.text((token as Tokens.Escape).text)
+    case "text": {
+      const { escaped, raw, text, tokens } = token as Tokens.Text
+      return tokens ? inner() : dialect.text(escaped ? raw : text)
+    }
+    default:
+      return dialect.text(token.raw)
+  }
+}
+
+/** Plain text as Markdown that shows it as it is. */
+export const escapeMarkdown = (text: string): string => text.replace(/[!-/:-@[-`{-~]/g, "\\$&")
+
+/** Without characters that would end a link early. Other schemes, above all `javascript:`, are shown as text. */
+export const safeUrl = (href: string): string | undefined => {
+  if (!URL.canParse(href)) return undefined
+  const url = new URL(href)
+  if (!["http:", "https:", "mailto:"].includes(url.protocol)) return undefined
+  return url.href.replace(/[|<>()[\]\\`*_~@\s]/g, (character) =>
+    character === "_" || (character === "@" && url.protocol === "mailto:")
+      ? character
+      : `%${character.charCodeAt(0).toString(16).padStart(2, "0").toUpperCase()}`
+  )
+}
+
+/** In columns: most services have no tables. */
+const tableOf = ({ header, rows }: Tokens.Table): string => {
+  const lines = [header, ...rows].map((cells) => cells.map(({ text }) => text.replace(/\s+/g, " ")))
+  const widths = header.map((_, i) => Math.min(40, Math.max(...lines.map((cells) => [...(cells[i] ?? "")].length))))
+  const toLine = (cells: ReadonlyArray<string>) =>
+    cells
+      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+      .join("  ")
+      .trimEnd()
+  const [first = [], ...rest] = lines
+  return [toLine(first), toLine(widths.map((width) => "-".repeat(width))), ...rest.map(toLine)].join("\n")
+}

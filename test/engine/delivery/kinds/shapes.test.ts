@@ -1,0 +1,86 @@
+/** Compiles only if the requests have the shapes that the services publish. */
+import { expect, it } from "@effect/vitest"
+import type { Endpoints } from "@octokit/types"
+import type { KnownBlock, MessageAttachment } from "@slack/types"
+import type { IncomingWebhookSendArguments } from "@slack/webhook"
+import { discordBody } from "../../../../src/engine/delivery/kinds/Discord.ts"
+import { github } from "../../../../src/engine/delivery/kinds/GitHub.ts"
+import { slackPostBody, slackWebhookBody } from "../../../../src/engine/delivery/kinds/Slack.ts"
+import { commentBody } from "../../../../src/engine/delivery/kinds/StickyComment.ts"
+import { teamsBody } from "../../../../src/engine/delivery/kinds/Teams.ts"
+
+const long = { body: "word ".repeat(20_000), title: "Review succeeded" }
+
+it("Slack's messages have its types, sections of at most 3,000 characters, and at most 50 blocks", () => {
+  const message: IncomingWebhookSendArguments & { readonly attachments?: ReadonlyArray<MessageAttachment> } =
+    slackWebhookBody(long)
+  const blocks: ReadonlyArray<KnownBlock> = slackPostBody(long, "C0123").blocks
+  expect(message.text).toBe("Review succeeded")
+  const lengths = blocks.map((block) => (block.type === "section" ? block.text!.text.length : 0))
+  expect(Math.max(...lengths)).toBeLessThanOrEqual(3_000)
+  expect(lengths.reduce((sum, one) => sum + one, 0)).toBeGreaterThan(39_000)
+  expect(blocks.length).toBeLessThanOrEqual(50)
+  expect(blocks.at(-1)).toMatchObject({ text: { text: "_The answer is longer._", verbatim: true } })
+})
+
+it("GitHub's comments have its parameters, and at most 65,536 characters", () => {
+  type Create = Endpoints["POST /repos/{owner}/{repo}/issues/{issue_number}/comments"]["parameters"]
+  type Update = Endpoints["PATCH /repos/{owner}/{repo}/issues/comments/{comment_id}"]["parameters"]
+  const body = commentBody({ body: "*".repeat(70_000), finishedAt: 1 }, "<!-- marker ", github)
+  const created: Pick<Create, "body"> & Pick<Update, "body"> = { body }
+  expect(created.body.length).toBeLessThanOrEqual(65_536)
+  expect(created.body).toMatch(/^<!-- marker 1 -->\n[\s\S]*\n\n_The answer is longer\._$/)
+  type Parameters = { readonly [Name in keyof Create]?: unknown }
+  const names: Parameters = { owner: "acme", repo: "shop", issue_number: 7 }
+  const path: (typeof routes)[number] = "/repos/{owner}/{repo}/issues/{issue_number}/comments"
+  const filled = path.replace(/\{(\w+)\}/g, (_, name) => String(names[name as keyof Parameters]))
+  expect(github.comments("https://api.github.com/", "acme/shop#7")).toBe(`https://api.github.com${filled}`)
+})
+
+/** Only routes that GitHub has compile here. */
+const routes = ["/repos/{owner}/{repo}/issues/{issue_number}/comments"] as const satisfies ReadonlyArray<
+  keyof Endpoints extends `${string} ${infer Path}` ? Path : never
+>
+
+it("targets that are no issue of the service have no URL", () => {
+  const of = (target: string) => github.comments("https://api.github.com", target)
+  for (const wrong of [
+    "acme/shop",
+    "acme/..#1",
+    "../shop#1",
+    "acme/shop/../x#1",
+    "acme/shop#x",
+    "acme/sh op#1",
+    "#1"
+  ]) {
+    expect(of(wrong), wrong).toBeUndefined()
+  }
+  expect(of("acme/.github#1")).toBe("https://api.github.com/repos/acme/.github/issues/1/comments")
+})
+
+it("a Discord message has at most 2,000 characters, and mentions no one", () => {
+  const { isCut, message } = discordBody(long)
+  expect([isCut, message.content.length <= 2_000]).toEqual([true, true])
+  expect(message.allowed_mentions).toEqual({ parse: [] })
+  expect(discordBody({ body: "@everyone short" })).toMatchObject({
+    isCut: false,
+    message: { content: "@\u200beveryone short" }
+  })
+})
+
+it("a Teams message is an Adaptive Card of at most 28 KB", () => {
+  const card = teamsBody({ body: `# Done\n\n\`\`\`\na_b\n\`\`\`\n\n${"word ".repeat(8_000)}` })
+  expect(Buffer.byteLength(JSON.stringify(card))).toBeLessThanOrEqual(28 * 1024)
+  expect(card.attachments[0]).toMatchObject({
+    contentType: "application/vnd.microsoft.card.adaptive",
+    content: {
+      type: "AdaptiveCard",
+      body: [
+        { type: "TextBlock", text: "**Done**", wrap: true },
+        { text: "a\\_b", fontType: "Monospace" },
+        ...Array.from({ length: 11 }, () => ({ text: expect.stringMatching(/^(word )+word$/) })),
+        { text: "_The answer is longer._" }
+      ]
+    }
+  })
+})

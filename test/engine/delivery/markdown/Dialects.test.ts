@@ -1,0 +1,205 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import { lexer, type Token, type Tokens } from "marked"
+import { card, discord, gfm, gitlab, mrkdwn } from "../../../../src/engine/delivery/markdown/Dialects.ts"
+import { type Dialect, escapeMarkdown, toBlocks } from "../../../../src/engine/delivery/markdown/Markdown.ts"
+
+const write = (markdown: string, dialect: Dialect): string =>
+  toBlocks(markdown, dialect)
+    .map(({ text }) => text)
+    .join("\n\n")
+
+/** What agents could write to mention people, to run commands or to leave the form. */
+const hostile = [
+  ...["@octocat", "\\@octocat", "&#64;octocat", "&commat;octocat", "@", "octocat", "@everyone", "@here"],
+  ...["<!channel>", "<@U012AB3CD>", "<#C012AB3CD>", "<!subteam^S012AB3CD>", "<at>Rosa</at>", "<b>", "<!--", "-->"],
+  ...[
+    "/close",
+    "\\/close",
+    "/merge",
+    "`",
+    "``",
+    "```",
+    "~~~",
+    "`@octocat`",
+    "``@octocat` ``",
+    "[x](javascript:@octocat)"
+  ],
+  ...[
+    "[@octocat](https://a.example/@octocat)",
+    "![](https://a.example/x|y>z)",
+    "**",
+    "_",
+    "~~",
+    "|",
+    "\\",
+    "\n",
+    "\n\n"
+  ],
+  ...[
+    "\n- ",
+    "\n1. ",
+    "\n999999999. ",
+    "\n> ",
+    "\n# ",
+    "\n    ",
+    "\n---\n",
+    "\n===\n",
+    " ",
+    "text",
+    "<",
+    ">",
+    "&",
+    "&lt;"
+  ]
+]
+
+const markdowns = fc.array(fc.constantFrom(...hostile), { maxLength: 12 }).map((parts) => parts.join(""))
+
+/** All text of the Markdown that is no code, as a reader of CommonMark finds it. */
+const textOf = (tokens: ReadonlyArray<Token> = []): string =>
+  tokens
+    .map((token): string => {
+      if (token.type === "code" || token.type === "codespan") return "`"
+      if (token.type === "list") return (token as Tokens.List).items.map(({ tokens }) => textOf(tokens)).join("\n")
+      if (token.type === "html") return "(HTML)"
+      if (token.type === "escape") return (token as Tokens.Escape).text
+      const inner = (token as Tokens.Generic).tokens
+      return inner ? textOf(inner) : token.raw
+    })
+    .join("")
+
+const entities = (text: string): string => text.replace(/&#64;|&#x40;|&commat;/gi, "@")
+
+describe("an agent's Markdown", () => {
+  it("mentions no one on GitHub and GitLab, and holds no commands, whatever it is made of", () => {
+    fc.assert(
+      fc.property(markdowns, (markdown) => {
+        for (const dialect of [gfm, gitlab]) {
+          const written = write(markdown, dialect)
+          expect(entities(textOf(lexer(written)))).not.toMatch(/@\w|\(HTML\)/)
+          // Also in code, as older versions of GitLab read that.
+          if (dialect === gitlab) expect(written).not.toMatch(/^\/[a-z]/m)
+        }
+      }),
+      { numRuns: 1_000 }
+    )
+  })
+
+  it("has none of Slack's own syntax but links, whatever it is made of", () => {
+    fc.assert(
+      fc.property(markdowns, (markdown) => {
+        const special = write(markdown, mrkdwn).match(/<[^>]*>?/g) ?? []
+        for (const one of special) expect(one).toMatch(/^<(https?|mailto):[^|<>\s]*(\|[^<>]*>?|>|$)/)
+      }),
+      { numRuns: 1_000 }
+    )
+  })
+
+  it("names no one for Discord and Teams outside of code", () => {
+    fc.assert(
+      fc.property(markdowns, (markdown) => {
+        for (const dialect of [discord, card]) {
+          const text = toBlocks(markdown, dialect)
+            .filter(({ code }) => code === undefined)
+            .map(({ text }) => text.replace(/\\`/g, "").replace(/```[\s\S]*?```|`[^`]*`/g, ""))
+          for (const one of text) expect(one).not.toMatch(dialect === card ? /@\w/ : /@\w|(^|[^\\])<[#!@:]/)
+        }
+      }),
+      { numRuns: 500 }
+    )
+  })
+
+  const answer = `# Review
+
+**Two** things, *one* ~~urgent~~, see [the docs](https://a.example/docs?a=1&b=2) & \`a < b\`:
+
+- first
+  - nested \`x\`
+- [x] done
+
+3. three
+
+> quoted <b>
+
+\`\`\`ts
+@Injectable()
+const a = "<!channel>"
+\`\`\`
+
+| file | lines |
+|---|---|
+| a.ts | 10 |
+
+---
+`
+
+  it("is written in Slack's form", () => {
+    expect(write(answer, mrkdwn)).toBe(`*Review*
+
+*Two* things, _one_ ~urgent~, see <https://a.example/docs?a=1&amp;b=2|the docs> &amp; \`a &lt; b\`:
+
+• first
+  • nested \`x\`
+• ☑ done
+
+3. three
+
+> quoted &lt;b&gt;
+
+\`\`\`
+@Injectable()
+const a = "&lt;!channel&gt;"
+\`\`\`
+
+\`\`\`
+file  lines
+----  -----
+a.ts  10
+\`\`\`
+
+———`)
+  })
+
+  it("stays Markdown for GitHub, with its code as it was", () => {
+    expect(write(answer, gfm)).toBe(`# Review
+
+**Two** things, *one* ~~urgent~~, see [the docs](https://a.example/docs?a=1&b=2) &amp; \`a < b\`:
+
+- first
+  - nested \`x\`
+- ☑ done
+
+3. three
+
+> quoted &lt;b&gt;
+
+\`\`\`
+@Injectable()
+const a = "<!channel>"
+\`\`\`
+
+\`\`\`
+file  lines
+----  -----
+a.ts  10
+\`\`\`
+
+---`)
+  })
+
+  it("is read in bounded time, even if it was made to be slow", () => {
+    const size = 65_536
+    const slow = ["[", "*a ", "> ", "`", "- ", "![](", "<a ", "**a* ", "|", "_a_b", "\\", "a@b.c ", "[x](", "1. a\n"]
+    for (const text of slow) {
+      const startedAt = performance.now()
+      write(text.repeat(size / text.length), gfm)
+      expect(performance.now() - startedAt, JSON.stringify(text)).toBeLessThan(2_000)
+    }
+  })
+
+  it("shows plain text as it is, once it is escaped", () => {
+    const name = "*Deploy* <b> @team `x` #1 [a](b)"
+    expect(write(escapeMarkdown(name), mrkdwn)).toBe("*Deploy* &lt;b&gt; @\u200bteam `x` #1 [a](b)")
+  })
+})

@@ -1,0 +1,269 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { type Answer, cut, hang, type Received, receiver } from "../../support/Receiver.ts"
+import { hello, type Options, start } from "../Server.ts"
+
+const answer = "Hello **@octocat**, <!channel> see [docs](https://a.example/)."
+
+/** A server and a webhook with a destination of a service, whose leader answers with Markdown. */
+const withDestination = (draft: object, options: Options = {}) =>
+  Effect.gen(function* () {
+    const server = yield* start(options)
+    const hook = yield* server.webhook(
+      yield* server.team("ops", ({ reply }) => reply({ _tag: "Answered", response: answer }))
+    )
+    const path = `/api/webhooks/${hook.id}`
+    const created = yield* server.admin("POST", `${path}/destinations`, { body: draft })
+    expect(created.status, created.text).toBe(201)
+    const trigger = Effect.map(
+      server.http("POST", `${hook.path}?wait=true`, { body: hello }),
+      ({ json }) => json.run_id
+    )
+    /** The delivery of a run, once it has been attempted so often. */
+    const attempted = (run_id: string, times = 1) =>
+      Effect.map(
+        Effect.repeat(server.admin("GET", `${path}/deliveries?run_id=${run_id}`), {
+          until: ({ json }) => json.data[0]?.attempts.length >= times
+        }),
+        ({ json }) => json.data[0]
+      )
+    return {
+      ...server,
+      attempted,
+      created: created.json,
+      path,
+      destinationPath: `${path}/destinations/${created.json.destination.id}`,
+      triggered: Effect.flatMap(trigger, (id) => attempted(id))
+    }
+  })
+
+/** A service that has comments of issues, as GitHub and GitLab do. */
+const comments = () => {
+  const all: Array<{ id: number; body: string }> = []
+  const answerTo: Answer = (response, { body, method, path }) => {
+    const send = (status: number, json: unknown) => response.writeHead(status).end(JSON.stringify(json))
+    if (method === "GET") {
+      const page = Number(new URL(path, "http://x").searchParams.get("page"))
+      return send(200, all.slice((page - 1) * 50, page * 50))
+    }
+    const text = JSON.parse(body).body as string
+    const known = all.find(({ id }) => path.endsWith(`/${id}`))
+    if (known === undefined) all.push({ id: all.length + 1, body: text })
+    else known.body = text
+    return send(known === undefined ? 201 : 200, { id: known?.id ?? all.length })
+  }
+  return { all, answerTo }
+}
+
+describe("destinations by name", () => {
+  it.scopedLive("send the answer to Slack in its form, and show only the host of the secret URL", () =>
+    Effect.gen(function* () {
+      const { port, received } = yield* receiver({ status: 200, body: "ok" })
+      const url = `http://127.0.0.1:${port}/services/T0/B0/s3cret`
+      const { admin, created, destinationPath, triggered } = yield* withDestination({ kind: "slack", url })
+      expect(created).toMatchObject({
+        destination: { kind: "slack", url: `http://127.0.0.1:${port}/…`, body: "full", secret_hint: "…cret" }
+      })
+      expect(created.secret).toBeUndefined()
+      expect(yield* triggered).toMatchObject({ status: "delivered", attempts: [{ http_status: 200, answer: "ok" }] })
+      const [{ body, headers, path }] = received as [Received]
+      expect(path).toBe("/services/T0/B0/s3cret")
+      expect(headers["webhook-signature"]).toBeUndefined()
+      expect(JSON.parse(body)).toEqual({
+        text: "a webhook succeeded",
+        blocks: [
+          {
+            type: "section",
+            text: {
+              type: "mrkdwn",
+              text: "*a webhook* succeeded\n\nHello *@\u200boctocat*, &lt;!channel&gt; see <https://a.example/|docs>.",
+              verbatim: true
+            }
+          }
+        ],
+        unfurl_links: false,
+        unfurl_media: false
+      })
+      const edited = yield* admin("PATCH", destinationPath, { body: { url: created.destination.url, body: "thin" } })
+      expect(edited.status).toBe(200)
+      yield* admin("POST", `${destinationPath}/test`)
+      expect(received[1]!.path).toBe("/services/T0/B0/s3cret")
+      expect(JSON.parse(received[1]!.body).text).toBe("Test: a webhook succeeded")
+      const audit = yield* admin("GET", "/api/audit")
+      expect(audit.text).not.toContain("s3cret")
+      expect((yield* admin("POST", `${destinationPath}/secret`)).status).toBe(422)
+    })
+  )
+
+  it.scopedLive("are tried again when the service is busy, broken, slow, or cuts the connection", () =>
+    Effect.gen(function* () {
+      const answers: ReadonlyArray<readonly [Answer, object]> = [
+        [
+          { status: 429, headers: { "retry-after": "3600.5" } },
+          { http_status: 429, error: "answered 429" }
+        ],
+        [500, { http_status: 500, error: "answered 500" }],
+        [cut, { error: "socket hang up" }],
+        [hang, { error: "no answer within 15s" }]
+      ]
+      const pauses = yield* Effect.forEach(
+        answers,
+        ([one, attempt]) =>
+          Effect.gen(function* () {
+            const { url } = yield* receiver(one)
+            const { triggered } = yield* withDestination({ kind: "discord", url })
+            const delivery = yield* triggered
+            expect(delivery).toMatchObject({ status: "pending", attempts: [attempt] })
+            return (Date.parse(delivery.next_attempt_at) - Date.parse(delivery.attempts[0].at)) / 1000
+          }),
+        { concurrency: "unbounded" }
+      )
+      expect(pauses[0]).toBeGreaterThanOrEqual(3_600)
+      expect(pauses[1]).toBeLessThan(60)
+    })
+  )
+
+  it.scopedLive("post into a Slack thread by token, and fail as Slack says", () =>
+    Effect.gen(function* () {
+      const { port, received } = yield* receiver(
+        { status: 200, body: '{"ok":true,"ts":"1"}' },
+        { status: 200, body: '{"ok":false,"error":"channel_not_found"}' }
+      )
+      const draft = { kind: "slack-message", url: `http://127.0.0.1:${port}/api`, token: "xoxb-s3cret" }
+      const target = "C0123456789/1700000000.000100"
+      const { admin, created, destinationPath, path, triggered } = yield* withDestination({ ...draft, target })
+      expect(JSON.stringify(created)).not.toContain("xoxb-s3cret")
+      expect(yield* triggered).toMatchObject({ status: "delivered" })
+      const [{ body, headers, path: posted }] = received as [Received]
+      expect([posted, headers.authorization]).toEqual(["/api/chat.postMessage", "Bearer xoxb-s3cret"])
+      expect(JSON.parse(body)).toMatchObject({
+        ...{ channel: "C0123456789", thread_ts: "1700000000.000100", parse: "none", link_names: false }
+      })
+      expect(yield* triggered).toMatchObject({
+        status: "pending",
+        attempts: [{ error: "Slack refused it: channel_not_found" }]
+      })
+      const moved = yield* admin("PATCH", destinationPath, { body: { url: "https://slack.example.org/api" } })
+      expect(moved.json.errors).toEqual([{ pointer: "/token", detail: "must be entered again for another URL" }])
+      yield* admin("PATCH", destinationPath, { body: { target: "#general" } })
+      const test = yield* admin("POST", `${destinationPath}/test`)
+      expect(test.json.error).toContain("the channel must be an ID")
+      const incomplete = yield* admin("POST", `${path}/destinations`, { body: { kind: "slack-message", headers: {} } })
+      expect(incomplete.json.errors.map(({ pointer }: any) => pointer)).toEqual(["/token", "/target", "/headers"])
+    })
+  )
+
+  it.scopedLive("answer a slash command at the URL of its run, which must be Slack's", () =>
+    Effect.gen(function* () {
+      const { port, received } = yield* receiver(200)
+      const target = "{{ values.text }}"
+      const { admin, attempted, destinationPath, http, path } = yield* withDestination(
+        { kind: "slack-response", target },
+        {
+          allowed: { hosts: ["hooks.slack.com", "127.0.0.1"], networks: [] },
+          resolve: () => Promise.resolve(["127.0.0.1"])
+        }
+      )
+      const hook = yield* admin("POST", `/api/webhooks/${path.split("/")[3]}/token`)
+      const run = (text: string) =>
+        Effect.flatMap(
+          http("POST", `${new URL(hook.json.trigger_url).pathname}?wait=true`, { body: { variables: { text } } }),
+          ({ json }) => attempted(json.run_id)
+        )
+      expect(yield* run(`http://hooks.slack.com:${port}/commands/1`)).toMatchObject({ status: "delivered" })
+      expect(JSON.parse(received[0]!.body)).toMatchObject({ response_type: "ephemeral", replace_original: false })
+      expect(yield* run(`http://127.0.0.1:${port}/commands/1`)).toMatchObject({
+        attempts: [{ error: "the response URL must be at hooks.slack.com" }]
+      })
+      expect(received).toHaveLength(1)
+      expect((yield* admin("GET", destinationPath)).json.url).toBe("https://hooks.slack.com/…")
+    })
+  )
+
+  it.scopedLive("keep one comment on GitHub up to date, which nobody can put there in advance", () =>
+    Effect.gen(function* () {
+      const { all, answerTo } = comments()
+      const { port, received } = yield* receiver(answerTo)
+      for (let id = 1; id <= 60; id++) all.push({ id, body: "a comment" })
+      all[3] = { id: 4, body: "<!-- webhook-trigger 0123456789abcdef0123456789abcdef 1 -->" }
+      const draft = { kind: "github", url: `http://127.0.0.1:${port}`, token: "github_pat_x", target: "acme/shop#7" }
+      const { triggered } = yield* withDestination(draft)
+      expect(yield* triggered).toMatchObject({ status: "delivered", attempts: [{ http_status: 201 }] })
+      expect(yield* triggered).toMatchObject({ status: "delivered", attempts: [{ http_status: 200 }] })
+      expect(received.map(({ method, path }) => `${method} ${path}`)).toEqual([
+        "GET /repos/acme/shop/issues/7/comments?per_page=50&page=1",
+        "GET /repos/acme/shop/issues/7/comments?per_page=50&page=2",
+        "POST /repos/acme/shop/issues/7/comments",
+        "GET /repos/acme/shop/issues/7/comments?per_page=50&page=1",
+        "GET /repos/acme/shop/issues/7/comments?per_page=50&page=2",
+        "PATCH /repos/acme/shop/issues/comments/61"
+      ])
+      expect(received[0]!.headers).toMatchObject({
+        ...{ authorization: "Bearer github_pat_x", accept: "application/vnd.github+json" }
+      })
+      expect(all).toHaveLength(61)
+      expect(all[60]!.body).toMatch(
+        /^<!-- webhook-trigger [\da-f]{32} \d{13} -->\n\*\*a webhook\*\* succeeded\n\nHello \*\*@\u200boctocat\*\*, &lt;!channel&gt; see \[docs\]/
+      )
+      const newer = all[60]!.body.replace(/\d{13} -->/, `${Date.now() + 60_000} -->`)
+      all[60]!.body = newer
+      const late = yield* triggered
+      expect(late).toMatchObject({
+        status: "delivered",
+        attempts: [{ answer: "The comment has the answer of a later run." }]
+      })
+      expect(all[60]!.body).toBe(newer)
+    })
+  )
+
+  it.scopedLive("keep one note on GitLab up to date, of an issue or a merge request", () =>
+    Effect.gen(function* () {
+      const { all, answerTo } = comments()
+      const { port, received } = yield* receiver(answerTo)
+      const draft = { kind: "gitlab", url: `http://127.0.0.1:${port}/api/v4`, token: "glpat-x", target: "acme/shop!7" }
+      const { admin, destinationPath, triggered } = yield* withDestination(draft)
+      yield* triggered
+      yield* triggered
+      expect(received.map(({ method, path }) => `${method} ${path}`)).toEqual([
+        "GET /api/v4/projects/acme%2Fshop/merge_requests/7/notes?sort=asc&order_by=created_at&per_page=50&page=1",
+        "POST /api/v4/projects/acme%2Fshop/merge_requests/7/notes",
+        "GET /api/v4/projects/acme%2Fshop/merge_requests/7/notes?sort=asc&order_by=created_at&per_page=50&page=1",
+        "PUT /api/v4/projects/acme%2Fshop/merge_requests/7/notes/1"
+      ])
+      expect(received[1]!.headers["private-token"]).toBe("glpat-x")
+      expect(all).toHaveLength(1)
+      yield* admin("PATCH", destinationPath, { body: { target: "acme/shop#8" } })
+      yield* triggered
+      expect(received.at(-1)!.path).toBe("/api/v4/projects/acme%2Fshop/issues/8/notes")
+    })
+  )
+
+  it.scopedLive("of which one issue is gone are not switched off for all others", () =>
+    Effect.gen(function* () {
+      const { port } = yield* receiver(410)
+      const draft = { kind: "github", url: `http://127.0.0.1:${port}`, token: "x", target: "acme/shop#7" }
+      const { admin, destinationPath, triggered } = yield* withDestination(draft)
+      expect(yield* triggered).toMatchObject({ status: "pending", attempts: [{ http_status: 410 }] })
+      expect((yield* admin("GET", destinationPath)).json.enabled).toBe(true)
+    })
+  )
+
+  it.scopedLive("attach an answer that is too long for Discord, and send Teams a card", () =>
+    Effect.gen(function* () {
+      const { received, url } = yield* receiver(204)
+      const template = "{% for i in (1..500) %}{{ run.response }}\n\n{% endfor %}"
+      const { admin, path, triggered } = yield* withDestination({ kind: "discord", url, body: "template", template })
+      expect(yield* triggered).toMatchObject({ status: "delivered" })
+      const [{ body, headers }] = received as [Received]
+      expect(headers["content-type"]).toMatch(/^multipart\/form-data; boundary=/)
+      expect(body).toContain('name="files[0]"; filename="answer.md"')
+      expect(body.split(answer)).toHaveLength(501)
+      expect(body).toContain('"allowed_mentions":{"parse":[]}')
+      const teams = yield* admin("POST", `${path}/destinations`, { body: { kind: "teams", url } })
+      yield* admin("POST", `${path}/destinations/${teams.json.destination.id}/test`)
+      expect(JSON.parse(received.at(-1)!.body).attachments[0].content.body[0]).toEqual({
+        ...{ type: "TextBlock", text: "**Test: a webhook** succeeded", wrap: true }
+      })
+    })
+  )
+})
