@@ -27,6 +27,18 @@ const startControlled = async (place: Place, file: string, env: Readonly<Record<
 const memoryOf = (pid: number): number =>
   Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) / 1024
 
+/** Seconds of processor time that the process has used, of user and system. */
+const processorOf = (pid: number): number => {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ")
+  // Clock ticks of 10 ms.
+  return (Number(fields[11]) + Number(fields[12])) / 100
+}
+
+interface Window extends LoadResult {
+  /** Of one core. */
+  readonly processor: number
+}
+
 const measure = async (place: Place, load: Load, watchers: number, megabytes: number, rounds: number) => {
   await startLeader(place, ["team-1"])
   const leader = await startControlled(place, "progress.mjs", { AMQP_URL: place.amqpUrl, TEAM: watched })
@@ -45,31 +57,42 @@ const measure = async (place: Place, load: Load, watchers: number, megabytes: nu
   const sampling = setInterval(() => {
     highest = Math.max(highest, memoryOf(server.pid))
   }, 100)
-  const call = () => load({ urls: [`${others.trigger}?wait=true`], connections, seconds })
+  const call = async (): Promise<Window> => {
+    const before = processorOf(server.pid)
+    const result = await load({ urls: [`${others.trigger}?wait=true`], connections, seconds })
+    return { ...result, processor: (processorOf(server.pid) - before) / seconds }
+  }
   const report = () => leader("POST", `?megabytes=${megabytes / rounds}&seconds=${seconds}`)
   const states = {
     nothing: call,
     progress: async () => (await Promise.all([call(), report()]))[0]
   }
-  const results = async () => {
-    const all = { nothing: [] as Array<LoadResult>, progress: [] as Array<LoadResult> }
+  /** Until all watchers have received what the last window reported. */
+  const settle = async (received: () => Promise<number>) => {
+    for (let before = -1, now = await received(); now !== before; ) {
+      await sleep(1_000)
+      ;[before, now] = [now, await received()]
+    }
+  }
+  const results = async (received: () => Promise<number>) => {
+    const all = { nothing: [] as Array<Window>, progress: [] as Array<Window> }
     highest = 0
     for (let round = 0; round < rounds; round++) {
       for (const state of ["nothing", "progress"] as const) {
+        await settle(received)
         all[state].push(await states[state]())
-        await sleep(500)
       }
     }
     return { ...all, highest }
   }
   await call()
-  const alone = await results()
+  const alone = await results(async () => 0)
   const clients = await startControlled(place, "watchers.mjs", {
     URL: `${followed.trigger}/runs/${run_id}/events`,
     WATCHERS: String(watchers)
   })
   await until(`${watchers} watchers`, async () => (await clients()).connected === watchers, 60_000)
-  const followedResults = await results()
+  const followedResults = await results(async () => (await clients()).received)
   const { received } = await clients()
   await leader("DELETE")
   await until("all watchers have seen the end", async () => (await clients()).ended === watchers, 60_000)
@@ -88,19 +111,29 @@ export const measureWatchers = async (
   try {
     const { alone, followed, received } = await measure(place, load, watchers, megabytes, rounds)
     const base = medianOf(alone.nothing.map(({ p50 }) => p50))
-    const row = (name: string, results: ReadonlyArray<LoadResult>, highest?: number) => {
+    const row = (name: string, results: ReadonlyArray<Window>, highest?: number) => {
       const p50 = medianOf(results.map(({ p50 }) => p50))
       return [
         name,
         formatted(p50, 1),
         formatted(p50 / base, 2),
         formatted(medianOf(results.map(({ p99 }) => p99)), 1),
+        formatted(medianOf(results.map(({ requests, seconds }) => requests / seconds))),
+        formatted(medianOf(results.map(({ processor }) => processor)), 2),
         highest === undefined ? "" : formatted(highest)
       ]
     }
     return {
       title: `${formatted(watchers)} watchers of one run with ${formatted(megabytes)} MB of progress`,
-      head: ["", "p50 of other runs, ms", "ratio (at most 1.1)", "p99, ms", "server, most MB"],
+      head: [
+        "",
+        "p50 of other runs, ms",
+        "ratio (at most 1.1)",
+        "p99, ms",
+        "runs/s",
+        "server's cores",
+        "server, most MB"
+      ],
       rows: [
         row("no watchers, no progress", alone.nothing),
         row("no watchers, progress", alone.progress, alone.highest),

@@ -1,7 +1,7 @@
 import { Context, DateTime, Duration, Effect, Layer } from "effect"
 import type { NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { WebhookId } from "../../domain/Id.ts"
-import { teamNameOf, webhookIdOf } from "../../domain/ParsedId.ts"
+import { runIdOf, teamNameOf, webhookIdOf } from "../../domain/ParsedId.ts"
 import { finalStatuses } from "../../domain/run/RunStatus.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
 import type { Activity, Counts, Statistics, StatisticsRange } from "../../domain/run/Statistics.ts"
@@ -19,6 +19,8 @@ export class Overview extends Context.Tag("webhook-trigger/Overview")<
     /** The last 24 hours of every webhook that was triggered in that time; up to two seconds old. */
     readonly activity: Effect.Effect<ReadonlyArray<Activity>, Unavailable>
     readonly statistics: (id: string, range: StatisticsRange) => Effect.Effect<Statistics, NotFound | Unavailable>
+    /** How many runs wait in front of this one for its team, up to a thousand. */
+    readonly ahead: (run_id: string) => Effect.Effect<number, NotFound | Unavailable>
     /** A team's runs, of its webhooks and in chat, newest first. */
     readonly teamRuns: (team: string, limit: number) => Effect.Effect<ReadonlyArray<RunSummary>, NotFound | Unavailable>
   }
@@ -74,12 +76,15 @@ export class Overview extends Context.Tag("webhook-trigger/Overview")<
           // Reads every run of the day: many readers of a busy server share one read.
           activity: yield* Effect.cachedWithTTL(lastDay, "2 seconds"),
           statistics: (id, range) => Effect.flatMap(webhookIdOf(id), (id) => statistics(id, range)),
+          ahead: (id) => Effect.flatMap(runIdOf(id), (id) => history.ahead(id, mostAhead)),
           teamRuns: (team, limit) =>
             Effect.flatMap(teamNameOf(team), (team) => Effect.zipRight(teams.team(team), history.teamRuns(team, limit)))
         })
       })
     )
 }
+
+const mostAhead = 1_000
 
 const none: Counts = {
   ...(Object.fromEntries(finalStatuses.map((status) => [status, 0])) as Omit<Counts, "live">),

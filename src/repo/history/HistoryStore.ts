@@ -95,6 +95,11 @@ export class HistoryStore extends Context.Tag("webhook-trigger/HistoryStore")<
       id: WebhookId
     ) => Effect.Effect<{ readonly slots_in_use: number; readonly queued: number }, Unavailable>
     /**
+     * The runs that wait in front of a waiting run in its team's lane, up to `most`; 0 for a run that does not wait, or
+     * whose window is open.
+     */
+    readonly ahead: (id: RunId, most: number) => Effect.Effect<number, Unavailable>
+    /**
      * Removes a portion of the runs that ended before `before` and have no pending retry. Returns how many, 0 when
      * there are none.
      */

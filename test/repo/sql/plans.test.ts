@@ -175,6 +175,11 @@ describe("with a hundred thousand queued runs, and as many that have ended", () 
   reads("teams", 0, () => Effect.flatMap(repo, ({ teams }) => teams))
   reads("team", 0, () => Effect.flatMap(repo, ({ team }) => team(ops)))
   reads("queued", 0, () => Effect.flatMap(repo, ({ queued }) => queued(many)))
+  reads("runs ahead of the newest one", 1_010, () =>
+    Effect.flatMap(repo, ({ ahead, runs }) =>
+      Effect.flatMap(runs({ webhook_id: queued.id, limit: 1 }), ({ data: [newest] }) => ahead(newest!.run_id, 1_000))
+    )
+  )
   reads("slots", 10, () => Effect.flatMap(repo, ({ slots }) => slots(queued.id)))
   reads("activity", 10, () => Effect.flatMap(repo, ({ activity }) => activity(DateTime.startOf(at(0), "hour"), hour)))
   reads("statistics by hours", 10, () =>

@@ -148,6 +148,27 @@ export const statistics = (test: Test): void => {
   )
 
   test(
+    "counts the runs that wait in front of one in its lane, up to a limit",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const [webhook, elsewhere] = [yield* createWebhook(), yield* createWebhook({ team: team("elsewhere") })]
+      const term = yield* acquireTerm
+      const first = yield* queueAt(webhook, 0)
+      const message = yield* newMessage(acceptedAt(1))
+      yield* acceptOne(message)
+      const alone = yield* queueAt(elsewhere, 2)
+      const last = yield* queueAt(webhook, 3)
+      const ahead = Effect.forEach([first, message.run_id, last, alone], (id) => repo.ahead(id, 100))
+      expect(yield* ahead).toEqual([0, 1, 2, 0])
+      expect(yield* repo.ahead(last, 1)).toBe(1)
+      yield* admitOne(first, term)
+      expect(yield* ahead).toEqual([0, 0, 1, 0])
+      yield* endOne(message.run_id, timeout, 10)
+      expect(yield* ahead).toEqual([0, 0, 0, 0])
+    })
+  )
+
+  test(
     "reads a team's runs, of its webhooks and of chat, newest first",
     Effect.gen(function* () {
       const repo = yield* Repo

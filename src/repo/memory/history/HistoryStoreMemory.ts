@@ -13,6 +13,7 @@ import { makeWebhookLimits } from "../run/WebhookLimitsMemory.ts"
 import {
   isAfter,
   isInFlight,
+  isInLane,
   isWaiting,
   orNotFound,
   type StoredRun,
@@ -144,6 +145,15 @@ export const makeHistoryStore = (tables: Tables): Context.Tag.Service<HistorySto
         slots_in_use: where((row) => row.webhook_id === id && isInFlight(row)).length,
         queued: where((row) => row.webhook_id === id && isWaiting(row)).length
       })),
+    ahead: (id, most) =>
+      Effect.sync(() => {
+        const own = find(id)
+        if (own === undefined || !isInLane(own)) return 0
+        const inFront = tables.runs.filter(
+          (run) => run.row.team === own.row.team && isInLane(run) && run.place! < own.place!
+        )
+        return Math.min(most, inFront.length)
+      }),
     rollUp: () => Effect.succeed(false),
     purge: (before) =>
       Effect.sync(() => {

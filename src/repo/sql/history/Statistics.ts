@@ -1,6 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { DateTime, Duration, Effect } from "effect"
-import type { WebhookId } from "../../../domain/Id.ts"
+import type { RunId, WebhookId } from "../../../domain/Id.ts"
 import { finalStatuses } from "../../../domain/run/RunStatus.ts"
 import type { RunBucket } from "../../../domain/run/Statistics.ts"
 import { usageAmounts } from "../../../domain/run/UsageSum.ts"
@@ -153,5 +153,16 @@ export const makeStatistics = Effect.gen(function* () {
     return row!
   }, bounded)
 
-  return { activity, statistics, slots }
+  const ahead = Effect.fn("HistoryStore.ahead")(function* (id: RunId, most: number) {
+    const [row] = yield* sql<{ readonly ahead: number }>`
+      select count(*)::int as ahead from (
+        select from webhook_trigger.runs r
+        join webhook_trigger.runs own on own.id = ${id} and own.status = 'queued' and own.admitted_at is null
+        where r.team = own.team and r.place < own.place and r.status = 'queued' and r.admitted_at is null
+        limit ${most}
+      ) as lane`
+    return row!.ahead
+  }, bounded)
+
+  return { activity, ahead, statistics, slots }
 })

@@ -6,6 +6,7 @@ import type { Run } from "../../api/Types.ts"
 import { Notice } from "../Notice.tsx"
 import { showDirectionMarks } from "../UserText.tsx"
 import { warningFor } from "./Status.tsx"
+import { Waiting } from "./Waiting.tsx"
 
 /** Advice for each error; `again` says how to try again, as in `replay the run`. */
 const advice: Record<NonNullable<Run["error"]>["code"], (again: string) => string> = {
@@ -57,5 +58,7 @@ export const RunNotice = ({ run, again }: { readonly run: Run; readonly again: s
       </Notice>
     )
   }
-  return null
+  return run.status === "queued" && run.sent_at === undefined && run.collecting_until === undefined ? (
+    <Waiting run={run} />
+  ) : null
 }
