@@ -23,3 +23,8 @@ export const record = <Type, In, Out>(
   value: In,
   pairs: Readonly<Record<string, string>> = {}
 ): void => metric.unsafeUpdate(value, labels(pairs))
+
+/** Shows a counter at 0 for each of these values of a label, so that its first increase is seen as one. */
+export const begin = (counter: Metric.Metric.Counter<number>, label: string, values: ReadonlyArray<string>): void => {
+  for (const value of values) record(counter, 0, { [label]: value })
+}

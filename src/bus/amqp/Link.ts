@@ -5,7 +5,7 @@ import { rememberingInterruption } from "../../runtime/Interruption.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
 import type { Broker } from "./Broker.ts"
 import { type Connection, open, partOf, unavailable } from "./Connection.ts"
-import { countReconnect } from "./Metrics.ts"
+import { beginReconnects, countReconnect } from "./Metrics.ts"
 
 export interface Link<A> {
   /**
@@ -86,6 +86,7 @@ export const make = <A>(options: {
       )
     )
 
+    if (within === undefined) beginReconnects(name)
     yield* Effect.gen(function* () {
       const before = broker.connections()
       const wasConnected = yield* once

@@ -32,4 +32,7 @@ export const countReceived = (kind: ReplyKind): void => record(received, 1, { ki
 
 export const countPublish = (outcome: "confirmed" | "returned" | "lost"): void => record(publishes, 1, { outcome })
 
+/** Shows the connection's counter before the first loss. */
+export const beginReconnects = (connection: string): void => record(reconnects, 0, { connection })
+
 export const countReconnect = (connection: string): void => record(reconnects, 1, { connection })

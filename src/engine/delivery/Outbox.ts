@@ -33,6 +33,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
   static readonly layer: Layer.Layer<Outbox, never, Poster | SecretKeyStore> = Layer.effect(
     Outbox,
     Effect.gen(function* () {
+      Metrics.begin(attempts, "outcome", ["delivered", "retry", "failed"])
       const { post } = yield* Poster
       const sealing = yield* Sealing.make
       const clock = yield* Effect.clock

@@ -68,6 +68,7 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
   static readonly layer: Layer.Layer<Outcomes, never, RunStore | LaneStore | ChangeFeed> = Layer.scoped(
     Outcomes,
     Effect.gen(function* () {
+      RunMetrics.begin()
       const runs = yield* RunStore
       const endAndAdmit = endAndAdmitOf(runs, yield* LaneStore)
       const feed = yield* ChangeFeed

@@ -2,6 +2,7 @@
 import { DateTime, Metric, MetricBoundaries } from "effect"
 import type { AgentReport } from "../../domain/run/AgentReport.ts"
 import type { Run } from "../../domain/run/Run.ts"
+import { finalStatuses } from "../../domain/run/RunStatus.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"
 
@@ -9,6 +10,9 @@ const ended = Metric.counter("webhook_runs_ended_total", {
   description: "Runs whose end this server recorded, by status.",
   incremental: true
 })
+
+/** Shows the counter of ends before the first one. */
+export const begin = (): void => Metrics.begin(ended, "status", finalStatuses)
 
 /** Up to a day, the longest timeout. */
 const seconds = MetricBoundaries.fromIterable([0.05, 0.25, 1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400])

@@ -1,6 +1,6 @@
 /** Checks a request against its webhook's `verification`. */
 import { Effect, Metric, Redacted } from "effect"
-import type { VerificationCause } from "../../domain/Errors.ts"
+import { VerificationCause } from "../../domain/Errors.ts"
 import { describe } from "../../domain/verification/Presets.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"
@@ -24,6 +24,7 @@ const passed: Verdict = { _tag: "Verified" }
 const unreadable: Verdict = { _tag: "Refused", cause: "unreadable" }
 
 export const make = Effect.map(SecretKeys.SecretKeys, (keys) => {
+  Metrics.begin(refusals, "cause", VerificationCause.literals)
   /** Verifiers of the webhooks in memory, so that a secret is decrypted once. */
   const known = new WeakMap<WebhookRow, ReadonlyArray<Verify.Check>>()
 

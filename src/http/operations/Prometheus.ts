@@ -1,34 +1,59 @@
 /** `/metrics`. */
 import { HttpServerResponse } from "@effect/platform"
-import { Context, Effect, Metric, MetricKey, MetricPair, MetricState } from "effect"
+import { Context, DateTime, Effect, Metric, MetricKey, MetricPair, MetricState } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { Team } from "../../domain/Team.ts"
 import { Teams } from "../../engine/manage/Teams.ts"
 import { ClockOffset } from "../../engine/upkeep/DatabaseClock.ts"
 import { teamGauges } from "../../engine/upkeep/TeamGauges.ts"
 import { checkMetricsToken } from "../access/OperationsAccess.ts"
+import { ServerFacts } from "../manage/ServerFacts.ts"
+import { processStatistics } from "./ProcessStatistics.ts"
 import { type Family, families, toText } from "./PrometheusText.ts"
 import * as ReadOnlyRoute from "./ReadOnlyRoute.ts"
 
+/** Effect counts its fibers in the same registry, without descriptions and by the names of another convention. */
+const isOwn = ({ metricKey }: MetricPair.MetricPair.Untyped): boolean => !metricKey.name.startsWith("effect_")
+
 /** This process's own metrics. */
-export const ofProcess: Effect.Effect<ReadonlyArray<Family>> = Effect.map(Metric.snapshot, families)
+export const ofProcess: Effect.Effect<ReadonlyArray<Family>> = Effect.zipWith(
+  Effect.map(Metric.snapshot, (pairs) => families(pairs.filter(isOwn))),
+  processStatistics,
+  (measured, statistics) => [...measured, ...statistics]
+)
 
 /** The metrics of all processes of this server, added up. By default, this process is the only one. */
 export class ProcessMetrics extends Context.Reference<ProcessMetrics>()("webhook-trigger/ProcessMetrics", {
   defaultValue: (): { readonly all: Effect.Effect<ReadonlyArray<Family>, Unavailable> } => ({ all: ofProcess })
 }) {}
 
-const gaugesOf = (team: Team): ReadonlyArray<MetricPair.MetricPair.Untyped> =>
+const gaugesOf = (team: Team, now: DateTime.Utc): ReadonlyArray<MetricPair.MetricPair.Untyped> =>
   teamGauges.map(({ description, name, valueOf }) =>
     MetricPair.unsafeMake(
       MetricKey.tagged(MetricKey.gauge(name, { description }), "team", team.team),
-      MetricState.gauge(valueOf(team))
+      MetricState.gauge(valueOf(team, now))
     )
   )
 
 const clockGauge = MetricKey.gauge("webhook_clock_offset_seconds", {
   description: "How far this server's clock is ahead of the database's, which the server uses."
 })
+
+const buildInfo = (version: string): ReadonlyArray<Family> =>
+  families([
+    MetricPair.unsafeMake(
+      MetricKey.tagged(
+        MetricKey.tagged(
+          MetricKey.gauge("webhook_build_info", { description: "1, with the versions of the server and of Node.js." }),
+          "version",
+          version
+        ),
+        "node_version",
+        process.version
+      ),
+      MetricState.gauge(1)
+    )
+  ])
 
 /** If the database or the bus does not answer, a scraper gets the last known values before it gives up. */
 const readTimeout = "2 seconds"
@@ -38,6 +63,7 @@ const make = Effect.gen(function* () {
   const processes = yield* ProcessMetrics
   const checkToken = yield* checkMetricsToken
   const clockOffset = yield* ClockOffset
+  const build = buildInfo((yield* ServerFacts).version)
   /** The offset of this machine's clock, so it is the same for every process. */
   const readClock = () => {
     const millis = clockOffset.millis()
@@ -45,17 +71,17 @@ const make = Effect.gen(function* () {
   }
   /** From the database and the broker: the same for every process, so not added up. */
   let gauges: ReadonlyArray<Family> = []
-  const readGauges = teams.list.pipe(
+  const readGauges = Effect.zip(teams.list, DateTime.now).pipe(
     Effect.timeout(readTimeout),
     Effect.match({
-      onSuccess: (list) => {
-        gauges = families(list.flatMap(gaugesOf))
+      onSuccess: ([list, now]) => {
+        gauges = families(list.flatMap((team) => gaugesOf(team, now)))
       },
       onFailure: () => {}
     })
   )
   const respond = Effect.map(Effect.all([processes.all, readGauges], { concurrency: "unbounded" }), ([measured]) =>
-    HttpServerResponse.text(toText([...readClock(), ...gauges, ...measured]), {
+    HttpServerResponse.text(toText([...build, ...readClock(), ...gauges, ...measured]), {
       contentType: "text/plain; version=0.0.4; charset=utf-8"
     })
   )

@@ -10,6 +10,8 @@ export interface Family {
   readonly help?: string
   readonly type: "counter" | "gauge" | "histogram" | "summary" | "untyped"
   readonly samples: ReadonlyArray<Sample>
+  /** How the values of several processes become one; absent: their sum. */
+  readonly merge?: "max"
 }
 
 type Sample = readonly [series: string, value: number]

@@ -3,16 +3,24 @@ import { NotFound, TeamExists, TeamInUse } from "../../../domain/Errors.ts"
 import { isFinal } from "../../../domain/run/RunStatus.ts"
 import type { TeamName } from "../../../domain/Team.ts"
 import { TeamStore } from "../../manage/TeamStore.ts"
-import { by, isWaiting, orNotFound, type StoredTeam, type Tables } from "../Tables.ts"
+import { by, isWaiting, orNotFound, type StoredRun, type StoredTeam, type Tables } from "../Tables.ts"
+
+/** Runs that still collect others have no place yet. */
+const placeOf = ({ place }: StoredRun): number => place ?? Number.MAX_SAFE_INTEGER
 
 export const makeTeamStore = (tables: Tables): Context.Tag.Service<TeamStore> => {
   const { audit, databaseTime, leaderKeys, notify, remove, teams, threads, webhooks, where } = tables
-  const teamRecord = (team: TeamName, { created_at, paused_at }: StoredTeam) => ({
-    team,
-    queued: where((row) => row.team === team && isWaiting(row)).length,
-    created_at,
-    ...(paused_at && { paused_at })
-  })
+  const teamRecord = (team: TeamName, { created_at, paused_at }: StoredTeam) => {
+    const queued = where((row) => row.team === team && isWaiting(row))
+    const [oldest] = [...queued].sort((a, b) => placeOf(a) - placeOf(b))
+    return {
+      team,
+      queued: queued.length,
+      ...(oldest && { oldest_queued_at: oldest.row.accepted_at }),
+      created_at,
+      ...(paused_at && { paused_at })
+    }
+  }
 
   return TeamStore.of({
     createTeam: (team, at, draft) =>

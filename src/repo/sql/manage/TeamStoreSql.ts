@@ -31,7 +31,10 @@ export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.e
     }, bounded)
 
     const records = sql`
-      select t.team, t.created_at, t.paused_at, coalesce(w.queued, 0)::int as queued
+      select t.team, t.created_at, t.paused_at, coalesce(w.queued, 0)::int as queued, (
+        select r.accepted_at from webhook_trigger.runs r
+        where r.team = t.team and r.status = 'queued' and r.admitted_at is null order by r.place limit 1
+      ) as oldest_queued_at
       from webhook_trigger.teams t
       left join (select team, sum(runs) as queued from ${waiting} group by team) as w using (team)`
 

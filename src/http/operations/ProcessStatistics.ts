@@ -1,0 +1,45 @@
+/** CPU time, memory and event loop of this process, under the names that Prometheus's client libraries use. */
+import { monitorEventLoopDelay } from "node:perf_hooks"
+import { Effect } from "effect"
+import type { Family } from "./PrometheusText.ts"
+
+const gauge = (name: string, help: string, value: number): Family => ({
+  name,
+  help,
+  type: "gauge",
+  samples: [[name, value]]
+})
+
+/** Measures in milliseconds of this resolution. */
+const delays = monitorEventLoopDelay({ resolution: 10 })
+delays.enable()
+
+/** Since the last reading. What a timer is late beyond its resolution is the work of others. */
+const readDelay = (): number => {
+  const seconds = Number.isNaN(delays.mean) ? 0 : delays.percentile(99) / 1e9
+  delays.reset()
+  return Math.max(0, seconds - 0.01)
+}
+
+export const processStatistics: Effect.Effect<ReadonlyArray<Family>> = Effect.sync(() => {
+  const cpu = process.cpuUsage()
+  const memory = process.memoryUsage()
+  return [
+    {
+      name: "process_cpu_seconds_total",
+      help: "User and system CPU time, in seconds.",
+      type: "counter",
+      samples: [["process_cpu_seconds_total", (cpu.user + cpu.system) / 1e6]]
+    },
+    gauge("process_resident_memory_bytes", "Memory in use, in bytes.", memory.rss),
+    gauge("nodejs_heap_size_used_bytes", "Memory of JavaScript objects, in bytes.", memory.heapUsed),
+    {
+      ...gauge(
+        "nodejs_eventloop_lag_p99_seconds",
+        "How late 99 percent of timers are at most, in seconds, since the last reading; of several workers, the latest.",
+        readDelay()
+      ),
+      merge: "max"
+    }
+  ]
+})
