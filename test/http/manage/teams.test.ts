@@ -66,7 +66,9 @@ describe("teams", () => {
       expect(paused.json.paused_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
       expect((yield* admin("POST", "/api/teams/ops/pause")).json).toStrictEqual(paused.json)
       const { run_id } = (yield* http("POST", path, { body: hello })).json
-      expect((yield* admin("GET", "/api/teams")).json.data).toStrictEqual([{ ...paused.json, queued: 1 }])
+      expect((yield* admin("GET", "/api/teams")).json.data).toStrictEqual([
+        { ...paused.json, queued: 1, oldest_queued_at: expect.any(String) }
+      ])
       expect((yield* http("GET", "/metrics")).text).toMatch(/^webhook_team_paused\{team="ops"\} 1$/m)
 
       const resumed = yield* admin("POST", "/api/teams/ops/resume")
