@@ -97,6 +97,11 @@ const record = Struct({
     )
   ),
   cancelled_by: optional(CancelledBy),
+  delivery_failed: optional(
+    Schema.Boolean.annotations({
+      description: "Of an ended run: true while a delivery to one of the webhook's destinations has finally failed."
+    })
+  ),
   duration_ms: shown(
     optional(Schema.Number.annotations({ description: "Milliseconds from `started_at` to `finished_at`." }))
   ),

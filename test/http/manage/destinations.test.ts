@@ -100,6 +100,10 @@ describe("destinations", () => {
       yield* trigger
       const [failed] = yield* deliveriesThat(({ status }) => status === "failed")
       expect(failed.attempts).toHaveLength(1)
+      const isShown = Effect.map(admin("GET", `/api/runs/${failed.run_id}`), ({ json }) => json.delivery_failed)
+      expect(yield* isShown).toBe(true)
+      const listed = yield* admin("GET", `${path}/runs?limit=1`)
+      expect(listed.json.data[0].delivery_failed).toBe(true)
       const off = (yield* admin("GET", destinationPath)).json
       expect(off).toMatchObject({ enabled: false, disabled_reason: "gone" })
       yield* trigger
@@ -110,6 +114,7 @@ describe("destinations", () => {
       expect((yield* admin("POST", `${path}/deliveries/${failed.id}/resend`)).status).toBe(200)
       const [sent] = yield* deliveriesThat(({ status }) => status === "delivered")
       expect(sent).toMatchObject({ id: failed.id, attempts: [{ http_status: 410 }, { http_status: 200 }] })
+      expect(yield* isShown).toBeUndefined()
       expect(received.map(({ headers }) => headers["webhook-id"])).toEqual([failed.id, failed.id])
     })
   )

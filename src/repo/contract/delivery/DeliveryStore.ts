@@ -117,6 +117,35 @@ export const deliveryStore = (test: Test): void => {
   )
 
   test(
+    "a run says so while one of its deliveries has failed",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const [one, other] = [yield* newDestination(webhook.id), yield* newDestination(webhook.id)]
+      const run_id = yield* endRun(webhook, 100)
+      const isShown = Effect.map(
+        Effect.all([repo.run(run_id), repo.runs({ webhook_id: webhook.id, limit: 1 })]),
+        (found) => [found[0].delivery_failed, found[1].data[0]!.delivery_failed]
+      )
+      const all = yield* claim(1_000)
+      const toOne = all.find(({ destination }) => destination.id === one.id)!
+      const toOther = all.find(({ destination }) => destination.id === other.id)!
+      yield* recorded(toOne, failedAt(1_000), { next_attempt_at: at(2_000) })
+      expect(yield* isShown).toEqual([undefined, undefined])
+      yield* recorded(toOther, failedAt(1_000), "failed")
+      expect(yield* isShown).toEqual([true, true])
+      yield* recorded(toOne, attemptAt(2_000), "delivered")
+      expect(yield* isShown).toEqual([true, true])
+      yield* repo.resend({ webhook_id: webhook.id, id: toOther.id }, at(3_000))
+      expect(yield* isShown).toEqual([undefined, undefined])
+      yield* repo.updateDestination(webhook.id, other.id, { enabled: false, updated_at: at(4_000) })
+      expect(yield* isShown).toEqual([true, true])
+      yield* repo.deleteDestination(webhook.id, other.id)
+      expect(yield* isShown).toEqual([undefined, undefined])
+    })
+  )
+
+  test(
     "replaces what is encrypted, unless it was edited in the meantime",
     Effect.gen(function* () {
       const repo = yield* Repo

@@ -3,7 +3,7 @@ import { type Context, DateTime, Effect, Option } from "effect"
 import type { EventDelivery } from "../../../domain/delivery/Delivery.ts"
 import type { DestinationRow } from "../../../domain/delivery/Destination.ts"
 import { eventOfStatus } from "../../../domain/delivery/DestinationEvent.ts"
-import type { DeliveryId, DestinationId } from "../../../domain/Id.ts"
+import type { DeliveryId, DestinationId, RunId } from "../../../domain/Id.ts"
 import { type RunRow, toRun } from "../../../domain/run/Run.ts"
 import { isFinal } from "../../../domain/run/RunStatus.ts"
 import { type AttemptResult, DeliveryStore, storedAttempts } from "../../delivery/DeliveryStore.ts"
@@ -48,14 +48,24 @@ export const deliverEnd = (tables: Tables, run: RunRow): void => {
   if (wanted.length > 0) tables.notify({ _tag: "DeliveryDue" })
 }
 
-const fail = (delivery: StoredDelivery, finished_at: DateTime.Utc): void => {
+/** The run says whether one of its deliveries has failed. */
+export const showFailed = (tables: Tables, run_id: RunId): void => {
+  const run = tables.find(run_id)
+  if (run === undefined) return
+  const { delivery_failed: _, ...row } = run.row
+  const failed = tables.deliveries.some((one) => one.row.run_id === run_id && one.row.status === "failed")
+  run.row = failed ? { ...row, delivery_failed: true } : row
+}
+
+const fail = (tables: Tables, delivery: StoredDelivery, finished_at: DateTime.Utc): void => {
   const { next_attempt_at: _, ...row } = delivery.row
   delivery.row = { ...row, status: "failed", finished_at }
+  showFailed(tables, row.run_id)
 }
 
 export const failPending = (tables: Tables, id: DestinationId, at: DateTime.Utc): void => {
   for (const delivery of tables.deliveries) {
-    if (delivery.row.destination_id === id && delivery.row.status === "pending") fail(delivery, at)
+    if (delivery.row.destination_id === id && delivery.row.status === "pending") fail(tables, delivery, at)
   }
 }
 
@@ -83,6 +93,7 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
       typeof result.next === "object"
         ? { ...row, attempts, next_attempt_at: result.next.next_attempt_at }
         : { ...row, attempts, status: result.next, finished_at: result.attempt.at }
+    showFailed(tables, row.run_id)
   }
 
   /** Whether the attempts switched it off. */
@@ -192,6 +203,7 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
           const { finished_at: _, ...row } = delivery.row
           delivery.row = { ...row, status: "pending", next_attempt_at: now }
           delivery.made = 0
+          showFailed(tables, row.run_id)
           const { paused_until: __, ...destination } = tables.destinations.get(row.destination_id)!
           tables.destinations.set(destination.id, destination)
         }

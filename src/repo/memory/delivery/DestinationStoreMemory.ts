@@ -3,7 +3,7 @@ import { type Destination, type DestinationRow, toDestination } from "../../../d
 import type { DestinationId, WebhookId } from "../../../domain/Id.ts"
 import { DestinationStore } from "../../delivery/DestinationStore.ts"
 import { orNotFound, storableFields, type Tables } from "../Tables.ts"
-import { failPending } from "./DeliveryStoreMemory.ts"
+import { failPending, showFailed } from "./DeliveryStoreMemory.ts"
 
 /** Without the fields that are `null`. */
 const withoutNulls = <A extends object>(fields: A): A =>
@@ -56,7 +56,9 @@ export const makeDestinationStore = (tables: Tables): Context.Tag.Service<Destin
     deleteDestination: (webhook_id, id, draft) =>
       orNotFound(find(webhook_id, id), (before) => {
         destinations.delete(id)
+        const deleted = tables.deliveries.filter(({ row }) => row.destination_id === id)
         tables.deliveries = tables.deliveries.filter(({ row }) => row.destination_id !== id)
+        for (const { row } of deleted) showFailed(tables, row.run_id)
         audit.write(draft, { object: id, before: shown(before) })
       })
   })

@@ -82,4 +82,39 @@ export const deliveries = Effect.gen(function* () {
     create trigger runs_delivered after update of finished_at on webhook_trigger.runs
     for each row when (old.finished_at is null and new.finished_at is not null and new.webhook_id is not null)
     execute function webhook_trigger.deliver_ended_run()`
+
+  // Whichever statement ends a delivery or sends it again, its run says whether one has failed. The runs are locked first,
+  // so that the second statement sees what others have committed.
+  yield* sql.unsafe(`
+    create function webhook_trigger.show_failed_deliveries() returns trigger language plpgsql as $$
+      declare
+        changed uuid[];
+      begin
+        if tg_op = 'DELETE' then
+          select array_agg(distinct b.run_id) into changed from before b where b.status = 'failed';
+        else
+          select array_agg(distinct a.run_id) into changed from before b join after a using (id)
+          where b.status <> a.status and 'failed' in (b.status, a.status);
+        end if;
+        if changed is null then return null; end if;
+        perform from webhook_trigger.runs where id = any(changed) order by id for no key update;
+        update webhook_trigger.runs r set delivery_failed = nullif(failed.one, false)
+        from (
+          select r.id, exists (
+            select from webhook_trigger.deliveries d where d.run_id = r.id and d.status = 'failed'
+          ) as one
+          from webhook_trigger.runs r where r.id = any(changed)
+        ) as failed
+        where r.id = failed.id and coalesce(r.delivery_failed, false) <> failed.one;
+        return null;
+      end
+    $$`)
+  yield* sql`
+    create trigger deliveries_failed after update on webhook_trigger.deliveries
+    referencing old table as before new table as after
+    for each statement execute function webhook_trigger.show_failed_deliveries()`
+  yield* sql`
+    create trigger deliveries_deleted after delete on webhook_trigger.deliveries
+    referencing old table as before
+    for each statement execute function webhook_trigger.show_failed_deliveries()`
 })

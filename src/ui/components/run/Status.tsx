@@ -74,15 +74,25 @@ const phaseDisplays: { readonly [P in RunPhase]: StatusDisplay } = {
   working: { ...statusDisplays.running, label: "Working" }
 }
 
-type Progress = Pick<Run, "status" | "collecting_until" | "started_at">
+type Progress = Pick<Run, "status" | "collecting_until" | "started_at" | "delivery_failed">
 
-/** A run's status, never shown by colour alone. */
+/** A run's status, never shown by colour alone; and whether an event of it could not be delivered. */
 export const StatusBadge = ({ run }: { readonly run: Progress }) => {
   const { icon, label, tone } = phaseDisplays[phaseOf(run)]
-  return (
+  const badge = (
     <span className={`badge ${tone}`}>
       <Icon name={icon} />
       {label}
+    </span>
+  )
+  if (!run.delivery_failed) return badge
+  return (
+    <span className="row">
+      {badge}
+      <span className="badge danger">
+        <Icon name="warning" />
+        Delivery failed
+      </span>
     </span>
   )
 }

@@ -120,6 +120,15 @@ describe("the destinations of a webhook", () => {
     const entries = page.getByRole("list", { name: "Deliveries, newest first" }).getByRole("listitem")
     const state = (name: string) => entries.filter({ hasText: name })
     await state("Failed").getByText("1 attempt").waitFor()
+    await page.goto(`/webhooks/${id}?tab=runs`)
+    await page.getByText("Delivery failed").first().waitFor()
+    for (const width of [320, 1440]) {
+      await page.setViewportSize({ width, height: 900 })
+      expect(await axe(page)).toEqual([])
+    }
+    await page.getByRole("link", { name: /Delivery failed/ }).click()
+    await page.getByRole("heading", { name: /Delivery failed/ }).waitFor()
+    await page.goto(`/webhooks/${id}?tab=destinations`)
 
     await card.getByRole("button", { name: `Switch on ${url}` }).click()
     await state("Failed")
