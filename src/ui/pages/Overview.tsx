@@ -24,14 +24,7 @@ const Overview = () => {
         <Loaded query={webhooks}>
           {(all) => (
             <>
-              <Loaded query={activity}>
-                {(hours) => (
-                  <>
-                    <Failing webhooks={all} activity={hours} />
-                    <Used webhooks={all} activity={hours} />
-                  </>
-                )}
-              </Loaded>
+              <Loaded query={activity}>{(hours) => <Failing webhooks={all} activity={hours} />}</Loaded>
               <Loaded query={teams}>
                 {(existing) => (
                   <>
@@ -40,6 +33,7 @@ const Overview = () => {
                   </>
                 )}
               </Loaded>
+              {activity.data && <Used webhooks={all} activity={activity.data} />}
             </>
           )}
         </Loaded>

@@ -24,29 +24,27 @@ export const Charts = ({
   }, [])
   const used = buckets.filter((bucket) => countAll(bucket) > 0)
   return (
-    <div className="stack">
+    <ChartWidth.Provider value={width}>
       <div className="charts" ref={container}>
-        <ChartWidth.Provider value={width}>
-          <StatusChart buckets={buckets} onPick={onPick} />
-          <UsageCharts statistics={statistics} />
-        </ChartWidth.Provider>
+        <StatusChart buckets={buckets} onPick={onPick} />
+        <div className="row between chart-notes">
+          <ul className="legend small muted" aria-hidden="true">
+            {series.map(({ key, label, tone }) => (
+              <li key={key} className={tone}>
+                {label}
+              </li>
+            ))}
+          </ul>
+          {used.length > 0 && (
+            <details className="small">
+              <summary>Show as a table</summary>
+              <BucketTable buckets={used} />
+            </details>
+          )}
+        </div>
+        <UsageCharts statistics={statistics} />
       </div>
-      <div className="row between chart-notes">
-        <ul className="legend small muted" aria-hidden="true">
-          {series.map(({ key, label, tone }) => (
-            <li key={key} className={tone}>
-              {label}
-            </li>
-          ))}
-        </ul>
-        {used.length > 0 && (
-          <details className="small">
-            <summary>Show as a table</summary>
-            <BucketTable buckets={used} />
-          </details>
-        )}
-      </div>
-    </div>
+    </ChartWidth.Provider>
   )
 }
 
