@@ -54,6 +54,7 @@ import * as OpenApi from "../operations/OpenApi.ts"
 import * as Prometheus from "../operations/Prometheus.ts"
 import * as Ui from "../operations/Ui.ts"
 import { BodyBudget } from "../request/BodyBudget.ts"
+import * as Compression from "../request/Compression.ts"
 import * as Redaction from "../request/Redaction.ts"
 import * as RequestLog from "../request/RequestLog.ts"
 import * as Unmatched from "../request/Unmatched.ts"
@@ -117,6 +118,7 @@ export const management: Layer.Layer<never, never, Engine | Server> = HttpLayerR
     OverviewHandlers.layer
   ]),
   Layer.provide([Auth.layer, LeaderKeyCheck.layer]),
+  Layer.provide(Compression.layer),
   Layer.provide(RequestLog.layer),
   Layer.merge(Unmatched.methodNotAllowed(Unmatched.apiPaths())),
   Layer.provide([AdminKeyCheck.layer, Sessions.layer, Events.layer, RunEvents.layer, RunExport.layer])
