@@ -1,11 +1,13 @@
 /** The broker goes away, blocks, or comes back: triggers are answered 202 or 503 in bounded time, and every run ends. */
 import { afterAll, beforeAll, describe, expect } from "vitest"
+import { Gate } from "../support/Gate.ts"
 import { randomFor } from "../support/Random.ts"
 import { until } from "../support/Until.ts"
-import { answerAfter } from "./support/Answers.ts"
+import { answerAfter, answerWhenOpen } from "./support/Answers.ts"
 import { latency } from "./support/Callers.ts"
 import type { Cluster } from "./support/Cluster.ts"
 import { faultTestOn } from "./support/FaultTest.ts"
+import { HttpLeader } from "./support/HttpLeader.ts"
 import { type PrivateServices, privateServices } from "./support/Services.ts"
 
 let own: PrivateServices
@@ -37,6 +39,27 @@ const busyCluster = async (cluster: Cluster) => {
 const bound = 12_000
 
 describe("a broker", () => {
+  faultTest(
+    "row 39: restarted while a leader over HTTP works: it goes on, and no prompt is lost or worked on twice",
+    async ({ cluster }) => {
+      const servers = [await cluster.server(), await cluster.server()]
+      const webhook = await cluster.webhook(servers[0]!, { team: "deploy", when_team_stopped: "queue" })
+      const leader = await HttpLeader.start(cluster, servers, webhook.team)
+      const gate = new Gate()
+      leader.handle = answerWhenOpen(gate)
+      await cluster.callers.sequence(servers[0]!, [webhook, webhook, webhook])
+      await leader.deliveries(1)
+      await own.rabbitmq.stop()
+      await own.rabbitmq.start()
+      for (const server of servers) await server.ready()
+      await cluster.running(servers[0]!, webhook.team)
+      gate.open()
+      const rows = await cluster.checked({ count: 3, overlaps: leader.overlaps })
+      expect(rows.map(({ status }) => status)).toEqual(["success", "success", "success"])
+      expect(cluster.deliveries.map(({ prompt }) => prompt)).toEqual(rows.map(({ prompt }) => prompt))
+    }
+  )
+
   for (const [how, end] of [
     ["stopped", () => own.rabbitmq.stop()],
     ["killed", () => own.rabbitmq.kill()]

@@ -1,0 +1,113 @@
+/** Leaders over HTTP: servers and leaders are killed, and connections cut, at every step of their work. */
+import { describe, expect } from "vitest"
+import { Gate } from "../support/Gate.ts"
+import { Proxy } from "../support/Proxy.ts"
+import { until } from "../support/Until.ts"
+import { answerAfter, answerTo, answerWhenOpen } from "./support/Answers.ts"
+import type { Cluster } from "./support/Cluster.ts"
+import { faultTest } from "./support/FaultTest.ts"
+import { HttpLeader } from "./support/HttpLeader.ts"
+
+/** Servers, and a team that has no leader yet. */
+const servers = async (cluster: Cluster, count: number) => {
+  const servers = [await cluster.server()]
+  while (servers.length < count) servers.push(await cluster.server())
+  const webhook = await cluster.webhook(servers[0]!, { team: "deploy", when_team_stopped: "queue" })
+  return { servers, webhook }
+}
+
+describe.concurrent("leaders over HTTP", () => {
+  faultTest(
+    "row 36: each of two servers is killed while the leader waits, works and replies, and nothing is worked on twice",
+    async ({ cluster }) => {
+      const { servers: both, webhook } = await servers(cluster, 2)
+      const leader = await HttpLeader.start(cluster, both, webhook.team)
+      let sent = 0
+      for (const [index, killed] of both.entries()) {
+        const other = both[1 - index]!
+        const trigger = async () => {
+          const call = await cluster.callers.trigger(other, webhook)
+          expect(call.status).toBe(202)
+          sent++
+        }
+        const again = async () => {
+          await cluster.storage.ended(sent)
+          leader.servers = both
+          await killed.start()
+          await cluster.running(killed, webhook.team)
+        }
+        const gate = new Gate()
+        leader.handle = answerWhenOpen(gate)
+
+        // While it works on one prompt, and another one waits.
+        await trigger()
+        await trigger()
+        await leader.deliveries(sent - 1)
+        await killed.kill()
+        gate.open()
+        await again()
+
+        // As the end is committed, and the reply not confirmed.
+        await killed.at("ended", "kill")
+        leader.servers = [killed]
+        await trigger()
+        await killed.exited()
+        leader.servers = both
+        await again()
+
+        // As it waits there for a prompt.
+        leader.servers = [killed]
+        await trigger()
+        await cluster.storage.ended(sent)
+        leader.servers = both
+        await killed.kill()
+        await trigger()
+        await again()
+      }
+      const rows = await cluster.checked({ count: sent, overlaps: leader.overlaps })
+      expect(rows.map(({ status }) => status)).toEqual(rows.map(() => "success"))
+    }
+  )
+
+  faultTest("row 37: killed at work, its standby gets the same prompt first, within seconds", async ({ cluster }) => {
+    const { servers: both, webhook } = await servers(cluster, 2)
+    const first = await HttpLeader.start(cluster, both, webhook.team, "first")
+    first.handle = () => new Promise(() => {})
+    const standby = await HttpLeader.start(cluster, both, webhook.team, "standby")
+    await cluster.callers.sequence(both[0]!, [webhook, webhook, webhook])
+    await first.deliveries(1)
+    const crashedAt = performance.now()
+    await first.crash()
+    await standby.deliveries(2)
+    expect(cluster.deliveries[1]!.at - crashedAt).toBeLessThan(15_000)
+    const rows = await cluster.checked({ count: 3, overlaps: standby.overlaps })
+    const prompts = rows.map(({ prompt }) => prompt)
+    expect(cluster.deliveries.map(({ leader, prompt, redelivered }) => [leader, prompt, redelivered])).toEqual([
+      ["first", prompts[0], false],
+      ["standby", prompts[0], true],
+      ["standby", prompts[1], false],
+      ["standby", prompts[2], false]
+    ])
+    expect(rows.map(({ response }) => response)).toEqual(prompts.map(answerTo))
+  })
+
+  faultTest("row 38: behind a proxy that cuts all connections every 5 s, nothing is lost", async ({ cluster }) => {
+    const { servers: one, webhook } = await servers(cluster, 1)
+    const proxy = await Proxy.of(one[0]!.url)
+    cluster.storage.onClose(() => proxy.close())
+    const leader = await HttpLeader.start(cluster, [{ url: `http://127.0.0.1:${proxy.port}` }], webhook.team)
+    let n = 0
+    leader.handle = (delivery) => answerAfter(n++ % 5 === 0 ? 6_000 : 300)(delivery)
+    let cuts = 0
+    const cutting = setInterval(() => {
+      if (cuts++ % 2 === 0) proxy.cut()
+      else proxy.reset()
+    }, 5_000)
+    const stop = cluster.callers.load(one, [webhook], { lanes: 1, waiters: 0, pauseMs: 1_500 })
+    await until("ten cuts", () => cuts >= 10, 90_000)
+    const calls = await stop()
+    const rows = await cluster.checked({ count: calls.length, overlaps: leader.overlaps, limit: 120_000 })
+    clearInterval(cutting)
+    expect(rows.map(({ status }) => status)).toEqual(rows.map(() => "success"))
+  })
+})
