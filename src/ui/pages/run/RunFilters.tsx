@@ -1,4 +1,4 @@
-import { type RefObject, useEffect, useRef, useState } from "react"
+import { type RefObject, useEffect, useMemo, useRef, useState } from "react"
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
 import { allStatuses, type RunStatus } from "../../../domain/run/RunStatus.ts"
@@ -15,7 +15,10 @@ import { showDirectionMarks } from "../../components/UserText.tsx"
 import { useUrlFilters } from "../../frame/UrlFilters.ts"
 
 /** The names of the filters in the address. */
-const names = ["search", "status", "webhook", "team", "thread", "source", "mode", "from", "to", "min", "max"] as const
+const names = [
+  ...(["search", "status", "webhook", "team", "thread", "period"] as const),
+  ...(["source", "mode", "from", "to", "min", "max"] as const)
+] as const
 type Name = (typeof names)[number]
 
 /** The filters under “More filters”. */
@@ -34,6 +37,31 @@ const groups = [
   ["queued,running", "Unfinished"]
 ] as const
 
+/** Accepted in the last so many hours, as in the address. */
+const periods = [
+  ["", "Any time"],
+  ["1h", "Last hour"],
+  ["24h", "Last 24 hours"],
+  ["7d", "Last 7 days"],
+  ["30d", "Last 30 days"]
+] as const
+
+const minuteMs = 60_000
+const hoursOf: ReadonlyMap<string, number> = new Map([
+  ["1h", 1],
+  ["24h", 24],
+  ["7d", 7 * 24],
+  ["30d", 30 * 24]
+])
+
+/** When the period began, to the minute; it stays while the page is open, so that its lists do too. */
+const usePeriodStart = (period: string): string | undefined =>
+  useMemo(() => {
+    const hours = hoursOf.get(period)
+    if (hours === undefined) return undefined
+    return new Date((Math.floor(Date.now() / minuteMs) - hours * 60) * minuteMs).toISOString()
+  }, [period])
+
 const isStatus = (text: string): text is RunStatus => (allStatuses as ReadonlyArray<string>).includes(text)
 
 const millisOf = (seconds: string): number | undefined =>
@@ -47,7 +75,8 @@ export const useRunFilter = () => {
   const source = filters.get("source")
   const mode = filters.get("mode")
   const search = filters.get("search").trim()
-  const [from, to] = [boundOf(filters.get("from")), boundOf(filters.get("to"), 1)]
+  const start = usePeriodStart(filters.get("period"))
+  const [from, to] = [start ?? boundOf(filters.get("from")), boundOf(filters.get("to"), 1)]
   const [min, max] = [millisOf(filters.get("min")), millisOf(filters.get("max"))]
   const filter: AllRunsFilter = {
     ...(first && { status: [first, ...others] }),
@@ -111,6 +140,13 @@ export const RunFilters = ({ ref }: { readonly ref: RefObject<HTMLElement | null
           onChange={(value) => set({ team: value })}
           options={[["", "All teams"], ...(teams.data ?? []).map(({ team }) => [team, team] as const)]}
         />
+        <SelectField
+          label="Time"
+          hideLabel
+          value={periods.find(([value]) => value === filters.get("period"))?.[0] ?? ""}
+          onChange={(value) => set({ period: value, from: "", to: "" })}
+          options={periods}
+        />
       </div>
       <div className="row">
         <button type="button" className="button quiet compact" aria-expanded={open} onClick={() => setOpen(!open)}>
@@ -144,8 +180,8 @@ export const RunFilters = ({ ref }: { readonly ref: RefObject<HTMLElement | null
               ["async", "Asynchronous"]
             ]}
           />
-          <DateField label="From" value={dayOf(from)} onChange={(value) => set({ from: value })} />
-          <DateField label="To" value={dayOf(to)} onChange={(value) => set({ to: value })} />
+          <DateField label="From" value={dayOf(from)} onChange={(value) => set({ from: value, period: "" })} />
+          <DateField label="To" value={dayOf(to)} onChange={(value) => set({ to: value, period: "" })} />
           <TextField
             label="Minimum duration (s)"
             inputMode="numeric"

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs"
 import type { Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Gate } from "../../../support/Gate.ts"
+import { axe } from "../../Axe.ts"
 import { createReview, errorsOf, eventually, startTestUi, type TestUi } from "../../TestUi.ts"
 
 let ui: TestUi
@@ -69,6 +70,33 @@ describe("the page of all runs", () => {
     await page.getByRole("link", { name: "Search the runs" }).click()
     await eventually(() => shown(page)).toEqual([ids[3]])
     expect(errorsOf(page)).toEqual([])
+    await page.context().close()
+  })
+
+  it("shows the runs of the last hour or days, counted from when the page was opened", async () => {
+    const page = await ui.newPage({ signedIn: true })
+    let from = ""
+    page.on("request", (request) => {
+      const { pathname, searchParams } = new URL(request.url())
+      if (pathname === "/api/runs") from = searchParams.get("from") ?? ""
+    })
+    const hoursBack = () => Math.round((Date.now() - Date.parse(from)) / 360_000) / 10
+    await page.goto("/runs?from=2026-01-02&period=constructor")
+    await page.getByLabel("Time").selectOption("Last hour")
+    await eventually(hoursBack).toBe(1)
+    await eventually(() => shown(page)).toEqual(ids)
+    expect(new URL(page.url()).search).toBe("?period=1h")
+    await page.goto("/runs?period=7d")
+    await eventually(hoursBack).toBe(7 * 24)
+    await page.getByRole("button", { name: "More filters" }).click()
+    await page.getByLabel("From").fill("2026-02-03")
+    await eventually(() => new URL(page.url()).search).toBe("?from=2026-02-03")
+    expect(await page.getByLabel("Time").inputValue()).toBe("")
+    for (const width of [320, 1440]) {
+      await page.setViewportSize({ width, height: 900 })
+      expect(await axe(page)).toEqual([])
+      expect(await page.evaluate("document.documentElement.scrollWidth - innerWidth")).toBeLessThanOrEqual(0)
+    }
     await page.context().close()
   })
 
