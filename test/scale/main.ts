@@ -12,6 +12,7 @@ import { installForBench } from "../support/install.ts"
 import { queryPostgres, startPostgres } from "../support/Postgres.ts"
 import { cleanUpAtExit } from "../support/Process.ts"
 import { startRabbitMq } from "../support/RabbitMq.ts"
+import { measureDeliveries } from "./Deliveries.ts"
 import { measureManyTeams } from "./ManyTeams.ts"
 import { type Filled, measurePages } from "./Pages.ts"
 import { measurePurge } from "./Purge.ts"
@@ -22,7 +23,7 @@ import { slowLog, watchSlow } from "./Slow.ts"
 import { measureWaitingCallers } from "./WaitingCallers.ts"
 import { measureWatchers } from "./Watchers.ts"
 
-const parts = ["queue", "teams", "callers", "watchers", "pages", "purge"] as const
+const parts = ["queue", "teams", "callers", "watchers", "deliveries", "pages", "purge"] as const
 type Part = (typeof parts)[number]
 
 const usage = `npm run scale -- [options]
@@ -92,6 +93,7 @@ const measure = async (services: Services, tell: (measured: Measured) => void): 
   if (wanted("teams")) tell(await measureManyTeams(services, rounds, scaled(10_000)))
   if (wanted("callers")) tell(await measureWaitingCallers(services, load, scaled(10_000)))
   if (wanted("watchers")) tell(await measureWatchers(services, load, scaled(1_000), scaled(100), quick ? 1 : 5))
+  if (wanted("deliveries")) tell(await measureDeliveries(services, scaled(10_000)))
   if (!wanted("pages") && !wanted("purge")) return
   console.log(`writing a history of ${runs} runs`)
   const slow = watchSlow(services.dir)
