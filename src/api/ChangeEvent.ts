@@ -8,6 +8,8 @@ export const ChangeEvent = Schema.Struct({
   runs: Schema.Array(RunState),
   /** Created, edited or deleted. */
   webhooks: Schema.Array(WebhookId),
+  /** Some of their requests were stored: rejected or ignored ones, or those that they store. */
+  requests: Schema.Array(WebhookId),
   /** There were more changes. */
   incomplete: Schema.Boolean
 }).annotations({ identifier: "ChangeEvent" })

@@ -14,6 +14,8 @@ export type Change =
   | { readonly _tag: "RunStarted"; readonly run_id: RunId }
   | { readonly _tag: "RunEnded"; readonly run_id: RunId }
   | { readonly _tag: "WebhookChanged"; readonly webhook_id: WebhookId }
+  /** Some of the webhook's requests were stored. */
+  | { readonly _tag: "RequestsStored"; readonly webhook_id: WebhookId }
   /** A key was tried: `<process>,<right or wrong>,<network>`. */
   | { readonly _tag: "KeyTried"; readonly attempt: string }
   | { readonly _tag: "SessionEnded"; readonly session_id: SessionId }

@@ -47,6 +47,7 @@ class Pending {
   readonly runs = new Set<RunId>()
   readonly teams = new Set<TeamName>()
   readonly webhooks = new Set<WebhookId>()
+  readonly requests = new Set<WebhookId>()
   incomplete = false
 
   add(change: Change): void {
@@ -63,6 +64,9 @@ class Pending {
       case "WebhookChanged":
         this.name(this.webhooks, change.webhook_id)
         break
+      case "RequestsStored":
+        this.name(this.requests, change.webhook_id)
+        break
       case "KeyTried":
       case "SessionEnded":
       case "LeaseReleased":
@@ -71,7 +75,7 @@ class Pending {
   }
 
   get isEmpty(): boolean {
-    return this.runs.size + this.teams.size + this.webhooks.size === 0
+    return this.runs.size + this.teams.size + this.webhooks.size + this.requests.size === 0
   }
 
   private name<A>(names: Set<A>, name: A): void {
@@ -146,9 +150,11 @@ export class Events extends Context.Tag("webhook-trigger/Events")<
           const event: ChangeEvent = {
             runs: news.slice(-mostNamed),
             webhooks: [...sent.webhooks],
+            requests: [...sent.requests],
             incomplete: sent.incomplete || states === undefined || news.length > mostNamed
           }
-          if (event.runs.length + event.webhooks.length > 0 || event.incomplete) streams.publish(changeEvent(event))
+          const named = event.runs.length + event.webhooks.length + event.requests.length
+          if (named > 0 || event.incomplete) streams.publish(changeEvent(event))
         })
         yield* changed.await.pipe(
           Effect.zipRight(Effect.sleep(window)),

@@ -9,6 +9,7 @@ import {
   createWebhook,
   endOne,
   newRun,
+  requestTo,
   sendRun,
   startedOne,
   success,
@@ -19,7 +20,7 @@ import type { Test } from "./RepoContract.ts"
 
 export const changeFeed = (test: Test): void => {
   test(
-    "reports acceptance, start, end, edits and the released lease",
+    "reports acceptance, start, end, edits, stored requests and the released lease",
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
@@ -29,6 +30,7 @@ export const changeFeed = (test: Test): void => {
         "RunStarted",
         "RunEnded",
         "WebhookChanged",
+        "RequestsStored",
         "LeaseReleased"
       ]
       const changes = yield* subscribe(repo)
@@ -43,12 +45,14 @@ export const changeFeed = (test: Test): void => {
       yield* startedOne(id, 2)
       yield* endOne(id, success("done"), 3)
       yield* repo.updateWebhook(webhook.id, { name: "renamed", updated_at: at(4) })
+      yield* repo.recordRequests([requestTo(webhook.id, 5)], { refused: 1, ignored: 1, accepted: 1 })
       yield* repo.releaseLease(term)
       expect(Exit.isSuccess(yield* Fiber.await(reader))).toBe(true)
       expect(seen).toContainEqual({ _tag: "RunAccepted", team: "ops" })
       expect(seen).toContainEqual({ _tag: "RunStarted", run_id: id })
       expect(seen).toContainEqual({ _tag: "RunEnded", run_id: id })
       expect(seen).toContainEqual({ _tag: "WebhookChanged", webhook_id: webhook.id })
+      expect(seen).toContainEqual({ _tag: "RequestsStored", webhook_id: webhook.id })
       expect(seen).toContainEqual({ _tag: "LeaseReleased" })
     })
   )

@@ -1,7 +1,8 @@
 /** Records to fill a repo with. Times are milliseconds from `epoch`. */
 import { randomBytes } from "node:crypto"
 import { DateTime, Duration, Effect, Option } from "effect"
-import { makeRunId, makeWebhookId, type RunId } from "../../domain/Id.ts"
+import { makeRunId, makeWebhookId, type RunId, runIdAt, type WebhookId } from "../../domain/Id.ts"
+import type { ReceivedRequest } from "../../domain/request/ReceivedRequest.ts"
 import type { Outcome } from "../../domain/run/Run.ts"
 import { TeamName } from "../../domain/Team.ts"
 import type { Budget } from "../../domain/webhook/Budget.ts"
@@ -161,3 +162,21 @@ export const withKey = (key: string, request = 1) => ({
 
 export const keyed = (target: Target, key: string, request = 1, fields: Partial<NewRun> = {}) =>
   newRun(target, { ...withKey(key, request), ...fields })
+
+/** A refused request, received at `ms`. */
+export const requestTo = (
+  webhook_id: WebhookId,
+  ms: number,
+  fields: Partial<ReceivedRequest> = {}
+): ReceivedRequest => ({
+  request_id: runIdAt(epoch + ms),
+  webhook_id,
+  received_at: at(ms),
+  status: 422,
+  code: "missing_variables",
+  detail: "Without a value: a.",
+  client_address: "192.0.2.1",
+  size: 12,
+  repeats: 0,
+  ...fields
+})

@@ -16,6 +16,7 @@ const fields: { readonly [T in Tag]: FieldOf<Extract<Change, { readonly _tag: T 
   RunStarted: "run_id",
   RunEnded: "run_id",
   WebhookChanged: "webhook_id",
+  RequestsStored: "webhook_id",
   SessionEnded: "session_id",
   LeaderKeyRevoked: "leader_key_id",
   LeaderChanged: "team",

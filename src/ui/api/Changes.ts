@@ -19,6 +19,7 @@ const intervals = {
   "team-runs": 2_000,
   "thread-runs": 1_000,
   thread: 1_000,
+  requests: 1_000,
   statistics: 2_000,
   activity: 5_000
 } as const
@@ -92,6 +93,7 @@ const byName = (a: Webhook, b: Webhook): number => {
 export const makeChanges = (queries: QueryClient) => {
   const runs = new Map<string, RunState>()
   const webhooks = new Set<string>()
+  const requests = new Set<string>()
   let incomplete = false
   let anything = false
   const timers = new Map<string, ReturnType<typeof setTimeout>>()
@@ -175,6 +177,9 @@ export const makeChanges = (queries: QueryClient) => {
         if (incomplete || [...runs.values()].some(({ team }) => team === thread?.team)) readAgain(query)
         break
       }
+      case "requests":
+        if (incomplete || requests.has(id)) readAgain(query)
+        break
       case "statistics":
         if (incomplete || ofWebhooks.has(id)) readAgain(query)
         break
@@ -238,6 +243,7 @@ export const makeChanges = (queries: QueryClient) => {
     }
     runs.clear()
     webhooks.clear()
+    requests.clear()
     incomplete = false
     anything = false
   }
@@ -248,6 +254,7 @@ export const makeChanges = (queries: QueryClient) => {
       else {
         for (const state of change.runs) runs.set(state.run_id, state)
         for (const id of change.webhooks) webhooks.add(id)
+        for (const id of change.requests) requests.add(id)
         incomplete ||= change.incomplete
       }
       later("apply", coalesced, apply)

@@ -182,16 +182,14 @@ export const useUsage = (filter: Omit<AllRunsFilter, "cursor">) =>
 export const useRefused = (id: string) =>
   useQuery({
     queryKey: ["requests", id],
-    queryFn: ({ signal }) => api.webhooks.requests({ path: { id }, query: { ignored: "true" }, signal }),
-    refetchInterval: 10_000
+    queryFn: ({ signal }) => api.webhooks.requests({ path: { id }, query: { ignored: "true" }, signal })
   })
 
 /** Includes accepted and ignored requests. */
 export const useReceived = (id: string) =>
   useQuery({
     queryKey: ["requests", id, "all"],
-    queryFn: ({ signal }) => api.webhooks.requests({ path: { id }, query: { accepted: "true" }, signal }),
-    refetchInterval: 10_000
+    queryFn: ({ signal }) => api.webhooks.requests({ path: { id }, query: { accepted: "true" }, signal })
   })
 
 /** A stored request never changes. */

@@ -38,20 +38,24 @@ describe("live events", () => {
   it.scopedLive("name what has changed, to clients with the key only", () =>
     Effect.gen(function* () {
       const { admin, http, origin, team, webhook } = yield* start()
-      const { id } = yield* webhook(yield* team("ops"))
+      const { id, path } = yield* webhook(yield* team("ops"))
       expect((yield* http("GET", "/api/events")).status).toBe(401)
       const { begun, changes, response } = yield* openStream(origin)
       expect(response.headers.get("content-type")).toBe("text/event-stream")
       yield* begun
       yield* admin("PATCH", `/api/webhooks/${id}`, { body: { name: "renamed" } })
       const [edited] = yield* changes((all) => all.length > 0)
-      expect(edited).toStrictEqual({ runs: [], webhooks: [id], incomplete: false })
+      expect(edited).toStrictEqual({ runs: [], webhooks: [id], requests: [], incomplete: false })
 
       const text = "a long text ".repeat(1_000)
       const { run_id } = (yield* admin("POST", `/api/webhooks/${id}/runs`, { body: { variables: { text } } })).json
       const all = yield* changes((all) => all.some(({ runs }) => runs[0]?.status === "success"))
       const { variables, conversation, ...state } = (yield* admin("GET", `/api/runs/${run_id}`)).json
-      expect(all.at(-1)).toStrictEqual({ runs: [state], webhooks: [], incomplete: false })
+      expect(all.at(-1)).toStrictEqual({ runs: [state], webhooks: [], requests: [], incomplete: false })
+
+      expect((yield* http("POST", path, { body: { variables: {} } })).status).toBe(422)
+      const last = (yield* changes((all) => all.some(({ requests }) => requests.length > 0))).at(-1)
+      expect(last).toStrictEqual({ runs: [], webhooks: [], requests: [id], incomplete: false })
     })
   )
 

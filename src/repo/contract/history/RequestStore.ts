@@ -3,21 +3,8 @@ import { Effect } from "effect"
 import { makeWebhookId, runIdAt, type WebhookId } from "../../../domain/Id.ts"
 import type { ReceivedRequest, RequestKind } from "../../../domain/request/ReceivedRequest.ts"
 import { Repo } from "../../Repo.ts"
-import { at, count, createWebhook, epoch } from "../fixtures.ts"
+import { at, count, createWebhook, epoch, requestTo } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
-
-const requestTo = (webhook_id: WebhookId, ms: number, fields: Partial<ReceivedRequest> = {}): ReceivedRequest => ({
-  request_id: runIdAt(epoch + ms),
-  webhook_id,
-  received_at: at(ms),
-  status: 422,
-  code: "missing_variables",
-  detail: "Without a value: a.",
-  client_address: "192.0.2.1",
-  size: 12,
-  repeats: 0,
-  ...fields
-})
 
 const keep = (refused: number, accepted = 0, ignored = 0) => ({ refused, ignored, accepted })
 

@@ -4,7 +4,7 @@ import { RequestStore } from "../../history/RequestStore.ts"
 import { by, isAfter, orNotFound, storableFields, type Tables } from "../Tables.ts"
 
 export const makeRequestStore = (tables: Tables): Context.Tag.Service<RequestStore> => {
-  const { webhooks } = tables
+  const { notify, webhooks } = tables
   return RequestStore.of({
     recordRequests: (more, keep) =>
       Effect.sync(() => {
@@ -15,6 +15,9 @@ export const makeRequestStore = (tables: Tables): Context.Tag.Service<RequestSto
           .sort(by(({ request_id }) => request_id))
           .reverse()
         tables.requests = tables.requests.filter(({ webhook_id }) => webhooks.has(webhook_id))
+        for (const webhook_id of new Set(more.map(({ webhook_id }) => webhook_id))) {
+          if (webhooks.has(webhook_id)) notify({ _tag: "RequestsStored", webhook_id })
+        }
       }),
     requests: (id, since, { kinds, shown }) =>
       Effect.sync(() =>

@@ -4,6 +4,7 @@ import { NotFound } from "../../../domain/Errors.ts"
 import type { WebhookId } from "../../../domain/Id.ts"
 import type { ReceivedRequest, RequestKind } from "../../../domain/request/ReceivedRequest.ts"
 import { type IgnoredCount, RequestStore } from "../../history/RequestStore.ts"
+import { notify } from "../Changes.ts"
 import { type ColumnTypes, fromRow, list, recordset, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 
@@ -55,10 +56,13 @@ export const layer: Layer.Layer<RequestStore, never, SqlClient.SqlClient> = Laye
       yield* sql`
         with known as materialized (
           select id from webhook_trigger.webhooks where id = any (${webhooks}) order by id for key share
-        )
-        insert into webhook_trigger.requests (${list(names)})
-        select ${values} from ${recordset(sql, types, requests)}
-        where i.webhook_id in (select id from known)`
+        ), stored as (
+          insert into webhook_trigger.requests (${list(names)})
+          select ${values} from ${recordset(sql, types, requests)}
+          where i.webhook_id in (select id from known)
+          returning webhook_id::text as name
+        ), ${notify(sql, "RequestsStored", sql`select name from stored`)}
+        select count(*) from notified`
       yield* sql`
         delete from webhook_trigger.requests where request_id = any (array(
           select old.request_id from unnest(${webhooks}) as w(id), lateral (
