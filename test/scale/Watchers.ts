@@ -24,11 +24,11 @@ const startControlled = async (place: Place, file: string, env: Readonly<Record<
 }
 
 /** Megabytes of the process. */
-const memoryOf = (pid: number): number =>
+export const memoryOf = (pid: number): number =>
   Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) / 1024
 
 /** Seconds of processor time that the process has used, of user and system. */
-const processorOf = (pid: number): number => {
+export const processorOf = (pid: number): number => {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ")
   // Clock ticks of 10 ms.
   return (Number(fields[11]) + Number(fields[12])) / 100

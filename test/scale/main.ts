@@ -13,6 +13,7 @@ import { queryPostgres, startPostgres } from "../support/Postgres.ts"
 import { cleanUpAtExit } from "../support/Process.ts"
 import { startRabbitMq } from "../support/RabbitMq.ts"
 import { measureDeliveries } from "./Deliveries.ts"
+import { measureHttpLeaders } from "./HttpLeaders.ts"
 import { measureManyTeams } from "./ManyTeams.ts"
 import { type Filled, measurePages } from "./Pages.ts"
 import { measurePurge } from "./Purge.ts"
@@ -23,7 +24,7 @@ import { slowLog, watchSlow } from "./Slow.ts"
 import { measureWaitingCallers } from "./WaitingCallers.ts"
 import { measureWatchers } from "./Watchers.ts"
 
-const parts = ["queue", "teams", "callers", "watchers", "deliveries", "pages", "purge"] as const
+const parts = ["queue", "teams", "callers", "watchers", "deliveries", "leaders", "pages", "purge"] as const
 type Part = (typeof parts)[number]
 
 const usage = `npm run scale -- [options]
@@ -94,6 +95,7 @@ const measure = async (services: Services, tell: (measured: Measured) => void): 
   if (wanted("callers")) tell(await measureWaitingCallers(services, load, scaled(10_000)))
   if (wanted("watchers")) tell(await measureWatchers(services, load, scaled(1_000), scaled(100), quick ? 1 : 5))
   if (wanted("deliveries")) tell(await measureDeliveries(services, scaled(10_000)))
+  if (wanted("leaders")) tell(await measureHttpLeaders(services, scaled(1_000)))
   if (!wanted("pages") && !wanted("purge")) return
   console.log(`writing a history of ${runs} runs`)
   const slow = watchSlow(services.dir)
