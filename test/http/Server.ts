@@ -24,6 +24,7 @@ import { StreamLimits } from "../../src/http/events/RunEvents.ts"
 import { PublicUrl } from "../../src/http/request/PublicUrl.ts"
 import { TrustedProxies } from "../../src/http/request/TrustedProxies.ts"
 import { ConnectionLimits, type Limits } from "../../src/http/serve/ConnectionLimits.ts"
+import { keepAliveTimeout } from "../../src/http/serve/Listener.ts"
 import * as HttpOnNode from "../../src/http/serve/NodeServer.ts"
 import { AdminKeyStore } from "../../src/repo/access/AdminKeyStore.ts"
 import { AuditStore } from "../../src/repo/access/AuditStore.ts"
@@ -174,7 +175,8 @@ const listeningOn = (server: NodeServer) =>
     Layer.provideMerge(NodeHttpServer.layer(() => server, { port: 0, host: "127.0.0.1" }))
   )
 
-export const listening = Layer.suspend(() => listeningOn(createServer()))
+/** As the product's server: Node's own five seconds end a connection that `fetch` is about to use on a busy machine. */
+export const listening = Layer.suspend(() => listeningOn(createServer({ keepAliveTimeout })))
 
 export const listeningPort = HttpServer.addressWith((address) =>
   address._tag === "TcpAddress" ? Effect.succeed(address.port) : Effect.die("not TCP")
