@@ -65,7 +65,7 @@ const withHangingDestination = async (cluster: Cluster) => {
 }
 
 describe.concurrent("deliveries to a destination", () => {
-  faultTest("row 37: the server is killed before most attempts and during some", async ({ cluster }) => {
+  faultTest("row 41: the server is killed before most attempts and during some", async ({ cluster }) => {
     const { answers, delivered, received, server } = await withHangingDestination(cluster)
     const interrupted = received.map(({ headers }) => headers["webhook-id"])
     await server.kill()
@@ -78,7 +78,7 @@ describe.concurrent("deliveries to a destination", () => {
 })
 
 describe("deliveries to a destination", () => {
-  faultTest("row 37a: the database is killed before most attempts and during some", async ({ cluster }) => {
+  faultTest("row 41a: the database is killed before most attempts and during some", async ({ cluster }) => {
     const { answers, delivered } = await withHangingDestination(cluster)
     await own.postgres.crash()
     answers()

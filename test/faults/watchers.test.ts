@@ -11,7 +11,7 @@ const linesOf = (text: string): ReadonlyArray<number> => text.split("\n").filter
 
 describe("watchers of a run", () => {
   faultTest(
-    "row 36: resume on the other server after theirs was killed, without a gap or a repetition, until the end",
+    "row 40: resume on the other server after theirs was killed, without a gap or a repetition, until the end",
     async ({ cluster }) => {
       const { server: first, webhook, leader } = await cluster.single()
       const second = await cluster.server()

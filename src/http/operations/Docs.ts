@@ -88,8 +88,8 @@ const style = `
 body { font: 16px/1.6 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 2rem 1.2rem 6rem }
 h1, h2, h3 { line-height: 1.25; margin: 2.2em 0 .5em } h1 { margin-top: 0 } h4 { margin: 1.2em 0 .3em }
 h2 { border-top: 1px solid var(--line); padding-top: 1em }
-code { font: .9em ui-monospace, monospace; background: var(--soft); padding: .1em .3em; border-radius: .25em }
-.address code { display: inline-block; padding: .5em .8em; overflow-wrap: anywhere }
+code { font: .9em ui-monospace, monospace; background: var(--soft); padding: .1em .3em; border-radius: .25em; overflow-wrap: anywhere }
+.address code { display: inline-block; padding: .5em .8em }
 dl { margin: .3em 0 .3em .2em; padding-left: 1em; border-left: 2px solid var(--line) } dd { margin: 0 0 .6em 1em }
 table { border-collapse: collapse; width: 100% } td { border-top: 1px solid var(--line); padding: .4em .8em .4em 0; vertical-align: top; overflow-wrap: anywhere }
 nav ul { columns: 16rem; padding-left: 1.2em } :target { outline: 2px solid; outline-offset: .4em }

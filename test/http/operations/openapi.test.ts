@@ -157,7 +157,7 @@ describe("/openapi.json", () => {
         settings: { maxQueued: 1, maxConcurrent: 1, timeout: Duration.millis(200), maxBody: 2_000 }
       })
       const stopping = yield* start()
-      const crowded = yield* start({ repo: open.repo, streamLimits: { inAll: 0, ofOne: 0 } })
+      const crowded = yield* start({ streamLimits: { inAll: 0, ofOne: 0 } })
       yield* open.team("ops")
       yield* open.team("idle", "no leader")
       yield* open.team("failing", failing)
@@ -170,6 +170,8 @@ describe("/openapi.json", () => {
       const picky = yield* open.webhook("ops", "{{text}}", { accept_if: "text == 'y'" })
       yield* stopping.team("ops")
       const late = yield* stopping.webhook("ops")
+      yield* crowded.team("ops")
+      const watched = yield* crowded.webhook("ops")
       yield* stopping.shutdown.begin
 
       /** Compares the response with the documentation of the request's operation. */
@@ -256,7 +258,8 @@ describe("/openapi.json", () => {
       const after = { "last-event-id": "end" }
       yield* caller(200, "POST", hook.path, { ...variables, headers: events })
       yield* caller(406, "POST", `${hook.path}?format=ai-sdk`, { ...variables, headers: inJson })
-      yield* on(crowded.http)(429, "POST", hook.path, { ...variables, headers: events })
+      yield* on(crowded.http)(429, "POST", watched.path, { ...variables, headers: events })
+      const { run_id: watchedRun } = (yield* crowded.http("POST", watched.path, variables)).json
       const eventsAt = `${hook.path}/runs/${run_id}/events`
       yield* caller(200, "GET", eventsAt)
       yield* caller(204, "GET", eventsAt, { headers: after })
@@ -265,14 +268,14 @@ describe("/openapi.json", () => {
       yield* caller(404, "GET", `${hook.path}/runs${none}/events`)
       yield* caller(405, "POST", eventsAt, {}, "GET")
       yield* caller(406, "GET", eventsAt, { headers: inJson })
-      yield* on(crowded.http)(429, "GET", eventsAt)
+      yield* on(crowded.http)(429, "GET", `${watched.path}/runs/${watchedRun}/events`)
       const ofAdmin = `/api/runs/${run_id}/events`
       yield* admin(200, "GET", ofAdmin)
       yield* admin(204, "GET", ofAdmin, { headers: after })
       yield* admin(400, "GET", `${ofAdmin}?format=x`)
       yield* admin(404, "GET", `/api/runs${none}/events`)
       yield* admin(406, "GET", ofAdmin, { headers: inJson })
-      yield* on(crowded.admin)(429, "GET", ofAdmin)
+      yield* on(crowded.admin)(429, "GET", `/api/runs/${watchedRun}/events`)
 
       yield* caller(409, "POST", `${hook.path}/runs/${run_id}/cancel`)
       yield* caller(404, "POST", `${hook.path}/runs${none}/cancel`)
