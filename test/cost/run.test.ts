@@ -116,10 +116,12 @@ const perRun = (read: () => Counts, count: number, work: () => Promise<void>) =>
     return counted.reduce((a, b) => least(a, b))
   })
 
+/** Of a statement through `@effect/sql` within its time limit, which has a fiber of its own, too. */
+const stepsOfStatement = 75
+
 /**
- * A tenth above the measured counts; `docs/benchmarks.md` explains the remaining cost. A statement through
- * `@effect/sql` within its time limit has a fiber and about 75 steps. Calling the driver directly saved them, but no
- * time.
+ * A tenth above the measured counts; `docs/benchmarks.md` explains the remaining cost. Calling the driver directly saved the
+ * statements' steps, but no time.
  */
 const expectAtMost = (counts: Counts, limits: Counts) => {
   const exceeded = Object.entries(limits).filter(([name, limit]) => counts[name as keyof Counts] > limit)
@@ -148,7 +150,10 @@ it.scopedLive("a run whose caller waits for the answer, beside 63 others", () =>
       })
       await Promise.all(callers)
     })
-    expectAtMost(counts, { operations: 430, fibers: 6.3, statements: 2.5, messages: 1.1 })
+    // The machine's speed decides how many runs share a statement, so the statements' own work is counted apart.
+    const { fibers, operations, statements } = counts
+    const besides = { operations: operations - stepsOfStatement * statements, fibers: fibers - statements }
+    expectAtMost({ ...counts, ...besides }, { operations: 285, fibers: 4.3, statements: 2.5, messages: 1.1 })
   })
 )
 
