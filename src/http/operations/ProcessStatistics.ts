@@ -36,7 +36,7 @@ export const processStatistics: Effect.Effect<ReadonlyArray<Family>> = Effect.sy
     {
       ...gauge(
         "nodejs_eventloop_lag_p99_seconds",
-        "How late 99 percent of timers are at most, in seconds, since the last reading; of several workers, the latest.",
+        "The delay of timers in seconds, 99th percentile since the last reading; the largest of several workers.",
         readDelay()
       ),
       merge: "max"
