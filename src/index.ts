@@ -43,6 +43,7 @@ export {
 } from "./domain/delivery/Destination.ts"
 export { type DestinationEvent, eventOfStatus } from "./domain/delivery/DestinationEvent.ts"
 export {
+  BudgetExceeded,
   EditConflict,
   Fault,
   FilterFailed,
@@ -125,6 +126,7 @@ export { storable } from "./domain/StorableText.ts"
 export { Team, TeamName, type TeamRecord } from "./domain/Team.ts"
 export { maxThreadKey, RunThread, Thread, ThreadKey, threadKeyOf } from "./domain/Thread.ts"
 export { Verification } from "./domain/verification/Verification.ts"
+export { type Budget, budgetDay, budgetExceeded } from "./domain/webhook/Budget.ts"
 export { parseRate, type Rate } from "./domain/webhook/Rate.ts"
 export type { TokenHash } from "./domain/webhook/Token.ts"
 export { Webhook, WebhookDraft, WebhookEdit, WebhookRow } from "./domain/webhook/Webhook.ts"

@@ -19,7 +19,6 @@ export const Team = Schema.Struct({
   queued: Schema.Number.annotations({
     description: "Runs and chat messages accepted for the team and not yet sent to it."
   }),
-  oldest_queued_at: optional(time("When the oldest of them was accepted.")),
   paused_at: optional(
     time("Since when the team is paused: what is accepted for it waits, and nothing is sent. Absent: it is not paused.")
   ),

@@ -1,6 +1,6 @@
 import * as OtlpResource from "@effect/opentelemetry/OtlpResource"
 import { HttpBody, HttpClient } from "@effect/platform"
-import { Clock, DateTime, Effect, Layer, Schedule } from "effect"
+import { Clock, Effect, Layer, Schedule } from "effect"
 import type { Team } from "../domain/Team.ts"
 import { Teams } from "../engine/manage/Teams.ts"
 import { teamGauges } from "../engine/upkeep/TeamGauges.ts"
@@ -23,7 +23,7 @@ const toOtlp = (teams: ReadonlyArray<Team>, resource: OtlpResource.Resource, now
               dataPoints: teams.map((team) => ({
                 attributes: [{ key: "team", value: { stringValue: team.team } }],
                 timeUnixNano: String(now),
-                asDouble: valueOf(team, DateTime.unsafeMake(Number(now / 1_000_000n)))
+                asDouble: valueOf(team)
               }))
             }
           }))

@@ -37,7 +37,9 @@ const parseHeader = (text: string) =>
   Option.map(Option.fromNullable(/^([^:\s]+):\s*(.*)$/.exec(text)), ([, name, value]) => [name!, value!] as const)
 
 export const kind = Options.choice("kind", destinationKindNames).pipe(
-  Options.withDescription("`webhook` (default): signed events. Others get a message; docs/destinations.md has each"),
+  Options.withDescription(
+    "`webhook` (default): signed events; for others, which get messages, see docs/destinations.md"
+  ),
   Options.optional
 )
 

@@ -36,6 +36,7 @@ export const make = Effect.fnUntraced(function* (
   const store = yield* HttpLeaderStore
   const feed = yield* ChangeFeed
   const shutdown = yield* Shutdown
+  const clock = yield* Effect.clock
   const fork = yield* FiberSet.makeRuntime<never>()
   const waiting = new Map<LeaderId, Waiting>()
 
@@ -88,7 +89,8 @@ export const make = Effect.fnUntraced(function* (
     return Effect.async<Option.Option<TakenPrompt>, Refusal>((resume) => {
       // Its earlier request was given up, or the answer to it was lost.
       waiting.get(asking.leader)?.answer(Effect.succeedNone)
-      const it: Waiting = { asking, again: { ...asking, again: true }, answer: resume }
+      const asked_at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
+      const it: Waiting = { asking, again: { ...asking, asked_at }, answer: resume }
       waiting.set(asking.leader, it)
       const stopListening = shutdown.onStopWaiting(() => resume(stopping))
       stop = () => {

@@ -191,7 +191,7 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
             }
           }
         }),
-        leave: store.leaveTeam
+        leave: (leader) => Effect.flatMap(DateTime.now, (now) => store.leaveTeam(leader, now))
       })
     })
   )

@@ -13,6 +13,8 @@ export class Teams extends Context.Tag("webhook-trigger/Teams")<
   {
     /** All teams, with whether they are running. */
     readonly list: Effect.Effect<ReadonlyArray<Team>, Unavailable>
+    /** When the oldest queued run of each team was accepted. Reads the runs, unlike all else here. */
+    readonly oldestQueued: Effect.Effect<ReadonlyMap<TeamName, DateTime.Utc>, Unavailable>
     readonly show: (team: string) => Effect.Effect<Team, NotFound | Unavailable>
     /** From an unchecked draft. Lists every fault. */
     readonly create: (draft: unknown) => Effect.Effect<Team, Invalid | TeamExists | Unavailable>
@@ -55,6 +57,7 @@ export class Teams extends Context.Tag("webhook-trigger/Teams")<
 
       return Teams.of({
         list: Effect.flatMap(store.teams, Effect.forEach(withState, { concurrency: 16 })),
+        oldestQueued: store.oldestQueued,
         show: (team) => Effect.flatMap(teamNameOf(team), (team) => Effect.flatMap(store.team(team), withState)),
         create,
         pause: (team) => Effect.flatMap(teamNameOf(team), pause),

@@ -1,4 +1,3 @@
-import { DateTime } from "effect"
 import type { Team } from "../../domain/Team.ts"
 
 /**
@@ -8,18 +7,12 @@ import type { Team } from "../../domain/Team.ts"
 export const teamGauges: ReadonlyArray<{
   readonly name: string
   readonly description: string
-  readonly valueOf: (team: Team, now: DateTime.Utc) => number
+  readonly valueOf: (team: Team) => number
 }> = [
   {
     name: "webhook_team_queued",
     description: "Runs accepted for the team and not yet sent.",
     valueOf: ({ queued }) => queued
-  },
-  {
-    name: "webhook_team_oldest_queued_seconds",
-    description: "How long the oldest of these runs has been waiting; 0 without any.",
-    valueOf: ({ oldest_queued_at }, now) =>
-      oldest_queued_at === undefined ? 0 : Math.max(0, DateTime.distance(oldest_queued_at, now) / 1_000)
   },
   {
     name: "webhook_team_consumers",

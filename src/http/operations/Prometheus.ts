@@ -27,11 +27,25 @@ export class ProcessMetrics extends Context.Reference<ProcessMetrics>()("webhook
   defaultValue: (): { readonly all: Effect.Effect<ReadonlyArray<Family>, Unavailable> } => ({ all: ofProcess })
 }) {}
 
-const gaugesOf = (team: Team, now: DateTime.Utc): ReadonlyArray<MetricPair.MetricPair.Untyped> =>
+const gaugesOf = (team: Team): ReadonlyArray<MetricPair.MetricPair.Untyped> =>
   teamGauges.map(({ description, name, valueOf }) =>
     MetricPair.unsafeMake(
       MetricKey.tagged(MetricKey.gauge(name, { description }), "team", team.team),
-      MetricState.gauge(valueOf(team, now))
+      MetricState.gauge(valueOf(team))
+    )
+  )
+
+const oldestGauge = MetricKey.gauge("webhook_team_oldest_queued_seconds", {
+  description: "How long the oldest queued run of the team has been waiting; absent without any."
+})
+
+const oldestOf = (oldest: ReadonlyMap<string, DateTime.Utc>, now: DateTime.Utc): ReadonlyArray<Family> =>
+  families(
+    [...oldest].map(([team, since]) =>
+      MetricPair.unsafeMake(
+        MetricKey.tagged(oldestGauge, "team", team),
+        MetricState.gauge(Math.max(0, DateTime.distance(since, now)) / 1_000)
+      )
     )
   )
 
@@ -71,20 +85,33 @@ const make = Effect.gen(function* () {
   }
   /** From the database and the broker: the same for every process, so not added up. */
   let gauges: ReadonlyArray<Family> = []
-  const readGauges = Effect.zip(teams.list, DateTime.now).pipe(
+  const readGauges = teams.list.pipe(
     Effect.timeout(readTimeout),
     Effect.match({
-      onSuccess: ([list, now]) => {
-        gauges = families(list.flatMap((team) => gaugesOf(team, now)))
+      onSuccess: (list) => {
+        gauges = families(list.flatMap(gaugesOf))
       },
       onFailure: () => {}
     })
   )
-  const respond = Effect.map(Effect.all([processes.all, readGauges], { concurrency: "unbounded" }), ([measured]) =>
-    HttpServerResponse.text(toText([...build, ...readClock(), ...gauges, ...measured]), {
-      contentType: "text/plain; version=0.0.4; charset=utf-8"
+  /** Apart from the others, which do not read the runs: these may be locked. */
+  let oldest: ReadonlyMap<string, DateTime.Utc> = new Map()
+  const readOldest = teams.oldestQueued.pipe(
+    Effect.timeout(readTimeout),
+    Effect.match({
+      onSuccess: (read) => {
+        oldest = read
+      },
+      onFailure: () => {}
     })
   )
+  const respond = Effect.gen(function* () {
+    const [measured] = yield* Effect.all([processes.all, readGauges, readOldest], { concurrency: "unbounded" })
+    const waiting = oldestOf(oldest, yield* DateTime.now)
+    return HttpServerResponse.text(toText([...build, ...readClock(), ...gauges, ...waiting, ...measured]), {
+      contentType: "text/plain; version=0.0.4; charset=utf-8"
+    })
+  })
   return Effect.zipRight(checkToken, respond)
 })
 

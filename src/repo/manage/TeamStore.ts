@@ -17,6 +17,8 @@ export class TeamStore extends Context.Tag("webhook-trigger/TeamStore")<
     ) => Effect.Effect<TeamRecord, TeamExists | Unavailable>
     /** All teams, by name. */
     readonly teams: Effect.Effect<ReadonlyArray<TeamRecord>, Unavailable>
+    /** When the oldest queued run of each team was accepted; a team without any is absent. */
+    readonly oldestQueued: Effect.Effect<ReadonlyMap<TeamName, DateTime.Utc>, Unavailable>
     readonly team: (team: TeamName) => Effect.Effect<TeamRecord, NotFound | Unavailable>
     /** From then on, queued runs of the team are not admitted. Admitted runs continue. */
     readonly pauseTeam: (

@@ -13,10 +13,10 @@ export interface HttpLeader {
 export interface AskingLeader extends HttpLeader {
   readonly key_id: LeaderKeyId
   /**
-   * The server asks once more for a request that waits. The request of a leader that has left in the meantime counts no
-   * longer: its connection may close later than the leader leaves.
+   * When its request came, if the server asks once more for one that waits. Such a request does not count if the leader has
+   * left since then: its connection may close later than the leader leaves.
    */
-  readonly again?: boolean
+  readonly asked_at?: DateTime.Utc
 }
 
 /** A prompt that the bus delivered for the team's leader. */
@@ -83,7 +83,7 @@ export class HttpLeaderStore extends Context.Tag("webhook-trigger/HttpLeaderStor
       now: DateTime.Utc
     ) => Effect.Effect<void, Unavailable>
     /** The leader does not lead the team any longer. If it has a prompt, the next leader gets that. */
-    readonly leaveTeam: (leader: HttpLeader) => Effect.Effect<void, Unavailable>
+    readonly leaveTeam: (leader: HttpLeader, now: DateTime.Utc) => Effect.Effect<void, Unavailable>
     /** Replaces the prompts of these teams. A prompt that a team has already stays as it is, taken or done. */
     readonly offerPrompts: (prompts: ReadonlyArray<OfferedPrompt>) => Effect.Effect<void, Unavailable>
     /** The leader of an unfinished prompt is asked to stop. */

@@ -68,6 +68,7 @@ describe("exporting runs", () => {
           "finished_at",
           "released_at",
           "cancelled_by",
+          "delivery_failed",
           "duration_ms",
           "error_code",
           "error_message",

@@ -39,10 +39,11 @@ export const teamStore = (test: Test): void => {
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
-      expect((yield* repo.team(ops)).oldest_queued_at).toBeUndefined()
+      expect(yield* repo.oldestQueued).toEqual(new Map())
       for (const i of count(3)) yield* queueRun(webhook, { accepted_at: at(i) })
       yield* sendRun(webhook, yield* acquireTerm, 1)
-      expect(yield* repo.team(ops)).toMatchObject({ queued: 3, oldest_queued_at: at(0) })
+      expect((yield* repo.team(ops)).queued).toBe(3)
+      expect(yield* repo.oldestQueued).toEqual(new Map([[ops, at(0)]]))
       expect((yield* repo.teams).map((record) => record.queued)).toEqual([3])
     })
   )

@@ -5,7 +5,13 @@ import { type LeaderId, makeLeaderKeyId, makeRunId, type RunId } from "../../../
 import type { TeamName } from "../../../domain/Team.ts"
 import { subscribe } from "../../ChangeFeed.ts"
 import { Repo } from "../../Repo.ts"
-import { absentAfter, renewedAfter, replacedAfter, replacedAfterClose } from "../../run/HttpLeaderStore.ts"
+import {
+  type AskingLeader,
+  absentAfter,
+  renewedAfter,
+  replacedAfter,
+  replacedAfterClose
+} from "../../run/HttpLeaderStore.ts"
 import { at, newTokenHash, ops, team } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
 
@@ -25,11 +31,11 @@ type Leader = Effect.Effect.Success<ReturnType<typeof newLeader>>
 
 const who = ({ leader, team }: Leader) => ({ leader, team })
 
-const ask = (leaders: ReadonlyArray<Leader>, ms: number, mayReplace = true) =>
+const ask = (leaders: ReadonlyArray<AskingLeader>, ms: number, mayReplace = true) =>
   Effect.flatMap(Repo, (repo) => repo.askToLead(leaders, at(ms), { mayReplace }))
 
 /** Which leader got which run. */
-const askFor = (leaders: ReadonlyArray<Leader>, ms: number) =>
+const askFor = (leaders: ReadonlyArray<AskingLeader>, ms: number) =>
   Effect.map(ask(leaders, ms), (taken) => taken.map(({ leader, run_id }) => [leader, run_id]))
 
 const offer = (fields: { readonly redelivered?: boolean; readonly team?: TeamName; readonly run_id?: RunId } = {}) =>
@@ -176,13 +182,13 @@ export const httpLeaderStore = (test: Test): void => {
       const repo = yield* Repo
       const [one, two] = [yield* newLeader(), yield* newLeader()]
       yield* ask([one], 0)
-      yield* repo.leaveTeam(who(one))
+      yield* repo.leaveTeam(who(one), at(2))
       yield* ask([one], 1)
       const { run_id } = yield* offer()
       yield* ask([one], 2)
-      yield* repo.leaveTeam(who(two))
+      yield* repo.leaveTeam(who(two), at(2))
       expect(yield* keep(one, run_id, 3)).toHaveLength(1)
-      yield* repo.leaveTeam(who(one))
+      yield* repo.leaveTeam(who(one), at(2))
       expect(yield* led(3)).toEqual([])
       expect(yield* keep(one, run_id, 3)).toEqual([])
       expect(yield* ask([two, one], 4)).toMatchObject([{ leader: two.leader, run_id, redelivered: true }])
@@ -195,18 +201,19 @@ export const httpLeaderStore = (test: Test): void => {
       const repo = yield* Repo
       const [one, two] = [yield* newLeader(), yield* newLeader()]
       const [oneAgain, twoAgain] = [
-        { ...one, again: true },
-        { ...two, again: true }
+        { ...one, asked_at: at(0) },
+        { ...two, asked_at: at(0) }
       ]
       yield* ask([oneAgain, twoAgain], 0)
       const { run_id } = yield* offer()
       expect(yield* askFor([oneAgain], 1)).toEqual([[one.leader, run_id]])
-      yield* repo.leaveTeam(who(one))
+      yield* repo.leaveTeam(who(one), at(2))
       expect(yield* ask([oneAgain], 2)).toEqual([])
       expect(yield* led(2)).toEqual([])
       expect(yield* askFor([oneAgain, twoAgain], 2)).toEqual([[two.leader, run_id]])
-      yield* repo.leaveTeam(who(two))
-      expect(yield* askFor([one], 3)).toEqual([[one.leader, run_id]])
+      yield* repo.leaveTeam(who(two), at(2))
+      // It comes back with a new request, which is asked for again as well.
+      expect(yield* askFor([{ ...one, asked_at: at(3) }], 4)).toEqual([[one.leader, run_id]])
     })
   )
 
@@ -314,7 +321,7 @@ export const httpLeaderStore = (test: Test): void => {
       yield* reported("PromptChanged", repo.offerPrompts([prompt]))
       yield* reported("PromptChanged", repo.cancelPrompt(prompt))
       yield* reported("PromptChanged", repo.finishPrompt(prompt))
-      yield* reported("LeaderChanged", repo.leaveTeam(who(one)))
+      yield* reported("LeaderChanged", repo.leaveTeam(who(one), at(2)))
     })
   )
 }

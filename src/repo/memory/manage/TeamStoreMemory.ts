@@ -10,19 +10,24 @@ const placeOf = ({ place }: StoredRun): number => place ?? Number.MAX_SAFE_INTEG
 
 export const makeTeamStore = (tables: Tables): Context.Tag.Service<TeamStore> => {
   const { audit, databaseTime, leaderKeys, notify, remove, teams, threads, webhooks, where } = tables
-  const teamRecord = (team: TeamName, { created_at, paused_at }: StoredTeam) => {
-    const queued = where((row) => row.team === team && isWaiting(row))
-    const [oldest] = [...queued].sort((a, b) => placeOf(a) - placeOf(b))
-    return {
-      team,
-      queued: queued.length,
-      ...(oldest && { oldest_queued_at: oldest.row.accepted_at }),
-      created_at,
-      ...(paused_at && { paused_at })
-    }
-  }
+  const queuedOf = (team: TeamName) => where((row) => row.team === team && isWaiting(row))
+  const teamRecord = (team: TeamName, { created_at, paused_at }: StoredTeam) => ({
+    team,
+    queued: queuedOf(team).length,
+    created_at,
+    ...(paused_at && { paused_at })
+  })
 
   return TeamStore.of({
+    oldestQueued: Effect.sync(
+      () =>
+        new Map(
+          [...teams.keys()].flatMap((team) => {
+            const [oldest] = [...queuedOf(team)].sort((a, b) => placeOf(a) - placeOf(b))
+            return oldest === undefined ? [] : [[team, oldest.row.accepted_at] as const]
+          })
+        )
+    ),
     createTeam: (team, at, draft) =>
       Effect.suspend(() => {
         if (teams.has(team)) return new TeamExists({ team })

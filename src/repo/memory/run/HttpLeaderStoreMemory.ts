@@ -22,7 +22,7 @@ interface StoredPrompt extends OfferedPrompt {
 export interface StoredHttpLeader {
   readonly leader: LeaderId | undefined
   readonly key_id: LeaderKeyId | undefined
-  readonly left_by?: LeaderId
+  readonly left?: { readonly leader: LeaderId; readonly at: DateTime.Utc }
   readonly seen_at: DateTime.Utc
   readonly prompt?: StoredPrompt
 }
@@ -74,7 +74,10 @@ export const makeHttpLeaderStore = (tables: Tables): Context.Tag.Service<HttpLea
   return HttpLeaderStore.of({
     askToLead: (leaders, now, { mayReplace }) =>
       Effect.sync(() => {
-        const hasLeft = ({ again, leader, team }: AskingLeader) => again === true && rowOf(team)?.left_by === leader
+        const hasLeft = ({ asked_at, leader, team }: AskingLeader) => {
+          const left = rowOf(team)?.left
+          return asked_at !== undefined && left?.leader === leader && DateTime.lessThan(asked_at, left.at)
+        }
         const valid = leaders.filter((asking) => isValid(asking) && !hasLeft(asking))
         const leading = valid.filter(isLedBy)
         const others = valid.filter(({ team }) => !leading.some((it) => it.team === team))
@@ -97,14 +100,14 @@ export const makeHttpLeaderStore = (tables: Tables): Context.Tag.Service<HttpLea
           change(team, { seen_at: DateTime.min(rowOf(team)!.seen_at, seen_at) })
         }
       }),
-    leaveTeam: (left) =>
+    leaveTeam: (left, now) =>
       Effect.sync(() => {
         if (!isLedBy(left)) return
         const { prompt } = rowOf(left.team)!
         change(left.team, {
           leader: undefined,
           key_id: undefined,
-          left_by: left.leader,
+          left: { leader: left.leader, at: now },
           ...(prompt && { prompt: { ...prompt, taken: false, redelivered: prompt.redelivered || prompt.taken } })
         })
         leaderChanged(left.team)

@@ -31,10 +31,7 @@ export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.e
     }, bounded)
 
     const records = sql`
-      select t.team, t.created_at, t.paused_at, coalesce(w.queued, 0)::int as queued, (
-        select r.accepted_at from webhook_trigger.runs r
-        where r.team = t.team and r.status = 'queued' and r.admitted_at is null order by r.place limit 1
-      ) as oldest_queued_at
+      select t.team, t.created_at, t.paused_at, coalesce(w.queued, 0)::int as queued
       from webhook_trigger.teams t
       left join (select team, sum(runs) as queued from ${waiting} group by team) as w using (team)`
 
@@ -47,6 +44,15 @@ export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.e
     const teams = bounded(sql`${records} order by team`).pipe(
       Effect.map((rows) => rows.map((row) => fromRow<TeamRecord>(row))),
       Effect.withSpan("TeamStore.teams")
+    )
+
+    const oldestQueued = bounded(sql<{ readonly team: TeamName; readonly accepted_at: Date }>`
+      select t.team, oldest.accepted_at from webhook_trigger.teams t, lateral (
+        select r.accepted_at from webhook_trigger.runs r
+        where r.team = t.team and r.status = 'queued' and r.admitted_at is null order by r.place limit 1
+      ) as oldest`).pipe(
+      Effect.map((rows) => new Map(rows.map((row) => [row.team, DateTime.unsafeFromDate(row.accepted_at)]))),
+      Effect.withSpan("TeamStore.oldestQueued")
     )
 
     /** Writes the changes of a team for which `differs` holds. */
@@ -99,6 +105,6 @@ export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.e
       bounded
     )
 
-    return TeamStore.of({ createTeam, teams, team, pauseTeam, resumeTeam, deleteTeam })
+    return TeamStore.of({ createTeam, teams, oldestQueued, team, pauseTeam, resumeTeam, deleteTeam })
   })
 )

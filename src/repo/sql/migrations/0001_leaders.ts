@@ -3,8 +3,8 @@ import { Effect } from "effect"
 
 /**
  * The leader over HTTP of each team that had one, and the last prompt that the bus delivered for it. `taken`: the leader has
- * got it. `done`: nobody needs to work on it any longer. `left_by`: the last leader that left the team. There is no foreign key of `key_id`, since a leader whose key was
- * revoked may have a prompt that the next one gets.
+ * got it. `done`: nobody needs to work on it any longer. `left_by`, `left_at`: the last leader that left the team, and when.
+ * There is no foreign key of `key_id`, since a leader whose key was revoked may have a prompt that the next one gets.
  */
 export const leaders = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -15,6 +15,7 @@ export const leaders = Effect.gen(function* () {
       leader uuid,
       key_id uuid,
       left_by uuid,
+      left_at timestamptz(3),
       seen_at timestamptz(3) not null,
       run_id uuid,
       prompt text,

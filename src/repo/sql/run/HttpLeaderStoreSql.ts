@@ -18,7 +18,7 @@ import { notify } from "../Changes.ts"
 import { type ColumnTypes, fromRow, recordset } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 
-const leaderTypes: ColumnTypes = { team: "text", leader: "uuid", key_id: "uuid", n: "integer", again: "boolean" }
+const leaderTypes: ColumnTypes = { team: "text", leader: "uuid", key_id: "uuid", n: "integer", asked_at: "timestamptz" }
 const workTypes: ColumnTypes = { team: "text", leader: "uuid", run_id: "uuid" }
 const offerTypes: ColumnTypes = { team: "text", run_id: "uuid", prompt: "text", redelivered: "boolean" }
 
@@ -44,7 +44,9 @@ export const layer: Layer.Layer<HttpLeaderStore, never, SqlClient.SqlClient> = L
         if (leaders.length === 0) return []
         // `h`: the row of a team, before.
         const isPresent = (asking: "a" | "i") =>
-          sql.literal(`(${asking}.again is not true or h.left_by is distinct from ${asking}.leader)`)
+          sql.literal(
+            `(${asking}.asked_at is null or h.left_by is distinct from ${asking}.leader or ${asking}.asked_at >= h.left_at)`
+          )
         const isDue = sql`${isPresent("a")} and (
           h.leader = a.leader and (not h.done or h.seen_at <= ${before(now, renewedAfter)})
           or h.leader is null
@@ -53,7 +55,7 @@ export const layer: Layer.Layer<HttpLeaderStore, never, SqlClient.SqlClient> = L
         )`
         const rows = yield* sql`
           with ${relaxed}, asking as materialized (
-            select distinct on (i.team) i.team, i.leader, i.key_id, i.again
+            select distinct on (i.team) i.team, i.leader, i.key_id, i.asked_at
             from ${recordset(
               sql,
               leaderTypes,
@@ -130,11 +132,12 @@ export const layer: Layer.Layer<HttpLeaderStore, never, SqlClient.SqlClient> = L
     )
 
     const leaveTeam = Effect.fnUntraced(
-      function* ({ leader, team }: HttpLeader) {
+      function* ({ leader, team }: HttpLeader, now: DateTime.Utc) {
         yield* sql`
           with ${relaxed}, left_teams as (
             update webhook_trigger.http_leaders h set
-              leader = null, key_id = null, left_by = h.leader, redelivered = h.redelivered or h.taken, taken = false
+              leader = null, key_id = null, left_by = h.leader, left_at = ${timeOf(now)},
+              redelivered = h.redelivered or h.taken, taken = false
             from relaxed where h.team = ${team} and h.leader = ${leader}
             returning h.team
           ), ${changed("Leader", "left_teams")}
