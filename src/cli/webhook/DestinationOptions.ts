@@ -3,7 +3,7 @@ import { Args, type Command, Options } from "@effect/cli"
 import { Effect, Option, Schema } from "effect"
 import { BodyFormat } from "../../domain/delivery/Destination.ts"
 import { allEvents, type DestinationEvent } from "../../domain/delivery/DestinationEvent.ts"
-import { destinationKindNames } from "../../domain/delivery/DestinationKind.ts"
+import { type DestinationKind, destinationKindNames } from "../../domain/delivery/DestinationKind.ts"
 import { exitCodes, Failure } from "../Failure.ts"
 import { validated } from "../Validated.ts"
 
@@ -36,10 +36,14 @@ const eventList = Schema.compose(Schema.split(","), Schema.NonEmptyArray(Schema.
 const parseHeader = (text: string) =>
   Option.map(Option.fromNullable(/^([^:\s]+):\s*(.*)$/.exec(text)), ([, name, value]) => [name!, value!] as const)
 
-export const kind = Options.choice("kind", destinationKindNames).pipe(
-  Options.withDescription(
-    "`webhook` (default): signed events; for others, which get messages, see docs/destinations.md"
-  ),
+const kindName = Schema.Literal(...destinationKindNames).annotations({
+  message: () => ({ message: `takes one of ${destinationKindNames.join(", ")}`, override: true })
+})
+
+export const kind = Options.text("kind").pipe(
+  Options.withPseudoName("kind"),
+  Options.withDescription(`What gets it: ${destinationKindNames.join(", ")} (default: ${destinationKindNames[0]})`),
+  Options.mapTryCatch(...validated<DestinationKind>("--kind", kindName)),
   Options.optional
 )
 
