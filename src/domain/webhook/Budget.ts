@@ -11,6 +11,17 @@ export interface Budget {
   readonly unknown_cost_usd: number
 }
 
+/** What a webhook has used on a day: the runs that count, and the cost that `priced_runs` runs have reported. */
+export interface DayUse {
+  readonly runs: number
+  readonly priced_runs: number
+  readonly cost_usd: number
+}
+
+/** The cost that counts, as in `repo/sql/run/WebhookLimits.ts`. */
+export const countedCost = ({ cost_usd, priced_runs, runs }: DayUse, unknown_cost_usd: number): number =>
+  cost_usd + Math.max(0, runs - priced_runs) * unknown_cost_usd
+
 /** The day of a budget: it begins at midnight, in UTC. */
 export const budgetDay = (at: DateTime.Utc): DateTime.Utc => DateTime.startOf(at, "day")
 

@@ -17,17 +17,18 @@ export const mostOfKey = 100
 type Refusal = TooManyStreams | Unauthorized | Unavailable
 type Answer = Effect.Effect<Option.Option<TakenPrompt>, Refusal>
 
+/** The leader of a new request. */
+export type Asker = Omit<AskingLeader, "asked_at">
+
 interface Waiting {
   readonly asking: AskingLeader
-  /** The same, once the store was asked. */
-  readonly again: AskingLeader
   readonly answer: (answer: Answer) => void
 }
 
 /** Leaders that wait for a prompt. All of them ask with one statement a second. */
 export interface AskingLeaders {
   /** The leader's prompt, once it leads its team and there is one; none after that time. */
-  readonly ask: (asking: AskingLeader, wait: Duration.Duration) => Answer
+  readonly ask: (from: Asker, wait: Duration.Duration) => Answer
 }
 
 export const make = Effect.fnUntraced(function* (
@@ -51,8 +52,8 @@ export const make = Effect.fnUntraced(function* (
       })
   })
   /** If it fails, they ask again in a second. */
-  const askFor = (asking: ReadonlyArray<Waiting>, as: "asking" | "again") =>
-    askTogether(asking.map((it) => it[as])).pipe(
+  const askFor = (asking: ReadonlyArray<Waiting>) =>
+    askTogether(asking.map(({ asking }) => asking)).pipe(
       Effect.map((prompts) => {
         for (const [index, prompt] of prompts.entries()) {
           if (prompt !== undefined) asking[index]!.answer(Effect.succeedSome(prompt))
@@ -65,7 +66,7 @@ export const make = Effect.fnUntraced(function* (
     for (const change of changes) {
       if (change._tag === "PromptChanged" || change._tag === "LeaderChanged") {
         const ofTeam = [...waiting.values()].filter(({ asking }) => asking.team === change.team)
-        if (ofTeam.length > 0) fork(askFor(ofTeam, "again"))
+        if (ofTeam.length > 0) fork(askFor(ofTeam))
       } else if (change._tag === "LeaderKeyRevoked") {
         for (const { answer, asking } of waiting.values()) {
           if (asking.key_id === change.leader_key_id) answer(Effect.fail(revoked))
@@ -73,40 +74,40 @@ export const make = Effect.fnUntraced(function* (
       }
     }
   })
-  yield* Effect.suspend(() => askFor([...waiting.values()], "again")).pipe(
+  yield* Effect.suspend(() => askFor([...waiting.values()])).pipe(
     Effect.repeat(Schedule.spaced(interval)),
     Effect.forkScoped
   )
 
-  const isOneTooMany = ({ key_id, leader }: AskingLeader): boolean => {
+  const isOneTooMany = ({ key_id, leader }: Asker): boolean => {
     let others = 0
     for (const { asking } of waiting.values()) if (asking.key_id === key_id && asking.leader !== leader) others++
     return others >= mostOfKey
   }
 
-  const untilAnswered = (asking: AskingLeader): Answer => {
+  const untilAnswered = (from: Asker): Answer => {
+    const asking = { ...from, asked_at: DateTime.unsafeMake(clock.unsafeCurrentTimeMillis()) }
     let stop = () => {}
     return Effect.async<Option.Option<TakenPrompt>, Refusal>((resume) => {
       // Its earlier request was given up, or the answer to it was lost.
       waiting.get(asking.leader)?.answer(Effect.succeedNone)
-      const asked_at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
-      const it: Waiting = { asking, again: { ...asking, asked_at }, answer: resume }
+      const it: Waiting = { asking, answer: resume }
       waiting.set(asking.leader, it)
       const stopListening = shutdown.onStopWaiting(() => resume(stopping))
       stop = () => {
         stopListening()
         if (waiting.get(asking.leader) === it) waiting.delete(asking.leader)
       }
-      fork(askFor([it], "asking"))
+      fork(askFor([it]))
     }).pipe(Effect.ensuring(Effect.sync(() => stop())))
   }
 
   return {
-    ask: (asking, wait) =>
+    ask: (from, wait) =>
       Effect.suspend(() =>
-        isOneTooMany(asking)
+        isOneTooMany(from)
           ? new TooManyStreams({ limit: mostOfKey, of: "key" })
-          : Effect.map(Effect.timeoutOption(untilAnswered(asking), wait), Option.flatten)
+          : Effect.map(Effect.timeoutOption(untilAnswered(from), wait), Option.flatten)
       )
   }
 })

@@ -2,10 +2,11 @@ import { Context, DateTime, Duration, Effect, Layer } from "effect"
 import type { NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { WebhookId } from "../../domain/Id.ts"
 import { runIdOf, teamNameOf, webhookIdOf } from "../../domain/ParsedId.ts"
+import { mostCountedAhead } from "../../domain/run/Ahead.ts"
 import { finalStatuses } from "../../domain/run/RunStatus.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
 import type { Activity, Counts, Statistics, StatisticsRange } from "../../domain/run/Statistics.ts"
-import { budgetResetsAt } from "../../domain/webhook/Budget.ts"
+import { budgetResetsAt, countedCost } from "../../domain/webhook/Budget.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
@@ -47,9 +48,8 @@ export class Overview extends Context.Tag("webhook-trigger/Overview")<
 
         const budgetUse = Effect.fnUntraced(function* (webhook: Webhook, at: DateTime.Utc) {
           if (webhook.max_runs_per_day === undefined && webhook.max_cost_per_day === undefined) return undefined
-          const { cost_usd, priced_runs, runs } = yield* history.dayUse(webhook.id, at)
-          const unknown = Math.max(0, runs - priced_runs) * settings.unknownCost
-          return { runs, cost_usd: cost_usd + unknown, resets_at: budgetResetsAt(at) }
+          const use = yield* history.dayUse(webhook.id, at)
+          return { runs: use.runs, cost_usd: countedCost(use, settings.unknownCost), resets_at: budgetResetsAt(at) }
         })
 
         const statistics = Effect.fn("Overview.statistics")(function* (id: WebhookId, range: StatisticsRange) {
@@ -76,15 +76,13 @@ export class Overview extends Context.Tag("webhook-trigger/Overview")<
           // Reads every run of the day: many readers of a busy server share one read.
           activity: yield* Effect.cachedWithTTL(lastDay, "2 seconds"),
           statistics: (id, range) => Effect.flatMap(webhookIdOf(id), (id) => statistics(id, range)),
-          ahead: (id) => Effect.flatMap(runIdOf(id), (id) => history.ahead(id, mostAhead)),
+          ahead: (id) => Effect.flatMap(runIdOf(id), (id) => history.ahead(id, mostCountedAhead)),
           teamRuns: (team, limit) =>
             Effect.flatMap(teamNameOf(team), (team) => Effect.zipRight(teams.team(team), history.teamRuns(team, limit)))
         })
       })
     )
 }
-
-const mostAhead = 1_000
 
 const none: Counts = {
   ...(Object.fromEntries(finalStatuses.map((status) => [status, 0])) as Omit<Counts, "live">),

@@ -1,5 +1,5 @@
 /** CPU time, memory and event loop of this process, under the names that Prometheus's client libraries use. */
-import { monitorEventLoopDelay } from "node:perf_hooks"
+import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks"
 import { Effect } from "effect"
 import type { Family } from "./PrometheusText.ts"
 
@@ -10,15 +10,22 @@ const gauge = (name: string, help: string, value: number): Family => ({
   samples: [[name, value]]
 })
 
-/** Measures in milliseconds of this resolution. */
-const delays = monitorEventLoopDelay({ resolution: 10 })
-delays.enable()
+/** In milliseconds. */
+const resolution = 10
+
+/** Measures from the first reading on, so a program without a scraper has no timer for it. */
+let delays: IntervalHistogram | undefined
 
 /** Since the last reading. What a timer is late beyond its resolution is the work of others. */
 const readDelay = (): number => {
+  if (delays === undefined) {
+    delays = monitorEventLoopDelay({ resolution })
+    delays.enable()
+    return 0
+  }
   const seconds = Number.isNaN(delays.mean) ? 0 : delays.percentile(99) / 1e9
   delays.reset()
-  return Math.max(0, seconds - 0.01)
+  return Math.max(0, seconds - resolution / 1000)
 }
 
 export const processStatistics: Effect.Effect<ReadonlyArray<Family>> = Effect.sync(() => {

@@ -8,6 +8,7 @@ import type { RunSummary } from "../../domain/run/RunSummary.ts"
 import type { RunUsage } from "../../domain/run/RunUsage.ts"
 import type { RunBucket } from "../../domain/run/Statistics.ts"
 import type { TeamName } from "../../domain/Team.ts"
+import type { DayUse } from "../../domain/webhook/Budget.ts"
 import type { NewRun } from "../run/RunStore.ts"
 import type { RunFilter, RunPage, RunQuery } from "./RunQuery.ts"
 
@@ -64,8 +65,9 @@ export class HistoryStore extends Context.Tag("webhook-trigger/HistoryStore")<
     /** In the order of acceptance, each run once. Missing runs are left out. */
     readonly states: (query: StatesQuery) => Effect.Effect<ReadonlyArray<RunState>, Unavailable>
     /**
-     * How the runs accepted since then ended and what they used, by webhook and time step, without empty steps. `since` is a whole hour in
-     * UTC and `step` some hours, or midnight and some days. Hours are kept for a week, days for a month.
+     * How the runs accepted since then ended and what they used, by webhook and time step, without empty steps. `since`
+     * is a whole hour in UTC and `step` some hours, or midnight and some days. Hours are kept for a week, days for a
+     * month.
      */
     readonly activity: (
       since: DateTime.Utc,
@@ -86,10 +88,7 @@ export class HistoryStore extends Context.Tag("webhook-trigger/HistoryStore")<
      * What the webhook has used of its budget of this moment's day, in UTC: the runs that count (`NewRun.budget`), and
      * what all runs accepted that day cost, as far as reported (`priced_runs`).
      */
-    readonly dayUse: (
-      id: WebhookId,
-      at: DateTime.Utc
-    ) => Effect.Effect<{ readonly runs: number; readonly priced_runs: number; readonly cost_usd: number }, Unavailable>
+    readonly dayUse: (id: WebhookId, at: DateTime.Utc) => Effect.Effect<DayUse, Unavailable>
     /** The webhook's runs that hold a slot, and those that wait for one. */
     readonly slots: (
       id: WebhookId

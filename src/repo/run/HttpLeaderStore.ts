@@ -13,10 +13,10 @@ export interface HttpLeader {
 export interface AskingLeader extends HttpLeader {
   readonly key_id: LeaderKeyId
   /**
-   * When its request came, if the server asks once more for one that waits. Such a request does not count if the leader has
+   * When its request came. The server asks again while the request waits, which does not count any longer if the leader has
    * left since then: its connection may close later than the leader leaves.
    */
-  readonly asked_at?: DateTime.Utc
+  readonly asked_at: DateTime.Utc
 }
 
 /** A prompt that the bus delivered for the team's leader. */

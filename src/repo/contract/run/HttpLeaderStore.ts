@@ -31,11 +31,18 @@ type Leader = Effect.Effect.Success<ReturnType<typeof newLeader>>
 
 const who = ({ leader, team }: Leader) => ({ leader, team })
 
-const ask = (leaders: ReadonlyArray<AskingLeader>, ms: number, mayReplace = true) =>
-  Effect.flatMap(Repo, (repo) => repo.askToLead(leaders, at(ms), { mayReplace }))
+/** With new requests, or those that have `asked_at`. */
+const ask = (leaders: ReadonlyArray<Leader & Partial<AskingLeader>>, ms: number, mayReplace = true) =>
+  Effect.flatMap(Repo, (repo) =>
+    repo.askToLead(
+      leaders.map((leader) => ({ asked_at: at(ms), ...leader })),
+      at(ms),
+      { mayReplace }
+    )
+  )
 
 /** Which leader got which run. */
-const askFor = (leaders: ReadonlyArray<AskingLeader>, ms: number) =>
+const askFor = (leaders: ReadonlyArray<Leader & Partial<AskingLeader>>, ms: number) =>
   Effect.map(ask(leaders, ms), (taken) => taken.map(({ leader, run_id }) => [leader, run_id]))
 
 const offer = (fields: { readonly redelivered?: boolean; readonly team?: TeamName; readonly run_id?: RunId } = {}) =>

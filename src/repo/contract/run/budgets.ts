@@ -106,6 +106,23 @@ export const budgets = (test: Test): void => {
   )
 
   test(
+    "takes nothing from a rate or a budget for runs without it, also beside others in one call",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      for (const limited of [
+        yield* withBudget({ runs: 2 }),
+        yield* createWebhook({ rate: "2/day" })
+      ] as Array<Target>) {
+        const { budget: _, rate: __, ...free } = limited
+        const runs = yield* Effect.forEach([free, limited, free, limited, free, limited], (target) => newRun(target))
+        const answers = yield* repo.accept(runs, unlimited)
+        expect(answers.map(Either.isRight)).toEqual([true, true, true, true, true, false])
+        expect((yield* repo.dayUse(limited.id, at(0))).runs).toBe(2)
+      }
+    })
+  )
+
+  test(
     "applies an edited budget to what the day has had, beside a rate",
     Effect.gen(function* () {
       const webhook = { ...(yield* createWebhook({ rate: "9/day", max_runs_per_day: 2 })) }

@@ -76,7 +76,7 @@ export const makeHttpLeaderStore = (tables: Tables): Context.Tag.Service<HttpLea
       Effect.sync(() => {
         const hasLeft = ({ asked_at, leader, team }: AskingLeader) => {
           const left = rowOf(team)?.left
-          return asked_at !== undefined && left?.leader === leader && DateTime.lessThan(asked_at, left.at)
+          return left?.leader === leader && DateTime.lessThan(asked_at, left.at)
         }
         const valid = leaders.filter((asking) => isValid(asking) && !hasLeft(asking))
         const leading = valid.filter(isLedBy)

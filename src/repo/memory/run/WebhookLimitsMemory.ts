@@ -1,7 +1,7 @@
 import { DateTime } from "effect"
 import { type BudgetExceeded, RateLimited } from "../../../domain/Errors.ts"
 import type { WebhookId } from "../../../domain/Id.ts"
-import { type Budget, budgetDay, budgetExceeded } from "../../../domain/webhook/Budget.ts"
+import { type Budget, budgetDay, budgetExceeded, countedCost, type DayUse } from "../../../domain/webhook/Budget.ts"
 import { parseRate, type Rate } from "../../../domain/webhook/Rate.ts"
 import type { NewRun } from "../../run/RunStore.ts"
 import type { Tables } from "../Tables.ts"
@@ -24,7 +24,7 @@ export const makeWebhookLimits = ({ days, taken, where }: Tables) => {
     return known !== undefined && known.begin >= begin ? known : { begin, runs: 0 }
   }
 
-  const dayUse = (id: WebhookId, at: DateTime.Utc) => {
+  const dayUse = (id: WebhookId, at: DateTime.Utc): DayUse => {
     const { begin, runs } = dayOf(id, at)
     const costs = where((row) => row.webhook_id === id && budgetDay(row.accepted_at).epochMillis === begin).flatMap(
       ({ row }) => row.report?.usage?.cost_usd ?? []
@@ -36,9 +36,9 @@ export const makeWebhookLimits = ({ days, taken, where }: Tables) => {
     const { cost_usd, runs, unknown_cost_usd } = budget
     const used = dayUse(id, at)
     if (runs !== undefined && used.runs >= runs) return budgetExceeded("runs", runs, at)
-    if (cost_usd === undefined) return undefined
-    const unknown = Math.max(0, used.runs - used.priced_runs) * unknown_cost_usd
-    return used.cost_usd + unknown >= cost_usd ? budgetExceeded("cost", cost_usd, at) : undefined
+    return cost_usd !== undefined && countedCost(used, unknown_cost_usd) >= cost_usd
+      ? budgetExceeded("cost", cost_usd, at)
+      : undefined
   }
 
   const overRate = ({ id, rate: text }: Limited, now: number): RateLimited | undefined => {

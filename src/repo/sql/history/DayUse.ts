@@ -2,6 +2,7 @@
 import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect } from "effect"
 import type { WebhookId } from "../../../domain/Id.ts"
+import type { DayUse } from "../../../domain/webhook/Budget.ts"
 import { bounded } from "../database/Database.ts"
 
 /**
@@ -12,16 +13,20 @@ export const costsOfDay = (
   sql: SqlClient.SqlClient,
   webhooks: Statement.Fragment,
   day: Statement.Fragment
-): Statement.Fragment => sql`
-  select u.webhook_id, sum(u.runs)::int as priced_runs, sum(u.total)::float8 as cost_usd
-  from (
-    select webhook_id, begins_at, runs, total from webhook_trigger.run_usage
-    where hours = 24 and amount = 'cost_usd'
-    union all
-    select webhook_id, accepted_hour, runs, total from webhook_trigger.run_usage_changes where amount = 'cost_usd'
-  ) as u
-  where u.webhook_id in (${webhooks}) and (u.begins_at at time zone 'utc')::date = ${day}
-  group by 1`
+): Statement.Fragment => {
+  const begin = sql`(${day})::timestamp at time zone 'utc'`
+  return sql`
+    select webhook_id, sum(runs)::int as priced_runs, sum(total)::float8 as cost_usd
+    from (
+      select webhook_id, runs, total from webhook_trigger.run_usage
+      where webhook_id in (${webhooks}) and hours = 24 and begins_at = ${begin} and amount = 'cost_usd'
+      union all
+      select webhook_id, runs, total from webhook_trigger.run_usage_changes
+      where webhook_id in (${webhooks}) and accepted_hour >= ${begin} and accepted_hour < ${begin} + interval '24 hours'
+        and amount = 'cost_usd'
+    ) as each
+    group by 1`
+}
 
 /** `HistoryStore.dayUse`. */
 export const makeDayUse = Effect.gen(function* () {
@@ -29,7 +34,7 @@ export const makeDayUse = Effect.gen(function* () {
 
   return Effect.fn("HistoryStore.dayUse")(function* (id: WebhookId, at: DateTime.Utc) {
     const day = sql`(${DateTime.toDateUtc(at)}::timestamptz at time zone 'utc')::date`
-    const [row] = yield* sql<{ readonly runs: number; readonly priced_runs: number; readonly cost_usd: number }>`
+    const [row] = yield* sql<DayUse>`
       select
         coalesce((select day_runs from webhook_trigger.webhook_rates r where r.webhook_id = w.id and r.day = ${day}), 0)
           as runs,

@@ -44,9 +44,7 @@ export const layer: Layer.Layer<HttpLeaderStore, never, SqlClient.SqlClient> = L
         if (leaders.length === 0) return []
         // `h`: the row of a team, before.
         const isPresent = (asking: "a" | "i") =>
-          sql.literal(
-            `(${asking}.asked_at is null or h.left_by is distinct from ${asking}.leader or ${asking}.asked_at >= h.left_at)`
-          )
+          sql.literal(`(h.left_by is distinct from ${asking}.leader or ${asking}.asked_at >= h.left_at)`)
         const isDue = sql`${isPresent("a")} and (
           h.leader = a.leader and (not h.done or h.seen_at <= ${before(now, renewedAfter)})
           or h.leader is null

@@ -55,13 +55,17 @@ export const webhookLimits = (sql: SqlClient.SqlClient, shape: LimitsShape): Web
   const queue = countsOwn
     ? queueLengths(sql, sql`webhook_id in (select i.webhook_id from input i where i.max_queued is not null)`)
     : sql`select null::uuid as webhook_id, 0 as length`
-  const hasBucket = "i.rate_runs is not null or i.budget_runs is not null or i.budget_usd is not null"
+  /** A replay has neither, so it takes nothing from its webhook's bucket. */
+  const counts = (run: string) =>
+    sql.literal(
+      `(${["rate_runs", "budget_runs", "budget_usd"].map((limit) => `${run}.${limit} is not null`).join(" or ")})`
+    )
   const bucket =
     rates || budgets
       ? sql`
         select b.* from webhook_trigger.webhook_rates b
         where b.webhook_id in (
-          select w.id from webhook w join input i on i.webhook_id = w.id where ${sql.literal(hasBucket)}
+          select w.id from webhook w join input i on i.webhook_id = w.id where ${counts("i")}
         )
         order by b.webhook_id for update`
       : sql`select b.* from webhook_trigger.webhook_rates b where false`
@@ -69,7 +73,7 @@ export const webhookLimits = (sql: SqlClient.SqlClient, shape: LimitsShape): Web
     limited: sql`own_queue as materialized (${queue}), bucket as materialized (${bucket}),
       ${spent(sql, costs)} filled as (
         select c.*, coalesce(q.length, 0) as own_length,
-          row_number() over own as place, count(*) filter (where c.admitted_at is null) over own
+          count(*) filter (where ${counts("c")}) over own as place, count(*) filter (where c.admitted_at is null) over own
             - (c.admitted_at is null)::int as waits_before,
           least(c.rate_runs, greatest(0, coalesce(b.used, 0)
             - greatest(0, extract(epoch from now() - b.at)::float8) * c.rate_runs / c.rate_seconds)) as used,
@@ -100,9 +104,9 @@ export const webhookLimits = (sql: SqlClient.SqlClient, shape: LimitsShape): Web
         from (
           select p.webhook_id, max(p.used) as used, bool_or(p.rate_runs is not null) as is_rated, max(p.day) as day,
             max(p.day_runs) as day_runs, count(*) as runs
-          from placed p join inserted i on i.id = p.id group by p.webhook_id
+          from placed p join inserted i on i.id = p.id where ${counts("p")} group by p.webhook_id
         ) as t
-        where b.webhook_id = t.webhook_id and b.webhook_id in (select webhook_id from bucket)
+        where b.webhook_id = t.webhook_id
       ),`
         : sql``
   }

@@ -1,12 +1,10 @@
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
+import { mostCountedAhead } from "../../../domain/run/Ahead.ts"
 import { useAhead, useStatistics } from "../../api/Queries.ts"
 import type { Run } from "../../api/Types.ts"
 import { formatNumber, plural } from "../../format/Format.ts"
 import { Notice } from "../Notice.tsx"
-
-/** More are not counted. */
-const mostAhead = 1_000
 
 /** Why a run of a team with a leader has not been sent yet. */
 export const Waiting = ({ run }: { readonly run: Run }) => {
@@ -14,7 +12,7 @@ export const Waiting = ({ run }: { readonly run: Run }) => {
   if (data === undefined) return null
   const { ahead } = data
   if (ahead > 0) {
-    const more = ahead >= mostAhead ? `At least ${formatNumber(ahead)} runs` : plural(ahead, "run")
+    const more = ahead >= mostCountedAhead ? `At least ${formatNumber(ahead)} runs` : plural(ahead, "run")
     return (
       <Notice tone="neutral">
         Waiting in the queue of <Link to={pathTo("team", run)}>{run.team}</Link>: {more} ahead of this one.

@@ -1,5 +1,6 @@
 import { countAll, describeCounts, series, sumCounts } from "../../../components/run/Counts.ts"
 import { formatNumber } from "../../../format/Format.ts"
+import { Bars } from "./Bars.tsx"
 import { axisMaximum, type Bucket, ChartFrame, formatBucketStart, usePlotArea } from "./ChartFrame.tsx"
 
 /** Runs by time of acceptance, stacked by status. A click on a bar shows its runs. */
@@ -22,7 +23,6 @@ export const StatusChart = ({
       format={formatNumber}
     >
       {buckets.map((bucket, i) => {
-        let y = plot.bottom
         if (countAll(bucket) === 0) return null
         const text = `${formatBucketStart(bucket)}: ${describeCounts(bucket)}`
         const pick = () => onPick(bucket.at, buckets[i + 1]?.at)
@@ -49,20 +49,13 @@ export const StatusChart = ({
               width={step}
               height={plot.height}
             />
-            {series.map(({ key, tone }) => {
-              const height = (bucket[key] / maximum) * plot.height
-              y -= height
-              return height > 0 ? (
-                <rect
-                  key={key}
-                  className={`bar ${tone}`}
-                  x={plot.left + i * step + 1}
-                  y={y}
-                  width={Math.max(1, step - 2)}
-                  height={height}
-                />
-              ) : null
-            })}
+            <Bars
+              plot={plot}
+              left={plot.left + i * step}
+              step={step}
+              maximum={maximum}
+              parts={series.map(({ key, tone }) => ({ tone, value: bucket[key] }))}
+            />
           </g>
         )
       })}

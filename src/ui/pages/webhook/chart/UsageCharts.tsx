@@ -4,6 +4,7 @@ import { countAll, sumCounts } from "../../../components/run/Counts.ts"
 import type { Tone } from "../../../components/Tone.ts"
 import { formatCompact, formatDollars, formatDollarsCompact, formatNumber, plural } from "../../../format/Format.ts"
 import { sumUsage } from "../../../format/Usage.ts"
+import { Bars } from "./Bars.tsx"
 import { axisMaximum, type Bucket, ChartFrame, formatBucketStart, usePlotArea } from "./ChartFrame.tsx"
 
 type Usage = NonNullable<Bucket["usage"]>
@@ -99,24 +100,16 @@ const UsageChart = ({
       {buckets.map((bucket, i) => {
         const { usage } = bucket
         if (usage === undefined) return null
-        let y = plot.bottom
         return (
           <g key={bucket.at}>
             <title>{`${formatBucketStart(bucket)}: ${describe(usage)}`}</title>
-            {parts.map(({ of, tone }) => {
-              const height = ((of(usage) ?? 0) / maximum) * plot.height
-              y -= height
-              return height > 0 ? (
-                <rect
-                  key={tone}
-                  className={`bar ${tone}`}
-                  x={plot.left + i * step + 1}
-                  y={y}
-                  width={Math.max(1, step - 2)}
-                  height={height}
-                />
-              ) : null
-            })}
+            <Bars
+              plot={plot}
+              left={plot.left + i * step}
+              step={step}
+              maximum={maximum}
+              parts={parts.map(({ of, tone }) => ({ tone, value: of(usage) ?? 0 }))}
+            />
           </g>
         )
       })}
