@@ -250,6 +250,7 @@ export {
   absentAfter,
   type HttpLeader,
   HttpLeaderStore,
+  type KeyedLeader,
   type OfferedPrompt,
   type PromptState,
   renewedAfter,

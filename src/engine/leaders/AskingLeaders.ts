@@ -2,7 +2,12 @@ import { DateTime, type Duration, Effect, FiberSet, Option, Schedule, type Scope
 import { TooManyStreams, Unauthorized, Unavailable } from "../../domain/Errors.ts"
 import type { LeaderId } from "../../domain/Id.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
-import { type AskingLeader, HttpLeaderStore, type TakenPrompt } from "../../repo/run/HttpLeaderStore.ts"
+import {
+  type AskingLeader,
+  HttpLeaderStore,
+  type KeyedLeader,
+  type TakenPrompt
+} from "../../repo/run/HttpLeaderStore.ts"
 import * as GroupCommit from "../../runtime/GroupCommit.ts"
 import { Shutdown } from "../Shutdown.ts"
 import type { Calm } from "./Calm.ts"
@@ -17,9 +22,6 @@ export const mostOfKey = 100
 type Refusal = TooManyStreams | Unauthorized | Unavailable
 type Answer = Effect.Effect<Option.Option<TakenPrompt>, Refusal>
 
-/** The leader of a new request. */
-export type Asker = Omit<AskingLeader, "asked_at">
-
 interface Waiting {
   readonly asking: AskingLeader
   readonly answer: (answer: Answer) => void
@@ -28,7 +30,7 @@ interface Waiting {
 /** Leaders that wait for a prompt. All of them ask with one statement a second. */
 export interface AskingLeaders {
   /** The leader's prompt, once it leads its team and there is one; none after that time. */
-  readonly ask: (from: Asker, wait: Duration.Duration) => Answer
+  readonly ask: (from: KeyedLeader, wait: Duration.Duration) => Answer
 }
 
 export const make = Effect.fnUntraced(function* (
@@ -79,13 +81,13 @@ export const make = Effect.fnUntraced(function* (
     Effect.forkScoped
   )
 
-  const isOneTooMany = ({ key_id, leader }: Asker): boolean => {
+  const isOneTooMany = ({ key_id, leader }: KeyedLeader): boolean => {
     let others = 0
     for (const { asking } of waiting.values()) if (asking.key_id === key_id && asking.leader !== leader) others++
     return others >= mostOfKey
   }
 
-  const untilAnswered = (from: Asker): Answer => {
+  const untilAnswered = (from: KeyedLeader): Answer => {
     const asking = { ...from, asked_at: DateTime.unsafeMake(clock.unsafeCurrentTimeMillis()) }
     let stop = () => {}
     return Effect.async<Option.Option<TakenPrompt>, Refusal>((resume) => {

@@ -6,7 +6,7 @@ import type { RunId } from "../../domain/Id.ts"
 import type { NumberedProgress } from "../../domain/run/Progress.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { ChangeFeed } from "../../repo/ChangeFeed.ts"
-import { type HttpLeader, HttpLeaderStore, type TakenPrompt } from "../../repo/run/HttpLeaderStore.ts"
+import { type HttpLeader, HttpLeaderStore, type KeyedLeader, type TakenPrompt } from "../../repo/run/HttpLeaderStore.ts"
 import { RunStore } from "../../repo/run/RunStore.ts"
 import * as GroupCommit from "../../runtime/GroupCommit.ts"
 import { Correlation } from "../outcome/Correlation.ts"
@@ -43,7 +43,7 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
   {
     /** The leader's next prompt, or the one that it has; none after that time. */
     readonly next: (
-      asking: AskingLeaders.Asker,
+      asking: KeyedLeader,
       wait: Duration.Duration
     ) => Effect.Effect<Option.Option<TakenPrompt>, TooManyStreams | Unauthorized | Unavailable>
     /** Shows that the leader works on the prompt. Returns after `heartbeat`, or once that is cancelled or lost. */
@@ -118,7 +118,7 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
         Effect.map(runs.answerable([run_id]), (answerable) => answerable.get(run_id) === "live")
 
       const next = (
-        asking: AskingLeaders.Asker,
+        asking: KeyedLeader,
         wait: Duration.Duration
       ): Effect.Effect<Option.Option<TakenPrompt>, TooManyStreams | Unauthorized | Unavailable> =>
         Effect.gen(function* () {

@@ -9,9 +9,13 @@ export interface HttpLeader {
   readonly leader: LeaderId
 }
 
-/** A leader that asks for its team's prompts, with this key of the team. */
-export interface AskingLeader extends HttpLeader {
+/** A leader with this key of its team. */
+export interface KeyedLeader extends HttpLeader {
   readonly key_id: LeaderKeyId
+}
+
+/** A leader that asks for its team's prompts. */
+export interface AskingLeader extends KeyedLeader {
   /**
    * When its request came. The server asks again while the request waits, which does not count any longer if the leader has
    * left since then: its connection may close later than the leader leaves.

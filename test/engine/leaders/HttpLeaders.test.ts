@@ -5,12 +5,11 @@ import { Bus } from "../../../src/bus/Bus.ts"
 import { NotFound, PromptLost, Unauthorized } from "../../../src/domain/Errors.ts"
 import { type LeaderId, makeLeaderKeyId, type RunId } from "../../../src/domain/Id.ts"
 import type { TeamName } from "../../../src/domain/Team.ts"
-import type { Asker } from "../../../src/engine/leaders/AskingLeaders.ts"
 import { HttpLeaders } from "../../../src/engine/leaders/HttpLeaders.ts"
 import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
 import { newTokenHash } from "../../../src/repo/contract/fixtures.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
-import type { TakenPrompt } from "../../../src/repo/run/HttpLeaderStore.ts"
+import type { KeyedLeader, TakenPrompt } from "../../../src/repo/run/HttpLeaderStore.ts"
 import { engine, engineInMemory, makeTeam, makeWebhook, ports, sendMessage, until } from "../Scenario.ts"
 
 const wait = Duration.seconds(20)
@@ -24,12 +23,12 @@ const newLeader = (team: TeamName) =>
   })
 
 /** Waits for the leader's prompt, in a fiber. */
-const asks = (asking: Asker) => Effect.flatMap(HttpLeaders, (leaders) => Effect.fork(leaders.next(asking, wait)))
+const asks = (asking: KeyedLeader) => Effect.flatMap(HttpLeaders, (leaders) => Effect.fork(leaders.next(asking, wait)))
 
 const join = <E>(fiber: Fiber.Fiber<Option.Option<TakenPrompt>, E>) =>
   Effect.map(Fiber.join(fiber), (taken) => Option.getOrThrow(taken))
 
-const next = (asking: Asker) => Effect.flatMap(asks(asking), join)
+const next = (asking: KeyedLeader) => Effect.flatMap(asks(asking), join)
 
 const textOf = ({ prompt }: TakenPrompt): string => JSON.parse(prompt).prompt
 
@@ -38,7 +37,7 @@ const answer = ({ prompt, team }: TakenPrompt, response = "done") =>
     leaders.reply(team, JSON.parse(prompt).correlation_id, { _tag: "Answered", response })
   )
 
-const work = (asking: Asker, run_id: RunId) =>
+const work = (asking: KeyedLeader, run_id: RunId) =>
   Effect.flatMap(HttpLeaders, (leaders) => leaders.work({ ...asking, run_id }))
 
 const consumers = (team: TeamName) => Effect.flatMap(Bus, (bus) => Effect.map(bus.queue(team), (it) => it.consumers))
