@@ -85,7 +85,7 @@ const AuditPage = () => {
       </search>
       <Loaded query={events}>
         {({ data, next_cursor }) => (
-          <div className={events.isPlaceholderData ? "stack stale" : "stack"} aria-busy={events.isPlaceholderData}>
+          <div className="stack" aria-busy={events.isPlaceholderData}>
             {data.length === 0 ? (
               <div className="card empty">
                 <p>No events.</p>

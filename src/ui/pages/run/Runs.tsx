@@ -45,11 +45,7 @@ const RunsPage = () => {
       <UsageSum filter={filter} />
       <Loaded query={runs}>
         {({ data, next_cursor, searched_back_to }) => (
-          <section
-            className={runs.isPlaceholderData ? "card stack stale" : "card stack"}
-            aria-label="Runs found"
-            aria-busy={runs.isPlaceholderData}
-          >
+          <section className="card stack" aria-label="Runs found" aria-busy={runs.isPlaceholderData}>
             {data.length === 0 ? (
               <div className="empty">
                 <p>{filtered || filter.cursor ? "No runs match." : "No runs yet."}</p>

@@ -63,7 +63,7 @@ export const RunHistory = ({ webhook }: { readonly webhook: Webhook }) => {
       )}
       <Loaded query={runs}>
         {({ data, next_cursor }) => (
-          <div className={runs.isPlaceholderData ? "stack stale" : "stack"} aria-busy={runs.isPlaceholderData}>
+          <div className="stack" aria-busy={runs.isPlaceholderData}>
             {data.length === 0 ? (
               <div className="empty">
                 <p>{filtered || cursor ? "No runs match." : "No runs yet. Send a test, or call the webhook."}</p>

@@ -162,6 +162,7 @@ describe("the page of all runs", () => {
     await page.getByRole("searchbox", { name: "Search" }).fill("Needle")
     await page.getByLabel("Runs found").and(page.locator("[aria-busy=true]")).waitFor()
     await rows(page).nth(1).hover()
+    expect(await axe(page)).toEqual([])
     gate.open()
     await eventually(() => shown(page)).toEqual([ids[1]])
     await page.context().close()
