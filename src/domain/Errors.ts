@@ -3,7 +3,7 @@
  * statuses.
  */
 import { Schema } from "effect"
-import { RunId } from "./Id.ts"
+import { RunId, WebhookId } from "./Id.ts"
 import { allStatuses } from "./run/RunStatus.ts"
 import { TeamName } from "./Team.ts"
 
@@ -20,8 +20,11 @@ export type Fault = typeof Fault.Type
  */
 export const maxFaults = 20
 
-/** No such webhook, run, team or page. Gives no reason: unknown and disabled tokens look alike. */
-export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", {}) {}
+/** No such webhook, run, team or page. Callers learn no reason: unknown and disabled tokens look alike. */
+export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", {
+  /** The webhook that the token would open if it were enabled. */
+  disabled_webhook: Schema.optional(WebhookId)
+}) {}
 
 export class MethodNotAllowed extends Schema.TaggedError<MethodNotAllowed>()("MethodNotAllowed", {
   allow: Schema.String

@@ -85,7 +85,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
   Trigger,
   {
     /**
-     * `NotFound`: unknown, malformed, replaced or deleted token, or a disabled webhook. `recent`: may return a webhook from
+     * `NotFound`: unknown, malformed, replaced or deleted token, or a disabled webhook, which it names. `recent`: may return a webhook from
      * memory. That is enough for `triggerRead`, which reads it again before it refuses a request.
      */
     readonly authenticate: (

@@ -42,9 +42,9 @@ export const make: Effect.Effect<WebhookCache, never, ChangeFeed | Scope.Scope |
     const read = (hash: TokenHash) =>
       Effect.flatMap(readTogether([hash]), ([webhook]) => {
         const key = keyOf(hash)
-        if (webhook === undefined) {
+        if (!webhook?.enabled) {
           byHash.delete(key)
-          return Effect.fail(new NotFound())
+          return Effect.fail(new NotFound({ disabled_webhook: webhook?.id }))
         }
         byHash.set(key, webhook)
         return Effect.succeed(webhook)

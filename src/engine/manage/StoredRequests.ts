@@ -56,6 +56,8 @@ export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests"
   StoredRequests,
   {
     readonly recordRefused: (webhook: WebhookRow, request: RequestToStore) => void
+    /** A request for a disabled webhook, whose caller is told only that there is none. Stores no content. */
+    readonly recordDisabled: (webhook_id: WebhookId, request: UncodedRequest) => void
     /** Counts each, and stores some of each second with the reason why `input` does not pass the filter. */
     readonly recordIgnored: (webhook: WebhookRow, request: UncodedRequest, input: Variables) => void
     /** Only for a webhook that `storesAccepted`. Stores some requests of each second. */
@@ -94,7 +96,7 @@ export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests"
       let bytes = 0
 
       const record = (
-        webhook: WebhookRow,
+        webhook: Pick<WebhookRow, "id" | "store_requests" | "verification">,
         { incoming, ...request }: Omit<RequestToStore, "detail">,
         detailOf: () => string
       ): void => {
@@ -183,6 +185,8 @@ export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests"
 
       return StoredRequests.of({
         recordRefused: (webhook, request) => record(webhook, request, () => request.detail),
+        recordDisabled: (id, request) =>
+          record({ id, store_requests: "none" }, { ...request, code: "webhook_disabled" }, () => "It is disabled."),
         recordIgnored,
         recordAccepted: (webhook, request) => record(webhook, { ...request, code: "accepted" }, () => ""),
         recordOldToken,

@@ -1,6 +1,7 @@
 /** Records requests for the people who manage a webhook. */
 import type { HttpServerRequest } from "@effect/platform"
 import { type DateTime, Effect } from "effect"
+import type { NotFound } from "../../domain/Errors.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { Submitted } from "../../engine/accept/Trigger.ts"
 import { storesAccepted } from "../../engine/manage/RequestToStore.ts"
@@ -23,6 +24,15 @@ export const make = Effect.gen(function* () {
     if (isOpenedByOldToken(webhook)) requests.recordOldToken(webhook, clientAddress(proxies, request))
   }
 
+  /** A refusal of a token that would open a webhook if that were enabled. Others name no webhook to record it for. */
+  const notFound = (request: Request, { disabled_webhook }: NotFound, received_at: DateTime.Utc): void => {
+    if (disabled_webhook === undefined) return
+    requests.recordDisabled(disabled_webhook, {
+      ...{ received_at, status: 404, size: Number(request.headers["content-length"] ?? 0) },
+      client_address: clientAddress(proxies, request)
+    })
+  }
+
   /** Server errors are not recorded. */
   const refused = (
     request: Request,
@@ -31,8 +41,12 @@ export const make = Effect.gen(function* () {
     refusal: Problems.Refusal,
     { known, size }: RequestReader
   ): void => {
+    if (refusal._tag === "NotFound") {
+      notFound(request, refusal, received_at)
+      return
+    }
     const { code, detail, status } = Problems.of(refusal)
-    if (status === 404 || status >= 500) return
+    if (status >= 500) return
     const incoming = known()
     requests.recordRefused(webhook, {
       ...{ received_at, status, code, size: size() },
@@ -58,5 +72,5 @@ export const make = Effect.gen(function* () {
     else requests.recordAccepted(webhook, { ...answered, run_id })
   }
 
-  return { token, refused, accepted, verified: requests.recordVerified }
+  return { token, notFound, refused, accepted, verified: requests.recordVerified }
 })

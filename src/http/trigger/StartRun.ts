@@ -109,9 +109,13 @@ export const make = Effect.gen(function* () {
       const token = inPath ?? bearerOf(request)
       const received_at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
       if (request.method !== "POST") return new MethodNotAllowed({ allow: "POST" })
-      return Effect.flatMap(trigger.authenticate(Redacted.make(token ?? ""), { recent: true }), (webhook) =>
-        use(webhook, { request, inPath, token, received_at })
-      )
+      return Effect.matchEffect(trigger.authenticate(Redacted.make(token ?? ""), { recent: true }), {
+        onSuccess: (webhook) => use(webhook, { request, inPath, token, received_at }),
+        onFailure: (refusal) => {
+          if (refusal._tag === "NotFound") record.notFound(request, refusal, received_at)
+          return Effect.fail(refusal)
+        }
+      })
     })
 
   const post = (request: Request, inPath: string | undefined): Answer<"trigger"> =>

@@ -79,8 +79,8 @@ export class WebhookStore extends Context.Tag("webhook-trigger/WebhookStore")<
     readonly webhooks: Effect.Effect<ReadonlyArray<Webhook>, Unavailable>
     readonly webhook: (id: WebhookId) => Effect.Effect<Webhook, NotFound | Unavailable>
     /**
-     * The enabled webhooks that these tokens open at that time, in the order of the hashes; `undefined`: none. The
-     * `token_hash` of each is the one it was found by, even if that is its old one.
+     * The webhooks of the tokens that are valid at that time, in the order of the hashes, disabled ones too; `undefined`:
+     * none. The `token_hash` of each is the one it was found by, even if that is its old one.
      */
     readonly webhooksByToken: (
       hashes: ReadonlyArray<TokenHash>,

@@ -53,8 +53,34 @@ describe("refused requests", () => {
         expect((yield* http("POST", idle.path, { body: hello })).status).toBe(401)
         expect((yield* requestsOf(server, idle.id)).map(({ status }) => status)).toStrictEqual([401, 409])
         const statuses = (yield* requestsOf(server, busy.id)).map(({ status }) => status)
-        expect(new Set(statuses)).toStrictEqual(new Set([429]))
+        expect(new Set(statuses)).toStrictEqual(new Set([404, 429]))
       })
+  )
+
+  triggers("are those of a disabled webhook too, whose callers see no difference to an unknown token", () =>
+    Effect.gen(function* () {
+      const server = yield* startWithWebhook
+      const { admin, hook, http } = server
+      const disabled = { body: { enabled: false, store_requests: "refused" } }
+      yield* http("POST", hook.path, { body: hello })
+      yield* admin("PATCH", `/api/webhooks/${hook.id}`, disabled)
+      const unknown = yield* http("POST", `/webhook/trigger/${"A".repeat(43)}`, { body: hello })
+      for (const headers of [{}, { accept: "text/event-stream" }]) {
+        const refused = yield* http("POST", hook.path, { body: hello, headers })
+        expect([refused.status, refused.json]).toStrictEqual([unknown.status, unknown.json])
+      }
+      const size = JSON.stringify(hello).length
+      const one = {
+        status: 404,
+        code: "webhook_disabled",
+        detail: "It is disabled.",
+        client_address: "127.0.0.1",
+        size
+      }
+      const listed = yield* requestsOf(server, hook.id)
+      expect(listed).toMatchObject([one, one])
+      for (const request of listed) expect(request).not.toHaveProperty("body")
+    })
   )
 
   triggers("have the first 2 KB of their bodies if the webhook keeps them", () =>

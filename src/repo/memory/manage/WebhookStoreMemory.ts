@@ -56,9 +56,9 @@ export const makeWebhookStore = (tables: Tables): Context.Tag.Service<WebhookSto
     webhook: (id) => Effect.map(webhookRow(id), view),
     webhooksByToken: (hashes, now) =>
       Effect.sync(() => {
-        const enabled = [...webhooks.values()].filter((webhook) => webhook.enabled)
+        const all = [...webhooks.values()]
         return hashes.map((token_hash) => {
-          const found = enabled.find((webhook) => isOpenedBy(webhook, token_hash, now))
+          const found = all.find((webhook) => isOpenedBy(webhook, token_hash, now))
           return found && { ...found, token_hash }
         })
       }),

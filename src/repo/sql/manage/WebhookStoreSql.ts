@@ -140,10 +140,10 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
       const tokens = sql`select decode(value, 'hex') from json_array_elements_text(${JSON.stringify(keys)}::json)`
       const rows = yield* sql<{ readonly opened_by: TokenHash }>`
         select ${stored}, w.token_hash as opened_by from webhook_trigger.webhooks w
-        where w.enabled and w.token_hash in (${tokens})
+        where w.token_hash in (${tokens})
         union all
         select ${stored}, w.old_token_hash as opened_by from webhook_trigger.webhooks w
-        where w.enabled and w.old_token_hash in (${tokens}) and w.old_token_valid_until > ${DateTime.toDateUtc(now)}`
+        where w.old_token_hash in (${tokens}) and w.old_token_valid_until > ${DateTime.toDateUtc(now)}`
       const webhooks = rows.map((row) => fromRow<WebhookRow>({ ...row, token_hash: row.opened_by }, rowFields))
       const found = new Map(webhooks.map((webhook) => [hex(webhook.token_hash), webhook]))
       return keys.map((key) => found.get(key))
