@@ -22,6 +22,7 @@ export {
   type TeamQueue
 } from "./bus/Bus.ts"
 export * as BusMemory from "./bus/BusMemory.ts"
+export { ApiKey, ApiKeyDraft, type ApiKeyRow } from "./domain/access/ApiKey.ts"
 // Errors and records.
 export {
   AuditAction,
@@ -47,6 +48,7 @@ export {
   EditConflict,
   Fault,
   FilterFailed,
+  Forbidden,
   IdempotencyKeyReused,
   Invalid,
   InvalidBody,
@@ -78,11 +80,13 @@ export {
   WebhookDisabled
 } from "./domain/Errors.ts"
 export {
+  ApiKeyId,
   AuditEventId,
   DeliveryId,
   DestinationId,
   LeaderId,
   LeaderKeyId,
+  makeApiKeyId,
   makeLeaderKeyId,
   makeRunId,
   makeSessionId,
@@ -153,6 +157,7 @@ export {
   type TriggerRequest
 } from "./engine/accept/Trigger.ts"
 export { AdminKey } from "./engine/access/AdminKey.ts"
+export { ApiKeys, type NewApiKey } from "./engine/access/ApiKeys.ts"
 export { Origin, type OriginValues } from "./engine/access/Audit.ts"
 export { LeaderKeys, type NewLeaderKey } from "./engine/access/LeaderKeys.ts"
 export { type NewSession, Sessions } from "./engine/access/Sessions.ts"
@@ -216,8 +221,10 @@ export * as NodeServer from "./http/serve/NodeServer.ts"
 export * as Routes from "./http/serve/Routes.ts"
 // The ports of the rows, and what a driver of them needs.
 export { AdminKeyStore } from "./repo/access/AdminKeyStore.ts"
+export { ApiKeyStore } from "./repo/access/ApiKeyStore.ts"
 export { type AuditPage, type AuditQuery, AuditStore, decodeAuditCursor } from "./repo/access/AuditStore.ts"
 export { LeaderKeyStore } from "./repo/access/LeaderKeyStore.ts"
+export { type Owned, OwnerStore } from "./repo/access/OwnerStore.ts"
 export { type ReplyKey, ReplyKeyStore } from "./repo/access/ReplyKeyStore.ts"
 export { SecretKeyStore } from "./repo/access/SecretKeyStore.ts"
 export { SessionStore } from "./repo/access/SessionStore.ts"

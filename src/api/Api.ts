@@ -1,5 +1,6 @@
 import { HttpApi, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { ApiKeys } from "./ApiKeys.ts"
 import { Audit } from "./Audit.ts"
 import { Destinations } from "./delivery/Destinations.ts"
 import { LeaderKeys } from "./LeaderKeys.ts"
@@ -32,6 +33,7 @@ export class Api extends base
   .add(Destinations)
   .add(Runs)
   .add(Leading)
+  .add(ApiKeys)
   .add(Sessions)
   .add(Audit)
   .add(Session)

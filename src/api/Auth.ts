@@ -1,18 +1,25 @@
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
 import { Context, Schema } from "effect"
-import type { SessionId } from "../domain/Id.ts"
-import { ServiceUnavailable, TooManyRequests, Unauthorized, UnprocessableContent } from "./Problem.ts"
+import type { ApiKey } from "../domain/access/ApiKey.ts"
+import type { Grant } from "../domain/access/Grant.ts"
+import type { Session } from "../domain/access/Session.ts"
+import { Forbidden, ServiceUnavailable, TooManyRequests, Unauthorized, UnprocessableContent } from "./Problem.ts"
 import { cookieName, secureCookieName } from "./Session.ts"
 
-/** The sender of a management request. */
+/** The sender of a management request: a program with a key, or a session of the web UI. */
 export class Actor extends Context.Tag("webhook-trigger/Actor")<
   Actor,
-  { readonly _tag: "AdminKey" } | { readonly _tag: "Session"; readonly id: SessionId }
+  {
+    readonly session?: Session
+    /** The API key, also of the session; absent: the admin key. */
+    readonly key?: ApiKey
+    readonly grant: Grant
+  }
 >() {}
 
-/** Management requests need `Authorization: Bearer <admin key>` or the web UI's session cookie. */
+/** Management requests need `Authorization: Bearer <key>` or the web UI's session cookie. */
 export class Admin extends HttpApiMiddleware.Tag<Admin>()("webhook-trigger/Admin", {
-  failure: Schema.Union(Unauthorized, UnprocessableContent, TooManyRequests, ServiceUnavailable),
+  failure: Schema.Union(Unauthorized, Forbidden, UnprocessableContent, TooManyRequests, ServiceUnavailable),
   provides: Actor,
   security: {
     key: HttpApiSecurity.bearer,

@@ -34,8 +34,9 @@ export const problem = <const Status extends number>(status: Status, description
 export const BadRequest = problem(400, "The request is malformed.")
 export const Unauthorized = problem(
   401,
-  "The admin key is missing or wrong. For a trigger: the caller could not be verified."
+  "The key is missing or wrong. For a trigger: the caller could not be verified."
 )
+export const Forbidden = problem(403, "The key's role or teams do not allow this.")
 export const NotFound = problem(404, "Not found.")
 export const MethodNotAllowed = problem(405, "This method is not allowed here; see `Allow`.")
 export const NotAcceptable = problem(406, "The response has none of the media types in `Accept`.")

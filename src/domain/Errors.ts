@@ -182,6 +182,9 @@ export class IdempotencyKeyReused extends Schema.TaggedError<IdempotencyKeyReuse
 /** Too many wrong admin keys came from the caller's address. */
 export class TooManyAttempts extends Schema.TaggedError<TooManyAttempts>()("TooManyAttempts", {}) {}
 
+/** The key or the session may not do this. */
+export class Forbidden extends Schema.TaggedError<Forbidden>()("Forbidden", { detail: Schema.String }) {}
+
 export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", { detail: Schema.String }) {}
 
 /** Database or broker unreachable, or the server is stopping. The same request may succeed in a moment. */

@@ -27,6 +27,12 @@ export const LeaderKeyId = Uuid.pipe(Schema.brand("LeaderKeyId")).annotations({
 })
 export type LeaderKeyId = typeof LeaderKeyId.Type
 
+/** Of an API key. */
+export const ApiKeyId = Uuid.pipe(Schema.brand("ApiKeyId")).annotations({
+  description: "The API key's id, a UUIDv7; not the key itself."
+})
+export type ApiKeyId = typeof ApiKeyId.Type
+
 export const LeaderId = Uuid.pipe(Schema.brand("LeaderId")).annotations({
   description: "A UUID that the leader chooses when it starts. It is the same in all its requests."
 })
@@ -71,6 +77,11 @@ export const makeSessionId: Effect.Effect<SessionId> = Effect.map(
 export const makeLeaderKeyId: Effect.Effect<LeaderKeyId> = Effect.map(
   Clock.currentTimeMillis,
   (msecs) => v7({ msecs }) as LeaderKeyId
+)
+
+export const makeApiKeyId: Effect.Effect<ApiKeyId> = Effect.map(
+  Clock.currentTimeMillis,
+  (msecs) => v7({ msecs }) as ApiKeyId
 )
 
 /** The ID of an event at this time, in milliseconds since the epoch. */

@@ -1,7 +1,7 @@
 /** Parses IDs and names from callers. Malformed ones name nothing: `NotFound`. */
 import { Effect, Schema } from "effect"
 import { NotFound } from "./Errors.ts"
-import { DeliveryId, DestinationId, LeaderKeyId, RunId, SessionId, ThreadId, WebhookId } from "./Id.ts"
+import { ApiKeyId, DeliveryId, DestinationId, LeaderKeyId, RunId, SessionId, ThreadId, WebhookId } from "./Id.ts"
 import { TeamName } from "./Team.ts"
 
 const parsedAs = <A extends string>(schema: Schema.Schema<A, string>) => {
@@ -22,5 +22,6 @@ export const destinationIdOf = inLowerCase(parsedAs(DestinationId))
 export const deliveryIdOf = inLowerCase(parsedAs(DeliveryId))
 export const sessionIdOf = inLowerCase(parsedAs(SessionId))
 export const leaderKeyIdOf = inLowerCase(parsedAs(LeaderKeyId))
+export const apiKeyIdOf = inLowerCase(parsedAs(ApiKeyId))
 export const requestIdOf = inLowerCase(parsedAs(Schema.UUID))
 export const teamNameOf = parsedAs(TeamName)

@@ -5,6 +5,7 @@ import { HandOver } from "./accept/HandOver.ts"
 import { Replay } from "./accept/Replay.ts"
 import * as Retries from "./accept/Retries.ts"
 import { Trigger } from "./accept/Trigger.ts"
+import { ApiKeys } from "./access/ApiKeys.ts"
 import { LeaderKeys } from "./access/LeaderKeys.ts"
 import * as Deliverer from "./delivery/Deliverer.ts"
 import { Destinations } from "./delivery/Destinations.ts"
@@ -55,6 +56,7 @@ const management = Layer.mergeAll(
   Cancellation.layer,
   Teams.layer,
   LeaderKeys.layer,
+  ApiKeys.layer,
   Threads.layer,
   IdleThreads.layer,
   Webhooks.layer,
@@ -78,6 +80,7 @@ export const layer: Layer.Layer<
   | Cancellation
   | Destinations
   | HttpLeaders
+  | ApiKeys
   | LeaderKeys
   | Outcomes
   | ProgressReports

@@ -8,8 +8,10 @@
  */
 import { Effect } from "effect"
 import { AdminKeyStore } from "./access/AdminKeyStore.ts"
+import { ApiKeyStore } from "./access/ApiKeyStore.ts"
 import { AuditStore } from "./access/AuditStore.ts"
 import { LeaderKeyStore } from "./access/LeaderKeyStore.ts"
+import { OwnerStore } from "./access/OwnerStore.ts"
 import { ReplyKeyStore } from "./access/ReplyKeyStore.ts"
 import { SecretKeyStore } from "./access/SecretKeyStore.ts"
 import { SessionStore } from "./access/SessionStore.ts"
@@ -47,6 +49,8 @@ export type Repo =
   | SecretKeyStore
   | SessionStore
   | LeaderKeyStore
+  | ApiKeyStore
+  | OwnerStore
   | HttpLeaderStore
   | AuditStore
   | TimeStore
@@ -71,6 +75,8 @@ export const Repo = Effect.map(
     SecretKeyStore,
     SessionStore,
     LeaderKeyStore,
+    ApiKeyStore,
+    OwnerStore,
     HttpLeaderStore,
     AuditStore,
     TimeStore,
@@ -93,6 +99,8 @@ export const Repo = Effect.map(
     secretKey,
     sessions,
     leaderKeys,
+    apiKeys,
+    owners,
     httpLeaders,
     audit,
     time,
@@ -115,6 +123,8 @@ export const Repo = Effect.map(
     ...secretKey,
     ...sessions,
     ...leaderKeys,
+    ...apiKeys,
+    ...owners,
     ...httpLeaders,
     ...audit,
     ...time,

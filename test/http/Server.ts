@@ -27,8 +27,10 @@ import { ConnectionLimits, type Limits } from "../../src/http/serve/ConnectionLi
 import { keepAliveTimeout } from "../../src/http/serve/Listener.ts"
 import * as HttpOnNode from "../../src/http/serve/NodeServer.ts"
 import { AdminKeyStore } from "../../src/repo/access/AdminKeyStore.ts"
+import { ApiKeyStore } from "../../src/repo/access/ApiKeyStore.ts"
 import { AuditStore } from "../../src/repo/access/AuditStore.ts"
 import { LeaderKeyStore } from "../../src/repo/access/LeaderKeyStore.ts"
+import { OwnerStore } from "../../src/repo/access/OwnerStore.ts"
 import { ReplyKeyStore } from "../../src/repo/access/ReplyKeyStore.ts"
 import { SecretKeyStore } from "../../src/repo/access/SecretKeyStore.ts"
 import { SessionStore } from "../../src/repo/access/SessionStore.ts"
@@ -102,6 +104,8 @@ const breakablePorts = Layer.mergeAll(
   breakable(SecretKeyStore, "database"),
   breakable(SessionStore, "database"),
   breakable(LeaderKeyStore, "database"),
+  breakable(ApiKeyStore, "database"),
+  breakable(OwnerStore, "database"),
   breakable(HttpLeaderStore, "database"),
   breakable(AuditStore, "database"),
   breakable(TimeStore, "database"),

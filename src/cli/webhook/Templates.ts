@@ -34,7 +34,11 @@ const versions = Command.make("versions", { webhook, ...adminOptions }, (options
         ["VERSION", "SET", "LANGUAGE", "INPUT", "BY", "FROM", "SESSION"],
         data.map((one) => [
           ...[one.version, time(one.at), one.template_language, one.input],
-          ...[one.actor, one.client_address, one.session_id]
+          ...[
+            one.key_name === undefined ? one.actor : `${one.actor} ${one.key_name}`,
+            one.client_address,
+            one.session_id
+          ]
         ])
       )
     )

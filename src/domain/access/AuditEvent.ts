@@ -31,13 +31,15 @@ export const AuditAction = Schema.Literal(
   "runs.exported",
   "session.started",
   "session.ended",
+  "api_key.created",
+  "api_key.revoked",
   "key.refused"
 ).annotations({ identifier: "AuditAction", description: "What was done, or for `key.refused` tried." })
 export type AuditAction = typeof AuditAction.Type
 
-export const AuditActor = Schema.Literal("admin_key", "session", "host", "unknown").annotations({
+export const AuditActor = Schema.Literal("admin_key", "api_key", "session", "host", "unknown").annotations({
   description:
-    "Who did it: a program with the admin key, a session of the web UI, the program that this server is part of, or somebody without a valid key."
+    "Who did it: a program with the admin key or an API key, a session of the web UI, the program that this server is part of, or somebody without a valid key."
 })
 export type AuditActor = typeof AuditActor.Type
 
@@ -48,6 +50,9 @@ const record = {
   at: time("When it was done."),
   action: AuditAction,
   actor: AuditActor,
+  key_name: optional(
+    Schema.String.annotations({ description: "The name of the API key: of the program's, or of the session's." })
+  ),
   session_id: optional(Schema.String.annotations({ description: "The session of the web UI." })),
   client_address: optional(Schema.String.annotations({ description: "Where the request came from." }))
 }
@@ -60,7 +65,8 @@ export const AuditEvent = Schema.Struct({
   ...record,
   object: optional(
     Schema.String.annotations({
-      description: "What it was done to: the id of a webhook, a run, a thread or a session, or a team's name."
+      description:
+        "What it was done to: the id of a webhook, a run, a thread, a session or an API key, or a team's name."
     })
   ),
   before: optional(
@@ -72,7 +78,7 @@ export const AuditEvent = Schema.Struct({
   attempts: optional(Schema.Number.annotations({ description: "How often, of `key.refused`." }))
 }).annotations({
   identifier: "AuditEvent",
-  description: "Something that was done with the admin key or in the web UI."
+  description: "Something that was done with a key or in the web UI."
 })
 export type AuditEvent = typeof AuditEvent.Type
 

@@ -13,6 +13,7 @@ const summary = {
   input: Schema.Literal(...input.words).annotations({ description: "The source of the template's values." }),
   at: time("When the template was set."),
   actor: AuditActor,
+  key_name: optional(Schema.String.annotations({ description: "The name of the API key, if it was one." })),
   session_id: optional(Schema.String.annotations({ description: "The session of the web UI." })),
   client_address: optional(Schema.String.annotations({ description: "Where the request came from." }))
 }

@@ -2,6 +2,7 @@
 export const cancellerNames = {
   caller: "the caller",
   admin_key: "a program with the admin key",
+  api_key: "a program with an API key",
   session: "a user of the web UI",
   host: "the server's program"
 } as const

@@ -2,12 +2,17 @@
 import { Clock, Context, DateTime, Effect, Exit } from "effect"
 import type { AuditAction, AuditActor, AuditDraft, AuditEvent } from "../../domain/access/AuditEvent.ts"
 import { auditEventIdAt } from "../../domain/Id.ts"
+import type { TeamName } from "../../domain/Team.ts"
 import { AuditStore } from "../../repo/access/AuditStore.ts"
 import type { Submitted } from "../accept/Trigger.ts"
 
 export interface OriginValues {
   readonly actor: AuditActor
+  /** Of the API key: the program's, or the session's. */
+  readonly key_name?: string | undefined
   readonly session_id?: string | undefined
+  /** The teams that the actor is limited to; absent: none. */
+  readonly teams?: ReadonlyArray<TeamName> | undefined
   readonly client_address?: string | undefined
 }
 
@@ -16,16 +21,29 @@ export class Origin extends Context.Reference<Origin>()("webhook-trigger/Origin"
   defaultValue: (): OriginValues => ({ actor: "host" })
 }) {}
 
+/** The actor for people: "key ci-deploy". */
+export const nameOf = ({ actor, key_name }: OriginValues): string =>
+  key_name === undefined ? actorNames[actor] : `key ${key_name}`
+
+const actorNames: { readonly [Actor in AuditActor]: string } = {
+  admin_key: "admin key",
+  api_key: "API key",
+  session: "admin key",
+  host: "host",
+  unknown: "unknown"
+}
+
 /** The event of a change that is about to be made, for its store. */
 export const draft = (action: AuditAction): Effect.Effect<AuditDraft> =>
   Effect.gen(function* () {
-    const { actor, client_address, session_id } = yield* Origin
+    const { actor, client_address, key_name, session_id } = yield* Origin
     const now = yield* Clock.currentTimeMillis
     return {
       id: auditEventIdAt(now),
       at: DateTime.unsafeMake(now),
       action,
       actor,
+      ...(key_name !== undefined && { key_name }),
       ...(session_id !== undefined && { session_id }),
       ...(client_address !== undefined && { client_address })
     }

@@ -15,7 +15,7 @@ const checksumOf = (text: string): string => base62(BigInt(crc32(text)), 6)
  * A secret that scanners recognize: a prefix, 43 base62 characters that encode 32 random bytes, and their CRC-32 as six
  * base62 characters. A lookalike is recognized without a lookup, as with GitHub's tokens.
  */
-export const makeSecret = (prefix: "whk_" | "wha_" | "whl_"): string => {
+export const makeSecret = (prefix: "whk_" | "wha_" | "whl_" | "whp_"): string => {
   const text = base62(BigInt(`0x${randomBytes(32).toString("hex")}`), 43)
   return `${prefix}${text}${checksumOf(text)}`
 }

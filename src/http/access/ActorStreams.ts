@@ -1,7 +1,9 @@
 /** Streams to someone who manages the server. */
 import type { HttpServerRequest } from "@effect/platform"
-import { Effect, Option, Stream } from "effect"
+import { DateTime, Effect, Option, Stream } from "effect"
 import { Actor } from "../../api/Auth.ts"
+import type { ApiKeyId } from "../../domain/Id.ts"
+import { ApiKeys, voidBecause } from "../../engine/access/ApiKeys.ts"
 import { Sessions } from "../../engine/access/Sessions.ts"
 import { clientAddress } from "../request/ClientAddress.ts"
 import { TrustedProxies } from "../request/TrustedProxies.ts"
@@ -21,18 +23,32 @@ const whileTrue = <A>(items: Stream.Stream<A>, condition: Effect.Effect<boolean>
 
 export const make = Effect.gen(function* () {
   const sessions = yield* Sessions
+  const keys = yield* ApiKeys
   const cookie = yield* SessionCookie.make
   const proxies = yield* TrustedProxies
 
   return (request: Request) =>
-    Effect.map(Actor, (actor) => {
-      const isOpen = Effect.map(Effect.option(sessions.find(cookie.of(request))), Option.exists(Option.isSome))
+    Effect.map(Actor, ({ key, session }) => {
+      const keyWorks = (id: ApiKeyId) =>
+        Effect.gen(function* () {
+          const now = yield* DateTime.now
+          return Option.exists(yield* keys.findById(id), (key) => Option.isNone(voidBecause(key, now)))
+        })
+      const holds = session ? Effect.map(sessions.find(cookie.of(request)), Option.isSome) : key && keyWorks(key.id)
       return {
-        /** Programs with the admin key have no session, and count by address. */
-        owner: actor._tag === "Session" ? actor.id : clientAddress(proxies, request),
-        /** The stream ends with the session. It also ends while the database is unreachable; the client then reconnects. */
+        /** Programs have no session, and count by key or address. */
+        owner: session?.id ?? key?.id ?? clientAddress(proxies, request),
+        /**
+         * The stream ends with the session or the API key. It also ends while the database is unreachable; the client then
+         * reconnects.
+         */
         whileSignedIn: <A>(stream: Stream.Stream<A>): Stream.Stream<A> =>
-          actor._tag === "Session" ? whileTrue(stream, isOpen) : stream
+          holds === undefined
+            ? stream
+            : whileTrue(
+                stream,
+                Effect.orElseSucceed(holds, () => false)
+              )
       }
     })
 })

@@ -1,59 +1,81 @@
 /**
- * Authenticates management requests: the admin key, or a session of the web UI. Checked before anything else, even for
- * unknown IDs.
+ * Authenticates management requests: a key, or a session of the web UI. Then checks what it may do. Both come before
+ * anything else, even for unknown IDs.
  */
 import { HttpServerRequest } from "@effect/platform"
-import { Effect, Layer, Option, Redacted } from "effect"
+import { Effect, Layer, Option, Redacted, Struct } from "effect"
 import { Actor, Admin } from "../../api/Auth.ts"
+import type { ApiKey } from "../../domain/access/ApiKey.ts"
+import { everything, type Grant } from "../../domain/access/Grant.ts"
+import type { Session } from "../../domain/access/Session.ts"
 import { Unauthorized } from "../../domain/Errors.ts"
 import { Sessions } from "../../engine/access/Sessions.ts"
+import type { OwnerStore } from "../../repo/access/OwnerStore.ts"
 import * as Problems from "../request/Problems.ts"
 import * as QueryCheck from "../request/QueryCheck.ts"
 import * as RequestFacts from "../request/RequestFacts.ts"
-import { AdminKeyCheck } from "./AdminKeyCheck.ts"
+import * as Authorization from "./Authorization.ts"
 import { bearerOf } from "./Bearer.ts"
+import { KeyCheck } from "./KeyCheck.ts"
 import * as SessionCookie from "./SessionCookie.ts"
 
-const refused = Effect.fail(Problems.of(new Unauthorized({ detail: "Send `Authorization: Bearer <admin key>`." })))
+const refused = Effect.fail(
+  Problems.of(new Unauthorized({ detail: "Send `Authorization: Bearer <key>`, with the admin key or an API key." }))
+)
+
+const grantOf = (key: ApiKey | undefined): Grant => (key === undefined ? everything : Struct.pick(key, "role", "teams"))
+
+const actorOf = (found: { readonly key?: ApiKey; readonly session?: Session }) =>
+  Actor.of({ ...found, grant: grantOf(found.key) })
+
+/** For the log, and for audit events. */
+export const factsOf = ({ grant, key, session }: Actor["Type"]): RequestFacts.RequestFacts => ({
+  actor: session !== undefined ? "session" : key !== undefined ? "api_key" : "admin_key",
+  ...(session && { session_id: session.id }),
+  ...(key && { key_name: key.name }),
+  ...(grant.teams && { teams: grant.teams })
+})
 
 /** Safe methods change nothing. A page of another site may cause such a request, but cannot read the response. */
 const isSafe = (method: string): boolean => method === "GET" || method === "HEAD"
 
-export const layer: Layer.Layer<Admin, never, AdminKeyCheck | Sessions> = Layer.effect(
+export const layer: Layer.Layer<Admin, never, KeyCheck | OwnerStore | Sessions> = Layer.effect(
   Admin,
   Effect.gen(function* () {
-    const { check } = yield* AdminKeyCheck
+    const { check } = yield* KeyCheck
     const sessions = yield* Sessions
     const cookie = yield* SessionCookie.make
+
+    const authorize = yield* Authorization.make
 
     /** Browsers send the cookie without being asked, so the request's origin matters too. */
     const bySession = (request: HttpServerRequest.HttpServerRequest) =>
       Effect.gen(function* () {
-        const session = yield* Effect.mapError(sessions.find(cookie.of(request)), Problems.of)
-        if (Option.isNone(session)) return yield* refused
+        const found = yield* Effect.mapError(sessions.find(cookie.of(request)), Problems.of)
+        if (Option.isNone(found)) return yield* refused
         if (!isSafe(request.method) && !cookie.isSameOrigin(request)) return yield* refused
-        const { id } = session.value
-        RequestFacts.add(request, { actor: "session", session_id: id })
-        return Actor.of({ _tag: "Session", id })
+        return actorOf(found.value)
       })
 
     const authenticate = Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
-      const key = bearerOf(request)
-      if (key === undefined) return yield* bySession(request)
-      yield* Effect.mapError(check(request, Redacted.make(key)), Problems.of)
-      return Actor.of({ _tag: "AdminKey" })
+      const given = bearerOf(request)
+      const actor =
+        given === undefined
+          ? yield* bySession(request)
+          : actorOf(yield* Effect.mapError(check(request, Redacted.make(given)), Problems.of))
+      RequestFacts.add(request, factsOf(actor))
+      return actor
     })
 
     /** Only for those who may know: what is wrong with the query. */
-    const checked = Effect.tap(authenticate, () =>
-      QueryCheck.check.pipe(
-        Effect.mapError(Problems.of),
-        // Endpoints without parameters do not declare a 400.
-        Effect.catchIf(
-          (problem) => problem.status === 400,
-          (problem) => Effect.die(Problems.toResponse(problem))
-        )
+    const checked = authenticate.pipe(
+      Effect.tap(({ grant }) => Effect.mapError(authorize(grant), Problems.of)),
+      Effect.tap(() => Effect.mapError(QueryCheck.check, Problems.of)),
+      // Endpoints without parameters do not declare a 400, nor those without an object a 404.
+      Effect.catchIf(
+        (problem) => problem.status === 400 || problem.status === 404,
+        (problem) => Effect.die(Problems.toResponse(problem))
       )
     )
 

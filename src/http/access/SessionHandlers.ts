@@ -10,7 +10,7 @@ import { clientAddress } from "../request/ClientAddress.ts"
 import * as Problems from "../request/Problems.ts"
 import * as RequestFacts from "../request/RequestFacts.ts"
 import { TrustedProxies } from "../request/TrustedProxies.ts"
-import { AdminKeyCheck } from "./AdminKeyCheck.ts"
+import { KeyCheck } from "./KeyCheck.ts"
 import * as SessionCookie from "./SessionCookie.ts"
 
 const decodeSignIn = validate(SignIn)
@@ -26,7 +26,7 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
     const sessions = yield* Sessions
     const cookie = yield* SessionCookie.make
     const proxies = yield* TrustedProxies
-    const { check } = yield* AdminKeyCheck
+    const { check } = yield* KeyCheck
 
     /**
      * Some tools send neither header. A page of another site always sends one, and may not sign in even with the key.
@@ -37,10 +37,11 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
     /** Ends the request's session, if any. */
     const end = (request: HttpServerRequest.HttpServerRequest) =>
       Effect.gen(function* () {
-        const session = yield* sessions.find(cookie.of(request))
-        if (Option.isNone(session)) return
-        const { id } = session.value
-        RequestFacts.add(request, { actor: "session", session_id: id })
+        const found = yield* sessions.find(cookie.of(request))
+        if (Option.isNone(found)) return
+        const { key, session } = found.value
+        const { id } = session
+        RequestFacts.add(request, { actor: "session", session_id: id, ...(key && { key_name: key.name }) })
         yield* Effect.catchTag(sessions.end(id), "NotFound", () => Effect.void)
       })
 
@@ -52,7 +53,7 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
             encodeState(
               Option.match(session, {
                 onNone: () => ({ signed_in: false }),
-                onSome: ({ expires_at }) => ({ signed_in: true, expires_at })
+                onSome: ({ session: { expires_at } }) => ({ signed_in: true, expires_at })
               })
             )
           )
@@ -64,13 +65,17 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
           const { key } = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeSignIn).pipe(
             Effect.mapError(Problems.of)
           )
-          yield* Effect.mapError(check(request, Redacted.make(key)), Problems.of)
+          const checked = yield* Effect.mapError(check(request, Redacted.make(key)), Problems.of)
           const from = {
             client_address: clientAddress(proxies, request),
             user_agent: request.headers["user-agent"] ?? ""
           }
           yield* Effect.mapError(end(request), Problems.of)
-          const { session, token } = yield* Effect.mapError(sessions.begin(from), Problems.of)
+          RequestFacts.add(request, {
+            actor: checked.key ? "api_key" : "admin_key",
+            ...(checked.key && { key_name: checked.key.name })
+          })
+          const { session, token } = yield* Effect.mapError(sessions.begin(from, checked.key), Problems.of)
           const state = encodeState({ signed_in: true, expires_at: session.expires_at })
           return cookie.set(request, HttpServerResponse.unsafeJson(state), token)
         })

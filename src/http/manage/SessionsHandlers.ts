@@ -11,10 +11,10 @@ export const layer = HttpApiBuilder.group(Api, "sessions", (handlers) =>
     handlers
       .handle("list", () =>
         Effect.gen(function* () {
-          const actor = yield* Actor
+          const { session: current } = yield* Actor
           return (yield* sessions.list).map((session) => ({
             ...session,
-            is_current: actor._tag === "Session" && actor.id === session.id
+            is_current: current?.id === session.id
           }))
         }).pipe(asWhole, Effect.mapError(Problems.of))
       )

@@ -2,7 +2,9 @@
 import { HttpServerResponse, OpenApi } from "@effect/platform"
 import { Effect, Option } from "effect"
 import { Api } from "../../api/Api.ts"
+import { ruleOf } from "../../api/Rules.ts"
 import { tokenScheme } from "../../api/run/Trigger.ts"
+import { leastRoleFor } from "../../domain/access/Roles.ts"
 import { ifApiDocs } from "../access/OperationsAccess.ts"
 import { titles } from "../request/ProblemTitles.ts"
 import { managementUrl } from "../request/PublicUrl.ts"
@@ -60,6 +62,21 @@ const withHeaders = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
   return spec
 }
 
+/** Refused for its role are only requests that not every role allows. */
+const withRoles = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
+  for (const operation of Object.values(spec.paths).flatMap((path) => Object.values(path))) {
+    const [group = "", endpoint = ""] = operation.operationId.split(".")
+    const rule = ruleOf(group, endpoint)
+    const refused = operation.responses[403]
+    if (rule === undefined || refused === undefined) continue
+    const [permission, scope] = rule
+    if (permission === "read" && scope !== "server") delete operation.responses[403]
+    else
+      refused.description = `The key's role or teams do not allow this. It needs the role \`${leastRoleFor(permission)}\`.`
+  }
+  return spec
+}
+
 const withCodes = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
   const codes = objectsIn(spec.components.schemas).flatMap(({ properties }) =>
     properties !== undefined && "type" in (properties as object) ? objectsIn((properties as any).code).slice(0, 1) : []
@@ -70,7 +87,9 @@ const withCodes = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
 
 /** `server` is its address for callers. */
 export const makeDocument = (server = "/"): OpenApi.OpenAPISpec => {
-  const spec = withCodes(withHeaders(withOpenObjects(withoutIds(OpenApi.fromApi(Api)) as OpenApi.OpenAPISpec)))
+  const spec = withCodes(
+    withRoles(withHeaders(withOpenObjects(withoutIds(OpenApi.fromApi(Api)) as OpenApi.OpenAPISpec)))
+  )
   spec.components.securitySchemes[tokenScheme] = {
     type: "http",
     scheme: "bearer",

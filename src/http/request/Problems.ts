@@ -46,6 +46,7 @@ export type Refusal =
   | Errors.ThreadEnded
   | Errors.PromptLost
   | Errors.WebhookDisabled
+  | Errors.Forbidden
   | Errors.Unauthorized
   | Errors.Unavailable
 
@@ -98,6 +99,7 @@ const table = {
       detail: "The webhook requires an allowed address, a signature or a secret."
     })
   ],
+  Forbidden: [403, ({ detail }) => ({ code: "forbidden", detail })],
   NotFound: [404, () => ({ code: "not_found", detail: "It does not exist, was deleted, or is disabled." })],
   MethodNotAllowed: [405, ({ allow }) => ({ code: "method_not_allowed", detail: `Allowed here: ${allow}.` })],
   NotAcceptable: [

@@ -15,6 +15,10 @@ export interface RequestFacts {
   /** Who sent a management request. */
   readonly actor?: AuditActor
   readonly session_id?: string
+  /** The name of the API key: of the program's, or of the session's. */
+  readonly key_name?: string
+  /** The teams that the sender is limited to; absent: none. */
+  readonly teams?: ReadonlyArray<TeamName>
   /** Of a leader's request. */
   readonly leader_key_id?: LeaderKeyId
   readonly team?: TeamName

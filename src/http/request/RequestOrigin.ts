@@ -10,6 +10,12 @@ export const originOf = (proxies: Networks, request: HttpServerRequest.HttpServe
   get actor() {
     return RequestFacts.of(request).actor ?? "unknown"
   },
+  get key_name() {
+    return RequestFacts.of(request).key_name
+  },
+  get teams() {
+    return RequestFacts.of(request).teams
+  },
   get session_id() {
     return RequestFacts.of(request).session_id
   }

@@ -15,6 +15,7 @@ import { Api } from "../../api/Api.ts"
 import type { Replay } from "../../engine/accept/Replay.ts"
 import type { Trigger } from "../../engine/accept/Trigger.ts"
 import type { AdminKey } from "../../engine/access/AdminKey.ts"
+import { ApiKeys } from "../../engine/access/ApiKeys.ts"
 import { LeaderKeys } from "../../engine/access/LeaderKeys.ts"
 import { Sessions } from "../../engine/access/Sessions.ts"
 import type { Destinations } from "../../engine/delivery/Destinations.ts"
@@ -28,16 +29,18 @@ import type { Webhooks } from "../../engine/manage/Webhooks.ts"
 import type { RunWatch } from "../../engine/progress/RunWatch.ts"
 import type { Settings } from "../../engine/Settings.ts"
 import type { AuditStore } from "../../repo/access/AuditStore.ts"
+import type { OwnerStore } from "../../repo/access/OwnerStore.ts"
 import type { SessionStore } from "../../repo/access/SessionStore.ts"
 import type { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import type { HistoryStore } from "../../repo/history/HistoryStore.ts"
-import { AdminKeyCheck } from "../access/AdminKeyCheck.ts"
 import * as Auth from "../access/Auth.ts"
+import { KeyCheck } from "../access/KeyCheck.ts"
 import * as SessionHandlers from "../access/SessionHandlers.ts"
 import { Events } from "../events/Events.ts"
 import { RunEvents } from "../events/RunEvents.ts"
 import * as LeaderKeyCheck from "../leaders/LeaderKeyCheck.ts"
 import * as LeadingHandlers from "../leaders/LeadingHandlers.ts"
+import * as ApiKeysHandlers from "../manage/ApiKeysHandlers.ts"
 import * as AuditHandlers from "../manage/AuditHandlers.ts"
 import * as DestinationsHandlers from "../manage/DestinationsHandlers.ts"
 import * as LeaderKeysHandlers from "../manage/LeaderKeysHandlers.ts"
@@ -80,6 +83,7 @@ type Server =
 
 type Engine =
   | AdminKey
+  | ApiKeys
   | AuditStore
   | Cancellation
   | ChangeFeed
@@ -87,6 +91,7 @@ type Engine =
   | HistoryStore
   | HttpLeaders
   | LeaderKeys
+  | OwnerStore
   | Overview
   | Replay
   | RunWatch
@@ -99,7 +104,7 @@ type Engine =
   | Webhooks
 
 /**
- * `/api/…`: teams, webhooks, the history and sessions, for anyone with the admin key. `/leader/…`: a team's prompts, for
+ * `/api/…`: teams, webhooks, the history and sessions, for anyone with a key whose role and teams allow it. `/leader/…`: a team's prompts, for
  * anyone with a key of its leader.
  */
 export const management: Layer.Layer<never, never, Engine | Server> = HttpLayerRouter.addHttpApi(Api).pipe(
@@ -113,6 +118,7 @@ export const management: Layer.Layer<never, never, Engine | Server> = HttpLayerR
     DestinationsHandlers.layer,
     RunsHandlers.layer,
     AuditHandlers.layer,
+    ApiKeysHandlers.layer,
     SessionHandlers.layer,
     SessionsHandlers.layer,
     OverviewHandlers.layer
@@ -121,7 +127,7 @@ export const management: Layer.Layer<never, never, Engine | Server> = HttpLayerR
   Layer.provide(Compression.layer),
   Layer.provide(RequestLog.layer),
   Layer.merge(Unmatched.methodNotAllowed(Unmatched.apiPaths())),
-  Layer.provide([AdminKeyCheck.layer, Sessions.layer, Events.layer, RunEvents.layer, RunExport.layer])
+  Layer.provide([KeyCheck.layer, Sessions.layer, Events.layer, RunEvents.layer, RunExport.layer])
 )
 
 /** `/health/…`, `/metrics`, `/openapi.json` and `/docs`. */

@@ -9,8 +9,10 @@ import { describe, it } from "@effect/vitest"
 import type { Effect, Scope } from "effect"
 import type { Repo } from "../Repo.ts"
 import { adminKeyStore } from "./access/AdminKeyStore.ts"
+import { apiKeyStore } from "./access/ApiKeyStore.ts"
 import { auditStore } from "./access/AuditStore.ts"
 import { leaderKeyStore } from "./access/LeaderKeyStore.ts"
+import { ownerStore } from "./access/OwnerStore.ts"
 import { replyKeyStore } from "./access/ReplyKeyStore.ts"
 import { secretKeyStore } from "./access/SecretKeyStore.ts"
 import { sessionStore } from "./access/SessionStore.ts"
@@ -110,6 +112,8 @@ export const repoContract = (withRepo: WithRepo, { optional = false }: RepoContr
   describe("TimeStore", () => timeStore(test))
   describe("SessionStore", () => sessionStore(test))
   describe("LeaderKeyStore", () => leaderKeyStore(test))
+  describe("ApiKeyStore", () => apiKeyStore(test))
+  describe("OwnerStore", () => ownerStore(test))
   describe("HttpLeaderStore", () => httpLeaderStore(test))
   describe("AuditStore", () => auditStore(test))
   describe("ChangeFeed", () => changeFeed(test))

@@ -5,8 +5,10 @@
 import { randomBytes } from "node:crypto"
 import { Context, Effect, Layer } from "effect"
 import { AdminKeyStore } from "../access/AdminKeyStore.ts"
+import { ApiKeyStore } from "../access/ApiKeyStore.ts"
 import { AuditStore } from "../access/AuditStore.ts"
 import { LeaderKeyStore } from "../access/LeaderKeyStore.ts"
+import { OwnerStore } from "../access/OwnerStore.ts"
 import { ReplyKeyStore } from "../access/ReplyKeyStore.ts"
 import { SecretKeyStore } from "../access/SecretKeyStore.ts"
 import { SessionStore } from "../access/SessionStore.ts"
@@ -26,7 +28,9 @@ import { RunStore } from "../run/RunStore.ts"
 import { ThreadStore } from "../run/ThreadStore.ts"
 import { TimeStore } from "../TimeStore.ts"
 import { makeAdminKeyStore } from "./access/AdminKeyStoreMemory.ts"
+import { makeApiKeyStore } from "./access/ApiKeyStoreMemory.ts"
 import { makeLeaderKeyStore } from "./access/LeaderKeyStoreMemory.ts"
+import { makeOwnerStore } from "./access/OwnerStoreMemory.ts"
 import { makeSecretKeyStore } from "./access/SecretKeyStoreMemory.ts"
 import { makeSessionStore } from "./access/SessionStoreMemory.ts"
 import { makeDeliveryStore } from "./delivery/DeliveryStoreMemory.ts"
@@ -41,12 +45,21 @@ import { makeLeaseStore } from "./run/LeaseStoreMemory.ts"
 import { makeProgressStore } from "./run/ProgressStoreMemory.ts"
 import { makeRunStore } from "./run/RunStoreMemory.ts"
 import { makeThreadStore } from "./run/ThreadStoreMemory.ts"
-import { makeTables } from "./Tables.ts"
+import { makeTables, type Tables } from "./Tables.ts"
+
+/** Who may do what. */
+const access = (tables: Tables) =>
+  Context.make(ApiKeyStore, makeApiKeyStore(tables)).pipe(
+    Context.add(OwnerStore, makeOwnerStore(tables)),
+    Context.add(SessionStore, makeSessionStore(tables)),
+    Context.add(LeaderKeyStore, makeLeaderKeyStore(tables))
+  )
 
 /** The rows in memory. */
 export const layer: Layer.Layer<Repo> = Layer.effectContext(
   Effect.map(makeTables, (tables) =>
     Context.make(TeamStore, makeTeamStore(tables)).pipe(
+      Context.merge(access(tables)),
       Context.add(WebhookStore, makeWebhookStore(tables)),
       Context.add(RunStore, makeRunStore(tables)),
       Context.add(ThreadStore, makeThreadStore(tables)),
@@ -60,8 +73,6 @@ export const layer: Layer.Layer<Repo> = Layer.effectContext(
       Context.add(AdminKeyStore, makeAdminKeyStore()),
       Context.add(ReplyKeyStore, { replyKey: Effect.succeed({ key: new Uint8Array(randomBytes(32)) }) }),
       Context.add(SecretKeyStore, makeSecretKeyStore()),
-      Context.add(SessionStore, makeSessionStore(tables)),
-      Context.add(LeaderKeyStore, makeLeaderKeyStore(tables)),
       Context.add(HttpLeaderStore, makeHttpLeaderStore(tables)),
       Context.add(AuditStore, tables.audit.store),
       Context.add(TimeStore, { databaseTime: tables.databaseTime }),

@@ -1,8 +1,10 @@
 import { DateTime, Effect } from "effect"
+import type { ApiKeyRow } from "../../domain/access/ApiKey.ts"
 import type { LeaderKeyRow } from "../../domain/access/LeaderKey.ts"
+import type { SessionRow } from "../../domain/access/Session.ts"
 import type { DestinationRow } from "../../domain/delivery/Destination.ts"
 import { NotFound } from "../../domain/Errors.ts"
-import type { DestinationId, LeaderKeyId, RunId, ThreadId, WebhookId } from "../../domain/Id.ts"
+import type { ApiKeyId, DestinationId, LeaderKeyId, RunId, SessionId, ThreadId, WebhookId } from "../../domain/Id.ts"
 import type { TemplateVersion } from "../../domain/prompt/TemplateVersion.ts"
 import type { ReceivedRequest } from "../../domain/request/ReceivedRequest.ts"
 import type { RunRow } from "../../domain/run/Run.ts"
@@ -65,6 +67,8 @@ export const makeTables = Effect.map(Effect.clock, (clock) => {
     teams,
     /** In the order of their creation. */
     leaderKeys: new Map<LeaderKeyId, LeaderKeyRow>(),
+    apiKeys: new Map<ApiKeyId, ApiKeyRow>(),
+    sessions: new Map<SessionId, SessionRow>(),
     httpLeaders: new Map<TeamName, StoredHttpLeader>(),
     webhooks: new Map<WebhookId, WebhookRow>(),
     /** Newest first. */

@@ -2,8 +2,10 @@ import { SqlClient } from "@effect/sql"
 import { Effect, Layer } from "effect"
 import type { Repo } from "../Repo.ts"
 import * as AdminKeyStoreSql from "./access/AdminKeyStoreSql.ts"
+import * as ApiKeyStoreSql from "./access/ApiKeyStoreSql.ts"
 import * as AuditStoreSql from "./access/AuditStoreSql.ts"
 import * as LeaderKeyStoreSql from "./access/LeaderKeyStoreSql.ts"
+import * as OwnerStoreSql from "./access/OwnerStoreSql.ts"
 import * as ReplyKeyStoreSql from "./access/ReplyKeyStoreSql.ts"
 import * as SecretKeyStoreSql from "./access/SecretKeyStoreSql.ts"
 import * as SessionStoreSql from "./access/SessionStoreSql.ts"
@@ -69,6 +71,8 @@ export const layer: Layer.Layer<Repo, never, SqlClient.SqlClient | Notifications
   SecretKeyStoreSql.layer,
   SessionStoreSql.layer,
   LeaderKeyStoreSql.layer,
+  ApiKeyStoreSql.layer,
+  OwnerStoreSql.layer,
   HttpLeaderStoreSql.layer,
   AuditStoreSql.layer,
   TimeStoreSql.layer,

@@ -39,12 +39,15 @@ const actions: Record<AuditAction, string> = {
   "runs.exported": "Runs exported",
   "session.started": "Signed in",
   "session.ended": "Session ended",
+  "api_key.created": "API key created",
+  "api_key.revoked": "API key revoked",
   "key.refused": "Wrong key"
 }
 const allActions = Object.keys(actions) as ReadonlyArray<AuditAction>
 
 const actors: Record<AuditActor, string> = {
   admin_key: "Admin key",
+  api_key: "API key",
   session: "Web UI",
   host: "This server",
   unknown: "Unknown"
@@ -127,7 +130,14 @@ const Event = ({ event, onSelect }: { readonly event: AuditEvent; readonly onSel
       </span>
     </div>
     <p className="row small muted">
-      <span>{actors[event.actor]}</span>
+      <span>
+        {actors[event.actor]}
+        {event.key_name !== undefined && (
+          <>
+            {event.actor === "session" && ", API key"} <UserText>{event.key_name}</UserText>
+          </>
+        )}
+      </span>
       {event.client_address !== undefined && <span>from {event.client_address}</span>}
       {event.session_id !== undefined && <span className="mono run-id">session {event.session_id}</span>}
       {event.object !== undefined && (

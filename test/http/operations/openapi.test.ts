@@ -528,6 +528,21 @@ describe("/openapi.json", () => {
       yield* admin(404, "DELETE", session)
       yield* admin(204, "DELETE", "/api/sessions")
 
+      // API keys.
+      const apiKey = { name: "n", role: "admin" }
+      yield* admin(201, "POST", "/api/keys", { body: apiKey })
+      yield* admin(422, "POST", "/api/keys", { body: {} })
+      yield* admin(200, "GET", "/api/keys")
+      const [{ id: apiKeyId }] = (yield* open.admin("GET", "/api/keys")).json.data
+      yield* admin(204, "DELETE", `/api/keys/${apiKeyId}`)
+      yield* admin(404, "DELETE", `/api/keys${none}`)
+      yield* admin(200, "GET", "/api/access")
+      const keyOf = (role: string) =>
+        Effect.map(open.admin("POST", "/api/keys", { body: { name: role, role } }), ({ json }) => ({
+          headers: { authorization: `Bearer ${json.key}` }
+        }))
+      const [asViewer, asAdmin] = [yield* keyOf("viewer"), yield* keyOf("admin")]
+
       // Audit events.
       yield* admin(200, "GET", "/api/audit")
       yield* admin(400, "GET", "/api/audit?limit=0")
@@ -538,6 +553,7 @@ describe("/openapi.json", () => {
           ["POST", "/api/teams"],
           ["POST", "/api/teams/ops/messages"],
           ["POST", "/api/teams/ops/leader-keys"],
+          ["POST", "/api/keys"],
           ["POST", "/api/runs/cancel"],
           ["POST", "/api/webhooks"]
         ],
@@ -629,6 +645,9 @@ describe("/openapi.json", () => {
           ["GET", "/api/sessions"],
           ["DELETE", "/api/sessions"],
           ["DELETE", session],
+          ["GET", "/api/keys"],
+          ["POST", "/api/keys"],
+          ["DELETE", `/api/keys${none}`],
           ["GET", "/api/audit"]
         ],
         ...destinationEndpoints,
@@ -644,6 +663,7 @@ describe("/openapi.json", () => {
         "POST /api/teams": { body: { team: "next" } },
         "POST /api/teams/ops/messages": message,
         "POST /api/teams/ops/leader-keys": key,
+        "POST /api/keys": { body: apiKey },
         "POST /api/webhooks": { body: draft },
         "POST /api/runs/cancel": { body: { run_ids: [run_id] } },
         [`PATCH ${hookAt}`]: { body: {} },
@@ -659,7 +679,12 @@ describe("/openapi.json", () => {
         yield* caller(401, method, path)
         yield* admin(422, method, `${path}${path.includes("?") ? "&" : "?"}none=1`)
         yield* admin(405, "PUT", path, {}, method)
+        const { status } = yield* open.http(method, path, asViewer)
+        if (status === 403) yield* caller(403, method, path, asViewer)
       }
+      yield* caller(401, "GET", "/api/access")
+      yield* admin(422, "GET", "/api/access?none=1")
+      yield* admin(405, "PUT", "/api/access", {}, "GET")
       for (const [method, path] of ofLeaders) {
         yield* caller(401, method, path)
         yield* caller(405, "PUT", path, {}, method)
@@ -671,13 +696,16 @@ describe("/openapi.json", () => {
       yield* caller(500, "GET", `${idle.path}/runs/${run_id}`)
       yield* caller(500, "POST", `${idle.path}/runs/${run_id}/cancel`)
       yield* caller(500, "GET", `${idle.path}/runs/${run_id}/events`)
+      yield* caller(500, "GET", "/api/access", asAdmin)
       open.faults.clear()
       const guess = { headers: { authorization: "Bearer a-guess" } }
       yield* Effect.replicateEffect(open.http("GET", "/api/webhooks", guess), 10)
       for (const [method, path] of everything) yield* caller(429, method, path, guess)
+      yield* caller(429, "GET", "/api/access", guess)
       open.faults.add("database")
       for (const [method, path, request] of ofLeaders) yield* caller(503, method, path, request)
       for (const [method, path] of everything) yield* admin(503, method, path, good[`${method} ${path}`])
+      yield* caller(503, "GET", "/api/access", asAdmin)
       yield* caller(503, "GET", `${idle.path}/runs/${run_id}`)
       yield* caller(503, "POST", `${idle.path}/runs/${run_id}/cancel`)
       yield* caller(503, "GET", `${idle.path}/runs/${run_id}/events`)

@@ -19,7 +19,7 @@ const tables = [
     "webhook_templates"
   ],
   ...["run_usage", "run_usage_changes"],
-  ...["leader_keys", "http_leaders", "threads", "destinations", "deliveries"]
+  ...["leader_keys", "api_keys", "http_leaders", "threads", "destinations", "deliveries"]
 ]
 
 /** Deletes, without triggers and in any order: `truncate` gives every table and index new files, for 50 times as long. */

@@ -1,12 +1,9 @@
 import { type Context, DateTime, Effect } from "effect"
-import type { SessionRow } from "../../../domain/access/Session.ts"
-import type { SessionId } from "../../../domain/Id.ts"
 import { SessionStore } from "../../access/SessionStore.ts"
 import { sameBytes, storableFields, type Tables } from "../Tables.ts"
 
 export const makeSessionStore = (tables: Tables): Context.Tag.Service<SessionStore> => {
-  const { audit, notify } = tables
-  const sessions = new Map<SessionId, SessionRow>()
+  const { audit, notify, sessions } = tables
 
   return SessionStore.of({
     createSession: (session, draft) =>

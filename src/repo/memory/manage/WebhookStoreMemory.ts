@@ -26,8 +26,13 @@ export const makeWebhookStore = (tables: Tables): Context.Tag.Service<WebhookSto
     const template = templateOf(webhook)
     const kept = templates.get(id) ?? []
     if (Object.entries(template).every(([name, value]) => kept[0]?.[name as keyof TemplateVersion] === value)) return
-    const { actor = "unknown", session_id, client_address } = draft ?? {}
-    const by = { actor, ...(session_id && { session_id }), ...(client_address && { client_address }) }
+    const { actor = "unknown", key_name, session_id, client_address } = draft ?? {}
+    const by = {
+      actor,
+      ...(key_name && { key_name }),
+      ...(session_id && { session_id }),
+      ...(client_address && { client_address })
+    }
     templates.set(id, [{ version, ...template, at, ...by }, ...kept].slice(0, templatesKept))
   }
 

@@ -29,11 +29,29 @@ export const server = Effect.gen(function* () {
 
   yield* sql`create table webhook_trigger.secrets (name text primary key, hash bytea not null)`
 
+  // A revoked key is kept, for people who look for its name.
+  yield* sql`
+    create table webhook_trigger.api_keys (
+      id uuid primary key,
+      name text not null,
+      role text not null,
+      teams json,
+      hint text not null,
+      key_hash bytea not null unique,
+      created_at timestamptz(3) not null,
+      created_by text not null,
+      expires_at timestamptz(3),
+      last_used_at timestamptz(3),
+      revoked_at timestamptz(3)
+    )`
+
   yield* sql`
     create table webhook_trigger.sessions (
       id uuid primary key,
       token_hash bytea not null unique,
-      key_fingerprint bytea not null,
+      api_key_id uuid references webhook_trigger.api_keys,
+      key_name text,
+      key_fingerprint bytea check ((key_fingerprint is null) = (api_key_id is not null)),
       created_at timestamptz(3) not null,
       last_used_at timestamptz(3) not null,
       expires_at timestamptz(3) not null,
@@ -48,6 +66,7 @@ export const server = Effect.gen(function* () {
       at timestamptz(3) not null,
       action text not null,
       actor text not null,
+      key_name text,
       session_id text,
       client_address text,
       object text,

@@ -9,12 +9,14 @@ import { Loaded } from "../../components/Loaded.tsx"
 import { Page } from "../../components/Page.tsx"
 import { RawText } from "../../components/RawText.tsx"
 import { toast } from "../../components/Toasts.tsx"
+import { showDirectionMarks } from "../../components/UserText.tsx"
 import { ExactTime } from "../../format/Time.tsx"
 import { useUrlFilters } from "../../frame/UrlFilters.ts"
 import { TemplateDiff } from "./TemplateDiff.tsx"
 
 const actors: Record<TemplateVersionSummary["actor"], string> = {
   admin_key: "with the admin key",
+  api_key: "with the API key",
   session: "in the web UI",
   host: "by this server",
   unknown: "by an unknown client"
@@ -62,6 +64,7 @@ const Content = ({
                 </strong>
                 <span className="small muted">
                   <ExactTime at={each.at} /> {actors[each.actor]}
+                  {each.key_name !== undefined && ` ${showDirectionMarks(each.key_name)}`}
                   {each.client_address !== undefined && `, from ${each.client_address}`}
                 </span>
               </button>

@@ -1,40 +1,48 @@
 import { randomBytes } from "node:crypto"
 import type { HttpServerRequest } from "@effect/platform"
-import { Context, Effect, FiberSet, Layer, type Redacted } from "effect"
-import { TooManyAttempts, Unauthorized } from "../../domain/Errors.ts"
+import { Context, DateTime, Effect, FiberSet, Layer, Option, Redacted } from "effect"
+import type { ApiKey } from "../../domain/access/ApiKey.ts"
+import { TooManyAttempts, Unauthorized, type Unavailable } from "../../domain/Errors.ts"
 import { AdminKey } from "../../engine/access/AdminKey.ts"
+import { ApiKeys, isKeyShaped, voidBecause } from "../../engine/access/ApiKeys.ts"
 import { RefusedKeys } from "../../engine/access/RefusedKeys.ts"
 import type { AuditStore } from "../../repo/access/AuditStore.ts"
 import { type Change, ChangeFeed } from "../../repo/ChangeFeed.ts"
 import * as GroupCommit from "../../runtime/GroupCommit.ts"
 import { clientAddress, networkOf } from "../request/ClientAddress.ts"
-import * as RequestFacts from "../request/RequestFacts.ts"
 import { TrustedProxies } from "../request/TrustedProxies.ts"
 import { KeyAttempts } from "./KeyAttempts.ts"
 
-const wrongKey = new Unauthorized({ detail: "This is not the admin key." })
+const wrongKey = new Unauthorized({ detail: "This is neither the admin key nor an API key." })
+const voidDetails = { revoked: "This API key was revoked.", expired: "This API key has expired." } as const
 const tooMany = new TooManyAttempts()
 
 /** Changes in one statement. */
 const mostTogether = 500
 
+/** The key of a request: an API key, or without one the admin key. */
+export interface Checked {
+  readonly key?: ApiKey
+}
+
 /**
- * Checks a request's admin key. Signing in and all other management requests share one limit for wrong keys from a
- * network. Every process counts the wrong keys of all of them, a moment later.
+ * Checks a request's key. Signing in and all other management requests share one limit for wrong keys from a network.
+ * Every process counts the wrong keys of all of them, a moment later.
  */
-export class AdminKeyCheck extends Context.Tag("webhook-trigger/AdminKeyCheck")<
-  AdminKeyCheck,
+export class KeyCheck extends Context.Tag("webhook-trigger/KeyCheck")<
+  KeyCheck,
   {
     readonly check: (
       request: HttpServerRequest.HttpServerRequest,
       key: Redacted.Redacted
-    ) => Effect.Effect<void, TooManyAttempts | Unauthorized>
+    ) => Effect.Effect<Checked, TooManyAttempts | Unauthorized | Unavailable>
   }
 >() {
-  static readonly layer: Layer.Layer<AdminKeyCheck, never, AdminKey | AuditStore | ChangeFeed> = Layer.scoped(
-    AdminKeyCheck,
+  static readonly layer: Layer.Layer<KeyCheck, never, AdminKey | ApiKeys | AuditStore | ChangeFeed> = Layer.scoped(
+    KeyCheck,
     Effect.gen(function* () {
       const { verify } = yield* AdminKey
+      const apiKeys = yield* ApiKeys
       const refusedKeys = yield* RefusedKeys
       const feed = yield* ChangeFeed
       const proxies = yield* TrustedProxies
@@ -61,24 +69,35 @@ export class AdminKeyCheck extends Context.Tag("webhook-trigger/AdminKeyCheck")<
         }
       })
 
-      return AdminKeyCheck.of({
+      return KeyCheck.of({
         // One step, so that each of several simultaneous keys counts before the next is checked.
         check: (request, key) =>
-          Effect.suspend((): Effect.Effect<void, TooManyAttempts | Unauthorized> => {
+          Effect.suspend((): Effect.Effect<Checked, TooManyAttempts | Unauthorized | Unavailable> => {
             const address = clientAddress(proxies, request)
             const refuse = <E extends TooManyAttempts | Unauthorized>(refusal: E) =>
               Effect.zipRight(refusedKeys.count(address), Effect.fail(refusal))
             const network = networkOf(address)
             const now = clock.unsafeCurrentTimeMillis()
-            if (!attempts.allows(network, now)) return refuse(tooMany)
-            if (verify(key)) {
+            const right = (checked: Checked) => {
               if (attempts.addRight(network)) tellOthers("right", network)
-              RequestFacts.add(request, { actor: "admin_key" })
-              return Effect.void
+              return Effect.succeed(checked)
             }
-            if (!attempts.addWrong(network, now)) return refuse(tooMany)
-            tellOthers("wrong", network)
-            return refuse(wrongKey)
+            const wrong = () => {
+              if (!attempts.addWrong(network, now)) return refuse(tooMany)
+              tellOthers("wrong", network)
+              return refuse(wrongKey)
+            }
+            /** Its checksum is right, so it is no guess that could be counted before the lookup. */
+            const byRow = Effect.gen(function* () {
+              const found = Option.getOrUndefined(yield* apiKeys.find(key))
+              if (found === undefined) return yield* wrong()
+              const why = voidBecause(found, yield* DateTime.now)
+              if (Option.isSome(why)) return yield* refuse(new Unauthorized({ detail: voidDetails[why.value] }))
+              return yield* right({ key: found })
+            })
+            if (!attempts.allows(network, now)) return refuse(tooMany)
+            if (verify(key)) return right({})
+            return isKeyShaped(Redacted.value(key)) ? byRow : wrong()
           })
       })
     })

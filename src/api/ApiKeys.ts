@@ -1,0 +1,96 @@
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { ApiKey, ApiKeyDraft, Role } from "../domain/access/ApiKey.ts"
+import { TeamName } from "../domain/Team.ts"
+import { optional, time } from "../domain/Time.ts"
+import { Admin } from "./Auth.ts"
+import { listFields } from "./List.ts"
+import {
+  BadRequest,
+  ContentTooLarge,
+  NotFound,
+  ServiceUnavailable,
+  UnprocessableContent,
+  UnsupportedMediaType
+} from "./Problem.ts"
+
+/** A key with its secret, which is shown only once. */
+export const ApiKeyWithSecret = Schema.Struct({
+  api_key: ApiKey,
+  key: Schema.String.annotations({ description: "The secret key. It is shown only once." })
+}).annotations({ identifier: "ApiKeyWithSecret", description: "A new API key, with the secret itself." })
+export type ApiKeyWithSecret = typeof ApiKeyWithSecret.Type
+
+export const ApiKeyList = Schema.Struct(listFields(ApiKey, "Oldest first.")).annotations({
+  identifier: "ApiKeyList",
+  description: "All API keys, also revoked and expired ones."
+})
+
+/** What the key or the session of a request may do. */
+export const Access = Schema.Struct({
+  key_name: optional(Schema.String.annotations({ description: "The API key's name. Absent: it is the admin key." })),
+  role: Role,
+  teams: optional(
+    Schema.Array(TeamName).annotations({ description: "The teams that the key is limited to. Absent: all teams." })
+  ),
+  expires_at: optional(time("When the key stops working. Absent: never."))
+}).annotations({ identifier: "Access", description: "What a key or a session may do." })
+export type Access = typeof Access.Type
+
+export class ApiKeys extends HttpApiGroup.make("apiKeys")
+  .add(
+    HttpApiEndpoint.get("list", "/api/keys")
+      .addSuccess(ApiKeyList)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "List the API keys",
+          description: "Oldest first, also revoked and expired keys. Needs the role `admin`."
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.post("create", "/api/keys")
+      .setPayload(ApiKeyDraft)
+      .addSuccess(ApiKeyWithSecret, { status: 201 })
+      .addError(BadRequest)
+      .addError(ContentTooLarge)
+      .addError(UnsupportedMediaType)
+      .addError(UnprocessableContent)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Create an API key",
+          description: "The response contains the secret key, which is shown only once. Needs the role `admin`."
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.del("revoke", "/api/keys/:id")
+      .setPath(Schema.Struct({ id: Schema.String.annotations({ description: "The API key's id." }) }))
+      .addSuccess(HttpApiSchema.NoContent.annotations({ description: "The key was revoked." }))
+      .addError(NotFound)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Revoke an API key",
+          description:
+            "From the next request on, no server accepts the key or a session that was begun with it. Needs the role `admin`."
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.get("current", "/api/access")
+      .addSuccess(Access)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Show the own access",
+          description: "The name, role and teams of the key, or of the session, that the request has."
+        })
+      )
+  )
+  .addError(ServiceUnavailable)
+  .middleware(Admin)
+  .annotateContext(
+    OpenApi.annotations({
+      title: "API keys",
+      description: "Named keys for people and programs, each with a role and, optionally, teams."
+    })
+  ) {}

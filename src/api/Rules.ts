@@ -1,0 +1,126 @@
+/**
+ * Who may call the endpoints of the management: one line for each. An endpoint without a line does not compile. Plain
+ * data, apart from types: the web UI loads it, too.
+ */
+import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "@effect/platform"
+import type { Permission } from "../domain/access/Roles.ts"
+import type { Api } from "./Api.ts"
+
+/**
+ * How a key that is limited to teams is kept to them.
+ * - `team`, `webhook`, `run`, `thread`: by the object in the path. One of another team does not exist for the key.
+ * - `filtered`: the handler leaves out, or refuses, what is of other teams.
+ * - `shared`: nothing in it is of a team.
+ * - `server`: it is about the whole server, so such a key may not call it.
+ */
+export type Scope = "team" | "webhook" | "run" | "thread" | "filtered" | "shared" | "server"
+
+export type Rule = readonly [permission: Permission, scope: Scope]
+
+type GroupsOf<A> = A extends HttpApi.HttpApi<infer _Id, infer Groups, infer _E, infer _R> ? Groups : never
+type Group = GroupsOf<typeof Api>
+
+/** Callers have a token, and leaders a key of their team. Anyone may sign in. */
+type Elsewhere = "trigger" | "leader" | "session"
+
+type Rules = {
+  readonly [G in Group as Exclude<HttpApiGroup.HttpApiGroup.Name<G>, Elsewhere>]: {
+    readonly [E in HttpApiGroup.HttpApiGroup.Endpoints<G> as HttpApiEndpoint.HttpApiEndpoint.Name<E>]: Rule
+  }
+}
+
+export const rules = {
+  teams: {
+    list: ["read", "filtered"],
+    create: ["administer", "server"],
+    show: ["read", "team"],
+    pause: ["operate", "team"],
+    resume: ["operate", "team"],
+    delete: ["administer", "team"],
+    message: ["operate", "team"],
+    cancelQueued: ["operate", "team"]
+  },
+  leaderKeys: {
+    list: ["administer", "team"],
+    create: ["administer", "team"],
+    revoke: ["administer", "team"]
+  },
+  threads: {
+    list: ["read", "team"],
+    show: ["read", "thread"],
+    reset: ["operate", "thread"],
+    reply: ["operate", "run"]
+  },
+  webhooks: {
+    list: ["read", "filtered"],
+    create: ["edit", "filtered"],
+    show: ["read", "webhook"],
+    edit: ["edit", "webhook"],
+    duplicate: ["edit", "webhook"],
+    templates: ["read", "webhook"],
+    template: ["read", "webhook"],
+    restoreTemplate: ["edit", "webhook"],
+    delete: ["edit", "webhook"],
+    regenerate: ["edit", "webhook"],
+    endOldToken: ["edit", "webhook"],
+    preview: ["read", "webhook"],
+    runs: ["read", "webhook"],
+    requests: ["read", "webhook"],
+    request: ["read", "webhook"],
+    cancelQueued: ["operate", "webhook"]
+  },
+  destinations: {
+    list: ["read", "webhook"],
+    create: ["edit", "webhook"],
+    show: ["read", "webhook"],
+    edit: ["edit", "webhook"],
+    delete: ["edit", "webhook"],
+    rotateSecret: ["edit", "webhook"],
+    test: ["edit", "webhook"],
+    resendFailed: ["operate", "webhook"],
+    deliveries: ["read", "webhook"],
+    delivery: ["read", "webhook"],
+    resend: ["operate", "webhook"]
+  },
+  runs: {
+    list: ["read", "filtered"],
+    usage: ["read", "filtered"],
+    exportCsv: ["read", "filtered"],
+    exportJsonLines: ["read", "filtered"],
+    cancelSome: ["operate", "filtered"],
+    show: ["read", "run"],
+    events: ["read", "run"],
+    cancel: ["operate", "run"],
+    replay: ["operate", "run"],
+    replays: ["read", "run"],
+    replayMany: ["operate", "filtered"]
+  },
+  apiKeys: {
+    list: ["administer", "server"],
+    create: ["administer", "server"],
+    revoke: ["administer", "server"],
+    current: ["read", "shared"]
+  },
+  sessions: {
+    list: ["administer", "server"],
+    end: ["administer", "server"],
+    endAll: ["administer", "server"]
+  },
+  audit: {
+    list: ["audit", "server"]
+  },
+  overview: {
+    server: ["read", "shared"],
+    activity: ["read", "filtered"],
+    statistics: ["read", "webhook"],
+    ahead: ["read", "run"],
+    run: ["operate", "webhook"],
+    previewDraft: ["read", "shared"],
+    teamRuns: ["read", "team"],
+    events: ["read", "filtered"]
+  }
+} as const satisfies Rules
+
+/** Undefined for what is not part of the management. */
+export const ruleOf = (group: string, endpoint: string): Rule | undefined =>
+  (rules as { readonly [group: string]: { readonly [endpoint: string]: Rule } })[group]?.[endpoint]

@@ -1,0 +1,53 @@
+import { Schema } from "effect"
+import { ApiKeyId } from "../Id.ts"
+import { TeamName } from "../Team.ts"
+import { optional, time } from "../Time.ts"
+import type { TokenHash } from "../webhook/Token.ts"
+import { roleNames, roles } from "./Roles.ts"
+
+const maxName = 100
+
+/** A request would carry them all into its queries. */
+const mostTeams = 100
+
+export const Role = Schema.Literal(...roleNames).annotations({
+  identifier: "Role",
+  description: roleNames.map((role) => `\`${role}\`: ${roles[role].description}.`).join(" ")
+})
+
+const name = "Who or what uses the key, for people and in the audit log."
+const teams = "The teams that the key is limited to."
+
+/** A key for the management API and the web UI. */
+export const ApiKey = Schema.Struct({
+  id: ApiKeyId,
+  name: Schema.String.annotations({ description: name }),
+  role: Role,
+  teams: optional(Schema.Array(TeamName).annotations({ description: `${teams} Absent: all teams.` })),
+  hint: Schema.String.annotations({ description: "The key's last characters. Only a hash of the key is stored." }),
+  created_at: time("When the key was created."),
+  created_by: Schema.String.annotations({ description: "Who created it, as in the audit log." }),
+  expires_at: optional(time("When the key stops working. Absent: never.")),
+  last_used_at: optional(time("When the key was last used, to one minute. Absent: never.")),
+  revoked_at: optional(time("When the key was revoked. Absent: it was not."))
+}).annotations({ identifier: "ApiKey", description: "A key for the management API and the web UI." })
+export type ApiKey = typeof ApiKey.Type
+
+export const ApiKeyDraft = Schema.Struct({
+  name: Schema.Trim.pipe(Schema.minLength(1), Schema.maxLength(maxName)).annotations({ description: name }),
+  role: Role,
+  teams: optional(
+    Schema.Array(TeamName).pipe(
+      Schema.minItems(1),
+      Schema.maxItems(mostTeams),
+      Schema.annotations({ description: `${teams} Absent: all teams. Not for the role \`auditor\`.` })
+    )
+  ),
+  expires_at: optional(time("When the key stops working. Absent: never."))
+})
+export type ApiKeyDraft = typeof ApiKeyDraft.Type
+
+/** A key as it is stored. */
+export interface ApiKeyRow extends ApiKey {
+  readonly key_hash: TokenHash
+}

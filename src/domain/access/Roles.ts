@@ -1,0 +1,44 @@
+/** Who may do what. Plain data: the web UI loads it without `Schema`. */
+
+/**
+ * - `read`: everything but the audit log, keys and sessions.
+ * - `operate`: what changes runs, not their webhooks.
+ * - `edit`: webhooks and their destinations.
+ * - `audit`: the audit log.
+ * - `administer`: keys, teams and sessions.
+ */
+export type Permission = "read" | "operate" | "edit" | "audit" | "administer"
+
+interface RoleFacts {
+  /** For people, after the role's name. */
+  readonly description: string
+  readonly permissions: ReadonlyArray<Permission>
+}
+
+/** The roles, the least one that has a permission before the others. */
+export const roles = {
+  viewer: { description: "reads everything but the audit log, keys and sessions", permissions: ["read"] },
+  operator: {
+    description: "also starts, cancels and replays runs, pauses teams, sends messages and resends deliveries",
+    permissions: ["read", "operate"]
+  },
+  editor: {
+    description: "also creates, edits and deletes webhooks and destinations",
+    permissions: ["read", "operate", "edit"]
+  },
+  auditor: { description: "reads like a viewer, and the audit log", permissions: ["read", "audit"] },
+  admin: {
+    description: "may do everything",
+    permissions: ["read", "operate", "edit", "audit", "administer"]
+  }
+} as const satisfies { readonly [role: string]: RoleFacts }
+
+export type Role = keyof typeof roles
+
+export const roleNames = Object.keys(roles) as [Role, ...Array<Role>]
+
+export const mayDo = (role: Role, permission: Permission): boolean =>
+  (roles[role].permissions as ReadonlyArray<Permission>).includes(permission)
+
+/** The least role with the permission. */
+export const leastRoleFor = (permission: Permission): Role => roleNames.find((role) => mayDo(role, permission))!

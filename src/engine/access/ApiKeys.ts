@@ -1,0 +1,142 @@
+import { hash } from "node:crypto"
+import { Context, DateTime, Duration, Effect, Layer, Option, Redacted } from "effect"
+import { type ApiKey, ApiKeyDraft } from "../../domain/access/ApiKey.ts"
+import { type Fault, Invalid, type NotFound, type Unavailable } from "../../domain/Errors.ts"
+import { type ApiKeyId, makeApiKeyId } from "../../domain/Id.ts"
+import { apiKeyIdOf } from "../../domain/ParsedId.ts"
+import { secretHintOf } from "../../domain/webhook/SecretHint.ts"
+import type { TokenHash } from "../../domain/webhook/Token.ts"
+import { ApiKeyStore } from "../../repo/access/ApiKeyStore.ts"
+import { TeamStore } from "../../repo/manage/TeamStore.ts"
+import * as GroupCommit from "../../runtime/GroupCommit.ts"
+import { validate } from "../manage/Validation.ts"
+import { isChecksum, makeSecret } from "../verify/Secret.ts"
+import * as Audit from "./Audit.ts"
+
+/** The time between two recorded uses, so that few requests need a statement for it. */
+const useInterval = Duration.minutes(1)
+
+const wellFormed = /^whp_([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/
+
+/** A new key, with the secret itself, which is not stored. */
+export interface NewApiKey {
+  readonly api_key: ApiKey
+  readonly key: Redacted.Redacted
+}
+
+/** Why a key does not work any longer. */
+export type Void = "revoked" | "expired"
+
+/**
+ * The named keys of the management API and the web UI. Each request reads its key's row: a key that was revoked does not
+ * work for the next request, on any server.
+ */
+export class ApiKeys extends Context.Tag("webhook-trigger/ApiKeys")<
+  ApiKeys,
+  {
+    /** From an unchecked draft. Lists every fault. */
+    readonly create: (draft: unknown) => Effect.Effect<NewApiKey, Invalid | Unavailable>
+    /** Oldest first, also revoked and expired ones. */
+    readonly list: Effect.Effect<ReadonlyArray<ApiKey>, Unavailable>
+    /** Ends the sessions that were begun with the key, too. */
+    readonly revoke: (id: string) => Effect.Effect<void, NotFound | Unavailable>
+    /** The key with this secret; counts as its use if it works. */
+    readonly find: (key: Redacted.Redacted) => Effect.Effect<Option.Option<ApiKey>, Unavailable>
+    /** The same by its ID. */
+    readonly findById: (id: ApiKeyId) => Effect.Effect<Option.Option<ApiKey>, Unavailable>
+  }
+>() {
+  static readonly layer: Layer.Layer<ApiKeys, never, ApiKeyStore | TeamStore> = Layer.scoped(
+    ApiKeys,
+    Effect.gen(function* () {
+      const store = yield* ApiKeyStore
+      const teams = yield* TeamStore
+      const byHash = yield* GroupCommit.make({ size: 500, commit: store.apiKeysByHash })
+      const byId = yield* GroupCommit.make({ size: 500, commit: store.apiKeysById })
+
+      const faultsBeyondSchema = ({ expires_at, role, teams: limit }: ApiKeyDraft) =>
+        Effect.gen(function* () {
+          const faults: Array<Fault> = []
+          if (expires_at !== undefined && (yield* DateTime.isPast(expires_at))) {
+            faults.push({ pointer: "/expires_at", detail: "must be in the future" })
+          }
+          if (limit !== undefined && role === "auditor") {
+            faults.push({ pointer: "/teams", detail: "must be absent, as the audit log is about all teams" })
+          }
+          for (const [index, team] of (limit ?? []).entries()) {
+            yield* Effect.catchTag(teams.team(team), "NotFound", () =>
+              Effect.sync(() => faults.push({ pointer: `/teams/${index}`, detail: "there is no such team" }))
+            )
+          }
+          return faults
+        })
+
+      const create = Effect.fn("ApiKeys.create")(function* (draft: unknown) {
+        const decoded = yield* decodeDraft(draft)
+        const faults = yield* faultsBeyondSchema(decoded)
+        if (faults.length > 0) return yield* new Invalid({ faults })
+        const key = makeSecret("whp_")
+        const api_key: ApiKey = {
+          ...decoded,
+          ...(decoded.teams && { teams: [...new Set(decoded.teams)] }),
+          id: yield* makeApiKeyId,
+          hint: secretHintOf(key),
+          created_at: yield* DateTime.now,
+          created_by: Audit.nameOf(yield* Audit.Origin)
+        }
+        yield* store.createApiKey({ ...api_key, key_hash: hashOf(key) }, yield* Audit.draft("api_key.created"))
+        return { api_key, key: Redacted.make(key) }
+      })
+
+      const used = Effect.fnUntraced(function* (key: ApiKey | undefined) {
+        if (key === undefined || Option.isSome(voidBecause(key, yield* DateTime.now))) return
+        const now = yield* DateTime.now
+        const { last_used_at } = key
+        if (last_used_at && DateTime.distance(last_used_at, now) < Duration.toMillis(useInterval)) return
+        yield* store.recordApiKeyUse(key.id, now)
+      })
+
+      return ApiKeys.of({
+        create,
+        list: store.apiKeys,
+        revoke: Effect.fn("ApiKeys.revoke")(function* (given: string) {
+          const id = yield* apiKeyIdOf(given)
+          yield* store.revokeApiKey(id, yield* DateTime.now, yield* Audit.draft("api_key.revoked"))
+        }),
+        find: Effect.fn("ApiKeys.find")(function* (given: Redacted.Redacted) {
+          const text = Redacted.value(given)
+          if (!isKeyShaped(text)) return Option.none()
+          const [key] = yield* byHash([hashOf(text)])
+          yield* used(key)
+          return Option.fromNullable(key)
+        }),
+        findById: Effect.fn("ApiKeys.findById")(function* (id: ApiKeyId) {
+          const [key] = yield* byId([id])
+          yield* used(key)
+          return Option.fromNullable(key)
+        })
+      })
+    })
+  )
+}
+
+const decodeDraft = validate(ApiKeyDraft)
+
+/** Why the key does not work; none: it works. */
+export const voidBecause = (
+  { expires_at, revoked_at }: Pick<ApiKey, "expires_at" | "revoked_at">,
+  now: DateTime.Utc
+): Option.Option<Void> => {
+  if (revoked_at !== undefined) return Option.some("revoked")
+  return expires_at !== undefined && DateTime.lessThanOrEqualTo(expires_at, now)
+    ? Option.some("expired")
+    : Option.none()
+}
+
+/** Anything else needs no lookup. */
+export const isKeyShaped = (text: string): boolean => {
+  const [, random, checksum] = wellFormed.exec(text) ?? []
+  return random !== undefined && checksum !== undefined && isChecksum(random, checksum)
+}
+
+const hashOf = (key: string): TokenHash => hash("sha256", key, "buffer")

@@ -1,0 +1,72 @@
+/** Applies the rules of the endpoints (`api/Rules.ts`) to a request whose sender is known. */
+import { HttpApi, HttpRouter } from "@effect/platform"
+import { Effect, Option } from "effect"
+import { Api } from "../../api/Api.ts"
+import { type Rule, ruleOf } from "../../api/Rules.ts"
+import { type Grant, includesTeam } from "../../domain/access/Grant.ts"
+import { leastRoleFor, mayDo, type Permission, type Role } from "../../domain/access/Roles.ts"
+import { Forbidden, NotFound, type Unavailable } from "../../domain/Errors.ts"
+import { runIdOf, threadIdOf, webhookIdOf } from "../../domain/ParsedId.ts"
+import { type Owned, OwnerStore } from "../../repo/access/OwnerStore.ts"
+
+const keyOf = (method: string, path: string): string => `${method} ${path}`
+
+/** By method and path. */
+const byRoute = new Map<string, Rule>()
+HttpApi.reflect(Api, {
+  onGroup: () => {},
+  onEndpoint: ({ endpoint: { method, name, path }, group: { identifier } }) => {
+    const rule = ruleOf(identifier, name)
+    if (rule !== undefined) byRoute.set(keyOf(method, path), rule)
+  }
+})
+
+const lacksRole = (role: Role, permission: Permission) =>
+  new Forbidden({ detail: `This needs the role \`${leastRoleFor(permission)}\`. The key's role is \`${role}\`.` })
+
+const needsAllTeams = new Forbidden({ detail: "This needs a key for all teams. The key is limited to certain teams." })
+
+/** An endpoint without a rule is not part of the management, so nobody gets there. */
+const noRule = new Forbidden({ detail: "Nobody may do this." })
+
+/** The object in a request's path; undefined: none. */
+const objectIn = (scope: Rule[1], params: { readonly [name: string]: string | undefined }) => {
+  const { id = "", run_id = "", thread_id = "" } = params
+  switch (scope) {
+    case "webhook":
+      return Effect.map(webhookIdOf(id), (webhook_id): Owned => ({ webhook_id }))
+    case "run":
+      return Effect.map(runIdOf(run_id), (run_id): Owned => ({ run_id }))
+    case "thread":
+      return Effect.map(threadIdOf(thread_id), (thread_id): Owned => ({ thread_id }))
+    case "team":
+    case "filtered":
+    case "shared":
+    case "server":
+      return undefined
+  }
+}
+
+/** Fails if the endpoint does not allow the request to this grant. */
+export const make: Effect.Effect<
+  (grant: Grant) => Effect.Effect<void, Forbidden | NotFound | Unavailable, HttpRouter.RouteContext>,
+  never,
+  OwnerStore
+> = Effect.map(
+  OwnerStore,
+  ({ isOwned }) =>
+    (grant) =>
+      Effect.gen(function* () {
+        const { params, route } = yield* HttpRouter.RouteContext
+        // Below a host's prefix, which is in the route's path.
+        const path = route.path.slice(Option.getOrElse(route.prefix, () => "").length)
+        const [permission, scope] = byRoute.get(keyOf(route.method, path)) ?? (yield* noRule)
+        if (!mayDo(grant.role, permission)) return yield* lacksRole(grant.role, permission)
+        const { teams } = grant
+        if (teams === undefined) return
+        if (scope === "server" || scope === "filtered") return yield* needsAllTeams
+        if (scope === "team" && !includesTeam(grant, params.team ?? "")) return yield* new NotFound()
+        const object = objectIn(scope, params)
+        if (object !== undefined && !(yield* isOwned(yield* object, teams))) return yield* new NotFound()
+      })
+)

@@ -1,0 +1,26 @@
+import { Context, type Effect } from "effect"
+import type { Unavailable } from "../../domain/Errors.ts"
+import type { RunId, ThreadId, WebhookId } from "../../domain/Id.ts"
+import type { TeamName } from "../../domain/Team.ts"
+
+/** What belongs to a team. */
+export type Owned = { readonly webhook_id: WebhookId } | { readonly run_id: RunId } | { readonly thread_id: ThreadId }
+
+/**
+ * Which teams things belong to. A run of a webhook belongs to the team that it was sent to, and to the webhook's current
+ * team. So a webhook that was moved does not show the runs of its former team, and no replay goes from one team to another.
+ */
+export class OwnerStore extends Context.Tag("webhook-trigger/OwnerStore")<
+  OwnerStore,
+  {
+    /** Whether it exists, and belongs to these teams alone. */
+    readonly isOwned: (object: Owned, teams: ReadonlyArray<TeamName>) => Effect.Effect<boolean, Unavailable>
+    /** Those of these runs that exist, and belong to these teams alone. */
+    readonly ownedRuns: (
+      ids: ReadonlyArray<RunId>,
+      teams: ReadonlyArray<TeamName>
+    ) => Effect.Effect<ReadonlySet<RunId>, Unavailable>
+    /** The current teams of webhooks. Unknown webhooks are absent. */
+    readonly teamsOf: (ids: ReadonlyArray<WebhookId>) => Effect.Effect<ReadonlyMap<WebhookId, TeamName>, Unavailable>
+  }
+>() {}

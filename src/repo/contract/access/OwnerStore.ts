@@ -1,0 +1,58 @@
+import { expect } from "@effect/vitest"
+import { Effect, Option } from "effect"
+import { makeRunId, makeWebhookId, ThreadId } from "../../../domain/Id.ts"
+import { Repo } from "../../Repo.ts"
+import { acceptOne, at, createWebhook, newMessage, ops, queueRun, team } from "../fixtures.ts"
+import type { Test } from "../RepoContract.ts"
+
+const other = team("other")
+
+export const ownerStore = (test: Test): void => {
+  test(
+    "says which webhooks, runs and threads belong to teams",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const hook = yield* createWebhook({ team: ops })
+      yield* repo.createTeam(other, at(0))
+      const run_id = yield* queueRun(hook)
+      const message = yield* newMessage({ team: other, thread_key: "shop#7" })
+      yield* acceptOne(message)
+      const [thread] = (yield* repo.threads({ team: other, limit: 1 })).data
+      const objects = [
+        { webhook_id: hook.id },
+        { run_id },
+        { run_id: message.run_id },
+        { thread_id: thread!.id },
+        { webhook_id: yield* makeWebhookId },
+        { run_id: yield* makeRunId },
+        { thread_id: ThreadId.make(yield* makeRunId) }
+      ]
+      const owned = (teams: ReadonlyArray<typeof ops>) => Effect.forEach(objects, (each) => repo.isOwned(each, teams))
+      const unknown = [false, false, false]
+      expect(yield* owned([ops])).toEqual([true, true, false, false, ...unknown])
+      expect(yield* owned([other])).toEqual([false, false, true, true, ...unknown])
+      expect(yield* owned([other, ops])).toEqual([true, true, true, true, ...unknown])
+      expect(yield* owned([team("none")])).toEqual([false, false, false, false, ...unknown])
+      const ids = [run_id, message.run_id, yield* makeRunId]
+      expect(yield* repo.ownedRuns(ids, [ops])).toEqual(new Set([run_id]))
+      expect(yield* repo.teamsOf([hook.id, yield* makeWebhookId])).toEqual(new Map([[hook.id, ops]]))
+    })
+  )
+
+  test(
+    "counts the runs of a webhook that was moved to another team for keys of both teams only",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const hook = yield* createWebhook({ team: ops })
+      yield* repo.createTeam(other, at(0))
+      const run_id = yield* queueRun(hook)
+      yield* repo.updateWebhook(hook.id, { team: other, updated_at: at(1) })
+      for (const teams of [[ops], [other]]) {
+        expect(yield* repo.isOwned({ run_id }, teams)).toBe(false)
+        expect(yield* repo.ownedRuns([run_id], teams)).toEqual(new Set())
+      }
+      expect(yield* repo.isOwned({ run_id }, [ops, other])).toBe(true)
+      expect(Option.fromNullable((yield* repo.teamsOf([hook.id])).get(hook.id))).toEqual(Option.some(other))
+    })
+  )
+}
