@@ -3,6 +3,7 @@ import { type BudgetExceeded, NotFound, type RateLimited, TooManyQueued, Unavail
 import type { RunId, WebhookId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
+import type { TeamName } from "../../domain/Team.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { HistoryStore, type ReplayableQuery, type WholeRun } from "../../repo/history/HistoryStore.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
@@ -68,8 +69,11 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
       filter: ReplayFilter,
       options: { readonly limit: number; readonly idempotency?: ReplayRequest["idempotency"] }
     ) => Effect.Effect<{ readonly ids: ReadonlyArray<RunId>; readonly more: boolean }, NotFound | Unavailable>
-    /** The runs that repeat this one, newest first; up to a hundred. */
-    readonly replaysOf: (id: RunId) => Effect.Effect<ReadonlyArray<RunSummary>, NotFound | Unavailable>
+    /** The runs that repeat this one, newest first; up to a hundred. With `owners`, only those of these teams. */
+    readonly replaysOf: (
+      id: RunId,
+      owners?: ReadonlyArray<TeamName>
+    ) => Effect.Effect<ReadonlyArray<RunSummary>, NotFound | Unavailable>
   }
 >() {
   static readonly layer: Layer.Layer<
@@ -213,8 +217,8 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
         replayAndWait,
         replayRuns,
         matching,
-        replaysOf: (id) =>
-          Effect.flatMap(history.replays(id, 100), (replays) =>
+        replaysOf: (id, owners) =>
+          Effect.flatMap(history.replays(id, 100, owners), (replays) =>
             replays.length > 0 ? Effect.succeed(replays) : Effect.as(history.run(id), replays)
           )
       })

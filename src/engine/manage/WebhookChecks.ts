@@ -12,6 +12,7 @@ import { Webhook, WebhookDraft, WebhookEdit } from "../../domain/webhook/Webhook
 import { isAccepted, type JsonObject, type Window } from "../../domain/webhook/WebhookSettingKinds.ts"
 import { webhookSettings } from "../../domain/webhook/WebhookSettings.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
+import { Origin } from "../access/Audit.ts"
 import * as Input from "../prompt/Input.ts"
 import { faultsOfSchema } from "../prompt/InputSchema.ts"
 import { type LanguageOptions, Renderer } from "../prompt/Renderer.ts"
@@ -95,7 +96,10 @@ export const make = Effect.gen(function* () {
     }
     if (isSchema(input.schema)) faults.push(...(yield* faultsOfSchema(input.schema)).map(inSchema))
     if (isTeamName(input.team)) {
-      yield* Effect.catchTag(teams.team(input.team), "NotFound", () => Effect.sync(() => faults.push(noSuchTeam)))
+      const { teams: allowed } = yield* Origin
+      // A team that the actor may not use looks like one that does not exist.
+      if (allowed !== undefined && !allowed.includes(input.team)) faults.push(noSuchTeam)
+      else yield* Effect.catchTag(teams.team(input.team), "NotFound", () => Effect.sync(() => faults.push(noSuchTeam)))
     }
     return faults
   })

@@ -64,7 +64,7 @@ export const make: Effect.Effect<
         if (!mayDo(grant.role, permission)) return yield* lacksRole(grant.role, permission)
         const { teams } = grant
         if (teams === undefined) return
-        if (scope === "server" || scope === "filtered") return yield* needsAllTeams
+        if (scope === "server") return yield* needsAllTeams
         if (scope === "team" && !includesTeam(grant, params.team ?? "")) return yield* new NotFound()
         const object = objectIn(scope, params)
         if (object !== undefined && !(yield* isOwned(yield* object, teams))) return yield* new NotFound()

@@ -1,5 +1,6 @@
 /** The clients that read server-sent events. */
 import { Effect, Metric, Queue, type Scope, Stream } from "effect"
+import type { Grant } from "../../domain/access/Grant.ts"
 import { TooManyStreams } from "../../domain/Errors.ts"
 import { record } from "../../telemetry/Metrics.ts"
 
@@ -17,21 +18,28 @@ const droppedStreams = Metric.counter("webhook_event_streams_dropped_total", {
   incremental: true
 })
 
+type Teams = Grant["teams"]
+
 interface Client {
   readonly session: string
+  readonly teams: Teams
   readonly buffer: Queue.Queue<Uint8Array>
   readonly disconnect: () => void
 }
 
 export interface EventStreams {
   readonly isEmpty: () => boolean
+  /** Whether a client is limited to teams. */
+  readonly isAnyLimited: () => boolean
   /**
-   * Sends a text to all clients; it is encoded once. A client whose buffer is full is disconnected, and may reconnect.
+   * Sends a text to each client; clients that are limited to the same teams share one. A client whose buffer is full is
+   * disconnected, and may reconnect.
    */
-  readonly publish: (text: string) => void
+  readonly publish: (textFor: (teams: Teams) => string | undefined) => void
   /** A stream of published texts until the scope closes. `disconnect` is called at most once, and must not throw. */
   readonly open: (
     session: string,
+    teams: Teams,
     disconnect: () => void
   ) => Effect.Effect<Stream.Stream<Uint8Array>, TooManyStreams, Scope.Scope>
 }
@@ -54,30 +62,40 @@ export const make = (limits: Limits): EventStreams => {
     record(openStreams, clients.size)
   }
 
-  const connect = (session: string, disconnect: () => void) =>
+  const connect = (session: string, teams: Teams, disconnect: () => void) =>
     Effect.gen(function* () {
       if (clients.size >= limits.inAll) return yield* new TooManyStreams({ limit: limits.inAll, of: "server" })
       if ((ofSessions.get(session) ?? 0) >= limits.ofOneSession) {
         return yield* new TooManyStreams({ limit: limits.ofOneSession, of: "session" })
       }
-      const client: Client = { session, disconnect, buffer: yield* Queue.dropping<Uint8Array>(limits.buffered) }
+      const client: Client = { session, teams, disconnect, buffer: yield* Queue.dropping<Uint8Array>(limits.buffered) }
       add(client)
       return client
     })
 
   return {
     isEmpty: () => clients.size === 0,
-    publish: (text) => {
-      const bytes = encoder.encode(text)
+    isAnyLimited: () => [...clients].some(({ teams }) => teams !== undefined),
+    publish: (textFor) => {
+      const encoded = new Map<string | undefined, Uint8Array | undefined>()
+      const bytesFor = (teams: Teams) => {
+        const key = teams?.join()
+        if (!encoded.has(key)) {
+          const text = textFor(teams)
+          encoded.set(key, text === undefined ? undefined : encoder.encode(text))
+        }
+        return encoded.get(key)
+      }
       for (const client of [...clients]) {
-        if (client.buffer.unsafeOffer(bytes)) continue
+        const bytes = bytesFor(client.teams)
+        if (bytes === undefined || client.buffer.unsafeOffer(bytes)) continue
         record(droppedStreams, 1)
         remove(client)
         client.disconnect()
       }
     },
-    open: (session, disconnect) =>
-      Effect.acquireRelease(connect(session, disconnect), (client) =>
+    open: (session, teams, disconnect) =>
+      Effect.acquireRelease(connect(session, teams, disconnect), (client) =>
         Effect.zipRight(
           Effect.sync(() => remove(client)),
           Queue.shutdown(client.buffer)

@@ -1,10 +1,12 @@
 import * as Sse from "@effect/experimental/Sse"
-import { Context, DateTime, Duration, Effect, Layer, Schema, type Scope, Stream } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option, Schema, type Scope, Stream } from "effect"
 import { ChangeEvent } from "../../api/ChangeEvent.ts"
+import type { Grant } from "../../domain/access/Grant.ts"
 import type { TooManyStreams } from "../../domain/Errors.ts"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
 import type { RunState } from "../../domain/run/RunState.ts"
 import type { TeamName } from "../../domain/Team.ts"
+import { OwnerStore } from "../../repo/access/OwnerStore.ts"
 import { type Change, ChangeFeed } from "../../repo/ChangeFeed.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { RecentMap } from "../../runtime/RecentMap.ts"
@@ -96,28 +98,54 @@ const makeIsNews = () => {
   }
 }
 
+const webhooksIn = ({ requests, runs, webhooks }: ChangeEvent): ReadonlyArray<WebhookId> => [
+  ...new Set([...webhooks, ...requests, ...runs.flatMap(({ webhook_id }) => webhook_id ?? [])])
+]
+
+/**
+ * What a client that is limited to these teams learns of an event. Of a webhook that was deleted, the team is unknown: then
+ * the client learns only that it must load everything again.
+ */
+const partFor = (
+  teams: ReadonlyArray<TeamName>,
+  event: ChangeEvent,
+  owners: Option.Option<ReadonlyMap<WebhookId, TeamName>>
+): ChangeEvent => {
+  if (Option.isNone(owners)) return { runs: [], webhooks: [], requests: [], incomplete: true }
+  const isOf = (team: TeamName | undefined) => team !== undefined && teams.includes(team)
+  const isOwned = (id: WebhookId) => isOf(owners.value.get(id))
+  return {
+    runs: event.runs.filter(({ team, webhook_id }) => isOf(team) && (webhook_id === undefined || isOwned(webhook_id))),
+    webhooks: event.webhooks.filter(isOwned),
+    requests: event.requests.filter(isOwned),
+    incomplete: event.incomplete || event.webhooks.some((id) => !owners.value.has(id))
+  }
+}
+
 /** Changes as server-sent events. They come through the database, so every replica sends all changes. */
 export class Events extends Context.Tag("webhook-trigger/Events")<
   Events,
   {
     /**
      * In the format of the HTML standard, section 9.2, until the scope closes. The numbers of streams per session and
-     * process are limited. `disconnect` is called if the client reads too slowly.
+     * process are limited. With `teams`, only changes of what is of these teams. `disconnect` is called if the client reads too slowly.
      */
     readonly open: (
       session: string,
+      teams: Grant["teams"],
       disconnect: () => void
     ) => Effect.Effect<Stream.Stream<Uint8Array>, TooManyStreams, Scope.Scope>
   }
 >() {
   static readonly layerWith = (
     limits: Partial<EventStreams.Limits>
-  ): Layer.Layer<Events, never, ChangeFeed | HistoryStore> =>
+  ): Layer.Layer<Events, never, ChangeFeed | HistoryStore | OwnerStore> =>
     Layer.scoped(
       Events,
       Effect.gen(function* () {
         const feed = yield* ChangeFeed
         const history = yield* HistoryStore
+        const { teamsOf } = yield* OwnerStore
         const streams = EventStreams.make({ ...defaultLimits, ...limits })
         const isNews = makeIsNews()
 
@@ -153,8 +181,12 @@ export class Events extends Context.Tag("webhook-trigger/Events")<
             requests: [...sent.requests],
             incomplete: sent.incomplete || states === undefined || news.length > mostNamed
           }
-          const named = event.runs.length + event.webhooks.length + event.requests.length
-          if (named > 0 || event.incomplete) streams.publish(changeEvent(event))
+          const owners = streams.isAnyLimited() ? yield* Effect.option(teamsOf(webhooksIn(event))) : Option.none()
+          streams.publish((teams) => {
+            const own = teams === undefined ? event : partFor(teams, event, owners)
+            const named = own.runs.length + own.webhooks.length + own.requests.length
+            return named > 0 || own.incomplete ? changeEvent(own) : undefined
+          })
         })
         yield* changed.await.pipe(
           Effect.zipRight(Effect.sleep(window)),
@@ -162,15 +194,15 @@ export class Events extends Context.Tag("webhook-trigger/Events")<
           Effect.forever,
           Effect.forkScoped
         )
-        yield* Effect.sync(() => streams.publish(comment)).pipe(
+        yield* Effect.sync(() => streams.publish(() => comment)).pipe(
           Effect.delay(heartbeat),
           Effect.forever,
           Effect.forkScoped
         )
 
         return Events.of({
-          open: (session, disconnect) =>
-            Effect.map(streams.open(session, disconnect), (events) =>
+          open: (session, teams, disconnect) =>
+            Effect.map(streams.open(session, teams, disconnect), (events) =>
               Stream.make(retry).pipe(Stream.concat(events), Stream.interruptAfter(maxConnectionAge))
             )
         })

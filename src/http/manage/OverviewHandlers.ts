@@ -1,6 +1,7 @@
 import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import { DateTime, Duration, Effect, Either } from "effect"
 import { Api } from "../../api/Api.ts"
+import { Actor } from "../../api/Auth.ts"
 import { asWhole } from "../../api/List.ts"
 import { DraftBody } from "../../api/Overview.ts"
 import { pageSize } from "../../api/PageSize.ts"
@@ -17,6 +18,7 @@ import { Settings } from "../../engine/Settings.ts"
 import { maxQueuedOfWebhook } from "../../engine/SettingsConfig.ts"
 import * as ActorStreams from "../access/ActorStreams.ts"
 import { OperationsAccess } from "../access/OperationsAccess.ts"
+import * as Owners from "../access/Owners.ts"
 import { Events } from "../events/Events.ts"
 import * as Body from "../request/Body.ts"
 import * as ErrorResponse from "../request/ErrorResponse.ts"
@@ -44,6 +46,7 @@ const ofDraft = ({ names: variables, places, rendered }: DraftPreview) => ({
 export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
   Effect.gen(function* () {
     const overview = yield* Overview
+    const owners = yield* Owners.make
     const trigger = yield* Trigger
     const webhooks = yield* Webhooks
     const events = yield* Events
@@ -64,7 +67,7 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
           webhook_max_queued: maxQueuedOfWebhook(settings)
         })
       )
-      .handle("activity", () => Effect.mapError(asWhole(overview.activity), Problems.of))
+      .handle("activity", () => Effect.mapError(asWhole(owners.onlyOfOwnedWebhooks(overview.activity)), Problems.of))
       .handle("statistics", ({ path, urlParams }) =>
         Effect.mapError(overview.statistics(path.id, urlParams.range ?? "24h"), Problems.of)
       )
@@ -108,8 +111,9 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
       .handleRaw("events", ({ request }) =>
         Effect.gen(function* () {
           const { owner, whileSignedIn } = yield* streams(request)
+          const { grant } = yield* Actor
           const stream = yield* Effect.mapError(
-            events.open(owner, () => Body.nodeRequest(request)?.destroy()),
+            events.open(owner, grant.teams, () => Body.nodeRequest(request)?.destroy()),
             Problems.of
           )
           return HttpServerResponse.stream(whileSignedIn(stream), {

@@ -1,15 +1,16 @@
 import { HttpApiBuilder, type HttpServerRequest } from "@effect/platform"
-import { Array, DateTime, Effect, Either, Schema } from "effect"
+import { Array, DateTime, Effect, Either, Schema, Struct } from "effect"
 import { Api } from "../../api/Api.ts"
 import { asWhole } from "../../api/List.ts"
 import { pageSize } from "../../api/PageSize.ts"
 import { mostReplayed, ReplayBody, ReplayManyBody } from "../../api/run/Replays.ts"
 import { RunFilterParameters } from "../../api/run/RunPage.ts"
 import { RunIds } from "../../api/run/Runs.ts"
+import { NotFound } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { runIdOf } from "../../domain/ParsedId.ts"
 import type { Run } from "../../domain/run/Run.ts"
-import { Replay } from "../../engine/accept/Replay.ts"
+import { Replay, type Replayed } from "../../engine/accept/Replay.ts"
 import * as Audit from "../../engine/access/Audit.ts"
 import * as ReadAudit from "../../engine/access/ReadAudit.ts"
 import { Cancellation } from "../../engine/manage/Cancellation.ts"
@@ -19,6 +20,7 @@ import { Settings } from "../../engine/Settings.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import type { RunFilter } from "../../repo/history/RunQuery.ts"
 import * as ActorStreams from "../access/ActorStreams.ts"
+import * as Owners from "../access/Owners.ts"
 import { RunEvents } from "../events/RunEvents.ts"
 import * as Body from "../request/Body.ts"
 import * as Problems from "../request/Problems.ts"
@@ -47,6 +49,8 @@ const encodeFilter = Schema.encodeSync(RunFilterParameters)
 
 const decodeIds = validate(RunIds)
 
+const notFound = (run_id: RunId): Replayed => ({ run_id, result: Either.left(new NotFound()) })
+
 export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
   Effect.gen(function* () {
     const history = yield* HistoryStore
@@ -54,11 +58,14 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
     const replays = yield* Replay
     const { maxBody } = yield* Settings
     const cancelOne = (id: RunId) => Audit.recordDone<Run>("run.cancelled", id)(cancel(id))
-    const cancelSome = Effect.fnUntraced(function* (ids: ReadonlyArray<RunId>) {
+    const owners = yield* Owners.make
+    const cancelSome = Effect.fnUntraced(function* (given: ReadonlyArray<RunId>) {
+      const ids = Array.dedupe(given.map(lowerCase))
+      const isAllowed = yield* owners.isAllowed(ids)
       const results = yield* Effect.forEach(
-        Array.dedupe(ids.map(lowerCase)),
+        ids,
         (run_id) =>
-          cancelOne(run_id).pipe(
+          (isAllowed(run_id) ? cancelOne(run_id) : new NotFound()).pipe(
             Effect.as(Either.right(run_id)),
             Effect.catchTag("NotFound", "RunEnded", (refusal) => {
               const { code, detail } = Problems.of(refusal)
@@ -75,30 +82,38 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
     const watch = yield* RunWatch
     const runEvents = yield* RunEvents
     const streams = yield* ActorStreams.make
+    /** What the actor may see of the runs that match. */
+    const ownFilter = (conditions: typeof RunFilterParameters.Type) =>
+      Effect.gen(function* () {
+        const filter: RunFilter = { ...filterOf(conditions), ...(yield* Owners.ofActor) }
+        yield* owners.check(Struct.pick(filter, "webhook_id"))
+        return filter
+      })
     const exported = (
       request: HttpServerRequest.HttpServerRequest,
       conditions: typeof RunFilterParameters.Type,
       format: RunExport.Format
-    ) => {
-      const filter = filterOf(conditions)
-      return exports.respond(request, filter, format).pipe(
-        Audit.recordDone("runs.exported", filter.webhook_id, () => ({
+    ) =>
+      ownFilter(conditions).pipe(
+        Effect.flatMap((filter) => exports.respond(request, filter, format)),
+        Audit.recordDone("runs.exported", conditions.webhook_id && lowerCase(conditions.webhook_id), () => ({
           ...encodeFilter(conditions),
           file: format.file
         })),
         Effect.mapError(Problems.of)
       )
-    }
     return handlers
       .handle("list", ({ urlParams: { limit = pageSize.default, cursor, ...filter } }) =>
-        Effect.mapError(
-          history.runs({ ...filterOf(filter), limit, ...(cursor !== undefined && { cursor }) }),
-          Problems.of
+        ownFilter(filter).pipe(
+          Effect.flatMap((filter) => history.runs({ ...filter, limit, ...(cursor !== undefined && { cursor }) })),
+          Effect.mapError(Problems.of)
         )
       )
       .handleRaw("exportCsv", ({ request, urlParams }) => exported(request, urlParams, csv))
       .handleRaw("exportJsonLines", ({ request, urlParams }) => exported(request, urlParams, RunExport.jsonLines))
-      .handle("usage", ({ urlParams }) => Effect.mapError(history.usage(filterOf(urlParams)), Problems.of))
+      .handle("usage", ({ urlParams }) =>
+        ownFilter(urlParams).pipe(Effect.flatMap(history.usage), Effect.mapError(Problems.of))
+      )
       .handleRaw("cancelSome", ({ request }) =>
         Body.readObject(request, maxBody).pipe(
           Effect.flatMap(decodeIds),
@@ -127,7 +142,11 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
         runIdOf(path.run_id).pipe(Effect.flatMap(cancelOne), Effect.mapError(Problems.of))
       )
       .handle("replays", ({ path }) =>
-        runIdOf(path.run_id).pipe(Effect.flatMap(replays.replaysOf), asWhole, Effect.mapError(Problems.of))
+        Effect.all([runIdOf(path.run_id), Owners.ofActor]).pipe(
+          Effect.flatMap(([id, { owners }]) => replays.replaysOf(id, owners)),
+          asWhole,
+          Effect.mapError(Problems.of)
+        )
       )
       .handleRaw("replay", ({ path, request, urlParams }) =>
         Effect.gen(function* () {
@@ -147,12 +166,18 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
         Effect.gen(function* () {
           const body = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeReplayMany)
           const { how, isDry, which } = yield* ReplayRequests.many(request, body)
+          yield* owners.check(body)
           const { ids, more } =
             which._tag === "These"
               ? { ids: which.ids, more: false }
-              : yield* replays.matching(which.filter, { limit: mostReplayed, idempotency: how.idempotency })
+              : yield* replays.matching(
+                  { ...which.filter, ...(yield* Owners.ofActor) },
+                  { limit: mostReplayed, idempotency: how.idempotency }
+                )
           if (isDry || ids.length === 0) return ReplayRequests.answer(which, ids, more, [])
-          return yield* replays.replayRuns(ids, how).pipe(
+          const [refused, allowed] = Array.partition(ids, yield* owners.isAllowed(ids))
+          return yield* replays.replayRuns(allowed, how).pipe(
+            Effect.map((results) => [...results, ...refused.map(notFound)]),
             Effect.map((results) => ReplayRequests.answer(which, ids, more, results)),
             Audit.recordDone("runs.replayed", body.webhook_id ?? body.team, ({ refused, replayed }) => ({
               replayed: replayed.length,

@@ -10,6 +10,7 @@ import { Cancellation, type CancelledCounts } from "../../engine/manage/Cancella
 import { Teams } from "../../engine/manage/Teams.ts"
 import { validate } from "../../engine/manage/Validation.ts"
 import { Settings } from "../../engine/Settings.ts"
+import { onlyOwned } from "../access/Owners.ts"
 import * as Body from "../request/Body.ts"
 import * as Problems from "../request/Problems.ts"
 import * as SendMessage from "./SendMessage.ts"
@@ -24,7 +25,7 @@ export const layer = HttpApiBuilder.group(Api, "teams", (handlers) =>
     const { maxBody } = yield* Settings
 
     return handlers
-      .handle("list", () => Effect.mapError(asWhole(teams.list), Problems.of))
+      .handle("list", () => Effect.mapError(asWhole(onlyOwned(teams.list)), Problems.of))
       .handleRaw("create", ({ request }) =>
         Body.readObject(request, maxBody).pipe(Effect.flatMap(teams.create), Effect.mapError(Problems.of))
       )

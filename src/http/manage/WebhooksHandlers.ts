@@ -12,6 +12,7 @@ import { StoredRequests } from "../../engine/manage/StoredRequests.ts"
 import { validate } from "../../engine/manage/Validation.ts"
 import { Webhooks, type WithToken } from "../../engine/manage/Webhooks.ts"
 import { Settings } from "../../engine/Settings.ts"
+import { ofActor, onlyOwned } from "../access/Owners.ts"
 import * as Body from "../request/Body.ts"
 import * as Problems from "../request/Problems.ts"
 import { makeTriggerOriginFor } from "../request/PublicUrl.ts"
@@ -36,7 +37,7 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
     })
 
     return handlers
-      .handle("list", () => Effect.mapError(asWhole(webhooks.list), Problems.of))
+      .handle("list", () => Effect.mapError(asWhole(onlyOwned(webhooks.list)), Problems.of))
       .handleRaw("create", ({ request }) =>
         Body.readObject(request, maxBody).pipe(
           Effect.flatMap(webhooks.create),
@@ -114,7 +115,10 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
           ...(to !== undefined && { to }),
           ...(cursor !== undefined && { cursor })
         }
-        return Effect.mapError(webhooks.runs(path.id, query), Problems.of)
+        return ofActor.pipe(
+          Effect.flatMap((owners) => webhooks.runs(path.id, { ...query, ...owners })),
+          Effect.mapError(Problems.of)
+        )
       })
   })
 )

@@ -30,6 +30,8 @@ export interface ReplayableQuery {
   /** Runs of this webhook; or of all webhooks that point at this team now, and its messages. */
   readonly of: { readonly webhook_id: WebhookId } | { readonly team: TeamName }
   readonly statuses: ReadonlyArray<FinalStatus>
+  /** Belongs to these teams alone (`OwnerStore`). */
+  readonly owners?: ReadonlyArray<TeamName>
   /** Accepted then or later. */
   readonly from?: DateTime.Utc
   /** Accepted earlier. */
@@ -53,8 +55,12 @@ export class HistoryStore extends Context.Tag("webhook-trigger/HistoryStore")<
     readonly usage: (filter: RunFilter) => Effect.Effect<RunUsage, NotFound | Unavailable>
     /** Several complete runs, in any order; missing ones are left out. Each text may have megabytes. */
     readonly runsByIds: (ids: ReadonlyArray<RunId>) => Effect.Effect<ReadonlyArray<WholeRun>, Unavailable>
-    /** The run's replays, newest first. */
-    readonly replays: (id: RunId, limit: number) => Effect.Effect<ReadonlyArray<RunSummary>, Unavailable>
+    /** The run's replays, newest first; only those of `owners`, if given. */
+    readonly replays: (
+      id: RunId,
+      limit: number,
+      owners?: ReadonlyArray<TeamName>
+    ) => Effect.Effect<ReadonlyArray<RunSummary>, Unavailable>
     /** Ended runs without a replay or a pending retry, in the order of acceptance. */
     readonly replayable: (query: ReplayableQuery) => Effect.Effect<ReadonlyArray<RunId>, Unavailable>
     /**

@@ -12,6 +12,8 @@ export interface RunFilter {
   /** One of these. */
   readonly statuses?: ReadonlyArray<RunStatus>
   readonly team?: TeamName
+  /** Belongs to these teams alone (`OwnerStore`). */
+  readonly owners?: ReadonlyArray<TeamName>
   readonly source?: RunSource
   readonly mode?: RunMode
   /** Accepted then or later. */

@@ -103,7 +103,9 @@ const streamServer = (limits: EventStreams.Limits) =>
     const streams = EventStreams.make(limits)
     const handler = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
       Effect.map(
-        streams.open(request.headers.session ?? "", () => NodeHttpServerRequest.toIncomingMessage(request).destroy()),
+        streams.open(request.headers.session ?? "", undefined, () =>
+          NodeHttpServerRequest.toIncomingMessage(request).destroy()
+        ),
         // Node sends the headers with the first bytes.
         (events) => HttpServerResponse.stream(Stream.concat(Stream.make(new TextEncoder().encode(":")), events))
       )
@@ -131,7 +133,7 @@ describe("streams of events", () => {
       const event = "x".repeat(1_000_000)
       let received = -1
       for (let published = 1; published <= 40; published++) {
-        streams.publish(event)
+        streams.publish(() => event)
         while (received < published * event.length) {
           received += (yield* Effect.promise(() => reader.read())).value!.length
         }

@@ -8,7 +8,8 @@ import type { Counts } from "../../../domain/run/Statistics.ts"
 import { addUsage, noUsage, usageOfOne } from "../../../domain/run/UsageSum.ts"
 import { decodeCursor, decodeIdCursor, encodeCursor } from "../../history/Cursor.ts"
 import { HistoryStore } from "../../history/HistoryStore.ts"
-import { fulfils, type RunQuery, searchedId } from "../../history/RunQuery.ts"
+import { fulfils, type RunFilter, type RunQuery, searchedId } from "../../history/RunQuery.ts"
+import { isRunOf } from "../access/OwnerStoreMemory.ts"
 import { makeWebhookLimits } from "../run/WebhookLimitsMemory.ts"
 import {
   isAfter,
@@ -32,6 +33,10 @@ export const makeHistoryStore = (tables: Tables): Context.Tag.Service<HistorySto
     return Object.entries(grouped).map(([bucket, rows]) => ({ bucket: Number(bucket), rows }))
   }
 
+  const isOwned = (row: RunRow, owners: RunFilter["owners"]) => owners === undefined || isRunOf(tables, row, owners)
+  const isFound = (row: RunRow, filter: RunFilter, searching: boolean) =>
+    fulfils(row, filter, searching) && isOwned(row, filter.owners)
+
   const pageOf = ({ limit, cursor, ...filter }: RunQuery) =>
     Effect.gen(function* () {
       const { webhook_id } = filter
@@ -42,9 +47,9 @@ export const makeHistoryStore = (tables: Tables): Context.Tag.Service<HistorySto
       const before = Option.getOrUndefined(decoded)
       if (ofWebhook && !webhooks.has(webhook_id)) return yield* new NotFound()
       const id = before === undefined ? searchedId(filter) : undefined
-      const named = id === undefined ? [] : where((row) => row.run_id === id && fulfils(row, filter, false))
+      const named = id === undefined ? [] : where((row) => row.run_id === id && isFound(row, filter, false))
       if (named.length > 0) return { data: named, next_cursor: null }
-      const found = where((row) => fulfils(row, filter, true))
+      const found = where((row) => isFound(row, filter, true))
         .filter((run) => before === undefined || place(run) < before)
         .sort((a, b) => (place(a) < place(b) ? 1 : -1))
       const page = found.slice(0, limit)
@@ -67,8 +72,8 @@ export const makeHistoryStore = (tables: Tables): Context.Tag.Service<HistorySto
         const { webhook_id } = filter
         if (webhook_id !== undefined && !webhooks.has(webhook_id)) return new NotFound()
         const id = searchedId(filter)
-        const named = id === undefined ? [] : where((row) => row.run_id === id && fulfils(row, filter, false))
-        const found = named.length > 0 ? named : where((row) => fulfils(row, filter, true))
+        const named = id === undefined ? [] : where((row) => row.run_id === id && isFound(row, filter, false))
+        const found = named.length > 0 ? named : where((row) => isFound(row, filter, true))
         return Effect.succeed(found.map(({ row }) => usageOfOne(row.report?.usage)).reduce(addUsage, noUsage))
       }),
     runsByIds: (ids) =>
@@ -78,15 +83,15 @@ export const makeHistoryStore = (tables: Tables): Context.Tag.Service<HistorySto
           ...(layout && { layout })
         }))
       ),
-    replays: (id, limit) =>
+    replays: (id, limit, owners) =>
       Effect.sync(() =>
         summaries(
-          where((row) => row.replay_of === id)
+          where((row) => row.replay_of === id && isOwned(row, owners))
             .toReversed()
             .slice(0, limit)
         )
       ),
-    replayable: ({ of, statuses, from, to, except, limit }) =>
+    replayable: ({ of, owners, statuses, from, to, except, limit }) =>
       Effect.sync(() => {
         const counts = ({ idempotency: given }: StoredRun) =>
           !(except && given?.key.startsWith(except.keyPrefix) && sameBytes(given.request_hash, except.request_hash))
@@ -95,7 +100,10 @@ export const makeHistoryStore = (tables: Tables): Context.Tag.Service<HistorySto
           "webhook_id" in of
             ? webhook_id === of.webhook_id
             : (webhook_id === undefined ? team : webhooks.get(webhook_id)?.team) === of.team
-        return where((row) => isOf(row) && isFinal(row.status) && statuses.includes(row.status) && !row.retry_at)
+        return where(
+          (row) =>
+            isOf(row) && isOwned(row, owners) && isFinal(row.status) && statuses.includes(row.status) && !row.retry_at
+        )
           .filter(counts)
           .filter(({ row }) => !(from && isAfter(from, row.accepted_at)) && (!to || isAfter(to, row.accepted_at)))
           .flatMap(({ row }) => (repeated.has(row.run_id) ? [] : row.run_id))

@@ -1,7 +1,9 @@
 import { SqlClient, type Statement } from "@effect/sql"
 import { Effect } from "effect"
 import type { RunId } from "../../../domain/Id.ts"
+import type { TeamName } from "../../../domain/Team.ts"
 import type { ReplayableQuery } from "../../history/HistoryStore.ts"
+import { isRunOf } from "../access/OwnerStoreSql.ts"
 import { bounded } from "../database/Database.ts"
 import { summariesOf, summaryFromRow } from "../RunColumns.ts"
 import { acceptedBetween } from "./AcceptedBetween.ts"
@@ -10,15 +12,22 @@ import { acceptedBetween } from "./AcceptedBetween.ts"
 export const makeReplays = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  const replays = Effect.fn("HistoryStore.replays")(function* (id: RunId, limit: number) {
+  const ownedBy = (owners: ReadonlyArray<TeamName> | undefined) =>
+    owners === undefined ? sql`true` : isRunOf(sql, "r", owners)
+
+  const replays = Effect.fn("HistoryStore.replays")(function* (
+    id: RunId,
+    limit: number,
+    owners?: ReadonlyArray<TeamName>
+  ) {
     const found = sql`
-      select r.* from webhook_trigger.runs r where r.replay_of = ${id} order by r.seq desc limit ${limit}`
+      select r.* from webhook_trigger.runs r where r.replay_of = ${id} and ${ownedBy(owners)} order by r.seq desc limit ${limit}`
     return (yield* sql`${summariesOf(sql, found)}`).map(summaryFromRow)
   }, bounded)
 
   // The first ones of each webhook and status, through the history's index by status, and those of a team's messages.
   const replayable = Effect.fn("HistoryStore.replayable")(function* (query: ReplayableQuery) {
-    const { of, statuses, except, limit, ...time } = query
+    const { of, owners, statuses, except, limit, ...time } = query
     const counts = (run: "p" | "r") =>
       except === undefined
         ? sql`true`
@@ -32,6 +41,7 @@ export const makeReplays = Effect.gen(function* () {
         // Runs with a pending retry are not replayed as well.
         sql`r.retry_at is null`,
         counts("r"),
+        ownedBy(owners),
         sql`not exists (select from webhook_trigger.runs p where p.replay_of = r.id and ${counts("p")})`,
         ...acceptedBetween(sql, time)
       ])}

@@ -5,6 +5,7 @@ import type { RunId, ThreadId, WebhookId } from "../../../domain/Id.ts"
 import { isFinal } from "../../../domain/run/RunStatus.ts"
 import { decodeCursor, decodeIdCursor } from "../../history/Cursor.ts"
 import { foldCase, inJson, type RunFilter, searchedId, searchedLength } from "../../history/RunQuery.ts"
+import { isRunOf } from "../access/OwnerStoreSql.ts"
 import { list } from "../Columns.ts"
 import { live } from "../RunColumns.ts"
 import { acceptedBetween, acceptedBetweenInOrder, leastId, slack } from "./AcceptedBetween.ts"
@@ -60,10 +61,20 @@ export const makeWalks = Effect.gen(function* () {
   const inStatuses = (statuses: NonNullable<RunFilter["statuses"]>) =>
     sql`r.status in (${list(statuses.map((status) => `'${status}'`))})`
 
-  const conditionsOf = ({ max_duration_ms, min_duration_ms, mode, search, source, team, thread_id }: RunFilter) => {
+  const conditionsOf = ({
+    max_duration_ms,
+    min_duration_ms,
+    mode,
+    owners,
+    search,
+    source,
+    team,
+    thread_id
+  }: RunFilter) => {
     const took = sql`extract(epoch from r.finished_at - r.started_at) * 1000`
     return [
       ...(team === undefined ? [] : [sql`r.team = ${team}`]),
+      ...(owners === undefined ? [] : [isRunOf(sql, "r", owners)]),
       ...(thread_id === undefined ? [] : [sql`r.thread_id = ${thread_id}`]),
       ...(source === undefined ? [] : [sql`r.source = ${source}`]),
       ...(mode === undefined ? [] : [sql`r.mode = ${mode}`]),

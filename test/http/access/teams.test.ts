@@ -1,0 +1,236 @@
+/** What a key that is limited to teams can reach, on memory and on PostgreSQL. */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Layer, Redacted } from "effect"
+import type { Repo } from "../../../src/repo/Repo.ts"
+import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
+import * as RepoSql from "../../../src/repo/sql/RepoSql.ts"
+import { freshDatabase } from "../../support/fresh.ts"
+import { type Answer, type Call, refusal } from "../Client.ts"
+import { openEvents } from "../events/EventReader.ts"
+import { hello, start } from "../Server.ts"
+import { managementEndpoints, nameOf, pathWith, statusOf } from "./Endpoints.ts"
+
+const postgres: Layer.Layer<Repo> = RepoSql.layer.pipe(
+  Layer.provide(
+    Layer.unwrapScoped(Effect.map(freshDatabase, (url) => PostgresClient.layer({ url: Redacted.make(url) })))
+  ),
+  Layer.orDie
+)
+
+const notFound = [404, "not_found"]
+
+/** Not about an object in the path: about the whole server, or answered with what the key may see. */
+const aboutTheServer = [
+  ...["POST /api/teams", "GET /api/keys", "POST /api/keys", "DELETE /api/keys/:id", "GET /api/audit"],
+  ...["GET /api/sessions", "DELETE /api/sessions/:id", "DELETE /api/sessions"]
+]
+const aboutMany = [
+  ...["GET /api/teams", "GET /api/webhooks", "POST /api/webhooks", "GET /api/runs", "GET /api/runs/usage"],
+  ...["GET /api/runs/export.csv", "GET /api/runs/export.jsonl", "POST /api/runs/cancel", "POST /api/runs/replay"],
+  ...["GET /api/access", "GET /api/server", "GET /api/activity", "POST /api/templates/preview", "GET /api/events"]
+]
+
+/** Two teams with a webhook, a run, a message and a thread each, and a key for each of them. */
+const twoTeams = (repo: Layer.Layer<Repo> | undefined) =>
+  Effect.gen(function* () {
+    const server = yield* start({ ...(repo && { repo }) })
+    const keyFor = (teams: ReadonlyArray<string>, role = "admin") =>
+      Effect.map(server.admin("POST", "/api/keys", { body: { name: teams.join(), role, teams } }), ({ json }) => {
+        const key: string = json.key
+        const as = (method: string, path: string, request: Call = {}) =>
+          server.http(method, path, { ...request, headers: { authorization: `Bearer ${key}`, ...request.headers } })
+        return { key, as }
+      })
+    const filled = (team: string) =>
+      Effect.gen(function* () {
+        yield* server.team(team)
+        const hook = yield* server.webhook(team, "{{text}}", { store_requests: "all" })
+        const run_id: string = (yield* server.http("POST", `${hook.path}?wait=true`, { body: hello })).json.run_id
+        const sent = { body: { message: `secret of ${team}`, thread: "shop#7" } }
+        yield* server.admin("POST", `/api/teams/${team}/messages?wait=true`, sent)
+        const destination = { body: { url: "http://127.0.0.1:1/" } }
+        const added = yield* server.admin("POST", `/api/webhooks/${hook.id}/destinations`, destination)
+        const destination_id: string = added.json.destination.id
+        const [thread] = (yield* server.admin("GET", `/api/teams/${team}/threads`)).json.data
+        const leaderKey = yield* server.admin("POST", `/api/teams/${team}/leader-keys`, { body: { name: "n" } })
+        const values = {
+          ...{ team, run_id, thread_id: thread.id as string, destination_id, version: "1" },
+          leader_key_id: leaderKey.json.leader_key.id as string
+        }
+        return { ...(yield* keyFor([team])), hook, run_id, values }
+      })
+    return { server, keyFor, a: yield* filled("a"), b: yield* filled("b") }
+  })
+
+for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", postgres] as const]) {
+  describe(`a key that is limited to a team, with the rows in ${name}`, () => {
+    it.scopedLive("finds no object of another team at any endpoint, and its own ones", () =>
+      Effect.gen(function* () {
+        const { a, b, server } = yield* twoTeams(repo)
+        const pathFor = (path: string, { hook, values }: typeof a) =>
+          pathWith(path, { ...values, id: path.includes("leader-keys") ? values.leader_key_id : hook.id })
+        for (const endpoint of managementEndpoints) {
+          const at = nameOf(endpoint)
+          if (aboutMany.includes(at)) continue
+          const foreign = { ...endpoint, path: pathFor(endpoint.path, b) }
+          const { code, detail, status } = yield* statusOf(server.origin, foreign, a.key)
+          const expected = aboutTheServer.includes(at) ? [403, "forbidden"] : notFound
+          expect([status, code], `${at}: ${detail}`).toStrictEqual(expected)
+        }
+        // Nothing was changed by that, and the owner finds all of it.
+        for (const endpoint of managementEndpoints.filter(({ method }) => method === "GET")) {
+          const at = nameOf(endpoint)
+          if (
+            aboutTheServer.includes(at) ||
+            /_id|requests\/|events/.test(endpoint.path.replace(/:(run|thread|destination)_id/g, ""))
+          )
+            continue
+          const own = { ...endpoint, path: pathFor(endpoint.path, b) }
+          expect([at, (yield* statusOf(server.origin, own, b.key)).status]).toStrictEqual([at, 200])
+        }
+        expect((yield* b.as("DELETE", `/api/webhooks/${b.hook.id}`)).status).toBe(204)
+      })
+    )
+
+    it.scopedLive("sees in lists, sums and exports only what is of its team, in full pages", () =>
+      Effect.gen(function* () {
+        const { a, b, keyFor, server } = yield* twoTeams(repo)
+        for (const { hook } of [b, a, b]) {
+          for (const _ of [1, 2, 3]) yield* server.http("POST", `${hook.path}?wait=true`, { body: hello })
+        }
+        const namesIn = (path: string, field: string) =>
+          Effect.map(a.as("GET", path), ({ json }) => json.data.map((each: Record<string, unknown>) => each[field]))
+        expect(yield* namesIn("/api/teams", "team")).toStrictEqual(["a"])
+        expect(yield* namesIn("/api/webhooks", "id")).toStrictEqual([a.hook.id])
+        expect(yield* namesIn("/api/activity", "webhook_id")).toStrictEqual([a.hook.id])
+        const pages: Array<ReadonlyArray<string>> = []
+        for (let cursor: string | null = ""; cursor !== null; ) {
+          const { json }: Answer = yield* a.as("GET", `/api/runs?limit=2${cursor && `&cursor=${cursor}`}`)
+          pages.push(json.data.map(({ team }: { team: string }) => team))
+          cursor = json.next_cursor
+        }
+        // One run, three more, and a message.
+        expect(pages).toStrictEqual([["a", "a"], ["a", "a"], ["a"]])
+        expect((yield* a.as("GET", "/api/runs/usage")).json.runs).toBe(5)
+        expect((yield* server.admin("GET", "/api/runs/usage")).json.runs).toBe(13)
+        for (const format of ["csv", "jsonl"]) {
+          const { text } = yield* a.as("GET", `/api/runs/export.${format}`)
+          expect(text).toContain(a.run_id)
+          expect(text).toContain("secret of a")
+          expect(text).not.toContain(b.run_id)
+          expect(text).not.toContain("secret of b")
+        }
+        for (const query of [`search=${b.run_id}`, "search=secret of b", "team=b", `thread_id=${b.values.thread_id}`]) {
+          expect((yield* a.as("GET", `/api/runs?${query}`)).json.data, query).toStrictEqual([])
+        }
+        for (const path of ["/api/runs", "/api/runs/usage", "/api/runs/export.csv", "/api/runs/export.jsonl"]) {
+          expect(refusal(yield* a.as("GET", `${path}?webhook_id=${b.hook.id}`)), path).toStrictEqual(notFound)
+        }
+        const both = yield* keyFor(["a", "b"], "viewer")
+        expect((yield* both.as("GET", "/api/runs/usage")).json.runs).toBe(13)
+        expect((yield* both.as("GET", "/api/webhooks")).json.data).toHaveLength(2)
+      })
+    )
+
+    it.scopedLive("cannot cancel or replay runs of another team among others", () =>
+      Effect.gen(function* () {
+        const { a, b, server } = yield* twoTeams(repo)
+        for (const { values } of [a, b]) yield* server.admin("POST", `/api/teams/${values.team}/pause`)
+        const trigger = (path: string) =>
+          Effect.map(server.http("POST", path, { body: hello }), ({ json }) => json.run_id)
+        const [mine, theirs]: ReadonlyArray<string> = [yield* trigger(a.hook.path), yield* trigger(b.hook.path)]
+        const cancelled = (yield* a.as("POST", "/api/runs/cancel", { body: { run_ids: [theirs, mine] } })).json
+        expect(cancelled).toMatchObject({ cancelled: [mine], refused: [{ run_id: theirs, code: "not_found" }] })
+        expect((yield* server.admin("GET", `/api/runs/${theirs}`)).json.status).toBe("queued")
+
+        const replayed = (yield* a.as("POST", "/api/runs/replay", { body: { run_ids: [b.run_id, a.run_id] } })).json
+        expect(replayed.replayed).toMatchObject([{ replay_of: a.run_id }])
+        expect(replayed.refused).toMatchObject([{ replay_of: b.run_id, code: "not_found" }])
+        for (const which of [{ webhook_id: b.hook.id }, { team: "b" }]) {
+          const body = { ...which, status: ["success"] }
+          expect(refusal(yield* a.as("POST", "/api/runs/replay", { body }))).toStrictEqual(notFound)
+        }
+        expect((yield* server.admin("GET", `/api/runs/${b.run_id}/replays`)).json.data).toStrictEqual([])
+      })
+    )
+
+    it.scopedLive("cannot move a webhook to another team, nor create or copy one there", () =>
+      Effect.gen(function* () {
+        const { a, b } = yield* twoTeams(repo)
+        const draft = { name: "n", prompt_template: "x" }
+        const refusals = [
+          yield* a.as("POST", "/api/webhooks", { body: { ...draft, team: "b" } }),
+          yield* a.as("POST", "/api/webhooks", { body: { ...draft, team: "none" } }),
+          yield* a.as("PATCH", `/api/webhooks/${a.hook.id}`, { body: { team: "b" } }),
+          yield* a.as("POST", `/api/webhooks/${a.hook.id}/duplicate`, { body: { team: "b" } })
+        ]
+        for (const answer of refusals) {
+          expect(refusal(answer)).toStrictEqual([422, "invalid"])
+          // As for a team that does not exist.
+          expect(answer.json.errors).toStrictEqual([{ pointer: "/team", detail: "there is no such team" }])
+        }
+        expect((yield* b.as("GET", "/api/webhooks")).json.data).toHaveLength(1)
+        expect((yield* a.as("POST", "/api/webhooks", { body: { ...draft, team: "a" } })).status).toBe(201)
+        expect((yield* a.as("PATCH", `/api/webhooks/${a.hook.id}`, { body: { team: "a" } })).status).toBe(200)
+      })
+    )
+
+    it.scopedLive("does not see, or replay, the runs that a webhook had in another team", () =>
+      Effect.gen(function* () {
+        const { a, b, keyFor, server } = yield* twoTeams(repo)
+        const both = yield* keyFor(["a", "b"])
+        expect((yield* both.as("PATCH", `/api/webhooks/${a.hook.id}`, { body: { team: "b" } })).status).toBe(200)
+        for (const { as } of [a, b]) {
+          for (const [method, path] of [
+            ["GET", ""],
+            ["GET", "/replays"],
+            ["POST", "/replay"],
+            ["POST", "/reply"],
+            ["POST", "/cancel"]
+          ]) {
+            const body = method === "POST" ? { body: path === "/reply" ? { message: "x" } : {} } : {}
+            expect(refusal(yield* as(method!, `/api/runs/${a.run_id}${path}`, body)), path).toStrictEqual(notFound)
+          }
+        }
+        const idsOf = (path: string) =>
+          Effect.map(b.as("GET", path), ({ json }) => json.data.map(({ run_id }: { run_id: string }) => run_id))
+        expect(yield* idsOf(`/api/webhooks/${a.hook.id}/runs`)).toStrictEqual([])
+        expect(yield* idsOf("/api/runs")).toHaveLength(2)
+        const all = { body: { webhook_id: a.hook.id, status: ["success"] } }
+        expect((yield* b.as("POST", "/api/runs/replay", all)).json.matched).toBe(0)
+        expect((yield* b.as("POST", "/api/runs/replay", { body: { run_ids: [a.run_id] } })).json.replayed).toEqual([])
+        // Someone with both teams replays it in its new team, where the new run is seen, but not the old one.
+        const again = yield* both.as("POST", `/api/runs/${a.run_id}/replay?wait=true`, { body: {} })
+        expect(yield* idsOf(`/api/webhooks/${a.hook.id}/runs`)).toStrictEqual([again.json.run_id])
+        expect((yield* server.admin("GET", `/api/runs/${a.run_id}/replays`)).json.data).toHaveLength(1)
+      })
+    )
+
+    it.scopedLive("gets the changes of its team only, until it is revoked", () =>
+      Effect.gen(function* () {
+        const { a, b, server } = yield* twoTeams(repo)
+        const { data: keys } = (yield* server.admin("GET", "/api/keys")).json
+        const reader = yield* openEvents(`${server.origin}/api/events`, {
+          headers: { authorization: `Bearer ${a.key}` }
+        })
+        for (const { hook } of [b, a]) {
+          yield* server.http("POST", `${hook.path}?wait=true`, { body: hello })
+          yield* server.admin("PATCH", `/api/webhooks/${hook.id}`, { body: { name: "m" } })
+        }
+        const ofRuns = new Set<string>()
+        const ofWebhooks = new Set<string>()
+        while (!ofWebhooks.has(a.hook.id) || ofRuns.size === 0) {
+          const { data } = yield* reader.next
+          expect(data.incomplete).toBe(false)
+          for (const { team } of data.runs) ofRuns.add(team)
+          for (const id of [...data.webhooks, ...data.requests]) ofWebhooks.add(id)
+        }
+        expect([[...ofRuns], [...ofWebhooks]]).toStrictEqual([["a"], [a.hook.id]])
+        const { id } = keys.find(({ teams }: { teams: ReadonlyArray<string> }) => teams[0] === "a")
+        yield* server.admin("DELETE", `/api/keys/${id}`)
+        yield* server.http("POST", `${a.hook.path}?wait=true`, { body: hello })
+        expect((yield* reader.rest).flatMap(({ data }) => data.runs)).toStrictEqual([])
+      })
+    )
+  })
+}
