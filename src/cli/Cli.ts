@@ -5,6 +5,7 @@ import { Effect, Layer } from "effect"
 import { audit } from "./Audit.ts"
 import { find, type Group, isGroup, type Leaf, nameOf } from "./Commands.ts"
 import { adminOptions } from "./Connection.ts"
+import { configCommands } from "./config/Commands.ts"
 import { describe, exitCodes, Failure, toJson } from "./Failure.ts"
 import * as Help from "./Help.ts"
 import { doctor, type LocalCommands, leader, serve } from "./LocalCommands.ts"
@@ -25,7 +26,7 @@ const versionOf = (version: string) =>
 const commands = (local: LocalCommands, version: string, program: ReadonlyArray<string> | undefined): Group => ({
   name: "webhook-trigger",
   about: "Put a team of AI agents to work with one HTTP POST.",
-  note: "team, webhook, destination, run, thread, session and audit manage a running server. Set its address with --url or WEBHOOK_TRIGGER_URL (default http://localhost:8080), and its admin key with --admin-key or ADMIN_API_KEY. --json prints JSON.",
+  note: "team, webhook, destination, run, thread, session, audit, diff, apply and export manage a running server. Set its address with --url or WEBHOOK_TRIGGER_URL (default http://localhost:8080), and its admin key with --admin-key or ADMIN_API_KEY. --json prints JSON.",
   commands: [
     serve(local),
     leader(local, program),
@@ -38,7 +39,8 @@ const commands = (local: LocalCommands, version: string, program: ReadonlyArray<
     runs,
     threads,
     sessions,
-    audit
+    audit,
+    ...configCommands
   ]
 })
 

@@ -3,8 +3,8 @@ import { Data, Effect, ParseResult, Schema } from "effect"
 import { hasProperty } from "effect/Predicate"
 import { Fault } from "../domain/Errors.ts"
 
-/** The exit codes of failed commands, as documented in `docs/cli.md`. */
-export const exitCodes = { refused: 1, usage: 2, outOfReach: 3, runFailed: 4, runTimedOut: 5 } as const
+/** The exit codes of failed commands and of `diff`, as documented in `docs/cli.md`. */
+export const exitCodes = { refused: 1, usage: 2, outOfReach: 3, runFailed: 4, runTimedOut: 5, differs: 6 } as const
 
 /** A failed command. It is reported on standard error. */
 export class Failure extends Data.TaggedError("CliFailure")<{

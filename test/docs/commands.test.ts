@@ -30,6 +30,7 @@ const notRun: { readonly [page: string]: { readonly [block: number]: string } } 
   "docs/production.md": { 1: "README.md's and test/package's installations", 2: rights, 3: "needs Docker" },
   "docs/embedding.md": { 0: "test/package installs the package with these lines" },
   "docs/faults.md": { 0: "the tests themselves" },
+  "docs/configuration-as-code.md": { 0: "configuration.test.ts does" },
   "docs/destinations.md": {
     0: "test/http/manage/destinations.test.ts adds destinations that have a receiver",
     1: "is a setting, which test/engine/delivery/AddressPolicy.test.ts reads"

@@ -18,6 +18,7 @@ import {
 import { SampleBody } from "../run/RunAnswers.ts"
 import { RunPage } from "../run/RunPage.ts"
 import { DryRun, QueueCancelled } from "../run/Runs.ts"
+import { checkWebhook } from "./Check.ts"
 import { listRequests, showRequest } from "./ReceivedRequests.ts"
 import { listTemplates, restoreTemplate, showTemplate } from "./TemplateVersions.ts"
 import { endOldToken, regenerateToken, WebhookWithToken } from "./Tokens.ts"
@@ -146,6 +147,7 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
         })
       )
   )
+  .add(checkWebhook)
   .add(regenerateToken)
   .add(endOldToken)
   .add(

@@ -2,13 +2,13 @@
 import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option, Schema } from "effect"
 import { TemplateVersionList } from "../../api/webhook/TemplateVersions.ts"
-import { diffLines, hunksOf } from "../../domain/prompt/LineDiff.ts"
 import { changesBesideText } from "../../domain/prompt/TemplateChanges.ts"
 import type { TemplateVersion } from "../../domain/prompt/TemplateVersion.ts"
 import { Webhook } from "../../domain/webhook/Webhook.ts"
 import { adminOptions, show } from "../Connection.ts"
 import { exitCodes, Failure } from "../Failure.ts"
 import { about } from "../Help.ts"
+import { hunkTexts } from "../Hunks.ts"
 import { print, printable, printJson, table, time } from "../Output.ts"
 import { validated, wholeNumber } from "../Validated.ts"
 import { callOnWebhook, webhook } from "./WebhookRef.ts"
@@ -61,15 +61,7 @@ const diffText = (beforeVersion: TemplateVersion, afterVersion: TemplateVersion)
   const beside = changesBesideText(beforeVersion, afterVersion).map(
     ({ from, label, to }) => `${label}: ${from} → ${to}`
   )
-  const marks = { same: " ", removed: "-", added: "+" } as const
-  const hunks = hunksOf(diffLines(before, after)).map(({ lines }) => {
-    const at = (side: "before" | "after") => {
-      const numbers = lines.flatMap((line) => line[side] ?? [])
-      return `${numbers[0] ?? 0},${numbers.length}`
-    }
-    const text = lines.map(({ kind, text }) => printable(marks[kind] + text))
-    return [`@@ -${at("before")} +${at("after")} @@`, ...text].join("\n")
-  })
+  const hunks = hunkTexts(before, after)
   return [...beside, ...(hunks.length === 0 ? ["The text of the template is the same."] : hunks)].join("\n")
 }
 

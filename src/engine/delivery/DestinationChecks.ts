@@ -22,6 +22,8 @@ interface Checked {
   readonly url?: string | undefined
   /** Of an edit: the destination before it. */
   readonly before?: DestinationRow
+  /** Of a draft whose token or secret URL is known elsewhere. */
+  readonly mayLackSecrets?: boolean
 }
 
 const decodeDraft = decode(DestinationDraft)
@@ -42,21 +44,24 @@ export const make = Effect.gen(function* () {
     URL.canParse(url) ? policy.check(new URL(url)) : Effect.succeed("must be an https URL")
 
   /** What no schema finds. */
-  const faultsOf = ({ before, body, headers, kind = "webhook", target, template, token, url }: Checked) =>
+  const faultsOf = (checked: Checked) =>
     Effect.gen(function* () {
+      const { before, body, headers, kind = "webhook", mayLackSecrets, target, template, token, url } = checked
       const data = kindOf(kind)
       const ofTemplate = template === undefined ? undefined : outbox.faultOfTemplate(template)
       const unknown = `is not a field of the kind ${kind}`
       const required = `is required by the kind ${kind}`
       const isNew = before === undefined
+      const needsToken = isNew && !mayLackSecrets && data.token !== undefined
+      const needsUrl = isNew && data.url !== undefined && !data.url.default && !(mayLackSecrets && data.url.isSecret)
       // Else an edit of the URL could send the token elsewhere.
       const isMoved = !isNew && url !== undefined && url !== before.url && data.token !== undefined
       const faults: ReadonlyArray<readonly [pointer: string, detail: string | undefined]> = [
         ["/url", url === undefined || url === before?.url ? undefined : yield* faultOfUrl(url)],
         ["/url", data.url === undefined && url !== undefined ? unknown : undefined],
-        ["/url", isNew && url === undefined && data.url !== undefined && !data.url.default ? required : undefined],
+        ["/url", url === undefined && needsUrl ? required : undefined],
         ["/token", token !== undefined && data.token === undefined ? unknown : undefined],
-        ["/token", isNew && token === undefined && data.token !== undefined ? required : undefined],
+        ["/token", token === undefined && needsToken ? required : undefined],
         ["/token", isMoved && token === undefined ? "must be entered again for another URL" : undefined],
         ["/target", target && data.target === undefined ? unknown : undefined],
         ["/target", !target && data.target !== undefined ? required : undefined],
@@ -80,6 +85,7 @@ export const make = Effect.gen(function* () {
 
   return {
     draft: (input: unknown) => checked(decodeDraft(input), (draft) => draft),
+    withoutSecrets: (input: unknown) => checked(decodeDraft(input), (draft) => ({ ...draft, mayLackSecrets: true })),
     /** An edit of this destination. */
     edit: (row: DestinationRow, input: unknown) =>
       checked(decodeEdit(input), ({ target = row.target, template = row.template, ...edit }) => ({

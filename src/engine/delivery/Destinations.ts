@@ -44,6 +44,8 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
     readonly show: (webhook_id: string, id: string) => Effect.Effect<Destination, NotFound | Unavailable>
     /** From an unchecked draft. Lists every fault. */
     readonly create: (webhook_id: string, draft: unknown) => Effect.Effect<WithSecret, Invalid | NotFound | Unavailable>
+    /** Checks a draft as `create` does, and stores nothing. Its token and a secret URL may be absent. */
+    readonly check: (draft: unknown) => Effect.Effect<void, Invalid>
     readonly edit: (
       webhook_id: string,
       id: string,
@@ -214,6 +216,7 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
         })
 
       return Destinations.of({
+        check: (draft) => Effect.asVoid(checks.withoutSecrets(draft)),
         list: (webhook_id) => inWebhook(webhook_id, store.destinations),
         show: (webhook_id, id) => found(webhook_id, id, (row) => Effect.succeed(toDestination(row))),
         create: (webhook_id, draft) => inWebhook(webhook_id, (id) => create(id, draft)),

@@ -51,6 +51,8 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
     readonly show: (id: string) => Effect.Effect<Webhook, NotFound | Unavailable>
     /** From an unchecked draft. Lists every fault. */
     readonly create: (draft: unknown) => Effect.Effect<WithToken, Invalid | Unavailable>
+    /** Checks a draft as `create` does, and stores nothing. Its secret may be absent. */
+    readonly check: (draft: unknown) => Effect.Effect<void, Invalid | Unavailable>
     /** A copy with the same settings and secret and a new token. The given fields are changed, as in an edit. */
     readonly duplicate: (id: string, edit: unknown) => Effect.Effect<WithToken, NotFound | Invalid | Unavailable>
     /** Applies to the next trigger. With `versions`, fails unless the webhook has one of them. */
@@ -197,6 +199,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
 
         return Webhooks.of({
           list: Effect.flatMap(store.webhooks, Effect.forEach(shown)),
+          check: (input) => Effect.flatMap(checks.draft(input), WebhookSecrets.check),
           show: (id) => Effect.flatMap(found(id, store.webhook), shown),
           create: (draft) => Effect.flatMap(create(draft), createdShown),
           duplicate: (id, input) =>

@@ -1,15 +1,17 @@
 import { HttpApiBuilder, type HttpServerRequest } from "@effect/platform"
-import { Duration, Effect, Redacted } from "effect"
+import { Duration, Effect, Redacted, Schema } from "effect"
 import { Api } from "../../api/Api.ts"
 import { asWhole } from "../../api/List.ts"
 import { pageSize } from "../../api/PageSize.ts"
 import { SampleBody } from "../../api/run/RunAnswers.ts"
 import { triggerUrl } from "../../api/run/TriggerUrl.ts"
+import { maxDestinations } from "../../domain/delivery/Destination.ts"
 import type { RequestKind } from "../../domain/request/ReceivedRequest.ts"
 import * as Audit from "../../engine/access/Audit.ts"
 import { Cancellation, type CancelledCounts } from "../../engine/manage/Cancellation.ts"
 import { StoredRequests } from "../../engine/manage/StoredRequests.ts"
 import { validate } from "../../engine/manage/Validation.ts"
+import * as WebhookCheck from "../../engine/manage/WebhookCheck.ts"
 import { Webhooks, type WithToken } from "../../engine/manage/Webhooks.ts"
 import { Settings } from "../../engine/Settings.ts"
 import { ofActor, onlyOwned } from "../access/Owners.ts"
@@ -20,12 +22,22 @@ import * as RequestFacts from "../request/RequestFacts.ts"
 import * as Version from "./Version.ts"
 
 const decodePreview = validate(SampleBody)
+/** The drafts themselves are checked by the engine, which finds more. */
+const decodeCheck = validate(
+  Schema.Struct({
+    webhook: Schema.Unknown,
+    destinations: Schema.optionalWith(Schema.Array(Schema.Unknown).pipe(Schema.maxItems(maxDestinations)), {
+      exact: true
+    })
+  })
+)
 
 export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
   Effect.gen(function* () {
     const webhooks = yield* Webhooks
     const { cancelQueuedOfWebhook } = yield* Cancellation
     const requests = yield* StoredRequests
+    const check = yield* WebhookCheck.make
     const { maxBody } = yield* Settings
     const originFor = yield* makeTriggerOriginFor
 
@@ -43,6 +55,13 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
           Effect.flatMap(webhooks.create),
           Effect.tap(({ webhook }) => Effect.sync(() => RequestFacts.add(request, { webhook_id: webhook.id }))),
           Effect.map((created) => withToken(request, created)),
+          Effect.mapError(Problems.of)
+        )
+      )
+      .handleRaw("check", ({ request }) =>
+        Body.readObject(request, maxBody).pipe(
+          Effect.flatMap(decodeCheck),
+          Effect.flatMap(check),
           Effect.mapError(Problems.of)
         )
       )

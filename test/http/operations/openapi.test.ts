@@ -386,6 +386,8 @@ describe("/openapi.json", () => {
       yield* admin(200, "GET", "/api/webhooks")
       yield* admin(201, "POST", "/api/webhooks", { body: draft })
       yield* admin(422, "POST", "/api/webhooks", { body: {} })
+      yield* admin(204, "POST", "/api/check", { body: { webhook: draft } })
+      yield* admin(422, "POST", "/api/check", { body: { webhook: {} } })
       yield* admin(200, "GET", hookAt)
       yield* admin(200, "PATCH", hookAt, { body: { name: "m" } })
       yield* admin(412, "PATCH", hookAt, { body: {}, headers: { "if-match": '"0"' } })
@@ -555,7 +557,8 @@ describe("/openapi.json", () => {
           ["POST", "/api/teams/ops/leader-keys"],
           ["POST", "/api/keys"],
           ["POST", "/api/runs/cancel"],
-          ["POST", "/api/webhooks"]
+          ["POST", "/api/webhooks"],
+          ["POST", "/api/check"]
         ],
         ...[
           ["POST", replyAt],
@@ -607,7 +610,8 @@ describe("/openapi.json", () => {
         ...[
           ["POST", "/api/teams/ops/messages"],
           ["GET", "/api/webhooks"],
-          ["POST", "/api/webhooks"]
+          ["POST", "/api/webhooks"],
+          ["POST", "/api/check"]
         ],
         ...[
           ["GET", hookAt],
@@ -665,6 +669,7 @@ describe("/openapi.json", () => {
         "POST /api/teams/ops/leader-keys": key,
         "POST /api/keys": { body: apiKey },
         "POST /api/webhooks": { body: draft },
+        "POST /api/check": { body: { webhook: draft } },
         "POST /api/runs/cancel": { body: { run_ids: [run_id] } },
         [`PATCH ${hookAt}`]: { body: {} },
         [`POST ${destinationsAt}`]: { body: destination },

@@ -1,0 +1,180 @@
+/** Configuration as code. */
+import { writeFileSync } from "node:fs"
+import { Args, Command, Options } from "@effect/cli"
+import { Effect, Either, Option } from "effect"
+import type { Client } from "../../api/Client.ts"
+import type { Webhook } from "../../domain/webhook/Webhook.ts"
+import { confirm, yes } from "../Confirm.ts"
+import { adminOptions, call } from "../Connection.ts"
+import { exitCodes, Failure } from "../Failure.ts"
+import { about } from "../Help.ts"
+import { fields, print, printError, printJson } from "../Output.ts"
+import { apply, type Keep, type NewSecret, tokensFile } from "./Apply.ts"
+import { check } from "./Check.ts"
+import { jsonSchema } from "./ConfigFile.ts"
+import { toConfig, toYaml } from "./Export.ts"
+import { plan } from "./Plan.ts"
+import { deletions, hasChanges, planJson, planText } from "./PlanText.ts"
+import { files, invalid, readAll } from "./ReadFiles.ts"
+import { destinationsOf } from "./State.ts"
+import type { PlanOptions } from "./Steps.ts"
+import { type Configuration, collect } from "./Wanted.ts"
+
+const prune = Options.boolean("prune").pipe(
+  Options.withDescription(
+    "Also delete what is missing from the lists of the files, such as webhooks with all their runs"
+  )
+)
+const resetSecrets = Options.boolean("reset-secrets").pipe(
+  Options.withDescription("Set all secrets again, also those whose shown characters are the same")
+)
+const tokensOut = Options.text("tokens-out").pipe(
+  Options.withPseudoName("file"),
+  Options.withDescription(
+    "A new file for new tokens and signing secrets, which only you can read; default: print them"
+  ),
+  Options.optional
+)
+
+/** Reads the server only after the files, which may be invalid. */
+const compare = (client: Client, configuration: Configuration, options: PlanOptions) =>
+  Effect.gen(function* () {
+    const { data: teams } = yield* client.teams.list()
+    const { data: webhooks } = yield* client.webhooks.list()
+    const isNamed = ({ id, name }: Webhook) =>
+      configuration.webhooks?.some(
+        (wanted) => wanted.destinations && (wanted.id ? wanted.id === id : wanted.name === name)
+      )
+    const destinations = yield* destinationsOf(client, webhooks.filter(isNamed))
+    const planned = yield* plan(configuration, { teams, webhooks, destinations }, options).pipe(Either.mapLeft(invalid))
+    yield* check(client, planned)
+    return planned
+  })
+
+const read = (paths: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const configuration = yield* Effect.flatMap(readAll(paths), collect)
+    return configuration.faults.length > 0 ? yield* invalid(configuration.faults) : configuration
+  })
+
+const diff = Command.make("diff", { files, prune, resetSecrets, ...adminOptions }, (options) =>
+  Effect.gen(function* () {
+    const configuration = yield* read(options.files)
+    const planned = yield* call(options, (client) => compare(client, configuration, options))
+    yield* options.json ? printJson(planJson(planned)) : print(planText(planned))
+    if (hasChanges(planned)) {
+      return yield* new Failure({ exit: exitCodes.differs, title: "The server differs from the files" })
+    }
+  })
+).pipe(
+  Command.withDescription(
+    about("Compare a server with configuration files; exits with 6 if they differ", {
+      details:
+        "Prints what `apply` would change, and changes nothing. A secret that cannot be read here is not compared.",
+      examples: ["webhook-trigger diff -f webhooks.yaml", "webhook-trigger diff -f config/ --prune"]
+    })
+  )
+)
+
+const secretText = (secret: NewSecret): string => `\n${fields(secret)}`
+
+const applyFiles = Command.make("apply", { files, prune, resetSecrets, tokensOut, yes, ...adminOptions }, (options) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const configuration = yield* read(options.files)
+      if (configuration.unread.length > 0) return yield* invalid(configuration.unread)
+      const secrets: Array<NewSecret> = []
+      yield* call(options, (client) =>
+        Effect.gen(function* () {
+          const planned = yield* compare(client, configuration, options)
+          if (!options.json) yield* print(planText(planned))
+          const deleted = deletions(planned)
+          if (deleted !== undefined) yield* confirm(options.yes, `Delete ${deleted}, permanently?`)
+          const remember: Keep = (secret) => Effect.sync(() => void secrets.push(secret))
+          const keep = Option.isSome(options.tokensOut) ? yield* tokensFile(options.tokensOut.value) : remember
+          // What was created before a failure is shown, too.
+          const created = Effect.suspend(() => showSecrets(options.json, secrets))
+          yield* Effect.onError(apply(client, planned, keep), () => created)
+          if (options.json) return yield* printJson({ ...planJson(planned), created: secrets })
+          yield* created
+          if (hasChanges(planned)) yield* print("Applied.")
+        })
+      )
+    })
+  )
+).pipe(
+  Command.withDescription(
+    about("Create and change webhooks, teams and destinations as configuration files say", {
+      details:
+        "Checks all files first and changes nothing if one is invalid. Applying them again changes nothing. What the files do not have is left alone, except with --prune.",
+      examples: [
+        "webhook-trigger apply -f webhooks.yaml --tokens-out tokens.jsonl",
+        "webhook-trigger apply -f config/ --prune --yes",
+        "webhook-trigger export | webhook-trigger apply -f -"
+      ]
+    })
+  )
+)
+
+const showSecrets = (json: boolean, secrets: ReadonlyArray<NewSecret>): Effect.Effect<void> => {
+  if (secrets.length === 0) return Effect.void
+  return json
+    ? printJson({ created: secrets })
+    : print(["\nThese are shown only once:", ...secrets.map(secretText)].join("\n"))
+}
+
+const output = Options.text("output").pipe(
+  Options.withPseudoName("file"),
+  Options.withDescription("Write to this file; default: standard output"),
+  Options.optional
+)
+const named = Args.text({ name: "webhook" }).pipe(
+  Args.withDescription("Only these webhooks and their teams, by ID or name; default: everything"),
+  Args.repeated
+)
+
+const exportAll = Command.make("export", { named, output, ...adminOptions }, (options) =>
+  Effect.gen(function* () {
+    const text = yield* call(options, (client) =>
+      Effect.gen(function* () {
+        const { data: teams } = yield* client.teams.list()
+        const { data: webhooks } = yield* client.webhooks.list()
+        const isMeant = ({ id, name }: Webhook) => options.named.includes(id) || options.named.includes(name)
+        const unknown = options.named.filter((ref) => !webhooks.some(({ id, name }) => id === ref || name === ref))
+        if (unknown.length > 0) {
+          const title = `No webhook has the id or name ${unknown.map((ref) => JSON.stringify(ref)).join(", ")}`
+          return yield* new Failure({ exit: exitCodes.refused, title })
+        }
+        const chosen = options.named.length === 0 ? webhooks : webhooks.filter(isMeant)
+        const state = { teams, webhooks, destinations: yield* destinationsOf(client, chosen) }
+        return options.json ? `${JSON.stringify(toConfig(state, chosen), null, 2)}\n` : yield* toYaml(state, chosen)
+      })
+    )
+    if (Option.isNone(options.output)) return yield* print(text.trimEnd())
+    const path = options.output.value
+    yield* Effect.try({
+      try: () => writeFileSync(path, text),
+      catch: (cause) =>
+        new Failure({ exit: exitCodes.refused, title: "Cannot write the output", detail: String(cause) })
+    })
+    yield* printError(`Written to ${path}.`)
+  })
+).pipe(
+  Command.withDescription(
+    about("Print webhooks, teams and destinations as a configuration file, without secrets", {
+      examples: ["webhook-trigger export > webhooks.yaml", "webhook-trigger export review --output review.yaml"]
+    })
+  )
+)
+
+const schema = Command.make("schema", {}, () => printJson(jsonSchema())).pipe(
+  Command.withDescription(
+    about("Print the JSON Schema of configuration files, for editors", {
+      details:
+        "Editors with the YAML language server complete and check a file with this first line: # yaml-language-server: $schema=webhooks.schema.json",
+      examples: ["webhook-trigger schema > webhooks.schema.json"]
+    })
+  )
+)
+
+export const configCommands = [diff, applyFiles, exportAll, schema] as const

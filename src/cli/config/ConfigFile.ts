@@ -1,0 +1,75 @@
+/** The form of a configuration file: webhooks, teams and destinations without secrets. */
+import { JSONSchema, Schema, Struct } from "effect"
+import { DestinationDraft } from "../../domain/delivery/Destination.ts"
+import { TeamDraft } from "../../domain/Team.ts"
+import { optional } from "../../domain/Time.ts"
+import { WebhookDraft } from "../../domain/webhook/Webhook.ts"
+import { didYouMean } from "../Words.ts"
+
+const variable = (what: string) =>
+  optional(
+    Schema.NonEmptyString.annotations({ description: `The environment variable with ${what}, read by \`apply\`.` })
+  )
+const file = (what: string) =>
+  optional(
+    Schema.NonEmptyString.annotations({ description: `A file with ${what}; relative to the folder of this file.` })
+  )
+
+const id = optional(
+  Schema.UUID.annotations({ description: "Needed only if the server has several with the same name." })
+)
+
+const DestinationEntry = Schema.Struct({
+  id,
+  ...Struct.omit(DestinationDraft.fields, "token", "headers"),
+  url_env: variable("the secret URL"),
+  url_file: file("the secret URL"),
+  token_env: variable("the token"),
+  token_file: file("the token"),
+  headers_env: optional(
+    Schema.Record({ key: Schema.String, value: Schema.NonEmptyString }).annotations({
+      description: "Headers to send, each with the environment variable that has its value."
+    })
+  )
+}).annotations({ identifier: "Destination" })
+
+const WebhookEntry = Schema.Struct({
+  id,
+  ...Struct.omit(WebhookDraft.fields, "secret", "prompt_template"),
+  prompt_template: optional(WebhookDraft.fields.prompt_template),
+  prompt_template_file: file("the prompt"),
+  secret_env: variable("the secret of the verification"),
+  secret_file: file("the secret of the verification"),
+  destinations: optional(
+    Schema.Array(DestinationEntry).annotations({ description: "Where the ends of its runs are sent." })
+  )
+}).annotations({ identifier: "Webhook" })
+
+export const ConfigFile = Schema.Struct({
+  teams: optional(Schema.Array(TeamDraft)),
+  webhooks: optional(Schema.Array(WebhookEntry))
+}).annotations({ title: "Configuration of a Webhook Trigger server" })
+
+export type ConfigFile = typeof ConfigFile.Type
+export type TeamEntry = typeof TeamDraft.Type
+export type WebhookEntry = typeof WebhookEntry.Type
+export type DestinationEntry = typeof DestinationEntry.Type
+
+const secretFields: Readonly<Record<string, string>> = {
+  secret: "must not be in a file; use secret_env or secret_file",
+  token: "must not be in a file; use token_env or token_file",
+  headers: "must not be in a file; use headers_env"
+}
+
+const entries = { teams: TeamDraft.fields, webhooks: WebhookEntry.fields, destinations: DestinationEntry.fields }
+
+/** Why a field is unknown: it holds a secret, or its name is wrong. */
+export const unknownField = (path: ReadonlyArray<PropertyKey>): string => {
+  const name = String(path.at(-1))
+  const list = path.at(-3)
+  const known = typeof list === "string" && list in entries ? entries[list as keyof typeof entries] : ConfigFile.fields
+  return secretFields[name] ?? `is not a known field${didYouMean(name, Object.keys(known))}`
+}
+
+/** For editors that complete and check YAML. */
+export const jsonSchema = () => JSONSchema.make(ConfigFile)

@@ -1,0 +1,102 @@
+/** What a server has, as a configuration file without secrets. */
+import { isDeepStrictEqual } from "node:util"
+import { Effect } from "effect"
+import type { Document, YAMLMap } from "yaml"
+import type { Destination } from "../../domain/delivery/Destination.ts"
+import { allEvents } from "../../domain/delivery/DestinationEvent.ts"
+import { kindOf } from "../../domain/delivery/DestinationKind.ts"
+import type { Webhook } from "../../domain/webhook/Webhook.ts"
+import { webhookSettingNames } from "../../domain/webhook/WebhookSettings.ts"
+import type { ConfigFile, DestinationEntry, WebhookEntry } from "./ConfigFile.ts"
+import type { State } from "./Steps.ts"
+import { yaml } from "./YamlFile.ts"
+
+const given = (fields: Readonly<Record<string, unknown>>) =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+
+/** Several have it. */
+const isShared = <A>(all: ReadonlyArray<A>, one: A, keyOf: (one: A) => unknown): boolean =>
+  all.some((other) => other !== one && isDeepStrictEqual(keyOf(other), keyOf(one)))
+
+const keyOfDestination = ({ description, kind, target, url }: Destination) =>
+  description === undefined ? { kind, target, url } : { description }
+
+const destinationEntry = (one: Destination, all: ReadonlyArray<Destination>): DestinationEntry => {
+  const { sends, url } = kindOf(one.kind)
+  const isDefaultUrl = url === undefined || url.isSecret || one.url === url.default
+  return given({
+    id: isShared(all, one, keyOfDestination) ? one.id : undefined,
+    description: one.description,
+    kind: one.kind === "webhook" ? undefined : one.kind,
+    url: isDefaultUrl ? undefined : one.url,
+    target: one.target,
+    events: isDeepStrictEqual(one.events, allEvents) ? undefined : one.events,
+    body: one.body === (sends === "event" ? "thin" : "full") ? undefined : one.body,
+    template: one.template,
+    enabled: one.enabled ? undefined : false
+  })
+}
+
+const webhookEntry = (one: Webhook, { destinations, webhooks }: State): WebhookEntry => {
+  const all = destinations.get(one.id) ?? []
+  return given({
+    id: isShared(webhooks, one, ({ name }) => name) ? one.id : undefined,
+    name: one.name,
+    team: one.team,
+    enabled: one.enabled ? undefined : false,
+    ...Object.fromEntries(webhookSettingNames.map((name) => [name, one[name]])),
+    verification: one.verification,
+    prompt_template: one.prompt_template,
+    destinations: all.length === 0 ? undefined : all.map((each) => destinationEntry(each, all))
+  }) as unknown as WebhookEntry
+}
+
+/** `webhooks`: of these only. */
+export const toConfig = (state: State, webhooks: ReadonlyArray<Webhook> = state.webhooks): ConfigFile => ({
+  teams: state.teams
+    .filter(({ team }) => webhooks === state.webhooks || webhooks.some((one) => one.team === team))
+    .map(({ team }) => ({ team })),
+  webhooks: webhooks.map((one) => webhookEntry(one, state))
+})
+
+/** Which secrets there are, and how a file refers to them. */
+const secretsOf = (one: Webhook): ReadonlyArray<string> =>
+  one.secret_hint === undefined ? [] : [`secret_env: …    # set, not exported: ${one.secret_hint}`]
+
+const secretsOfDestination = ({ header_names, kind, secret_hint }: Destination): ReadonlyArray<string> => {
+  const { token, url } = kindOf(kind)
+  return [
+    ...(url?.isSecret ? [`url_env: …    # set, not exported: ${secret_hint}`] : []),
+    ...(token ? [`token_env: …    # set, not exported: ${secret_hint}`] : []),
+    ...(header_names.length > 0 ? [`headers_env: {…}    # set, not exported: ${header_names.join(", ")}`] : [])
+  ]
+}
+
+const comment = (document: Document, path: ReadonlyArray<string | number>, lines: ReadonlyArray<string>) => {
+  const map = document.getIn(path, true) as YAMLMap
+  if (lines.length > 0) map.comment = lines.map((line) => ` ${line}`).join("\n")
+}
+
+/** YAML reads a block of such lines as another text. Quoted, each of its characters is escaped. */
+const isChangedAsBlock = (text: string): boolean => text.includes("\n") && (/\r/.test(text) || /^\s/.test(text))
+
+/** With a comment for each secret that the server has. */
+export const toYaml = (state: State, webhooks: ReadonlyArray<Webhook>) =>
+  Effect.map(yaml, ({ Document, visit }) => {
+    const document = new Document(toConfig(state, webhooks))
+    visit(document, {
+      Scalar: (_, scalar) => {
+        if (typeof scalar.value === "string" && isChangedAsBlock(scalar.value)) scalar.type = "QUOTE_DOUBLE"
+      }
+    })
+    webhooks.forEach((one, at) => {
+      comment(document, ["webhooks", at], secretsOf(one))
+      const destinations = state.destinations.get(one.id) ?? []
+      destinations.forEach((each, place) =>
+        comment(document, ["webhooks", at, "destinations", place], secretsOfDestination(each))
+      )
+    })
+    document.commentBefore = " The configuration of a Webhook Trigger server, without secrets."
+    // Long lines stay whole: folding would make changes hard to read.
+    return document.toString({ lineWidth: 0 })
+  })

@@ -1,0 +1,51 @@
+/** The parts of a plan. */
+import type { Destination } from "../../domain/delivery/Destination.ts"
+import type { Team } from "../../domain/Team.ts"
+import type { Webhook } from "../../domain/webhook/Webhook.ts"
+import type { Fields, WantedWebhook } from "./Wanted.ts"
+
+/** Of a field: its old and its new value. Absent: not set. Secrets are shown by their last characters. */
+export interface Change {
+  readonly field: string
+  readonly from?: unknown
+  readonly to?: unknown
+}
+
+export interface Step<Before> {
+  readonly action: "create" | "change" | "delete" | "keep"
+  readonly name: string
+  readonly before: Before | undefined
+  readonly changes: ReadonlyArray<Change>
+  /** What could not be compared. */
+  readonly notes: ReadonlyArray<string>
+  /** The body of the request. */
+  readonly payload: Fields
+}
+
+export type DestinationStep = Step<Destination>
+
+export interface WebhookStep extends Step<Webhook> {
+  readonly wanted: WantedWebhook | undefined
+  readonly destinations: ReadonlyArray<DestinationStep>
+}
+
+export interface Plan {
+  readonly teams: ReadonlyArray<Step<Team>>
+  readonly webhooks: ReadonlyArray<WebhookStep>
+  /** What the server has and the files do not, if it is left alone. */
+  readonly left: ReadonlyArray<string>
+}
+
+export interface State {
+  readonly teams: ReadonlyArray<Team>
+  readonly webhooks: ReadonlyArray<Webhook>
+  /** By the webhook's id. */
+  readonly destinations: ReadonlyMap<string, ReadonlyArray<Destination>>
+}
+
+export interface PlanOptions {
+  /** Delete what the files do not have. */
+  readonly prune: boolean
+  /** Set all secrets again, also those that look the same. */
+  readonly resetSecrets: boolean
+}

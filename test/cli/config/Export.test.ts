@@ -1,0 +1,62 @@
+import * as NodeContext from "@effect/platform-node/NodeContext"
+import { describe, expect, it } from "@effect/vitest"
+import { Arbitrary, Effect, Either, FastCheck } from "effect"
+import { toYaml } from "../../../src/cli/config/Export.ts"
+import { plan } from "../../../src/cli/config/Plan.ts"
+import { hasChanges } from "../../../src/cli/config/PlanText.ts"
+import { collect } from "../../../src/cli/config/Wanted.ts"
+import { parse } from "../../../src/cli/config/YamlFile.ts"
+import { Destination } from "../../../src/domain/delivery/Destination.ts"
+import { kindOf } from "../../../src/domain/delivery/DestinationKind.ts"
+import { Webhook } from "../../../src/domain/webhook/Webhook.ts"
+
+/** Texts that YAML could change: line breaks, blanks at the ends, what looks like another type, and anything else. */
+const text = FastCheck.oneof(
+  FastCheck.string({ minLength: 1, maxLength: 60, unit: "grapheme" }),
+  FastCheck.array(
+    FastCheck.constantFrom("a", " ", "\n", "\r\n", "\t", "- ", "# ", ": ", "{{x}}", "'", '"', "|", "\u2028", "é"),
+    {
+      minLength: 1,
+      maxLength: 30
+    }
+  ).map((parts) => parts.join("")),
+  FastCheck.constantFrom("no", "null", "~", "1e3", "0x1", "2026-01-02", "=", "<<", "|", "> folded", "!tag", "&a", "*a")
+)
+
+const destination = FastCheck.tuple(Arbitrary.make(Destination), FastCheck.option(text, { nil: undefined })).map(
+  ([one, description]): Destination => {
+    const { description: _, ...rest } = one
+    const { url } = kindOf(one.kind)
+    return {
+      ...rest,
+      url: url?.isSecret ? "https://example.com/…" : one.url,
+      ...(description !== undefined && { description }),
+      ...(url === undefined && { url: kindOf(one.kind).shownUrl ?? "" })
+    }
+  }
+)
+const webhook = FastCheck.tuple(Arbitrary.make(Webhook), text, text).map(
+  ([one, name, prompt_template]): Webhook => ({ ...one, name, prompt_template, secret_hint: "…abcd" })
+)
+
+describe("an export", () => {
+  it.effect.prop(
+    "asks for exactly what the server has",
+    [FastCheck.array(FastCheck.tuple(webhook, FastCheck.array(destination, { maxLength: 3 })), { maxLength: 3 })],
+    ([pairs]) =>
+      Effect.gen(function* () {
+        const webhooks = pairs.map(([webhook]) => webhook)
+        const destinations = new Map(pairs.map(([{ id }, destinations]) => [id as string, destinations]))
+        const state = { teams: [], webhooks, destinations }
+        const yaml = yield* toYaml(state, webhooks)
+        const [source] = yield* parse("export.yaml", ".", yaml)
+        expect(Either.isRight(source!) ? "" : `${JSON.stringify(source!.left)}\n${yaml}`).toBe("")
+        const configuration = yield* collect([Either.getOrThrow(source!)])
+        expect(configuration.faults).toEqual([])
+        const planned = plan(configuration, state, { prune: true, resetSecrets: false })
+        expect(Either.isRight(planned) ? "" : `${JSON.stringify(planned.left)}\n${yaml}`).toBe("")
+        expect(hasChanges(Either.getOrThrow(planned)), yaml).toBe(false)
+      }).pipe(Effect.provide(NodeContext.layer)),
+    { fastCheck: { numRuns: 100 } }
+  )
+})
