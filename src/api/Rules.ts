@@ -54,6 +54,7 @@ export const rules = {
   webhooks: {
     list: ["read", "filtered"],
     create: ["edit", "filtered"],
+    check: ["read", "filtered"],
     show: ["read", "webhook"],
     edit: ["edit", "webhook"],
     duplicate: ["edit", "webhook"],

@@ -81,7 +81,7 @@ const restricted: { readonly [endpoint: string]: ReadonlyArray<Role> } = Object.
 )
 
 /** They change nothing. */
-const harmless = ["POST /api/webhooks/:id/preview", "POST /api/templates/preview"]
+const harmless = ["POST /api/check", "POST /api/webhooks/:id/preview", "POST /api/templates/preview"]
 
 for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", postgres] as const]) {
   describe(`roles, with the rows in ${name}`, () => {
