@@ -1,7 +1,7 @@
 import { CliConfig, Command, ValidationError } from "@effect/cli"
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Effect, Layer } from "effect"
+import { Effect, identity, Layer } from "effect"
 import { audit } from "./Audit.ts"
 import { find, type Group, isGroup, type Leaf, nameOf } from "./Commands.ts"
 import { adminOptions } from "./Connection.ts"
@@ -11,6 +11,8 @@ import * as Help from "./Help.ts"
 import { doctor, type LocalCommands, leader, serve } from "./LocalCommands.ts"
 import { print, printError } from "./Output.ts"
 import { parametersOf } from "./Parameters.ts"
+import { withProfile } from "./profile/ProfileSettings.ts"
+import { login, logout, profiles } from "./profile/Profiles.ts"
 import { runs } from "./run/Runs.ts"
 import { trigger } from "./run/Trigger.ts"
 import { sessions } from "./Sessions.ts"
@@ -33,6 +35,9 @@ const commands = (local: LocalCommands, version: string, program: ReadonlyArray<
     doctor(local, program),
     trigger,
     versionOf(version),
+    login,
+    logout,
+    profiles,
     teams,
     webhooks,
     destinations,
@@ -61,6 +66,19 @@ const wrongUsage = (path: ReadonlyArray<string>, details: ReadonlyArray<string>)
     faults: details.map((detail) => ({ pointer: "", detail }))
   })
 
+/** `serve` has an ADMIN_API_KEY of its own, and `login` makes the profile. */
+const takesProfile = (command: Leaf): boolean => {
+  const names = parametersOf(command).options.map(({ name }) => name)
+  return names.includes("--profile") && (names.includes("--admin-key") || nameOf(command) === "trigger")
+}
+
+/** From arranged words, in which each value follows its option. */
+const givenIn = (words: ReadonlyArray<string>) => {
+  const options = words.slice(0, words.indexOf("--"))
+  const valueOf = (name: string) => (options.includes(name) ? options[options.indexOf(name) + 1] : undefined)
+  return { profile: valueOf("--profile"), url: valueOf("--url"), key: valueOf("--admin-key") }
+}
+
 const execute = Effect.fnUntraced(function* (
   command: Leaf,
   path: ReadonlyArray<string>,
@@ -70,6 +88,7 @@ const execute = Effect.fnUntraced(function* (
   const { faults, words } = arrange(given.words, given.args, parametersOf(command))
   if (faults.length > 0) return yield* wrongUsage(path, faults)
   yield* silently(Command.run(command, { name: path.join(" "), version })(["", "", ...words])).pipe(
+    takesProfile(command) ? withProfile(givenIn(words)) : identity,
     Effect.catchIf(ValidationError.isValidationError, ({ error }) => wrongUsage(path, Help.paragraphs(error)))
   )
 })

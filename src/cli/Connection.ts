@@ -11,16 +11,18 @@ export const parseUrl = (text: string): Option.Option<string> =>
     Option.map(() => text.replace(/\/+$/, ""))
   )
 
-const url = Options.text("url").pipe(
+export const url = Options.text("url").pipe(
   Options.withPseudoName("address"),
-  Options.withDescription("The server's address; default: WEBHOOK_TRIGGER_URL or http://localhost:8080"),
+  Options.withDescription(
+    "The server's address; default: WEBHOOK_TRIGGER_URL, the profile's, or http://localhost:8080"
+  ),
   Options.withFallbackConfig(Config.nonEmptyString("WEBHOOK_TRIGGER_URL")),
   Options.filterMap(parseUrl, "--url or WEBHOOK_TRIGGER_URL must be an address such as http://localhost:8080"),
   Options.withDefault("http://localhost:8080")
 )
 
 /** A key that is valid in an HTTP header, without surrounding white space from a file or a secret store. */
-const parseKey = (key: Redacted.Redacted): Option.Option<Redacted.Redacted> =>
+export const parseKey = (key: Redacted.Redacted): Option.Option<Redacted.Redacted> =>
   Option.map(
     Option.liftPredicate(Redacted.value(key).trim(), (text) => /^[\x21-\x7e]+$/.test(text)),
     Redacted.make
@@ -37,12 +39,26 @@ const adminKey = Options.redacted("admin-key").pipe(
   Options.optional
 )
 
+/** A word that also fits in a file name and on a command line. */
+export const profileName = (description: string) =>
+  Options.text("profile").pipe(
+    Options.withPseudoName("name"),
+    Options.withDescription(description),
+    Options.filterMap(
+      Option.liftPredicate((name) => /^[\w.-]{1,63}$/.test(name)),
+      "--profile must be 1 to 63 letters, digits, dots, hyphens or underscores"
+    ),
+    Options.optional
+  )
+/** `withProfile` applies it before the command is parsed. */
+const profile = profileName("The profile of `login` to use; default: WEBHOOK_PROFILE or the current one")
+
 export const json = Options.boolean("json").pipe(Options.withDescription("Print JSON, for scripts"))
 
 /** The options of all management commands. */
-export const adminOptions = { url, adminKey, json }
+export const adminOptions = { url, adminKey, profile, json }
 /** The options of commands without an admin key. */
-export const publicOptions = { url, json }
+export const publicOptions = { url, profile, json }
 
 export interface Connection {
   readonly url: string

@@ -43,7 +43,8 @@ const isProblem = Schema.is(Problem)
 /** The server's text, without details of HTTP that users of a command do not see. */
 const textOf = ({ code, detail, errors, status, title }: typeof Problem.Type, notFound: string | undefined) => {
   if (status === 404 && notFound !== undefined) return { title: notFound }
-  if (code === "unauthorized") return { title, detail: "set ADMIN_API_KEY or use --admin-key" }
+  if (code === "unauthorized")
+    return { title, detail: "run webhook-trigger login, set ADMIN_API_KEY or use --admin-key" }
   return errors === undefined ? { title, detail } : { title, faults: errors }
 }
 

@@ -119,14 +119,15 @@ const question = /\[y\/N\] $/
 export const onTerminal = (
   answer: string | ((pid: number) => void),
   args: ReadonlyArray<string>,
-  variables: Variables
+  variables: Variables,
+  asks = question
 ): Effect.Effect<Ended> => {
   const line = [process.execPath, ...words, ...args].map((word) => `'${word}'`).join(" ")
   return Effect.promise(async () => {
     const command = ["-qec", `echo process $$; exec ${line}`, "/dev/null"]
     const terminal = new Process("script", command, { SHELL: "/bin/sh", ...variables }, { stdin: "pipe" })
     const [, pid] = await terminal.waitFor(/process (\d+)\s/)
-    await terminal.waitFor(question)
+    await terminal.waitFor(asks)
     if (typeof answer === "string") terminal.child.stdin!.write(answer)
     else answer(Number(pid))
     return terminal.ended

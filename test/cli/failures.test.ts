@@ -129,7 +129,7 @@ describe("the command line", () => {
 
       const key = yield* runWith({}, "team", "list", "--url", address(), "--admin-key", "wrong")
       expect(key).toMatchObject({ code: 1, stdout: "" })
-      expect(key.stderr).toContain("set ADMIN_API_KEY or use --admin-key")
+      expect(key.stderr).toContain("run webhook-trigger login, set ADMIN_API_KEY or use --admin-key")
       // As a file or a secret store returns it.
       expect(yield* runWith({ ADMIN_API_KEY: `${ADMIN_API_KEY}\n` }, "team", "list", "--url", address())).toMatchObject(
         {
