@@ -34,6 +34,9 @@ export {
 } from "./domain/access/AuditEvent.ts"
 export { LeaderKey, LeaderKeyDraft, type LeaderKeyRow } from "./domain/access/LeaderKey.ts"
 export type { Session, SessionRow } from "./domain/access/Session.ts"
+export { Alert, AlertState, describeAlert } from "./domain/alert/Alert.ts"
+export { type AlertCondition, type AlertConditionData, alertConditions } from "./domain/alert/AlertCondition.ts"
+export { AlertRule, AlertRuleDraft, AlertRuleEdit } from "./domain/alert/AlertRule.ts"
 export { DeliveryAttempt, DeliveryStatus, EventDelivery } from "./domain/delivery/Delivery.ts"
 export {
   Destination,
@@ -42,7 +45,14 @@ export {
   DestinationRow,
   toDestination
 } from "./domain/delivery/Destination.ts"
-export { type DestinationEvent, eventOfStatus } from "./domain/delivery/DestinationEvent.ts"
+export {
+  type AlertEvent,
+  alertEvents,
+  type DestinationEvent,
+  eventOfStatus,
+  type RunEndEvent,
+  runEvents
+} from "./domain/delivery/DestinationEvent.ts"
 export {
   BudgetExceeded,
   EditConflict,
@@ -80,6 +90,8 @@ export {
   WebhookDisabled
 } from "./domain/Errors.ts"
 export {
+  AlertId,
+  AlertRuleId,
   ApiKeyId,
   AuditEventId,
   DeliveryId,
@@ -161,9 +173,10 @@ export { ApiKeys, type NewApiKey } from "./engine/access/ApiKeys.ts"
 export { Origin, type OriginValues } from "./engine/access/Audit.ts"
 export { LeaderKeys, type NewLeaderKey } from "./engine/access/LeaderKeys.ts"
 export { type NewSession, Sessions } from "./engine/access/Sessions.ts"
+export { Alerts } from "./engine/alert/Alerts.ts"
 export { AddressPolicy, type AddressPolicyService, type Allowed } from "./engine/delivery/AddressPolicy.ts"
-export { type DeliveryFilter, Destinations, type WithSecret } from "./engine/delivery/Destinations.ts"
-export { Outbox, type TestedRun } from "./engine/delivery/Outbox.ts"
+export { type DeliveryFilter, Destinations, type OwnerId, type WithSecret } from "./engine/delivery/Destinations.ts"
+export { Outbox, type Tested } from "./engine/delivery/Outbox.ts"
 export { type Answer, NoAnswer, type Post, Poster } from "./engine/delivery/Poster.ts"
 export type { Resolve } from "./engine/delivery/Resolver.ts"
 export {
@@ -228,8 +241,18 @@ export { type Owned, OwnerStore } from "./repo/access/OwnerStore.ts"
 export { type ReplyKey, ReplyKeyStore } from "./repo/access/ReplyKeyStore.ts"
 export { SecretKeyStore } from "./repo/access/SecretKeyStore.ts"
 export { SessionStore } from "./repo/access/SessionStore.ts"
+export {
+  type AlertChanges,
+  type Breach,
+  changesOf,
+  keyOf,
+  type Measurement,
+  type StoredAlert
+} from "./repo/alert/AlertChanges.ts"
+export { type AlertQuery, type AlertRuleChange, AlertStore } from "./repo/alert/AlertStore.ts"
 export { type Change, ChangeFeed, type ChangeListener, makeChangeListeners } from "./repo/ChangeFeed.ts"
 export {
+  type About,
   type AttemptResult,
   type ClaimOptions,
   type DeliveryPage,
@@ -238,7 +261,12 @@ export {
   type DueDelivery,
   storedAttempts
 } from "./repo/delivery/DeliveryStore.ts"
-export { type DestinationChange, DestinationStore, type SealedFields } from "./repo/delivery/DestinationStore.ts"
+export {
+  type DestinationChange,
+  DestinationStore,
+  type Owner,
+  type SealedFields
+} from "./repo/delivery/DestinationStore.ts"
 export { decodeCursor, decodeIdCursor, decodeTimeCursor, encodeCursor } from "./repo/history/Cursor.ts"
 export { HistoryStore, type ReplayableQuery, type StatesQuery, type WholeRun } from "./repo/history/HistoryStore.ts"
 export { type IgnoredCount, RequestStore } from "./repo/history/RequestStore.ts"

@@ -2,6 +2,8 @@ import { HttpApi, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { ApiKeys } from "./ApiKeys.ts"
 import { Audit } from "./Audit.ts"
+import { AlertDestinations } from "./alert/AlertDestinations.ts"
+import { Alerts } from "./alert/Alerts.ts"
 import { Destinations } from "./delivery/Destinations.ts"
 import { LeaderKeys } from "./LeaderKeys.ts"
 import { Leading } from "./Leading.ts"
@@ -31,6 +33,8 @@ export class Api extends base
   .add(Threads)
   .add(Webhooks)
   .add(Destinations)
+  .add(Alerts)
+  .add(AlertDestinations)
   .add(Runs)
   .add(Leading)
   .add(ApiKeys)

@@ -13,6 +13,7 @@ export const pages = {
   templates: "/webhooks/:id/templates",
   runs: "/runs",
   run: "/runs/:run_id",
+  alerts: "/alerts",
   teams: "/teams",
   team: "/teams/:team",
   threads: "/teams/:team/threads",

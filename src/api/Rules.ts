@@ -83,6 +83,26 @@ export const rules = {
     delivery: ["read", "webhook"],
     resend: ["operate", "webhook"]
   },
+  alerts: {
+    list: ["read", "filtered"],
+    rules: ["read", "server"],
+    createRule: ["edit", "server"],
+    editRule: ["edit", "server"],
+    deleteRule: ["edit", "server"]
+  },
+  alertDestinations: {
+    list: ["read", "server"],
+    create: ["edit", "server"],
+    show: ["read", "server"],
+    edit: ["edit", "server"],
+    delete: ["edit", "server"],
+    rotateSecret: ["edit", "server"],
+    test: ["edit", "server"],
+    resendFailed: ["operate", "server"],
+    deliveries: ["read", "server"],
+    delivery: ["read", "server"],
+    resend: ["operate", "server"]
+  },
   runs: {
     list: ["read", "filtered"],
     usage: ["read", "filtered"],

@@ -3,6 +3,7 @@ import * as NodeContext from "@effect/platform-node/NodeContext"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, identity, Layer } from "effect"
 import { audit } from "./Audit.ts"
+import { alerts } from "./alert/Alerts.ts"
 import { find, type Group, isGroup, type Leaf, nameOf } from "./Commands.ts"
 import { adminOptions } from "./Connection.ts"
 import { configCommands } from "./config/Commands.ts"
@@ -28,7 +29,7 @@ const versionOf = (version: string) =>
 const commands = (local: LocalCommands, version: string, program: ReadonlyArray<string> | undefined): Group => ({
   name: "webhook-trigger",
   about: "Put a team of AI agents to work with one HTTP POST.",
-  note: "team, webhook, destination, run, thread, session, audit, diff, apply and export manage a running server. Set its address with --url or WEBHOOK_TRIGGER_URL (default http://localhost:8080), and its admin key with --admin-key or ADMIN_API_KEY. --json prints JSON.",
+  note: "team, webhook, destination, alert, run, thread, session, audit, diff, apply and export manage a running server. Set its address with --url or WEBHOOK_TRIGGER_URL (default http://localhost:8080), and its admin key with --admin-key or ADMIN_API_KEY. --json prints JSON.",
   commands: [
     serve(local),
     leader(local, program),
@@ -41,6 +42,7 @@ const commands = (local: LocalCommands, version: string, program: ReadonlyArray<
     teams,
     webhooks,
     destinations,
+    alerts,
     runs,
     threads,
     sessions,

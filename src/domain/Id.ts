@@ -54,6 +54,14 @@ export const DeliveryId = Uuid.pipe(Schema.brand("DeliveryId")).annotations({
 })
 export type DeliveryId = typeof DeliveryId.Type
 
+export const AlertRuleId = Uuid.pipe(Schema.brand("AlertRuleId")).annotations({
+  description: "The alert rule's id, a UUIDv7."
+})
+export type AlertRuleId = typeof AlertRuleId.Type
+
+export const AlertId = Uuid.pipe(Schema.brand("AlertId")).annotations({ description: "The alert's id, a UUIDv7." })
+export type AlertId = typeof AlertId.Type
+
 export const makeWebhookId: Effect.Effect<WebhookId> = Effect.map(
   Clock.currentTimeMillis,
   (msecs) => v7({ msecs }) as WebhookId
@@ -63,6 +71,14 @@ export const makeDestinationId: Effect.Effect<DestinationId> = Effect.map(
   Clock.currentTimeMillis,
   (msecs) => v7({ msecs }) as DestinationId
 )
+
+export const makeAlertRuleId: Effect.Effect<AlertRuleId> = Effect.map(
+  Clock.currentTimeMillis,
+  (msecs) => v7({ msecs }) as AlertRuleId
+)
+
+/** The ID of an alert that begins at this time, in milliseconds since the epoch. */
+export const alertIdAt = (msecs: number): AlertId => v7({ msecs }) as AlertId
 
 /** The ID of a run that begins at this time, in milliseconds since the epoch. */
 export const runIdAt = (msecs: number): RunId => v7({ msecs, random: randomBytes(16) }) as RunId

@@ -1,7 +1,17 @@
 /** Parses IDs and names from callers. Malformed ones name nothing: `NotFound`. */
 import { Effect, Schema } from "effect"
 import { NotFound } from "./Errors.ts"
-import { ApiKeyId, DeliveryId, DestinationId, LeaderKeyId, RunId, SessionId, ThreadId, WebhookId } from "./Id.ts"
+import {
+  AlertRuleId,
+  ApiKeyId,
+  DeliveryId,
+  DestinationId,
+  LeaderKeyId,
+  RunId,
+  SessionId,
+  ThreadId,
+  WebhookId
+} from "./Id.ts"
 import { TeamName } from "./Team.ts"
 
 const parsedAs = <A extends string>(schema: Schema.Schema<A, string>) => {
@@ -20,6 +30,7 @@ export const runIdOf = inLowerCase(parsedAs(RunId))
 export const threadIdOf = inLowerCase(parsedAs(ThreadId))
 export const destinationIdOf = inLowerCase(parsedAs(DestinationId))
 export const deliveryIdOf = inLowerCase(parsedAs(DeliveryId))
+export const alertRuleIdOf = inLowerCase(parsedAs(AlertRuleId))
 export const sessionIdOf = inLowerCase(parsedAs(SessionId))
 export const leaderKeyIdOf = inLowerCase(parsedAs(LeaderKeyId))
 export const apiKeyIdOf = inLowerCase(parsedAs(ApiKeyId))

@@ -7,6 +7,8 @@ import * as Retries from "./accept/Retries.ts"
 import { Trigger } from "./accept/Trigger.ts"
 import { ApiKeys } from "./access/ApiKeys.ts"
 import { LeaderKeys } from "./access/LeaderKeys.ts"
+import * as AlertEvaluation from "./alert/AlertEvaluation.ts"
+import { Alerts } from "./alert/Alerts.ts"
 import * as Deliverer from "./delivery/Deliverer.ts"
 import { Destinations } from "./delivery/Destinations.ts"
 import { Outbox } from "./delivery/Outbox.ts"
@@ -67,14 +69,15 @@ const management = Layer.mergeAll(
   SecretRotation.layer
 )
 
-/** The ends of runs are sent to destinations. */
-const delivery = Layer.mergeAll(Destinations.layer, Deliverer.layer).pipe(
+/** The ends of runs, and alerts, are sent to destinations. */
+const delivery = Layer.mergeAll(Destinations.layer, Deliverer.layer, Alerts.layer, AlertEvaluation.layer).pipe(
   Layer.provide(Outbox.layer),
   Layer.provide(Poster.layer)
 )
 
 /** The whole engine. The host chooses its drivers. */
 export const layer: Layer.Layer<
+  | Alerts
   | Trigger
   | Replay
   | Cancellation

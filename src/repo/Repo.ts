@@ -15,6 +15,7 @@ import { OwnerStore } from "./access/OwnerStore.ts"
 import { ReplyKeyStore } from "./access/ReplyKeyStore.ts"
 import { SecretKeyStore } from "./access/SecretKeyStore.ts"
 import { SessionStore } from "./access/SessionStore.ts"
+import { AlertStore } from "./alert/AlertStore.ts"
 import { ChangeFeed } from "./ChangeFeed.ts"
 import { DeliveryStore } from "./delivery/DeliveryStore.ts"
 import { DestinationStore } from "./delivery/DestinationStore.ts"
@@ -44,6 +45,7 @@ export type Repo =
   | RequestStore
   | DestinationStore
   | DeliveryStore
+  | AlertStore
   | AdminKeyStore
   | ReplyKeyStore
   | SecretKeyStore
@@ -70,6 +72,7 @@ export const Repo = Effect.map(
     RequestStore,
     DestinationStore,
     DeliveryStore,
+    AlertStore,
     AdminKeyStore,
     ReplyKeyStore,
     SecretKeyStore,
@@ -94,6 +97,7 @@ export const Repo = Effect.map(
     requests,
     destinations,
     deliveries,
+    alerts,
     adminKey,
     replyKey,
     secretKey,
@@ -118,6 +122,7 @@ export const Repo = Effect.map(
     ...requests,
     ...destinations,
     ...deliveries,
+    ...alerts,
     ...adminKey,
     ...replyKey,
     ...secretKey,

@@ -31,6 +31,10 @@ const notRun: { readonly [page: string]: { readonly [block: number]: string } } 
   "docs/embedding.md": { 0: "test/package installs the package with these lines" },
   "docs/faults.md": { 0: "the tests themselves" },
   "docs/configuration-as-code.md": { 0: "configuration.test.ts does" },
+  "docs/alerts.md": {
+    0: "test/cli/alerts.test.ts and test/http/manage/alerts.test.ts add destinations and rules",
+    1: "test/http/manage/alerts.test.ts receives such an event"
+  },
   "docs/destinations.md": {
     0: "test/http/manage/destinations.test.ts adds destinations that have a receiver",
     1: "is a setting, which test/engine/delivery/AddressPolicy.test.ts reads"

@@ -34,6 +34,7 @@ import { OwnerStore } from "../../src/repo/access/OwnerStore.ts"
 import { ReplyKeyStore } from "../../src/repo/access/ReplyKeyStore.ts"
 import { SecretKeyStore } from "../../src/repo/access/SecretKeyStore.ts"
 import { SessionStore } from "../../src/repo/access/SessionStore.ts"
+import { AlertStore } from "../../src/repo/alert/AlertStore.ts"
 import { ChangeFeed } from "../../src/repo/ChangeFeed.ts"
 import { DeliveryStore } from "../../src/repo/delivery/DeliveryStore.ts"
 import { DestinationStore } from "../../src/repo/delivery/DestinationStore.ts"
@@ -99,6 +100,7 @@ const breakablePorts = Layer.mergeAll(
   breakable(RequestStore, "database"),
   breakable(DestinationStore, "database"),
   breakable(DeliveryStore, "database"),
+  breakable(AlertStore, "database"),
   breakable(AdminKeyStore, "database"),
   breakable(ReplyKeyStore, "database"),
   breakable(SecretKeyStore, "database"),

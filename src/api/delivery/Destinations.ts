@@ -31,9 +31,9 @@ export const DestinationWithSecret = Schema.Struct({
   description: "A destination with its signing secret, if it has one. It is shown only once."
 })
 
-const DestinationList = Schema.Struct(listFields(Destination, "Oldest first.")).annotations({
+export const DestinationList = Schema.Struct(listFields(Destination, "Oldest first.")).annotations({
   identifier: "DestinationList",
-  description: "A webhook's destinations."
+  description: "Destinations, oldest first."
 })
 
 export const DeliveryPage = Schema.Struct(listFields(EventDelivery, "Newest first.")).annotations({

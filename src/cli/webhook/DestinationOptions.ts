@@ -2,7 +2,7 @@
 import { Args, type Command, Options } from "@effect/cli"
 import { Effect, Option, Schema } from "effect"
 import { BodyFormat } from "../../domain/delivery/Destination.ts"
-import { allEvents, type DestinationEvent } from "../../domain/delivery/DestinationEvent.ts"
+import { type RunEndEvent, runEvents } from "../../domain/delivery/DestinationEvent.ts"
 import { type DestinationKind, destinationKindNames } from "../../domain/delivery/DestinationKind.ts"
 import { exitCodes, Failure } from "../Failure.ts"
 import { validated } from "../Validated.ts"
@@ -23,11 +23,11 @@ export const orNone =
       () => new Failure({ exit: exitCodes.refused, title: `The webhook has no ${what} ${JSON.stringify(id)}` })
     )
 
-const eventList = Schema.compose(Schema.split(","), Schema.NonEmptyArray(Schema.Literal(...allEvents))).pipe(
+const eventList = Schema.compose(Schema.split(","), Schema.NonEmptyArray(Schema.Literal(...runEvents))).pipe(
   Schema.filter((events) => new Set(events).size === events.length),
   Schema.annotations({
     message: () => ({
-      message: `takes some of ${allEvents.join(", ")}, separated by commas, each once`,
+      message: `takes some of ${runEvents.join(", ")}, separated by commas, each once`,
       override: true
     })
   })
@@ -66,8 +66,8 @@ export const fieldOptions = {
   description: Options.text("description").pipe(Options.withDescription("What it is for"), Options.optional),
   events: Options.text("events").pipe(
     Options.withPseudoName("list"),
-    Options.withDescription(`The events to send: ${allEvents.join(",")} (default: all)`),
-    Options.mapTryCatch(...validated<readonly [DestinationEvent, ...Array<DestinationEvent>]>("--events", eventList)),
+    Options.withDescription(`The events to send: ${runEvents.join(",")} (default: all)`),
+    Options.mapTryCatch(...validated<readonly [RunEndEvent, ...Array<RunEndEvent>]>("--events", eventList)),
     Options.optional
   ),
   body: Options.choice("body", BodyFormat.literals).pipe(

@@ -14,7 +14,7 @@ import { deliveryCommands } from "./Deliveries.ts"
 import { destination, fieldOptions, fieldsOf, kind, orNone } from "./DestinationOptions.ts"
 import { callOnWebhook, webhook } from "./WebhookRef.ts"
 
-const stateOf = ({ disabled_reason, enabled, failing_since }: Destination): string => {
+export const stateOf = ({ disabled_reason, enabled, failing_since }: Destination): string => {
   if (!enabled) return disabled_reason === undefined ? "off" : `off (${disabled_reason})`
   return failing_since === undefined ? "on" : "failing"
 }
@@ -54,7 +54,7 @@ const add = Command.make("add", { webhook, kind, ...fieldOptions, ...adminOption
   )
 )
 
-const secretText = ({ destination: { id, kind, url }, secret }: typeof DestinationWithSecret.Type): string =>
+export const secretText = ({ destination: { id, kind, url }, secret }: typeof DestinationWithSecret.Type): string =>
   secret === undefined
     ? fields({ destination: id, kind, url })
     : `${fields({ destination: id, url, secret })}\n\nThe signing secret is shown only once.`

@@ -3,7 +3,7 @@
 /**
  * - `read`: everything but the audit log, keys and sessions.
  * - `operate`: what changes runs, not their webhooks.
- * - `edit`: webhooks and their destinations.
+ * - `edit`: webhooks, destinations and the rules of alerts.
  * - `audit`: the audit log.
  * - `administer`: keys, teams and sessions.
  */
@@ -23,7 +23,7 @@ export const roles = {
     permissions: ["read", "operate"]
   },
   editor: {
-    description: "also creates, edits and deletes webhooks and destinations",
+    description: "also creates, edits and deletes webhooks, destinations and alert rules",
     permissions: ["read", "operate", "edit"]
   },
   auditor: { description: "reads like a viewer, and the audit log", permissions: ["read", "audit"] },

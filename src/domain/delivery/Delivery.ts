@@ -1,7 +1,7 @@
 import { Schema } from "effect"
-import { DeliveryId, DestinationId, RunId, WebhookId } from "../Id.ts"
+import { AlertId, DeliveryId, DestinationId, RunId, WebhookId } from "../Id.ts"
 import { optional, time } from "../Time.ts"
-import { RunEventName } from "./Destination.ts"
+import { DestinationEventName } from "./Destination.ts"
 
 export const DeliveryStatus = Schema.Literal("pending", "delivered", "failed").annotations({
   identifier: "DeliveryStatus",
@@ -26,11 +26,12 @@ export type DeliveryAttempt = typeof DeliveryAttempt.Type
 export const EventDelivery = Schema.Struct({
   id: DeliveryId,
   destination_id: DestinationId,
-  webhook_id: WebhookId,
-  run_id: RunId,
-  event: RunEventName,
+  webhook_id: optional(WebhookId.annotations({ description: "Absent: it is about an alert." })),
+  run_id: optional(RunId.annotations({ description: "The run that ended; absent: it is about an alert." })),
+  alert_id: optional(AlertId.annotations({ description: "The alert; absent: it is about a run." })),
+  event: DestinationEventName,
   status: DeliveryStatus,
-  created_at: time("When the run ended."),
+  created_at: time("When the run ended, or the alert began or was over."),
   next_attempt_at: optional(time("When the next attempt is due; absent: none is.")),
   finished_at: optional(time("When it was delivered or given up.")),
   attempts: Schema.Array(DeliveryAttempt).annotations({ description: "The attempts, oldest first." })

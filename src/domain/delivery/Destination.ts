@@ -32,14 +32,15 @@ const maxHeaders = 20
 const headerName = /^[!#$%&'*+.^_`|~\da-z-]{1,100}$/i
 const headerValue = /^[\t\x20-\x7e\x80-\xff]{0,2000}$/
 
-export const RunEventName = Schema.Literal(...allEvents).annotations({
-  identifier: "RunEvent",
-  description: "How a run ended."
+export const DestinationEventName = Schema.Literal(...allEvents).annotations({
+  identifier: "DestinationEvent",
+  description: "How a run ended; or of an alert destination, that an alert began (`alert.firing`) or is over."
 })
 
-const eventsDescription = "What is sent. Default: every end of a run."
+const eventsDescription =
+  "What is sent: `run.…` to destinations of webhooks, `alert.…` to alert destinations. Default: all of these."
 
-const Events = Schema.NonEmptyArray(RunEventName).pipe(
+const Events = Schema.NonEmptyArray(DestinationEventName).pipe(
   Schema.filter((events) => new Set(events).size === events.length || "must not repeat an event"),
   Schema.annotations({ description: eventsDescription, jsonSchema: { uniqueItems: true } })
 )
@@ -85,7 +86,7 @@ const Headers = Schema.Record({ key: Schema.String, value: Schema.String }).pipe
 
 const record = Struct({
   id: generated(DestinationId),
-  webhook_id: generated(WebhookId),
+  webhook_id: generated(optional(WebhookId.annotations({ description: "Absent: it is an alert destination." }))),
   kind: Field({ json: DestinationKindName, row: DestinationKindName, draft: optional(DestinationKindName) }),
   url: withDefault(
     Schema.String.pipe(
@@ -155,10 +156,10 @@ const record = Struct({
   updated_at: generated(time("When it was last edited."))
 })
 
-/** Where the ends of a webhook's runs are sent. */
+/** Where the ends of a webhook's runs are sent, or alerts. */
 export const Destination = extract(record, "json").annotations({
   identifier: "Destination",
-  description: "Where the ends of a webhook's runs are sent."
+  description: "Where the ends of a webhook's runs are sent, or alerts."
 })
 export type Destination = typeof Destination.Type
 

@@ -1,4 +1,4 @@
-/** What a destination can be told of a run. Plain data: the web UI loads it without `Schema`. */
+/** What a destination can get. Plain data: the web UI loads it without `Schema`. */
 import type { FinalStatus } from "../run/RunStatus.ts"
 
 /** One event for each way in which a run ends. A final status without a line here does not compile. */
@@ -9,6 +9,15 @@ export const eventOfStatus = {
   cancelled: "run.cancelled"
 } as const satisfies { readonly [S in FinalStatus]: string }
 
-export type DestinationEvent = (typeof eventOfStatus)[FinalStatus]
+export type RunEndEvent = (typeof eventOfStatus)[FinalStatus]
 
-export const allEvents = Object.values(eventOfStatus) as [DestinationEvent, ...Array<DestinationEvent>]
+/** What a webhook's destinations get. */
+export const runEvents = Object.values(eventOfStatus) as [RunEndEvent, ...Array<RunEndEvent>]
+
+/** What alert destinations get. */
+export const alertEvents = ["alert.firing", "alert.resolved"] as const
+export type AlertEvent = (typeof alertEvents)[number]
+
+export type DestinationEvent = RunEndEvent | AlertEvent
+
+export const allEvents: [DestinationEvent, ...Array<DestinationEvent>] = [...runEvents, ...alertEvents]

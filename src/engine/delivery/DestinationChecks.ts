@@ -5,14 +5,18 @@ import {
   DestinationEdit,
   type DestinationRow
 } from "../../domain/delivery/Destination.ts"
+import { alertEvents, runEvents } from "../../domain/delivery/DestinationEvent.ts"
 import { type DestinationKind, kindOf } from "../../domain/delivery/DestinationKind.ts"
 import { type Fault, Invalid } from "../../domain/Errors.ts"
+import type { Owner } from "../../repo/delivery/DestinationStore.ts"
 import { decode, tokenFaults } from "../manage/Validation.ts"
 import { AddressPolicy } from "./AddressPolicy.ts"
 import { Outbox } from "./Outbox.ts"
 
 /** The fields that are checked beyond their types. */
 interface Checked {
+  readonly isOfAlerts: boolean
+  readonly events?: DestinationRow["events"]
   readonly kind?: DestinationKind
   readonly body?: DestinationRow["body"]
   readonly headers?: object | undefined
@@ -35,6 +39,9 @@ const shownTokens = tokenFaults(
   "to start another webhook's run, send to `/webhook/trigger`, with the header `Authorization: Bearer <token>`"
 )
 
+/** What a destination can get. */
+export const eventsOf = (owner: Owner): DestinationRow["events"] => (owner === null ? alertEvents : runEvents)
+
 /** Checks of drafts and edits of destinations. Each lists every fault. */
 export const make = Effect.gen(function* () {
   const policy = yield* AddressPolicy
@@ -46,7 +53,8 @@ export const make = Effect.gen(function* () {
   /** What no schema finds. */
   const faultsOf = (checked: Checked) =>
     Effect.gen(function* () {
-      const { before, body, headers, kind = "webhook", mayLackSecrets, target, template, token, url } = checked
+      const { before, body, events, headers, isOfAlerts, kind = "webhook", mayLackSecrets } = checked
+      const { target, template, token, url } = checked
       const data = kindOf(kind)
       const ofTemplate = template === undefined ? undefined : outbox.faultOfTemplate(template)
       const unknown = `is not a field of the kind ${kind}`
@@ -56,7 +64,12 @@ export const make = Effect.gen(function* () {
       const needsUrl = isNew && data.url !== undefined && !data.url.default && !(mayLackSecrets && data.url.isSecret)
       // Else an edit of the URL could send the token elsewhere.
       const isMoved = !isNew && url !== undefined && url !== before.url && data.token !== undefined
+      const possible: ReadonlyArray<string> = isOfAlerts ? alertEvents : runEvents
+      const wrong = events?.find((event) => !possible.includes(event))
+      const noRun = isOfAlerts && kind === "slack-response" ? "needs the response URL of a run" : undefined
       const faults: ReadonlyArray<readonly [pointer: string, detail: string | undefined]> = [
+        ["/kind", noRun],
+        ["/events", wrong && `cannot contain ${wrong}: must be some of ${possible.join(", ")}`],
         ["/url", url === undefined || url === before?.url ? undefined : yield* faultOfUrl(url)],
         ["/url", data.url === undefined && url !== undefined ? unknown : undefined],
         ["/url", url === undefined && needsUrl ? required : undefined],
@@ -84,13 +97,17 @@ export const make = Effect.gen(function* () {
     })
 
   return {
-    draft: (input: unknown) => checked(decodeDraft(input), (draft) => draft),
-    withoutSecrets: (input: unknown) => checked(decodeDraft(input), (draft) => ({ ...draft, mayLackSecrets: true })),
+    draft: (owner: Owner, input: unknown) =>
+      checked(decodeDraft(input), (draft) => ({ ...draft, isOfAlerts: owner === null })),
+    /** Of a webhook. */
+    withoutSecrets: (input: unknown) =>
+      checked(decodeDraft(input), (draft) => ({ ...draft, isOfAlerts: false, mayLackSecrets: true })),
     /** An edit of this destination. */
     edit: (row: DestinationRow, input: unknown) =>
       checked(decodeEdit(input), ({ target = row.target, template = row.template, ...edit }) => ({
         body: row.body,
         ...edit,
+        isOfAlerts: row.webhook_id === undefined,
         kind: row.kind,
         target: target ?? undefined,
         template: template ?? undefined,

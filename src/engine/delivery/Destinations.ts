@@ -7,20 +7,20 @@ import {
   maxDestinations,
   toDestination
 } from "../../domain/delivery/Destination.ts"
-import { allEvents } from "../../domain/delivery/DestinationEvent.ts"
 import { type DestinationKind, kindOf } from "../../domain/delivery/DestinationKind.ts"
 import { Invalid, type InvalidParameter, type NotFound, type Unavailable } from "../../domain/Errors.ts"
-import { type DestinationId, makeDestinationId, type WebhookId } from "../../domain/Id.ts"
+import { type DestinationId, makeDestinationId } from "../../domain/Id.ts"
 import { deliveryIdOf, destinationIdOf, runIdOf, webhookIdOf } from "../../domain/ParsedId.ts"
 import { secretHintOf } from "../../domain/webhook/SecretHint.ts"
 import type { SecretKeyStore } from "../../repo/access/SecretKeyStore.ts"
 import { type DeliveryPage, type DeliveryQuery, DeliveryStore } from "../../repo/delivery/DeliveryStore.ts"
-import { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
+import { DestinationStore, type Owner } from "../../repo/delivery/DestinationStore.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import * as Audit from "../access/Audit.ts"
 import * as Sealing from "../verify/Sealing.ts"
 import * as DestinationChecks from "./DestinationChecks.ts"
+import { eventsOf } from "./DestinationChecks.ts"
 import { Outbox } from "./Outbox.ts"
 import * as SampleEvent from "./SampleEvent.ts"
 
@@ -36,40 +36,43 @@ export interface DeliveryFilter extends Pick<DeliveryQuery, "cursor" | "limit" |
   readonly run_id?: string
 }
 
-/** Managing a webhook's destinations and what is sent to them. Text that cannot be an id is `NotFound`. */
+/** The ID of a webhook, as a caller wrote it; `null`: what is meant gets alerts. */
+export type OwnerId = string | null
+
+/** Managing destinations, and what is sent to them. Text that cannot be an id is `NotFound`. */
 export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
   Destinations,
   {
-    readonly list: (webhook_id: string) => Effect.Effect<ReadonlyArray<Destination>, NotFound | Unavailable>
-    readonly show: (webhook_id: string, id: string) => Effect.Effect<Destination, NotFound | Unavailable>
+    readonly list: (owner: OwnerId) => Effect.Effect<ReadonlyArray<Destination>, NotFound | Unavailable>
+    readonly show: (owner: OwnerId, id: string) => Effect.Effect<Destination, NotFound | Unavailable>
     /** From an unchecked draft. Lists every fault. */
-    readonly create: (webhook_id: string, draft: unknown) => Effect.Effect<WithSecret, Invalid | NotFound | Unavailable>
-    /** Checks a draft as `create` does, and stores nothing. Its token and a secret URL may be absent. */
+    readonly create: (owner: OwnerId, draft: unknown) => Effect.Effect<WithSecret, Invalid | NotFound | Unavailable>
+    /** Checks a draft for a webhook as `create` does, and stores nothing. Its token and a secret URL may be absent. */
     readonly check: (draft: unknown) => Effect.Effect<void, Invalid>
     readonly edit: (
-      webhook_id: string,
+      owner: OwnerId,
       id: string,
       edit: unknown
     ) => Effect.Effect<Destination, Invalid | NotFound | Unavailable>
-    readonly remove: (webhook_id: string, id: string) => Effect.Effect<void, NotFound | Unavailable>
+    readonly remove: (owner: OwnerId, id: string) => Effect.Effect<void, NotFound | Unavailable>
     /** Gives it another secret. Until `overlap` has passed, deliveries are signed with both. */
     readonly rotateSecret: (
-      webhook_id: string,
+      owner: OwnerId,
       id: string,
       overlap: Duration.Duration
     ) => Effect.Effect<WithSecret, Invalid | NotFound | Unavailable>
     /** Sends the event of the webhook's last run again, as a test, once and now. */
-    readonly test: (webhook_id: string, id: string) => Effect.Effect<DeliveryAttempt, NotFound | Unavailable>
+    readonly test: (owner: OwnerId, id: string) => Effect.Effect<DeliveryAttempt, NotFound | Unavailable>
     readonly deliveries: (
-      webhook_id: string,
+      owner: OwnerId,
       filter: DeliveryFilter
     ) => Effect.Effect<DeliveryPage, InvalidParameter | NotFound | Unavailable>
-    readonly delivery: (webhook_id: string, id: string) => Effect.Effect<EventDelivery, NotFound | Unavailable>
+    readonly delivery: (owner: OwnerId, id: string) => Effect.Effect<EventDelivery, NotFound | Unavailable>
     /** Sends it again, whatever came of it. `Invalid`: its destination is switched off. */
-    readonly resend: (webhook_id: string, id: string) => Effect.Effect<EventDelivery, Invalid | NotFound | Unavailable>
+    readonly resend: (owner: OwnerId, id: string) => Effect.Effect<EventDelivery, Invalid | NotFound | Unavailable>
     /** Sends all again that failed since then; returns how many. */
     readonly resendFailed: (
-      webhook_id: string,
+      owner: OwnerId,
       id: string,
       since: DateTime.Utc
     ) => Effect.Effect<number, Invalid | NotFound | Unavailable>
@@ -90,16 +93,23 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
       const webhooks = yield* WebhookStore
       const { seal } = yield* Sealing.make
 
-      const inWebhook = <A, E>(webhook_id: string, use: (id: WebhookId) => Effect.Effect<A, E>) =>
-        Effect.flatMap(webhookIdOf(webhook_id), (id) => Effect.zipRight(webhooks.webhook(id), use(id)))
+      const ownerOf = (owner: OwnerId): Effect.Effect<Owner, NotFound> =>
+        owner === null ? Effect.succeed(null) : webhookIdOf(owner)
+
+      /** Of a webhook that exists. */
+      const inOwner = <A, E>(
+        owner: OwnerId,
+        use: (owner: Owner) => Effect.Effect<A, E>
+      ): Effect.Effect<A, E | NotFound | Unavailable> =>
+        Effect.flatMap(ownerOf(owner), (id) => (id === null ? use(id) : Effect.zipRight(webhooks.webhook(id), use(id))))
 
       const found = <A, E>(
-        webhook_id: string,
+        owner: OwnerId,
         id: string,
         use: (row: DestinationRow) => Effect.Effect<A, E>
       ): Effect.Effect<A, E | NotFound | Unavailable> =>
-        Effect.flatMap(Effect.all([webhookIdOf(webhook_id), destinationIdOf(id)]), ([webhook_id, id]) =>
-          Effect.flatMap(store.destinationRow(webhook_id, id), use)
+        Effect.flatMap(Effect.all([ownerOf(owner), destinationIdOf(id)]), ([owner, id]) =>
+          Effect.flatMap(store.destinationRow(owner, id), use)
         )
 
       const sealHeaders = (id: DestinationId, headers: Readonly<Record<string, string>> | undefined) => {
@@ -110,13 +120,13 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
         return Effect.map(sealed, (sealed_headers): SealedHeaders => ({ header_names, sealed_headers }))
       }
 
-      const create = (webhook_id: WebhookId, input: unknown) =>
+      const create = (owner: Owner, input: unknown) =>
         Effect.gen(function* () {
-          const draft = yield* checks.draft(input)
-          if ((yield* store.destinations(webhook_id)).length >= maxDestinations) return yield* tooMany
+          const draft = yield* checks.draft(owner, input)
+          if ((yield* store.destinations(owner)).length >= maxDestinations) return yield* tooMany
           const id = yield* makeDestinationId
           const now = yield* DateTime.now
-          const { description, enabled = true, events = allEvents, headers, kind = "webhook" } = draft
+          const { description, enabled = true, events = eventsOf(owner), headers, kind = "webhook" } = draft
           const { target, template, token, url } = draft
           const { sends } = kindOf(kind)
           const { body = sends === "event" ? "thin" : "full" } = draft
@@ -125,7 +135,7 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
           const destination = yield* store.createDestination(
             {
               id,
-              webhook_id,
+              ...(owner !== null && { webhook_id: owner }),
               kind,
               url: shownUrl(kind, url),
               ...(target !== undefined && { target }),
@@ -153,7 +163,7 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
           const isMoved = url !== undefined && url !== row.url
           const secret = secretOf(row.kind, { token, ...(isMoved && { url }) })
           return yield* store.updateDestination(
-            row.webhook_id,
+            row.webhook_id ?? null,
             row.id,
             {
               ...change,
@@ -176,7 +186,7 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
           const now = yield* DateTime.now
           const keepsOld = Duration.greaterThan(overlap, Duration.zero)
           const destination = yield* store.updateDestination(
-            row.webhook_id,
+            row.webhook_id ?? null,
             row.id,
             {
               sealed_secret: yield* seal(row.id, secret, "/secret"),
@@ -192,55 +202,59 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
 
       const test = (row: DestinationRow) =>
         Effect.gen(function* () {
+          if (row.webhook_id === undefined) return yield* outbox.test(row, { alert: yield* SampleEvent.alert })
           const webhook = yield* webhooks.webhook(row.webhook_id)
           return yield* outbox.test(row, { run: yield* sampleRun(webhook), webhook })
         })
 
-      const page = (webhook_id: WebhookId, { destination_id, run_id, ...filter }: DeliveryFilter) =>
+      const page = (owner: Owner, { destination_id, run_id, ...filter }: DeliveryFilter) =>
         Effect.gen(function* () {
           return yield* deliveries.deliveries({
             ...filter,
-            webhook_id,
+            owner,
             ...(destination_id !== undefined && { destination_id: yield* destinationIdOf(destination_id) }),
             ...(run_id !== undefined && { run_id: yield* runIdOf(run_id) })
           })
         })
 
-      const resend = (webhook_id: WebhookId, text: string) =>
+      const resend = (owner: Owner, text: string) =>
         Effect.gen(function* () {
           const id = yield* deliveryIdOf(text)
-          yield* deliveries.delivery(webhook_id, id)
-          const count = yield* deliveries.resend({ webhook_id, id }, yield* DateTime.now)
+          yield* deliveries.delivery(owner, id)
+          const count = yield* deliveries.resend({ owner, id }, yield* DateTime.now)
           if (count === 0) return yield* switchedOff
-          return yield* deliveries.delivery(webhook_id, id)
+          return yield* deliveries.delivery(owner, id)
         })
 
       return Destinations.of({
         check: (draft) => Effect.asVoid(checks.withoutSecrets(draft)),
-        list: (webhook_id) => inWebhook(webhook_id, store.destinations),
-        show: (webhook_id, id) => found(webhook_id, id, (row) => Effect.succeed(toDestination(row))),
-        create: (webhook_id, draft) => inWebhook(webhook_id, (id) => create(id, draft)),
-        edit: (webhook_id, id, change) => found(webhook_id, id, (row) => edit(row, change)),
-        remove: (webhook_id, id) =>
-          found(webhook_id, id, (row) =>
+        list: (owner) => inOwner(owner, store.destinations),
+        show: (owner, id) => found(owner, id, (row) => Effect.succeed(toDestination(row))),
+        create: (owner, draft) => inOwner(owner, (id) => create(id, draft)),
+        edit: (owner, id, change) => found(owner, id, (row) => edit(row, change)),
+        remove: (owner, id) =>
+          found(owner, id, (row) =>
             Effect.flatMap(Audit.draft("destination.deleted"), (draft) =>
-              store.deleteDestination(row.webhook_id, row.id, draft)
+              store.deleteDestination(row.webhook_id ?? null, row.id, draft)
             )
           ),
-        rotateSecret: (webhook_id, id, overlap) => found(webhook_id, id, (row) => rotateSecret(row, overlap)),
-        test: (webhook_id, id) => found(webhook_id, id, test),
-        deliveries: (webhook_id, filter) => inWebhook(webhook_id, (id) => page(id, filter)),
-        delivery: (webhook_id, id) =>
-          Effect.flatMap(Effect.all([webhookIdOf(webhook_id), deliveryIdOf(id)]), (ids) => deliveries.delivery(...ids)),
-        resend: (webhook_id, id) => Effect.flatMap(webhookIdOf(webhook_id), (webhook_id) => resend(webhook_id, id)),
-        resendFailed: (webhook_id, id, since) =>
+        rotateSecret: (owner, id, overlap) => found(owner, id, (row) => rotateSecret(row, overlap)),
+        test: (owner, id) => found(owner, id, test),
+        deliveries: (owner, filter) => inOwner(owner, (id) => page(id, filter)),
+        delivery: (owner, id) =>
+          Effect.flatMap(Effect.all([ownerOf(owner), deliveryIdOf(id)]), (ids) => deliveries.delivery(...ids)),
+        resend: (owner, id) => Effect.flatMap(ownerOf(owner), (owner) => resend(owner, id)),
+        resendFailed: (owner, id, since) =>
           found(
-            webhook_id,
+            owner,
             id,
             (row): Effect.Effect<number, Invalid | Unavailable> =>
               row.enabled
                 ? Effect.flatMap(DateTime.now, (now) =>
-                    deliveries.resend({ webhook_id: row.webhook_id, destination_id: row.id, failedSince: since }, now)
+                    deliveries.resend(
+                      { owner: row.webhook_id ?? null, destination_id: row.id, failedSince: since },
+                      now
+                    )
                   )
                 : switchedOff
           )
@@ -280,7 +294,7 @@ const notSigned = new Invalid({
 })
 
 const tooMany = new Invalid({
-  faults: [{ pointer: "", detail: `a webhook has at most ${maxDestinations} destinations` }]
+  faults: [{ pointer: "", detail: `there may be at most ${maxDestinations} destinations` }]
 })
 
 const switchedOff = new Invalid({ faults: [{ pointer: "", detail: "the destination is switched off" }] })

@@ -1,8 +1,9 @@
-/** What a destination gets about a run: an event, or a message for people. */
+/** What a destination gets about a run or an alert: an event, or a message for people. */
 import { DateTime, Either } from "effect"
+import type { Alert } from "../../domain/alert/Alert.ts"
 import type { DestinationRow } from "../../domain/delivery/Destination.ts"
 import { maxResponse } from "../../domain/delivery/Destination.ts"
-import type { DestinationEvent } from "../../domain/delivery/DestinationEvent.ts"
+import type { AlertEvent, RunEndEvent } from "../../domain/delivery/DestinationEvent.ts"
 import { kindOf } from "../../domain/delivery/DestinationKind.ts"
 import { PromptTooLarge, Unavailable } from "../../domain/Errors.ts"
 import { textOf } from "../../domain/prompt/FilledPart.ts"
@@ -10,6 +11,7 @@ import { reportOf } from "../../domain/run/AgentReport.ts"
 import type { Run, Variables } from "../../domain/run/Run.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import * as LiquidRenderer from "../prompt/LiquidRenderer.ts"
+import * as AlertMessage from "./AlertMessage.ts"
 import * as RunMessage from "./RunMessage.ts"
 
 /** A template's output in bytes. */
@@ -48,13 +50,26 @@ const full = (run: Run, webhook: WebhookName) => ({
   ...reportOf(run)
 })
 
-/** What an event is about. */
-export interface Subject {
-  readonly event: DestinationEvent
+/** The end of a run that an event is about. */
+export interface RunSubject {
+  readonly event: RunEndEvent
   readonly run: Run
   readonly webhook: WebhookName
   readonly isTest?: boolean
 }
+
+/** The alert that an event is about. */
+export interface AlertSubject {
+  readonly event: AlertEvent
+  readonly alert: Alert
+  readonly isTest?: boolean
+}
+
+export type Subject = RunSubject | AlertSubject
+
+/** When it happened. */
+export const timeOf = (subject: Subject): DateTime.Utc | undefined =>
+  "run" in subject ? subject.run.finished_at : (subject.alert.resolved_at ?? subject.alert.since)
 
 /** What decides what is sent. */
 type Shape = Pick<DestinationRow, "body" | "id" | "kind" | "target" | "template">
@@ -77,9 +92,8 @@ export interface Unfillable {
 export const make = () => {
   const liquid = LiquidRenderer.make(maxBody)
 
-  const filled = (text: string, what: string, { id }: Shape, { event, run, webhook }: Subject) => {
-    const { variables: values, ...rest } = full(run, webhook)
-    const parts = liquid.fill(text, { event, run: toJson(rest), webhook: rest.webhook, values }, `${id} ${what}`)
+  const filled = (text: string, what: string, { id }: Shape, subject: Subject) => {
+    const parts = liquid.fill(text, scopeOf(subject), `${id} ${what}`)
     return Either.mapLeft(
       Either.flatMap(parts, (parts) => withinLimit(textOf(parts))),
       (failure): Unfillable => ({
@@ -101,24 +115,39 @@ export const make = () => {
     of: (destination: Shape, subject: Subject): Either.Either<Filled, Unfillable> =>
       Either.gen(function* () {
         const { body, kind, target = "", template = "" } = destination
-        const { event, isTest = false, run, webhook } = subject
         const fill = (text: string, what: string) => filled(text, what, destination, subject)
         return {
           target: target === "" ? "" : yield* fill(target, "target"),
-          title: RunMessage.titleOf(subject),
+          title: "run" in subject ? RunMessage.titleOf(subject) : AlertMessage.titleOf(subject),
           body:
             body === "template"
               ? yield* fill(template, "template")
               : kindOf(kind).sends === "message"
-                ? RunMessage.markdownOf(subject, body)
+                ? "run" in subject
+                  ? RunMessage.markdownOf(subject, body)
+                  : AlertMessage.markdownOf(subject)
                 : JSON.stringify({
-                    type: isTest ? "test" : event,
-                    timestamp: formatTime(run.finished_at),
-                    data: body === "full" ? full(run, webhook) : thin(run, webhook)
+                    type: subject.isTest === true ? "test" : subject.event,
+                    timestamp: formatTime(timeOf(subject)),
+                    data: dataOf(subject, body)
                   })
         }
       })
   }
+}
+
+const dataOf = (subject: Subject, body: "thin" | "full") => {
+  if ("alert" in subject) return AlertMessage.dataOf(subject.alert)
+  const { run, webhook } = subject
+  return body === "full" ? full(run, webhook) : thin(run, webhook)
+}
+
+/** What templates can read. */
+const scopeOf = (subject: Subject): Variables => {
+  const { event } = subject
+  if ("alert" in subject) return { event, alert: toJson(AlertMessage.dataOf(subject.alert)) }
+  const { variables: values, ...rest } = full(subject.run, subject.webhook)
+  return { event, run: toJson(rest), webhook: rest.webhook, values }
 }
 
 const withinLimit = (text: string): Either.Either<string, PromptTooLarge> =>

@@ -4,7 +4,7 @@ import { Context, DateTime, Effect, Either, Layer, Metric, Random } from "effect
 import * as Attempts from "../../domain/delivery/Attempts.ts"
 import type { DeliveryAttempt } from "../../domain/delivery/Delivery.ts"
 import type { DestinationRow } from "../../domain/delivery/Destination.ts"
-import { allEvents, eventOfStatus } from "../../domain/delivery/DestinationEvent.ts"
+import { eventOfStatus, runEvents } from "../../domain/delivery/DestinationEvent.ts"
 import { kindOf } from "../../domain/delivery/DestinationKind.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
 import type { SecretKeyStore } from "../../repo/access/SecretKeyStore.ts"
@@ -18,14 +18,14 @@ import { senders } from "./kinds/Senders.ts"
 import { NoAnswer, Poster } from "./Poster.ts"
 
 /** What a test event is about. */
-export type TestedRun = Pick<EventBody.Subject, "run" | "webhook">
+export type Tested = Pick<EventBody.RunSubject, "run" | "webhook"> | Pick<EventBody.AlertSubject, "alert">
 
 export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
   Outbox,
   {
     readonly attempt: (due: DueDelivery) => Effect.Effect<AttemptResult>
-    /** Sends a test event about the run, outside of any schedule. */
-    readonly test: (destination: DestinationRow, about: TestedRun) => Effect.Effect<DeliveryAttempt>
+    /** Sends a test event about the run or alert, outside of any schedule. */
+    readonly test: (destination: DestinationRow, about: Tested) => Effect.Effect<DeliveryAttempt>
     /** What is wrong with a template; `undefined`: nothing. */
     readonly faultOfTemplate: (template: string) => string | undefined
   }
@@ -60,12 +60,16 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
         return { id, url, secrets, headers: JSON.parse(headers) as Record<string, string> }
       }
 
-      const sendOnce = (destination: DestinationRow, about: Omit<Message, "at" | "finishedAt">, { run }: TestedRun) =>
+      const sendOnce = (
+        destination: DestinationRow,
+        about: Omit<Message, "at" | "finishedAt">,
+        subject: EventBody.Subject
+      ) =>
         Effect.gen(function* () {
           const at = yield* DateTime.now
           const startedAt = stopwatch(clock)
           const access = accessTo(destination, DateTime.toDateUtc(at))
-          const finishedAt = DateTime.toEpochMillis(run.finished_at ?? at)
+          const finishedAt = DateTime.toEpochMillis(EventBody.timeOf(subject) ?? at)
           const message = { ...about, at: DateTime.toDateUtc(at), finishedAt }
           const result = yield* Effect.either(
             access === undefined
@@ -107,12 +111,11 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
         return counted({ ...common, attempt, isGone, next, pausedUntil })
       })
 
-      const test = Effect.fn("Outbox.test")(function* (destination: DestinationRow, about: TestedRun) {
-        const { status } = about.run
-        const event = isFinal(status) ? eventOfStatus[status] : allEvents[0]
-        const body = bodies.of(destination, { ...about, event, isTest: true })
+      const test = Effect.fn("Outbox.test")(function* (destination: DestinationRow, about: Tested) {
+        const subject = { ...tested(about), isTest: true }
+        const body = bodies.of(destination, subject)
         if (Either.isLeft(body)) return yield* notSent(body.left)
-        return (yield* sendOnce(destination, { id: `test_${randomUUID()}`, ...body.right }, about)).attempt
+        return (yield* sendOnce(destination, { id: `test_${randomUUID()}`, ...body.right }, subject)).attempt
       })
 
       return Outbox.of({
@@ -122,6 +125,12 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
       })
     })
   )
+}
+
+const tested = (about: Tested): EventBody.Subject => {
+  if ("alert" in about) return { ...about, event: "alert.firing" }
+  const { status } = about.run
+  return { ...about, event: isFinal(status) ? eventOfStatus[status] : runEvents[0] }
 }
 
 /** Why an answer with this status is no success. */

@@ -1,22 +1,22 @@
 /** What people are told about the end of a run. */
-import type { DestinationEvent } from "../../domain/delivery/DestinationEvent.ts"
-import type { Subject } from "./EventBody.ts"
+import type { RunEndEvent } from "../../domain/delivery/DestinationEvent.ts"
+import type { RunSubject } from "./EventBody.ts"
 import { escapeMarkdown, safeUrl } from "./markdown/Markdown.ts"
 
-const ends: { readonly [Event in DestinationEvent]: string } = {
+const ends: { readonly [Event in RunEndEvent]: string } = {
   "run.succeeded": "succeeded",
   "run.failed": "failed",
   "run.timed_out": "timed out",
   "run.cancelled": "was cancelled"
 }
 
-const parts = ({ event, isTest = false, run, webhook }: Subject) => ({
+const parts = ({ event, isTest = false, run, webhook }: RunSubject) => ({
   name: `${isTest ? "Test: " : ""}${webhook.name}`,
   end: `${ends[event]}${run.error === undefined ? "" : `: ${run.error.message}`}`
 })
 
 /** In a line, as plain text. */
-export const titleOf = (subject: Subject): string => {
+export const titleOf = (subject: RunSubject): string => {
   const { end, name } = parts(subject)
   return `${name} ${end}`.replace(/\s+/g, " ")
 }
@@ -29,7 +29,7 @@ const ofError = 2_000
  *
  * @param body `thin`: only how it ended. `full`: also the answer, and the links that the agent reported.
  */
-export const markdownOf = (subject: Subject, body: "thin" | "full"): string => {
+export const markdownOf = (subject: RunSubject, body: "thin" | "full"): string => {
   const { end, name } = parts(subject)
   const title = `**${escapeMarkdown(name)}** ${escapeMarkdown(end.slice(0, ofError).replace(/\s+/g, " "))}`
   if (body === "thin") return title

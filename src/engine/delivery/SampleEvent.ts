@@ -1,6 +1,7 @@
 import { DateTime, Effect } from "effect"
+import type { Alert } from "../../domain/alert/Alert.ts"
 import type { Unavailable } from "../../domain/Errors.ts"
-import { makeRunId } from "../../domain/Id.ts"
+import { alertIdAt, makeAlertRuleId, makeRunId, makeWebhookId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import { finalStatuses } from "../../domain/run/RunStatus.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
@@ -32,4 +33,21 @@ export const make = Effect.map(HistoryStore, ({ run, runs }) => {
 
   return (webhook: Webhook) =>
     Effect.flatMap(lastEnded(webhook), (last) => (last === undefined ? invented(webhook) : Effect.succeed(last)))
+})
+
+/** An invented alert, for a test of an alert destination. */
+export const alert: Effect.Effect<Alert> = Effect.gen(function* () {
+  const now = yield* DateTime.now
+  return {
+    id: alertIdAt(DateTime.toEpochMillis(now)),
+    rule_id: yield* makeAlertRuleId,
+    condition: "failures_in_a_row",
+    state: "firing",
+    name: "sample",
+    webhook_id: yield* makeWebhookId,
+    threshold: 3,
+    value: 3,
+    since: now,
+    notified_at: now
+  }
 })

@@ -61,7 +61,7 @@ export const layer: Layer.Layer<never, never, DestinationStore | SecretKeyStore 
 
     /** The same. A server with the older key may have edited in between. */
     const rotateDestination = (first: SecretKeys.SecretKey, { id, webhook_id }: DestinationRow) =>
-      Effect.flatMap(destinations.destinationRow(webhook_id, id), (row) => {
+      Effect.flatMap(destinations.destinationRow(webhook_id ?? null, id), (row) => {
         const sealed = sealedFields.flatMap((field) =>
           Option.match(sealedAgain(first, row[field], id), { onNone: () => [], onSome: (text) => [[field, text]] })
         )

@@ -1,19 +1,14 @@
 import { HttpApiBuilder } from "@effect/platform"
-import { Duration, Effect, Redacted } from "effect"
+import { Duration, Effect } from "effect"
 import { Api } from "../../api/Api.ts"
 import { asWhole } from "../../api/List.ts"
 import { pageSize } from "../../api/PageSize.ts"
 import * as Audit from "../../engine/access/Audit.ts"
-import { Destinations, type WithSecret } from "../../engine/delivery/Destinations.ts"
+import { Destinations } from "../../engine/delivery/Destinations.ts"
 import { Settings } from "../../engine/Settings.ts"
 import * as Body from "../request/Body.ts"
 import * as Problems from "../request/Problems.ts"
-
-/** The only place that shows a signing secret. */
-const withSecret = ({ destination, secret }: WithSecret) => ({
-  destination,
-  ...(secret !== undefined && { secret: Redacted.value(secret) })
-})
+import { given, withSecret } from "./DestinationAnswers.ts"
 
 export const layer = HttpApiBuilder.group(Api, "destinations", (handlers) =>
   Effect.gen(function* () {
@@ -69,9 +64,3 @@ export const layer = HttpApiBuilder.group(Api, "destinations", (handlers) =>
       )
   })
 )
-
-type Given<A> = { readonly [Field in keyof A]?: Exclude<A[Field], undefined> }
-
-/** The parameters that are there. */
-const given = <A extends object>(parameters: A): Given<A> =>
-  Object.fromEntries(Object.entries(parameters).filter(([, value]) => value !== undefined)) as Given<A>

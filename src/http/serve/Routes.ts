@@ -18,6 +18,7 @@ import type { AdminKey } from "../../engine/access/AdminKey.ts"
 import { ApiKeys } from "../../engine/access/ApiKeys.ts"
 import { LeaderKeys } from "../../engine/access/LeaderKeys.ts"
 import { Sessions } from "../../engine/access/Sessions.ts"
+import type { Alerts } from "../../engine/alert/Alerts.ts"
 import type { Destinations } from "../../engine/delivery/Destinations.ts"
 import type { HttpLeaders } from "../../engine/leaders/HttpLeaders.ts"
 import type { Cancellation } from "../../engine/manage/Cancellation.ts"
@@ -40,6 +41,8 @@ import { Events } from "../events/Events.ts"
 import { RunEvents } from "../events/RunEvents.ts"
 import * as LeaderKeyCheck from "../leaders/LeaderKeyCheck.ts"
 import * as LeadingHandlers from "../leaders/LeadingHandlers.ts"
+import * as AlertDestinationsHandlers from "../manage/AlertDestinationsHandlers.ts"
+import * as AlertsHandlers from "../manage/AlertsHandlers.ts"
 import * as ApiKeysHandlers from "../manage/ApiKeysHandlers.ts"
 import * as AuditHandlers from "../manage/AuditHandlers.ts"
 import * as DestinationsHandlers from "../manage/DestinationsHandlers.ts"
@@ -87,6 +90,7 @@ type Engine =
   | AuditStore
   | Cancellation
   | ChangeFeed
+  | Alerts
   | Destinations
   | HistoryStore
   | HttpLeaders
@@ -116,6 +120,8 @@ export const management: Layer.Layer<never, never, Engine | Server> = HttpLayerR
     ThreadsHandlers.layer,
     WebhooksHandlers.layer,
     DestinationsHandlers.layer,
+    AlertsHandlers.layer,
+    AlertDestinationsHandlers.layer,
     RunsHandlers.layer,
     AuditHandlers.layer,
     ApiKeysHandlers.layer,

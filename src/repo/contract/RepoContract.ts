@@ -17,6 +17,7 @@ import { replyKeyStore } from "./access/ReplyKeyStore.ts"
 import { secretKeyStore } from "./access/SecretKeyStore.ts"
 import { sessionStore } from "./access/SessionStore.ts"
 import { tokens } from "./access/tokens.ts"
+import { alertStore } from "./alert/AlertStore.ts"
 import { changeFeed } from "./ChangeFeed.ts"
 import { deliveryAttempts } from "./delivery/attempts.ts"
 import { deliveryStore } from "./delivery/DeliveryStore.ts"
@@ -106,6 +107,7 @@ export const repoContract = (withRepo: WithRepo, { optional = false }: RepoContr
     deliveryStore(test)
     deliveryAttempts(test)
   })
+  describe("AlertStore", () => alertStore(test))
   describe("AdminKeyStore", () => adminKeyStore(test))
   describe("ReplyKeyStore", () => replyKeyStore(test))
   describe("SecretKeyStore", () => secretKeyStore(test))

@@ -1,20 +1,28 @@
 import { Context, type DateTime, type Effect } from "effect"
+import type { Alert } from "../../domain/alert/Alert.ts"
 import type { DeliveryAttempt, DeliveryStatus, EventDelivery } from "../../domain/delivery/Delivery.ts"
 import type { DestinationRow } from "../../domain/delivery/Destination.ts"
-import type { DestinationEvent } from "../../domain/delivery/DestinationEvent.ts"
+import type { AlertEvent, RunEndEvent } from "../../domain/delivery/DestinationEvent.ts"
 import type { InvalidParameter, NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { DeliveryId, DestinationId, RunId, WebhookId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
+import type { Owner } from "./DestinationStore.ts"
+
+/** What a delivery is about: the end of a run, or an alert. */
+export type About =
+  | {
+      readonly event: RunEndEvent
+      readonly webhook: { readonly id: WebhookId; readonly name: string }
+      readonly run: Run
+    }
+  | { readonly event: AlertEvent; readonly alert: Alert }
 
 /** A delivery whose next attempt this server may make. */
-export interface DueDelivery {
+export type DueDelivery = About & {
   readonly id: DeliveryId
-  readonly event: DestinationEvent
   /** How many attempts of the schedule were made. */
   readonly made: number
   readonly destination: DestinationRow
-  readonly webhook: { readonly id: WebhookId; readonly name: string }
-  readonly run: Run
 }
 
 export interface ClaimOptions {
@@ -42,7 +50,7 @@ export interface AttemptResult extends Pick<DueDelivery, "id"> {
 }
 
 export interface DeliveryQuery {
-  readonly webhook_id: WebhookId
+  readonly owner: Owner
   readonly destination_id?: DestinationId
   readonly run_id?: RunId
   readonly status?: DeliveryStatus
@@ -61,7 +69,7 @@ export const storedAttempts = 20
 
 /**
  * What is sent to destinations. The statement that ends a run also writes a delivery for each enabled destination of its
- * webhook that wants the event, and notifies with `DeliveryDue`. So no end is forgotten.
+ * webhook that wants the event, and notifies with `DeliveryDue`. So no end is forgotten. `AlertStore` writes those of alerts.
  */
 export class DeliveryStore extends Context.Tag("webhook-trigger/DeliveryStore")<
   DeliveryStore,
@@ -83,17 +91,17 @@ export class DeliveryStore extends Context.Tag("webhook-trigger/DeliveryStore")<
     readonly releaseClaims: (ids: ReadonlyArray<DeliveryId>) => Effect.Effect<void, Unavailable>
     /** Newest first. */
     readonly deliveries: (query: DeliveryQuery) => Effect.Effect<DeliveryPage, InvalidParameter | Unavailable>
-    readonly delivery: (webhook_id: WebhookId, id: DeliveryId) => Effect.Effect<EventDelivery, NotFound | Unavailable>
+    readonly delivery: (owner: Owner, id: DeliveryId) => Effect.Effect<EventDelivery, NotFound | Unavailable>
     /**
      * Makes attempts of these deliveries due again, by the whole schedule, and notifies; returns how many. Those of disabled
      * destinations stay. A failing destination gets the first one immediately.
      */
     readonly resend: (
       which:
-        | { readonly webhook_id: WebhookId; readonly id: DeliveryId }
+        | { readonly owner: Owner; readonly id: DeliveryId }
         /** All of a destination that failed since then. */
         | {
-            readonly webhook_id: WebhookId
+            readonly owner: Owner
             readonly destination_id: DestinationId
             readonly failedSince: DateTime.Utc
           },

@@ -15,7 +15,10 @@ export type DestinationChange = Omit<DestinationEdit, "headers" | "token"> &
 /** What is encrypted. */
 export type SealedFields = Pick<DestinationRow, "sealed_headers" | "sealed_secret" | "old_sealed_secret">
 
-/** The destinations of a webhook's runs, as people manage them. A change writes its audit event in the same commit. */
+/** The webhook that a destination belongs to. `null`: it gets alerts. */
+export type Owner = WebhookId | null
+
+/** The destinations of webhooks' runs and of alerts, as people manage them. A change writes its audit event in the same commit. */
 export class DestinationStore extends Context.Tag("webhook-trigger/DestinationStore")<
   DestinationStore,
   {
@@ -24,17 +27,14 @@ export class DestinationStore extends Context.Tag("webhook-trigger/DestinationSt
       destination: DestinationRow,
       audit?: AuditDraft
     ) => Effect.Effect<Destination, NotFound | Unavailable>
-    /** Those of a webhook, oldest first. */
-    readonly destinations: (id: WebhookId) => Effect.Effect<ReadonlyArray<Destination>, Unavailable>
-    /** All, of every webhook. */
+    /** Those of a webhook, or of alerts, oldest first. */
+    readonly destinations: (owner: Owner) => Effect.Effect<ReadonlyArray<Destination>, Unavailable>
+    /** All, of every webhook and of alerts. */
     readonly destinationRows: Effect.Effect<ReadonlyArray<DestinationRow>, Unavailable>
-    readonly destinationRow: (
-      webhook_id: WebhookId,
-      id: DestinationId
-    ) => Effect.Effect<DestinationRow, NotFound | Unavailable>
+    readonly destinationRow: (owner: Owner, id: DestinationId) => Effect.Effect<DestinationRow, NotFound | Unavailable>
     /** Switched off, its pending deliveries fail. Switched on, it no longer counts as failing. */
     readonly updateDestination: (
-      webhook_id: WebhookId,
+      owner: Owner,
       id: DestinationId,
       change: DestinationChange,
       audit?: AuditDraft
@@ -43,7 +43,7 @@ export class DestinationStore extends Context.Tag("webhook-trigger/DestinationSt
     readonly sealAgain: (before: DestinationRow, sealed: Partial<SealedFields>) => Effect.Effect<boolean, Unavailable>
     /** Deletes its deliveries, too. */
     readonly deleteDestination: (
-      webhook_id: WebhookId,
+      owner: Owner,
       id: DestinationId,
       audit?: AuditDraft
     ) => Effect.Effect<void, NotFound | Unavailable>

@@ -12,6 +12,7 @@ import { OwnerStore } from "../access/OwnerStore.ts"
 import { ReplyKeyStore } from "../access/ReplyKeyStore.ts"
 import { SecretKeyStore } from "../access/SecretKeyStore.ts"
 import { SessionStore } from "../access/SessionStore.ts"
+import { AlertStore } from "../alert/AlertStore.ts"
 import { ChangeFeed } from "../ChangeFeed.ts"
 import { DeliveryStore } from "../delivery/DeliveryStore.ts"
 import { DestinationStore } from "../delivery/DestinationStore.ts"
@@ -33,6 +34,7 @@ import { makeLeaderKeyStore } from "./access/LeaderKeyStoreMemory.ts"
 import { makeOwnerStore } from "./access/OwnerStoreMemory.ts"
 import { makeSecretKeyStore } from "./access/SecretKeyStoreMemory.ts"
 import { makeSessionStore } from "./access/SessionStoreMemory.ts"
+import { makeAlertStore } from "./alert/AlertStoreMemory.ts"
 import { makeDeliveryStore } from "./delivery/DeliveryStoreMemory.ts"
 import { makeDestinationStore } from "./delivery/DestinationStoreMemory.ts"
 import { makeHistoryStore } from "./history/HistoryStoreMemory.ts"
@@ -68,6 +70,7 @@ export const layer: Layer.Layer<Repo> = Layer.effectContext(
       Context.add(HistoryStore, makeHistoryStore(tables)),
       Context.add(DestinationStore, makeDestinationStore(tables)),
       Context.add(DeliveryStore, makeDeliveryStore(tables)),
+      Context.add(AlertStore, makeAlertStore(tables)),
       Context.add(ProgressStore, makeProgressStore(tables)),
       Context.add(RequestStore, makeRequestStore(tables)),
       Context.add(AdminKeyStore, makeAdminKeyStore()),

@@ -2,9 +2,20 @@ import { DateTime, Effect } from "effect"
 import type { ApiKeyRow } from "../../domain/access/ApiKey.ts"
 import type { LeaderKeyRow } from "../../domain/access/LeaderKey.ts"
 import type { SessionRow } from "../../domain/access/Session.ts"
+import type { AlertRule } from "../../domain/alert/AlertRule.ts"
 import type { DestinationRow } from "../../domain/delivery/Destination.ts"
 import { NotFound } from "../../domain/Errors.ts"
-import type { ApiKeyId, DestinationId, LeaderKeyId, RunId, SessionId, ThreadId, WebhookId } from "../../domain/Id.ts"
+import type {
+  AlertId,
+  AlertRuleId,
+  ApiKeyId,
+  DestinationId,
+  LeaderKeyId,
+  RunId,
+  SessionId,
+  ThreadId,
+  WebhookId
+} from "../../domain/Id.ts"
 import type { TemplateVersion } from "../../domain/prompt/TemplateVersion.ts"
 import type { ReceivedRequest } from "../../domain/request/ReceivedRequest.ts"
 import type { RunRow } from "../../domain/run/Run.ts"
@@ -14,6 +25,7 @@ import { storable } from "../../domain/StorableText.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { TokenHash } from "../../domain/webhook/Token.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
+import type { StoredAlert } from "../alert/AlertChanges.ts"
 import { type Change, makeChangeListeners } from "../ChangeFeed.ts"
 import type { IgnoredCount } from "../history/RequestStore.ts"
 import type { Term } from "../run/LeaseStore.ts"
@@ -88,6 +100,11 @@ export const makeTables = Effect.map(Effect.clock, (clock) => {
     ignored: [] as ReadonlyArray<IgnoredCount>,
     destinations: new Map<DestinationId, DestinationRow>(),
     deliveries: [] as Array<StoredDelivery>,
+    /** In the order of their creation. */
+    alertRules: new Map<AlertRuleId, AlertRule>(),
+    alerts: new Map<AlertId, StoredAlert>(),
+    /** When a server began to measure alerts, in milliseconds since the epoch. */
+    measuredAt: Number.NEGATIVE_INFINITY,
     lease: { term: 0, expiresAt: 0, holder: undefined } as {
       term: Term
       expiresAt: number

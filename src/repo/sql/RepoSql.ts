@@ -9,6 +9,7 @@ import * as OwnerStoreSql from "./access/OwnerStoreSql.ts"
 import * as ReplyKeyStoreSql from "./access/ReplyKeyStoreSql.ts"
 import * as SecretKeyStoreSql from "./access/SecretKeyStoreSql.ts"
 import * as SessionStoreSql from "./access/SessionStoreSql.ts"
+import * as AlertStoreSql from "./alert/AlertStoreSql.ts"
 import * as ChangeFeedSql from "./ChangeFeedSql.ts"
 import type { Notifications } from "./database/Notifications.ts"
 import * as DeliveryStoreSql from "./delivery/DeliveryStoreSql.ts"
@@ -66,6 +67,7 @@ export const layer: Layer.Layer<Repo, never, SqlClient.SqlClient | Notifications
   RequestStoreSql.layer,
   DestinationStoreSql.layer,
   DeliveryStoreSql.layer,
+  AlertStoreSql.layer,
   AdminKeyStoreSql.layer,
   ReplyKeyStoreSql.layer,
   SecretKeyStoreSql.layer,

@@ -8,10 +8,19 @@ import {
 } from "@tanstack/react-query"
 import { isFinal } from "../../domain/run/RunStatus.ts"
 import type { AllRunsFilter, RunsFilter } from "./Changes.ts"
-import { api } from "./Client.ts"
+import { api, destinationsOf } from "./Client.ts"
 import { ApiError, NetworkError } from "./Errors.ts"
 import { setReachable, usePollingInterval } from "./Live.ts"
-import type { AuditAction, DeliveryStatus, Run, RunSummary, StatisticsRange, Thread, Webhook } from "./Types.ts"
+import type {
+  AlertState,
+  AuditAction,
+  DeliveryStatus,
+  Run,
+  RunSummary,
+  StatisticsRange,
+  Thread,
+  Webhook
+} from "./Types.ts"
 
 export const sessionQuery = queryOptions({
   queryKey: ["session"],
@@ -209,11 +218,26 @@ export const useSample = (webhook: Webhook | undefined) =>
     staleTime: Number.POSITIVE_INFINITY
   }).data
 
-export const useDestinations = (id: string) =>
+/** Of a webhook; without one, alert destinations. */
+export const useDestinations = (id: string | undefined) =>
   useQuery({
     queryKey: ["destinations", id],
-    queryFn: ({ signal }) => api.destinations.list({ path: { id }, signal }),
+    queryFn: ({ signal }) => destinationsOf(id).list({ path: { id: id ?? "" }, signal }),
     refetchInterval: 10_000
+  })
+
+export const useAlerts = (filter: { readonly state?: AlertState; readonly webhook_id?: string } = {}) =>
+  useQuery({
+    queryKey: ["alerts", filter],
+    queryFn: ({ signal }) => entries(api.alerts.list({ query: { ...filter, limit: 100 }, signal })),
+    refetchInterval: 5_000
+  })
+
+export const useAlertRules = () =>
+  useQuery({
+    queryKey: ["alert-rules"],
+    queryFn: ({ signal }) => entries(api.alerts.rules({ signal })),
+    refetchInterval: 30_000
   })
 
 interface DeliveriesFilter {
@@ -223,11 +247,12 @@ interface DeliveriesFilter {
   readonly cursor?: string
 }
 
-export const useDeliveries = (id: string | undefined, filter: DeliveriesFilter) =>
+/** Of a webhook; without one, of alerts. */
+export const useDeliveries = (id: string | undefined, filter: DeliveriesFilter, enabled = true) =>
   useQuery({
     queryKey: ["deliveries", id, filter],
-    queryFn: ({ signal }) => api.destinations.deliveries({ path: { id: id! }, query: filter, signal }),
-    enabled: id !== undefined,
+    queryFn: ({ signal }) => destinationsOf(id).deliveries({ path: { id: id ?? "" }, query: filter, signal }),
+    enabled,
     refetchInterval: 5_000,
     placeholderData: keepPreviousData
   })

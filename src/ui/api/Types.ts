@@ -7,6 +7,8 @@ import type { ListedSession } from "../../api/Sessions.ts"
 import type { WebhookWithToken as ApiWebhookWithToken } from "../../api/webhook/Tokens.ts"
 import type * as DomainAudit from "../../domain/access/AuditEvent.ts"
 import type { LeaderKey as DomainLeaderKey } from "../../domain/access/LeaderKey.ts"
+import type * as DomainAlert from "../../domain/alert/Alert.ts"
+import type { AlertRule as DomainAlertRule } from "../../domain/alert/AlertRule.ts"
 import type * as DomainDelivery from "../../domain/delivery/Delivery.ts"
 import type { Destination as DomainDestination } from "../../domain/delivery/Destination.ts"
 import type {
@@ -44,6 +46,9 @@ export type DestinationWithSecret = Json<typeof ApiDestinationWithSecret.Type>
 export type Delivery = Json<DomainDelivery.EventDelivery>
 export type DeliveryAttempt = Json<DomainDelivery.DeliveryAttempt>
 export type DeliveryStatus = DomainDelivery.DeliveryStatus
+export type Alert = Json<DomainAlert.Alert>
+export type AlertState = DomainAlert.AlertState
+export type AlertRule = Json<DomainAlertRule>
 export type Team = Json<DomainTeam>
 export type LeaderKey = Json<DomainLeaderKey>
 export type LeaderKeyWithSecret = Json<typeof ApiLeaderKeyWithSecret.Type>

@@ -39,6 +39,7 @@ export const Layout = ({ onSignOut }: { readonly onSignOut: () => void }) => {
             <SectionLink to={pathTo("webhooks")} path={path} text="Webhooks" />
             <SectionLink to={pathTo("runs")} path={path} text="Runs" />
             <SectionLink to={pathTo("teams")} path={path} text="Teams" />
+            <SectionLink to={pathTo("alerts")} path={path} text="Alerts" />
             <SectionLink to={pathTo("audit")} path={path} text="Audit" />
           </nav>
           <div className={`live ${live}`} role="status">

@@ -12,6 +12,7 @@ const Templates = loadLater(() => import("../pages/webhook/Templates.tsx"))
 const CallWebhook = loadLater(() => import("../pages/webhook/CallWebhook.tsx"))
 const Runs = loadLater(() => import("../pages/run/Runs.tsx"))
 const RunPage = loadLater(() => import("../pages/run/Run.tsx"))
+const Alerts = loadLater(() => import("../pages/alert/Alerts.tsx"))
 const Teams = loadLater(() => import("../pages/team/Teams.tsx"))
 const Audit = loadLater(() => import("../pages/Audit.tsx"))
 const Sessions = loadLater(() => import("../pages/Sessions.tsx"))
@@ -32,6 +33,7 @@ const views: Views = {
   templates: ({ id }) => <Templates key={id} id={id} />,
   runs: () => <Runs />,
   run: ({ run_id }) => <RunPage key={run_id} run_id={run_id} />,
+  alerts: () => <Alerts />,
   teams: () => <Teams />,
   team: ({ team }) => <TeamPage key={team} team={team} />,
   threads: ({ team }) => <Threads key={team} team={team} />,

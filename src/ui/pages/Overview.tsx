@@ -1,7 +1,7 @@
 import type { ReactNode } from "react"
 import { Link } from "wouter"
 import { pathTo } from "../../api/Pages.ts"
-import { useActivity, useTeams, useWebhooks } from "../api/Queries.ts"
+import { useActivity, useAlerts, useTeams, useWebhooks } from "../api/Queries.ts"
 import type { Activity, Team, Webhook } from "../api/Types.ts"
 import { Loaded } from "../components/Loaded.tsx"
 import { Page } from "../components/Page.tsx"
@@ -10,6 +10,7 @@ import { TeamStatus } from "../components/run/Status.tsx"
 import { UserText } from "../components/UserText.tsx"
 import { formatNumber, plural } from "../format/Format.ts"
 import { describeUsage, sumUsage, type Usage } from "../format/Usage.ts"
+import { AlertItem } from "./alert/AlertItem.tsx"
 import { GetStarted, isNew } from "./GetStarted.tsx"
 
 /** What needs attention: failures, queued runs and stopped teams. A new server shows how to begin. */
@@ -24,6 +25,7 @@ const Overview = () => {
         <Loaded query={webhooks}>
           {(all) => (
             <>
+              <Firing />
               <Loaded query={activity}>{(hours) => <Failing webhooks={all} activity={hours} />}</Loaded>
               <Loaded query={teams}>
                 {(existing) => (
@@ -61,6 +63,19 @@ const Attention = ({
     {children.length > most && <p className="small muted">{formatNumber(children.length - most)} more</p>}
   </section>
 )
+
+/** Absent while there are none. */
+const Firing = () => {
+  const alerts = useAlerts({ state: "firing" })
+  if (alerts.data === undefined || alerts.data.length === 0) return null
+  return (
+    <Attention title="Alerts" none="">
+      {alerts.data.map((alert) => (
+        <AlertItem key={alert.id} alert={alert} />
+      ))}
+    </Attention>
+  )
+}
 
 const Failing = ({
   webhooks,

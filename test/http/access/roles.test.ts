@@ -36,6 +36,8 @@ const restricted: { readonly [endpoint: string]: ReadonlyArray<Role> } = Object.
           "POST /api/webhooks/:id/runs",
           "POST /api/webhooks/:id/destinations/:destination_id/resend",
           "POST /api/webhooks/:id/deliveries/:delivery_id/resend",
+          "POST /api/alerts/destinations/:destination_id/resend",
+          "POST /api/alerts/deliveries/:delivery_id/resend",
           "POST /api/runs/cancel",
           "POST /api/runs/:run_id/cancel",
           "POST /api/runs/:run_id/replay",
@@ -56,7 +58,15 @@ const restricted: { readonly [endpoint: string]: ReadonlyArray<Role> } = Object.
           "PATCH /api/webhooks/:id/destinations/:destination_id",
           "DELETE /api/webhooks/:id/destinations/:destination_id",
           "POST /api/webhooks/:id/destinations/:destination_id/secret",
-          "POST /api/webhooks/:id/destinations/:destination_id/test"
+          "POST /api/webhooks/:id/destinations/:destination_id/test",
+          "POST /api/alerts/rules",
+          "PATCH /api/alerts/rules/:rule_id",
+          "DELETE /api/alerts/rules/:rule_id",
+          "POST /api/alerts/destinations",
+          "PATCH /api/alerts/destinations/:destination_id",
+          "DELETE /api/alerts/destinations/:destination_id",
+          "POST /api/alerts/destinations/:destination_id/secret",
+          "POST /api/alerts/destinations/:destination_id/test"
         ]
       ],
       [["auditor", "admin"], ["GET /api/audit"]],

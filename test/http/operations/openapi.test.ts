@@ -5,8 +5,9 @@ import { describe, expect, it } from "@effect/vitest"
 import { Validator } from "@seriousme/openapi-schema-validator"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { DateTime, Duration, Effect } from "effect"
-import { WebhookId } from "../../../src/domain/Id.ts"
+import { makeAlertRuleId, WebhookId } from "../../../src/domain/Id.ts"
 import { titles } from "../../../src/http/request/ProblemTitles.ts"
+import { AlertStore } from "../../../src/repo/alert/AlertStore.ts"
 import { WebhookStore } from "../../../src/repo/manage/WebhookStore.ts"
 import { type Answer, type Call, sorted } from "../Client.ts"
 import { adminKey, failing, silent, start } from "../Server.ts"
@@ -38,6 +39,24 @@ const strictly = (value: any): any => {
   const copy = Object.fromEntries(Object.entries(value).map(([key, it]) => [key, strictly(it)]))
   return copy.type === "object" && copy.properties !== undefined ? { additionalProperties: false, ...copy } : copy
 }
+
+/** The delivery of an alert to the one alert destination. */
+const alertDeliveryOf = (server: Effect.Effect.Success<ReturnType<typeof start>>) =>
+  Effect.gen(function* () {
+    const store = yield* AlertStore
+    const [now, id] = [yield* DateTime.now, yield* makeAlertRuleId]
+    const facts = {
+      condition: "failures_in_a_row",
+      threshold: 3,
+      enabled: true,
+      created_at: now,
+      updated_at: now
+    } as const
+    const rule = yield* store.createRule({ id, ...facts })
+    const breach = { rule, subject: "x", name: "x", value: 3 }
+    yield* store.recordMeasurement({ now, rules: [rule], breaches: [breach], quiet: Duration.zero }, now)
+    return (yield* server.admin("GET", "/api/alerts/deliveries")).json.data[0].id as string
+  }).pipe(Effect.provide(server.repo))
 
 describe("/openapi.json", () => {
   it.scopedLive("is valid OpenAPI 3.1", () =>
@@ -436,6 +455,58 @@ describe("/openapi.json", () => {
       }
       for (const list of ["destinations", "deliveries"]) yield* admin(404, "GET", `/api/webhooks${none}/${list}`)
       yield* admin(404, "POST", `/api/webhooks${none}/destinations`, { body: destination })
+
+      // Alerts, and where they are sent.
+      yield* admin(200, "GET", "/api/alerts?state=firing")
+      yield* admin(400, "GET", "/api/alerts?state=lost")
+      const rulesAt = "/api/alerts/rules"
+      yield* admin(201, "POST", rulesAt, { body: { condition: "no_leader", threshold: 1 } })
+      yield* admin(422, "POST", rulesAt, { body: {} })
+      yield* admin(200, "GET", rulesAt)
+      const ruleAt = `${rulesAt}/${(yield* open.admin("GET", rulesAt)).json.data[0].id}`
+      yield* admin(200, "PATCH", ruleAt, { body: { threshold: 2 } })
+      yield* admin(422, "PATCH", ruleAt, { body: { id: 1 } })
+      yield* admin(204, "DELETE", ruleAt)
+      const alertsAt = "/api/alerts/destinations"
+      yield* admin(201, "POST", alertsAt, { body: destination })
+      yield* admin(422, "POST", alertsAt, { body: {} })
+      yield* admin(200, "GET", alertsAt)
+      const alertsTo = `${alertsAt}/${(yield* open.admin("GET", alertsAt)).json.data[0].id}`
+      yield* admin(200, "GET", alertsTo)
+      yield* admin(200, "PATCH", alertsTo, { body: { description: "CI" } })
+      yield* admin(422, "PATCH", alertsTo, { body: { id: 1 } })
+      yield* admin(200, "POST", `${alertsTo}/secret`)
+      yield* admin(400, "POST", `${alertsTo}/secret?overlap_seconds=x`)
+      yield* on(keyless.admin)(422, "POST", `${alertsTo}/secret`)
+      yield* admin(200, "POST", `${alertsTo}/test`)
+      const alertsFailed = `${alertsTo}/resend?since=2026-01-01T00:00:00Z`
+      yield* admin(200, "POST", alertsFailed)
+      yield* admin(400, "POST", `${alertsTo}/resend`)
+      const alertDeliveries = "/api/alerts/deliveries"
+      const alertDelivery = yield* alertDeliveryOf(open)
+      yield* admin(200, "GET", `${alertDeliveries}?status=pending`)
+      yield* admin(400, "GET", `${alertDeliveries}?status=lost`)
+      yield* admin(200, "GET", `${alertDeliveries}/${alertDelivery}`)
+      yield* admin(404, "GET", `${alertDeliveries}${none}`)
+      yield* admin(200, "POST", `${alertDeliveries}/${alertDelivery}/resend`)
+      yield* admin(404, "POST", `${alertDeliveries}${none}/resend`)
+      yield* admin(200, "PATCH", alertsTo, { body: { enabled: false } })
+      yield* admin(422, "POST", alertsFailed)
+      yield* admin(422, "POST", `${alertDeliveries}/${alertDelivery}/resend`)
+      yield* admin(204, "DELETE", alertsTo)
+      const alertEndpoints = [
+        ["PATCH", ruleAt],
+        ["DELETE", ruleAt],
+        ["GET", alertsTo],
+        ["PATCH", alertsTo],
+        ["DELETE", alertsTo],
+        ["POST", `${alertsTo}/secret`],
+        ["POST", `${alertsTo}/test`],
+        ["POST", alertsFailed]
+      ] as const
+      for (const [method, path] of alertEndpoints) {
+        yield* admin(404, method, path, method === "PATCH" ? { body: {} } : {})
+      }
       yield* admin(200, "POST", `${hookAt}/preview`, variables)
       yield* admin(422, "POST", `${hookAt}/preview`, { body: {} })
       yield* admin(200, "GET", `${hookAt}/runs`)
@@ -539,11 +610,12 @@ describe("/openapi.json", () => {
       yield* admin(204, "DELETE", `/api/keys/${apiKeyId}`)
       yield* admin(404, "DELETE", `/api/keys${none}`)
       yield* admin(200, "GET", "/api/access")
-      const keyOf = (role: string) =>
-        Effect.map(open.admin("POST", "/api/keys", { body: { name: role, role } }), ({ json }) => ({
+      const keyOf = (role: string, more: object = {}) =>
+        Effect.map(open.admin("POST", "/api/keys", { body: { name: role, role, ...more } }), ({ json }) => ({
           headers: { authorization: `Bearer ${json.key}` }
         }))
       const [asViewer, asAdmin] = [yield* keyOf("viewer"), yield* keyOf("admin")]
+      const ofOneTeam = yield* keyOf("editor", { teams: ["ops"] })
 
       // Audit events.
       yield* admin(200, "GET", "/api/audit")
@@ -570,7 +642,11 @@ describe("/openapi.json", () => {
           ["POST", `${hookAt}/duplicate`],
           ["POST", `${hookAt}/preview`],
           ["POST", destinationsAt],
-          ["PATCH", destinationAt]
+          ["PATCH", destinationAt],
+          ["POST", rulesAt],
+          ["PATCH", ruleAt],
+          ["POST", alertsAt],
+          ["PATCH", alertsTo]
         ]
       ] as Array<[string, string]>) {
         yield* admin(400, method, path, notJson)
@@ -655,6 +731,17 @@ describe("/openapi.json", () => {
           ["GET", "/api/audit"]
         ],
         ...destinationEndpoints,
+        ...alertEndpoints,
+        ...[
+          ["GET", "/api/alerts"],
+          ["GET", rulesAt],
+          ["POST", rulesAt],
+          ["GET", alertsAt],
+          ["POST", alertsAt],
+          ["GET", alertDeliveries],
+          ["GET", `${alertDeliveries}/${alertDelivery}`],
+          ["POST", `${alertDeliveries}/${alertDelivery}/resend`]
+        ],
         ...[
           ["GET", destinationsAt],
           ["POST", destinationsAt],
@@ -674,6 +761,10 @@ describe("/openapi.json", () => {
         [`PATCH ${hookAt}`]: { body: {} },
         [`POST ${destinationsAt}`]: { body: destination },
         [`PATCH ${destinationAt}`]: { body: {} },
+        [`POST ${rulesAt}`]: { body: { condition: "cost" } },
+        [`PATCH ${ruleAt}`]: { body: {} },
+        [`POST ${alertsAt}`]: { body: destination },
+        [`PATCH ${alertsTo}`]: { body: {} },
         [`POST ${hookAt}/duplicate`]: { body: {} },
         [`POST ${hookAt}/preview`]: variables,
         [`POST ${replyAt}`]: message,
@@ -686,6 +777,9 @@ describe("/openapi.json", () => {
         yield* admin(405, "PUT", path, {}, method)
         const { status } = yield* open.http(method, path, asViewer)
         if (status === 403) yield* caller(403, method, path, asViewer)
+      }
+      for (const path of [rulesAt, alertsAt, alertsTo, alertDeliveries, `${alertDeliveries}/${alertDelivery}`]) {
+        yield* caller(403, "GET", path, ofOneTeam)
       }
       yield* caller(401, "GET", "/api/access")
       yield* admin(422, "GET", "/api/access?none=1")

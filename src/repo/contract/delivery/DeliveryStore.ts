@@ -71,7 +71,7 @@ export const deliveryStore = (test: Test): void => {
       const webhook = yield* createWebhook()
       const destination = yield* newDestination(webhook.id)
       const runs = yield* Effect.forEach(count(5), (n) => endRun(webhook, 100 + n))
-      const query = { webhook_id: webhook.id, limit: 2 }
+      const query = { owner: webhook.id, limit: 2 }
       const first = yield* repo.deliveries(query)
       const second = yield* repo.deliveries({ ...query, cursor: first.next_cursor! })
       const third = yield* repo.deliveries({ ...query, cursor: second.next_cursor! })
@@ -79,7 +79,7 @@ export const deliveryStore = (test: Test): void => {
       expect(third.next_cursor).toBeNull()
       const [due] = yield* claim(1_000, { limitOfEach: 1 })
       yield* recorded(due!, attemptAt(1_000), "delivered")
-      const ids = (page: { readonly data: ReadonlyArray<{ readonly run_id: string }> }) =>
+      const ids = (page: { readonly data: ReadonlyArray<{ readonly run_id?: string }> }) =>
         page.data.map(({ run_id }) => run_id)
       expect(ids(yield* repo.deliveries({ ...query, status: "delivered" }))).toEqual([runs[0]])
       expect(ids(yield* repo.deliveries({ ...query, run_id: runs[3]! }))).toEqual([runs[3]])
@@ -136,7 +136,7 @@ export const deliveryStore = (test: Test): void => {
       expect(yield* isShown).toEqual([true, true])
       yield* recorded(toOne, attemptAt(2_000), "delivered")
       expect(yield* isShown).toEqual([true, true])
-      yield* repo.resend({ webhook_id: webhook.id, id: toOther.id }, at(3_000))
+      yield* repo.resend({ owner: webhook.id, id: toOther.id }, at(3_000))
       expect(yield* isShown).toEqual([undefined, undefined])
       yield* repo.updateDestination(webhook.id, other.id, { enabled: false, updated_at: at(4_000) })
       expect(yield* isShown).toEqual([true, true])

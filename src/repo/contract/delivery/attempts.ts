@@ -74,7 +74,7 @@ export const deliveryAttempts = (test: Test): void => {
       const [due] = yield* claim(7_000)
       yield* recorded(due!, failedAt(7_000), { next_attempt_at: at(7_000) }, { pausedUntil: at(19_000) })
       expect(yield* claim(18_999)).toEqual([])
-      expect(yield* repo.resend({ webhook_id: webhook.id, id: second!.id }, at(8_000))).toBe(1)
+      expect(yield* repo.resend({ owner: webhook.id, id: second!.id }, at(8_000))).toBe(1)
       const [again] = yield* claim(8_000)
       yield* recorded(again!, attemptAt(8_000), "delivered")
       expect(yield* paused()).toBeUndefined()
@@ -179,7 +179,7 @@ export const deliveryAttempts = (test: Test): void => {
       const claimed = yield* claim(1_000)
       const ends = [1_000, 2_000, 3_000]
       for (const [n, due] of claimed.entries()) yield* recorded(due, failedAt(ends[n]!), "failed")
-      const failedSince = { webhook_id: webhook.id, destination_id: destination.id, failedSince: at(2_000) }
+      const failedSince = { owner: webhook.id, destination_id: destination.id, failedSince: at(2_000) }
       const changes = yield* subscribe(repo)
       expect(yield* repo.resend(failedSince, at(5_000))).toBe(2)
       yield* Stream.fromQueue(changes).pipe(
@@ -194,14 +194,14 @@ export const deliveryAttempts = (test: Test): void => {
         ])
       )
       expect(again).toHaveLength(2)
-      expect(yield* repo.resend({ webhook_id: webhook.id, id: claimed[0]!.id }, at(6_000))).toBe(1)
+      expect(yield* repo.resend({ owner: webhook.id, id: claimed[0]!.id }, at(6_000))).toBe(1)
       expect(yield* repo.delivery(webhook.id, claimed[0]!.id)).toMatchObject({
         status: "pending",
         next_attempt_at: at(6_000),
         attempts: [failedAt(1_000)]
       })
       yield* repo.updateDestination(webhook.id, destination.id, { enabled: false, updated_at: at(7_000) })
-      expect(yield* repo.resend({ webhook_id: webhook.id, id: claimed[0]!.id }, at(8_000))).toBe(0)
+      expect(yield* repo.resend({ owner: webhook.id, id: claimed[0]!.id }, at(8_000))).toBe(0)
       expect((yield* repo.delivery(webhook.id, claimed[0]!.id)).status).toBe("failed")
     })
   )

@@ -1,21 +1,21 @@
 import { Effect } from "effect"
 import type { DeliveryAttempt } from "../../../domain/delivery/Delivery.ts"
 import type { DestinationRow } from "../../../domain/delivery/Destination.ts"
-import { allEvents } from "../../../domain/delivery/DestinationEvent.ts"
+import { runEvents } from "../../../domain/delivery/DestinationEvent.ts"
 import { makeDestinationId, type WebhookId } from "../../../domain/Id.ts"
 import { type Outcome } from "../../../domain/run/Run.ts"
 import type { AttemptResult, ClaimOptions, DueDelivery } from "../../delivery/DeliveryStore.ts"
 import { Repo } from "../../Repo.ts"
 import { at, endOne, queueRun, success } from "../fixtures.ts"
 
-export const newDestination = (webhook_id: WebhookId, fields: Partial<DestinationRow> = {}) =>
+export const newDestination = (webhook_id: WebhookId | undefined, fields: Partial<DestinationRow> = {}) =>
   Effect.gen(function* () {
     const row: DestinationRow = {
       id: yield* makeDestinationId,
-      webhook_id,
+      ...(webhook_id !== undefined && { webhook_id }),
       kind: "webhook",
       url: "https://hooks.example.com/runs",
-      events: allEvents,
+      events: runEvents,
       body: "thin",
       header_names: [],
       sealed_secret: "sealed",
@@ -40,7 +40,13 @@ export const endRun = Effect.fnUntraced(function* (
   return id
 })
 
+export type RunDelivery = Extract<DueDelivery, { readonly run: object }>
+
+/** Deliveries about runs. */
 export const claim = (ms: number, options: Partial<ClaimOptions> = {}) =>
+  Effect.map(claimAll(ms, options), (all) => all.filter((due): due is RunDelivery => "run" in due))
+
+export const claimAll = (ms: number, options: Partial<ClaimOptions> = {}) =>
   Effect.flatMap(Repo, (repo) =>
     repo.claimDeliveries({
       now: at(ms),
@@ -75,6 +81,6 @@ export const recorded = (
 
 export const deliveriesOf = (webhook_id: WebhookId) =>
   Effect.map(
-    Effect.flatMap(Repo, (repo) => repo.deliveries({ webhook_id, limit: 100 })),
+    Effect.flatMap(Repo, (repo) => repo.deliveries({ owner: webhook_id, limit: 100 })),
     ({ data }) => data
   )

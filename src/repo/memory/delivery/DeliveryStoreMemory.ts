@@ -6,7 +6,7 @@ import { eventOfStatus } from "../../../domain/delivery/DestinationEvent.ts"
 import type { DeliveryId, DestinationId, RunId } from "../../../domain/Id.ts"
 import { type RunRow, toRun } from "../../../domain/run/Run.ts"
 import { isFinal } from "../../../domain/run/RunStatus.ts"
-import { type AttemptResult, DeliveryStore, storedAttempts } from "../../delivery/DeliveryStore.ts"
+import { type AttemptResult, DeliveryStore, type DueDelivery, storedAttempts } from "../../delivery/DeliveryStore.ts"
 import { decodeCursor, encodeCursor } from "../../history/Cursor.ts"
 import { isAfter, orNotFound, storableFields, type Tables } from "../Tables.ts"
 
@@ -19,6 +19,29 @@ export interface StoredDelivery {
   claimedUntil: DateTime.Utc | undefined
 }
 
+/** Writes a delivery that is due at once. */
+export const addDelivery = (
+  tables: Tables,
+  destination_id: DestinationId,
+  at: DateTime.Utc,
+  about: Pick<EventDelivery, "alert_id" | "event" | "run_id" | "webhook_id">
+): void => {
+  tables.deliveries.push({
+    row: {
+      id: randomUUID() as DeliveryId,
+      destination_id,
+      ...about,
+      status: "pending",
+      created_at: at,
+      next_attempt_at: at,
+      attempts: []
+    },
+    seq: ++tables.drawn,
+    made: 0,
+    claimedUntil: undefined
+  })
+}
+
 /** Writes the deliveries of a run that has just ended. */
 export const deliverEnd = (tables: Tables, run: RunRow): void => {
   const { finished_at, run_id, status, webhook_id } = run
@@ -28,22 +51,7 @@ export const deliverEnd = (tables: Tables, run: RunRow): void => {
     (one) => one.webhook_id === webhook_id && one.enabled && one.events.includes(event)
   )
   for (const { id } of wanted) {
-    tables.deliveries.push({
-      row: {
-        id: randomUUID() as DeliveryId,
-        destination_id: id,
-        webhook_id,
-        run_id,
-        event,
-        status: "pending",
-        created_at: finished_at,
-        next_attempt_at: finished_at,
-        attempts: []
-      },
-      seq: ++tables.drawn,
-      made: 0,
-      claimedUntil: undefined
-    })
+    addDelivery(tables, id, finished_at, { webhook_id, run_id, event })
   }
   if (wanted.length > 0) tables.notify({ _tag: "DeliveryDue" })
 }
@@ -60,7 +68,7 @@ export const showFailed = (tables: Tables, run_id: RunId): void => {
 const fail = (tables: Tables, delivery: StoredDelivery, finished_at: DateTime.Utc): void => {
   const { next_attempt_at: _, ...row } = delivery.row
   delivery.row = { ...row, status: "failed", finished_at }
-  showFailed(tables, row.run_id)
+  if (row.run_id !== undefined) showFailed(tables, row.run_id)
 }
 
 export const failPending = (tables: Tables, id: DestinationId, at: DateTime.Utc): void => {
@@ -76,8 +84,10 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
   /** Those of runs and webhooks that were deleted go with them. */
   const kept = () => {
     const runs = new Set(tables.runs.map(({ row }) => row.run_id))
+    const exists = ({ alert_id, run_id }: EventDelivery) =>
+      run_id === undefined ? tables.alerts.has(alert_id!) : runs.has(run_id)
     tables.deliveries = tables.deliveries.filter(
-      ({ row }) => runs.has(row.run_id) && tables.destinations.has(row.destination_id)
+      ({ row }) => exists(row) && tables.destinations.has(row.destination_id)
     )
     return tables.deliveries
   }
@@ -93,7 +103,7 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
       typeof result.next === "object"
         ? { ...row, attempts, next_attempt_at: result.next.next_attempt_at }
         : { ...row, attempts, status: result.next, finished_at: result.attempt.at }
-    showFailed(tables, row.run_id)
+    if (row.run_id !== undefined) showFailed(tables, row.run_id)
   }
 
   /** Whether the attempts switched it off. */
@@ -140,12 +150,16 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
           .slice(0, limit)
         return due.map((delivery) => {
           delivery.claimedUntil = until
-          const { destination_id, event, id, run_id, webhook_id } = delivery.row
-          const { name } = tables.webhooks.get(webhook_id)!
-          return {
-            ...{ id, event, made: delivery.made, destination: tables.destinations.get(destination_id)! },
-            ...{ webhook: { id: webhook_id, name }, run: toRun(tables.find(run_id)!.row) }
-          }
+          const { alert_id, destination_id, event, id, run_id, webhook_id } = delivery.row
+          const about =
+            run_id === undefined || webhook_id === undefined
+              ? { alert: tables.alerts.get(alert_id!) }
+              : {
+                  webhook: { id: webhook_id, name: tables.webhooks.get(webhook_id)!.name },
+                  run: toRun(tables.find(run_id)!.row)
+                }
+          const destination = tables.destinations.get(destination_id)!
+          return { id, event, made: delivery.made, destination, ...about } as DueDelivery
         })
       }),
     recordAttempts: (results, failingBefore) =>
@@ -164,12 +178,12 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
       Effect.sync(() => {
         for (const delivery of kept()) if (ids.includes(delivery.row.id)) delivery.claimedUntil = undefined
       }),
-    deliveries: ({ cursor, destination_id, limit, run_id, status, webhook_id }) =>
+    deliveries: ({ cursor, destination_id, limit, owner, run_id, status }) =>
       Effect.map(decodeCursor(cursor), (before) => {
         const found = kept()
           .filter(
             ({ row, seq }) =>
-              row.webhook_id === webhook_id &&
+              (row.webhook_id ?? null) === owner &&
               (destination_id === undefined || row.destination_id === destination_id) &&
               (run_id === undefined || row.run_id === run_id) &&
               (status === undefined || row.status === status) &&
@@ -182,15 +196,15 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
           next_cursor: found.length > limit ? encodeCursor(page.at(-1)!.seq) : null
         }
       }),
-    delivery: (webhook_id, id) =>
+    delivery: (owner, id) =>
       orNotFound(
-        () => kept().find(({ row }) => row.id === id && row.webhook_id === webhook_id),
+        () => kept().find(({ row }) => row.id === id && (row.webhook_id ?? null) === owner),
         ({ row }) => row
       ),
     resend: (which, now) =>
       Effect.sync(() => {
         const isWanted = ({ row }: StoredDelivery) =>
-          row.webhook_id === which.webhook_id &&
+          (row.webhook_id ?? null) === which.owner &&
           tables.destinations.get(row.destination_id)?.enabled === true &&
           ("id" in which
             ? row.id === which.id
@@ -203,7 +217,7 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
           const { finished_at: _, ...row } = delivery.row
           delivery.row = { ...row, status: "pending", next_attempt_at: now }
           delivery.made = 0
-          showFailed(tables, row.run_id)
+          if (row.run_id !== undefined) showFailed(tables, row.run_id)
           const { paused_until: __, ...destination } = tables.destinations.get(row.destination_id)!
           tables.destinations.set(destination.id, destination)
         }

@@ -1,7 +1,7 @@
 import { type Context, Effect } from "effect"
 import { type Destination, type DestinationRow, toDestination } from "../../../domain/delivery/Destination.ts"
-import type { DestinationId, WebhookId } from "../../../domain/Id.ts"
-import { DestinationStore } from "../../delivery/DestinationStore.ts"
+import type { DestinationId } from "../../../domain/Id.ts"
+import { DestinationStore, type Owner } from "../../delivery/DestinationStore.ts"
 import { orNotFound, storableFields, type Tables } from "../Tables.ts"
 import { failPending, showFailed } from "./DeliveryStoreMemory.ts"
 
@@ -11,9 +11,10 @@ const withoutNulls = <A extends object>(fields: A): A =>
 
 export const makeDestinationStore = (tables: Tables): Context.Tag.Service<DestinationStore> => {
   const { audit, destinations } = tables
-  const find = (webhook_id: WebhookId, id: DestinationId) => () => {
+  const isOf = (owner: Owner, row: DestinationRow) => (row.webhook_id ?? null) === owner
+  const find = (owner: Owner, id: DestinationId) => () => {
     const row = destinations.get(id)
-    return row?.webhook_id === webhook_id ? row : undefined
+    return row !== undefined && isOf(owner, row) ? row : undefined
   }
   const shown = (row: DestinationRow): Partial<Destination> => {
     const { created_at, failing_since, id, paused_until, updated_at, ...fields } = toDestination(row)
@@ -23,21 +24,19 @@ export const makeDestinationStore = (tables: Tables): Context.Tag.Service<Destin
   return DestinationStore.of({
     createDestination: (row, draft) =>
       orNotFound(
-        () => tables.webhooks.get(row.webhook_id),
+        () => row.webhook_id === undefined || tables.webhooks.get(row.webhook_id),
         () => {
           destinations.set(row.id, storableFields(row))
           audit.write(draft, { object: row.id, after: shown(row) })
           return toDestination(row)
         }
       ),
-    destinations: (webhook_id) =>
-      Effect.sync(() =>
-        [...destinations.values()].filter((row) => row.webhook_id === webhook_id).map((row) => toDestination(row))
-      ),
+    destinations: (owner) =>
+      Effect.sync(() => [...destinations.values()].filter((row) => isOf(owner, row)).map((row) => toDestination(row))),
     destinationRows: Effect.sync(() => [...destinations.values()]),
-    destinationRow: (webhook_id, id) => orNotFound(find(webhook_id, id), (row) => row),
-    updateDestination: (webhook_id, id, change, draft) =>
-      orNotFound(find(webhook_id, id), (before) => {
+    destinationRow: (owner, id) => orNotFound(find(owner, id), (row) => row),
+    updateDestination: (owner, id, change, draft) =>
+      orNotFound(find(owner, id), (before) => {
         const switchedOn =
           change.enabled === true ? { disabled_reason: null, failing_since: null, paused_until: null } : {}
         const after = withoutNulls({ ...before, ...change, ...switchedOn }) as DestinationRow
@@ -53,12 +52,12 @@ export const makeDestinationStore = (tables: Tables): Context.Tag.Service<Destin
         destinations.set(id, { ...row, ...sealed })
         return true
       }),
-    deleteDestination: (webhook_id, id, draft) =>
-      orNotFound(find(webhook_id, id), (before) => {
+    deleteDestination: (owner, id, draft) =>
+      orNotFound(find(owner, id), (before) => {
         destinations.delete(id)
         const deleted = tables.deliveries.filter(({ row }) => row.destination_id === id)
         tables.deliveries = tables.deliveries.filter(({ row }) => row.destination_id !== id)
-        for (const { row } of deleted) showFailed(tables, row.run_id)
+        for (const { row } of deleted) if (row.run_id !== undefined) showFailed(tables, row.run_id)
         audit.write(draft, { object: id, before: shown(before) })
       })
   })

@@ -1,8 +1,10 @@
 import { SqlClient } from "@effect/sql"
 import { DateTime, Effect } from "effect"
+import { Alert } from "../../../domain/alert/Alert.ts"
 import type { DeliveryAttempt } from "../../../domain/delivery/Delivery.ts"
 import type { DestinationRow } from "../../../domain/delivery/Destination.ts"
-import type { DeliveryId, DestinationId, RunId } from "../../../domain/Id.ts"
+import type { AlertId, DeliveryId, DestinationId, RunId } from "../../../domain/Id.ts"
+import type { Run } from "../../../domain/run/Run.ts"
 import { storable } from "../../../domain/StorableText.ts"
 import {
   type AttemptResult,
@@ -35,6 +37,8 @@ const resultTypes: ColumnTypes = {
   paused_until: "timestamptz"
 }
 
+type Claimed = Record<string, unknown> & { readonly run_id: RunId | null; readonly alert_id: AlertId | null }
+
 /** `DeliveryStore.claimDeliveries`, `DeliveryStore.recordAttempts` and `DeliveryStore.releaseClaims`. */
 export const makeAttempts = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -51,13 +55,29 @@ export const makeAttempts = Effect.gen(function* () {
     )
   )`
 
+  const runsOf = Effect.fnUntraced(function* (claimed: ReadonlyArray<Claimed>) {
+    const ids = new Set(claimed.flatMap(({ run_id }) => run_id ?? []))
+    if (ids.size === 0) return new Map<RunId | null, Run>()
+    const rows = yield* sql`
+      select ${runColumns} from webhook_trigger.runs r where r.id = any(${uuids(sql, ids)})`
+    return new Map<RunId | null, Run>(rows.map((row) => runFromRow(row)).map((run) => [run.run_id, run]))
+  })
+
+  const alertsOf = Effect.fnUntraced(function* (claimed: ReadonlyArray<Claimed>) {
+    const ids = new Set(claimed.flatMap(({ alert_id }) => alert_id ?? []))
+    if (ids.size === 0) return new Map<AlertId | null, Alert>()
+    const rows = yield* sql`select * from webhook_trigger.alerts a where a.id = any(${uuids(sql, ids)})`
+    const alerts = rows.map((row) => fromRow<Alert>(row, Object.keys(Alert.fields)))
+    return new Map<AlertId | null, Alert>(alerts.map((alert) => [alert.id, alert]))
+  })
+
   const claimDeliveries = Effect.fn("DeliveryStore.claimDeliveries")(function* (options: ClaimOptions) {
     const { inProgress, limit, limitOfEach, limitOfFailing, now, until } = options
     const at = DateTime.toDateUtc(now)
     const working = Array.from(inProgress, ([destination_id, attempts]) => ({ destination_id, attempts }))
     const free = sql`greatest(0, coalesce(-(select attempts from working where destination_id = t.id), 0)
       + case when t.failing_since is null then ${limitOfEach}::int else ${limitOfFailing}::int end)`
-    const claimed = yield* sql<Record<string, unknown> & { readonly run_id: RunId }>`
+    const claimed = yield* sql<Claimed>`
       with recursive ${withPending}, working as materialized (
         select i.* from ${recordset(sql, workingTypes, working)}
       ), due as materialized (
@@ -73,30 +93,31 @@ export const makeAttempts = Effect.gen(function* () {
       ), claimed as (
         update webhook_trigger.deliveries d set claimed_until = ${DateTime.toDateUtc(until)}
         from due where d.id = due.id
-        returning d.id, d.run_id, d.event, d.made, d.destination_id
+        returning d.id, d.run_id, d.alert_id, d.event, d.made, d.destination_id
       ), given_up as (
         update webhook_trigger.deliveries d set status = 'failed', next_attempt_at = null, finished_at = ${at}
         where d.status = 'pending' and d.destination_id = any (array(
           select t.id from pending p join webhook_trigger.destinations t on t.id = p.destination_id where not t.enabled
         ))
       )
-      select c.id as delivery_id, c.run_id, c.event, c.made, w.name as webhook_name, t.*
+      select c.id as delivery_id, c.run_id, c.alert_id, c.event, c.made, w.name as webhook_name, t.*
       from webhook_trigger.destinations t join claimed c on c.destination_id = t.id
-      join webhook_trigger.webhooks w on w.id = t.webhook_id
+      left join webhook_trigger.webhooks w on w.id = t.webhook_id
       where t.id = any (array(select destination_id from claimed))`
     if (claimed.length === 0) return []
-    const ids = new Set(claimed.map(({ run_id }) => run_id))
-    const rows = yield* sql`
-      select ${runColumns} from webhook_trigger.runs r where r.id = any(${uuids(sql, ids)})`
-    const runs = new Map(rows.map((row) => runFromRow(row)).map((run) => [run.run_id, run]))
-    return claimed.flatMap(({ delivery_id, event, made, run_id, webhook_name, ...columns }): DueDelivery | [] => {
-      const run = runs.get(run_id)
-      // Deleted in the meantime, with its deliveries.
-      if (run === undefined) return []
-      const destination = fromRow<DestinationRow>(columns)
-      const webhook = { id: destination.webhook_id, name: webhook_name }
-      return { id: delivery_id, event, made, destination, webhook, run } as DueDelivery
-    })
+    const runs = yield* runsOf(claimed)
+    const alerts = yield* alertsOf(claimed)
+    return claimed.flatMap(
+      ({ alert_id, delivery_id, event, made, run_id, webhook_name, ...columns }): DueDelivery | [] => {
+        const run = runs.get(run_id)
+        const alert = alerts.get(alert_id)
+        const destination = fromRow<DestinationRow>(columns)
+        const webhook = { id: destination.webhook_id, name: webhook_name }
+        const about = alert !== undefined ? { alert } : run !== undefined && { webhook, run }
+        // Deleted in the meantime, with its deliveries.
+        return about === false ? [] : ({ id: delivery_id, event, made, destination, ...about } as DueDelivery)
+      }
+    )
   }, bounded)
 
   const releaseClaims = Effect.fn("DeliveryStore.releaseClaims")(function* (ids: ReadonlyArray<DeliveryId>) {

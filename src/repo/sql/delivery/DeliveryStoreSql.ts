@@ -2,15 +2,16 @@ import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect, Layer, Option } from "effect"
 import type { DeliveryAttempt, EventDelivery } from "../../../domain/delivery/Delivery.ts"
 import { NotFound } from "../../../domain/Errors.ts"
-import type { DeliveryId, WebhookId } from "../../../domain/Id.ts"
+import type { DeliveryId } from "../../../domain/Id.ts"
 import { type DeliveryQuery, DeliveryStore } from "../../delivery/DeliveryStore.ts"
+import type { Owner } from "../../delivery/DestinationStore.ts"
 import { decodeCursor, encodeCursor } from "../../history/Cursor.ts"
 import { notify } from "../Changes.ts"
 import { fromRow } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { makeAttempts } from "./Attempts.ts"
 
-const columns = `d.id, d.destination_id, d.webhook_id, d.run_id, d.event, d.status, d.created_at, d.next_attempt_at,
+const columns = `d.id, d.destination_id, d.webhook_id, d.run_id, d.alert_id, d.event, d.status, d.created_at, d.next_attempt_at,
   d.finished_at, d.attempts, d.seq::float8 as seq`
 
 type StoredAttempt = Omit<DeliveryAttempt, "at"> & { readonly at: string }
@@ -28,11 +29,13 @@ export const layer: Layer.Layer<DeliveryStore, never, SqlClient.SqlClient> = Lay
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
+    const isOf = (owner: Owner) => (owner === null ? sql`d.webhook_id is null` : sql`d.webhook_id = ${owner}`)
+
     const attempts = yield* makeAttempts
     const deliveries = Effect.fn("DeliveryStore.deliveries")(function* (query: DeliveryQuery) {
-      const { cursor, destination_id, limit, run_id, status, webhook_id } = query
+      const { cursor, destination_id, limit, owner, run_id, status } = query
       const before = yield* decodeCursor(cursor)
-      const conditions: Array<Statement.Fragment> = [sql`d.webhook_id = ${webhook_id}`]
+      const conditions: Array<Statement.Fragment> = [isOf(owner)]
       if (destination_id !== undefined) conditions.push(sql`d.destination_id = ${destination_id}`)
       if (run_id !== undefined) conditions.push(sql`d.run_id = ${run_id}`)
       if (status !== undefined) conditions.push(sql`d.status = ${status}`)
@@ -47,10 +50,10 @@ export const layer: Layer.Layer<DeliveryStore, never, SqlClient.SqlClient> = Lay
       }
     }, bounded)
 
-    const delivery = Effect.fn("DeliveryStore.delivery")(function* (webhook_id: WebhookId, id: DeliveryId) {
+    const delivery = Effect.fn("DeliveryStore.delivery")(function* (owner: Owner, id: DeliveryId) {
       const [row] = yield* sql`
         select ${sql.literal(columns)} from webhook_trigger.deliveries d
-        where d.id = ${id} and d.webhook_id = ${webhook_id}`
+        where d.id = ${id} and ${isOf(owner)}`
       return row ? fromStored(row) : yield* new NotFound()
     }, bounded)
 
@@ -66,7 +69,7 @@ export const layer: Layer.Layer<DeliveryStore, never, SqlClient.SqlClient> = Lay
       const rows = yield* sql`
         with wanted as materialized (
           select d.id, d.destination_id from webhook_trigger.deliveries d
-          where ${wanted} and d.webhook_id = ${which.webhook_id}
+          where ${wanted} and ${isOf(which.owner)}
         ), destination as (
           update webhook_trigger.destinations t set paused_until = null
           where t.enabled and t.id in (select destination_id from wanted) returning t.id

@@ -3,8 +3,13 @@ import { DateTime, Effect, Layer } from "effect"
 import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
 import { Destination, type DestinationRow, toDestination } from "../../../domain/delivery/Destination.ts"
 import { NotFound } from "../../../domain/Errors.ts"
-import type { DestinationId, WebhookId } from "../../../domain/Id.ts"
-import { type DestinationChange, DestinationStore, type SealedFields } from "../../delivery/DestinationStore.ts"
+import type { DestinationId } from "../../../domain/Id.ts"
+import {
+  type DestinationChange,
+  DestinationStore,
+  type Owner,
+  type SealedFields
+} from "../../delivery/DestinationStore.ts"
 import { audited } from "../access/Audit.ts"
 import { fromRow, list, toColumns } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
@@ -29,11 +34,15 @@ export const layer: Layer.Layer<DestinationStore, never, SqlClient.SqlClient> = 
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
+    const isOf = (owner: Owner) => (owner === null ? sql`webhook_id is null` : sql`webhook_id = ${owner}`)
+
     const createDestination = Effect.fn("DestinationStore.createDestination")(
       function* (row: DestinationRow, audit?: AuditDraft) {
         const { webhook_id } = row
-        const found = yield* sql`select 1 from webhook_trigger.webhooks where id = ${webhook_id} for key share`
-        if (found.length === 0) return yield* new NotFound()
+        if (webhook_id !== undefined) {
+          const found = yield* sql`select 1 from webhook_trigger.webhooks where id = ${webhook_id} for key share`
+          if (found.length === 0) return yield* new NotFound()
+        }
         yield* sql`
         with created as (
           insert into webhook_trigger.destinations ${sql.insert(toColumns(row))} returning *
@@ -45,9 +54,9 @@ export const layer: Layer.Layer<DestinationStore, never, SqlClient.SqlClient> = 
       bounded
     )
 
-    const destinations = Effect.fn("DestinationStore.destinations")(function* (id: WebhookId) {
+    const destinations = Effect.fn("DestinationStore.destinations")(function* (owner: Owner) {
       const rows = yield* sql`
-        select * from webhook_trigger.destinations where webhook_id = ${id} order by created_at, id`
+        select * from webhook_trigger.destinations where ${isOf(owner)} order by created_at, id`
       return rows.map((row) => toDestination(fromRow<DestinationRow>(row)))
     }, bounded)
 
@@ -56,17 +65,14 @@ export const layer: Layer.Layer<DestinationStore, never, SqlClient.SqlClient> = 
       Effect.withSpan("DestinationStore.destinationRows")
     )
 
-    const destinationRow = Effect.fn("DestinationStore.destinationRow")(function* (
-      webhook_id: WebhookId,
-      id: DestinationId
-    ) {
+    const destinationRow = Effect.fn("DestinationStore.destinationRow")(function* (owner: Owner, id: DestinationId) {
       const [row] = yield* sql`
-        select * from webhook_trigger.destinations where id = ${id} and webhook_id = ${webhook_id}`
+        select * from webhook_trigger.destinations where id = ${id} and ${isOf(owner)}`
       return row ? fromRow<DestinationRow>(row) : yield* new NotFound()
     }, bounded)
 
     const updateDestination = Effect.fn("DestinationStore.updateDestination")(function* (
-      webhook_id: WebhookId,
+      owner: Owner,
       id: DestinationId,
       change: DestinationChange,
       audit?: AuditDraft
@@ -75,7 +81,7 @@ export const layer: Layer.Layer<DestinationStore, never, SqlClient.SqlClient> = 
       const columns = toColumns({ ...change, ...(enabled === true && switchedOn) })
       const [row] = yield* sql`
         with before as materialized (
-          select * from webhook_trigger.destinations where id = ${id} and webhook_id = ${webhook_id} for update
+          select * from webhook_trigger.destinations where id = ${id} and ${isOf(owner)} for update
         ), changed as (
           update webhook_trigger.destinations d set ${sql.update(columns)} from before where d.id = before.id
           returning d.*
@@ -105,13 +111,13 @@ export const layer: Layer.Layer<DestinationStore, never, SqlClient.SqlClient> = 
     }, bounded)
 
     const deleteDestination = Effect.fn("DestinationStore.deleteDestination")(function* (
-      webhook_id: WebhookId,
+      owner: Owner,
       id: DestinationId,
       audit?: AuditDraft
     ) {
       const rows = yield* sql`
         with deleted as (
-          delete from webhook_trigger.destinations where id = ${id} and webhook_id = ${webhook_id} returning *
+          delete from webhook_trigger.destinations where id = ${id} and ${isOf(owner)} returning *
         ), ${audited(sql, audit, sql`select id::text as object, ${shown("deleted")} as before, null as after from deleted`)}
         select id from deleted`
       if (rows.length === 0) return yield* new NotFound()

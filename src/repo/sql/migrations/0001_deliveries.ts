@@ -8,7 +8,7 @@ const events = Object.entries(eventOfStatus)
   .join(" ")
 
 /**
- * Destinations, and what is sent to them. The statement that ends a run writes its deliveries, by a trigger: whichever
+ * Destinations, and what is sent to them. One without a webhook gets alerts. The statement that ends a run writes its deliveries, by a trigger: whichever
  * statement it is, none can forget it. For a webhook without destinations that is one look into an index.
  */
 export const deliveries = Effect.gen(function* () {
@@ -17,7 +17,7 @@ export const deliveries = Effect.gen(function* () {
   yield* sql`
     create table webhook_trigger.destinations (
       id uuid primary key,
-      webhook_id uuid not null references webhook_trigger.webhooks on delete cascade,
+      webhook_id uuid references webhook_trigger.webhooks on delete cascade,
       kind text not null,
       url text not null,
       target text,
@@ -46,8 +46,9 @@ export const deliveries = Effect.gen(function* () {
       id uuid primary key default gen_random_uuid(),
       seq bigint generated always as identity,
       destination_id uuid not null references webhook_trigger.destinations on delete cascade,
-      webhook_id uuid not null,
-      run_id uuid not null references webhook_trigger.runs on delete cascade,
+      webhook_id uuid,
+      run_id uuid references webhook_trigger.runs on delete cascade,
+      alert_id uuid references webhook_trigger.alerts on delete cascade,
       event text not null,
       status text not null default 'pending' check (status in ('pending', 'delivered', 'failed')),
       created_at timestamptz(3) not null,
@@ -56,6 +57,8 @@ export const deliveries = Effect.gen(function* () {
       finished_at timestamptz(3),
       made integer not null default 0,
       attempts json not null default '[]',
+      check (num_nonnulls(run_id, alert_id) = 1),
+      check ((run_id is null) = (webhook_id is null)),
       check ((status = 'pending') = (next_attempt_at is not null)),
       check ((status = 'pending') = (finished_at is null))
     )`
@@ -65,6 +68,7 @@ export const deliveries = Effect.gen(function* () {
   yield* sql`create index deliveries_webhook on webhook_trigger.deliveries (webhook_id, seq)`
   yield* sql`create index deliveries_destination on webhook_trigger.deliveries (destination_id, seq)`
   yield* sql`create index deliveries_run on webhook_trigger.deliveries (run_id)`
+  yield* sql`create index deliveries_alert on webhook_trigger.deliveries (alert_id) where alert_id is not null`
 
   yield* sql.unsafe(`
     create function webhook_trigger.deliver_ended_run() returns trigger language plpgsql as $$
@@ -91,10 +95,10 @@ export const deliveries = Effect.gen(function* () {
         changed uuid[];
       begin
         if tg_op = 'DELETE' then
-          select array_agg(distinct b.run_id) into changed from before b where b.status = 'failed';
+          select array_agg(distinct b.run_id) into changed from before b where b.status = 'failed' and b.run_id is not null;
         else
           select array_agg(distinct a.run_id) into changed from before b join after a using (id)
-          where b.status <> a.status and 'failed' in (b.status, a.status);
+          where b.status <> a.status and 'failed' in (b.status, a.status) and b.run_id is not null;
         end if;
         if changed is null then return null; end if;
         perform from webhook_trigger.runs where id = any(changed) order by id for no key update;

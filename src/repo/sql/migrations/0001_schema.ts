@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { alerts } from "./0001_alerts.ts"
 import { counts } from "./0001_counts.ts"
 import { deliveries } from "./0001_deliveries.ts"
 import { leaders } from "./0001_leaders.ts"
@@ -9,4 +10,6 @@ import { threads } from "./0001_threads.ts"
 import { webhooks } from "./0001_webhooks.ts"
 
 /** All tables, in their own schema, so they can be in a host's database beside its tables. */
-export default Effect.all([webhooks, runs, counts, threads, deliveries, progress, server, leaders], { discard: true })
+export default Effect.all([webhooks, runs, counts, threads, alerts, deliveries, progress, server, leaders], {
+  discard: true
+})

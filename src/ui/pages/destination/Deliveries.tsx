@@ -1,10 +1,10 @@
 import { useState } from "react"
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
-import { api } from "../../api/Client.ts"
+import { destinationsOf } from "../../api/Client.ts"
 import { explain } from "../../api/Errors.ts"
 import { queries, runAction, useDeliveries } from "../../api/Queries.ts"
-import type { Delivery, DeliveryAttempt, DeliveryStatus, Destination, Webhook } from "../../api/Types.ts"
+import type { Delivery, DeliveryAttempt, DeliveryStatus, Destination } from "../../api/Types.ts"
 import { Button } from "../../components/Button.tsx"
 import { SelectField } from "../../components/form/SelectField.tsx"
 import { Icon, type IconName } from "../../components/Icon.tsx"
@@ -43,19 +43,19 @@ const filters: ReadonlyArray<readonly [Filter, string]> = [
   ["delivered", "Delivered"]
 ]
 
-/** What was sent to a webhook's destinations, newest first. */
+/** What was sent to the destinations of a webhook, or of alerts, newest first. */
 export const Deliveries = ({
-  webhook,
+  webhook_id,
   destinations
 }: {
-  readonly webhook: Webhook
+  readonly webhook_id: string | undefined
   readonly destinations: ReadonlyArray<Destination>
 }) => {
   const [status, setStatus] = useState<Filter>("")
   const [destination_id, setDestination] = useState("")
   const [cursors, setCursors] = useState<ReadonlyArray<string>>([])
   const cursor = cursors.at(-1)
-  const page = useDeliveries(webhook.id, {
+  const page = useDeliveries(webhook_id, {
     ...(status !== "" && { status }),
     ...(destination_id !== "" && { destination_id }),
     ...(cursor !== undefined && { cursor })
@@ -134,7 +134,7 @@ const Entry = ({
   const { attempts, event, id, next_attempt_at, run_id, status, webhook_id } = delivery
   const resend = async () => {
     try {
-      await runAction(() => api.destinations.resend({ path: { id: webhook_id, delivery_id: id } }))
+      await runAction(() => destinationsOf(webhook_id).resend({ path: { id: webhook_id ?? "", delivery_id: id } }))
       await queries.invalidateQueries({ queryKey: ["deliveries", webhook_id] })
       toast("The delivery is sent again")
     } catch (error) {
@@ -145,7 +145,7 @@ const Entry = ({
     <li className="refused stack tight">
       <div className="row between">
         <span className="grow">
-          <Link to={pathTo("run", { run_id })}>{eventNames[event]}</Link>{" "}
+          {run_id === undefined ? eventNames[event] : <Link to={pathTo("run", { run_id })}>{eventNames[event]}</Link>}{" "}
           <span className="small muted">
             <RelativeTime at={delivery.created_at} />
           </span>

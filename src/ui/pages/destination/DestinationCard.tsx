@@ -1,6 +1,6 @@
 import { useState } from "react"
 import { kindOf } from "../../../domain/delivery/DestinationKind.ts"
-import { api } from "../../api/Client.ts"
+import { destinationsOf } from "../../api/Client.ts"
 import { explain } from "../../api/Errors.ts"
 import { queries, runAction } from "../../api/Queries.ts"
 import type { DeliveryAttempt, Destination, DestinationWithSecret } from "../../api/Types.ts"
@@ -49,7 +49,8 @@ export const DestinationCard = ({
   readonly onSecret: (created: DestinationWithSecret) => void
 }) => {
   const { description, disabled_reason, enabled, events, failing_since, kind, paused_until, target, url } = destination
-  const path = { id: destination.webhook_id, destination_id: destination.id }
+  const path = { id: destination.webhook_id ?? "", destination_id: destination.id }
+  const api = destinationsOf(destination.webhook_id)
   const [open, setOpen] = useState<"delete" | "secret" | "edit" | "resend">()
   const [tested, setTested] = useState<DeliveryAttempt>()
   const [testing, setTesting] = useState(false)
@@ -66,18 +67,18 @@ export const DestinationCard = ({
     act(async () => {
       setTesting(true)
       try {
-        setTested(await api.destinations.test({ path }))
+        setTested(await api.test({ path }))
       } finally {
         setTesting(false)
       }
     })
   const replaceSecret = async () => {
-    onSecret(await runAction(() => api.destinations.rotateSecret({ path, query: { overlap_seconds: overlapSeconds } })))
+    onSecret(await runAction(() => api.rotateSecret({ path, query: { overlap_seconds: overlapSeconds } })))
     setOpen(undefined)
     await refresh()
   }
   const remove = async () => {
-    await runAction(() => api.destinations.delete({ path }))
+    await runAction(() => api.delete({ path }))
     setOpen(undefined)
     await refresh()
     toast("Destination deleted")
@@ -139,7 +140,7 @@ export const DestinationCard = ({
         <Button
           compact
           label={`Switch ${enabled ? "off" : "on"} ${url}`}
-          onPress={() => void act(() => api.destinations.edit({ path, payload: { enabled: !enabled } }))}
+          onPress={() => void act(() => api.edit({ path, payload: { enabled: !enabled } }))}
         >
           {enabled ? "Switch off" : "Switch on"}
         </Button>

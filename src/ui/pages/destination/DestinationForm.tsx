@@ -1,5 +1,5 @@
 import { type FormEvent, useState } from "react"
-import { allEvents, type DestinationEvent } from "../../../domain/delivery/DestinationEvent.ts"
+import { alertEvents, type DestinationEvent, runEvents } from "../../../domain/delivery/DestinationEvent.ts"
 import { type DestinationKind, destinationKindNames, kindOf } from "../../../domain/delivery/DestinationKind.ts"
 import { explain, faultAt } from "../../api/Errors.ts"
 import type { Destination } from "../../api/Types.ts"
@@ -32,6 +32,16 @@ const examples = {
   message: "**{{ webhook.name }}**: {{ run.status }}"
 } as const
 
+const alertExamples = {
+  event: '{"text": "{{ alert.description }}"}',
+  message: "**{{ alert.state }}**: {{ alert.description }}"
+} as const
+
+/** Of an alert, `thin` and `full` are the same. */
+const otherBody = { event: "full", message: "thin" } as const
+
+const alertEventNames: { readonly [event: string]: string } = { "alert.firing": "begins", "alert.resolved": "is over" }
+
 /** What the form saves. Headers are absent unless some were entered: the server never shows those that it has. */
 export interface DestinationFields {
   readonly kind: DestinationKind
@@ -59,14 +69,18 @@ const parseHeaders = (text: string): Readonly<Record<string, string>> =>
 
 /** Adds a destination, or edits one. `save` rejects with the faults of the fields. */
 export const DestinationForm = ({
+  isOfAlerts,
   destination,
   save,
   onClose
 }: {
+  readonly isOfAlerts: boolean
   readonly destination?: Destination
   readonly save: (fields: DestinationFields) => Promise<void>
   readonly onClose: () => void
 }) => {
+  const allEvents: ReadonlyArray<DestinationEvent> = isOfAlerts ? alertEvents : runEvents
+  const subjects = isOfAlerts ? "`event` and `alert`" : "`event`, `run`, `webhook` and `values`"
   const [kind, setKind] = useState<DestinationKind>(destination?.kind ?? "webhook")
   const data = kindOf(kind)
   const [url, setUrl] = useState(data.url?.isSecret ? "" : (destination?.url ?? ""))
@@ -77,7 +91,7 @@ export const DestinationForm = ({
   const [chosenBody, setBody] = useState<Body | undefined>(destination?.body)
   const body = chosenBody ?? bodies[data.sends][0][0]
   const [ownTemplate, setTemplate] = useState(destination?.template)
-  const template = ownTemplate ?? examples[data.sends]
+  const template = ownTemplate ?? (isOfAlerts ? alertExamples : examples)[data.sends]
   const [headers, setHeaders] = useState("")
   const [pending, setPending] = useState(false)
   const [error, setError] = useState<unknown>()
@@ -110,7 +124,14 @@ export const DestinationForm = ({
   return (
     <Dialog title={destination === undefined ? "Add a destination" : "Edit the destination"} onClose={onClose}>
       <form className="stack" onSubmit={submit}>
-        {destination === undefined && <SelectField label="Kind" value={kind} onChange={setKind} options={kinds} />}
+        {destination === undefined && (
+          <SelectField
+            label="Kind"
+            value={kind}
+            onChange={setKind}
+            options={kinds.filter(([name]) => !isOfAlerts || name !== "slack-response")}
+          />
+        )}
         {data.url && (
           <TextField
             label={data.url.label}
@@ -141,8 +162,8 @@ export const DestinationForm = ({
             label={data.target.label}
             value={target}
             onChange={setTarget}
-            placeholder={data.target.example}
-            help={`${data.target.help} A Liquid template over \`event\`, \`run\`, \`webhook\` and \`values\`.`}
+            placeholder={isOfAlerts ? "" : data.target.example}
+            help={`${data.target.help} A Liquid template over ${subjects}.`}
             fault={faultAt(error, "/target")}
             mono
             required
@@ -156,7 +177,7 @@ export const DestinationForm = ({
           maxLength={255}
         />
         <fieldset className="stack tight">
-          <legend className="label">Send when a run has</legend>
+          <legend className="label">{isOfAlerts ? "Send when an alert" : "Send when a run has"}</legend>
           <div className="row">
             {allEvents.map((one) => (
               <label key={one} className="row">
@@ -167,7 +188,7 @@ export const DestinationForm = ({
                     setEvents(allEvents.filter((each) => (each === one ? target.checked : events.includes(each))))
                   }
                 />
-                {eventNames[one].toLowerCase()}
+                {isOfAlerts ? alertEventNames[one] : eventNames[one].toLowerCase()}
               </label>
             ))}
           </div>
@@ -176,14 +197,16 @@ export const DestinationForm = ({
           label={data.sends === "event" ? "Body" : "Message"}
           value={body}
           onChange={setBody}
-          options={bodies[data.sends]}
+          options={
+            isOfAlerts ? bodies[data.sends].filter(([name]) => name !== otherBody[data.sends]) : bodies[data.sends]
+          }
         />
         {body === "template" && (
           <TextField
             label="Template"
             value={template}
             onChange={setTemplate}
-            help={`Liquid, over \`event\`, \`run\`, \`webhook\` and \`values\`${data.sends === "event" ? "" : ", in Markdown"}.`}
+            help={`Liquid, over ${subjects}${data.sends === "event" ? "" : ", in Markdown"}.`}
             fault={faultAt(error, "/template")}
             mono
             multiline

@@ -1,6 +1,6 @@
 import { useState } from "react"
 import { useDestinations } from "../../api/Queries.ts"
-import type { DestinationWithSecret, Webhook } from "../../api/Types.ts"
+import type { DestinationWithSecret } from "../../api/Types.ts"
 import { Button } from "../../components/Button.tsx"
 import { CopyButton } from "../../components/CopyButton.tsx"
 import { Loaded } from "../../components/Loaded.tsx"
@@ -9,23 +9,24 @@ import { Deliveries } from "./Deliveries.tsx"
 import { DestinationCard } from "./DestinationCard.tsx"
 import { NewDestination } from "./NewDestination.tsx"
 
-/** Where the ends of a webhook's runs are sent, and what was sent. */
-export const Destinations = ({ webhook }: { readonly webhook: Webhook }) => {
-  const destinations = useDestinations(webhook.id)
+/** Where the ends of a webhook's runs are sent, or without a webhook alerts, and what was sent. */
+export const Destinations = ({ webhook_id }: { readonly webhook_id?: string }) => {
+  const destinations = useDestinations(webhook_id)
+  const title = webhook_id === undefined ? "Alert destinations" : "Destinations"
   const [adding, setAdding] = useState(false)
   const [shown, setShown] = useState<DestinationWithSecret>()
   return (
     <>
-      <section className="card stack" aria-label="Destinations">
+      <section className="card stack" aria-label={title}>
         <div className="row between">
-          <h2>Destinations</h2>
+          <h2>{title}</h2>
           <Button compact icon="plus" onPress={() => setAdding(true)}>
             Add destination
           </Button>
         </div>
         <p className="muted small">
-          When a run ends, each destination gets a signed event or a message, at least once and always under the same
-          ID.
+          {webhook_id === undefined ? "When an alert begins or is over" : "When a run ends"}, each destination gets a
+          signed event or a message, at least once and always under the same ID.
         </p>
         {shown?.secret !== undefined && <NewSecret created={shown} onClose={() => setShown(undefined)} />}
         <Loaded query={destinations}>
@@ -42,10 +43,10 @@ export const Destinations = ({ webhook }: { readonly webhook: Webhook }) => {
           }
         </Loaded>
       </section>
-      <Deliveries webhook={webhook} destinations={destinations.data?.data ?? []} />
+      <Deliveries webhook_id={webhook_id} destinations={destinations.data?.data ?? []} />
       {adding && (
         <NewDestination
-          webhook={webhook}
+          webhook_id={webhook_id}
           onClose={() => setAdding(false)}
           onCreated={(created) => {
             setShown(created)

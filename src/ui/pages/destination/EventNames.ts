@@ -5,5 +5,7 @@ export const eventNames: { readonly [E in DestinationEvent]: string } = {
   "run.succeeded": "Succeeded",
   "run.failed": "Failed",
   "run.timed_out": "Timed out",
-  "run.cancelled": "Cancelled"
+  "run.cancelled": "Cancelled",
+  "alert.firing": "Alert",
+  "alert.resolved": "Resolved"
 }

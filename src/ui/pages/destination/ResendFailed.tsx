@@ -1,5 +1,5 @@
 import { type FormEvent, useState } from "react"
-import { api } from "../../api/Client.ts"
+import { destinationsOf } from "../../api/Client.ts"
 import { explain } from "../../api/Errors.ts"
 import { queries, runAction } from "../../api/Queries.ts"
 import type { Destination } from "../../api/Types.ts"
@@ -43,9 +43,9 @@ export const ResendFailed = ({
     if (pending) return
     setPending(true)
     try {
-      const path = { id: webhook_id, destination_id: id }
+      const path = { id: webhook_id ?? "", destination_id: id }
       const query = { since: startOf(period) }
-      const { resent } = await runAction(() => api.destinations.resendFailed({ path, query }))
+      const { resent } = await runAction(() => destinationsOf(webhook_id).resendFailed({ path, query }))
       await queries.invalidateQueries({ queryKey: ["deliveries", webhook_id] })
       toast(
         resent === 0 ? "No delivery failed in this period" : `Sending ${plural(resent, "delivery", "deliveries")} again`

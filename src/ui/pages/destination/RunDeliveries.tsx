@@ -7,7 +7,7 @@ import { DeliveryBadge } from "./Deliveries.tsx"
 
 /** What was sent of this run; nothing without destinations. */
 export const RunDeliveries = ({ run: { run_id, webhook_id } }: { readonly run: Run }) => {
-  const page = useDeliveries(webhook_id, { run_id })
+  const page = useDeliveries(webhook_id, { run_id }, webhook_id !== undefined)
   const deliveries = page.data?.data ?? []
   if (webhook_id === undefined || deliveries.length === 0) return null
   return (

@@ -14,6 +14,7 @@ import { showDirectionMarks, UserText } from "../../components/UserText.tsx"
 import { withCode } from "../../components/WithCode.tsx"
 import { ExactTime, RelativeTime } from "../../format/Time.tsx"
 import { useUrlFilters } from "../../frame/UrlFilters.ts"
+import { FiringAlerts } from "../alert/FiringAlerts.tsx"
 import { Destinations } from "../destination/Destinations.tsx"
 import { SettingFacts } from "../webhook-form/WebhookSettings.tsx"
 import { DuplicateWebhook } from "./DuplicateWebhook.tsx"
@@ -86,7 +87,7 @@ const Content = ({ webhook }: { readonly webhook: Webhook }) => {
         <SendTest webhook={webhook} team={team} />
       </section>
     ),
-    destinations: () => <Destinations webhook={webhook} />,
+    destinations: () => <Destinations webhook_id={webhook.id} />,
     settings: () => (
       <>
         <Details webhook={webhook} />
@@ -117,6 +118,7 @@ const Content = ({ webhook }: { readonly webhook: Webhook }) => {
           {withCode(detail)}
         </Notice>
       ))}
+      <FiringAlerts webhook_id={webhook.id} />
       <Setup webhook={webhook} />
       <Tabs
         className="tabs"

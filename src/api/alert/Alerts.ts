@@ -1,0 +1,94 @@
+/** Alerts, and the rules that begin them. */
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { Alert, AlertState } from "../../domain/alert/Alert.ts"
+import { AlertRule, AlertRuleDraft, AlertRuleEdit } from "../../domain/alert/AlertRule.ts"
+import { WebhookId } from "../../domain/Id.ts"
+import { Admin } from "../Auth.ts"
+import { listFields } from "../List.ts"
+import { Limit } from "../PageSize.ts"
+import {
+  BadRequest,
+  ContentTooLarge,
+  NotFound,
+  ServiceUnavailable,
+  UnprocessableContent,
+  UnsupportedMediaType
+} from "../Problem.ts"
+
+const AlertList = Schema.Struct(listFields(Alert, "Newest first.")).annotations({
+  identifier: "AlertList",
+  description: "Alerts, newest first."
+})
+
+const AlertRuleList = Schema.Struct(listFields(AlertRule, "Oldest first.")).annotations({
+  identifier: "AlertRuleList",
+  description: "The rules of alerts."
+})
+
+const rulePath = Schema.Struct({ rule_id: Schema.String.annotations({ description: "The rule's id." }) })
+
+const rules = "/api/alerts/rules"
+
+const described = (summary: string, description: string) => OpenApi.annotations({ summary, description })
+
+export class Alerts extends HttpApiGroup.make("alerts")
+  .add(
+    HttpApiEndpoint.get("list", "/api/alerts")
+      .setUrlParams(
+        Schema.Struct({
+          state: Schema.optional(AlertState.annotations({ description: "Only alerts in this state." })),
+          webhook_id: Schema.optional(WebhookId.annotations({ description: "Only about this webhook." })),
+          limit: Schema.optional(Limit)
+        })
+      )
+      .addSuccess(AlertList)
+      .addError(BadRequest)
+      .annotateContext(described("List the alerts", "Newest first. Alerts that are over are kept for 30 days."))
+  )
+  .add(
+    HttpApiEndpoint.get("rules", rules)
+      .addSuccess(AlertRuleList)
+      .annotateContext(described("List the alert rules", "When alerts begin, and who gets them."))
+  )
+  .add(
+    HttpApiEndpoint.post("createRule", rules)
+      .setPayload(AlertRuleDraft)
+      .addSuccess(AlertRule, { status: 201 })
+      .addError(BadRequest)
+      .addError(ContentTooLarge)
+      .addError(UnsupportedMediaType)
+      .addError(UnprocessableContent)
+      .annotateContext(
+        described("Add an alert rule", "For one webhook, one team, or all. It is measured every 15 seconds.")
+      )
+  )
+  .add(
+    HttpApiEndpoint.patch("editRule", `${rules}/:rule_id`)
+      .setPath(rulePath)
+      .setPayload(AlertRuleEdit)
+      .addSuccess(AlertRule)
+      .addError(BadRequest)
+      .addError(NotFound)
+      .addError(ContentTooLarge)
+      .addError(UnsupportedMediaType)
+      .addError(UnprocessableContent)
+      .annotateContext(
+        described(
+          "Edit an alert rule",
+          "Changes the given fields. Switched off, its alerts are over without a message."
+        )
+      )
+  )
+  .add(
+    HttpApiEndpoint.del("deleteRule", `${rules}/:rule_id`)
+      .setPath(rulePath)
+      .addSuccess(HttpApiSchema.NoContent.annotations({ description: "The rule was deleted." }))
+      .addError(NotFound)
+      .annotateContext(described("Delete an alert rule", "Its alerts are deleted, too."))
+  )
+  .addError(ServiceUnavailable)
+  .middleware(Admin)
+  .annotateContext(
+    OpenApi.annotations({ title: "Alerts", description: "What is wrong now, and the rules that decide it." })
+  ) {}

@@ -1,0 +1,40 @@
+import { Schema } from "effect"
+import { AlertId, AlertRuleId, DestinationId, WebhookId } from "../Id.ts"
+import { TeamName } from "../Team.ts"
+import { optional, time } from "../Time.ts"
+import { describeMeasured } from "./AlertCondition.ts"
+import { AlertConditionName } from "./AlertRule.ts"
+
+export const AlertState = Schema.Literal("firing", "resolved").annotations({
+  identifier: "AlertState",
+  description: "`firing`: the condition holds. `resolved`: it holds no longer."
+})
+export type AlertState = typeof AlertState.Type
+
+export const Alert = Schema.Struct({
+  id: AlertId,
+  rule_id: AlertRuleId,
+  condition: AlertConditionName,
+  state: AlertState,
+  name: Schema.String.annotations({ description: "The name of the webhook or team that it is about." }),
+  webhook_id: optional(WebhookId),
+  team: optional(TeamName),
+  destination_id: optional(DestinationId.annotations({ description: "The destination that fails." })),
+  threshold: Schema.Number.annotations({ description: "The rule's threshold when the alert began." }),
+  value: Schema.Number.annotations({ description: "What was measured when the alert began." }),
+  since: time("When it began."),
+  resolved_at: optional(time("When it was over.")),
+  notified_at: optional(
+    time("When a message was sent that it began; absent: none was, as another was sent shortly before.")
+  )
+}).annotations({ identifier: "Alert", description: "A time during which the condition of a rule held." })
+export type Alert = typeof Alert.Type
+
+/** For people, in one line, such as “deploy-review: 3 runs failed in a row”. */
+export const describeAlert = ({
+  condition,
+  destination_id,
+  name,
+  value
+}: Pick<Alert, "condition" | "name" | "value"> & { readonly destination_id?: string | undefined }): string =>
+  `${name}: ${destination_id === undefined ? "" : "a destination "}${describeMeasured(condition, value)}`

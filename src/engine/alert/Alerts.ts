@@ -1,0 +1,107 @@
+import { Context, DateTime, Effect, Either, Layer } from "effect"
+import type { Alert } from "../../domain/alert/Alert.ts"
+import { type AlertCondition, conditionOf } from "../../domain/alert/AlertCondition.ts"
+import { type AlertRule, AlertRuleDraft, AlertRuleEdit, maxRules } from "../../domain/alert/AlertRule.ts"
+import { type Fault, Invalid, type NotFound, type Unavailable } from "../../domain/Errors.ts"
+import { makeAlertRuleId } from "../../domain/Id.ts"
+import { alertRuleIdOf } from "../../domain/ParsedId.ts"
+import { type AlertQuery, AlertStore } from "../../repo/alert/AlertStore.ts"
+import { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
+import * as Audit from "../access/Audit.ts"
+import { decode } from "../manage/Validation.ts"
+
+/** Managing the rules of alerts, and reading the alerts. Text that cannot be an id is `NotFound`. */
+export class Alerts extends Context.Tag("webhook-trigger/Alerts")<
+  Alerts,
+  {
+    /** Newest first. */
+    readonly alerts: (query: AlertQuery) => Effect.Effect<ReadonlyArray<Alert>, Unavailable>
+    readonly rules: Effect.Effect<ReadonlyArray<AlertRule>, Unavailable>
+    /** From an unchecked draft. Lists every fault. */
+    readonly createRule: (draft: unknown) => Effect.Effect<AlertRule, Invalid | Unavailable>
+    readonly editRule: (id: string, edit: unknown) => Effect.Effect<AlertRule, Invalid | NotFound | Unavailable>
+    readonly removeRule: (id: string) => Effect.Effect<void, NotFound | Unavailable>
+  }
+>() {
+  static readonly layer: Layer.Layer<Alerts, never, AlertStore | DestinationStore> = Layer.effect(
+    Alerts,
+    Effect.gen(function* () {
+      const store = yield* AlertStore
+      const destinations = yield* DestinationStore
+
+      const checked = <A extends Checked>(
+        decoded: Either.Either<A, ReadonlyArray<Fault>>,
+        condition: (value: A) => AlertCondition
+      ) =>
+        Effect.gen(function* () {
+          if (Either.isLeft(decoded)) return yield* new Invalid({ faults: decoded.left })
+          const known = new Set<string>((yield* destinations.destinations(null)).map(({ id }) => id))
+          const faults = faultsOf(condition(decoded.right), decoded.right, known)
+          return faults.length > 0 ? yield* new Invalid({ faults }) : decoded.right
+        })
+
+      const createRule = Effect.fn("Alerts.createRule")(function* (input: unknown) {
+        const draft = yield* checked(decodeDraft(input), ({ condition }) => condition)
+        if ((yield* store.rules).length >= maxRules) return yield* tooMany
+        const { hours, threshold } = conditionOf(draft.condition)
+        const now = yield* DateTime.now
+        const { enabled = true, window_hours = hours } = draft
+        return yield* store.createRule(
+          {
+            ...draft,
+            id: yield* makeAlertRuleId,
+            threshold: draft.threshold ?? threshold.default,
+            ...(window_hours !== undefined && { window_hours }),
+            enabled,
+            created_at: now,
+            updated_at: now
+          },
+          yield* Audit.draft("alert_rule.created")
+        )
+      })
+
+      const editRule = Effect.fn("Alerts.editRule")(function* (text: string, input: unknown) {
+        const rule = yield* Effect.flatMap(alertRuleIdOf(text), store.rule)
+        const edit = yield* checked(decodeEdit(input), () => rule.condition)
+        const updated_at = yield* DateTime.now
+        return yield* store.updateRule(rule.id, { ...edit, updated_at }, yield* Audit.draft("alert_rule.edited"))
+      })
+
+      const removeRule = Effect.fn("Alerts.removeRule")(function* (text: string) {
+        const id = yield* alertRuleIdOf(text)
+        yield* store.deleteRule(id, yield* Audit.draft("alert_rule.deleted"))
+      })
+
+      return Alerts.of({ alerts: store.alerts, rules: store.rules, createRule, editRule, removeRule })
+    })
+  )
+}
+
+const decodeDraft = decode(AlertRuleDraft)
+const decodeEdit = decode(AlertRuleEdit)
+
+/** The fields that are checked beyond their types. */
+type Checked = Pick<AlertRuleDraft, "team" | "threshold" | "webhook_id" | "window_hours"> &
+  Pick<AlertRuleEdit, "destination_ids">
+
+const faultsOf = (
+  condition: AlertCondition,
+  { destination_ids, team, threshold, webhook_id, window_hours }: Checked,
+  known: ReadonlySet<string>
+): ReadonlyArray<Fault> => {
+  const { hours, of, threshold: limits } = conditionOf(condition)
+  const { max, min, whole } = limits
+  const isWrong =
+    threshold !== undefined && (threshold < min || threshold > max || (whole && !Number.isInteger(threshold)))
+  const unknown = destination_ids?.findIndex((id) => !known.has(id)) ?? -1
+  const faults: ReadonlyArray<readonly [pointer: string, detail: string | false]> = [
+    ["/threshold", isWrong && `must be ${whole ? "a whole number" : "a number"} from ${min} to ${max}`],
+    ["/window_hours", window_hours !== undefined && hours === undefined && `is not a field of ${condition}`],
+    ["/webhook_id", webhook_id !== undefined && of === "team" && `${condition} is about teams`],
+    ["/webhook_id", webhook_id !== undefined && team !== undefined && "cannot be given with `team`"],
+    [`/destination_ids/${unknown}`, unknown >= 0 && "is no alert destination"]
+  ]
+  return faults.flatMap(([pointer, detail]) => (detail === false ? [] : [{ pointer, detail }]))
+}
+
+const tooMany = new Invalid({ faults: [{ pointer: "", detail: `there may be at most ${maxRules} rules` }] })

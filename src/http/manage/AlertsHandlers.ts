@@ -1,0 +1,39 @@
+import { HttpApiBuilder } from "@effect/platform"
+import { Effect } from "effect"
+import { Api } from "../../api/Api.ts"
+import { Actor } from "../../api/Auth.ts"
+import { asWhole } from "../../api/List.ts"
+import { pageSize } from "../../api/PageSize.ts"
+import { includesTeam } from "../../domain/access/Grant.ts"
+import { Alerts } from "../../engine/alert/Alerts.ts"
+import { Settings } from "../../engine/Settings.ts"
+import * as Body from "../request/Body.ts"
+import * as Problems from "../request/Problems.ts"
+import { given } from "./DestinationAnswers.ts"
+
+export const layer = HttpApiBuilder.group(Api, "alerts", (handlers) =>
+  Effect.gen(function* () {
+    const alerts = yield* Alerts
+    const { maxBody } = yield* Settings
+
+    return handlers
+      .handle("list", ({ urlParams: { limit = pageSize.default, ...filter } }) =>
+        Effect.gen(function* () {
+          const { grant } = yield* Actor
+          const found = yield* alerts.alerts({ limit, ...given(filter) })
+          return found.filter(({ team }) => includesTeam(grant, team ?? ""))
+        }).pipe(asWhole, Effect.mapError(Problems.of))
+      )
+      .handle("rules", () => alerts.rules.pipe(asWhole, Effect.mapError(Problems.of)))
+      .handleRaw("createRule", ({ request }) =>
+        Body.readObject(request, maxBody).pipe(Effect.flatMap(alerts.createRule), Effect.mapError(Problems.of))
+      )
+      .handleRaw("editRule", ({ path: { rule_id }, request }) =>
+        Body.readObject(request, maxBody).pipe(
+          Effect.flatMap((edit) => alerts.editRule(rule_id, edit)),
+          Effect.mapError(Problems.of)
+        )
+      )
+      .handle("deleteRule", ({ path: { rule_id } }) => Effect.mapError(alerts.removeRule(rule_id), Problems.of))
+  })
+)

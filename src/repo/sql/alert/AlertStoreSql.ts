@@ -1,0 +1,197 @@
+import { SqlClient, type Statement } from "@effect/sql"
+import { DateTime, Duration, Effect, Layer } from "effect"
+import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
+import { Alert } from "../../../domain/alert/Alert.ts"
+import { AlertRule } from "../../../domain/alert/AlertRule.ts"
+import { Invalid, NotFound } from "../../../domain/Errors.ts"
+import type { AlertRuleId } from "../../../domain/Id.ts"
+import { changesOf, keyOf, type Measurement, type StoredAlert } from "../../alert/AlertChanges.ts"
+import { type AlertQuery, type AlertRuleChange, AlertStore } from "../../alert/AlertStore.ts"
+import { audited } from "../access/Audit.ts"
+import { notify } from "../Changes.ts"
+import { type ColumnTypes, fromRow, list, recordset, toColumns, uuids } from "../Columns.ts"
+import { bounded } from "../database/Database.ts"
+import { makeMeasured } from "./Measured.ts"
+
+const auditedFields = Object.keys(AlertRule.fields).filter(
+  (field) => !["id", "created_at", "updated_at"].includes(field)
+)
+
+const shown = (row: string): Statement.Fragment =>
+  list([
+    `(select json_object_agg(key, value) from json_each(json_build_object(${auditedFields
+      .map((field) => `'${field}', ${row}.${field}`)
+      .join(", ")})) where json_typeof(value) <> 'null')`
+  ])
+
+const alertTypes: ColumnTypes = {
+  id: "uuid",
+  rule_id: "uuid",
+  subject: "text",
+  condition: "text",
+  state: "text",
+  name: "text",
+  webhook_id: "uuid",
+  team: "text",
+  destination_id: "uuid",
+  threshold: "float8",
+  value: "float8",
+  since: "timestamptz",
+  resolved_at: "timestamptz",
+  notified_at: "timestamptz"
+}
+const alertColumns = Object.keys(alertTypes)
+
+const ruleFromRow = (row: object): AlertRule => fromRow<AlertRule>(row)
+
+export const layer: Layer.Layer<AlertStore, never, SqlClient.SqlClient> = Layer.effect(
+  AlertStore,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const measured = yield* makeMeasured
+
+    const createRule = Effect.fn("AlertStore.createRule")(
+      function* (rule: AlertRule, audit?: AuditDraft) {
+        const { team, webhook_id } = rule
+        const [found] = yield* sql<{ readonly hasWebhook: boolean; readonly hasTeam: boolean }>`
+          select
+            ${webhook_id === undefined} or exists (
+              select from webhook_trigger.webhooks where id = ${webhook_id ?? null}::uuid for key share
+            ) as "hasWebhook",
+            ${team === undefined} or exists (
+              select from webhook_trigger.teams where team = ${team ?? null}::text for key share
+            ) as "hasTeam"`
+        if (!found!.hasWebhook)
+          return yield* new Invalid({ faults: [{ pointer: "/webhook_id", detail: "does not exist" }] })
+        if (!found!.hasTeam) return yield* new Invalid({ faults: [{ pointer: "/team", detail: "does not exist" }] })
+        yield* sql`
+          with created as (
+            insert into webhook_trigger.alert_rules ${sql.insert(toColumns(rule))} returning *
+          ), ${audited(sql, audit, sql`select id::text as object, null as before, ${shown("created")} as after from created`)}
+          select id from created`
+        return rule
+      },
+      sql.withTransaction,
+      bounded
+    )
+
+    const rules = bounded(sql`select * from webhook_trigger.alert_rules order by created_at, id`).pipe(
+      Effect.map((rows) => rows.map(ruleFromRow)),
+      Effect.withSpan("AlertStore.rules")
+    )
+
+    const rule = Effect.fn("AlertStore.rule")(function* (id: AlertRuleId) {
+      const [row] = yield* sql`select * from webhook_trigger.alert_rules where id = ${id}`
+      return row ? ruleFromRow(row) : yield* new NotFound()
+    }, bounded)
+
+    const updateRule = Effect.fn("AlertStore.updateRule")(function* (
+      id: AlertRuleId,
+      change: AlertRuleChange,
+      audit?: AuditDraft
+    ) {
+      const [row] = yield* sql`
+        with before as materialized (
+          select * from webhook_trigger.alert_rules where id = ${id} for update
+        ), changed as (
+          update webhook_trigger.alert_rules r set ${sql.update(toColumns(change))} from before where r.id = before.id
+          returning r.*
+        ), over as (
+          update webhook_trigger.alerts a set state = 'resolved', resolved_at = ${DateTime.toDateUtc(change.updated_at)}
+          where ${change.enabled === false} and a.rule_id = ${id} and a.state <> 'resolved'
+        ), ${audited(
+          sql,
+          audit,
+          sql`select b.id::text as object, ${shown("b")} as before, ${shown("c")} as after from before b, changed c`
+        )}
+        select * from changed`
+      return row ? ruleFromRow(row) : yield* new NotFound()
+    }, bounded)
+
+    const deleteRule = Effect.fn("AlertStore.deleteRule")(function* (id: AlertRuleId, audit?: AuditDraft) {
+      const rows = yield* sql`
+        with deleted as (
+          delete from webhook_trigger.alert_rules where id = ${id} returning *
+        ), ${audited(sql, audit, sql`select id::text as object, ${shown("deleted")} as before, null as after from deleted`)}
+        select id from deleted`
+      if (rows.length === 0) return yield* new NotFound()
+    }, bounded)
+
+    const alerts = Effect.fn("AlertStore.alerts")(function* ({ limit, state, webhook_id }: AlertQuery) {
+      const conditions: Array<Statement.Fragment> = [
+        state === undefined ? sql`state <> 'pending'` : sql`state = ${state}`
+      ]
+      if (webhook_id !== undefined) conditions.push(sql`webhook_id = ${webhook_id}`)
+      const rows = yield* sql`
+        select * from webhook_trigger.alerts where ${sql.and(conditions)} order by since desc, id desc limit ${limit}`
+      return rows.map((row) => fromRow<Alert>(row, Object.keys(Alert.fields)))
+    }, bounded)
+
+    const beginMeasuring = Effect.fn("AlertStore.beginMeasuring")(function* (
+      now: DateTime.Utc,
+      interval: Duration.Duration
+    ) {
+      const at = DateTime.toDateUtc(now)
+      const rows = yield* sql`
+        update webhook_trigger.alert_state set measured_at = ${at}
+        where measured_at <= ${at}::timestamptz - ${Duration.toMillis(interval)} * interval '1 millisecond' returning 1`
+      return rows.length > 0
+    }, bounded)
+
+    const recordMeasurement = Effect.fn("AlertStore.recordMeasurement")(
+      function* (measurement: Measurement, keptSince: DateTime.Utc) {
+        const { now, quiet } = measurement
+        yield* sql`select from webhook_trigger.alert_state for update`
+        const open = yield* sql`select * from webhook_trigger.alerts where state <> 'resolved'`
+        const notified = yield* sql<Pick<StoredAlert, "rule_id" | "subject"> & { readonly at: Date }>`
+          select rule_id, subject, max(notified_at) as at from webhook_trigger.alerts
+          where notified_at > ${DateTime.toDateUtc(DateTime.subtractDuration(now, quiet))} group by 1, 2`
+        const { events, put, remove } = changesOf(
+          open.map((row) => fromRow<StoredAlert>(row)),
+          new Map(notified.map((row) => [keyOf(row), DateTime.unsafeFromDate(row.at)])),
+          measurement
+        )
+        yield* sql`
+          delete from webhook_trigger.alerts
+          where resolved_at < ${DateTime.toDateUtc(keptSince)} or id = any(${uuids(sql, remove)})`
+        if (put.length === 0) return
+        // Of a rule that was deleted or switched off in the meantime, nothing begins.
+        yield* sql`
+          insert into webhook_trigger.alerts (${list(alertColumns)})
+          select ${list(alertColumns.map((name) => `i.${name}`))} from ${recordset(sql, alertTypes, put)}
+          join webhook_trigger.alert_rules r on r.id = i.rule_id and r.enabled
+          on conflict (id) do update set state = excluded.state, value = excluded.value,
+            resolved_at = excluded.resolved_at, notified_at = excluded.notified_at`
+        if (events.length === 0) return
+        const sent = events.map(({ alert, event }) => ({ alert_id: alert.id, event }))
+        yield* sql`
+          with due as (
+            insert into webhook_trigger.deliveries (destination_id, alert_id, event, created_at, next_attempt_at)
+            select d.id, a.id, i.event, ${DateTime.toDateUtc(now)}, ${DateTime.toDateUtc(now)}
+            from ${recordset(sql, { alert_id: "uuid", event: "text" }, sent)}
+              join webhook_trigger.alerts a on a.id = i.alert_id
+              join webhook_trigger.alert_rules r on r.id = a.rule_id
+              join webhook_trigger.destinations d on d.webhook_id is null and d.enabled
+                and i.event in (select json_array_elements_text(d.events))
+                and (r.destination_ids is null or d.id::text in (select json_array_elements_text(r.destination_ids)))
+            returning 1
+          ), ${notify(sql, "DeliveryDue", sql`select '' as name from due limit 1`)}
+          select (select count(*) from notified) from due limit 1`
+      },
+      sql.withTransaction,
+      bounded
+    )
+
+    return AlertStore.of({
+      createRule,
+      rules,
+      rule,
+      updateRule,
+      deleteRule,
+      alerts,
+      beginMeasuring,
+      recordMeasurement,
+      ...measured
+    })
+  })
+)

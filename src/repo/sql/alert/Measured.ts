@@ -1,0 +1,72 @@
+/** What rules of alerts measure: by index, or from the counts that are kept. */
+import { SqlClient } from "@effect/sql"
+import { DateTime, Effect } from "effect"
+import type { WebhookId } from "../../../domain/Id.ts"
+import type { DayUse } from "../../../domain/webhook/Budget.ts"
+import { uuids } from "../Columns.ts"
+import { bounded } from "../database/Database.ts"
+import { costsOfDay } from "../history/DayUse.ts"
+
+export const makeMeasured = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  /** Each webhook is a few steps in one index: to its last success, and on to its failures after that. */
+  const failuresInARow = Effect.fn("AlertStore.failuresInARow")(function* (most: number) {
+    const rows = yield* sql<{ readonly webhook_id: WebhookId; readonly failures: number }>`
+      select w.id as webhook_id, failed.failures from webhook_trigger.webhooks w
+      cross join lateral (
+        select coalesce((
+          select r.seq from webhook_trigger.runs r
+          where r.webhook_id = w.id and r.status = 'success' order by r.seq desc limit 1
+        ), 0) as seq
+      ) as good
+      cross join lateral (
+        select count(*)::int as failures from (
+          (
+            select from webhook_trigger.runs r
+            where r.webhook_id = w.id and r.status = 'error' and r.seq > good.seq limit ${most}
+          ) union all (
+            select from webhook_trigger.runs r
+            where r.webhook_id = w.id and r.status = 'timeout' and r.seq > good.seq limit ${most}
+          )
+        ) as each
+      ) as failed
+      where failed.failures > 0`
+    return new Map(rows.map(({ failures, webhook_id }) => [webhook_id, Math.min(failures, most)]))
+  }, bounded)
+
+  const durations = Effect.fn("AlertStore.durations")(function* (since: DateTime.Utc) {
+    const from = sql`${DateTime.toDateUtc(since)}::timestamptz`
+    return yield* sql<{ readonly webhook_id: WebhookId; readonly runs: number; readonly p95_ms: number }>`
+      with durations as (
+        select webhook_id, took_ms, sum(runs) as runs from (
+          select webhook_id, took_ms, runs from webhook_trigger.run_durations where hours = 1 and begins_at >= ${from}
+          union all
+          select webhook_id, took_ms, runs from webhook_trigger.run_count_changes
+          where webhook_id is not null and took_ms is not null and accepted_hour >= ${from}
+        ) as each
+        group by 1, 2 having sum(runs) > 0
+      ), ranked as (
+        select webhook_id, took_ms, sum(runs) over (partition by webhook_id order by took_ms) as up_to,
+          sum(runs) over (partition by webhook_id) as runs
+        from durations
+      )
+      select webhook_id, max(runs)::int as runs, (min(took_ms) filter (where up_to >= runs * 0.95))::float8 as p95_ms
+      from ranked group by 1`
+  }, bounded)
+
+  const dayUses = Effect.fn("AlertStore.dayUses")(function* (ids: ReadonlyArray<WebhookId>, at: DateTime.Utc) {
+    if (ids.length === 0) return new Map<WebhookId, DayUse>()
+    const day = sql`(${DateTime.toDateUtc(at)}::timestamptz at time zone 'utc')::date`
+    const webhooks = sql`select unnest(${uuids(sql, ids)})`
+    const rows = yield* sql<DayUse & { readonly webhook_id: WebhookId }>`
+      select w.id as webhook_id, coalesce(r.day_runs, 0) as runs, coalesce(c.priced_runs, 0) as priced_runs,
+        coalesce(c.cost_usd, 0) as cost_usd
+      from (select unnest(${uuids(sql, ids)}) as id) as w
+        left join webhook_trigger.webhook_rates r on r.webhook_id = w.id and r.day = ${day}
+        left join (${costsOfDay(sql, webhooks, day)}) as c on c.webhook_id = w.id`
+    return new Map(rows.map(({ webhook_id, ...use }) => [webhook_id, use]))
+  }, bounded)
+
+  return { failuresInARow, durations, dayUses }
+})

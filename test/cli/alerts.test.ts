@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import { Effect, Exit, Scope } from "effect"
+import { receiver } from "../support/Receiver.ts"
+import { runWith } from "./CommandLine.ts"
+import * as Program from "./Program.ts"
+
+const ADMIN_API_KEY = "a-key-for-these-tests"
+
+const scope = Effect.runSync(Scope.make())
+let server: Program.Server
+
+beforeAll(async () => {
+  const start = Effect.gen(function* () {
+    return yield* Program.serve({ DATA_DIR: yield* Program.newFolder, ADMIN_API_KEY, CALLBACK_ALLOW: "127.0.0.1" })
+  })
+  server = await Effect.runPromise(Scope.extend(start, scope))
+}, 60_000)
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+
+const run = (...words: ReadonlyArray<string>) => runWith({ ADMIN_API_KEY, WEBHOOK_TRIGGER_URL: server.url }, ...words)
+
+/** The JSON document on standard output, which holds nothing else. */
+const json = (...words: ReadonlyArray<string>) =>
+  Effect.map(run(...words, "--json"), ({ code, stderr, stdout }) => {
+    expect({ code, stderr }, words.join(" ")).toEqual({ code: 0, stderr: "" })
+    return JSON.parse(stdout)
+  })
+
+describe("alerts on the command line", { timeout: 60_000 }, () => {
+  it.scopedLive("have destinations that are added, tested, switched off and deleted", () =>
+    Effect.gen(function* () {
+      const { received, url } = yield* receiver(200, 500)
+      expect((yield* run("alert", "destination", "list")).stdout).toMatch(/^No alert destinations yet/)
+      const { destination, secret } = yield* json("alert", "destination", "add", "--to", url, "--no-resolved")
+      expect(secret).toMatch(/^whsec_/)
+      const { id } = destination
+      expect((yield* run("alert", "destination", "list")).stdout).toMatch(
+        new RegExp(`${id}  on +webhook +alert.firing`)
+      )
+      expect((yield* run("alert", "destination", "test", id)).stdout).toMatch(/^Delivered: status 200/)
+      expect(JSON.parse(received[0]!.body).type).toBe("test")
+      expect((yield* run("alert", "destination", "test", id)).stderr).toContain("answered 500")
+      expect((yield* run("alert", "destination", "disable", id)).stdout).toBe("The destination is off.\n")
+      expect((yield* json("alert", "destination", "enable", id)).enabled).toBe(true)
+      expect((yield* run("alert", "destination", "delete", id, "--yes")).code).toBe(0)
+      const gone = yield* run("alert", "destination", "test", id)
+      expect([gone.code, gone.stderr]).toEqual([1, expect.stringContaining("No alert destination has the id")])
+    })
+  )
+
+  it.scopedLive("have rules that are added, edited, switched off and deleted", () =>
+    Effect.gen(function* () {
+      expect((yield* run("alert", "list")).stdout).toBe("No alerts.\n")
+      expect((yield* run("alert", "rule", "list")).stdout).toMatch(/^No rules yet/)
+      const { id } = yield* json("alert", "rule", "add", "cost", "--team", "demo", "--hours", "48")
+      expect((yield* run("alert", "rule", "list")).stdout).toMatch(
+        new RegExp(`${id}  on +cost +10 US dollars in 48 h +team demo`)
+      )
+      const edited = yield* json("alert", "rule", "edit", id, "--threshold", "2.5")
+      expect(edited).toMatchObject({ threshold: 2.5, window_hours: 48, team: "demo" })
+      expect((yield* run("alert", "rule", "disable", id)).stdout).toBe("The rule is off.\n")
+      expect((yield* run("alert", "rule", "enable", id)).stdout).toBe("The rule is on.\n")
+      expect((yield* run("alert", "rule", "delete", id, "--yes")).stdout).toBe("Rule deleted.\n")
+      expect((yield* run("alert", "rule", "edit", id, "--threshold", "1")).stderr).toContain("No alert rule has the id")
+      const unknown = yield* run("alert", "rule", "add", "weather")
+      expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining("failures_in_a_row")])
+    })
+  )
+
+  it.scopedLive("are listed with what was measured", () =>
+    Effect.gen(function* () {
+      yield* json("team", "create", "alone")
+      yield* json("webhook", "create", "--name", "nightly", "--team", "alone", "--template", "x")
+      yield* json("alert", "rule", "add", "no_leader", "--team", "alone", "--threshold", "1")
+      const refused = yield* run("alert", "rule", "add", "no_leader", "--threshold", "0")
+      expect(refused.stderr).toContain("must be a whole number from 1 to 43200")
+      expect((yield* json("alert", "list", "--state", "resolved")).length).toBe(0)
+    })
+  )
+})
