@@ -6,6 +6,7 @@ import { audit } from "./Audit.ts"
 import { alerts } from "./alert/Alerts.ts"
 import { find, type Group, isGroup, type Leaf, nameOf } from "./Commands.ts"
 import { adminOptions } from "./Connection.ts"
+import { completion } from "./completion/Completion.ts"
 import { configCommands } from "./config/Commands.ts"
 import { describe, exitCodes, Failure, toJson } from "./Failure.ts"
 import * as Help from "./Help.ts"
@@ -23,33 +24,41 @@ import { arrange } from "./Words.ts"
 import { destinations } from "./webhook/Destinations.ts"
 import { webhooks } from "./webhook/Webhooks.ts"
 
+/** Its options may precede a command's name. */
+const common = Command.make("", adminOptions, () => Effect.void)
+const { options: commonOptions } = parametersOf(common)
+
 const versionOf = (version: string) =>
   Command.make("version", {}, () => print(version)).pipe(Command.withDescription("Print the version of this program"))
 
-const commands = (local: LocalCommands, version: string, program: ReadonlyArray<string> | undefined): Group => ({
-  name: "webhook-trigger",
-  about: "Put a team of AI agents to work with one HTTP POST.",
-  note: "team, webhook, destination, alert, run, thread, session, audit, diff, apply and export manage a running server. Set its address with --url or WEBHOOK_TRIGGER_URL (default http://localhost:8080), and its admin key with --admin-key or ADMIN_API_KEY. --json prints JSON.",
-  commands: [
-    serve(local),
-    leader(local, program),
-    doctor(local, program),
-    trigger,
-    versionOf(version),
-    login,
-    logout,
-    profiles,
-    teams,
-    webhooks,
-    destinations,
-    alerts,
-    runs,
-    threads,
-    sessions,
-    audit,
-    ...configCommands
-  ]
-})
+const commands = (local: LocalCommands, version: string, program: ReadonlyArray<string> | undefined): Group => {
+  const tree: Group = {
+    name: "webhook-trigger",
+    about: "Put a team of AI agents to work with one HTTP POST.",
+    note: "team, webhook, destination, alert, run, thread, session, audit, diff, apply and export manage a running server. Set its address with --url or WEBHOOK_TRIGGER_URL (default http://localhost:8080), and its admin key with --admin-key or ADMIN_API_KEY. --json prints JSON.",
+    commands: [
+      serve(local),
+      leader(local, program),
+      doctor(local, program),
+      trigger,
+      versionOf(version),
+      login,
+      logout,
+      profiles,
+      teams,
+      webhooks,
+      destinations,
+      alerts,
+      runs,
+      threads,
+      sessions,
+      audit,
+      ...configCommands,
+      completion(() => tree, common)
+    ]
+  }
+  return tree
+}
 
 /** Splits at the first `--`. The words after it are arguments or, for `leader` and `doctor`, the program that it runs or its options. */
 const split = (words: ReadonlyArray<string>) => {
@@ -94,9 +103,6 @@ const execute = Effect.fnUntraced(function* (
     Effect.catchIf(ValidationError.isValidationError, ({ error }) => wrongUsage(path, Help.paragraphs(error)))
   )
 })
-
-/** The options that may precede a command's name. */
-const { options: commonOptions } = parametersOf(Command.make("", adminOptions, () => Effect.void))
 
 /**
  * Runs the command line and returns its exit code. `words` excludes the program's name. Results go to standard output,

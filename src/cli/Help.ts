@@ -50,7 +50,7 @@ const list = (rows: ReadonlyArray<readonly [name: string, meaning: string]>): st
 }
 
 const config = CliConfig.make({ showBuiltIns: false, showAllNames: false })
-const summaryOf = (command: Leaf): string => paragraphs(Command.getHelp(command, config))[0]!
+export const summaryOf = (command: Leaf): string => paragraphs(Command.getHelp(command, config))[0]!
 
 const rowsOf = ({ commands }: Group, path: ReadonlyArray<string>): ReadonlyArray<readonly [string, string]> =>
   commands.flatMap((command): ReadonlyArray<readonly [string, string]> => {
@@ -83,15 +83,19 @@ const usageOf = (command: Leaf, path: ReadonlyArray<string>): string => {
     : [...path, ...named, ...required, "[options]"].join(" ")
 }
 
+/** What a command takes, with the meaning of each: `--url address`, `-f, --file path`, `<team>`. */
+export const meaningsOf = (command: Leaf): ReadonlyArray<readonly [string, string]> =>
+  blocksOf(Command.getHelp(command, config))
+    .flatMap((block) => (block._tag === "DescriptionList" ? block.definitions : []))
+    // The first paragraph of a definition is the library's text about the type.
+    .map(([name, help]) => [textOf(name).replace(/^\((.*)\)$/, "$1"), paragraphs(help)[1] ?? ""] as const)
+
 /** One command: its usage, options and examples. */
 export const ofCommand = (command: Leaf, path: ReadonlyArray<string>): string => {
   const blocks = blocksOf(Command.getHelp(command, config))
   const [summary, ...details] = blocks.flatMap(paragraphs)
   const examples = blocks.flatMap((block) => (block._tag === "Enumeration" ? block.elements.flatMap(paragraphs) : []))
-  const taken = blocks
-    .flatMap((block) => (block._tag === "DescriptionList" ? block.definitions : []))
-    // The first paragraph of a definition is the library's text about the type.
-    .map(([name, help]) => [textOf(name).replace(/^\((.*)\)$/, "$1"), paragraphs(help)[1] ?? ""] as const)
+  const taken = meaningsOf(command)
   const sections = {
     Arguments: list(taken.filter(([name]) => !name.startsWith("-"))),
     Options: list(taken.filter(([name]) => name.startsWith("-"))),
