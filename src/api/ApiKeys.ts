@@ -1,8 +1,7 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { ApiKey, ApiKeyDraft, Role } from "../domain/access/ApiKey.ts"
-import { TeamName } from "../domain/Team.ts"
-import { optional, time } from "../domain/Time.ts"
+import { ApiKey, ApiKeyDraft } from "../domain/access/ApiKey.ts"
+import { Access } from "./Access.ts"
 import { Admin } from "./Auth.ts"
 import { listFields } from "./List.ts"
 import {
@@ -25,17 +24,6 @@ export const ApiKeyList = Schema.Struct(listFields(ApiKey, "Oldest first.")).ann
   identifier: "ApiKeyList",
   description: "All API keys, also revoked and expired ones."
 })
-
-/** What the key or the session of a request may do. */
-export const Access = Schema.Struct({
-  key_name: optional(Schema.String.annotations({ description: "The API key's name. Absent: it is the admin key." })),
-  role: Role,
-  teams: optional(
-    Schema.Array(TeamName).annotations({ description: "The teams that the key is limited to. Absent: all teams." })
-  ),
-  expires_at: optional(time("When the key stops working. Absent: never."))
-}).annotations({ identifier: "Access", description: "What a key or a session may do." })
-export type Access = typeof Access.Type
 
 export class ApiKeys extends HttpApiGroup.make("apiKeys")
   .add(

@@ -19,7 +19,8 @@ export const pages = {
   threads: "/teams/:team/threads",
   thread: "/threads/:thread_id",
   audit: "/audit",
-  sessions: "/sessions"
+  sessions: "/sessions",
+  apiKeys: "/keys"
 } as const
 
 export type PageName = keyof typeof pages

@@ -1,6 +1,7 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { optional, time } from "../domain/Time.ts"
+import { Access } from "./Access.ts"
 import {
   BadRequest,
   ContentTooLarge,
@@ -18,7 +19,8 @@ export const secureCookieName = `__Host-${cookieName}`
 
 export const SessionState = Schema.Struct({
   signed_in: Schema.Boolean,
-  expires_at: optional(time("When the session ends unless it is used earlier."))
+  expires_at: optional(time("When the session ends unless it is used earlier.")),
+  access: optional(Access)
 }).annotations({ identifier: "SessionState" })
 export type SessionState = typeof SessionState.Type
 

@@ -2,6 +2,7 @@ import { CliConfig, Command, ValidationError } from "@effect/cli"
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, identity, Layer } from "effect"
+import { apiKeys } from "./ApiKeys.ts"
 import { audit } from "./Audit.ts"
 import { alerts } from "./alert/Alerts.ts"
 import { find, type Group, isGroup, type Leaf, nameOf } from "./Commands.ts"
@@ -35,7 +36,7 @@ const commands = (local: LocalCommands, version: string, program: ReadonlyArray<
   const tree: Group = {
     name: "webhook-trigger",
     about: "Put a team of AI agents to work with one HTTP POST.",
-    note: "team, webhook, destination, alert, run, thread, session, audit, diff, apply and export manage a running server. Set its address with --url or WEBHOOK_TRIGGER_URL (default http://localhost:8080), and its admin key with --admin-key or ADMIN_API_KEY. --json prints JSON.",
+    note: "team, webhook, destination, alert, run, thread, key, session, audit, diff, apply and export manage a running server. Set its address with --url or WEBHOOK_TRIGGER_URL (default http://localhost:8080), and a key with --admin-key or ADMIN_API_KEY. --json prints JSON.",
     commands: [
       serve(local),
       leader(local, program),
@@ -51,6 +52,7 @@ const commands = (local: LocalCommands, version: string, program: ReadonlyArray<
       alerts,
       runs,
       threads,
+      apiKeys,
       sessions,
       audit,
       ...configCommands,

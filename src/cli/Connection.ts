@@ -30,7 +30,7 @@ export const parseKey = (key: Redacted.Redacted): Option.Option<Redacted.Redacte
 
 const adminKey = Options.redacted("admin-key").pipe(
   Options.withPseudoName("key"),
-  Options.withDescription("The server's admin key; prefer ADMIN_API_KEY, which is not visible in process lists"),
+  Options.withDescription("The admin key or an API key; prefer ADMIN_API_KEY, which is not visible in process lists"),
   Options.withFallbackConfig(Config.redacted(Config.nonEmptyString("ADMIN_API_KEY"))),
   Options.filterMap(
     parseKey,

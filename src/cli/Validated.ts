@@ -1,6 +1,7 @@
 import { HelpDoc } from "@effect/cli"
 import { type ParseResult, Schema } from "effect"
 import { faultsOf } from "../domain/Accepted.ts"
+import { time } from "../domain/Time.ts"
 
 /** For `mapTryCatch`: reports an invalid value with the option's name before any request is sent. */
 export const validated = <A>(name: string, schema: Schema.Schema<A, any>) =>
@@ -20,3 +21,18 @@ export const wholeNumber = (min: number, max: number) =>
       message: () => ({ message: `must be a whole number from ${min} to ${max}`, override: true })
     })
   )
+
+/** A day means its start in UTC. */
+export const Time = Schema.compose(
+  Schema.transform(Schema.String, Schema.String, {
+    strict: true,
+    decode: (text) => (/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text),
+    encode: (text) => text
+  }),
+  time("")
+).annotations({
+  message: () => ({
+    message: "must be a time such as 2026-01-02T03:04:05Z, or a day such as 2026-01-02",
+    override: true
+  })
+})

@@ -29,6 +29,34 @@ describe("the command line", () => {
     })
   )
 
+  it.live("creates, lists and revokes API keys, and works with one", () =>
+    Effect.gen(function* () {
+      yield* run("team", "create", "keyed")
+      expect((yield* run("key", "list")).stdout).toContain("No API keys yet")
+      const words = ["key", "create", "--name", "ci-deploy", "--role", "viewer"]
+      expect((yield* run("key", "create", "--name", "x", "--role", "root")).stderr).toContain("must be one of viewer,")
+      expect((yield* run(...words, "--teams", "none")).code).toBe(1)
+      const key = (yield* run(...words, "--teams", "keyed", "--expires", "2999-12-31")).stdout.trim()
+      expect(key).toMatch(/^whp_/)
+      const table = yield* run("key", "list")
+      expect(table.stdout).toMatch(
+        /^KEY +NAME +ROLE +TEAMS +ENDS IN +LAST USED +EXPIRES\n.* ci-deploy +viewer +keyed +…/
+      )
+      const own = yield* run("key", "show", "--admin-key", key)
+      expect(own.stdout).toMatch(/^Key +ci-deploy\nRole +viewer: reads.*\nTeams +keyed\nExpires +2999-12-31/)
+      expect((yield* json("team", "list", "--admin-key", key)).data).toMatchObject([{ team: "keyed" }])
+      const refused = yield* run("team", "pause", "keyed", "--admin-key", key)
+      expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("This needs the role `operator`.")])
+      const [{ id }] = (yield* json("key", "list")).data
+      expect((yield* run("key", "revoke", id)).code).toBe(2)
+      expect((yield* run("key", "revoke", id, "--yes")).code).toBe(0)
+      expect((yield* run("key", "revoke", id, "--yes")).stderr).toContain("No valid API key has the id")
+      expect((yield* run("key", "show", "--admin-key", key)).stderr).toContain("missing or wrong")
+      expect((yield* run("key", "list")).stdout).toContain("revoked 2")
+      expect((yield* run("team", "delete", "keyed", "--yes")).code).toBe(0)
+    })
+  )
+
   it.live("lists who did what", () =>
     Effect.gen(function* () {
       yield* run("team", "create", "audited")

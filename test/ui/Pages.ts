@@ -31,6 +31,7 @@ export const createPages = async (ui: TestUi, names: Names): Promise<Content> =>
   await create({ name: "Switched off", enabled: false })
   await ui.call("POST", "/api/teams", { team: names.idleTeam })
   await ui.call("POST", "/api/teams/demo/leader-keys", { name: names.webhook.slice(0, 100) })
+  await ui.call("POST", "/api/keys", { name: names.webhook.slice(0, 100), role: "operator", teams: [names.idleTeam] })
   const verification = { preset: "alertmanager" }
   const setUp = await create({ name: names.setUp, verification, secret: "a secret for the tests" })
   const sends = await createSending(ui, create)
@@ -57,6 +58,7 @@ export const createPages = async (ui: TestUi, names: Names): Promise<Content> =>
     [`/runs?thread=${thread.id}`, "Runs", "Runs of all threads"],
     ["/audit", "Audit", "from 127.0.0.1"],
     ["/sessions", "Sessions", "This browser"],
+    ["/keys", "API keys", "Ends in"],
     ["/teams/demo", "demo", "Recent runs"],
     [`/teams/${names.idleTeam}`, names.idleTeam, "No runs yet."],
     ["/webhooks/00000000-0000-7000-8000-000000000000", "Webhook", "Not found."]

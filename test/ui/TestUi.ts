@@ -116,7 +116,7 @@ export const startTestUi = async (
 
 /** With the form that a page shows to whoever is not signed in. */
 export const signIn = async (page: Page): Promise<void> => {
-  await page.getByLabel("Admin key").fill(adminKey)
+  await page.getByLabel("API key or admin key").fill(adminKey)
   await page.getByRole("button", { name: "Sign in" }).click()
   await page.getByRole("link", { name: "Webhooks" }).first().waitFor()
 }

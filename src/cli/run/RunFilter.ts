@@ -5,8 +5,7 @@ import { ThreadId } from "../../domain/Id.ts"
 import { RunMode, RunStatus } from "../../domain/run/Run.ts"
 import { RunSource } from "../../domain/run/RunSource.ts"
 import { TeamName } from "../../domain/Team.ts"
-import { time } from "../../domain/Time.ts"
-import { validated } from "../Validated.ts"
+import { Time, validated } from "../Validated.ts"
 
 const wrong = <A, I>(schema: Schema.Schema<A, I>, message: string) =>
   schema.annotations({ message: () => ({ message, override: true }) })
@@ -26,19 +25,6 @@ const states = RunStatus.literals.join(", ")
 const Statuses = wrong(
   Schema.compose(Schema.split(","), Schema.NonEmptyArray(RunStatus), { strict: false }),
   `must be one or more of ${states}, separated by commas`
-)
-
-/** A day means its start in UTC. */
-const Time = wrong(
-  Schema.compose(
-    Schema.transform(Schema.String, Schema.String, {
-      strict: true,
-      decode: (text) => (/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text),
-      encode: (text) => text
-    }),
-    time("")
-  ),
-  "must be a time such as 2026-01-02T03:04:05Z, or a day such as 2026-01-02"
 )
 
 /** The API uses milliseconds instead. */

@@ -9,7 +9,7 @@ export interface Grant {
 }
 
 /** Of the admin key. */
-export const everything: Grant = { role: "admin" }
+export const everything = { role: "admin" } as const satisfies Grant
 
 export const includesTeam = ({ teams }: Pick<Grant, "teams">, team: string): boolean =>
   teams === undefined || (teams as ReadonlyArray<string>).includes(team)

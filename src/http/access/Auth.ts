@@ -3,7 +3,8 @@
  * anything else, even for unknown IDs.
  */
 import { HttpServerRequest } from "@effect/platform"
-import { Effect, Layer, Option, Redacted, Struct } from "effect"
+import { Effect, Layer, Option, Redacted } from "effect"
+import type { Access } from "../../api/Access.ts"
 import { Actor, Admin } from "../../api/Auth.ts"
 import type { ApiKey } from "../../domain/access/ApiKey.ts"
 import { everything, type Grant } from "../../domain/access/Grant.ts"
@@ -23,7 +24,15 @@ const refused = Effect.fail(
   Problems.of(new Unauthorized({ detail: "Send `Authorization: Bearer <key>`, with the admin key or an API key." }))
 )
 
-const grantOf = (key: ApiKey | undefined): Grant => (key === undefined ? everything : Struct.pick(key, "role", "teams"))
+const grantOf = (key: ApiKey | undefined): Grant & Pick<Access, "teams"> =>
+  key === undefined ? everything : { role: key.role, ...(key.teams && { teams: key.teams }) }
+
+/** As people see it. */
+export const accessOf = (key: ApiKey | undefined): Access => ({
+  ...grantOf(key),
+  ...(key && { key_name: key.name }),
+  ...(key?.expires_at && { expires_at: key.expires_at })
+})
 
 const actorOf = (found: { readonly key?: ApiKey; readonly session?: Session }) =>
   Actor.of({ ...found, grant: grantOf(found.key) })

@@ -10,6 +10,7 @@ import { clientAddress } from "../request/ClientAddress.ts"
 import * as Problems from "../request/Problems.ts"
 import * as RequestFacts from "../request/RequestFacts.ts"
 import { TrustedProxies } from "../request/TrustedProxies.ts"
+import { accessOf } from "./Auth.ts"
 import { KeyCheck } from "./KeyCheck.ts"
 import * as SessionCookie from "./SessionCookie.ts"
 
@@ -53,7 +54,7 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
             encodeState(
               Option.match(session, {
                 onNone: () => ({ signed_in: false }),
-                onSome: ({ session: { expires_at } }) => ({ signed_in: true, expires_at })
+                onSome: ({ key, session: { expires_at } }) => ({ signed_in: true, expires_at, access: accessOf(key) })
               })
             )
           )
@@ -76,7 +77,11 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
             ...(checked.key && { key_name: checked.key.name })
           })
           const { session, token } = yield* Effect.mapError(sessions.begin(from, checked.key), Problems.of)
-          const state = encodeState({ signed_in: true, expires_at: session.expires_at })
+          const state = encodeState({
+            signed_in: true,
+            expires_at: session.expires_at,
+            access: accessOf(checked.key)
+          })
           return cookie.set(request, HttpServerResponse.unsafeJson(state), token)
         })
       )

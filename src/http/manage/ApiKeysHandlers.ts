@@ -5,6 +5,7 @@ import { Actor } from "../../api/Auth.ts"
 import { asWhole } from "../../api/List.ts"
 import { ApiKeys } from "../../engine/access/ApiKeys.ts"
 import { Settings } from "../../engine/Settings.ts"
+import { accessOf } from "../access/Auth.ts"
 import * as Body from "../request/Body.ts"
 import * as Problems from "../request/Problems.ts"
 
@@ -23,13 +24,6 @@ export const layer = HttpApiBuilder.group(Api, "apiKeys", (handlers) =>
         )
       )
       .handle("revoke", ({ path }) => Effect.mapError(keys.revoke(path.id), Problems.of))
-      .handle("current", () =>
-        Effect.map(Actor, ({ grant, key }) => ({
-          role: grant.role,
-          ...(grant.teams && { teams: grant.teams }),
-          ...(key && { key_name: key.name }),
-          ...(key?.expires_at && { expires_at: key.expires_at })
-        }))
-      )
+      .handle("current", () => Effect.map(Actor, ({ key }) => accessOf(key)))
   })
 )

@@ -271,6 +271,13 @@ export const useAudit = (filter: AuditFilter) =>
     placeholderData: keepPreviousData
   })
 
+export const useApiKeys = () =>
+  useQuery({
+    queryKey: ["api-keys"],
+    queryFn: ({ signal }) => entries(api.apiKeys.list({ signal })),
+    refetchInterval: 10_000
+  })
+
 export const useSessions = () =>
   useQuery({
     queryKey: ["sessions"],

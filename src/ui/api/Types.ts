@@ -1,10 +1,14 @@
 /** The API's records in JSON. */
+
+import type { Access as ApiAccess } from "../../api/Access.ts"
+import type { ApiKeyWithSecret as ApiApiKeyWithSecret } from "../../api/ApiKeys.ts"
 import type { ChangeEvent as ApiChangeEvent } from "../../api/ChangeEvent.ts"
 import type { DestinationWithSecret as ApiDestinationWithSecret } from "../../api/delivery/Destinations.ts"
 import type { LeaderKeyWithSecret as ApiLeaderKeyWithSecret } from "../../api/LeaderKeys.ts"
 import type { DraftPreview as ApiDraftPreview, Server as ApiServer } from "../../api/Overview.ts"
 import type { ListedSession } from "../../api/Sessions.ts"
 import type { WebhookWithToken as ApiWebhookWithToken } from "../../api/webhook/Tokens.ts"
+import type { ApiKey as DomainApiKey } from "../../domain/access/ApiKey.ts"
 import type * as DomainAudit from "../../domain/access/AuditEvent.ts"
 import type { LeaderKey as DomainLeaderKey } from "../../domain/access/LeaderKey.ts"
 import type * as DomainAlert from "../../domain/alert/Alert.ts"
@@ -50,6 +54,9 @@ export type Alert = Json<DomainAlert.Alert>
 export type AlertState = DomainAlert.AlertState
 export type AlertRule = Json<DomainAlertRule>
 export type Team = Json<DomainTeam>
+export type Access = Json<ApiAccess>
+export type ApiKey = Json<DomainApiKey>
+export type ApiKeyWithSecret = Json<ApiApiKeyWithSecret>
 export type LeaderKey = Json<DomainLeaderKey>
 export type LeaderKeyWithSecret = Json<typeof ApiLeaderKeyWithSecret.Type>
 export type Thread = Json<DomainThread>

@@ -1,6 +1,7 @@
 import type { ReactNode } from "react"
 import { Button as AriaButton, Tooltip, TooltipTrigger } from "react-aria-components"
 import { Link } from "wouter"
+import { type Needs, useMay } from "../api/Access.ts"
 import { Icon, type IconName } from "./Icon.tsx"
 import { completePress } from "./SteadyPress.ts"
 
@@ -9,6 +10,8 @@ interface Appearance {
   readonly variant?: "primary" | "quiet" | "danger" | "danger primary"
   readonly compact?: boolean
   readonly icon?: IconName
+  /** The endpoint that it is for: the button is missing for those who may not call it. */
+  readonly needs?: Needs
   readonly children?: ReactNode
 }
 
@@ -25,6 +28,7 @@ export const Button = ({
   disabled,
   pending,
   label,
+  needs,
   ...appearance
 }: Appearance & {
   readonly onPress?: () => void
@@ -34,6 +38,7 @@ export const Button = ({
   /** The accessible name, if the text is missing or too short. */
   readonly label?: string
 }) => {
+  const may = useMay()
   const button = (
     <AriaButton
       className={className(appearance)}
@@ -47,6 +52,7 @@ export const Button = ({
       {appearance.children}
     </AriaButton>
   )
+  if (needs !== undefined && !may(needs)) return null
   // An icon alone needs a tooltip.
   if (!label || appearance.children) return button
   return (
@@ -59,9 +65,13 @@ export const Button = ({
   )
 }
 
-export const LinkButton = ({ to, ...appearance }: Appearance & { readonly to: string }) => (
-  <Link to={to} className={className(appearance)}>
-    {appearance.icon && <Icon name={appearance.icon} />}
-    {appearance.children}
-  </Link>
-)
+export const LinkButton = ({ to, needs, ...appearance }: Appearance & { readonly to: string }) => {
+  const may = useMay()
+  if (needs !== undefined && !may(needs)) return null
+  return (
+    <Link to={to} className={className(appearance)}>
+      {appearance.icon && <Icon name={appearance.icon} />}
+      {appearance.children}
+    </Link>
+  )
+}

@@ -2,9 +2,11 @@ import { useQuery } from "@tanstack/react-query"
 import { useEffect, useRef } from "react"
 import { I18nProvider } from "react-aria-components"
 import { Router } from "wouter"
+import { AccessContext } from "../api/Access.ts"
 import { api } from "../api/Client.ts"
 import { listen } from "../api/Live.ts"
 import { queries, runAction, sessionQuery } from "../api/Queries.ts"
+import type { Access } from "../api/Types.ts"
 import { Loading } from "../components/Loaded.tsx"
 import { ErrorNotice } from "../components/Notice.tsx"
 import { Toasts } from "../components/Toasts.tsx"
@@ -19,6 +21,9 @@ export const App = () => {
   const signedIn = session.data?.signed_in === true
   useEffect(() => (signedIn ? listen(queries) : undefined), [signedIn])
   if (signedIn) hasSignedIn.current = true
+  // The page stays as it is while the user signs in again.
+  const access = useRef<Pick<Access, "role" | "teams">>({ role: "viewer" })
+  if (session.data?.access !== undefined) access.current = session.data.access
   if (session.data === undefined) {
     return (
       <main className="main">
@@ -34,9 +39,11 @@ export const App = () => {
   }
   return (
     <I18nProvider locale={locale}>
-      <Router aroundNav={(navigate, to, options) => guardNavigation(() => navigate(to, options))}>
-        <Layout onSignOut={() => guardNavigation(() => void signOut())} />
-      </Router>
+      <AccessContext value={access.current}>
+        <Router aroundNav={(navigate, to, options) => guardNavigation(() => navigate(to, options))}>
+          <Layout onSignOut={() => guardNavigation(() => void signOut())} />
+        </Router>
+      </AccessContext>
       {!signedIn && <SignInAgain />}
       <Toasts />
     </I18nProvider>

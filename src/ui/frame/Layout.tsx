@@ -1,6 +1,7 @@
 import { useEffect } from "react"
 import { Link, useLocation } from "wouter"
 import { pathTo } from "../../api/Pages.ts"
+import { Allowed } from "../api/Access.ts"
 import { type LiveStatus, useLiveStatus } from "../api/Live.ts"
 import { useServer } from "../api/Queries.ts"
 import { Button } from "../components/Button.tsx"
@@ -40,7 +41,9 @@ export const Layout = ({ onSignOut }: { readonly onSignOut: () => void }) => {
             <SectionLink to={pathTo("runs")} path={path} text="Runs" />
             <SectionLink to={pathTo("teams")} path={path} text="Teams" />
             <SectionLink to={pathTo("alerts")} path={path} text="Alerts" />
-            <SectionLink to={pathTo("audit")} path={path} text="Audit" />
+            <Allowed needs="audit.list">
+              <SectionLink to={pathTo("audit")} path={path} text="Audit" />
+            </Allowed>
           </nav>
           <div className={`live ${live}`} role="status">
             <span>{liveText[live]}</span>

@@ -16,6 +16,7 @@ const Alerts = loadLater(() => import("../pages/alert/Alerts.tsx"))
 const Teams = loadLater(() => import("../pages/team/Teams.tsx"))
 const Audit = loadLater(() => import("../pages/Audit.tsx"))
 const Sessions = loadLater(() => import("../pages/Sessions.tsx"))
+const ApiKeys = loadLater(() => import("../pages/ApiKeys.tsx"))
 const TeamPage = loadLater(() => import("../pages/team/Team.tsx"))
 const Threads = loadLater(() => import("../pages/thread/Threads.tsx"))
 const ThreadPage = loadLater(() => import("../pages/thread/Thread.tsx"))
@@ -39,7 +40,8 @@ const views: Views = {
   threads: ({ team }) => <Threads key={team} team={team} />,
   thread: ({ thread_id }) => <ThreadPage key={thread_id} thread_id={thread_id} />,
   audit: () => <Audit />,
-  sessions: () => <Sessions />
+  sessions: () => <Sessions />,
+  apiKeys: () => <ApiKeys />
 }
 
 const names = Object.keys(pages) as ReadonlyArray<PageName>

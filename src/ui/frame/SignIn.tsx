@@ -29,14 +29,14 @@ const SignInForm = () => {
   return (
     <form className="stack" onSubmit={submit}>
       <TextField
-        label="Admin key"
+        label="API key or admin key"
         type="password"
         value={key}
         onChange={setKey}
         autoFocus
         autoComplete="current-password"
-        fault={wrongKey ? "This is not the admin key." : undefined}
-        help="The value of ADMIN_API_KEY or, if it is not set, the key shown at the server's first start."
+        fault={wrongKey ? error.message : undefined}
+        help="Your API key, or the admin key: ADMIN_API_KEY or, if that is not set, the key shown at the server's first start."
       />
       {error !== undefined && !wrongKey && (
         <Notice tone="danger">

@@ -2,7 +2,7 @@ import { Link } from "wouter"
 import { pathTo } from "../../api/Pages.ts"
 import { useAudit, useWebhooks } from "../api/Queries.ts"
 import type { AuditAction, AuditActor, AuditEvent } from "../api/Types.ts"
-import { Button } from "../components/Button.tsx"
+import { Button, LinkButton } from "../components/Button.tsx"
 import { SelectField } from "../components/form/SelectField.tsx"
 import { Loaded } from "../components/Loaded.tsx"
 import { Page } from "../components/Page.tsx"
@@ -71,9 +71,14 @@ const AuditPage = () => {
     <Page
       title="Audit"
       actions={
-        <Link className="button" to={pathTo("sessions")}>
-          Sessions
-        </Link>
+        <>
+          <LinkButton needs="apiKeys.list" to={pathTo("apiKeys")}>
+            API keys
+          </LinkButton>
+          <LinkButton needs="sessions.list" to={pathTo("sessions")}>
+            Sessions
+          </LinkButton>
+        </>
       }
     >
       <search className="filters">

@@ -1,6 +1,7 @@
 import type { ReactNode } from "react"
 import { Link } from "wouter"
 import { pathTo } from "../../api/Pages.ts"
+import { Allowed } from "../api/Access.ts"
 import { useServer } from "../api/Queries.ts"
 import type { Team, Webhook } from "../api/Types.ts"
 import { Icon } from "../components/Icon.tsx"
@@ -42,7 +43,9 @@ export const GetStarted = ({ webhooks }: { readonly webhooks: ReadonlyArray<Webh
         <Step title="Create a webhook for it" done={webhooks.some(({ team }) => team !== demo)}>
           <p>
             Its template says what the agent does with the values of a request.{" "}
-            <Link to={pathTo("newWebhook")}>Create a webhook</Link>
+            <Allowed needs="webhooks.create">
+              <Link to={pathTo("newWebhook")}>Create a webhook</Link>
+            </Allowed>
           </p>
         </Step>
       </ol>

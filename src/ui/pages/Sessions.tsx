@@ -35,7 +35,7 @@ const SessionsPage = () => {
       }
     >
       <p className="muted small">
-        Browsers that are signed in with the admin key. A session ends after 12 hours of inactivity, or after 7 days.
+        Browsers that are signed in. A session ends after 12 hours of inactivity, or after 7 days.
       </p>
       <Loaded query={sessions}>
         {(data) => (
@@ -55,10 +55,10 @@ const SessionsPage = () => {
         >
           <p>
             {ending === "all"
-              ? "Every browser, including this one, must sign in again with the admin key."
+              ? "Every browser, including this one, must sign in again."
               : ending.is_current
-                ? "This is your browser's session. You must sign in again with the admin key."
-                : `The browser at ${ending.client_address} must sign in again with the admin key.`}
+                ? "This is your browser's session. You must sign in again."
+                : `The browser at ${ending.client_address} must sign in again.`}
           </p>
         </ConfirmDialog>
       )}
@@ -78,7 +78,14 @@ const Entry = ({ session, onEnd }: { readonly session: Session; readonly onEnd: 
       </Button>
     </div>
     <p className="small muted">
-      Signed in <ExactTime at={session.created_at} />, last used <ExactTime at={session.last_used_at} />
+      {session.key_name === undefined ? (
+        "Admin key"
+      ) : (
+        <>
+          API key <UserText>{session.key_name}</UserText>
+        </>
+      )}
+      . Signed in <ExactTime at={session.created_at} />, last used <ExactTime at={session.last_used_at} />
     </p>
     {session.user_agent !== "" && (
       <p className="small muted">

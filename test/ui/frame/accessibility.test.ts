@@ -38,7 +38,7 @@ describe("accessibility by every rule of axe", () => {
   it("has no violation on any page, light and dark, 390 and 1440 pixels wide", { timeout: 240_000 }, async () => {
     const page = await ui.newPage()
     await page.goto("/")
-    await page.getByLabel("Admin key").waitFor()
+    await page.getByLabel("API key or admin key").waitFor()
     const found = [...(await check(page, "signing in"))]
     await signIn(page)
     for (const each of content.pages) {

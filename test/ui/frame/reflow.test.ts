@@ -47,7 +47,7 @@ const tooNarrow = async (page: Page, what: string): Promise<ReadonlyArray<string
 it("shows every page without scrolling sideways, from 320 to 1440 pixels wide", { timeout: 240_000 }, async () => {
   const page = await ui.newPage()
   await page.goto("/")
-  await page.getByLabel("Admin key").waitFor()
+  await page.getByLabel("API key or admin key").waitFor()
   const found = [...(await tooNarrow(page, "signing in"))]
   const signedIn = await ui.newPage({ signedIn: true })
   for (const each of pages) {

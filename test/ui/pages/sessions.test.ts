@@ -23,11 +23,11 @@ describe("the sessions page", () => {
     await page.getByRole("alertdialog").getByRole("button", { name: "End session" }).click()
     await eventually(() => sessions.count()).toBe(1)
     await other.goto("/teams")
-    await other.getByLabel("Admin key").waitFor()
+    await other.getByLabel("API key or admin key").waitFor()
 
     await page.getByRole("button", { name: "End all sessions" }).click()
     await page.getByRole("alertdialog").getByRole("button", { name: "End all" }).click()
-    await page.getByLabel("Admin key").waitFor()
+    await page.getByLabel("API key or admin key").waitFor()
     for (const each of [other, page]) await each.context().close()
   })
 })

@@ -59,7 +59,7 @@ export const CancelQueued = ({
   if (!mayWait && waiting === undefined) return null
   return (
     <>
-      <Button variant="danger" onPress={ask} pending={pending}>
+      <Button needs="runs.cancel" variant="danger" onPress={ask} pending={pending}>
         Cancel queued
       </Button>
       {waiting && (

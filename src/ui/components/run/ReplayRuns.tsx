@@ -87,7 +87,7 @@ export const ReplayRuns = ({
   const { ask, dialog, pending } = useReplayRuns()
   return (
     <>
-      <Button onPress={() => ask(which)} pending={pending}>
+      <Button needs="runs.replayMany" onPress={() => ask(which)} pending={pending}>
         {children}
       </Button>
       {dialog}

@@ -1,4 +1,5 @@
 import { useState } from "react"
+import { Allowed } from "../../api/Access.ts"
 import { useAlerts } from "../../api/Queries.ts"
 import type { AlertState } from "../../api/Types.ts"
 import { SelectField } from "../../components/form/SelectField.tsx"
@@ -41,8 +42,12 @@ const AlertsPage = () => {
           }
         </Loaded>
       </section>
-      <Rules />
-      <Destinations />
+      <Allowed needs="alerts.rules">
+        <Rules />
+      </Allowed>
+      <Allowed needs="alertDestinations.list">
+        <Destinations />
+      </Allowed>
     </Page>
   )
 }

@@ -29,7 +29,7 @@ export const Rules = () => {
     <section className="card stack" aria-label="Rules">
       <div className="row between">
         <h2>Rules</h2>
-        <Button compact icon="plus" onPress={() => setOpen("new")}>
+        <Button needs="alerts.createRule" compact icon="plus" onPress={() => setOpen("new")}>
           Add rule
         </Button>
       </div>
@@ -116,13 +116,24 @@ const Rule = ({
         {destination_ids === undefined ? "all alert destinations" : plural(destination_ids.length, "destination")}
       </p>
       <div className="row">
-        <Button compact label={`Edit ${name}`} onPress={onEdit}>
+        <Button needs="alerts.editRule" compact label={`Edit ${name}`} onPress={onEdit}>
           Edit
         </Button>
-        <Button compact label={`Switch ${enabled ? "off" : "on"} ${name}`} onPress={() => void toggle()}>
+        <Button
+          needs="alerts.editRule"
+          compact
+          label={`Switch ${enabled ? "off" : "on"} ${name}`}
+          onPress={() => void toggle()}
+        >
           {enabled ? "Switch off" : "Switch on"}
         </Button>
-        <Button compact variant="danger" label={`Delete ${name}`} onPress={() => setDeleting(true)}>
+        <Button
+          needs="alerts.deleteRule"
+          compact
+          variant="danger"
+          label={`Delete ${name}`}
+          onPress={() => setDeleting(true)}
+        >
           Delete
         </Button>
       </div>

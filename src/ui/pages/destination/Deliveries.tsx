@@ -172,7 +172,7 @@ const Entry = ({
       )}
       {status !== "pending" && (
         <div className="row">
-          <Button compact label={`Resend ${id}`} onPress={() => void resend()}>
+          <Button needs="destinations.resend" compact label={`Resend ${id}`} onPress={() => void resend()}>
             Resend
           </Button>
         </div>

@@ -126,18 +126,30 @@ export const DestinationCard = ({
         </Notice>
       )}
       <div className="row">
-        <Button compact pending={testing} label={`Send a test to ${url}`} onPress={() => void test()}>
+        <Button
+          needs="destinations.test"
+          compact
+          pending={testing}
+          label={`Send a test to ${url}`}
+          onPress={() => void test()}
+        >
           Send a test
         </Button>
-        <Button compact label={`Edit ${url}`} onPress={() => setOpen("edit")}>
+        <Button needs="destinations.edit" compact label={`Edit ${url}`} onPress={() => setOpen("edit")}>
           Edit
         </Button>
         {enabled && (
-          <Button compact label={`Resend failed deliveries of ${url}`} onPress={() => setOpen("resend")}>
+          <Button
+            needs="destinations.resendFailed"
+            compact
+            label={`Resend failed deliveries of ${url}`}
+            onPress={() => setOpen("resend")}
+          >
             Resend failed
           </Button>
         )}
         <Button
+          needs="destinations.edit"
           compact
           label={`Switch ${enabled ? "off" : "on"} ${url}`}
           onPress={() => void act(() => api.edit({ path, payload: { enabled: !enabled } }))}
@@ -145,11 +157,22 @@ export const DestinationCard = ({
           {enabled ? "Switch off" : "Switch on"}
         </Button>
         {kindOf(kind).sends === "event" && (
-          <Button compact label={`Replace secret of ${url}`} onPress={() => setOpen("secret")}>
+          <Button
+            needs="destinations.rotateSecret"
+            compact
+            label={`Replace secret of ${url}`}
+            onPress={() => setOpen("secret")}
+          >
             Replace secret
           </Button>
         )}
-        <Button compact variant="danger" label={`Delete ${url}`} onPress={() => setOpen("delete")}>
+        <Button
+          needs="destinations.delete"
+          compact
+          variant="danger"
+          label={`Delete ${url}`}
+          onPress={() => setOpen("delete")}
+        >
           Delete
         </Button>
       </div>

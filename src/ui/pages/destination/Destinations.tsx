@@ -20,7 +20,7 @@ export const Destinations = ({ webhook_id }: { readonly webhook_id?: string }) =
       <section className="card stack" aria-label={title}>
         <div className="row between">
           <h2>{title}</h2>
-          <Button compact icon="plus" onPress={() => setAdding(true)}>
+          <Button needs="destinations.create" compact icon="plus" onPress={() => setAdding(true)}>
             Add destination
           </Button>
         </div>

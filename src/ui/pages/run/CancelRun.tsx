@@ -16,7 +16,7 @@ export const CancelRun = ({ run }: { readonly run: Run }) => {
   const what = run.retry_at !== undefined ? "retry" : run.source === "chat" ? "message" : "run"
   return (
     <>
-      <Button variant="danger" onPress={() => setConfirming(true)}>
+      <Button needs="runs.cancel" variant="danger" onPress={() => setConfirming(true)}>
         Cancel {what}
       </Button>
       {confirming && (

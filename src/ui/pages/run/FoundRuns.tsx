@@ -1,4 +1,5 @@
 import { useRef, useState } from "react"
+import { useMay } from "../../api/Access.ts"
 import type { RunSummary } from "../../api/Types.ts"
 import { Button } from "../../components/Button.tsx"
 import { LiveRuns } from "../../components/run/LiveRuns.tsx"
@@ -50,8 +51,9 @@ export const FoundRuns = ({
   }
   const cancel = () => {
     const runs = wanted()
-    if (cancellable(runs).length > 0) setToCancel(runs)
+    if (may("runs.cancelSome") && cancellable(runs).length > 0) setToCancel(runs)
   }
+  const may = useMay()
   const { ask, dialog, pending } = useReplayRuns((made) => {
     setChosen(new Set())
     setOwn(new Set([...own, ...made]))
@@ -59,7 +61,7 @@ export const FoundRuns = ({
   /** In the order of acceptance. */
   const replay = () => {
     const run_ids = wanted().map(({ run_id }) => run_id)
-    if (run_ids.length > 0) ask({ run_ids: run_ids.toReversed() })
+    if (may("runs.replayMany") && run_ids.length > 0) ask({ run_ids: run_ids.toReversed() })
   }
   useShortcuts({
     j: () => move(1),
@@ -89,12 +91,12 @@ export const FoundRuns = ({
           </Button>
         )}
         {selected.length > 0 && (
-          <Button compact onPress={replay} pending={pending}>
+          <Button needs="runs.replayMany" compact onPress={replay} pending={pending}>
             Replay {plural(selected.length, "run")}
           </Button>
         )}
         {toBeCancelled.length > 0 && (
-          <Button compact variant="danger" onPress={cancel}>
+          <Button needs="runs.cancelSome" compact variant="danger" onPress={cancel}>
             Cancel {plural(toBeCancelled.length, "run")}
           </Button>
         )}

@@ -1,6 +1,7 @@
 import { Link, useLocation } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
 import { isFinal } from "../../../domain/run/RunStatus.ts"
+import { useMay } from "../../api/Access.ts"
 import { api } from "../../api/Client.ts"
 import { queries, useThread } from "../../api/Queries.ts"
 import type { Run } from "../../api/Types.ts"
@@ -18,8 +19,9 @@ const useCanReply = ({ accepted_at, status, thread }: Run): boolean => {
 export const ReplyToRun = ({ run, wanted }: { readonly run: Run; readonly wanted: boolean }) => {
   const [, navigate] = useLocation()
   const canReply = useCanReply(run)
+  const may = useMay()
   if (!wanted && run.asks === undefined) return null
-  if (!canReply) return <Asked run={run} />
+  if (!canReply || !may("threads.reply")) return <Asked run={run} />
   const send = async (message: string, headers: { readonly "idempotency-key": string }) => {
     await api.threads.reply({ path: run, query: {}, headers, payload: { message } })
     return api.runs.show({ path: run })

@@ -105,10 +105,15 @@ const Actions = ({
       {run.thread !== undefined ? (
         <LinkButton to={pathTo("thread", { thread_id: run.thread.id })}>Conversation</LinkButton>
       ) : (
-        isFinal(run.status) && run.asks === undefined && <Button onPress={onReply}>Reply</Button>
+        isFinal(run.status) &&
+        run.asks === undefined && (
+          <Button needs="threads.reply" onPress={onReply}>
+            Reply
+          </Button>
+        )
       )}
       {onReplay && (
-        <Button variant="primary" icon="play" onPress={onReplay}>
+        <Button needs="runs.replay" variant="primary" icon="play" onPress={onReplay}>
           Replay
         </Button>
       )}

@@ -19,7 +19,7 @@ export const DeleteTeam = ({ team: { team } }: { readonly team: Team }) => {
   }
   return (
     <>
-      <Button variant="danger" onPress={() => setConfirming(true)}>
+      <Button needs="teams.delete" variant="danger" onPress={() => setConfirming(true)}>
         Delete team
       </Button>
       {confirming && (

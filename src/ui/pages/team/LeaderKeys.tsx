@@ -5,12 +5,12 @@ import type { LeaderKey, LeaderKeyWithSecret } from "../../api/Types.ts"
 import { Button } from "../../components/Button.tsx"
 import { ConfirmDialog } from "../../components/ConfirmDialog.tsx"
 import { Loaded } from "../../components/Loaded.tsx"
+import { ShownKey } from "../../components/ShownKey.tsx"
 import { toast } from "../../components/Toasts.tsx"
 import { UserText } from "../../components/UserText.tsx"
 import { ExactTime, RelativeTime } from "../../format/Time.tsx"
 import { releaseNavigation, useNavigationGuard } from "../../frame/NavigationGuard.ts"
 import { NewLeaderKey } from "./NewLeaderKey.tsx"
-import { ShownKey } from "./ShownKey.tsx"
 
 /** The keys with which leaders get the team's prompts over HTTP. New ones are shown until the user has saved them. */
 export const LeaderKeys = ({ team }: { readonly team: string }) => {
@@ -43,7 +43,13 @@ export const LeaderKeys = ({ team }: { readonly team: string }) => {
         With a key, a leader gets the prompts of this team over HTTP and replies to them, and can do nothing else.
       </p>
       {shown.map((key) => (
-        <ShownKey key={key.leader_key.id} created={key} onClose={() => void hide(key)} />
+        <ShownKey
+          key={key.leader_key.id}
+          name={key.leader_key.name}
+          secret={key.key}
+          what="the leader key"
+          onClose={() => void hide(key)}
+        />
       ))}
       <Loaded query={keys}>
         {(data) =>

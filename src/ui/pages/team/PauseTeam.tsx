@@ -23,7 +23,13 @@ export const PauseTeam = ({ team: { paused_at, team } }: { readonly team: Team }
     }
   }
   return (
-    <Button compact icon={isPaused ? "play" : "pause"} pending={pending} onPress={() => void change()}>
+    <Button
+      needs="teams.pause"
+      compact
+      icon={isPaused ? "play" : "pause"}
+      pending={pending}
+      onPress={() => void change()}
+    >
       {isPaused ? "Resume" : "Pause"}
     </Button>
   )

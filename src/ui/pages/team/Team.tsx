@@ -1,6 +1,7 @@
 import { pathTo } from "../../../api/Pages.ts"
+import { Allowed } from "../../api/Access.ts"
 import { api } from "../../api/Client.ts"
-import { useLeaderKeys, useServer, useTeam, useTeamRuns, useWebhooks } from "../../api/Queries.ts"
+import { useServer, useTeam, useTeamRuns, useWebhooks } from "../../api/Queries.ts"
 import type { Team } from "../../api/Types.ts"
 import { isGone, Loaded, Loading } from "../../components/Loaded.tsx"
 import { Notice } from "../../components/Notice.tsx"
@@ -19,7 +20,7 @@ import { SendMessage } from "./SendMessage.tsx"
 const TeamPage = ({ team: name }: { readonly team: string }) => {
   const team = useTeam(name)
   // All parts appear together, so nothing moves while loading.
-  const pending = [team, useTeamRuns(name), useServer(), useLeaderKeys(name)].some(({ isPending }) => isPending)
+  const pending = [team, useTeamRuns(name), useServer()].some(({ isPending }) => isPending)
   return (
     <Page
       title={name}
@@ -47,11 +48,15 @@ const Content = ({ team }: { readonly team: Team }) => (
       </Notice>
     )}
     <div className="side-by-side">
-      <SendMessage team={team} />
+      <Allowed needs="teams.message">
+        <SendMessage team={team} />
+      </Allowed>
       <RecentRuns team={team} />
     </div>
     <ConnectLeader team={team} />
-    <LeaderKeys key={team.team} team={team.team} />
+    <Allowed needs="leaderKeys.list">
+      <LeaderKeys key={team.team} team={team.team} />
+    </Allowed>
   </>
 )
 

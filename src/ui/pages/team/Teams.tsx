@@ -18,7 +18,7 @@ const Teams = () => {
     <Page
       title="Teams"
       actions={
-        <Button variant="primary" icon="plus" onPress={create}>
+        <Button needs="teams.create" variant="primary" icon="plus" onPress={create}>
           New team
         </Button>
       }
@@ -57,7 +57,7 @@ const NoTeams = ({ onCreate }: { readonly onCreate: () => void }) => (
       A team does the work. A program called its leader takes prompts from the team's queue, one at a time, and answers
       them. Create the team here, then connect its leader.
     </p>
-    <Button variant="primary" icon="plus" onPress={onCreate}>
+    <Button needs="teams.create" variant="primary" icon="plus" onPress={onCreate}>
       Create the first team
     </Button>
   </div>

@@ -2,6 +2,7 @@ import { useEffect, useRef } from "react"
 import { useLocation } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
 import { isFinal } from "../../../domain/run/RunStatus.ts"
+import { Allowed } from "../../api/Access.ts"
 import { api } from "../../api/Client.ts"
 import { queries, useThreadRuns } from "../../api/Queries.ts"
 import type { RunSummary, Thread } from "../../api/Types.ts"
@@ -32,7 +33,9 @@ export const Conversation = ({ thread }: { readonly thread: Thread }) => {
                 <Turn key={run.run_id} run={run} />
               ))}
             </ol>
-            <NextMessage thread={thread} newest={runs[0]} />
+            <Allowed needs="threads.reply">
+              <NextMessage thread={thread} newest={runs[0]} />
+            </Allowed>
           </>
         )
       }}

@@ -15,7 +15,9 @@ export const ResetThread = ({ thread }: { readonly thread: Thread }) => {
   }
   return (
     <>
-      <Button onPress={() => setConfirming(true)}>Reset</Button>
+      <Button needs="threads.reset" onPress={() => setConfirming(true)}>
+        Reset
+      </Button>
       {confirming && (
         <ConfirmDialog
           title="Reset this thread?"

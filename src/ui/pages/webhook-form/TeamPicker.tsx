@@ -61,7 +61,7 @@ export const TeamPicker = ({
         </Popover>
       </Select>
       <div>
-        <Button compact variant="quiet" icon="plus" onPress={() => setCreating(true)}>
+        <Button needs="teams.create" compact variant="quiet" icon="plus" onPress={() => setCreating(true)}>
           New team
         </Button>
       </div>

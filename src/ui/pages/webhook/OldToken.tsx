@@ -32,7 +32,11 @@ export const OldToken = ({ webhook }: { readonly webhook: Webhook }) => {
           )}
         </span>
         <span>
-          <Button compact onPress={() => void end(webhook).catch((error: Error) => toast(error.message))}>
+          <Button
+            needs="webhooks.endOldToken"
+            compact
+            onPress={() => void end(webhook).catch((error: Error) => toast(error.message))}
+          >
             End it now
           </Button>
         </span>

@@ -55,7 +55,7 @@ const SetupChecklist = ({ webhook, onDismiss }: { readonly webhook: Webhook; rea
           {recipe?.secret === "shown after" && !isDone && (
             <div className="row between">
               <p className="small muted grow">When the service shows its secret, enter it here.</p>
-              <LinkButton compact to={pathTo("editWebhook", webhook)}>
+              <LinkButton needs="webhooks.edit" compact to={pathTo("editWebhook", webhook)}>
                 Set the secret
               </LinkButton>
             </div>

@@ -107,7 +107,11 @@ const Version = ({
     <section className="card stack" aria-label={`Version ${version}`}>
       <div className="row between">
         <h2>Version {version}</h2>
-        {!isCurrent && <Button onPress={() => setConfirming(true)}>Restore</Button>}
+        {!isCurrent && (
+          <Button needs="webhooks.restoreTemplate" onPress={() => setConfirming(true)}>
+            Restore
+          </Button>
+        )}
       </div>
       <Loaded query={template}>
         {(data) => (

@@ -37,7 +37,11 @@ export const VerificationFacts = ({ webhook }: { readonly webhook: Webhook }) =>
               <span className="mono">{old_secret_hint}</span>, still accepted
             </span>
             <span>
-              <Button compact onPress={() => void endOldSecret(webhook).catch((error: Error) => toast(error.message))}>
+              <Button
+                needs="webhooks.edit"
+                compact
+                onPress={() => void endOldSecret(webhook).catch((error: Error) => toast(error.message))}
+              >
                 End it now
               </Button>
             </span>

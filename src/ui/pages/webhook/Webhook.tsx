@@ -2,6 +2,7 @@ import type { ReactNode } from "react"
 import { Tab, TabList, TabPanel, Tabs } from "react-aria-components"
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
+import { Allowed, useMay } from "../../api/Access.ts"
 import { useServer, useTeams, useWebhook } from "../../api/Queries.ts"
 import type { Webhook } from "../../api/Types.ts"
 import { LinkButton } from "../../components/Button.tsx"
@@ -53,21 +54,25 @@ const Actions = ({ webhook }: { readonly webhook: Webhook }) => {
         </span>
       </WebhookToggle>
       <LinkButton to={pathTo("callWebhook", webhook)}>How to call it</LinkButton>
-      <LinkButton to={pathTo("editWebhook", webhook)}>Edit</LinkButton>
+      <LinkButton needs="webhooks.edit" to={pathTo("editWebhook", webhook)}>
+        Edit
+      </LinkButton>
     </>
   )
 }
 
-const tabs = [
+const allTabs = [
   ["runs", "Runs"],
   ["test", "Test"],
   ["destinations", "Destinations"],
   ["settings", "Settings"]
 ] as const
-type TabId = (typeof tabs)[number][0]
+type TabId = (typeof allTabs)[number][0]
 
 /** The tabs of a webhook. The selected tab is in the address. */
 const Content = ({ webhook }: { readonly webhook: Webhook }) => {
+  const may = useMay()
+  const tabs = allTabs.filter(([id]) => id !== "test" || may("overview.run"))
   const teams = useTeams()
   const filters = useUrlFilters()
   const team = teams.data?.find((each) => each.team === webhook.team)
@@ -91,8 +96,10 @@ const Content = ({ webhook }: { readonly webhook: Webhook }) => {
     settings: () => (
       <>
         <Details webhook={webhook} />
-        <DuplicateWebhook webhook={webhook} />
-        <WebhookDangerZone webhook={webhook} />
+        <Allowed needs="webhooks.edit">
+          <DuplicateWebhook webhook={webhook} />
+          <WebhookDangerZone webhook={webhook} />
+        </Allowed>
       </>
     )
   }

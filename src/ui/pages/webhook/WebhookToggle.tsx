@@ -1,5 +1,6 @@
 import { useMutation } from "@tanstack/react-query"
 import type { ReactNode } from "react"
+import { useMay } from "../../api/Access.ts"
 import { api } from "../../api/Client.ts"
 import { explain } from "../../api/Errors.ts"
 import { queries, runAction } from "../../api/Queries.ts"
@@ -25,6 +26,7 @@ export const WebhookToggle = ({
     queries.setQueryData<ReadonlyArray<Webhook>>(["webhooks"], (all) => all?.map(changed))
     queries.setQueryData<Webhook>(["webhook", webhook.id], (one) => one && changed(one))
   }
+  const may = useMay()
   const { mutate } = useMutation({
     mutationFn: (enabled: boolean) =>
       runAction(() => api.webhooks.edit({ path: { id: webhook.id }, headers: {}, payload: { enabled } })),
@@ -38,6 +40,7 @@ export const WebhookToggle = ({
       toastFailure(explain(error).title)
     }
   })
+  if (!may("webhooks.edit")) return <span className="badge">{webhook.enabled ? "On" : "Off"}</span>
   return (
     <Toggle on={webhook.enabled} label={label} onChange={mutate}>
       {children}

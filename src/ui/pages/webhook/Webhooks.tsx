@@ -14,7 +14,7 @@ export const Webhooks = () => {
     <Page
       title="Webhooks"
       actions={
-        <LinkButton to={pathTo("newWebhook")} variant="primary" icon="plus">
+        <LinkButton needs="webhooks.create" to={pathTo("newWebhook")} variant="primary" icon="plus">
           New webhook
         </LinkButton>
       }
@@ -36,7 +36,7 @@ const NoWebhooks = () => (
       A webhook is a secret URL. A POST request to it fills in a prompt template and sends the prompt to a team of
       agents. The caller can wait for the answer. GitHub, Slack, Alertmanager and others can call it directly.
     </p>
-    <LinkButton to={pathTo("newWebhook")} variant="primary" icon="plus">
+    <LinkButton needs="webhooks.create" to={pathTo("newWebhook")} variant="primary" icon="plus">
       Create the first webhook
     </LinkButton>
   </div>

@@ -187,7 +187,7 @@ describe("a session that ends while a form is saved", () => {
     await page.getByRole("dialog", { name: "Your session has ended" }).waitFor()
     await page.unroute(`**/api/webhooks/${webhook.id}`, endWithEdit)
     expect(await page.getByRole("alert").count()).toBe(0)
-    await page.getByLabel("Admin key").fill(adminKey)
+    await page.getByLabel("API key or admin key").fill(adminKey)
     await page.getByRole("button", { name: "Sign in" }).click()
     await page.getByRole("heading", { level: 1, name: "Saved after all" }).waitFor()
     await ui.call("PATCH", `/api/webhooks/${webhook.id}`, { name: "Review" })

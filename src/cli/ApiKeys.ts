@@ -1,0 +1,128 @@
+import { Args, Command, Options } from "@effect/cli"
+import { DateTime, Effect, Option, Schema } from "effect"
+import { Access } from "../api/Access.ts"
+import { ApiKeyList, ApiKeyWithSecret } from "../api/ApiKeys.ts"
+import { type ApiKey, ApiKeyDraft, Role } from "../domain/access/ApiKey.ts"
+import { roleNames, roles } from "../domain/access/Roles.ts"
+import { TeamName } from "../domain/Team.ts"
+import type { Group } from "./Commands.ts"
+import { confirm, yes } from "./Confirm.ts"
+import { adminOptions, call, done, show } from "./Connection.ts"
+import { about } from "./Help.ts"
+import { table, time } from "./Output.ts"
+import { Time, validated } from "./Validated.ts"
+
+const teamsOf = ({ teams }: ApiKey): string => teams?.join(", ") ?? "all"
+
+const endOf = ({ expires_at, revoked_at }: ApiKey, now: DateTime.Utc): string => {
+  if (revoked_at !== undefined) return `revoked ${time(revoked_at)}`
+  if (expires_at === undefined) return "never"
+  return `${DateTime.lessThanOrEqualTo(expires_at, now) ? "expired " : ""}${time(expires_at)}`
+}
+
+const list = Command.make("list", adminOptions, (options) =>
+  Effect.gen(function* () {
+    const keys = yield* call(options, (client) => client.apiKeys.list())
+    const now = yield* DateTime.now
+    yield* show(options, ApiKeyList, keys, ({ data }) =>
+      data.length === 0
+        ? "No API keys yet. Create one: webhook-trigger key create --name ci-deploy --role operator"
+        : table(
+            ["KEY", "NAME", "ROLE", "TEAMS", "ENDS IN", "LAST USED", "EXPIRES"],
+            data.map((key) => [
+              ...[key.id, key.name, key.role, teamsOf(key), key.hint],
+              key.last_used_at === undefined ? "never" : time(key.last_used_at),
+              endOf(key, now)
+            ])
+          )
+    )
+  })
+).pipe(Command.withDescription("List the API keys"))
+
+const name = Options.text("name").pipe(
+  Options.withDescription("Who or what uses the key"),
+  Options.mapTryCatch(...validated("--name", ApiKeyDraft.fields.name))
+)
+
+const role = Options.text("role").pipe(
+  Options.withDescription(roleNames.map((each) => `${each}: ${roles[each].description}`).join("; ")),
+  Options.mapTryCatch(
+    ...validated(
+      "--role",
+      Role.annotations({ message: () => ({ message: `must be one of ${roleNames.join(", ")}`, override: true }) })
+    )
+  )
+)
+
+const teams = Options.text("teams").pipe(
+  Options.withPseudoName("names"),
+  Options.withDescription("Limit the key to these teams, separated by commas; default: all teams"),
+  Options.mapTryCatch(
+    ...validated("--teams", Schema.compose(Schema.split(","), Schema.NonEmptyArray(TeamName), { strict: false }))
+  ),
+  Options.optional
+)
+
+const expires = Options.text("expires").pipe(
+  Options.withPseudoName("time"),
+  Options.withDescription("When the key stops working, such as 2026-12-31; default: never"),
+  Options.mapTryCatch(...validated("--expires", Time)),
+  Options.optional
+)
+
+const create = Command.make("create", { name, role, teams, expires, ...adminOptions }, (options) =>
+  Effect.gen(function* () {
+    const payload: ApiKeyDraft = {
+      name: options.name,
+      role: options.role,
+      ...(Option.isSome(options.teams) && { teams: options.teams.value }),
+      ...(Option.isSome(options.expires) && { expires_at: options.expires.value })
+    }
+    const created = yield* call(options, (client) => client.apiKeys.create({ payload }))
+    yield* show(options, ApiKeyWithSecret, created, ({ key }) => key)
+  })
+).pipe(
+  Command.withDescription(
+    about("Create an API key for a person or a program", {
+      details: "Prints the key, which is shown only once. Use it as ADMIN_API_KEY, or sign in to the web UI with it.",
+      examples: [
+        "webhook-trigger key create --name ci-deploy --role operator --teams deploy > ci.key",
+        "webhook-trigger key create --name Rosa --role editor --expires 2026-12-31"
+      ]
+    })
+  )
+)
+
+const id = Args.text({ name: "key-id" }).pipe(Args.withDescription("The key's id, as `key list` shows it"))
+
+const revoke = Command.make("revoke", { id, yes, ...adminOptions }, (options) =>
+  Effect.gen(function* () {
+    yield* confirm(options.yes, "Revoke this API key? Programs that use it stop working, and its sessions end.")
+    yield* call(
+      options,
+      (client) => client.apiKeys.revoke({ path: { id: options.id } }),
+      `No valid API key has the id ${JSON.stringify(options.id)}; see webhook-trigger key list`
+    )
+    yield* done(options, "The key was revoked.")
+  })
+).pipe(Command.withDescription(about("Revoke an API key", { details: "Takes effect immediately, on every server." })))
+
+const current = Command.make("show", adminOptions, (options) =>
+  Effect.gen(function* () {
+    const access = yield* call(options, (client) => client.apiKeys.current())
+    yield* show(options, Access, access, ({ expires_at, key_name, role, teams }) =>
+      [
+        `Key      ${key_name ?? "the admin key"}`,
+        `Role     ${role}: ${roles[role].description}`,
+        `Teams    ${teams?.join(", ") ?? "all"}`,
+        `Expires  ${expires_at === undefined ? "never" : time(expires_at)}`
+      ].join("\n")
+    )
+  })
+).pipe(Command.withDescription("Show the role and the teams of your own key"))
+
+export const apiKeys: Group = {
+  name: "key",
+  about: "API keys: who may manage this server, with which role.",
+  commands: [list, create, revoke, current]
+}
