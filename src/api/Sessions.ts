@@ -35,7 +35,7 @@ export class Sessions extends HttpApiGroup.make("sessions")
       .annotateContext(
         OpenApi.annotations({
           summary: "End a session",
-          description: "Takes effect immediately on every server, or within a second if a notification is lost."
+          description: "Takes effect with the next request, on every server."
         })
       )
   )
