@@ -77,11 +77,17 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
               : senders[destination.kind](message, access, post)
           )
           const took = { at, duration_ms: Math.round(stopwatch(clock) - startedAt) }
-          if (Either.isLeft(result)) return { attempt: { ...took, error: result.left.reason }, answer: undefined }
+          if (Either.isLeft(result)) {
+            const { isOfTarget = false, reason } = result.left
+            return { attempt: { ...took, error: reason }, answer: undefined, isOfTarget }
+          }
           const { answer, fault, http_status } = result.right
           const error = faultOfStatus(http_status) ?? fault
           const attempt = { ...took, http_status, ...(error !== undefined && { error }), answer }
-          return { attempt: attempt as DeliveryAttempt, answer: result.right as Sent | undefined }
+          // Of a kind with a target, only the place of this run is not there, or gone.
+          const isOfTarget =
+            kindOf(destination.kind).target !== undefined && (http_status === 404 || http_status === 410)
+          return { attempt: attempt as DeliveryAttempt, answer: result.right as Sent | undefined, isOfTarget }
         })
 
       /** Of an event that cannot be sent. */
@@ -96,16 +102,16 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
           const attempt = yield* notSent(body.left)
           const pause = body.left.isPassing ? Attempts.pauseAfter(made + 1, { random: yield* Random.next }) : undefined
           const next = pause === undefined ? "failed" : { next_attempt_at: DateTime.addDuration(attempt.at, pause) }
-          return counted({ ...common, attempt, next })
+          return counted({ ...common, attempt, next, isOfRun: true })
         }
-        const { answer, attempt } = yield* sendOnce(destination, { id, ...body.right }, due)
+        const { answer, attempt, isOfTarget } = yield* sendOnce(destination, { id, ...body.right }, due)
         if (attempt.error === undefined) return counted({ ...common, attempt, next: "delivered" })
+        if (isOfTarget) return counted({ ...common, attempt, next: "failed", isOfRun: true })
         const random = yield* Random.next
         const now = yield* DateTime.now
         const pause = Attempts.pauseAfter(made + 1, { random, retryAfter: answer?.retryAfter })
         const pausedUntil = Attempts.pausedUntil(destination.failing_since ?? attempt.at, now, answer?.retryAfter)
-        // Of a kind with a target, only the place of this run is gone.
-        const isGone = answer?.http_status === 410 && kindOf(destination.kind).target === undefined
+        const isGone = answer?.http_status === 410
         const next =
           pause === undefined || isGone ? ("failed" as const) : { next_attempt_at: DateTime.addDuration(now, pause) }
         return counted({ ...common, attempt, isGone, next, pausedUntil })

@@ -30,8 +30,8 @@ export interface Answer {
   readonly retryAfter?: Duration.Duration
 }
 
-/** There was no answer: `reason` says why, for people. */
-export class NoAnswer extends Data.TaggedError("NoAnswer")<{ readonly reason: string }> {}
+/** There was no answer: `reason` says why, for people. `isOfTarget`: there never will be, for this target. */
+export class NoAnswer extends Data.TaggedError("NoAnswer")<{ readonly reason: string; readonly isOfTarget?: true }> {}
 
 export class Poster extends Context.Tag("webhook-trigger/Poster")<
   Poster,

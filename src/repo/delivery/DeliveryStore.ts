@@ -47,6 +47,8 @@ export interface AttemptResult extends Pick<DueDelivery, "id"> {
   readonly pausedUntil?: DateTime.Utc
   /** The destination has answered 410. */
   readonly isGone: boolean
+  /** It failed for a reason of its run, such as a deleted issue, and says nothing about the destination. Default: false. */
+  readonly isOfRun?: boolean
 }
 
 export interface DeliveryQuery {

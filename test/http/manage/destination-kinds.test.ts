@@ -238,13 +238,23 @@ describe("destinations by name", () => {
     })
   )
 
-  it.scopedLive("of which one issue is gone are not switched off for all others", () =>
+  it.scopedLive("fail for a run whose issue is not there, or has no form of one, at once and for this run alone", () =>
     Effect.gen(function* () {
-      const { port } = yield* receiver(410)
+      const { port } = yield* receiver(410, 404, { status: 200, body: "[]" })
       const draft = { kind: "github", url: `http://127.0.0.1:${port}`, token: "x", target: "acme/shop#7" }
       const { admin, destinationPath, triggered } = yield* withDestination(draft)
-      expect(yield* triggered).toMatchObject({ status: "pending", attempts: [{ http_status: 410 }] })
-      expect((yield* admin("GET", destinationPath)).json.enabled).toBe(true)
+      for (const http_status of [410, 404]) {
+        const failed = yield* triggered
+        expect(failed).toMatchObject({ status: "failed", attempts: [{ http_status }] })
+        expect(failed.next_attempt_at).toBeUndefined()
+      }
+      yield* admin("PATCH", destinationPath, { body: { target: "nowhere" } })
+      expect(yield* triggered).toMatchObject({
+        status: "failed",
+        attempts: [{ error: "the target must be owner/repository#number" }]
+      })
+      const { disabled_reason, enabled, failing_since, paused_until } = (yield* admin("GET", destinationPath)).json
+      expect({ disabled_reason, enabled, failing_since, paused_until }).toEqual({ enabled: true })
     })
   )
 

@@ -54,7 +54,8 @@ export const slackPostBody = (message: Pick<Message, "body" | "title">, channel:
 export const slackMessage: Sender = (message, { secrets: [token], url }, send) => {
   const [, channel, thread] = place.exec(message.target.trim()) ?? []
   if (channel === undefined) {
-    return new NoAnswer({ reason: "the channel must be an ID such as C0123456789, or C0123456789/1700000000.000100" })
+    const reason = "the channel must be an ID such as C0123456789, or C0123456789/1700000000.000100"
+    return new NoAnswer({ reason, isOfTarget: true })
   }
   return Effect.map(
     send({
@@ -77,7 +78,7 @@ export const slackMessage: Sender = (message, { secrets: [token], url }, send) =
 export const slackResponse: Sender = (message, _, send) => {
   const url = message.target.trim()
   if (!URL.canParse(url) || new URL(url).hostname !== "hooks.slack.com") {
-    return new NoAnswer({ reason: "the response URL must be at hooks.slack.com" })
+    return new NoAnswer({ reason: "the response URL must be at hooks.slack.com", isOfTarget: true })
   }
   const body = JSON.stringify({ ...slackBody(message), response_type: "ephemeral", replace_original: false })
   return send({ url, headers: asJson, body })

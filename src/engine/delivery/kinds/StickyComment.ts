@@ -69,7 +69,9 @@ export const stickyComment =
       const { url } = access
       const target = message.target.trim()
       const comments = service.comments(url, target)
-      if (comments === undefined) return yield* new NoAnswer({ reason: `the target must be ${service.form}` })
+      if (comments === undefined) {
+        return yield* new NoAnswer({ reason: `the target must be ${service.form}`, isOfTarget: true })
+      }
       const headers = service.headers(access.secrets[0] ?? "")
       const marker = markerOf(access, target)
       const write = (method: "POST" | "PATCH" | "PUT", to: string) =>

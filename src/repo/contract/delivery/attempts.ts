@@ -34,6 +34,24 @@ export const deliveryAttempts = (test: Test): void => {
   )
 
   test(
+    "a failure of a run alone says nothing about the destination, also beside others",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const destination = yield* newDestination(webhook.id)
+      for (const n of count(3)) yield* endRun(webhook, 100 + n)
+      const [one, two, three] = yield* claim(1_000)
+      yield* recorded(one!, failedAt(1_000), "failed", { isOfRun: true })
+      const read = repo.destinationRow(webhook.id, destination.id)
+      expect((yield* read).failing_since).toBeUndefined()
+      expect((yield* repo.delivery(webhook.id, one!.id)).status).toBe("failed")
+      yield* recorded(two!, failedAt(2_000), { next_attempt_at: at(9_000) })
+      yield* recorded(three!, failedAt(3_000), "failed", { isOfRun: true })
+      expect((yield* read).failing_since).toEqual(at(2_000))
+    })
+  )
+
+  test(
     "gives the oldest of each destination, fewer of one that fails, and no more than are left",
     Effect.gen(function* () {
       const webhook = yield* createWebhook()

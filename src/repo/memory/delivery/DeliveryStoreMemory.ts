@@ -165,11 +165,12 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
     recordAttempts: (results, failingBefore) =>
       Effect.sync(() => {
         results.forEach(record)
-        const ids = [...new Set(results.map(({ destination_id }) => destination_id))]
+        const telling = results.filter(({ isOfRun = false }) => !isOfRun)
+        const ids = [...new Set(telling.map(({ destination_id }) => destination_id))]
         return ids.filter((id) =>
           judge(
             id,
-            results.filter(({ destination_id }) => destination_id === id),
+            telling.filter(({ destination_id }) => destination_id === id),
             failingBefore
           )
         )

@@ -33,6 +33,7 @@ const resultTypes: ColumnTypes = {
   attempt: "json",
   delivered: "boolean",
   gone: "boolean",
+  of_run: "boolean",
   next_attempt_at: "timestamptz",
   paused_until: "timestamptz"
 }
@@ -128,13 +129,14 @@ export const makeAttempts = Effect.gen(function* () {
     results: ReadonlyArray<AttemptResult>,
     failingBefore: DateTime.Utc
   ) {
-    const input = results.map(({ attempt, destination_id, id, isGone, next, pausedUntil }) => ({
+    const input = results.map(({ attempt, destination_id, id, isGone, isOfRun = false, next, pausedUntil }) => ({
       id,
       destination_id,
       at: attempt.at,
       attempt: toStored(attempt),
       delivered: next === "delivered",
       gone: isGone,
+      of_run: isOfRun,
       next_attempt_at: typeof next === "object" ? next.next_attempt_at : undefined,
       paused_until: pausedUntil
     }))
@@ -144,7 +146,7 @@ export const makeAttempts = Effect.gen(function* () {
       ), states as (
         select destination_id, bool_or(delivered) as delivers, bool_or(gone) as gone, min(at) as at, max(at) as last,
           max(paused_until) as paused_until
-        from results group by destination_id
+        from results where not of_run group by destination_id
       ), locked as materialized (
         select t.id from webhook_trigger.destinations t where t.id in (select destination_id from states)
         order by t.id for no key update
