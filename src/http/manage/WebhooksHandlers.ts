@@ -25,7 +25,7 @@ const decodePreview = validate(SampleBody)
 /** The drafts themselves are checked by the engine, which finds more. */
 const decodeCheck = validate(
   Schema.Struct({
-    webhook: Schema.Unknown,
+    webhook: Schema.Object,
     destinations: Schema.optionalWith(Schema.Array(Schema.Unknown).pipe(Schema.maxItems(maxDestinations)), {
       exact: true
     })

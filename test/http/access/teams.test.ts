@@ -22,12 +22,21 @@ const notFound = [404, "not_found"]
 /** Not about an object in the path: about the whole server, or answered with what the key may see. */
 const aboutTheServer = [
   ...["POST /api/teams", "GET /api/keys", "POST /api/keys", "DELETE /api/keys/:id", "GET /api/audit"],
-  ...["GET /api/sessions", "DELETE /api/sessions/:id", "DELETE /api/sessions"]
+  ...["GET /api/sessions", "DELETE /api/sessions/:id", "DELETE /api/sessions"],
+  ...managementEndpoints.map(nameOf).filter((name) => / \/api\/alerts\/(rules|destinations|deliveries)/.test(name))
 ]
 const aboutMany = [
   ...["GET /api/teams", "GET /api/webhooks", "POST /api/webhooks", "GET /api/runs", "GET /api/runs/usage"],
   ...["GET /api/runs/export.csv", "GET /api/runs/export.jsonl", "POST /api/runs/cancel", "POST /api/runs/replay"],
-  ...["GET /api/access", "GET /api/server", "GET /api/activity", "POST /api/templates/preview", "GET /api/events"]
+  ...[
+    "GET /api/alerts",
+    "GET /api/access",
+    "GET /api/server",
+    "GET /api/activity",
+    "POST /api/templates/preview",
+    "GET /api/events"
+  ],
+  "POST /api/check"
 ]
 
 /** Two teams with a webhook, a run, a message and a thread each, and a key for each of them. */

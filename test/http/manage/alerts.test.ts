@@ -25,7 +25,7 @@ describe("alerts", () => {
       const { received, url } = yield* receiver(200)
       const { received: inSlack, url: slack } = yield* receiver(200)
       const { received: elsewhere, url: other } = yield* receiver(200)
-      const { addDestination, addRule, admin, alerts, fail, hook } = yield* failingWebhook
+      const { addDestination, addRule, admin, alerts, fail, hook, http } = yield* failingWebhook
       const one = (yield* addDestination({ url })).json
       const two = (yield* addDestination({ url: slack, kind: "slack" })).json
       yield* addDestination({ url: other })
@@ -79,6 +79,15 @@ describe("alerts", () => {
       )
       expect((yield* admin("POST", `${again}/resend`)).status).toBe(200)
       expect(elsewhere).toEqual([])
+      yield* admin("POST", "/api/teams", { body: { team: "others" } })
+      for (const [team, count] of [
+        ["ops", 1],
+        ["others", 0]
+      ] as const) {
+        const { json } = yield* admin("POST", "/api/keys", { body: { name: team, role: "viewer", teams: [team] } })
+        const headers = { authorization: `Bearer ${json.key}` }
+        expect((yield* http("GET", "/api/alerts", { headers })).json.data).toHaveLength(count)
+      }
       expect(yield* alerts(`?webhook_id=${hook.id}`)).toHaveLength(1)
       expect(yield* alerts("?state=resolved")).toEqual([])
       expect((yield* admin("GET", `/api/webhooks/${hook.id}/deliveries`)).json.data).toEqual([])

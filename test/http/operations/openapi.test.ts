@@ -406,6 +406,7 @@ describe("/openapi.json", () => {
       yield* admin(201, "POST", "/api/webhooks", { body: draft })
       yield* admin(422, "POST", "/api/webhooks", { body: {} })
       yield* admin(204, "POST", "/api/check", { body: { webhook: draft } })
+      yield* admin(422, "POST", "/api/check", { body: {} })
       yield* admin(422, "POST", "/api/check", { body: { webhook: {} } })
       yield* admin(200, "GET", hookAt)
       yield* admin(200, "PATCH", hookAt, { body: { name: "m" } })
