@@ -12,6 +12,7 @@ import { configCommands } from "./config/Commands.ts"
 import { describe, exitCodes, Failure, toJson } from "./Failure.ts"
 import * as Help from "./Help.ts"
 import { doctor, type LocalCommands, leader, serve } from "./LocalCommands.ts"
+import { mcp } from "./Mcp.ts"
 import { print, printError } from "./Output.ts"
 import { parametersOf } from "./Parameters.ts"
 import { withProfile } from "./profile/ProfileSettings.ts"
@@ -42,6 +43,7 @@ const commands = (local: LocalCommands, version: string, program: ReadonlyArray<
       leader(local, program),
       doctor(local, program),
       trigger,
+      mcp,
       versionOf(version),
       login,
       logout,

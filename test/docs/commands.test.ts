@@ -32,8 +32,7 @@ const notRun: { readonly [page: string]: { readonly [block: number]: string } } 
   "docs/faults.md": { 0: "the tests themselves" },
   "docs/configuration-as-code.md": { 0: "configuration.test.ts does" },
   "docs/alerts.md": {
-    0: "test/cli/alerts.test.ts and test/http/manage/alerts.test.ts add destinations and rules",
-    1: "test/http/manage/alerts.test.ts receives such an event"
+    0: "test/cli/alerts.test.ts and test/http/manage/alerts.test.ts add destinations and rules"
   },
   "docs/destinations.md": {
     0: "test/http/manage/destinations.test.ts adds destinations that have a receiver",
@@ -191,6 +190,11 @@ describe("the commands of the documentation", () => {
   it("docs/cli.md: a script that creates, triggers and lists", async () => {
     const output = await shell(block("docs/cli.md", 0), { WEBHOOK_TRIGGER_URL: embedded.url })
     expect(output).toMatch(/^Review main\nsuccess\t\d+\n$/)
+  })
+
+  it("docs/mcp.md: making a webhook a tool", async () => {
+    const edit = block("docs/mcp.md", 0, { WEBHOOK: "Deploy" })
+    expect(await shell(edit, { WEBHOOK_TRIGGER_URL: embedded.url })).toContain("review_pull_request")
   })
 
   it("README.md, docs/production.md, docs/leaders.md: a server on PostgreSQL and RabbitMQ, and leaders", async () => {

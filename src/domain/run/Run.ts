@@ -96,6 +96,11 @@ const record = Struct({
       "Of a `cancelled` run: when it no longer held its slots, because its leader was done with it or its timeout had passed."
     )
   ),
+  triggered_by: optional(
+    Schema.String.annotations({
+      description: "Of a run that an MCP tool triggered: the ID of the API key that it was called with, or `admin_key`."
+    })
+  ),
   cancelled_by: optional(CancelledBy),
   delivery_failed: optional(
     Schema.Boolean.annotations({

@@ -7,7 +7,8 @@ export const settingGroups = {
   callers: "Callers",
   requests: "Requests",
   limits: "Limits",
-  failures: "Unavailable teams and retries"
+  failures: "Unavailable teams and retries",
+  tool: "Tool for AI assistants (MCP)"
 } as const
 
 export type SettingGroup = keyof typeof settingGroups

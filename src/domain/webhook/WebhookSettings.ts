@@ -232,6 +232,31 @@ export const webhookSettings = {
     value: "none|refused|all",
     help: "Which requests to store for 24 hours, with headers and body, to write and test a template with",
     default: "none"
+  },
+  mcp_tool: {
+    kind: "text",
+    group: "tool",
+    pattern: "^[A-Za-z][A-Za-z0-9_-]{0,56}$",
+    accepts: "must be a letter and up to 56 letters, digits, `_` or `-`",
+    description:
+      "Offers the webhook to AI assistants, as a tool with this name at `/mcp` (Model Context Protocol). Default: no tool.",
+    label: "Tool name",
+    option: "mcp-tool",
+    value: "name",
+    help: "Offers the webhook to AI assistants as an MCP tool with this name, such as review_pull_request",
+    default: "no tool"
+  },
+  mcp_description: {
+    kind: "text",
+    group: "tool",
+    pattern: "^[\\s\\S]{1,2000}$",
+    accepts: "must have 1 to 2000 characters",
+    description: "What the MCP tool does and when to use it, for the assistant. Default: the webhook's name.",
+    label: "Tool description",
+    option: "mcp-description",
+    value: "text",
+    help: "What the MCP tool does and when to use it, for the assistant",
+    default: "the webhook's name"
   }
 } as const satisfies { readonly [name: string]: WebhookSetting }
 

@@ -36,10 +36,12 @@ export interface RunRequest {
   readonly webhook_version?: number
   /** The caller's trace, for the prompt. The span of the acceptance replaces it. */
   readonly traceparent?: string
+  /** The key of a tool's call, as in `Run`. */
+  readonly triggered_by?: string
 }
 
 /** A chat message without its text. */
-export type MessageRequest = Pick<RunRequest, "received_at" | "wait" | "idempotency" | "thread_key">
+export type MessageRequest = Pick<RunRequest, "received_at" | "wait" | "idempotency" | "thread_key" | "triggered_by">
 
 /** What the next attempt of a failed run is made from. */
 export interface Retry {
@@ -83,7 +85,12 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
   const newRun = (
     origin: Pick<NewRun, "source" | "webhook" | "team" | "prompt" | "layout" | "variables">,
     timeout: Duration.Duration,
-    { received_at, thread_key, wait }: Pick<RunRequest, "received_at" | "thread_key" | "wait">
+    {
+      received_at,
+      thread_key,
+      triggered_by,
+      wait
+    }: Pick<RunRequest, "received_at" | "thread_key" | "triggered_by" | "wait">
   ): NewRun => {
     const now = clock.unsafeCurrentTimeMillis()
     return {
@@ -92,6 +99,7 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
       mode: (wait ? "wait" : "async") satisfies RunMode,
       timeout,
       ...(thread_key !== undefined && { thread_key }),
+      ...(triggered_by !== undefined && { triggered_by }),
       ...(wait && { deadline_at: DateTime.addDuration(received_at, timeout) }),
       accepted_at: DateTime.unsafeMake(now)
     }

@@ -34,7 +34,8 @@ export const accessOf = (key: ApiKey | undefined): Access => ({
   ...(key?.expires_at && { expires_at: key.expires_at })
 })
 
-const actorOf = (found: { readonly key?: ApiKey; readonly session?: Session }) =>
+/** The sender whose key or session was found. */
+export const actorOf = (found: { readonly key?: ApiKey; readonly session?: Session }) =>
   Actor.of({ ...found, grant: grantOf(found.key) })
 
 /** For the log, and for audit events. */

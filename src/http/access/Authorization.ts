@@ -21,7 +21,7 @@ HttpApi.reflect(Api, {
   }
 })
 
-const lacksRole = (role: Role, permission: Permission) =>
+export const lacksRole = (role: Role, permission: Permission) =>
   new Forbidden({ detail: `This needs the role \`${leastRoleFor(permission)}\`. The key's role is \`${role}\`.` })
 
 const needsAllTeams = new Forbidden({ detail: "This needs a key for all teams. The key is limited to certain teams." })

@@ -39,6 +39,7 @@ const columnsOf: { readonly [Field in keyof Run]-?: ReadonlyArray<Column> } = {
   started_at: timeOf("started_at"),
   finished_at: timeOf("finished_at"),
   released_at: timeOf("released_at"),
+  triggered_by: own("triggered_by"),
   cancelled_by: own("cancelled_by"),
   delivery_failed: [["delivery_failed", (run) => (run.delivery_failed ? "true" : undefined)]],
   duration_ms: own("duration_ms"),

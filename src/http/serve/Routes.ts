@@ -34,6 +34,7 @@ import type { OwnerStore } from "../../repo/access/OwnerStore.ts"
 import type { SessionStore } from "../../repo/access/SessionStore.ts"
 import type { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import type { HistoryStore } from "../../repo/history/HistoryStore.ts"
+import type { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import * as Auth from "../access/Auth.ts"
 import { KeyCheck } from "../access/KeyCheck.ts"
 import * as SessionHandlers from "../access/SessionHandlers.ts"
@@ -54,6 +55,7 @@ import * as SessionsHandlers from "../manage/SessionsHandlers.ts"
 import * as TeamsHandlers from "../manage/TeamsHandlers.ts"
 import * as ThreadsHandlers from "../manage/ThreadsHandlers.ts"
 import * as WebhooksHandlers from "../manage/WebhooksHandlers.ts"
+import * as McpRoutes from "../mcp/McpRoutes.ts"
 import * as Docs from "../operations/Docs.ts"
 import * as Health from "../operations/Health.ts"
 import * as OpenApi from "../operations/OpenApi.ts"
@@ -105,11 +107,13 @@ type Engine =
   | Teams
   | Threads
   | Trigger
+  | WebhookStore
   | Webhooks
 
 /**
- * `/api/…`: teams, webhooks, the history and sessions, for anyone with a key whose role and teams allow it. `/leader/…`: a team's prompts, for
- * anyone with a key of its leader.
+ * `/api/…`: teams, webhooks, the history and sessions, for anyone with a key whose role and teams allow it. `/mcp`:
+ * webhooks as tools for AI assistants, for the same keys. `/leader/…`: a team's prompts, for anyone with a key of its
+ * leader.
  */
 export const management: Layer.Layer<never, never, Engine | Server> = HttpLayerRouter.addHttpApi(Api).pipe(
   Layer.provide([
@@ -132,6 +136,7 @@ export const management: Layer.Layer<never, never, Engine | Server> = HttpLayerR
   Layer.provide([Auth.layer, LeaderKeyCheck.layer]),
   Layer.provide(Compression.layer),
   Layer.provide(RequestLog.layer),
+  Layer.merge(McpRoutes.layer),
   Layer.merge(Unmatched.methodNotAllowed(Unmatched.apiPaths())),
   Layer.provide([KeyCheck.layer, Sessions.layer, Events.layer, RunEvents.layer, RunExport.layer])
 )

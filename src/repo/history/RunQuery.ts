@@ -16,6 +16,7 @@ export interface RunFilter {
   readonly owners?: ReadonlyArray<TeamName>
   readonly source?: RunSource
   readonly mode?: RunMode
+  readonly triggered_by?: string
   /** Accepted then or later. */
   readonly from?: DateTime.Utc
   /** Accepted earlier. */
@@ -81,6 +82,7 @@ export const fulfils = (row: RunRow, filter: RunFilter, searching: boolean): boo
     (filter.team === undefined || row.team === filter.team) &&
     (filter.source === undefined || row.source === filter.source) &&
     (filter.mode === undefined || row.mode === filter.mode) &&
+    (filter.triggered_by === undefined || row.triggered_by === filter.triggered_by) &&
     (from === undefined || DateTime.greaterThanOrEqualTo(row.accepted_at, from)) &&
     (to === undefined || DateTime.lessThan(row.accepted_at, to)) &&
     (min_duration_ms === undefined || (duration_ms !== undefined && duration_ms >= min_duration_ms)) &&

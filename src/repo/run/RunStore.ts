@@ -65,6 +65,8 @@ export interface NewRun {
   readonly accepted_at: DateTime.Utc
   /** The trace that its prompt is sent in, as in W3C trace context; absent: a new one. */
   readonly traceparent?: string
+  /** Of a tool's call: its key, as in `Run`. */
+  readonly triggered_by?: string
   /** It joins the run of an earlier trigger with this key, webhook and team, if that run's window is open. */
   readonly coalesce?: {
     readonly key: string

@@ -67,6 +67,7 @@ describe("exporting runs", () => {
           "started_at",
           "finished_at",
           "released_at",
+          "triggered_by",
           "cancelled_by",
           "delivery_failed",
           "duration_ms",

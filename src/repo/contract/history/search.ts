@@ -84,7 +84,7 @@ export const search = (test: Test): void => {
       yield* endOne(ended, success("ok"), 510)
       const failed = yield* sendRun(two, term, 20, { run_id: runIdAt(epoch + 1), accepted_at: at(1), mode: "wait" })
       yield* endOne(failed, failure("no"), 2_020)
-      const late = yield* queueAt(two, 2)
+      const late = yield* queueAt(two, 2, { triggered_by: "a key" })
       yield* endOne(late, timeout, 3)
       const message = yield* messageAt(3)
       const running = yield* sendRun(one, term, 30, { run_id: runIdAt(epoch + 4), accepted_at: at(4) })
@@ -99,6 +99,8 @@ export const search = (test: Test): void => {
         [{ team: team("review") }, [waiting, late, failed]],
         [{ source: "chat" }, [message]],
         [{ source: "webhook", mode: "wait" }, [failed]],
+        [{ triggered_by: "a key" }, [late]],
+        [{ triggered_by: "another key" }, []],
         [{ webhook_id: one.id }, [running, ended]],
         [{ webhook_id: two.id, statuses: ["error", "timeout"] }, [late, failed]],
         [{ webhook_id: two.id, statuses: ["timeout"], mode: "wait" }, []],

@@ -61,16 +61,8 @@ export const makeWalks = Effect.gen(function* () {
   const inStatuses = (statuses: NonNullable<RunFilter["statuses"]>) =>
     sql`r.status in (${list(statuses.map((status) => `'${status}'`))})`
 
-  const conditionsOf = ({
-    max_duration_ms,
-    min_duration_ms,
-    mode,
-    owners,
-    search,
-    source,
-    team,
-    thread_id
-  }: RunFilter) => {
+  const conditionsOf = (filter: RunFilter) => {
+    const { max_duration_ms, min_duration_ms, mode, owners, search, source, triggered_by, team, thread_id } = filter
     const took = sql`extract(epoch from r.finished_at - r.started_at) * 1000`
     return [
       ...(team === undefined ? [] : [sql`r.team = ${team}`]),
@@ -78,6 +70,7 @@ export const makeWalks = Effect.gen(function* () {
       ...(thread_id === undefined ? [] : [sql`r.thread_id = ${thread_id}`]),
       ...(source === undefined ? [] : [sql`r.source = ${source}`]),
       ...(mode === undefined ? [] : [sql`r.mode = ${mode}`]),
+      ...(triggered_by === undefined ? [] : [sql`r.triggered_by = ${triggered_by}`]),
       ...(min_duration_ms === undefined ? [] : [sql`${took} >= ${min_duration_ms}::float8`]),
       ...(max_duration_ms === undefined ? [] : [sql`${took} <= ${max_duration_ms}::float8`]),
       ...(search === undefined

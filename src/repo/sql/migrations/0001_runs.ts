@@ -31,6 +31,7 @@ export const runs = Effect.gen(function* () {
       started_at timestamptz(3),
       finished_at timestamptz(3),
       released_at timestamptz(3),
+      triggered_by text,
       cancelled_by text,
       delivery_failed boolean,
       timeout_ms bigint not null,

@@ -49,6 +49,8 @@ export const webhooks = Effect.gen(function* () {
       max_concurrent integer,
       max_queued integer,
       rate text,
+      mcp_tool text,
+      mcp_description text,
       max_runs_per_day integer,
       max_cost_per_day float8,
       allow_from json,

@@ -34,6 +34,7 @@ export const toInput =
       deadline_at: run.deadline_at,
       accepted_at: run.accepted_at,
       traceparent: run.traceparent,
+      triggered_by: run.triggered_by,
       webhook_version: run.webhook_version,
       webhook_id: webhook?.id,
       token_hash: webhook?.token_hash,
@@ -72,6 +73,7 @@ export const storedTypes = {
   deadline_at: "timestamptz",
   accepted_at: "timestamptz",
   traceparent: "text",
+  triggered_by: "text",
   idempotency_key: "text",
   idempotency_expires_at: "timestamptz",
   request_hash: "bytea"

@@ -1,0 +1,122 @@
+import { Command } from "@effect/cli"
+import { HttpClient, HttpClientRequest, type HttpClientResponse } from "@effect/platform"
+import * as NodeStream from "@effect/platform-node/NodeStream"
+import { Effect, FiberMap, Option, Predicate, Redacted, Stream } from "effect"
+import { adminOptions } from "./Connection.ts"
+import { about } from "./Help.ts"
+import { printError } from "./Output.ts"
+
+/** A message of the protocol (JSON-RPC 2.0). */
+interface Message {
+  readonly id?: string | number
+  readonly method?: string
+  readonly params?: { readonly [name: string]: unknown }
+}
+
+const parse = Option.liftThrowable((line: string): Message => JSON.parse(line))
+
+const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
+
+/** What an HTTP request repeats of its message in headers. Clients of 2025 say the version once, in `initialize`. */
+const headersOf = ({ method, params = {} }: Message, version: string | undefined): Record<string, string> => {
+  const { _meta: meta, name, taskId } = params
+  const own = Predicate.isRecord(meta) ? textOf(meta["io.modelcontextprotocol/protocolVersion"]) : undefined
+  const named = textOf(name) ?? textOf(taskId)
+  return {
+    accept: "application/json, text/event-stream",
+    ...((own ?? version) && { "mcp-protocol-version": own ?? version }),
+    ...(own && method !== undefined && { "mcp-method": method }),
+    ...(own && named !== undefined && { "mcp-name": named })
+  } as Record<string, string>
+}
+
+const isEvents = ({ headers }: HttpClientResponse.HttpClientResponse): boolean =>
+  headers["content-type"]?.startsWith("text/event-stream") === true
+
+/** Passes messages on from standard input to the server, and its answers to standard output, one on a line. */
+export const mcp = Command.make("mcp", { url: adminOptions.url, adminKey: adminOptions.adminKey }, (options) =>
+  Effect.gen(function* () {
+    const http = yield* HttpClient.HttpClient
+    const inProgress = yield* FiberMap.make<string | number, void, never>()
+    let version: string | undefined
+
+    const answer = (line: string) =>
+      Effect.sync(() => {
+        const { result } = JSON.parse(line) as { readonly result?: { readonly protocolVersion?: string } }
+        version = result?.protocolVersion ?? version
+        process.stdout.write(`${line}\n`)
+      })
+
+    const refuse = ({ id }: Message, message: string): Effect.Effect<void> =>
+      id === undefined
+        ? printError(message)
+        : answer(JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32000, message } }))
+
+    const answersIn = (response: HttpClientResponse.HttpClientResponse): Stream.Stream<string, unknown> =>
+      isEvents(response)
+        ? response.stream.pipe(
+            Stream.decodeText(),
+            Stream.splitLines,
+            Stream.filter((line) => line.startsWith("data:")),
+            Stream.map((line) => line.slice("data:".length).trim())
+          )
+        : Stream.fromEffect(Effect.map(response.text, (text) => text.trim()))
+
+    const relay = (message: Message, line: string): Effect.Effect<void> =>
+      Effect.gen(function* () {
+        const request = HttpClientRequest.post(`${options.url}/mcp`).pipe(
+          HttpClientRequest.setHeaders(headersOf(message, version)),
+          HttpClientRequest.bodyText(line, "application/json"),
+          Option.isSome(options.adminKey)
+            ? HttpClientRequest.bearerToken(Redacted.value(options.adminKey.value))
+            : (request) => request
+        )
+        const response = yield* http.execute(request)
+        if (response.headers["content-type"]?.startsWith("application/problem+json")) {
+          const { detail, title } = (yield* response.json) as { readonly title: string; readonly detail: string }
+          return yield* refuse(message, `${title}. ${detail}`)
+        }
+        yield* answersIn(response).pipe(
+          Stream.filter((text) => text !== ""),
+          Stream.runForEach(answer)
+        )
+      }).pipe(
+        Effect.scoped,
+        Effect.catchAll(() => refuse(message, `The server at ${options.url} is out of reach.`))
+      )
+
+    const take = (line: string) =>
+      Option.match(parse(line), {
+        onNone: () => printError("A line on standard input is no JSON."),
+        onSome: (message) => {
+          const cancelled = message.params?.requestId
+          if (message.method === "notifications/cancelled" && cancelled !== undefined) {
+            return FiberMap.remove(inProgress, cancelled as string | number)
+          }
+          return message.id === undefined
+            ? relay(message, line)
+            : FiberMap.run(inProgress, message.id, relay(message, line))
+        }
+      })
+
+    yield* NodeStream.fromReadable(
+      () => process.stdin,
+      () => "closed" as const
+    ).pipe(
+      Stream.decodeText(),
+      Stream.splitLines,
+      Stream.filter((line) => line.trim() !== ""),
+      Stream.runForEach(take),
+      Effect.ignore
+    )
+    yield* FiberMap.awaitEmpty(inProgress)
+  }).pipe(Effect.scoped)
+).pipe(
+  Command.withDescription(
+    about("Offer webhooks to an AI assistant on this machine", {
+      details:
+        "Speaks the Model Context Protocol on standard input and output, for assistants that cannot reach /mcp over HTTP.",
+      examples: ["claude mcp add webhooks -- webhook-trigger mcp --url https://hooks.example.com"]
+    })
+  )
+)

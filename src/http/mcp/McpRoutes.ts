@@ -1,0 +1,86 @@
+/**
+ * `/mcp`: the Model Context Protocol over HTTP. Webhooks are tools for AI assistants. Stateless, so any replica answers any
+ * request.
+ */
+import { HttpLayerRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { Effect, Redacted, Runtime } from "effect"
+import { includesTeam } from "../../domain/access/Grant.ts"
+import { mayDo } from "../../domain/access/Roles.ts"
+import { Unauthorized, Unavailable } from "../../domain/Errors.ts"
+import { Origin } from "../../engine/access/Audit.ts"
+import { Settings } from "../../engine/Settings.ts"
+import * as Auth from "../access/Auth.ts"
+import { lacksRole } from "../access/Authorization.ts"
+import { bearerOf } from "../access/Bearer.ts"
+import { KeyCheck } from "../access/KeyCheck.ts"
+import { ServerFacts } from "../manage/ServerFacts.ts"
+import * as Body from "../request/Body.ts"
+import * as RequestFacts from "../request/RequestFacts.ts"
+import * as RequestLog from "../request/RequestLog.ts"
+import { originOf } from "../request/RequestOrigin.ts"
+import { TrustedProxies } from "../request/TrustedProxies.ts"
+import * as Protocol from "./Protocol.ts"
+import * as Runs from "./Runs.ts"
+
+const route = "/mcp"
+
+/** Loaded by the first request: most servers have no assistants, and it takes a tenth of a second. */
+const loadSdk = () => import("@modelcontextprotocol/server")
+
+const make = Effect.gen(function* () {
+  const { check } = yield* KeyCheck
+  const { maxBody } = yield* Settings
+  const { version } = yield* ServerFacts
+  const proxies = yield* TrustedProxies
+  const runs = yield* Runs.make
+  const runtime = yield* Effect.runtime<Effect.Effect.Context<ReturnType<typeof runs.start>>>()
+
+  const callerOf = (request: HttpServerRequest.HttpServerRequest) => {
+    const key = bearerOf(request)
+    if (key === undefined) return new Unauthorized({ detail: "Send `Authorization: Bearer <key>`, with an API key." })
+    return Effect.flatMap(check(request, Redacted.make(key)), (checked) => {
+      const actor = Auth.actorOf(checked)
+      const { grant } = actor
+      RequestFacts.add(request, Auth.factsOf(actor))
+      if (!mayDo(grant.role, "operate")) return lacksRole(grant.role, "operate")
+      return Effect.succeed<Runs.Caller>({
+        id: checked.key?.id ?? "admin_key",
+        mayUse: (team) => includesTeam(grant, team)
+      })
+    })
+  }
+
+  return Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const caller = yield* callerOf(request)
+    const sdk = yield* Effect.promise(loadSdk)
+    const body = request.method === "POST" ? yield* Body.readBytes(request, { limit_bytes: maxBody }) : undefined
+    const origin = originOf(proxies, request)
+    const exitOf: Protocol.Parts["exitOf"] = (effect, signal) =>
+      Runtime.runPromiseExit(runtime)(
+        effect.pipe(
+          Effect.tapDefect((cause) => Effect.logError("A request of an MCP client failed.", cause)),
+          Effect.provideService(Origin, origin)
+        ),
+        { signal }
+      )
+    const factory = Protocol.make({ sdk, runs, caller, version, exitOf })
+    const response = yield* Effect.tryPromise({
+      try: (signal) =>
+        sdk.createMcpHandler(factory, { maxRequestBodySize: maxBody }).fetch(
+          new Request(new URL(route, "http://localhost"), {
+            method: request.method,
+            headers: request.headers as Record<string, string>,
+            signal,
+            ...(body !== undefined && { body })
+          })
+        ),
+      catch: () => new Unavailable({ what: "server", detail: "The request could not be answered." })
+    })
+    return HttpServerResponse.fromWeb(response)
+  })
+})
+
+export const layer = HttpLayerRouter.addAll(
+  Effect.map(make, (handler) => [HttpLayerRouter.route("*", route, RequestLog.observe(route, handler))])
+)

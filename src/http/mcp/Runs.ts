@@ -1,0 +1,150 @@
+/** The runs that tools start, read, cancel and answer. */
+import { Context, Data, DateTime, Duration, Effect, Option, Stream } from "effect"
+import { NotFound, type Unavailable } from "../../domain/Errors.ts"
+import type { RunId } from "../../domain/Id.ts"
+import { runIdOf } from "../../domain/ParsedId.ts"
+import type { Run, Variables } from "../../domain/run/Run.ts"
+import type { TeamName } from "../../domain/Team.ts"
+import { type Submitted, Trigger } from "../../engine/accept/Trigger.ts"
+import * as Audit from "../../engine/access/Audit.ts"
+import { Cancellation } from "../../engine/manage/Cancellation.ts"
+import { Threads } from "../../engine/manage/Threads.ts"
+import type { RunUpdate } from "../../engine/progress/RunUpdate.ts"
+import { RunWatch } from "../../engine/progress/RunWatch.ts"
+import { HistoryStore } from "../../repo/history/HistoryStore.ts"
+import * as OfferedTools from "./OfferedTools.ts"
+import { inputOf } from "./Tool.ts"
+
+/** The sender of a call. */
+export interface Caller {
+  /** Identifies its key. Its runs are stored with it (`triggered_by`), and it sees no others. */
+  readonly id: string
+  readonly mayUse: (team: TeamName) => boolean
+}
+
+/** No tool with this name is offered to the caller. */
+export class UnknownTool extends Data.TaggedError("UnknownTool")<{ readonly name: string }> {}
+
+/** Hears what happens to a run that is waited for, as one line. */
+export type OnProgress = (line: string) => void
+
+/** How long a call waits for a run. Clients give up after 60 seconds. */
+export class LongestWait extends Context.Reference<LongestWait>()("webhook-trigger/LongestWait", {
+  defaultValue: () => Duration.seconds(50)
+}) {}
+
+const lineOf = (update: RunUpdate): string | undefined => {
+  switch (update._tag) {
+    case "Started":
+      return "The agent has started."
+    case "Progressed":
+      return update.activity
+    default:
+      return undefined
+  }
+}
+
+const idOf = (submitted: Exclude<Submitted, { readonly _tag: "Ignored" }>): RunId =>
+  submitted._tag === "Accepted" ? submitted.run_id : submitted.run.run_id
+
+export const make = Effect.gen(function* () {
+  const history = yield* HistoryStore
+  const trigger = yield* Trigger
+  const threads = yield* Threads
+  const cancellation = yield* Cancellation
+  const watch = yield* RunWatch
+  const longestWait = yield* LongestWait
+  const offered = yield* OfferedTools.make
+
+  const isOwn = (caller: Caller, run: Pick<Run, "team" | "triggered_by">) =>
+    run.triggered_by === caller.id && caller.mayUse(run.team)
+
+  const read = (caller: Caller, id: RunId): Effect.Effect<Run, NotFound | Unavailable> =>
+    Effect.filterOrFail(
+      history.run(id),
+      (run) => isOwn(caller, run),
+      () => new NotFound()
+    )
+
+  return {
+    tools: offered,
+
+    /** Starts a run. `undefined`: the webhook's filter ignores these arguments. */
+    start: Effect.fnUntraced(function* (caller: Caller, name: string, args: Variables) {
+      const received_at = yield* DateTime.now
+      const found = (yield* offered).get(name)
+      if (found === undefined || !caller.mayUse(found.team)) return yield* new UnknownTool({ name })
+      const webhook = yield* trigger.open(found.id)
+      // The list of tools may be a moment old.
+      if (!webhook.enabled || webhook.mcp_tool === undefined || !caller.mayUse(webhook.team)) {
+        return yield* new UnknownTool({ name })
+      }
+      const request = { variables: inputOf(webhook, args), received_at, wait: false, triggered_by: caller.id }
+      const submitted = yield* Audit.recordStart("webhook.run_started", webhook.id)(trigger.trigger(webhook, request))
+      return submitted._tag === "Ignored" ? undefined : idOf(submitted)
+    }),
+
+    /** The caller's run with this ID. `NotFound` for those of other keys, too. */
+    own: (caller: Caller, run_id: string) => Effect.flatMap(runIdOf(run_id), (id) => read(caller, id)),
+
+    /** The caller's run as it ends, or as it is after `LongestWait`. */
+    wait: (caller: Caller, run_id: string, onProgress: OnProgress) =>
+      Effect.gen(function* () {
+        const id = yield* runIdOf(run_id)
+        const end = yield* watch.follow(id, { read: read(caller, id) }).pipe(
+          Effect.flatMap((updates) =>
+            updates.pipe(
+              Stream.tap((update) =>
+                Effect.sync(() => {
+                  const line = lineOf(update)
+                  if (line !== undefined) onProgress(line)
+                })
+              ),
+              Stream.filterMap((update) => (update._tag === "Ended" ? Option.some(update.run) : Option.none())),
+              Stream.runHead
+            )
+          ),
+          Effect.scoped,
+          Effect.timeoutOption(longestWait),
+          Effect.map(Option.flatten)
+        )
+        return Option.isSome(end) ? end.value : yield* read(caller, id)
+      }),
+
+    /** Answers the agent of the caller's run, in its conversation. Returns the ID of the run that goes on. */
+    reply: (caller: Caller, run_id: string, message: string) =>
+      Effect.gen(function* () {
+        const received_at = yield* DateTime.now
+        const id = yield* runIdOf(run_id)
+        yield* read(caller, id)
+        const { key, team } = yield* threads.ofReply(id)
+        const request = { received_at, wait: false, thread_key: key, triggered_by: caller.id }
+        const sent = yield* Audit.recordStart("run.replied", id)(trigger.message(team, message, request))
+        return sent._tag === "Ignored" ? yield* new NotFound() : idOf(sent)
+      }),
+
+    cancel: (caller: Caller, run_id: string) =>
+      Effect.gen(function* () {
+        const id = yield* runIdOf(run_id)
+        yield* read(caller, id)
+        return yield* Audit.recordDone<Run>("run.cancelled", id)(cancellation.cancel(id))
+      }),
+
+    /** The caller's newest runs. */
+    list: (caller: Caller, limit: number) =>
+      Effect.map(history.runs({ triggered_by: caller.id, limit }), ({ data }) =>
+        data.filter((run) => isOwn(caller, run))
+      ),
+
+    /** The run that a run's conversation has come to: the caller's newest one in its thread, or the run itself. */
+    latest: (caller: Caller, run: Run) =>
+      run.thread === undefined
+        ? Effect.succeed(run)
+        : Effect.flatMap(history.runs({ thread_id: run.thread.id, triggered_by: caller.id, limit: 1 }), ({ data }) => {
+            const id = data[0]?.run_id ?? run.run_id
+            return id === run.run_id ? Effect.succeed(run) : read(caller, id)
+          })
+  }
+})
+
+export type Runs = Effect.Effect.Success<typeof make>
