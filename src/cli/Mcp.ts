@@ -1,7 +1,7 @@
 import { Command } from "@effect/cli"
 import { HttpClient, HttpClientRequest, type HttpClientResponse } from "@effect/platform"
 import * as NodeStream from "@effect/platform-node/NodeStream"
-import { Effect, FiberMap, Option, Predicate, Redacted, Stream } from "effect"
+import { Effect, FiberMap, Option, Predicate, Redacted, Stream, Struct } from "effect"
 import { adminOptions } from "./Connection.ts"
 import { about } from "./Help.ts"
 import { printError } from "./Output.ts"
@@ -34,7 +34,7 @@ const isEvents = ({ headers }: HttpClientResponse.HttpClientResponse): boolean =
   headers["content-type"]?.startsWith("text/event-stream") === true
 
 /** Passes messages on from standard input to the server, and its answers to standard output, one on a line. */
-export const mcp = Command.make("mcp", { url: adminOptions.url, adminKey: adminOptions.adminKey }, (options) =>
+export const mcp = Command.make("mcp", Struct.omit(adminOptions, "json"), (options) =>
   Effect.gen(function* () {
     const http = yield* HttpClient.HttpClient
     const inProgress = yield* FiberMap.make<string | number, void, never>()
