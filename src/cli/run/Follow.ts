@@ -93,20 +93,20 @@ const givenUp = (run_id: string) =>
 
 const howToGoOn = (run_id: string): string => `watch it with webhook-trigger run watch ${run_id}`
 
-/** Prints the events of a run, beginning with an open stream, until it ends. Fails unless it ends as a success. */
-export const follow = Effect.fn("Cli.follow")(function* (
+/** Reads the events of a run, beginning with an open stream, until it ends. */
+export const untilEnd = Effect.fn("Cli.untilEnd")(function* (
   source: Source,
   run_id: string,
-  first: HttpClientResponse.HttpClientResponse
+  first: HttpClientResponse.HttpClientResponse,
+  show: (event: RunEvent) => Effect.Effect<void> = () => Effect.void
 ) {
-  const screen = RunScreen.make(source.json)
   let lastId: string | undefined
   let end: Ended | undefined
 
   const receive = ({ event, id }: Received) => {
     lastId = id ?? lastId
     if (isEnd(event)) end = event
-    return screen.show(event)
+    return show(event)
   }
   const read = (response: HttpClientResponse.HttpClientResponse) =>
     eventsOf(response).pipe(
@@ -132,7 +132,12 @@ export const follow = Effect.fn("Cli.follow")(function* (
       yield* Effect.sleep(interval)
       yield* read(yield* again)
     }
-    const { data, event } = end
-    yield* failUnlessSuccess(event === "cancelled" ? { run_id, status: event } : data)
+    return end as Ended
   }).pipe(Effect.onInterrupt(() => printError(`\nThe run ${run_id} continues; ${howToGoOn(run_id)}`)))
 })
+
+/** Prints the events of a run, beginning with an open stream, until it ends. Fails unless it ends as a success. */
+export const follow = (source: Source, run_id: string, first: HttpClientResponse.HttpClientResponse) =>
+  Effect.flatMap(untilEnd(source, run_id, first, RunScreen.make(source.json).show), ({ data, event }) =>
+    failUnlessSuccess(event === "cancelled" ? { run_id, status: event } : data)
+  )

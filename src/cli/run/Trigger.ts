@@ -3,11 +3,12 @@ import { HttpClient, type HttpClientError, HttpClientRequest, HttpClientResponse
 import { Config, Effect, Option, type ParseResult, Redacted, Schema } from "effect"
 import { hasProperty } from "effect/Predicate"
 import { Accepted, Failed, Ignored, Answered as Success, TimedOut } from "../../api/run/RunAnswers.ts"
+import type { RunEvent } from "../../api/run/RunEvents.ts"
 import { triggerPath, triggerUrl } from "../../api/run/TriggerUrl.ts"
 import { type Connection, parseUrl, publicOptions, show } from "../Connection.ts"
 import { Failure, fromClient, usage } from "../Failure.ts"
 import { about } from "../Help.ts"
-import { acceptedText, answerText, print, printJson } from "../Output.ts"
+import { acceptedText, answerText, print, printError, printJson } from "../Output.ts"
 import * as Follow from "./Follow.ts"
 import { failUnsuccessful, wait } from "./Outcome.ts"
 import { inputOf, inputOptions, needsPayload, needsVariables, type TriggerInput } from "./TriggerInput.ts"
@@ -119,13 +120,36 @@ const send = <A, E, R>(
 const runOf = ({ headers }: HttpClientResponse.HttpClientResponse): string =>
   /[^/?#]*(?=$|[?#])/.exec(headers.location ?? "")?.[0] ?? ""
 
+const sourceOf = ({ json, url }: Connection, token: string): Follow.Source => ({
+  ...{ url, json },
+  notFound: noWebhook(url),
+  events: (run_id) => HttpClientRequest.get(`${triggerUrl(url, token)}/runs/${run_id}/events`)
+})
+
+/** Only for people: the answer may take minutes. */
+const sayWaiting = ({ data, event }: RunEvent): Effect.Effect<void> =>
+  event === "accepted" && process.stderr.isTTY
+    ? printError(`Waiting for the run ${data.run_id}. Ctrl-C leaves it running.`)
+    : Effect.void
+
+/** Waits for the answer. Events say at once which run it is, for those who stop waiting. */
+const waitOr = (connection: Connection, token: string) => (response: HttpClientResponse.HttpClientResponse) =>
+  Follow.isEventStream(response)
+    ? Effect.flatMap(
+        Follow.untilEnd(sourceOf(connection, token), runOf(response), response, sayWaiting),
+        (end): Answered => {
+          if (end.event === "success") return Effect.succeed(end.data)
+          return end.event === "cancelled"
+            ? Effect.flatMap(fromClient(connection.url, undefined)(end.data), Effect.fail)
+            : failUnsuccessful(end.data)
+        }
+      )
+    : answerOf(response)
+
 /** Follows the run. A request that starts no run gets an answer instead of events. */
 const followOr = (connection: Connection, token: string) => (response: HttpClientResponse.HttpClientResponse) => {
   if (!Follow.isEventStream(response)) return Effect.asSome(answerOf(response))
-  const { json, url } = connection
-  const events = (run_id: string) => HttpClientRequest.get(`${triggerUrl(url, token)}/runs/${run_id}/events`)
-  const source: Follow.Source = { url, json, notFound: noWebhook(url), events }
-  return Effect.as(Follow.follow(source, runOf(response), response), Option.none())
+  return Effect.as(Follow.follow(sourceOf(connection, token), runOf(response), response), Option.none())
 }
 
 const stream = Options.boolean("stream").pipe(
@@ -139,10 +163,16 @@ export const trigger = Command.make(
     Effect.gen(function* () {
       const { url, token, waits } = yield* locate(Redacted.value(options.target).trim(), options.url)
       const input = yield* inputOf(options.input)
-      const request = requestTo(triggerUrl(url, token), input, options.wait || options.stream || waits)
+      const isWaiting = options.wait || waits
+      const request = requestTo(triggerUrl(url, token), input, isWaiting || options.stream)
+      const connection = { url, json: options.json }
       const answered = yield* options.stream
-        ? send(url, Follow.acceptEvents(request), input, followOr({ url, json: options.json }, token))
-        : Effect.asSome(send(url, request, input, answerOf))
+        ? send(url, Follow.acceptEvents(request), input, followOr(connection, token))
+        : Effect.asSome(
+            isWaiting
+              ? send(url, Follow.acceptEvents(request), input, waitOr(connection, token))
+              : send(url, request, input, answerOf)
+          )
       if (Option.isNone(answered)) return
       const answer = answered.value
       if (typeof answer === "string") return yield* options.json ? printJson(answer) : print(answerText(answer))

@@ -125,6 +125,21 @@ describe("a command that follows a run", () => {
     })
   )
 
+  it.scopedLive("says after Ctrl-C during `trigger --wait` which run continues, and how to watch it", () =>
+    Effect.gen(function* () {
+      const { admin, does, path, proxy, origin } = yield* startLed
+      const words = ["trigger", path.split("/").at(-1)!, "--var", "text=hello", "--wait"]
+      const variables = { WEBHOOK_TRIGGER_URL: proxy.through(origin) }
+      const { code, stdout } = yield* Program.onTerminal("\x03", words, variables, /Waiting for the run \S+\./)
+      expect(code).toBe(130)
+      const run_id = idIn(stdout)
+      expect(stdout).toContain(`The run ${run_id} continues; watch it with webhook-trigger run watch ${run_id}`)
+      yield* does({ seq: 0, text: "one" })
+      expect((yield* admin("GET", `/api/runs/${run_id}`)).json.status).toBe("running")
+      yield* does({ answer: "done" })
+    })
+  )
+
   it.scopedLive("reports a refusal, an unknown run and a request that starts no run", () =>
     Effect.gen(function* () {
       const { start, team, webhook } = yield* startLed
