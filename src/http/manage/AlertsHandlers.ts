@@ -1,12 +1,11 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../../api/Api.ts"
-import { Actor } from "../../api/Auth.ts"
 import { asWhole } from "../../api/List.ts"
 import { pageSize } from "../../api/PageSize.ts"
-import { includesTeam } from "../../domain/access/Grant.ts"
 import { Alerts } from "../../engine/alert/Alerts.ts"
 import { Settings } from "../../engine/Settings.ts"
+import * as Owners from "../access/Owners.ts"
 import * as Body from "../request/Body.ts"
 import * as Problems from "../request/Problems.ts"
 import { given } from "./DestinationAnswers.ts"
@@ -18,11 +17,11 @@ export const layer = HttpApiBuilder.group(Api, "alerts", (handlers) =>
 
     return handlers
       .handle("list", ({ urlParams: { limit = pageSize.default, ...filter } }) =>
-        Effect.gen(function* () {
-          const { grant } = yield* Actor
-          const found = yield* alerts.alerts({ limit, ...given(filter) })
-          return found.filter(({ team }) => includesTeam(grant, team ?? ""))
-        }).pipe(asWhole, Effect.mapError(Problems.of))
+        Owners.ofActor.pipe(
+          Effect.flatMap((owners) => alerts.alerts({ limit, ...given(filter), ...owners })),
+          asWhole,
+          Effect.mapError(Problems.of)
+        )
       )
       .handle("rules", () => alerts.rules.pipe(asWhole, Effect.mapError(Problems.of)))
       .handleRaw("createRule", ({ request }) =>

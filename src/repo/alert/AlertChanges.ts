@@ -67,7 +67,11 @@ export const changesOf = (
     const before = byKey.get(key)
     const since = before?.since ?? now
     const lasted = DateTime.distanceDuration(since, now)
-    if (before?.state === "firing" && (before.notified_at !== undefined || isQuiet(key))) continue
+    if (before?.state === "firing" && (before.notified_at !== undefined || isQuiet(key))) {
+      // Its webhook has moved: the alert moves with it.
+      if (before.team !== about.team) put.push({ ...before, ...about })
+      continue
+    }
     const started: StoredAlert = {
       ...about,
       id: before?.id ?? alertIdAt(DateTime.toEpochMillis(now)),

@@ -4,12 +4,15 @@ import type { Alert, AlertState } from "../../domain/alert/Alert.ts"
 import type { AlertRule, AlertRuleEdit } from "../../domain/alert/AlertRule.ts"
 import type { Invalid, NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { AlertRuleId, WebhookId } from "../../domain/Id.ts"
+import type { TeamName } from "../../domain/Team.ts"
 import type { DayUse } from "../../domain/webhook/Budget.ts"
 import type { Measurement } from "./AlertChanges.ts"
 
 export interface AlertQuery {
   readonly state?: AlertState
   readonly webhook_id?: WebhookId
+  /** Only alerts of these teams. */
+  readonly owners?: ReadonlyArray<TeamName>
   readonly limit: number
 }
 

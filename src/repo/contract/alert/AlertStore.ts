@@ -2,6 +2,7 @@ import { expect } from "@effect/vitest"
 import { DateTime, Duration, Effect, Stream } from "effect"
 import type { AlertRule } from "../../../domain/alert/AlertRule.ts"
 import { type DestinationId, makeAlertRuleId, makeDestinationId, type WebhookId } from "../../../domain/Id.ts"
+import type { TeamName } from "../../../domain/Team.ts"
 import type { Breach } from "../../alert/AlertChanges.ts"
 import { subscribe } from "../../ChangeFeed.ts"
 import { Repo } from "../../Repo.ts"
@@ -147,6 +148,43 @@ export const alertStore = (test: Test): void => {
       expect(yield* repo.alerts({ state: "resolved", limit: 100 })).not.toContainEqual(
         expect.objectContaining({ rule_id: rule.id })
       )
+    })
+  )
+
+  test(
+    "reads the newest alerts of some teams, however many others have newer ones",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const rule = yield* newRule()
+      const [one, two] = [teamOf("alerts-one"), teamOf("alerts-two")]
+      const old = breachOf(rule, { team: one })
+      yield* measure(rule, 1, [old])
+      yield* measure(rule, 2, [old, ...count(3).map((n) => breachOf(rule, { subject: `webhook ${n}`, team: two }))])
+      const teamsFor = (owners: ReadonlyArray<TeamName>, limit: number) =>
+        Effect.map(repo.alerts({ owners, limit }), (all) => all.map(({ team }) => team))
+      expect(yield* teamsFor([one], 1)).toEqual([one])
+      expect(yield* teamsFor([one, two], 2)).toEqual([two, two])
+      expect(yield* teamsFor([one, two], 100)).toEqual([two, two, two, one])
+      expect(yield* teamsFor([], 100)).toEqual([])
+    })
+  )
+
+  test(
+    "an alert that has not ended moves with its webhook to another team, without another message",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const [rule, destination] = [yield* newRule({ condition: "no_leader", threshold: 5 }), yield* newAlertDestination]
+      const [from, to] = [teamOf("alerts-from"), teamOf("alerts-to")]
+      const { value: _, ...early } = breachOf(rule, { subject: "early", team: from, after: Duration.minutes(5) })
+      const breaches = [early, breachOf(rule, { team: from })]
+      const moved = breaches.map((breach) => ({ ...breach, name: "moved", team: to }))
+      yield* measure(rule, 0, breaches)
+      expect(yield* repo.alerts({ owners: [from], limit: 100 })).toMatchObject([{ name: "one", value: 4 }])
+      yield* measure(rule, 6, moved)
+      expect(yield* repo.alerts({ owners: [from], limit: 100 })).toEqual([])
+      expect(yield* repo.alerts({ owners: [to], limit: 100 })).toHaveLength(2)
+      for (const alert of yield* alertsOf(rule)) expect(alert).toMatchObject({ name: "moved", state: "firing" })
+      expect(yield* sentTo(destination.id)).toEqual(["alert.firing", "alert.firing"])
     })
   )
 

@@ -86,11 +86,12 @@ export const makeAlertStore = (tables: Tables): Context.Tag.Service<AlertStore> 
           audit.write(draft, { object: id, before: shown(before) })
         }
       ),
-    alerts: ({ limit, state, webhook_id }) =>
+    alerts: ({ limit, owners, state, webhook_id }) =>
       Effect.sync(() =>
         kept()
           .alerts.filter((alert) => (state === undefined ? alert.state !== "pending" : alert.state === state))
           .filter((alert) => webhook_id === undefined || alert.webhook_id === webhook_id)
+          .filter(({ team }) => owners === undefined || (team !== undefined && owners.includes(team)))
           .toReversed()
           .slice(0, limit)
           .map(({ subject: _, ...alert }) => alert as Alert)

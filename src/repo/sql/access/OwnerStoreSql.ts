@@ -7,7 +7,8 @@ import { uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 
 /** As one value, whatever their number. Names of teams need no escapes. */
-const teamNames = (sql: SqlClient.SqlClient, teams: ReadonlyArray<TeamName>) => sql`${`{${teams.join(",")}}`}::text[]`
+export const teamNames = (sql: SqlClient.SqlClient, teams: ReadonlyArray<TeamName>) =>
+  sql`${`{${teams.join(",")}}`}::text[]`
 
 /** Whether a run, a row of that name, belongs to these teams alone. */
 export const isRunOf = (sql: SqlClient.SqlClient, row: string, teams: ReadonlyArray<TeamName>): Statement.Fragment => {

@@ -8,6 +8,7 @@ import type { AlertRuleId } from "../../../domain/Id.ts"
 import { changesOf, keyOf, type Measurement, type StoredAlert } from "../../alert/AlertChanges.ts"
 import { type AlertQuery, type AlertRuleChange, AlertStore } from "../../alert/AlertStore.ts"
 import { audited } from "../access/Audit.ts"
+import { teamNames } from "../access/OwnerStoreSql.ts"
 import { notify } from "../Changes.ts"
 import { type ColumnTypes, fromRow, list, recordset, toColumns, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
@@ -117,11 +118,12 @@ export const layer: Layer.Layer<AlertStore, never, SqlClient.SqlClient> = Layer.
       if (rows.length === 0) return yield* new NotFound()
     }, bounded)
 
-    const alerts = Effect.fn("AlertStore.alerts")(function* ({ limit, state, webhook_id }: AlertQuery) {
+    const alerts = Effect.fn("AlertStore.alerts")(function* ({ limit, owners, state, webhook_id }: AlertQuery) {
       const conditions: Array<Statement.Fragment> = [
         state === undefined ? sql`state <> 'pending'` : sql`state = ${state}`
       ]
       if (webhook_id !== undefined) conditions.push(sql`webhook_id = ${webhook_id}`)
+      if (owners !== undefined) conditions.push(sql`team = any(${teamNames(sql, owners)})`)
       const rows = yield* sql`
         select * from webhook_trigger.alerts where ${sql.and(conditions)} order by since desc, id desc limit ${limit}`
       return rows.map((row) => fromRow<Alert>(row, Object.keys(Alert.fields)))
@@ -160,8 +162,9 @@ export const layer: Layer.Layer<AlertStore, never, SqlClient.SqlClient> = Layer.
           insert into webhook_trigger.alerts (${list(alertColumns)})
           select ${list(alertColumns.map((name) => `i.${name}`))} from ${recordset(sql, alertTypes, put)}
           join webhook_trigger.alert_rules r on r.id = i.rule_id and r.enabled
-          on conflict (id) do update set state = excluded.state, value = excluded.value,
-            resolved_at = excluded.resolved_at, notified_at = excluded.notified_at`
+          on conflict (id) do update set state = excluded.state, name = excluded.name,
+            team = excluded.team, value = excluded.value, resolved_at = excluded.resolved_at,
+            notified_at = excluded.notified_at`
         if (events.length === 0) return
         const sent = events.map(({ alert, event }) => ({ alert_id: alert.id, event }))
         yield* sql`
