@@ -13,14 +13,24 @@ interface Bucket {
   readonly at: number
 }
 
+/** The admin key, or an API key; of a wrong key, the one that it could be. */
+export type KeyKind = "admin" | "api"
+
 export class KeyAttempts {
   private readonly buckets = new RecentMap<string, Bucket>(maxNetworks)
-  /** Networks that once sent the right key. Nobody else can add to them. */
-  private readonly known = new RecentMap<string, true>(maxNetworks)
+  /** Networks that once sent the admin key, and such that once sent an API key. Nobody else can add to them. */
+  private readonly known = {
+    admin: new RecentMap<string, true>(maxNetworks),
+    api: new RecentMap<string, true>(maxNetworks)
+  }
 
-  /** Whether a key from this network may be checked. A network that once sent the right key is never locked out. */
-  allows(network: string, now: number): boolean {
-    return this.known.has(network) || this.attemptsLeft(network, now) >= 1
+  /**
+   * Whether a key from this network may be checked. A network that once sent the admin key is never locked out. One that
+   * once sent an API key is not locked out with API keys: these cannot be guessed, but an admin key that a person chose can.
+   */
+  allows(kind: KeyKind, network: string, now: number): boolean {
+    const isKnown = this.known.admin.has(network) || (kind === "api" && this.known.api.has(network))
+    return isKnown || this.attemptsLeft(network, now) >= 1
   }
 
   /** False: the limit is exceeded. */
@@ -30,10 +40,11 @@ export class KeyAttempts {
     return left >= 1
   }
 
-  /** True: the network is new. */
-  addRight(network: string): boolean {
-    const isNew = !this.known.has(network)
-    this.known.set(network, true)
+  /** True: the network is new for this kind. */
+  addRight(kind: KeyKind, network: string): boolean {
+    const known = this.known[kind]
+    const isNew = !known.has(network)
+    known.set(network, true)
     return isNew
   }
 

@@ -11,7 +11,7 @@ import { type Change, ChangeFeed } from "../../repo/ChangeFeed.ts"
 import * as GroupCommit from "../../runtime/GroupCommit.ts"
 import { clientAddress, networkOf } from "../request/ClientAddress.ts"
 import { TrustedProxies } from "../request/TrustedProxies.ts"
-import { KeyAttempts } from "./KeyAttempts.ts"
+import { KeyAttempts, type KeyKind } from "./KeyAttempts.ts"
 
 const wrongKey = new Unauthorized({ detail: "This is neither the admin key nor an API key." })
 const voidDetails = { revoked: "This API key was revoked.", expired: "This API key has expired." } as const
@@ -55,7 +55,7 @@ export class KeyCheck extends Context.Tag("webhook-trigger/KeyCheck")<
         size: mostTogether,
         commit: (changes: ReadonlyArray<Change>) => Effect.as(feed.publish(changes), changes)
       })
-      const tellOthers = (result: "right" | "wrong", network: string): void => {
+      const tellOthers = (result: KeyKind | "wrong", network: string): void => {
         const change = { _tag: "KeyTried", attempt: `${thisProcess},${result},${network}` } as const
         runFork(Effect.ignore(publishTogether([change])))
       }
@@ -64,7 +64,7 @@ export class KeyCheck extends Context.Tag("webhook-trigger/KeyCheck")<
           if (change._tag !== "KeyTried") continue
           const [where, result, network = ""] = change.attempt.split(",")
           if (where === thisProcess) continue
-          if (result === "right") attempts.addRight(network)
+          if (result === "admin" || result === "api") attempts.addRight(result, network)
           else attempts.addWrong(network, clock.unsafeCurrentTimeMillis())
         }
       })
@@ -79,7 +79,8 @@ export class KeyCheck extends Context.Tag("webhook-trigger/KeyCheck")<
             const network = networkOf(address)
             const now = clock.unsafeCurrentTimeMillis()
             const right = (checked: Checked) => {
-              if (attempts.addRight(network)) tellOthers("right", network)
+              const of: KeyKind = checked.key === undefined ? "admin" : "api"
+              if (attempts.addRight(of, network)) tellOthers(of, network)
               return Effect.succeed(checked)
             }
             const wrong = () => {
@@ -95,9 +96,10 @@ export class KeyCheck extends Context.Tag("webhook-trigger/KeyCheck")<
               if (Option.isSome(why)) return yield* refuse(new Unauthorized({ detail: voidDetails[why.value] }))
               return yield* right({ key: found })
             })
-            if (!attempts.allows(network, now)) return refuse(tooMany)
+            const kind: KeyKind = isKeyShaped(Redacted.value(key)) ? "api" : "admin"
+            if (!attempts.allows(kind, network, now)) return refuse(tooMany)
             if (verify(key)) return right({})
-            return isKeyShaped(Redacted.value(key)) ? byRow : wrong()
+            return kind === "api" ? byRow : wrong()
           })
       })
     })

@@ -62,6 +62,26 @@ describe("wrong admin keys from one address", () => {
     })
   )
 
+  it.scopedLive("stay limited where only an API key was right, on all replicas; that API key is never locked out", () =>
+    Effect.gen(function* () {
+      const one = yield* start({ trustedProxies: ["127.0.0.1"] })
+      const two = yield* start({ trustedProxies: ["127.0.0.1"], repo: one.repo })
+      const created = yield* one.admin("POST", "/api/keys", { body: { name: "a viewer", role: "viewer" } })
+      const viewer: string = created.json.key
+      const here = { "x-forwarded-for": "203.0.113.7" }
+      const changes = yield* Effect.flatMap(Effect.provide(ChangeFeed, one.repo), subscribe)
+      expect((yield* bearer(one.http, viewer, here)).status).toBe(200)
+      for (let n = 0; n < burst; n++) expect(refusal(yield* bearer(one.http, `guess-${n}`, here))).toStrictEqual(wrong)
+      const tried = Stream.filter(Stream.fromQueue(changes), ({ _tag }) => _tag === "KeyTried")
+      yield* Stream.runDrain(Stream.take(tried, 1 + burst))
+      for (const { http } of [one, two]) {
+        expect(refusal(yield* bearer(http, adminKey, here))).toStrictEqual(limited)
+        expect(refusal(yield* signIn(http, adminKey, here))).toStrictEqual(limited)
+        expect((yield* bearer(http, viewer, here)).status).toBe(200)
+      }
+    })
+  )
+
   it.scopedLive("concern nobody else behind the same proxy", () =>
     Effect.gen(function* () {
       const { http } = yield* start({ trustedProxies: ["127.0.0.1"] })
@@ -106,12 +126,12 @@ describe("wrong admin keys from one address", () => {
     const attempts = new KeyAttempts()
     const exhaust = (now: number) => {
       let wrong = 0
-      for (; attempts.allows("203.0.113.7", now); wrong++) attempts.addWrong("203.0.113.7", now)
+      for (; attempts.allows("admin", "203.0.113.7", now); wrong++) attempts.addWrong("203.0.113.7", now)
       return wrong
     }
     expect([exhaust(0), exhaust(9_999), exhaust(10_000), exhaust(35_000), exhaust(1_000_000)]).toStrictEqual([
       ...[burst, 0, 1, 2, burst]
     ])
-    expect(attempts.allows("203.0.113.8", 0)).toBe(true)
+    expect(attempts.allows("admin", "203.0.113.8", 0)).toBe(true)
   })
 })
