@@ -68,9 +68,9 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
       filter: DeliveryFilter
     ) => Effect.Effect<DeliveryPage, InvalidParameter | NotFound | Unavailable>
     readonly delivery: (owner: OwnerId, id: string) => Effect.Effect<EventDelivery, NotFound | Unavailable>
-    /** Sends it again, whatever came of it. `Invalid`: its destination is switched off. */
+    /** Sends it again, whatever came of it. `Invalid`: its destination is off, or its run is of another team. */
     readonly resend: (owner: OwnerId, id: string) => Effect.Effect<EventDelivery, Invalid | NotFound | Unavailable>
-    /** Sends all again that failed since then; returns how many. */
+    /** Sends all again that failed since then, of runs of the webhook's current team; returns how many. */
     readonly resendFailed: (
       owner: OwnerId,
       id: string,
@@ -220,9 +220,11 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
       const resend = (owner: Owner, text: string) =>
         Effect.gen(function* () {
           const id = yield* deliveryIdOf(text)
-          yield* deliveries.delivery(owner, id)
+          const { destination_id } = yield* deliveries.delivery(owner, id)
           const count = yield* deliveries.resend({ owner, id }, yield* DateTime.now)
-          if (count === 0) return yield* switchedOff
+          if (count === 0) {
+            return yield* (yield* store.destinationRow(owner, destination_id)).enabled ? ofAnotherTeam : switchedOff
+          }
           return yield* deliveries.delivery(owner, id)
         })
 
@@ -287,14 +289,12 @@ const shownUrl = (kind: DestinationKind, url: string | undefined): string => {
   return data?.isSecret ? `${new URL(given).origin}/…` : given
 }
 
-const notSigned = new Invalid({
-  faults: [
-    { pointer: "", detail: "only destinations of the kind webhook have a signing secret; edit the token or URL" }
-  ]
-})
+const refusal = (detail: string) => new Invalid({ faults: [{ pointer: "", detail }] })
 
-const tooMany = new Invalid({
-  faults: [{ pointer: "", detail: `there may be at most ${maxDestinations} destinations` }]
-})
+const notSigned = refusal("only destinations of the kind webhook have a signing secret; edit the token or URL")
 
-const switchedOff = new Invalid({ faults: [{ pointer: "", detail: "the destination is switched off" }] })
+const tooMany = refusal(`there may be at most ${maxDestinations} destinations`)
+
+const switchedOff = refusal("the destination is switched off")
+
+const ofAnotherTeam = refusal("the webhook has been moved to another team since this run")

@@ -7,10 +7,13 @@ import { finalStatuses } from "../../domain/run/RunStatus.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 
-/** Finds the run that a test event of a webhook is about: its last one that has ended, else an invented one. */
+/**
+ * Finds the run that a test event of a webhook is about: its last one that has ended in its team, else an
+ * invented one.
+ */
 export const make = Effect.map(HistoryStore, ({ run, runs }) => {
   const lastEnded = (webhook: Webhook): Effect.Effect<Run | undefined, Unavailable> =>
-    runs({ webhook_id: webhook.id, statuses: finalStatuses, limit: 1 }).pipe(
+    runs({ webhook_id: webhook.id, owners: [webhook.team], statuses: finalStatuses, limit: 1 }).pipe(
       Effect.flatMap(({ data: [last] }) => (last === undefined ? Effect.succeed(undefined) : run(last.run_id))),
       Effect.catchTags({ NotFound: () => Effect.succeed(undefined), InvalidParameter: Effect.die })
     )

@@ -96,7 +96,7 @@ export class DeliveryStore extends Context.Tag("webhook-trigger/DeliveryStore")<
     readonly delivery: (owner: Owner, id: DeliveryId) => Effect.Effect<EventDelivery, NotFound | Unavailable>
     /**
      * Makes attempts of these deliveries due again, by the whole schedule, and notifies; returns how many. Those of disabled
-     * destinations stay. A failing destination gets the first one immediately.
+     * destinations stay, and those of runs that the webhook had in another team. A failing destination gets the first one immediately.
      */
     readonly resend: (
       which:

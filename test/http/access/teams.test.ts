@@ -5,6 +5,8 @@ import type { Repo } from "../../../src/repo/Repo.ts"
 import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
 import * as RepoSql from "../../../src/repo/sql/RepoSql.ts"
 import { freshDatabase } from "../../support/fresh.ts"
+import { receiver } from "../../support/Receiver.ts"
+import { untilEffect } from "../../support/Until.ts"
 import { type Answer, type Call, refusal } from "../Client.ts"
 import { openEvents } from "../events/EventReader.ts"
 import { hello, start } from "../Server.ts"
@@ -215,6 +217,40 @@ for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", postg
         const again = yield* both.as("POST", `/api/runs/${a.run_id}/replay?wait=true`, { body: {} })
         expect(yield* idsOf(`/api/webhooks/${a.hook.id}/runs`)).toStrictEqual([again.json.run_id])
         expect((yield* server.admin("GET", `/api/runs/${a.run_id}/replays`)).json.data).toHaveLength(1)
+      })
+    )
+
+    it.scopedLive("gets nothing through destinations of the runs that a webhook had in another team", () =>
+      Effect.gen(function* () {
+        const { a, b, server } = yield* twoTeams(repo)
+        const { received, url } = yield* receiver(410, 200)
+        const path = `/api/webhooks/${a.hook.id}`
+        const added = yield* a.as("POST", `${path}/destinations`, { body: { url, body: "full" } })
+        const destination_id: string = added.json.destination.id
+        const destination = `${path}/destinations/${destination_id}`
+        const trigger = server.http("POST", `${a.hook.path}?wait=true`, { body: hello })
+        yield* trigger
+        const listed = server.admin("GET", `${path}/deliveries?status=failed&destination_id=${destination_id}`)
+        const [failed] = yield* untilEffect(
+          "the delivery has failed",
+          Effect.map(listed, ({ json }) => json.data.length > 0 && json.data)
+        )
+        yield* server.admin("PATCH", destination, { body: { enabled: true } })
+        yield* server.admin("PATCH", path, { body: { team: "b" } })
+
+        const refused = yield* b.as("POST", `${path}/deliveries/${failed.id}/resend`)
+        const detail = "the webhook has been moved to another team since this run"
+        expect([refused.status, refused.json.errors]).toStrictEqual([422, [{ pointer: "", detail }]])
+        const resent = yield* b.as("POST", `${destination}/resend?since=2026-01-01T00:00:00Z`)
+        expect(resent.json).toStrictEqual({ resent: 0 })
+        const test = Effect.gen(function* () {
+          expect((yield* b.as("POST", `${destination}/test`)).json.http_status).toBe(200)
+          return received.map(({ body }) => JSON.parse(body)).findLast(({ type }) => type === "test").data
+        })
+        expect(yield* test).toMatchObject({ team: "b", variables: { text: "sample" }, response: "A sample answer." })
+        expect(received).toHaveLength(2)
+        const { run_id } = (yield* trigger).json
+        expect(yield* test).toMatchObject({ run_id, team: "b", variables: { text: "hello" } })
       })
     )
 

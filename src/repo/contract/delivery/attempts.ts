@@ -3,7 +3,7 @@ import { Effect, Stream } from "effect"
 import type { DestinationRow } from "../../../domain/delivery/Destination.ts"
 import { subscribe } from "../../ChangeFeed.ts"
 import { Repo } from "../../Repo.ts"
-import { at, count, createWebhook, together } from "../fixtures.ts"
+import { at, count, createWebhook, team as teamOf, together } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
 import { attemptAt, claim, deliveriesOf, endRun, failedAt, newDestination, recorded } from "./fixtures.ts"
 
@@ -221,6 +221,27 @@ export const deliveryAttempts = (test: Test): void => {
       yield* repo.updateDestination(webhook.id, destination.id, { enabled: false, updated_at: at(7_000) })
       expect(yield* repo.resend({ owner: webhook.id, id: claimed[0]!.id }, at(8_000))).toBe(0)
       expect((yield* repo.delivery(webhook.id, claimed[0]!.id)).status).toBe("failed")
+    })
+  )
+
+  test(
+    "sends nothing again of runs that a webhook had in another team",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const destination = yield* newDestination(webhook.id)
+      yield* endRun(webhook, 100)
+      const [due] = yield* claim(1_000)
+      yield* recorded(due!, failedAt(1_000), "failed")
+      const { team } = yield* repo.createTeam(teamOf("deliveries-to"), at(0))
+      const moveTo = (to: typeof team) => repo.updateWebhook(webhook.id, { team: to, updated_at: at(2_000) })
+      const failedSince = { owner: webhook.id, destination_id: destination.id, failedSince: at(0) }
+      yield* moveTo(team)
+      expect(yield* repo.resend({ owner: webhook.id, id: due!.id }, at(3_000))).toBe(0)
+      expect(yield* repo.resend(failedSince, at(3_000))).toBe(0)
+      expect(yield* deliveriesOf(webhook.id)).toMatchObject([{ status: "failed" }])
+      yield* moveTo(webhook.team)
+      expect(yield* repo.resend(failedSince, at(4_000))).toBe(1)
     })
   )
 }

@@ -92,6 +92,11 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
     return tables.deliveries
   }
 
+  const isOfTeam = ({ run_id, webhook_id }: EventDelivery): boolean =>
+    run_id === undefined ||
+    webhook_id === undefined ||
+    tables.find(run_id)?.row.team === tables.webhooks.get(webhook_id)?.team
+
   const record = (result: AttemptResult): void => {
     const found = kept().find(({ row }) => row.id === result.id && row.status === "pending")
     if (found === undefined) return
@@ -206,6 +211,7 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
       Effect.sync(() => {
         const isWanted = ({ row }: StoredDelivery) =>
           (row.webhook_id ?? null) === which.owner &&
+          isOfTeam(row) &&
           tables.destinations.get(row.destination_id)?.enabled === true &&
           ("id" in which
             ? row.id === which.id

@@ -69,7 +69,10 @@ export const layer: Layer.Layer<DeliveryStore, never, SqlClient.SqlClient> = Lay
       const rows = yield* sql`
         with wanted as materialized (
           select d.id, d.destination_id from webhook_trigger.deliveries d
-          where ${wanted} and ${isOf(which.owner)}
+          where ${wanted} and ${isOf(which.owner)} and (d.run_id is null or exists (
+            select from webhook_trigger.runs r join webhook_trigger.webhooks w on w.id = r.webhook_id
+            where r.id = d.run_id and r.team = w.team
+          ))
         ), destination as (
           update webhook_trigger.destinations t set paused_until = null
           where t.enabled and t.id in (select destination_id from wanted) returning t.id
