@@ -149,7 +149,7 @@ export class BudgetExceeded extends Schema.TaggedError<BudgetExceeded>()("Budget
   retry_after_ms: Schema.Number
 }) {}
 
-/** No more event streams can be opened: in this session, of this webhook or on this server. */
+/** No more event streams can be opened: in this session, with this key, of this webhook or on this server. */
 export class TooManyStreams extends Schema.TaggedError<TooManyStreams>()("TooManyStreams", {
   limit: Schema.Number,
   of: Schema.Literal("session", "webhook", "server", "key")

@@ -20,8 +20,12 @@ export const ageLimit = Duration.days(7)
 /** The time between two recorded uses, so that few requests need a statement for it. */
 const useInterval = Duration.minutes(5)
 
-/** Maximum number of open sessions. The least recently used are ended for new ones. */
+/**
+ * Maximum numbers of open sessions of the admin key, and of each API key. The least recently used of the same key are ended
+ * for new ones, so that no key ends the sessions of another.
+ */
 export const mostSessions = 1_000
+export const mostSessionsOfApiKey = 50
 
 /** Maximum length; longer ones are cut. */
 const maxUserAgent = 256
@@ -86,7 +90,9 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
         key?: ApiKey
       ) {
         const { open, over } = yield* read
-        const tooMany = open.slice(mostSessions - 1).map(({ id }) => id)
+        const most = key === undefined ? mostSessions : mostSessionsOfApiKey
+        const ofKey = open.filter(({ api_key_id }) => api_key_id === key?.id)
+        const tooMany = ofKey.slice(most - 1).map(({ id }) => id)
         if (over.length + tooMany.length > 0) yield* store.endSessions([...over, ...tooMany])
         const now = yield* DateTime.now
         const token = `whs_${randomBytes(32).toString("base64url")}`

@@ -9,6 +9,9 @@ import { clientAddress } from "../request/ClientAddress.ts"
 import { TrustedProxies } from "../request/TrustedProxies.ts"
 import * as SessionCookie from "./SessionCookie.ts"
 
+/** Whose streams are limited together. */
+export type StreamOwner = { readonly of: "session" | "key"; readonly id: string }
+
 type Request = HttpServerRequest.HttpServerRequest
 
 /** Ends before the first item that fails the condition. */
@@ -35,9 +38,16 @@ export const make = Effect.gen(function* () {
           return Option.exists(yield* keys.findById(id), (key) => Option.isNone(voidBecause(key, now)))
         })
       const holds = session ? Effect.map(sessions.find(cookie.of(request)), Option.isSome) : key && keyWorks(key.id)
+      /**
+       * An API key's streams count together, however many sessions were begun with it. With the admin key, each session
+       * counts, and programs by address.
+       */
+      const owner: StreamOwner =
+        key === undefined
+          ? { of: "session", id: session?.id ?? clientAddress(proxies, request) }
+          : { of: "key", id: key.id }
       return {
-        /** Programs have no session, and count by key or address. */
-        owner: session?.id ?? key?.id ?? clientAddress(proxies, request),
+        owner,
         /**
          * The stream ends with the session or the API key. It also ends while the database is unreachable; the client then
          * reconnects.

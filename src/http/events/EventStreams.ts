@@ -3,11 +3,13 @@ import { Effect, Metric, Queue, type Scope, Stream } from "effect"
 import type { Grant } from "../../domain/access/Grant.ts"
 import { TooManyStreams } from "../../domain/Errors.ts"
 import { record } from "../../telemetry/Metrics.ts"
+import type { StreamOwner } from "../access/ActorStreams.ts"
 
 export interface Limits {
   /** Maximum number of streams in this process. */
   readonly inAll: number
   readonly ofOneSession: number
+  readonly ofOneKey: number
   /** Maximum number of events that a client may be behind. */
   readonly buffered: number
 }
@@ -21,7 +23,7 @@ const droppedStreams = Metric.counter("webhook_event_streams_dropped_total", {
 type Teams = Grant["teams"]
 
 interface Client {
-  readonly session: string
+  readonly owner: StreamOwner
   readonly teams: Teams
   readonly buffer: Queue.Queue<Uint8Array>
   readonly disconnect: () => void
@@ -38,7 +40,7 @@ export interface EventStreams {
   readonly publish: (textFor: (teams: Teams) => string | undefined) => void
   /** A stream of published texts until the scope closes. `disconnect` is called at most once, and must not throw. */
   readonly open: (
-    session: string,
+    owner: StreamOwner,
     teams: Teams,
     disconnect: () => void
   ) => Effect.Effect<Stream.Stream<Uint8Array>, TooManyStreams, Scope.Scope>
@@ -47,28 +49,27 @@ export interface EventStreams {
 export const make = (limits: Limits): EventStreams => {
   const encoder = new TextEncoder()
   const clients = new Set<Client>()
-  const ofSessions = new Map<string, number>()
+  const ofOwners = new Map<string, number>()
 
   const add = (client: Client): void => {
     clients.add(client)
-    ofSessions.set(client.session, (ofSessions.get(client.session) ?? 0) + 1)
+    ofOwners.set(client.owner.id, (ofOwners.get(client.owner.id) ?? 0) + 1)
     record(openStreams, clients.size)
   }
   const remove = (client: Client): void => {
     if (!clients.delete(client)) return
-    const left = ofSessions.get(client.session)! - 1
-    if (left === 0) ofSessions.delete(client.session)
-    else ofSessions.set(client.session, left)
+    const left = ofOwners.get(client.owner.id)! - 1
+    if (left === 0) ofOwners.delete(client.owner.id)
+    else ofOwners.set(client.owner.id, left)
     record(openStreams, clients.size)
   }
 
-  const connect = (session: string, teams: Teams, disconnect: () => void) =>
+  const connect = (owner: StreamOwner, teams: Teams, disconnect: () => void) =>
     Effect.gen(function* () {
       if (clients.size >= limits.inAll) return yield* new TooManyStreams({ limit: limits.inAll, of: "server" })
-      if ((ofSessions.get(session) ?? 0) >= limits.ofOneSession) {
-        return yield* new TooManyStreams({ limit: limits.ofOneSession, of: "session" })
-      }
-      const client: Client = { session, teams, disconnect, buffer: yield* Queue.dropping<Uint8Array>(limits.buffered) }
+      const limit = owner.of === "key" ? limits.ofOneKey : limits.ofOneSession
+      if ((ofOwners.get(owner.id) ?? 0) >= limit) return yield* new TooManyStreams({ limit, of: owner.of })
+      const client: Client = { owner, teams, disconnect, buffer: yield* Queue.dropping<Uint8Array>(limits.buffered) }
       add(client)
       return client
     })
@@ -94,8 +95,8 @@ export const make = (limits: Limits): EventStreams => {
         client.disconnect()
       }
     },
-    open: (session, teams, disconnect) =>
-      Effect.acquireRelease(connect(session, teams, disconnect), (client) =>
+    open: (owner, teams, disconnect) =>
+      Effect.acquireRelease(connect(owner, teams, disconnect), (client) =>
         Effect.zipRight(
           Effect.sync(() => remove(client)),
           Queue.shutdown(client.buffer)

@@ -10,6 +10,7 @@ import { OwnerStore } from "../../repo/access/OwnerStore.ts"
 import { type Change, ChangeFeed } from "../../repo/ChangeFeed.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { RecentMap } from "../../runtime/RecentMap.ts"
+import type { StreamOwner } from "../access/ActorStreams.ts"
 import * as EventStreams from "./EventStreams.ts"
 
 /** Changes within this time are one event: a busy server has thousands a second. */
@@ -30,7 +31,7 @@ const slack = Duration.seconds(5)
 /** Runs whose last event is remembered, so that it is not repeated. */
 const mostRemembered = 2_000
 
-const defaultLimits: EventStreams.Limits = { inAll: 500, ofOneSession: 10, buffered: 16 }
+const defaultLimits: EventStreams.Limits = { inAll: 500, ofOneSession: 10, ofOneKey: 50, buffered: 16 }
 
 const retry = new TextEncoder().encode(
   Sse.encoder.write(new Sse.Retry({ duration: Duration.seconds(2), lastEventId: undefined }))
@@ -127,11 +128,11 @@ export class Events extends Context.Tag("webhook-trigger/Events")<
   Events,
   {
     /**
-     * In the format of the HTML standard, section 9.2, until the scope closes. The numbers of streams per session and
-     * process are limited. With `teams`, only changes of what is of these teams. `disconnect` is called if the client reads too slowly.
+     * In the format of the HTML standard, section 9.2, until the scope closes. The numbers of streams per session, API key
+     * and process are limited. With `teams`, only changes of what is of these teams. `disconnect` is called if the client reads too slowly.
      */
     readonly open: (
-      session: string,
+      owner: StreamOwner,
       teams: Grant["teams"],
       disconnect: () => void
     ) => Effect.Effect<Stream.Stream<Uint8Array>, TooManyStreams, Scope.Scope>
@@ -201,8 +202,8 @@ export class Events extends Context.Tag("webhook-trigger/Events")<
         )
 
         return Events.of({
-          open: (session, teams, disconnect) =>
-            Effect.map(streams.open(session, teams, disconnect), (events) =>
+          open: (owner, teams, disconnect) =>
+            Effect.map(streams.open(owner, teams, disconnect), (events) =>
               Stream.make(retry).pipe(Stream.concat(events), Stream.interruptAfter(maxConnectionAge))
             )
         })

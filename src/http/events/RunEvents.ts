@@ -5,11 +5,12 @@ import { eventStream } from "../../api/run/EventStream.ts"
 import { type InvalidParameter, type NotAcceptable, TooManyStreams } from "../../domain/Errors.ts"
 import { mark, type RunUpdate } from "../../engine/progress/RunUpdate.ts"
 import { record } from "../../telemetry/Metrics.ts"
+import type { StreamOwner } from "../access/ActorStreams.ts"
 import * as AiSdkText from "./AiSdkText.ts"
 import * as EventRequest from "./EventRequest.ts"
 import * as RunEventText from "./RunEventText.ts"
 
-/** Maximum numbers of streams: of this process, and of one webhook or session. */
+/** Maximum numbers of streams: of this process, and of one webhook, session or API key. */
 export class StreamLimits extends Context.Reference<StreamLimits>()("webhook-trigger/StreamLimits", {
   defaultValue: () => ({ inAll: 10_000, ofOne: 2_000 })
 }) {}
@@ -17,7 +18,7 @@ export class StreamLimits extends Context.Reference<StreamLimits>()("webhook-tri
 const openStreams = Metric.gauge("webhook_run_event_streams", { description: "Open streams of events of runs." })
 
 /** Whose streams are limited together. */
-export type Owner = { readonly of: "webhook" | "session"; readonly id: string }
+export type Owner = StreamOwner | { readonly of: "webhook"; readonly id: string }
 
 const encoder = new TextEncoder()
 const encodeText = (text: string): Uint8Array => encoder.encode(text)

@@ -133,7 +133,7 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
           const run_id = yield* runIdOf(path.run_id)
           const { owner, whileSignedIn } = yield* streams(request)
           const read = Effect.tap(history.run(run_id), () => recordRead(run_id))
-          return yield* runEvents.answer(request, { of: "session", id: owner }, (received) =>
+          return yield* runEvents.answer(request, owner, (received) =>
             Effect.map(watch.follow(run_id, { received, read }), whileSignedIn)
           )
         }).pipe(Effect.mapError(Problems.of))

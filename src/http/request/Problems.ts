@@ -74,7 +74,7 @@ const tooManyStreams: { readonly [of in Errors.TooManyStreams["of"]]: (limit: nu
   session: (limit) => `A session may have ${limit} streams open.`,
   webhook: (limit) => `A webhook may have ${limit} streams open.`,
   server: (limit) => `The server has ${limit} streams open.`,
-  key: (limit) => `${limit} leaders are waiting with this key.`
+  key: (limit) => `${limit} requests with this key are open.`
 }
 
 const secondsUntil = ({ retry_after_ms }: { readonly retry_after_ms: number }): number =>

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer, Option, Redacted, TestClock } from "effect"
 import { AdminKey } from "../../../src/engine/access/AdminKey.ts"
 import { ApiKeys } from "../../../src/engine/access/ApiKeys.ts"
-import { mostSessions, type NewSession, Sessions } from "../../../src/engine/access/Sessions.ts"
+import { mostSessions, mostSessionsOfApiKey, type NewSession, Sessions } from "../../../src/engine/access/Sessions.ts"
 import { SessionStore } from "../../../src/repo/access/SessionStore.ts"
 import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { type call, refusal } from "../Client.ts"
@@ -202,6 +202,25 @@ describe("sessions", () => {
     })
   )
 
+  it.scopedLive("of an API key are limited, and end only for newer ones of the same key", () =>
+    Effect.gen(function* () {
+      const { admin, http } = yield* start()
+      const begin = (key: string) =>
+        Effect.map(http("POST", path, { body: { key } }), ({ headers }) => headers.get("set-cookie")!.split("; ")[0]!)
+      const newKey = (name: string) =>
+        Effect.map(admin("POST", "/api/keys", { body: { name, role: "viewer" } }), ({ json }) => json.key as string)
+      const [mine, theirs] = [yield* newKey("mine"), yield* newKey("theirs")]
+      const [first, ofAdmin, ofOther] = [yield* begin(mine), yield* begin(adminKey), yield* begin(theirs)]
+      for (let n = 0; n < mostSessionsOfApiKey; n++) yield* begin(mine)
+      const answered = (cookie: string) =>
+        Effect.map(http("GET", "/api/webhooks", { headers: { cookie } }), ({ status }) => status)
+      expect([yield* answered(first), yield* answered(ofAdmin), yield* answered(ofOther)]).toStrictEqual([
+        401, 200, 200
+      ])
+      expect((yield* admin("GET", "/api/sessions")).json.data).toHaveLength(mostSessionsOfApiKey + 2)
+    })
+  )
+
   it.scopedLive("that are ended get no more events", () =>
     Effect.gen(function* () {
       const { admin, http, origin, team } = yield* start()
@@ -236,7 +255,8 @@ const counted = Effect.gen(function* () {
     Layer.provide(Layer.succeedContext(repo))
   )
   const sessions = Effect.map(Layer.build(layer), Context.get(Sessions))
-  return { one: yield* sessions, two: yield* sessions, reads: () => reads }
+  const keys = Context.get(yield* Layer.build(Layer.provide(ApiKeys.layer, Layer.succeedContext(repo))), ApiKeys)
+  return { keys, one: yield* sessions, two: yield* sessions, reads: () => reads }
 })
 
 const from = { client_address: "127.0.0.1", user_agent: "" }
@@ -273,14 +293,17 @@ describe("a session in time", () => {
     })
   )
 
-  it.scoped("is one of a thousand: for more, those used longest ago are ended", () =>
+  it.scoped("is one of a thousand with the admin key: for more of these, those used longest ago are ended", () =>
     Effect.gen(function* () {
-      const { one } = yield* counted
+      const { keys, one } = yield* counted
       const oldest = yield* one.begin(from)
       yield* TestClock.adjust("1 minute")
       for (let i = 0; i < mostSessions; i++) yield* one.begin(from)
       expect(yield* one.list).toHaveLength(mostSessions)
       expect(Option.isNone(yield* one.find(Redacted.value(oldest.token)))).toBe(true)
+      const { api_key } = yield* keys.create({ name: "a viewer", role: "viewer" })
+      yield* one.begin(from, api_key)
+      expect(yield* one.list).toHaveLength(mostSessions + 1)
     })
   )
 })

@@ -5,7 +5,7 @@ import { NodeHttpServer, NodeHttpServerRequest } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Schedule, Stream } from "effect"
 import * as EventStreams from "../../../src/http/events/EventStreams.ts"
-import { refusal } from "../Client.ts"
+import { type call, refusal } from "../Client.ts"
 import { adminKey, listeningPort, silent, start, startWithWebhook } from "../Server.ts"
 
 /** Opens a stream; it stays open until the scope closes. */
@@ -97,13 +97,61 @@ describe("live events", () => {
   )
 })
 
+describe("streams with an API key", () => {
+  type Http = ReturnType<typeof call>
+
+  const keyWithSessions = (http: Http, admin: Http, sessions: number) =>
+    Effect.gen(function* () {
+      const { key } = (yield* admin("POST", "/api/keys", { body: { name: "a viewer", role: "viewer" } })).json
+      const cookies = yield* Effect.replicateEffect(
+        Effect.map(http("POST", "/api/session", { body: { key } }), ({ headers }) => ({
+          cookie: headers.get("set-cookie")!.split("; ")[0]!
+        })),
+        sessions
+      )
+      return { bearer: { authorization: `Bearer ${key}` }, cookies }
+    })
+
+  it.scopedLive("are limited together, however many sessions it has, and leave room for others", () =>
+    Effect.gen(function* () {
+      const { admin, http, origin } = yield* start()
+      const { bearer, cookies } = yield* keyWithSessions(http, admin, 6)
+      for (let n = 0; n < 50; n++) yield* openStream(origin, cookies[n % cookies.length])
+      for (const headers of [...cookies, bearer]) {
+        const refused = yield* http("GET", "/api/events", { headers })
+        expect(refusal(refused)).toStrictEqual([429, "too_many_streams"])
+        expect(refused.json.detail).toBe("50 requests with this key are open.")
+      }
+      yield* openStream(origin)
+    })
+  )
+
+  it.scopedLive("of the events of a run are limited together as well", () =>
+    Effect.gen(function* () {
+      const { admin, http, origin, team, webhook } = yield* start({ streamLimits: { inAll: 9, ofOne: 2 } })
+      const { id } = yield* webhook(yield* team("ops", silent))
+      const { run_id } = (yield* admin("POST", `/api/webhooks/${id}/runs`, { body: { variables: { text: "x" } } })).json
+      const { bearer, cookies } = yield* keyWithSessions(http, admin, 2)
+      const stop = new AbortController()
+      yield* Effect.addFinalizer(() => Effect.sync(() => stop.abort()))
+      const open = (headers: Record<string, string>) =>
+        Effect.promise(() => fetch(`${origin}/api/runs/${run_id}/events`, { headers, signal: stop.signal }))
+      const answers = yield* Effect.forEach(
+        [cookies[0]!, cookies[1]!, bearer, { authorization: `Bearer ${adminKey}` }],
+        open
+      )
+      expect(answers.map(({ status }) => status)).toStrictEqual([200, 200, 429, 200])
+    })
+  )
+})
+
 /** A server of streams only, which publishes what the test says. */
 const streamServer = (limits: EventStreams.Limits) =>
   Effect.gen(function* () {
     const streams = EventStreams.make(limits)
     const handler = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
       Effect.map(
-        streams.open(request.headers.session ?? "", undefined, () =>
+        streams.open({ of: "session", id: request.headers.session ?? "" }, undefined, () =>
           NodeHttpServerRequest.toIncomingMessage(request).destroy()
         ),
         // Node sends the headers with the first bytes.
@@ -121,7 +169,7 @@ const streamServer = (limits: EventStreams.Limits) =>
 describe("streams of events", () => {
   it.scopedLive("of a client that does not read are closed, and delay nobody else's", () =>
     Effect.gen(function* () {
-      const { streams, port } = yield* streamServer({ inAll: 9, ofOneSession: 9, buffered: 4 })
+      const { streams, port } = yield* streamServer({ inAll: 9, ofOneSession: 9, ofOneKey: 9, buffered: 4 })
       const slow = yield* Effect.acquireRelease(
         Effect.sync(() => connect(port, "127.0.0.1").pause()),
         (socket) => Effect.sync(() => socket.destroy())
@@ -147,7 +195,7 @@ describe("streams of events", () => {
 
   it.scopedLive("are limited for each session and in all", () =>
     Effect.gen(function* () {
-      const { port } = yield* streamServer({ inAll: 3, ofOneSession: 2, buffered: 4 })
+      const { port } = yield* streamServer({ inAll: 3, ofOneSession: 2, ofOneKey: 2, buffered: 4 })
       const stop = new AbortController()
       yield* Effect.addFinalizer(() => Effect.sync(() => stop.abort()))
       const open = (session: string) =>
