@@ -93,7 +93,8 @@ export class ApiKeys extends Context.Tag("webhook-trigger/ApiKeys")<
         const now = yield* DateTime.now
         const { last_used_at } = key
         if (last_used_at && DateTime.distance(last_used_at, now) < Duration.toMillis(useInterval)) return
-        yield* store.recordApiKeyUse(key.id, now)
+        // The key was read, so it works. A later request records its use.
+        yield* Effect.catchTag(store.recordApiKeyUse(key.id, now), "Unavailable", () => Effect.void)
       })
 
       return ApiKeys.of({

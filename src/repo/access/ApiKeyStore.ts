@@ -17,6 +17,7 @@ export class ApiKeyStore extends Context.Tag("webhook-trigger/ApiKeyStore")<
     /** The keys with these hashes, in their order, also revoked and expired ones; `undefined`: none. */
     readonly apiKeysByHash: (hashes: ReadonlyArray<TokenHash>) => Found
     readonly apiKeysById: (ids: ReadonlyArray<ApiKeyId>) => Found
+    /** Does nothing if a use was recorded in the minute before `at`, for instance by another process. */
     readonly recordApiKeyUse: (id: ApiKeyId, at: DateTime.Utc) => Effect.Effect<void, Unavailable>
     /** Ends the sessions that were begun with the key, too. `NotFound`: there is none, or it was revoked before. */
     readonly revokeApiKey: (

@@ -50,12 +50,17 @@ export const apiKeyStore = (test: Test): void => {
   )
 
   test(
-    "records that a key was used",
+    "records that a key was used, at most once a minute",
     Effect.gen(function* () {
       const repo = yield* Repo
       const key = yield* newKey()
       yield* repo.recordApiKeyUse(key.id, at(10))
+      const lastUsed = Effect.map(repo.apiKeys, ([key]) => key?.last_used_at)
       expect(yield* repo.apiKeys).toEqual([{ ...shown(key), last_used_at: at(10) }])
+      yield* repo.recordApiKeyUse(key.id, at(60_009))
+      expect(yield* lastUsed).toEqual(at(10))
+      yield* repo.recordApiKeyUse(key.id, at(60_010))
+      expect(yield* lastUsed).toEqual(at(60_010))
     })
   )
 

@@ -30,10 +30,13 @@ export const makeApiKeyStore = (tables: Tables): Context.Tag.Service<ApiKeyStore
     apiKeysByHash: (hashes) =>
       Effect.sync(() => hashes.map((hash) => find(({ key_hash }) => sameBytes(key_hash, hash)))),
     apiKeysById: (ids) => Effect.sync(() => ids.map((id) => find((key) => key.id === id))),
-    recordApiKeyUse: (id, last_used_at) =>
+    recordApiKeyUse: (id, at) =>
       Effect.sync(() => {
         const key = apiKeys.get(id)
-        if (key) apiKeys.set(id, { ...key, last_used_at })
+        if (key === undefined) return
+        const latest = DateTime.subtract(at, { minutes: 1 })
+        if (key.last_used_at && DateTime.greaterThan(key.last_used_at, latest)) return
+        apiKeys.set(id, { ...key, last_used_at: at })
       }),
     revokeApiKey: (id, at, draft) =>
       Effect.suspend(() => {

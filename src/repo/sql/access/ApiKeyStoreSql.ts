@@ -56,7 +56,11 @@ export const layer: Layer.Layer<ApiKeyStore, never, SqlClient.SqlClient> = Layer
     }, bounded)
 
     const recordApiKeyUse = Effect.fn("ApiKeyStore.recordApiKeyUse")(function* (id: ApiKeyId, at: DateTime.Utc) {
-      yield* sql`update webhook_trigger.api_keys set last_used_at = ${DateTime.toDateUtc(at)} where id = ${id}`
+      yield* sql`
+        update webhook_trigger.api_keys set last_used_at = ${DateTime.toDateUtc(at)}
+        where id = ${id} and (
+          last_used_at is null or last_used_at <= ${DateTime.toDateUtc(at)}::timestamptz - interval '1 minute'
+        )`
     }, bounded)
 
     const revokeApiKey = Effect.fn("ApiKeyStore.revokeApiKey")(function* (
