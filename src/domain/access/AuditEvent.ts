@@ -53,8 +53,11 @@ const record = {
   at: time("When it was done."),
   action: AuditAction,
   actor: AuditActor,
+  key_id: optional(
+    Schema.String.annotations({ description: "The ID of the API key: of the program's, or of the session's." })
+  ),
   key_name: optional(
-    Schema.String.annotations({ description: "The name of the API key: of the program's, or of the session's." })
+    Schema.String.annotations({ description: "That key's name then. Several keys can have the same name." })
   ),
   session_id: optional(Schema.String.annotations({ description: "The session of the web UI." })),
   client_address: optional(Schema.String.annotations({ description: "Where the request came from." }))

@@ -8,7 +8,8 @@ import type { Submitted } from "../accept/Trigger.ts"
 
 export interface OriginValues {
   readonly actor: AuditActor
-  /** Of the API key: the program's, or the session's. */
+  /** Of the API key: the program's, or the session's. Names are not unique. */
+  readonly key_id?: string | undefined
   readonly key_name?: string | undefined
   readonly session_id?: string | undefined
   /** The teams that the actor is limited to; absent: none. */
@@ -36,13 +37,14 @@ const actorNames: { readonly [Actor in AuditActor]: string } = {
 /** The event of a change that is about to be made, for its store. */
 export const draft = (action: AuditAction): Effect.Effect<AuditDraft> =>
   Effect.gen(function* () {
-    const { actor, client_address, key_name, session_id } = yield* Origin
+    const { actor, client_address, key_id, key_name, session_id } = yield* Origin
     const now = yield* Clock.currentTimeMillis
     return {
       id: auditEventIdAt(now),
       at: DateTime.unsafeMake(now),
       action,
       actor,
+      ...(key_id !== undefined && { key_id }),
       ...(key_name !== undefined && { key_name }),
       ...(session_id !== undefined && { session_id }),
       ...(client_address !== undefined && { client_address })

@@ -15,9 +15,9 @@ export const make = () => {
   const known = new RecentMap<string, number>(mostRemembered)
   return (object: RunId): Effect.Effect<void, never, AuditStore> =>
     Effect.gen(function* () {
-      const { actor, client_address, key_name, session_id } = yield* Origin
+      const { actor, client_address, key_id, session_id } = yield* Origin
       const now = yield* Clock.currentTimeMillis
-      const read = [object, actor, key_name, session_id ?? client_address].join()
+      const read = [object, actor, key_id, session_id ?? client_address].join()
       if (now - (known.get(read) ?? Number.NEGATIVE_INFINITY) < window) return
       known.set(read, now)
       yield* record({ ...(yield* draft("run.read")), object })

@@ -42,7 +42,7 @@ export const actorOf = (found: { readonly key?: ApiKey; readonly session?: Sessi
 export const factsOf = ({ grant, key, session }: Actor["Type"]): RequestFacts.RequestFacts => ({
   actor: session !== undefined ? "session" : key !== undefined ? "api_key" : "admin_key",
   ...(session && { session_id: session.id }),
-  ...(key && { key_name: key.name }),
+  ...(key && { key_id: key.id, key_name: key.name }),
   ...(grant.teams && { teams: grant.teams })
 })
 

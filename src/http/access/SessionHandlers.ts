@@ -42,7 +42,11 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
         if (Option.isNone(found)) return
         const { key, session } = found.value
         const { id } = session
-        RequestFacts.add(request, { actor: "session", session_id: id, ...(key && { key_name: key.name }) })
+        RequestFacts.add(request, {
+          actor: "session",
+          session_id: id,
+          ...(key && { key_id: key.id, key_name: key.name })
+        })
         yield* Effect.catchTag(sessions.end(id), "NotFound", () => Effect.void)
       })
 
@@ -74,7 +78,7 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
           yield* Effect.mapError(end(request), Problems.of)
           RequestFacts.add(request, {
             actor: checked.key ? "api_key" : "admin_key",
-            ...(checked.key && { key_name: checked.key.name })
+            ...(checked.key && { key_id: checked.key.id, key_name: checked.key.name })
           })
           const { session, token } = yield* Effect.mapError(sessions.begin(from, checked.key), Problems.of)
           const state = encodeState({

@@ -1,7 +1,7 @@
 /** Facts about a request, found while it is answered: for its log line, its span, and audit events. */
 import type { HttpServerRequest } from "@effect/platform"
 import type { AuditActor } from "../../domain/access/AuditEvent.ts"
-import type { LeaderKeyId, RunId, WebhookId } from "../../domain/Id.ts"
+import type { ApiKeyId, LeaderKeyId, RunId, WebhookId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import * as Drain from "../serve/Drain.ts"
 import * as LimitedConnections from "../serve/LimitedConnections.ts"
@@ -15,7 +15,8 @@ export interface RequestFacts {
   /** Who sent a management request. */
   readonly actor?: AuditActor
   readonly session_id?: string
-  /** The name of the API key: of the program's, or of the session's. */
+  /** Of the API key: the program's, or the session's. */
+  readonly key_id?: ApiKeyId
   readonly key_name?: string
   /** The teams that the sender is limited to; absent: none. */
   readonly teams?: ReadonlyArray<TeamName>

@@ -10,6 +10,9 @@ export const originOf = (proxies: Networks, request: HttpServerRequest.HttpServe
   get actor() {
     return RequestFacts.of(request).actor ?? "unknown"
   },
+  get key_id() {
+    return RequestFacts.of(request).key_id
+  },
   get key_name() {
     return RequestFacts.of(request).key_name
   },

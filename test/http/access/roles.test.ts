@@ -1,6 +1,9 @@
 /** Every endpoint with a key of every role, on memory and on PostgreSQL. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Layer, Redacted } from "effect"
+import { Context, Effect, Layer, Redacted } from "effect"
+import { Unavailable } from "../../../src/domain/Errors.ts"
+import { ApiKeyStore } from "../../../src/repo/access/ApiKeyStore.ts"
+import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import type { Repo } from "../../../src/repo/Repo.ts"
 import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
 import * as RepoSql from "../../../src/repo/sql/RepoSql.ts"
@@ -150,7 +153,7 @@ describe("API keys", () => {
       expect(listed.text).not.toContain(key)
       expect(listed.json.data).toStrictEqual([{ ...api_key, last_used_at: expect.any(String) }])
       const [event] = (yield* admin("GET", "/api/audit?action=webhook.created")).json.data
-      expect(event).toMatchObject({ actor: "api_key", key_name: "ci-deploy", object: webhook.id })
+      expect(event).toMatchObject({ actor: "api_key", key_id: api_key.id, key_name: "ci-deploy", object: webhook.id })
       const [creation] = (yield* admin("GET", `/api/audit?object=${api_key.id}`)).json.data
       expect(creation).toMatchObject({
         action: "api_key.created",
@@ -159,6 +162,22 @@ describe("API keys", () => {
       })
       const [version] = (yield* admin("GET", `/api/webhooks/${webhook.id}/templates`)).json.data
       expect(version).toMatchObject({ actor: "api_key", key_name: "ci-deploy" })
+    })
+  )
+
+  it.scopedLive("work while their use cannot be recorded", () =>
+    Effect.gen(function* () {
+      const repo = Layer.map(RepoMemory.layer, (context) =>
+        Context.add(context, ApiKeyStore, {
+          ...Context.get(context, ApiKeyStore),
+          recordApiKeyUse: () => new Unavailable({ what: "database", detail: "It is read-only." })
+        })
+      )
+      const { admin, http } = yield* start({ repo })
+      const { key } = (yield* admin("POST", "/api/keys", { body: { name: "a viewer", role: "viewer" } })).json
+      const headers = { authorization: `Bearer ${key}` }
+      expect((yield* http("GET", "/api/webhooks", { headers })).status).toBe(200)
+      expect((yield* admin("GET", "/api/keys")).json.data[0].last_used_at).toBeUndefined()
     })
   )
 

@@ -12,6 +12,8 @@ const draftAt = (ms: number, action: AuditAction): AuditDraft => ({
   at: at(ms),
   action,
   actor: "session",
+  key_id: "a key",
+  key_name: "ci-deploy",
   session_id: "a session",
   client_address: "203.0.113.7"
 })

@@ -66,6 +66,7 @@ export const server = Effect.gen(function* () {
       at timestamptz(3) not null,
       action text not null,
       actor text not null,
+      key_id text,
       key_name text,
       session_id text,
       client_address text,
