@@ -13,7 +13,8 @@ interface Message {
   readonly params?: { readonly [name: string]: unknown }
 }
 
-const parse = Option.liftThrowable((line: string): Message => JSON.parse(line))
+const parse = (line: string): Option.Option<Message> =>
+  Option.filter(Option.liftThrowable((): unknown => JSON.parse(line))(), Predicate.isRecord)
 
 const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 
@@ -40,17 +41,23 @@ export const mcp = Command.make("mcp", Struct.omit(adminOptions, "json"), (optio
     const inProgress = yield* FiberMap.make<string | number, void, never>()
     let version: string | undefined
 
-    const answer = (line: string) =>
-      Effect.sync(() => {
-        const { result } = JSON.parse(line) as { readonly result?: { readonly protocolVersion?: string } }
-        version = result?.protocolVersion ?? version
-        process.stdout.write(`${line}\n`)
+    const write = (line: string) => Effect.sync(() => process.stdout.write(`${line}\n`))
+
+    /** An answer of the server. */
+    const answer = (message: Message, status: number) => (line: string) =>
+      Option.match(parse(line), {
+        onNone: () => refuse(message, `The server answered ${status}, without a message of the protocol.`),
+        onSome: (answered) => {
+          const { result } = answered as { readonly result?: { readonly protocolVersion?: string } }
+          version = result?.protocolVersion ?? version
+          return write(line)
+        }
       })
 
     const refuse = ({ id }: Message, message: string): Effect.Effect<void> =>
       id === undefined
         ? printError(message)
-        : answer(JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32000, message } }))
+        : write(JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32000, message } }))
 
     const answersIn = (response: HttpClientResponse.HttpClientResponse): Stream.Stream<string, unknown> =>
       isEvents(response)
@@ -78,7 +85,7 @@ export const mcp = Command.make("mcp", Struct.omit(adminOptions, "json"), (optio
         }
         yield* answersIn(response).pipe(
           Stream.filter((text) => text !== ""),
-          Stream.runForEach(answer)
+          Stream.runForEach(answer(message, response.status))
         )
       }).pipe(
         Effect.scoped,
@@ -87,7 +94,7 @@ export const mcp = Command.make("mcp", Struct.omit(adminOptions, "json"), (optio
 
     const take = (line: string) =>
       Option.match(parse(line), {
-        onNone: () => printError("A line on standard input is no JSON."),
+        onNone: () => printError("A line on standard input is no message of the protocol."),
         onSome: (message) => {
           const cancelled = message.params?.requestId
           if (message.method === "notifications/cancelled" && cancelled !== undefined) {

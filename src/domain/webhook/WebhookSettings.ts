@@ -240,7 +240,7 @@ export const webhookSettings = {
     accepts: "must be a letter and up to 56 letters, digits, `_` or `-`",
     description:
       "Offers the webhook to AI assistants, as a tool with this name at `/mcp` (Model Context Protocol). Default: no tool.",
-    label: "Tool name",
+    label: "MCP tool",
     option: "mcp-tool",
     value: "name",
     help: "Offers the webhook to AI assistants as an MCP tool with this name, such as review_pull_request",
@@ -252,7 +252,7 @@ export const webhookSettings = {
     pattern: "^[\\s\\S]{1,2000}$",
     accepts: "must have 1 to 2000 characters",
     description: "What the MCP tool does and when to use it, for the assistant. Default: the webhook's name.",
-    label: "Tool description",
+    label: "MCP tool description",
     option: "mcp-description",
     value: "text",
     help: "What the MCP tool does and when to use it, for the assistant",

@@ -144,12 +144,13 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
     ofWebhook,
     ofReplay,
     ofRetry: (webhook, { retries, attempt, run, received_at }) => {
-      const { conversation, layout, run_id, thread, variables, webhook_version } = run
+      const { conversation, layout, run_id, thread, triggered_by, variables, webhook_version } = run
       const request = {
         variables,
         received_at,
         wait: false,
         ...(thread && { thread_key: thread.key }),
+        ...(triggered_by !== undefined && { triggered_by }),
         ...(webhook_version && { webhook_version })
       }
       const rendered = { prompt: conversation.prompt, ...(layout && { layout }) }

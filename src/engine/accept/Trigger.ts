@@ -173,7 +173,11 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
             if (request.wait && webhook.coalesce !== undefined) return Effect.fail(Coalescing.waitRefused)
             const refusal = inputChecks.refusalOf(webhook, request.variables)
             if (refusal !== undefined) return Effect.fail(refusal)
-            const coalesce = Coalescing.windowOf(webhook, request.variables, request.received_at)
+            // A tool's caller gets the answer to its own call, and to no other.
+            const coalesce =
+              request.triggered_by === undefined
+                ? Coalescing.windowOf(webhook, request.variables, request.received_at)
+                : undefined
             const start = (thread_key?: string) =>
               Effect.flatMap(render(webhook, variables), (rendered) => {
                 const run = { ...request, variables, ...(thread_key && { thread_key }), ...(coalesce && { coalesce }) }

@@ -15,7 +15,7 @@ export type StreamOwner = { readonly of: "session" | "key"; readonly id: string 
 type Request = HttpServerRequest.HttpServerRequest
 
 /** Ends before the first item that fails the condition. */
-const whileTrue = <A>(items: Stream.Stream<A>, condition: Effect.Effect<boolean>): Stream.Stream<A> =>
+export const whileTrue = <A>(items: Stream.Stream<A>, condition: Effect.Effect<boolean>): Stream.Stream<A> =>
   items.pipe(
     Stream.chunks,
     Stream.mapEffect((item) => Effect.map(condition, (holds) => (holds ? Option.some(item) : Option.none()))),
@@ -23,6 +23,13 @@ const whileTrue = <A>(items: Stream.Stream<A>, condition: Effect.Effect<boolean>
     Stream.map(({ value }) => value),
     Stream.flattenChunks
   )
+
+/** Whether the API key has neither been revoked nor expired. */
+export const keyWorks = (keys: ApiKeys["Type"], id: ApiKeyId) =>
+  Effect.gen(function* () {
+    const now = yield* DateTime.now
+    return Option.exists(yield* keys.findById(id), (key) => Option.isNone(voidBecause(key, now)))
+  })
 
 export const make = Effect.gen(function* () {
   const sessions = yield* Sessions
@@ -32,12 +39,9 @@ export const make = Effect.gen(function* () {
 
   return (request: Request) =>
     Effect.map(Actor, ({ key, session }) => {
-      const keyWorks = (id: ApiKeyId) =>
-        Effect.gen(function* () {
-          const now = yield* DateTime.now
-          return Option.exists(yield* keys.findById(id), (key) => Option.isNone(voidBecause(key, now)))
-        })
-      const holds = session ? Effect.map(sessions.find(cookie.of(request)), Option.isSome) : key && keyWorks(key.id)
+      const holds = session
+        ? Effect.map(sessions.find(cookie.of(request)), Option.isSome)
+        : key && keyWorks(keys, key.id)
       /**
        * An API key's streams count together, however many sessions were begun with it. With the admin key, each session
        * counts, and programs by address.

@@ -6,9 +6,11 @@ import { HttpLayerRouter, HttpServerRequest, HttpServerResponse } from "@effect/
 import { Effect, Redacted, Runtime } from "effect"
 import { includesTeam } from "../../domain/access/Grant.ts"
 import { mayDo } from "../../domain/access/Roles.ts"
-import { Unauthorized, Unavailable } from "../../domain/Errors.ts"
+import { InvalidBody, Unauthorized, Unavailable } from "../../domain/Errors.ts"
+import { ApiKeys } from "../../engine/access/ApiKeys.ts"
 import { Origin } from "../../engine/access/Audit.ts"
 import { Settings } from "../../engine/Settings.ts"
+import { keyWorks } from "../access/ActorStreams.ts"
 import * as Auth from "../access/Auth.ts"
 import { lacksRole } from "../access/Authorization.ts"
 import { bearerOf } from "../access/Bearer.ts"
@@ -27,8 +29,12 @@ const route = "/mcp"
 /** Loaded by the first request: most servers have no assistants, and it takes a tenth of a second. */
 const loadSdk = () => import("@modelcontextprotocol/server")
 
+/** Several messages, which only the revision 2025-03-26 had. A small body could ask for any amount of work. */
+const isBatch = (body: Uint8Array): boolean => body.find((byte) => byte > 0x20 && byte < 0x80) === 0x5b
+
 const make = Effect.gen(function* () {
   const { check } = yield* KeyCheck
+  const keys = yield* ApiKeys
   const { maxBody } = yield* Settings
   const { version } = yield* ServerFacts
   const proxies = yield* TrustedProxies
@@ -45,7 +51,8 @@ const make = Effect.gen(function* () {
       if (!mayDo(grant.role, "operate")) return lacksRole(grant.role, "operate")
       return Effect.succeed<Runs.Caller>({
         id: checked.key?.id ?? "admin_key",
-        mayUse: (team) => includesTeam(grant, team)
+        mayUse: (team) => includesTeam(grant, team),
+        works: checked.key ? Effect.orElseSucceed(keyWorks(keys, checked.key.id), () => false) : Effect.succeed(true)
       })
     })
   }
@@ -55,6 +62,7 @@ const make = Effect.gen(function* () {
     const caller = yield* callerOf(request)
     const sdk = yield* Effect.promise(loadSdk)
     const body = request.method === "POST" ? yield* Body.readBytes(request, { limit_bytes: maxBody }) : undefined
+    if (body !== undefined && isBatch(body)) return yield* new InvalidBody({ detail: "Send one message at a time." })
     const origin = originOf(proxies, request)
     const exitOf: Protocol.Parts["exitOf"] = (effect, signal) =>
       Runtime.runPromiseExit(runtime)(

@@ -1,4 +1,5 @@
 import { Duration, Effect } from "effect"
+import type { TeamName } from "../../domain/Team.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import { toolsOf } from "./Tool.ts"
@@ -6,13 +7,17 @@ import { toolsOf } from "./Tool.ts"
 /** How old the list may be if this server was not told of a change. */
 const freshFor = Duration.seconds(1)
 
-/** The tools of all webhooks, by name. Read once for any number of calls, and again after a change. */
+/** The webhooks that are tools of somebody, by name. They are read once for any number of calls, and again after a change. */
 export const make = Effect.gen(function* () {
   const { webhooks } = yield* WebhookStore
   const feed = yield* ChangeFeed
-  const [tools, forget] = yield* Effect.cachedInvalidateWithTTL(Effect.map(webhooks, toolsOf), freshFor)
+  const readOffered = Effect.map(webhooks, (all) =>
+    all.filter(({ enabled, mcp_tool }) => enabled && mcp_tool !== undefined)
+  )
+  const [offered, forget] = yield* Effect.cachedInvalidateWithTTL(readOffered, freshFor)
   yield* feed.listen((changes) => {
     if (changes.some(({ _tag }) => _tag === "WebhookChanged")) Effect.runSync(forget)
   })
-  return tools
+  return ({ mayUse }: { readonly mayUse: (team: TeamName) => boolean }) =>
+    Effect.map(offered, (all) => toolsOf(all.filter(({ team }) => mayUse(team))))
 })

@@ -6,6 +6,7 @@ import * as Problems from "../request/Problems.ts"
 import * as RunResult from "./RunResult.ts"
 import { type Caller, type Runs, UnknownTool } from "./Runs.ts"
 import * as RunTools from "./RunTools.ts"
+import * as Tool from "./Tool.ts"
 
 type Sdk = typeof import("@modelcontextprotocol/server")
 
@@ -122,11 +123,8 @@ export const make =
 
     server.setRequestHandler("tools/list", (_, context) =>
       run(
-        Effect.map(runs.tools, (tools) => ({
-          tools: [
-            ...[...tools.values()].flatMap(({ team, tool }) => (caller.mayUse(team) ? [tool] : [])),
-            ...RunTools.runTools
-          ]
+        Effect.map(runs.tools(caller), (tools) => ({
+          tools: [...Array.from(tools, ([name, webhook]) => Tool.describe(name, webhook)), ...RunTools.runTools]
         })),
         context
       )

@@ -32,13 +32,21 @@ const linesOf = (run: Run): ReadonlyArray<string> => [
 
 /** How the run ended. The run's ID is in `_meta`, where it does not disturb the answer. */
 export const ofEnded = (run: Run): CallToolResult => {
-  const { conversation, error, run_id, status } = run
+  const { conversation, error, retry_at, run_id, status } = run
   const _meta = { "webhook-trigger/run_id": run_id }
   switch (status) {
     case "success":
       return { ...textResult([conversation.response ?? "", ...linesOf(run)].join("\n")), _meta }
     case "error":
-      return { ...failure(`The agent failed: ${error?.message ?? ""}`), _meta }
+      return {
+        ...failure(
+          `The agent failed: ${error?.message ?? ""}` +
+            (retry_at === undefined
+              ? ""
+              : `\nIt is tried again at ${DateTime.formatIso(retry_at)}; then call \`get_run\`.`)
+        ),
+        _meta
+      }
     case "timeout":
       return { ...failure("The agent did not answer in time."), _meta }
     default:

@@ -12,6 +12,8 @@ import { Threads } from "../../engine/manage/Threads.ts"
 import type { RunUpdate } from "../../engine/progress/RunUpdate.ts"
 import { RunWatch } from "../../engine/progress/RunWatch.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
+import { whileTrue } from "../access/ActorStreams.ts"
+import { RunEvents } from "../events/RunEvents.ts"
 import * as OfferedTools from "./OfferedTools.ts"
 import { inputOf } from "./Tool.ts"
 
@@ -20,6 +22,8 @@ export interface Caller {
   /** Identifies its key. Its runs are stored with it (`triggered_by`), and it sees no others. */
   readonly id: string
   readonly mayUse: (team: TeamName) => boolean
+  /** Whether its key has neither been revoked nor expired meanwhile. */
+  readonly works: Effect.Effect<boolean>
 }
 
 /** No tool with this name is offered to the caller. */
@@ -54,7 +58,8 @@ export const make = Effect.gen(function* () {
   const cancellation = yield* Cancellation
   const watch = yield* RunWatch
   const longestWait = yield* LongestWait
-  const offered = yield* OfferedTools.make
+  const toolsFor = yield* OfferedTools.make
+  const { enter } = yield* RunEvents
 
   const isOwn = (caller: Caller, run: Pick<Run, "team" | "triggered_by">) =>
     run.triggered_by === caller.id && caller.mayUse(run.team)
@@ -66,14 +71,20 @@ export const make = Effect.gen(function* () {
       () => new NotFound()
     )
 
+  /** A failed run's last attempt so far. */
+  const lastAttempt = (caller: Caller, run: Run): Effect.Effect<Run, NotFound | Unavailable> =>
+    run.retried_by === undefined
+      ? Effect.succeed(run)
+      : Effect.flatMap(read(caller, run.retried_by), (next) => lastAttempt(caller, next))
+
   return {
-    tools: offered,
+    tools: toolsFor,
 
     /** Starts a run. `undefined`: the webhook's filter ignores these arguments. */
     start: Effect.fnUntraced(function* (caller: Caller, name: string, args: Variables) {
       const received_at = yield* DateTime.now
-      const found = (yield* offered).get(name)
-      if (found === undefined || !caller.mayUse(found.team)) return yield* new UnknownTool({ name })
+      const found = (yield* toolsFor(caller)).get(name)
+      if (found === undefined) return yield* new UnknownTool({ name })
       const webhook = yield* trigger.open(found.id)
       // The list of tools may be a moment old.
       if (!webhook.enabled || webhook.mcp_tool === undefined || !caller.mayUse(webhook.team)) {
@@ -90,10 +101,16 @@ export const make = Effect.gen(function* () {
     /** The caller's run as it ends, or as it is after `LongestWait`. */
     wait: (caller: Caller, run_id: string, onProgress: OnProgress) =>
       Effect.gen(function* () {
-        const id = yield* runIdOf(run_id)
-        const end = yield* watch.follow(id, { read: read(caller, id) }).pipe(
+        const { run_id: id } = yield* Effect.flatMap(
+          Effect.flatMap(runIdOf(run_id), (id) => read(caller, id)),
+          (run) => lastAttempt(caller, run)
+        )
+        const end = yield* Effect.zipRight(
+          enter({ of: "key", id: caller.id }),
+          watch.follow(id, { read: read(caller, id) })
+        ).pipe(
           Effect.flatMap((updates) =>
-            updates.pipe(
+            whileTrue(updates, caller.works).pipe(
               Stream.tap((update) =>
                 Effect.sync(() => {
                   const line = lineOf(update)
@@ -108,6 +125,7 @@ export const make = Effect.gen(function* () {
           Effect.timeoutOption(longestWait),
           Effect.map(Option.flatten)
         )
+        if (!(yield* caller.works)) return yield* new NotFound()
         return Option.isSome(end) ? end.value : yield* read(caller, id)
       }),
 
@@ -139,7 +157,7 @@ export const make = Effect.gen(function* () {
     /** The run that a run's conversation has come to: the caller's newest one in its thread, or the run itself. */
     latest: (caller: Caller, run: Run) =>
       run.thread === undefined
-        ? Effect.succeed(run)
+        ? lastAttempt(caller, run)
         : Effect.flatMap(history.runs({ thread_id: run.thread.id, triggered_by: caller.id, limit: 1 }), ({ data }) => {
             const id = data[0]?.run_id ?? run.run_id
             return id === run.run_id ? Effect.succeed(run) : read(caller, id)

@@ -1,11 +1,9 @@
 /** A webhook as a tool of the Model Context Protocol. */
 import type { Tool } from "@modelcontextprotocol/server"
-import { Either } from "effect"
-import type { WebhookId } from "../../domain/Id.ts"
+import { Array, Either } from "effect"
 import { pathOf } from "../../domain/prompt/Path.ts"
 import * as Template from "../../domain/prompt/Template.ts"
 import type { Variables } from "../../domain/run/Run.ts"
-import type { TeamName } from "../../domain/Team.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
 import * as Input from "../../engine/prompt/Input.ts"
@@ -65,29 +63,32 @@ const inputSchemaOf = (webhook: Webhook): Tool["inputSchema"] => {
   }
 }
 
-/** A webhook that is offered as a tool, by the tool's name. */
-export interface Offered {
-  readonly id: WebhookId
-  readonly team: TeamName
-  readonly tool: Tool
-}
-
 /**
- * The tools of these webhooks, by name. Of several webhooks with one tool name, the oldest has it; the others get a part
- * of their IDs after it, as does one with the name of a tool for runs.
+ * Webhooks that are tools, for somebody who may use all of these, by the tool's name. Of a team's webhooks with one tool name,
+ * the oldest has it. The others get a part of their IDs after it, as do all whose name another team or a tool for runs
+ * has.
  */
-export const toolsOf = (webhooks: ReadonlyArray<Webhook>): ReadonlyMap<string, Offered> => {
-  const tools = new Map<string, Offered>()
+export const toolsOf = (webhooks: ReadonlyArray<Webhook>): ReadonlyMap<string, Webhook> => {
+  const tools = new Map<string, Webhook>()
   const oldestFirst = webhooks.toSorted((a, b) => (a.id < b.id ? -1 : 1))
-  for (const webhook of oldestFirst) {
-    const { enabled, id, mcp_description, mcp_tool, name: title, team } = webhook
-    if (mcp_tool === undefined || !enabled) continue
-    const name = tools.has(mcp_tool) || runToolNames.has(mcp_tool) ? `${mcp_tool}_${id.slice(-suffixLength)}` : mcp_tool
-    const description = mcp_description ?? title
-    tools.set(name, { id, team, tool: { name, title, description, inputSchema: inputSchemaOf(webhook) } })
+  const byName = Object.entries(Array.groupBy(oldestFirst, ({ mcp_tool = "" }) => mcp_tool))
+  const others: Array<readonly [name: string, webhook: Webhook]> = []
+  for (const [name, [oldest, ...more]] of byName) {
+    const isFree = !runToolNames.has(name) && more.every(({ team }) => team === oldest.team)
+    if (isFree) tools.set(name, oldest)
+    for (const webhook of isFree ? more : [oldest, ...more]) others.push([name, webhook])
+  }
+  for (const [name, webhook] of others) {
+    const short = `${name}_${webhook.id.slice(-suffixLength)}`
+    tools.set(tools.has(short) ? `${name}_${webhook.id}` : short, webhook)
   }
   return tools
 }
+
+export const describe = (name: string, webhook: Webhook): Tool => ({
+  ...{ name, title: webhook.name, description: webhook.mcp_description ?? webhook.name },
+  inputSchema: inputSchemaOf(webhook)
+})
 
 /** A call's arguments, as the input of a request. */
 export const inputOf = (webhook: Pick<Webhook, "input">, args: Variables): Variables =>

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "@effect/vitest"
 import { isCreateTaskResultV2, isDetailedTaskV2 } from "@modelcontextprotocol/ext-tasks/core/v2"
-import { Deferred, Duration, Effect } from "effect"
+import { Deferred, Duration, Effect, Fiber } from "effect"
 import { LongestWait } from "../../../src/http/mcp/Runs.ts"
 import { refusal } from "../Client.ts"
 import { adminKey, echo, failing, type Leader, silent, start, unusedId } from "../Server.ts"
@@ -168,9 +168,10 @@ describe("MCP", () => {
           (tools) => tools.map(({ name }) => name as string).slice(0, -4)
         )
       expect(yield* toolsOf(one)).toEqual(["say"])
-      const [suffixed = ""] = yield* toolsOf(other)
-      expect(suffixed).toMatch(/^say_[0-9a-f]{6}$/)
-      expect(yield* toolsOf(admin)).toEqual(["say", suffixed])
+      // Names of other teams' tools neither change this one's nor take its place.
+      expect(yield* toolsOf(other)).toEqual(["say"])
+      const suffixed = expect.stringMatching(/^say_[0-9a-f]{6}$/)
+      expect(yield* toolsOf(admin)).toEqual([suffixed, suffixed])
       const run_id = runIdIn(yield* Effect.promise(() => one.call("say", { text: "mine" })))
       for (const stranger of [other, admin]) {
         for (const tool of ["get_run", "cancel_run"]) {
@@ -188,6 +189,62 @@ describe("MCP", () => {
       expect(refusal(yield* server.http("POST", "/mcp", { body: {} }))).toStrictEqual([401, "unauthorized"])
       const wrong = { headers: { authorization: "Bearer nonsense" }, body: {} }
       expect(refusal(yield* server.http("POST", "/mcp", wrong))).toStrictEqual([401, "unauthorized"])
+    })
+  )
+
+  it.scopedLive("ends a call that waits when its key is revoked", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      const leader: Leader = ({ progress, reply }) =>
+        Effect.gen(function* () {
+          yield* reply({ _tag: "Started" })
+          for (let seq = 0; ; seq++) yield* Effect.delay(progress({ seq, activity: `Step ${seq}` }), "50 millis")
+        })
+      yield* server.webhook(yield* server.team("ops", leader), "{{text}}", { mcp_tool: "think" })
+      const created = yield* server.admin("POST", "/api/keys", { body: { name: "assistant", role: "operator" } })
+      const client = yield* connected(clients["of 2026"], server.origin, created.json.key)
+      const working = yield* Deferred.make<void>()
+      const call = yield* Effect.fork(
+        Effect.promise(() =>
+          client.call("think", { text: "x" }, () => Effect.runSync(Deferred.succeed(working, undefined)))
+        )
+      )
+      yield* Deferred.await(working)
+      yield* server.admin("DELETE", `/api/keys/${created.json.api_key.id}`)
+      const ended = yield* Fiber.join(call)
+      expect([ended.isError, textOf(ended)]).toEqual([true, expect.stringContaining("does not exist")])
+    })
+  )
+
+  it.scopedLive("gives each call a run of its own, although the webhook combines requests", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      const coalesce = { key: "text", within: 60 }
+      yield* server.webhook(yield* server.team("ops"), "{{text}} {{n}}", { mcp_tool: "say", coalesce })
+      const client = yield* connected(clients["of 2026"], server.origin, yield* keyFor(server))
+      const answers = yield* Effect.promise(() =>
+        Promise.all(["1", "2"].map((n) => client.call("say", { text: "x", n })))
+      )
+      expect(answers.map(textOf)).toEqual(["echo: x 1", "echo: x 2"])
+    })
+  )
+
+  it.scopedLive("returns what a later attempt answered", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      let attempts = 0
+      const leader: Leader = (delivery) => (attempts++ === 0 ? failing(delivery) : echo(delivery))
+      yield* server.webhook(yield* server.team("ops", leader), "{{text}}", {
+        ...{ mcp_tool: "say", retries: { max_retries: 1, backoff_seconds: 1 } }
+      })
+      const client = yield* connected(clients["of 2026"], server.origin, yield* keyFor(server))
+      const failed = yield* Effect.promise(() => client.call("say", { text: "x" }))
+      expect([failed.isError, textOf(failed)]).toEqual([true, expect.stringContaining("It is tried again at")])
+      const answered = yield* Effect.repeat(
+        Effect.promise(() => client.call("get_run", { run_id: runIdIn(failed) })),
+        { until: ({ isError }) => isError !== true }
+      )
+      expect(textOf(answered)).toBe("echo: x")
     })
   )
 
@@ -309,6 +366,8 @@ describe("MCP", () => {
       })
       expect(garbage).toMatchObject({ status: 400, json: { jsonrpc: "2.0", error: { code: -32700 } } })
       expect((yield* server.http("GET", "/mcp", { headers })).status).toBe(405)
+      const batch = yield* server.http("POST", "/mcp", { body: [{ jsonrpc: "2.0", id: 1, method: "ping" }], headers })
+      expect(refusal(batch)).toStrictEqual([400, "invalid_body"])
       const large = { raw: "x".repeat(2_000_000), headers: { ...headers, "content-type": "application/json" } }
       expect(refusal(yield* server.http("POST", "/mcp", large))).toStrictEqual([413, "body_too_large"])
     })

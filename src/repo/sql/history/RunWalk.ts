@@ -140,13 +140,17 @@ export const makeWalks = Effect.gen(function* () {
   })
 
   const ofAll = Effect.fnUntraced(function* ({ cursor, ...filter }: Filtered) {
-    const { statuses } = filter
+    const { statuses, triggered_by, ...others } = filter
     const oldest = statuses?.some(isFinal) === false ? ((yield* oldestLive(filter)) ?? greatestId) : undefined
     return {
       column: "id",
       before: yield* decodeIdCursor(cursor),
-      within: [...acceptedBetweenInOrder(sql, filter), ...(oldest === undefined ? [] : [sql`r.id >= ${oldest}::uuid`])],
-      conditions: [...(statuses === undefined ? [] : [inStatuses(statuses)]), ...conditionsOf(filter)],
+      within: [
+        ...(triggered_by === undefined ? [] : [sql`r.triggered_by = ${triggered_by}`]),
+        ...acceptedBetweenInOrder(sql, filter),
+        ...(oldest === undefined ? [] : [sql`r.id >= ${oldest}::uuid`])
+      ],
+      conditions: [...(statuses === undefined ? [] : [inStatuses(statuses)]), ...conditionsOf(others)],
       placeOf: ({ run_id }) => run_id,
       least: leastId(0),
       greatest: greatestId
