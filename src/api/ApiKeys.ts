@@ -60,7 +60,7 @@ export class ApiKeys extends HttpApiGroup.make("apiKeys")
         OpenApi.annotations({
           summary: "Revoke an API key",
           description:
-            "From the next request on, no server accepts the key or a session that was begun with it. Needs the role `admin`."
+            "From the next request on, no server accepts the key or a session that was started with it. Needs the role `admin`."
         })
       )
   )
@@ -69,8 +69,8 @@ export class ApiKeys extends HttpApiGroup.make("apiKeys")
       .addSuccess(Access)
       .annotateContext(
         OpenApi.annotations({
-          summary: "Show the own access",
-          description: "The name, role and teams of the key, or of the session, that the request has."
+          summary: "Show your own access",
+          description: "The name, role and teams of the request's key or session."
         })
       )
   )

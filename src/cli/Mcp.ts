@@ -94,7 +94,7 @@ export const mcp = Command.make("mcp", Struct.omit(adminOptions, "json"), (optio
 
     const take = (line: string) =>
       Option.match(parse(line), {
-        onNone: () => printError("A line on standard input is no message of the protocol."),
+        onNone: () => printError("A line on standard input is not a message of the protocol."),
         onSome: (message) => {
           const cancelled = message.params?.requestId
           if (message.method === "notifications/cancelled" && cancelled !== undefined) {

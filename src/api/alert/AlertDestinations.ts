@@ -151,6 +151,6 @@ export class AlertDestinations extends HttpApiGroup.make("alertDestinations")
   .annotateContext(
     OpenApi.annotations({
       title: "Alert destinations",
-      description: "Where alerts are sent, as to the destinations of webhooks."
+      description: "Where alerts are sent. They work like the destinations of webhooks."
     })
   ) {}

@@ -44,7 +44,7 @@ export class Alerts extends HttpApiGroup.make("alerts")
       )
       .addSuccess(AlertList)
       .addError(BadRequest)
-      .annotateContext(described("List the alerts", "Newest first. Alerts that are over are kept for 30 days."))
+      .annotateContext(described("List the alerts", "Newest first. Resolved alerts are kept for 30 days."))
   )
   .add(
     HttpApiEndpoint.get("rules", rules)
@@ -76,7 +76,7 @@ export class Alerts extends HttpApiGroup.make("alerts")
       .annotateContext(
         described(
           "Edit an alert rule",
-          "Changes the given fields. Switched off, its alerts are over without a message."
+          "Changes the given fields. Switching the rule off resolves its alerts without a message."
         )
       )
   )

@@ -35,7 +35,7 @@ const { events: _, ...others } = fieldOptions
 const fields = {
   ...others,
   resolved: Options.boolean("no-resolved").pipe(
-    Options.withDescription("Send no message when an alert is over"),
+    Options.withDescription("Send no message when an alert is resolved"),
     Options.map((without) => !without)
   )
 }

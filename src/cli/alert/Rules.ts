@@ -65,7 +65,7 @@ const fieldOptions = {
     Options.optional
   ),
   hours: Options.integer("hours").pipe(
-    Options.withDescription("Of failure_rate, latency and cost: how many hours count"),
+    Options.withDescription("For failure_rate, latency and cost: how many hours count"),
     Options.optional
   ),
   destinations: Options.text("destinations").pipe(
@@ -172,7 +172,7 @@ export const rules: Group = {
     add,
     edit,
     toggle("enable", "Switch a rule on"),
-    toggle("disable", "Switch a rule off; its alerts are over"),
+    toggle("disable", "Switch a rule off, which resolves its alerts"),
     remove
   ]
 }

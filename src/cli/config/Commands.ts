@@ -22,11 +22,11 @@ import { type Configuration, collect } from "./Wanted.ts"
 
 const prune = Options.boolean("prune").pipe(
   Options.withDescription(
-    "Also delete what is missing from the lists of the files, such as webhooks with all their runs"
+    "Also delete what the lists in the files do not contain, such as webhooks with all their runs"
   )
 )
 const resetSecrets = Options.boolean("reset-secrets").pipe(
-  Options.withDescription("Set all secrets again, also those whose shown characters are the same")
+  Options.withDescription("Set all secrets again, even those whose last characters are the same")
 )
 const tokensOut = Options.text("tokens-out").pipe(
   Options.withPseudoName("file"),
@@ -104,7 +104,7 @@ const applyFiles = Command.make("apply", { files, prune, resetSecrets, tokensOut
   )
 ).pipe(
   Command.withDescription(
-    about("Create and change webhooks, teams and destinations as configuration files say", {
+    about("Create and change webhooks, teams and destinations from configuration files", {
       details:
         "Checks all files first and changes nothing if one is invalid. Applying them again changes nothing. What the files do not have is left alone, except with --prune.",
       examples: [

@@ -111,10 +111,10 @@ export const plan = (
     matches.forEach(({ each, found }, at) => {
       if (found === undefined) {
         const names = matches.slice(0, at).map(({ each }) => nameOfDestination(each.shown))
-        if (names.includes(nameOfDestination(each.shown))) faults.push(each.fault("", "is there twice"))
+        if (names.includes(nameOfDestination(each.shown))) faults.push(each.fault("", "is listed twice"))
         return
       }
-      if (matches.slice(0, at).some((other) => other.found === found)) faults.push(each.fault("", "is there twice"))
+      if (matches.slice(0, at).some((other) => other.found === found)) faults.push(each.fault("", "is listed twice"))
       if (found.kind !== each.shown.kind) faults.push(each.fault("kind", `cannot be changed; it is ${found.kind}`))
     })
     const rest = existing.filter((one) => !matches.some(({ found }) => found === one))

@@ -12,7 +12,7 @@ export const files = Options.text("file").pipe(
   Options.withAlias("f"),
   Options.withPseudoName("path"),
   Options.withDescription(
-    "A YAML file, a folder with .yaml and .yml files, or `-` for standard input; may be repeated"
+    "A YAML file, a folder with .yaml, .yml or .json files, or `-` for standard input; may be repeated"
   ),
   Options.atLeast(1)
 )
@@ -33,7 +33,7 @@ const expand = (path: string): Effect.Effect<ReadonlyArray<string>, Failure> =>
   }).pipe(
     Effect.filterOrFail(
       (paths) => paths.length > 0,
-      () => usage(`the folder ${JSON.stringify(path)} has no .yaml or .yml file`)
+      () => usage(`the folder ${JSON.stringify(path)} has no .yaml, .yml or .json file`)
     )
   )
 

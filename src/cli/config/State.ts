@@ -21,12 +21,12 @@ type Found<A> = Either.Either<A | undefined, Fault>
 export const webhookOf = (wanted: WantedWebhook, webhooks: ReadonlyArray<Webhook>): Found<Webhook> => {
   if (wanted.id !== undefined) {
     const found = webhooks.find(({ id }) => id === wanted.id)
-    return found ? Either.right(found) : Either.left(wanted.fault("id", "is not that of a webhook on this server"))
+    return found ? Either.right(found) : Either.left(wanted.fault("id", "is not a webhook on this server"))
   }
   const [first, ...others] = webhooks.filter(({ name }) => name === wanted.name)
   if (others.length === 0) return Either.right(first)
   const ids = [first!, ...others].map(({ id }) => id).join(", ")
-  return Either.left(wanted.fault("name", `is that of several webhooks; give it the \`id\` of one: ${ids}`))
+  return Either.left(wanted.fault("name", `matches several webhooks; add the \`id\` of one: ${ids}`))
 }
 
 /** By its id, else by its description, else by where it goes. */
@@ -37,7 +37,7 @@ export const destinationOf = (
   const { description, kind, target, url } = wanted.shown
   if (wanted.id !== undefined) {
     const found = destinations.find(({ id }) => id === wanted.id)
-    return found ? Either.right(found) : Either.left(wanted.fault("id", "is not that of a destination of this webhook"))
+    return found ? Either.right(found) : Either.left(wanted.fault("id", "is not a destination of this webhook"))
   }
   const [first, ...others] = destinations.filter((one) =>
     description !== undefined
@@ -50,6 +50,6 @@ export const destinationOf = (
   if (others.length === 0) return Either.right(first)
   const ids = [first!, ...others].map(({ id }) => id).join(", ")
   return Either.left(
-    wanted.fault("", `means several destinations; give it a \`description\`, or the \`id\` of one: ${ids}`)
+    wanted.fault("", `matches several destinations; add a \`description\`, or the \`id\` of one: ${ids}`)
   )
 }

@@ -81,7 +81,7 @@ const isGiven = (fields: Fields, ...names: ReadonlyArray<string>) => names.filte
 /** At most one of the fields may be given. */
 const together = (entry: Fields, fault: Wanted["fault"], ...names: ReadonlyArray<string>): ReadonlyArray<Fault> => {
   const given = isGiven(entry, ...names)
-  return given.length > 1 ? [fault(given[1]!, `must not be set beside ${given[0]}`)] : []
+  return given.length > 1 ? [fault(given[1]!, `must not be set together with ${given[0]}`)] : []
 }
 
 const destination = Effect.fnUntraced(function* (entry: DestinationEntry, { folder, fault: at }: Source, path: Path) {
@@ -183,7 +183,7 @@ const unreadOf = ({ fault, ...wanted }: WantedWebhook | WantedDestination): Read
 /** All documents together. */
 export const collect = Effect.fn("Cli.collectConfig")(function* (sources: ReadonlyArray<Source>) {
   const teams = sources.flatMap(({ content, fault }) =>
-    (content.teams ?? []).map(({ team }, at) => ({ team, fault: fault(["teams", at, "team"], "is there twice") }))
+    (content.teams ?? []).map(({ team }, at) => ({ team, fault: fault(["teams", at, "team"], "is listed twice") }))
   )
   const found = (yield* Effect.forEach(sources, (source) =>
     Effect.forEach(source.content.webhooks ?? [], (entry, at) => webhook(entry, source, ["webhooks", at]))
@@ -204,7 +204,7 @@ export const collect = Effect.fn("Cli.collectConfig")(function* (sources: Readon
       ...repeated(
         webhooks,
         ({ id, name }) => id ?? name,
-        ({ fault }) => fault("name", "is there twice; give each its `id`")
+        ({ fault }) => fault("name", "is listed twice; give each its `id`")
       )
     ]
   } satisfies Configuration

@@ -60,7 +60,7 @@ export const read: Effect.Effect<Profiles, Failure> = Effect.gen(function* () {
   const decoded = decode(text)
   return Either.isRight(decoded)
     ? decoded.right
-    : yield* usage(`${path} is not a file of profiles; log in again after deleting it`)
+    : yield* usage(`${path} is not a valid profiles file; delete it and log in again`)
 })
 
 /** In one step, so that no other command reads half of it. */

@@ -48,7 +48,7 @@ export const login = Command.make("login", { url, profile, keyFile, json }, (opt
   Command.withDescription(
     about("Check a key and store it, with the server's address, as a profile", {
       details:
-        "Other commands then need neither --url nor a key. The file can be read only by you. The profile becomes the current one.",
+        "Other commands then need neither --url nor a key. Only you can read the file. The profile becomes the current one.",
       examples: [
         "webhook-trigger login --url https://hooks.example.com",
         "webhook-trigger login --url https://staging.example.com --profile staging --key-file staging.key"
@@ -70,7 +70,7 @@ export const logout = Command.make(
       if (!options.json)
         yield* print(`The profile ${name} and its key were deleted here. The key itself is still valid.`)
     })
-).pipe(Command.withDescription("Delete a profile with its key from this computer"))
+).pipe(Command.withDescription("Delete a profile and its key from this computer"))
 
 const list = Command.make("list", { json }, (options) =>
   Effect.gen(function* () {

@@ -72,7 +72,7 @@ export const AuditEvent = Schema.Struct({
   object: optional(
     Schema.String.annotations({
       description:
-        "What it was done to: the id of a webhook, a run, a thread, a session or an API key, or a team's name."
+        "What it was done to: the id of a webhook, run, thread, session, API key or alert rule, or a team's name."
     })
   ),
   before: optional(

@@ -26,7 +26,7 @@ export const roles = {
     description: "also creates, edits and deletes webhooks, destinations and alert rules",
     permissions: ["read", "operate", "edit"]
   },
-  auditor: { description: "reads like a viewer, and the audit log", permissions: ["read", "audit"] },
+  auditor: { description: "reads what a viewer may read, and the audit log", permissions: ["read", "audit"] },
   admin: {
     description: "may do everything",
     permissions: ["read", "operate", "edit", "audit", "administer"]

@@ -7,7 +7,7 @@ import { AlertConditionName } from "./AlertRule.ts"
 
 export const AlertState = Schema.Literal("firing", "resolved").annotations({
   identifier: "AlertState",
-  description: "`firing`: the condition holds. `resolved`: it holds no longer."
+  description: "`firing`: the condition holds. `resolved`: it no longer holds."
 })
 export type AlertState = typeof AlertState.Type
 
@@ -23,9 +23,9 @@ export const Alert = Schema.Struct({
   threshold: Schema.Number.annotations({ description: "The rule's threshold when the alert began." }),
   value: Schema.Number.annotations({ description: "What was measured when the alert began." }),
   since: time("When it began."),
-  resolved_at: optional(time("When it was over.")),
+  resolved_at: optional(time("When it was resolved.")),
   notified_at: optional(
-    time("When a message was sent that it began; absent: none was, as another was sent shortly before.")
+    time("When a message was sent that it began. Absent: none was, because one was sent shortly before.")
   )
 }).annotations({ identifier: "Alert", description: "A time during which the condition of a rule held." })
 export type Alert = typeof Alert.Type

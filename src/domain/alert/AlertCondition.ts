@@ -24,15 +24,15 @@ const maxMinutes = 60 * 24 * 30
 
 export const alertConditions = {
   failures_in_a_row: {
-    label: "Runs failing in a row",
+    label: "Failures in a row",
     of: "webhook",
-    help: "The webhook's last runs failed or timed out. Cancelled runs do not count.",
+    help: "How many of the webhook's runs failed or timed out since its last success. Cancelled runs do not count.",
     threshold: { unit: "runs", default: 3, min: 1, max: 100, whole: true }
   },
   failure_rate: {
     label: "Failure rate",
     of: "webhook",
-    help: "Of at least 5 runs that succeeded, failed or timed out, so many failed or timed out.",
+    help: "The share of runs that failed or timed out, among at least 5 that succeeded, failed or timed out.",
     threshold: { unit: "%", default: 50, min: 1, max: 100, whole: true },
     hours: 1
   },
@@ -53,31 +53,31 @@ export const alertConditions = {
   budget: {
     label: "Budget used",
     of: "webhook",
-    help: "The part of the webhook's `max_runs_per_day` or `max_cost_per_day` that is used.",
+    help: "How much of the webhook's `max_runs_per_day` or `max_cost_per_day` is used.",
     threshold: { unit: "%", default: 80, min: 1, max: 100, whole: true }
   },
   no_run: {
     label: "No run",
     of: "webhook",
-    help: "The enabled webhook has had no run for so long.",
+    help: "How long the enabled webhook has had no run.",
     threshold: { unit: "minutes", default: 24 * 60, min: 1, max: maxMinutes, whole: true }
   },
   no_leader: {
     label: "Team without a leader",
     of: "team",
-    help: "The team is not paused, and no leader has been connected for so long.",
+    help: "How long the team has had no leader. Paused teams do not count.",
     threshold: { unit: "minutes", default: 5, min: 1, max: maxMinutes, whole: true }
   },
   queue_age: {
-    label: "Old queue",
+    label: "Queue age",
     of: "team",
-    help: "The team's oldest queued run has waited for so long.",
+    help: "How long the team's oldest queued run has waited.",
     threshold: { unit: "minutes", default: 10, min: 1, max: maxMinutes, whole: true }
   },
   destination_failing: {
     label: "Destination failing",
     of: "destination",
-    help: "Every attempt of a webhook's destination has failed for so long, or the server has switched it off.",
+    help: "How long a webhook's destination has failed every attempt. One that the server switched off counts, too.",
     threshold: { unit: "minutes", default: 10, min: 1, max: maxMinutes, whole: true }
   }
 } as const satisfies { readonly [name: string]: AlertConditionData }
@@ -114,7 +114,7 @@ export const describeMeasured = (condition: AlertCondition, value: number): stri
     case "cost":
       return `runs cost $${value.toFixed(2)}`
     case "budget":
-      return `${number(value)}% of the budget of the day is used`
+      return `${number(value)}% of the daily budget is used`
     case "no_run":
       return `no run for ${minutes(value)}`
     case "no_leader":

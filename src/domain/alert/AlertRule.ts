@@ -34,7 +34,7 @@ const hours = Schema.Int.pipe(
   Schema.between(1, maxHours),
   Schema.annotations({
     description:
-      "Of `failure_rate`, `latency` and `cost`: the runs of so many hours count, with the hour that has begun. Default: 1, for `cost` 24."
+      "For `failure_rate`, `latency` and `cost`: how many full hours count, in addition to the current one. Default: 1, for `cost` 24."
   })
 )
 

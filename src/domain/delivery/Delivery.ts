@@ -31,7 +31,7 @@ export const EventDelivery = Schema.Struct({
   alert_id: optional(AlertId.annotations({ description: "The alert; absent: it is about a run." })),
   event: DestinationEventName,
   status: DeliveryStatus,
-  created_at: time("When the run ended, or the alert began or was over."),
+  created_at: time("When the run ended, or the alert began or was resolved."),
   next_attempt_at: optional(time("When the next attempt is due; absent: none is.")),
   finished_at: optional(time("When it was delivered or given up.")),
   attempts: Schema.Array(DeliveryAttempt).annotations({ description: "The attempts, oldest first." })

@@ -34,7 +34,7 @@ const headerValue = /^[\t\x20-\x7e\x80-\xff]{0,2000}$/
 
 export const DestinationEventName = Schema.Literal(...allEvents).annotations({
   identifier: "DestinationEvent",
-  description: "How a run ended; or of an alert destination, that an alert began (`alert.firing`) or is over."
+  description: "How a run ended. For alert destinations: that an alert began (`alert.firing`) or was resolved."
 })
 
 const eventsDescription =
@@ -156,10 +156,10 @@ const record = Struct({
   updated_at: generated(time("When it was last edited."))
 })
 
-/** Where the ends of a webhook's runs are sent, or alerts. */
+/** Where the ends of a webhook's runs, or alerts, are sent. */
 export const Destination = extract(record, "json").annotations({
   identifier: "Destination",
-  description: "Where the ends of a webhook's runs are sent, or alerts."
+  description: "Where the ends of a webhook's runs, or alerts, are sent."
 })
 export type Destination = typeof Destination.Type
 

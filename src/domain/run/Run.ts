@@ -98,7 +98,7 @@ const record = Struct({
   ),
   triggered_by: optional(
     Schema.String.annotations({
-      description: "Of a run that an MCP tool triggered: the ID of the API key that it was called with, or `admin_key`."
+      description: "For a run that an MCP tool started: the ID of the API key that called the tool, or `admin_key`."
     })
   ),
   cancelled_by: optional(CancelledBy),

@@ -78,7 +78,7 @@ const faultsOf = (options: Options) => {
         ]
       : []),
     ...(timestamp_header !== undefined && timestamp_prefix !== undefined
-      ? [{ path: ["timestamp_prefix"], message: "must not be set beside `timestamp_header`" }]
+      ? [{ path: ["timestamp_prefix"], message: "must not be set together with `timestamp_header`" }]
       : []),
     ...(timestamp_prefix !== undefined && options.separator === undefined
       ? [{ path: ["separator"], message: "is required by `timestamp_prefix`" }]

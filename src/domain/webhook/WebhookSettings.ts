@@ -237,7 +237,7 @@ export const webhookSettings = {
     kind: "text",
     group: "tool",
     pattern: "^[A-Za-z][A-Za-z0-9_-]{0,56}$",
-    accepts: "must be a letter and up to 56 letters, digits, `_` or `-`",
+    accepts: "must be a letter, followed by up to 56 letters, digits, `_` or `-`",
     description:
       "Offers the webhook to AI assistants, as a tool with this name at `/mcp` (Model Context Protocol). Default: no tool.",
     label: "MCP tool",

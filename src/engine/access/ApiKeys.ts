@@ -61,7 +61,7 @@ export class ApiKeys extends Context.Tag("webhook-trigger/ApiKeys")<
             faults.push({ pointer: "/expires_at", detail: "must be in the future" })
           }
           if (limit !== undefined && role === "auditor") {
-            faults.push({ pointer: "/teams", detail: "must be absent, as the audit log is about all teams" })
+            faults.push({ pointer: "/teams", detail: "must be absent, because the audit log covers all teams" })
           }
           for (const [index, team] of (limit ?? []).entries()) {
             yield* Effect.catchTag(teams.team(team), "NotFound", () =>

@@ -99,7 +99,7 @@ const faultsOf = (
     ["/window_hours", window_hours !== undefined && hours === undefined && `is not a field of ${condition}`],
     ["/webhook_id", webhook_id !== undefined && of === "team" && `${condition} is about teams`],
     ["/webhook_id", webhook_id !== undefined && team !== undefined && "cannot be given with `team`"],
-    [`/destination_ids/${unknown}`, unknown >= 0 && "is no alert destination"]
+    [`/destination_ids/${unknown}`, unknown >= 0 && "is not an alert destination"]
   ]
   return faults.flatMap(([pointer, detail]) => (detail === false ? [] : [{ pointer, detail }]))
 }

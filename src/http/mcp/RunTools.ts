@@ -22,7 +22,7 @@ export const runTools: ReadonlyArray<Tool> = [
     name: "reply_to_run",
     title: "Reply to a run",
     description:
-      "Answers the question of a run's agent, in the same conversation, and returns what the agent says then.",
+      "Answers the question of a run's agent, in the same conversation, and returns the agent's next answer.",
     inputSchema: {
       type: "object",
       properties: { run_id, message: { type: "string", description: "The reply." } },

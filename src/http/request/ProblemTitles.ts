@@ -29,7 +29,7 @@ export const titles = {
   too_many_queued: "The server's queue is full",
   too_many_queued_of_webhook: "The webhook's queue is full",
   rate_limited: "The webhook's rate limit is exceeded",
-  budget_exceeded: "The webhook's budget of the day is used up",
+  budget_exceeded: "The webhook's daily budget is used up",
   too_many_streams: "Too many requests are open",
   too_many_exports: "Too many exports are running",
   too_many_attempts: "Too many wrong keys",

@@ -191,7 +191,7 @@ describe("configuration as code", { timeout: 60_000 }, () => {
       expect(yield* refused("none.yaml", ...unread)).toContain(
         "none.yaml:8  webhooks[1].verification requires secret_env"
       )
-      expect(yield* refused("same.yaml", ...good)).toContain("same.yaml:5  webhooks[1].name is there twice")
+      expect(yield* refused("same.yaml", ...good)).toContain("same.yaml:5  webhooks[1].name is listed twice")
     })
   )
 

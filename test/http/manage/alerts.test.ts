@@ -129,7 +129,7 @@ describe("alerts", () => {
       expect(yield* faultsOf({ condition: "no_leader", webhook_id: hook.id, destination_ids: [unusedId] })).toEqual([
         422,
         "/webhook_id no_leader is about teams",
-        "/destination_ids/0 is no alert destination"
+        "/destination_ids/0 is not an alert destination"
       ])
       expect(yield* faultsOf({ condition: "cost", webhook_id: unusedId })).toEqual([422, "/webhook_id does not exist"])
       expect(yield* faultsOf({ condition: "queue_age", team: "nobody" })).toEqual([422, "/team does not exist"])

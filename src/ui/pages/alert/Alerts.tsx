@@ -31,7 +31,7 @@ const AlertsPage = () => {
         <Loaded query={alerts}>
           {(all) =>
             all.length === 0 ? (
-              <p className="muted">{state === "" ? "There were no alerts yet." : "No alert is in this state."}</p>
+              <p className="muted">{state === "" ? "No alerts yet." : "No alerts in this state."}</p>
             ) : (
               <ul className="attention" aria-label="Alerts, newest first">
                 {all.map((alert) => (

@@ -12,8 +12,6 @@ import { Notice } from "../../components/Notice.tsx"
 
 const conditions = alertConditionNames.map((name) => [name, conditionOf(name).label] as const)
 
-const capital = (text: string) => `${text[0]!.toUpperCase()}${text.slice(1)}`
-
 /** Adds a rule, or edits one: what is measured and for whom stays. */
 export const RuleForm = ({
   rule,
@@ -96,7 +94,7 @@ export const RuleForm = ({
           </>
         )}
         <TextField
-          label={`${capital(limits.unit === "%" ? "percent" : limits.unit)} from which the alert begins`}
+          label={`Threshold (${limits.unit})`}
           value={threshold ?? String(limits.default)}
           onChange={setThreshold}
           inputMode="decimal"
@@ -105,11 +103,11 @@ export const RuleForm = ({
         />
         {hours !== undefined && (
           <TextField
-            label="Hours that count"
+            label="Time window (hours)"
             value={period ?? String(hours)}
             onChange={setPeriod}
             inputMode="numeric"
-            help="With the hour that has begun."
+            help="The current hour counts in addition."
             fault={faultAt(error, "/window_hours")}
             required
           />

@@ -34,8 +34,8 @@ export const Rules = () => {
         </Button>
       </div>
       <p className="muted small">
-        A rule is measured every 15 seconds. There is one message when its alert begins and one when it is over. An
-        alert that begins again within an hour is silent.
+        Rules are measured every 15 seconds. There is one message when an alert begins and one when it is resolved. An
+        alert that begins again within an hour sends no message at first.
       </p>
       <Loaded query={rules}>
         {(all) =>
@@ -111,8 +111,8 @@ const Rule = ({
         </span>
       </div>
       <p className="small muted">
-        From {formatNumber(threshold)} {limits.unit}
-        {window_hours !== undefined && ` in ${plural(window_hours, "hour")}`}, to{" "}
+        Threshold: {formatNumber(threshold)} {limits.unit}
+        {window_hours !== undefined && ` in ${plural(window_hours, "hour")}`}, sent to{" "}
         {destination_ids === undefined ? "all alert destinations" : plural(destination_ids.length, "destination")}
       </p>
       <div className="row">

@@ -40,7 +40,10 @@ const alertExamples = {
 /** Of an alert, `thin` and `full` are the same. */
 const otherBody = { event: "full", message: "thin" } as const
 
-const alertEventNames: { readonly [event: string]: string } = { "alert.firing": "begins", "alert.resolved": "is over" }
+const alertEventNames: { readonly [event: string]: string } = {
+  "alert.firing": "begins",
+  "alert.resolved": "is resolved"
+}
 
 /** What the form saves. Headers are absent unless some were entered: the server never shows those that it has. */
 export interface DestinationFields {

@@ -25,8 +25,8 @@ export const Destinations = ({ webhook_id }: { readonly webhook_id?: string }) =
           </Button>
         </div>
         <p className="muted small">
-          {webhook_id === undefined ? "When an alert begins or is over" : "When a run ends"}, each destination gets a
-          signed event or a message, at least once and always under the same ID.
+          {webhook_id === undefined ? "When an alert begins or is resolved" : "When a run ends"}, each destination gets
+          a signed event or a message, at least once and always under the same ID.
         </p>
         {shown?.secret !== undefined && <NewSecret created={shown} onClose={() => setShown(undefined)} />}
         <Loaded query={destinations}>

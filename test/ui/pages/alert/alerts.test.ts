@@ -19,7 +19,7 @@ describe("the page of alerts", () => {
     const { token, webhook } = await ui.call("POST", "/api/webhooks", draft)
     const page = await ui.newPage({ signedIn: true })
     await page.goto("/alerts")
-    await page.getByText("There were no alerts yet.").waitFor()
+    await page.getByText("No alerts yet.").waitFor()
     await page.getByRole("button", { name: "Add destination" }).click()
     const dialog = page.getByRole("dialog")
     expect(await dialog.getByLabel("Kind").locator("option").allTextContents()).not.toContain(
@@ -33,28 +33,28 @@ describe("the page of alerts", () => {
     await page.getByRole("button", { name: `Send a test to ${url}` }).click()
     await page.getByText(/The test event was delivered: status 200/).waitFor()
 
-    // One that is true at once: the budget of a day is used after one run.
+    // One that is true at once: the daily budget is used after one run.
     await ui.call("PATCH", `/api/webhooks/${webhook.id}`, { max_runs_per_day: 1, when_team_stopped: "queue" })
     await ui.call("POST", "/api/alerts/rules", { condition: "budget", webhook_id: webhook.id })
     await ui.call("POST", `/webhook/trigger/${token}`, { variables: { title: "T", author: { name: "Ada" } } })
-    const text = "100% of the budget of the day is used"
+    const text = "100% of the daily budget is used"
     await page.getByRole("button", { name: "Add rule" }).click()
     await dialog.getByLabel("Condition").selectOption("Failure rate")
-    await dialog.getByLabel("Hours that count").waitFor()
+    await dialog.getByLabel("Time window (hours)").waitFor()
     await dialog.getByLabel("Condition").selectOption("No run")
     await dialog.getByLabel("For", { exact: true }).selectOption("Alerting")
-    await dialog.getByLabel(/^Minutes from which/).fill("0")
+    await dialog.getByLabel("Threshold (minutes)").fill("0")
     expect(await axe(page)).toEqual([])
     await dialog.getByRole("button", { name: "Add rule" }).click()
     await dialog.getByText(/^must be a whole number from 1/).waitFor()
-    await dialog.getByLabel(/^Minutes from which/).fill("20")
+    await dialog.getByLabel("Threshold (minutes)").fill("20")
     await dialog.getByRole("button", { name: "Add rule" }).click()
     const rules = page.getByRole("list", { name: "Rules, oldest first" }).getByRole("listitem")
-    await rules.getByText("From 20 minutes, to all alert destinations").waitFor()
+    await rules.getByText("Threshold: 20 minutes, sent to all alert destinations").waitFor()
     await page.getByRole("button", { name: "Edit No run of Alerting" }).click()
-    await dialog.getByLabel(/^Minutes from which/).fill("30")
+    await dialog.getByLabel("Threshold (minutes)").fill("30")
     await dialog.getByRole("button", { name: "Save" }).click()
-    await rules.getByText("From 30 minutes, to all alert destinations").waitFor()
+    await rules.getByText("Threshold: 30 minutes, sent to all alert destinations").waitFor()
     await page.getByRole("button", { name: "Switch off No run of Alerting" }).click()
     await page.getByRole("button", { name: "Switch on No run of Alerting" }).waitFor()
 
