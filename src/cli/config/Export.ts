@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util"
 import { Effect } from "effect"
 import type { Document, YAMLMap } from "yaml"
 import type { Destination } from "../../domain/delivery/Destination.ts"
-import { allEvents } from "../../domain/delivery/DestinationEvent.ts"
+import { runEvents } from "../../domain/delivery/DestinationEvent.ts"
 import { kindOf } from "../../domain/delivery/DestinationKind.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import { webhookSettingNames } from "../../domain/webhook/WebhookSettings.ts"
@@ -30,7 +30,7 @@ const destinationEntry = (one: Destination, all: ReadonlyArray<Destination>): De
     kind: one.kind === "webhook" ? undefined : one.kind,
     url: isDefaultUrl ? undefined : one.url,
     target: one.target,
-    events: isDeepStrictEqual(one.events, allEvents) ? undefined : one.events,
+    events: isDeepStrictEqual(one.events, runEvents) ? undefined : one.events,
     body: one.body === (sends === "event" ? "thin" : "full") ? undefined : one.body,
     template: one.template,
     enabled: one.enabled ? undefined : false

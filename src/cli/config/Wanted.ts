@@ -2,7 +2,7 @@
 import { join } from "node:path"
 import type { FileSystem as Files } from "@effect/platform/FileSystem"
 import { Config, Effect, Option, Struct } from "effect"
-import { allEvents } from "../../domain/delivery/DestinationEvent.ts"
+import { runEvents } from "../../domain/delivery/DestinationEvent.ts"
 import { kindOf } from "../../domain/delivery/DestinationKind.ts"
 import type { Fault } from "../../domain/Errors.ts"
 import { readText } from "../Files.ts"
@@ -109,7 +109,7 @@ const destination = Effect.fnUntraced(function* (entry: DestinationEntry, { fold
     kind,
     ...fields,
     url: hasSecretUrl ? hostOf(secret) : (fields.url ?? data.url?.default ?? data.shownUrl),
-    events: fields.events ?? allEvents,
+    events: fields.events ?? runEvents,
     body: fields.body ?? (data.sends === "event" ? "thin" : "full")
   }
   const headers =

@@ -103,7 +103,9 @@ describe("an agent's Markdown", () => {
           const text = toBlocks(markdown, dialect)
             .filter(({ code }) => code === undefined)
             // A backslash escapes what follows, but not the end of code.
-            .map(({ text }) => text.replace(/\\[\s\S]|```[\s\S]*?```|`[^`]*`/g, (part) => (part[0] === "\\" ? part : "")))
+            .map(({ text }) =>
+              text.replace(/\\[\s\S]|```[\s\S]*?```|`[^`]*`/g, (part) => (part[0] === "\\" ? part : ""))
+            )
           for (const one of text) expect(one).not.toMatch(dialect === card ? /@\w/ : /@\w|(^|[^\\])<[#!@:]/)
         }
       }),
