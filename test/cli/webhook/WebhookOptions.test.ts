@@ -14,7 +14,7 @@ const valid = (setting: WebhookSetting): Value => {
     case "amount":
       return 2.5
     case "text":
-      return "7/min"
+      return ["7/min", "review"].find((text) => new RegExp(setting.pattern).test(text))!
     case "choice":
       return setting.words[0]
     case "expression":
@@ -45,7 +45,7 @@ const invalid = (setting: WebhookSetting): ReadonlyArray<string> => {
     case "amount":
       return ["0", String(setting.max + 1), "1,5", "$2", ""]
     case "text":
-      return ["7", "7/minute", "/min", ""]
+      return ["7", "7/minute", "/min", "x".repeat(5_000), ""].filter((text) => !new RegExp(setting.pattern).test(text))
     case "choice":
       return ["neither", ""]
     case "expression":

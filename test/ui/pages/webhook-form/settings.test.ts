@@ -28,7 +28,7 @@ const valid = (setting: WebhookSetting): Value => {
     case "amount":
       return 2.5
     case "text":
-      return "7/min"
+      return ["7/min", "review"].find((text) => new RegExp(setting.pattern).test(text))!
     case "choice":
       return setting.words[1]!
     case "expression":
@@ -66,12 +66,12 @@ const invalid = (setting: WebhookSetting): string => {
     case "whole number":
     case "amount":
       return String(setting.max + 1)
-    case "text":
     case "window":
     case "json":
     case "networks":
     case "retries":
       return "7"
+    case "text":
     case "expression":
     case "template":
       return "x".repeat(5_000)
