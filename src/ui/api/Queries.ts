@@ -109,8 +109,9 @@ export const useTeam = (team: string) =>
     refetchInterval: 5_000
   })
 
-export const useLeaderKeys = (team: string) =>
+export const useLeaderKeys = (team: string, enabled = true) =>
   useQuery({
+    enabled,
     queryKey: ["leader-keys", team],
     queryFn: ({ signal }) => entries(api.leaderKeys.list({ path: { team }, signal })),
     refetchInterval: 10_000

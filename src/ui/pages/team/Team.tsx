@@ -1,7 +1,7 @@
 import { pathTo } from "../../../api/Pages.ts"
-import { Allowed } from "../../api/Access.ts"
+import { Allowed, useMay } from "../../api/Access.ts"
 import { api } from "../../api/Client.ts"
-import { useServer, useTeam, useTeamRuns, useWebhooks } from "../../api/Queries.ts"
+import { useLeaderKeys, useServer, useTeam, useTeamRuns, useWebhooks } from "../../api/Queries.ts"
 import type { Team } from "../../api/Types.ts"
 import { isGone, Loaded, Loading } from "../../components/Loaded.tsx"
 import { Notice } from "../../components/Notice.tsx"
@@ -19,8 +19,11 @@ import { SendMessage } from "./SendMessage.tsx"
 
 const TeamPage = ({ team: name }: { readonly team: string }) => {
   const team = useTeam(name)
+  const mayListKeys = useMay()("leaderKeys.list")
+  const keys = useLeaderKeys(name, mayListKeys)
   // All parts appear together, so nothing moves while loading.
-  const pending = [team, useTeamRuns(name), useServer()].some(({ isPending }) => isPending)
+  const parts = [team, useTeamRuns(name), useServer(), ...(mayListKeys ? [keys] : [])]
+  const pending = parts.some(({ isPending }) => isPending)
   return (
     <Page
       title={name}
