@@ -98,7 +98,8 @@ export const questionOf = ({ asks = [], conversation }: Run) => ({
 })
 
 const stateOf = (run: Run, canAsk: boolean) => {
-  if (!isFinal(run.status)) return { status: "working" }
+  // An ended task must not change, and a failed run that is tried again has not ended for its client.
+  if (!isFinal(run.status) || run.retry_at !== undefined) return { status: "working" }
   if (run.status === "cancelled") return { status: "cancelled" }
   if (run.asks !== undefined && canAsk) {
     const question = { method: "elicitation/create", params: questionOf(run) }

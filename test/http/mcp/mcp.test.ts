@@ -245,6 +245,15 @@ describe("MCP", () => {
         { until: ({ isError }) => isError !== true }
       )
       expect(textOf(answered)).toBe("echo: x")
+
+      attempts = 0
+      const request = withTasks(server, yield* keyFor(server, { name: "with tasks" }))
+      const { taskId } = yield* request("tools/call", { name: "say", arguments: { text: "y" } })
+      const ended = yield* Effect.repeat(request("tasks/get", { taskId }), {
+        until: ({ status }) => status !== "working"
+      })
+      expect(ended).toMatchObject({ status: "completed", result: { content: [{ text: "echo: y" }] } })
+      expect(ended.result.isError).toBeUndefined()
     })
   )
 
