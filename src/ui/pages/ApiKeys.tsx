@@ -10,6 +10,7 @@ import { Loaded } from "../components/Loaded.tsx"
 import { Page } from "../components/Page.tsx"
 import { ShownKey } from "../components/ShownKey.tsx"
 import { toast } from "../components/Toasts.tsx"
+import { UnsavedKey } from "../components/UnsavedKey.tsx"
 import { UserText } from "../components/UserText.tsx"
 import { ExactTime, RelativeTime } from "../format/Time.tsx"
 import { releaseNavigation, useNavigationGuard } from "../frame/NavigationGuard.ts"
@@ -98,18 +99,7 @@ const ApiKeysPage = () => {
           </p>
         </ConfirmDialog>
       )}
-      {leaving && (
-        <ConfirmDialog
-          title="Have you saved the key?"
-          action="Yes, leave"
-          cancel="Stay"
-          harmless
-          onClose={leaving.cancel}
-          onConfirm={leaving.confirm}
-        >
-          <p>It cannot be shown again, because only its hash is stored. If you lose it, create another one.</p>
-        </ConfirmDialog>
-      )}
+      {leaving && <UnsavedKey cancel={leaving.cancel} confirm={leaving.confirm} />}
     </Page>
   )
 }

@@ -7,6 +7,7 @@ import { ConfirmDialog } from "../../components/ConfirmDialog.tsx"
 import { Loaded } from "../../components/Loaded.tsx"
 import { ShownKey } from "../../components/ShownKey.tsx"
 import { toast } from "../../components/Toasts.tsx"
+import { UnsavedKey } from "../../components/UnsavedKey.tsx"
 import { UserText } from "../../components/UserText.tsx"
 import { ExactTime, RelativeTime } from "../../format/Time.tsx"
 import { releaseNavigation, useNavigationGuard } from "../../frame/NavigationGuard.ts"
@@ -91,18 +92,7 @@ export const LeaderKeys = ({ team }: { readonly team: string }) => {
           </p>
         </ConfirmDialog>
       )}
-      {leaving && (
-        <ConfirmDialog
-          title="Have you saved the key?"
-          action="Yes, leave"
-          cancel="Stay"
-          harmless
-          onClose={leaving.cancel}
-          onConfirm={leaving.confirm}
-        >
-          <p>It cannot be shown again, because only its hash is stored. If you lose it, create another one.</p>
-        </ConfirmDialog>
-      )}
+      {leaving && <UnsavedKey cancel={leaving.cancel} confirm={leaving.confirm} />}
     </section>
   )
 }
