@@ -1,6 +1,6 @@
 import { Context, Effect, Queue, type Scope } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
-import type { LeaderKeyId, RunId, SessionId, WebhookId } from "../domain/Id.ts"
+import type { LeaderKeyId, RunId, WebhookId } from "../domain/Id.ts"
 import type { TeamName } from "../domain/Team.ts"
 
 /** Something changed. Only a hint: one may be missed or repeated, so readers read the rows. */
@@ -18,7 +18,6 @@ export type Change =
   | { readonly _tag: "RequestsStored"; readonly webhook_id: WebhookId }
   /** A key was tried: `<process>,<right or wrong>,<network>`. */
   | { readonly _tag: "KeyTried"; readonly attempt: string }
-  | { readonly _tag: "SessionEnded"; readonly session_id: SessionId }
   | { readonly _tag: "LeaderKeyRevoked"; readonly leader_key_id: LeaderKeyId }
   /** Another leader over HTTP leads the team, or none. */
   | { readonly _tag: "LeaderChanged"; readonly team: TeamName }

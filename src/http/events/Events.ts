@@ -71,7 +71,6 @@ class Pending {
         this.name(this.requests, change.webhook_id)
         break
       case "KeyTried":
-      case "SessionEnded":
       case "LeaseReleased":
         break
     }

@@ -17,7 +17,6 @@ const fields: { readonly [T in Tag]: FieldOf<Extract<Change, { readonly _tag: T 
   RunEnded: "run_id",
   WebhookChanged: "webhook_id",
   RequestsStored: "webhook_id",
-  SessionEnded: "session_id",
   LeaderKeyRevoked: "leader_key_id",
   LeaderChanged: "team",
   PromptChanged: "team",

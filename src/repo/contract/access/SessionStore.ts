@@ -1,8 +1,7 @@
 import { expect } from "@effect/vitest"
-import { Effect, Option, Stream } from "effect"
+import { Effect } from "effect"
 import type { SessionRow } from "../../../domain/access/Session.ts"
 import { makeSessionId } from "../../../domain/Id.ts"
-import { subscribe } from "../../ChangeFeed.ts"
 import { Repo } from "../../Repo.ts"
 import { at, count, newTokenHash } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
@@ -60,22 +59,6 @@ export const sessionStore = (test: Test): void => {
       yield* repo.recordSessionUse(one.id, { last_used_at: at(10), expires_at: at(2_000) })
       expect(yield* repo.sessions).toEqual([three])
       expect(yield* repo.sessionsByToken([one.token_hash])).toEqual([undefined])
-    })
-  )
-
-  test(
-    "notifies every process of each session that was ended",
-    Effect.gen(function* () {
-      const repo = yield* Repo
-      const sessions = yield* Effect.forEach(count(120), () => newSession())
-      const changes = yield* subscribe(repo)
-      yield* repo.endSessions(sessions.map(({ id }) => id))
-      const ended = yield* Stream.fromQueue(changes).pipe(
-        Stream.filterMap((change) => (change._tag === "SessionEnded" ? Option.some(change.session_id) : Option.none())),
-        Stream.take(120),
-        Stream.runCollect
-      )
-      expect(new Set(ended)).toEqual(new Set(sessions.map(({ id }) => id)))
     })
   )
 }

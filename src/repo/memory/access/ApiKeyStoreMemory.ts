@@ -9,7 +9,7 @@ const withoutHash = ({ key_hash: _, ...key }: ApiKeyRow): ApiKey => key
 const shown = ({ hint, name, role, teams }: ApiKey) => ({ name, role, ...(teams && { teams }), hint })
 
 export const makeApiKeyStore = (tables: Tables): Context.Tag.Service<ApiKeyStore> => {
-  const { apiKeys, audit, notify, sessions } = tables
+  const { apiKeys, audit, sessions } = tables
   const find = (matches: (key: ApiKeyRow) => boolean) => {
     const found = [...apiKeys.values()].find(matches)
     return found && withoutHash(found)
@@ -45,9 +45,7 @@ export const makeApiKeyStore = (tables: Tables): Context.Tag.Service<ApiKeyStore
         apiKeys.set(id, { ...key, revoked_at: at })
         audit.write(draft, { object: id, before: shown(key) })
         for (const session of [...sessions.values()]) {
-          if (session.api_key_id !== id) continue
-          sessions.delete(session.id)
-          notify({ _tag: "SessionEnded", session_id: session.id })
+          if (session.api_key_id === id) sessions.delete(session.id)
         }
         return Effect.void
       })

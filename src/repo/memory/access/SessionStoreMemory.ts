@@ -3,7 +3,7 @@ import { SessionStore } from "../../access/SessionStore.ts"
 import { sameBytes, storableFields, type Tables } from "../Tables.ts"
 
 export const makeSessionStore = (tables: Tables): Context.Tag.Service<SessionStore> => {
-  const { audit, notify, sessions } = tables
+  const { audit, sessions } = tables
 
   return SessionStore.of({
     createSession: (session, draft) =>
@@ -29,7 +29,6 @@ export const makeSessionStore = (tables: Tables): Context.Tag.Service<SessionSto
         const ended = ids.filter((id) => sessions.delete(id))
         if (ended.length === 1) audit.write(draft, { object: ended[0]! })
         else if (ended.length > 1) audit.write(draft, { after: { ended: ended.length } })
-        for (const session_id of ended) notify({ _tag: "SessionEnded", session_id })
         return ended
       })
   })

@@ -6,7 +6,6 @@ import { NotFound } from "../../../domain/Errors.ts"
 import type { ApiKeyId } from "../../../domain/Id.ts"
 import type { TokenHash } from "../../../domain/webhook/Token.ts"
 import { ApiKeyStore } from "../../access/ApiKeyStore.ts"
-import { notify } from "../Changes.ts"
 import { fromRow, list, toColumns, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { audited } from "./Audit.ts"
@@ -73,10 +72,8 @@ export const layer: Layer.Layer<ApiKeyStore, never, SqlClient.SqlClient> = Layer
           update webhook_trigger.api_keys set revoked_at = ${DateTime.toDateUtc(at)}
           where id = ${id} and revoked_at is null returning *
         ), ${audited(sql, audit, sql`select id::text as object, ${shown} as before, null as after from revoked`)},
-        ended as (
-          delete from webhook_trigger.sessions s using revoked where s.api_key_id = revoked.id returning s.id
-        ), ${notify(sql, "SessionEnded", sql`select id::text as name from ended`)}
-        select id, (select count(*) from notified) from revoked`
+        ended as (delete from webhook_trigger.sessions s using revoked where s.api_key_id = revoked.id)
+        select id from revoked`
       if (rows.length === 0) return yield* new NotFound()
     }, bounded)
 

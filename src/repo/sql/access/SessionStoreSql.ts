@@ -5,7 +5,6 @@ import type { Session, SessionRow } from "../../../domain/access/Session.ts"
 import type { SessionId } from "../../../domain/Id.ts"
 import type { TokenHash } from "../../../domain/webhook/Token.ts"
 import { SessionStore } from "../../access/SessionStore.ts"
-import { notify } from "../Changes.ts"
 import { fromRow, toColumns, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { audited } from "./Audit.ts"
@@ -60,8 +59,8 @@ export const layer: Layer.Layer<SessionStore, never, SqlClient.SqlClient> = Laye
       const rows = yield* sql<{ readonly id: SessionId }>`
         with ended as (
           delete from webhook_trigger.sessions where id = any(${uuids(sql, ids)}) returning id
-        ), ${audited(sql, audit, event)}, ${notify(sql, "SessionEnded", sql`select id::text as name from ended`)}
-        select id, (select count(*) from notified) from ended`
+        ), ${audited(sql, audit, event)}
+        select id from ended`
       return rows.map(({ id }) => id)
     }, bounded)
 
