@@ -1,5 +1,5 @@
 # The program in an image: `docker build -t webhook-trigger .`; docs/production.md says how to run it.
-ARG NODE=22
+ARG NODE=24
 
 FROM node:${NODE}-slim AS build
 WORKDIR /app

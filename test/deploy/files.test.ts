@@ -1,9 +1,11 @@
-/** The files in `deploy` name settings that exist, and systemd accepts its units. */
+/** The files in `deploy` name settings that exist, systemd accepts its units, and the chart its own values. */
 import { execFileSync, spawnSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { Ajv } from "ajv"
 import { afterAll, describe, expect, it } from "vitest"
+import * as Helm from "./chart/Chart.ts"
 
 const folder = new URL("../../deploy/", import.meta.url).pathname
 const read = (name: string) => readFileSync(join(folder, name), "utf8")
@@ -47,6 +49,51 @@ describe("deploy/compose.yaml", () => {
     }
     expect(service("server")).toContain("stop_grace_period: 40s")
     expect(service("server")).toContain("init: true")
+  })
+})
+
+// `npm run test:chart` renders it.
+describe("deploy/helm", () => {
+  const accepts = (values: Helm.Values): boolean => new Ajv().validate(Helm.valuesSchema, Helm.withValues(values))
+
+  it("has the version of the program", () => {
+    const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"))
+    expect(Helm.chart).toMatchObject({ version, appVersion: version })
+  })
+
+  it("accepts its own values, and refuses misspelled ones and passwords outside of the Secret", () => {
+    expect(accepts({})).toBe(true)
+    expect(accepts({ replica: 3 })).toBe(false)
+    expect(accepts({ ingress: { hostname: "hooks.example.com" } })).toBe(false)
+    expect(accepts({ image: { digest: "latest" } })).toBe(false)
+    expect(accepts({ settings: { PUBLIC_URL: "https://hooks.example.com", WEBHOOK_MAX_QUEUED: 500 } })).toBe(true)
+    expect(accepts({ settings: { DATABASE_URL: "postgres://webhooks:secret@db/webhooks" } })).toBe(false)
+  })
+
+  it("uses only values that it has", () => {
+    const has = (path: string): boolean =>
+      path
+        .split(".")
+        .reduce<unknown>((value, name) => (value as Helm.Values | undefined)?.[name], Helm.defaultValues) !== undefined
+    const used = Object.values(Helm.templates).flatMap((text) =>
+      [...text.matchAll(/\.Values\.([A-Za-z.]+)/g)].map(([, path]) => path!)
+    )
+    expect(used).toContain("separateAdmin.port")
+    expect(used.filter((path) => !has(path))).toEqual([])
+  })
+
+  it("gives our programs only settings that exist", () => {
+    const text = Object.values(Helm.templates).join("\n") + JSON.stringify(Helm.valuesSchema)
+    const names = [...text.matchAll(/\b[A-Z]+(?:_[A-Z]+)+\b|"(?:HOST|PORT)"/g)].map(([name]) =>
+      name.replaceAll('"', "")
+    )
+    expect(names).toContain("ADMIN_LISTEN")
+    expect(names.filter((name) => !settings.has(name))).toEqual([])
+  })
+
+  it("leaves more time for a stop than the server takes", () => {
+    // 30 s of SHUTDOWN_GRACE, and 5 s before the signal.
+    expect(Helm.defaultValues.terminationGracePeriodSeconds).toBeGreaterThan(35)
   })
 })
 
