@@ -176,6 +176,8 @@ export { type NewSession, type OpenSession, Sessions } from "./engine/access/Ses
 export { Alerts } from "./engine/alert/Alerts.ts"
 export { AddressPolicy, type AddressPolicyService, type Allowed } from "./engine/delivery/AddressPolicy.ts"
 export { type DeliveryFilter, Destinations, type OwnerId, type WithSecret } from "./engine/delivery/Destinations.ts"
+export { type Email, Mailer, type MailerService, type MailSettings } from "./engine/delivery/mail/Mailer.ts"
+export type { Sender as EmailSender, SmtpServer } from "./engine/delivery/mail/SmtpServer.ts"
 export { Outbox, type Tested } from "./engine/delivery/Outbox.ts"
 export { type Answer, NoAnswer, type Post, Poster } from "./engine/delivery/Poster.ts"
 export type { Resolve } from "./engine/delivery/Resolver.ts"

@@ -1,6 +1,7 @@
 import { Context, Data, Effect, Layer, Option, Redacted } from "effect"
 import { AdminKey } from "../engine/access/AdminKey.ts"
 import { AddressPolicy } from "../engine/delivery/AddressPolicy.ts"
+import { Mailer } from "../engine/delivery/mail/Mailer.ts"
 import { Limiter } from "../engine/dispatch/Limiter.ts"
 import * as Engine from "../engine/Engine.ts"
 import { Renderer } from "../engine/prompt/Renderer.ts"
@@ -22,6 +23,7 @@ import { keys } from "../leader/Place.ts"
 import type { Drivers } from "./drivers/Drivers.ts"
 import { type Environment, settings } from "./environment/Environment.ts"
 import { secretsOf } from "./environment/LoadSettings.ts"
+import * as MailEnvironment from "./environment/MailEnvironment.ts"
 import type { ListenAddress } from "./ListenAddress.ts"
 import * as Demo from "./leaders/Demo.ts"
 import * as LocalLeaders from "./leaders/LocalLeaders.ts"
@@ -112,6 +114,7 @@ export const layer = (environment: Environment, { bus, repo }: Drivers, version:
         PublicUrl.layer(environment.publicUrl),
         OperationsAccess.layer(environment),
         AddressPolicy.layer(environment.callbackAllow),
+        Mailer.layer(MailEnvironment.mailSettings(environment)),
         ManagementAccess.layer(environment.adminAllowFrom),
         TrustedProxies.layer(environment.trustedProxies),
         secretKeys(environment, { bus, repo }),

@@ -1,7 +1,11 @@
 /** The `doctor` command without an agent, on a real PostgreSQL and RabbitMQ. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { freshDatabase, freshVhost, managementUrl } from "../support/fresh.ts"
+import { mailServer } from "../support/MailServer.ts"
 import { queryPostgres } from "../support/Postgres.ts"
 import { freePort } from "../support/Process.ts"
 import { manage } from "../support/RabbitMq.ts"
@@ -19,7 +23,7 @@ const examine = (variables: Readonly<Record<string, string>>) =>
     code,
     stderr,
     found: Object.fromEntries(
-      [...stdout.matchAll(/^(?:database|broker) (.+?) {2,}(yes|no|unknown)/gm)].map(([, what, result]) => [
+      [...stdout.matchAll(/^(?:database|broker|mail server) (.+?) {2,}(yes|no|unknown)/gm)].map(([, what, result]) => [
         what,
         result
       ])
@@ -116,11 +120,31 @@ describe("doctor without an agent", () => {
     })
   )
 
-  it.scopedLive("needs an agent, a database or a broker", () =>
+  it.scopedLive("says what a mail server lacks, and what to do about it", () =>
+    Effect.gen(function* () {
+      const { ca, received, url } = yield* mailServer({ login: { user: "hooks", password: "secret" } })
+      const folder = mkdtempSync(join(tmpdir(), "doctor-"))
+      yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(folder, { recursive: true })))
+      const NODE_EXTRA_CA_CERTS = join(folder, "ca.pem")
+      writeFileSync(NODE_EXTRA_CA_CERTS, ca)
+      const found = yield* examine({ SMTP_URL: url, NODE_EXTRA_CA_CERTS })
+      expect(found).toMatchObject({ code: 0, stderr: "", found: yes("reached", "signed in") })
+      const stranger = yield* examine({ SMTP_URL: url.replace("secret", "secret-2"), NODE_EXTRA_CA_CERTS })
+      expect(stranger).toMatchObject({ code: 1, found: { reached: "yes", "signed in": "no" } })
+      expect(stranger.stderr).toContain("the password in SMTP_URL")
+      const unknown = yield* examine({ SMTP_URL: url })
+      expect(unknown).toMatchObject({ code: 1, found: { reached: "no", "signed in": "unknown" } })
+      expect(unknown.stderr).toContain("smtps for port 465")
+      for (const { stderr } of [stranger, unknown]) expect(stderr).not.toContain("secret")
+      expect(received).toEqual([])
+    })
+  )
+
+  it.scopedLive("needs an agent, a database, a broker or a mail server", () =>
     Effect.gen(function* () {
       const { code, stderr } = yield* Program.run(["doctor"])
       expect(code).toBe(2)
-      expect(stderr).toContain("set DATABASE_URL or AMQP_URL")
+      expect(stderr).toContain("set DATABASE_URL, AMQP_URL or SMTP_URL")
     })
   )
 })

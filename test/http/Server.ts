@@ -10,6 +10,7 @@ import { Unavailable } from "../../src/domain/Errors.ts"
 import { TeamName } from "../../src/domain/Team.ts"
 import { AdminKey } from "../../src/engine/access/AdminKey.ts"
 import { AddressPolicy, type Allowed } from "../../src/engine/delivery/AddressPolicy.ts"
+import { Mailer, type MailSettings } from "../../src/engine/delivery/mail/Mailer.ts"
 import type { Resolve } from "../../src/engine/delivery/Resolver.ts"
 import { Limiter } from "../../src/engine/dispatch/Limiter.ts"
 import * as Engine from "../../src/engine/Engine.ts"
@@ -131,6 +132,8 @@ export interface Options {
   readonly allowFrom?: ReadonlyArray<string>
   /** Where destinations may be, besides public addresses. Default: on this machine. */
   readonly allowed?: Allowed
+  /** By which e-mails are sent. */
+  readonly mail?: MailSettings
   /** Finds the addresses of their names. */
   readonly resolve?: Resolve
   /** Streams of events of runs. */
@@ -152,6 +155,7 @@ export const services = ({
   allowFrom,
   streamLimits = { inAll: 1_000, ofOne: 1_000 },
   allowed = { hosts: [], networks: ["127.0.0.1"] },
+  mail,
   resolve
 }: Options = {}) =>
   Engine.layer.pipe(
@@ -166,7 +170,8 @@ export const services = ({
         ManagementAccess.layer(Option.fromNullable(allowFrom)),
         SecretKeys.layer(secretKeys),
         Layer.succeed(StreamLimits, streamLimits),
-        AddressPolicy.layer(Option.some(allowed), resolve)
+        AddressPolicy.layer(Option.some(allowed), resolve),
+        Mailer.layer(Option.fromNullable(mail))
       )
     ),
     Layer.provideMerge(Settings.layer(settings)),

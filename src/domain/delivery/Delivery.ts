@@ -15,7 +15,11 @@ export const storedAnswer = 4_096
 export const DeliveryAttempt = Schema.Struct({
   at: time("When it began."),
   duration_ms: Schema.Int.annotations({ description: "How long it took." }),
-  http_status: optional(Schema.Int.annotations({ description: "The status of the answer; absent: there was none." })),
+  http_status: optional(
+    Schema.Int.annotations({
+      description: "The status of the answer, of `email` the mail server's reply code; absent: there was none."
+    })
+  ),
   error: optional(Schema.String.annotations({ description: "Why it failed; absent: it succeeded." })),
   answer: optional(
     Schema.String.annotations({ description: `The first ${storedAnswer} bytes of the answer, as text.` })

@@ -48,7 +48,7 @@ const Events = Schema.NonEmptyArray(DestinationEventName).pipe(
 export const DestinationKindName = Schema.Literal(...destinationKindNames).annotations({
   identifier: "DestinationKind",
   description:
-    "`webhook` (the default): signed events. The others are services for people, which get a message in their own form: Slack's incoming webhooks (`slack`), a channel or thread by bot token (`slack-message`), the response URL of a slash command (`slack-response`), Discord, Microsoft Teams, and a comment on GitHub or GitLab. It cannot be changed."
+    "`webhook` (the default): signed events. The others are services for people, which get a message in their own form: Slack's incoming webhooks (`slack`), a channel or thread by bot token (`slack-message`), the response URL of a slash command (`slack-response`), Discord, Microsoft Teams, a comment on GitHub or GitLab, and e-mail. It cannot be changed."
 })
 
 export const BodyFormat = Schema.Literal("thin", "full", "template").annotations({
@@ -114,7 +114,7 @@ const record = Struct({
   ),
   target: removable(
     1_000,
-    "The place at the service, as a Liquid template over the same values: a channel, perhaps with a thread (`C0123456789/1700000000.000100`), a response URL, an issue (`owner/repository#1`), or a merge request (`project!1`)."
+    "The place at the service, as a Liquid template over the same values: a channel, perhaps with a thread (`C0123456789/1700000000.000100`), a response URL, an issue (`owner/repository#1`), or a merge request (`project!1`). Of `email`: up to ten addresses, separated by commas, and no template."
   ),
   description: removable(255, "What people call it."),
   events: withDefault(Events),

@@ -24,8 +24,8 @@ export interface DestinationKindData {
   readonly shownUrl?: string
   /** A required token, which is stored encrypted. */
   readonly token?: KindField
-  /** A required Liquid template of the place at the service, over the same values as `template`. */
-  readonly target?: KindField
+  /** The required place at the service: a Liquid template over the same values as `template`. `isFixed`: a text instead. */
+  readonly target?: KindField & { readonly isFixed?: true }
 }
 
 export const destinationKinds = {
@@ -136,6 +136,17 @@ export const destinationKinds = {
       label: "Merge request or issue",
       help: "As project!number or project#number. All runs for it share one comment, which is updated.",
       example: "{{ values.payload.project.path_with_namespace }}!{{ values.payload.object_attributes.iid }}"
+    }
+  },
+  email: {
+    label: "E-mail",
+    sends: "message",
+    shownUrl: "mailto:…",
+    target: {
+      label: "Recipients",
+      help: "Addresses, separated by commas. The server sends by its own mail server (`SMTP_URL`).",
+      example: "ops@example.com, on-call@example.com",
+      isFixed: true
     }
   }
 } as const satisfies { readonly [name: string]: DestinationKindData }

@@ -7,10 +7,12 @@ import {
 } from "../../domain/delivery/Destination.ts"
 import { alertEvents, runEvents } from "../../domain/delivery/DestinationEvent.ts"
 import { type DestinationKind, kindOf } from "../../domain/delivery/DestinationKind.ts"
+import { faultOfRecipients } from "../../domain/delivery/EmailAddress.ts"
 import { type Fault, Invalid } from "../../domain/Errors.ts"
 import type { Owner } from "../../repo/delivery/DestinationStore.ts"
 import { decode, tokenFaults } from "../manage/Validation.ts"
 import { AddressPolicy } from "./AddressPolicy.ts"
+import { Mailer } from "./mail/Mailer.ts"
 import { Outbox } from "./Outbox.ts"
 
 /** The fields that are checked beyond their types. */
@@ -46,6 +48,7 @@ export const eventsOf = (owner: Owner): DestinationRow["events"] => (owner === n
 export const make = Effect.gen(function* () {
   const policy = yield* AddressPolicy
   const outbox = yield* Outbox
+  const mailer = yield* Mailer
 
   const faultOfUrl = (url: string) =>
     URL.canParse(url) ? policy.check(new URL(url)) : Effect.succeed("must be an https URL")
@@ -69,6 +72,7 @@ export const make = Effect.gen(function* () {
       const noRun = isOfAlerts && kind === "slack-response" ? "needs the response URL of a run" : undefined
       const faults: ReadonlyArray<readonly [pointer: string, detail: string | undefined]> = [
         ["/kind", noRun],
+        ["/kind", isNew && kind === "email" && !mailer.isSetUp ? "needs a mail server (SMTP_URL)" : undefined],
         ["/events", wrong && `cannot contain ${wrong}: must be some of ${possible.join(", ")}`],
         ["/url", url === undefined || url === before?.url ? undefined : yield* faultOfUrl(url)],
         ["/url", data.url === undefined && url !== undefined ? unknown : undefined],
@@ -78,7 +82,7 @@ export const make = Effect.gen(function* () {
         ["/token", isMoved && token === undefined ? "must be entered again for another URL" : undefined],
         ["/target", target && data.target === undefined ? unknown : undefined],
         ["/target", !target && data.target !== undefined ? required : undefined],
-        ["/target", target && outbox.faultOfTemplate(target)],
+        ["/target", target && (data.target?.isFixed ? faultOfRecipients(target) : outbox.faultOfTemplate(target))],
         ["/headers", headers !== undefined && data.sends === "message" ? unknown : undefined],
         ["/template", body === "template" && !template ? "is required by `body: template`" : undefined],
         ["/template", ofTemplate]

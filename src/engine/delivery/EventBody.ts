@@ -117,7 +117,7 @@ export const make = () => {
         const { body, kind, target = "", template = "" } = destination
         const fill = (text: string, what: string) => filled(text, what, destination, subject)
         return {
-          target: target === "" ? "" : yield* fill(target, "target"),
+          target: target === "" || kindOf(kind).target?.isFixed ? target : yield* fill(target, "target"),
           title: "run" in subject ? RunMessage.titleOf(subject) : AlertMessage.titleOf(subject),
           body:
             body === "template"

@@ -15,6 +15,7 @@ import * as Sealing from "../verify/Sealing.ts"
 import * as EventBody from "./EventBody.ts"
 import { type Access, type Message, type Sent } from "./kinds/Sender.ts"
 import { senders } from "./kinds/Senders.ts"
+import { Mailer } from "./mail/Mailer.ts"
 import { NoAnswer, Poster } from "./Poster.ts"
 
 /** What a test event is about. */
@@ -35,6 +36,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
     Effect.gen(function* () {
       Metrics.begin(attempts, "outcome", ["delivered", "retry", "failed"])
       const { post } = yield* Poster
+      const mailer = yield* Mailer
       const sealing = yield* Sealing.make
       const clock = yield* Effect.clock
       const bodies = EventBody.make()
@@ -74,7 +76,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
           const result = yield* Effect.either(
             access === undefined
               ? new NoAnswer({ reason: "the server has no key that opens the destination's secrets (SECRETS_KEY)" })
-              : senders[destination.kind](message, access, post)
+              : senders[destination.kind](message, access, post, mailer.send)
           )
           const took = { at, duration_ms: Math.round(stopwatch(clock) - startedAt) }
           if (Either.isLeft(result)) {
@@ -113,7 +115,9 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
         const pausedUntil = Attempts.pausedUntil(destination.failing_since ?? attempt.at, now, answer?.retryAfter)
         const isGone = answer?.http_status === 410
         const next =
-          pause === undefined || isGone ? ("failed" as const) : { next_attempt_at: DateTime.addDuration(now, pause) }
+          pause === undefined || isGone || answer?.isFinal
+            ? ("failed" as const)
+            : { next_attempt_at: DateTime.addDuration(now, pause) }
         return counted({ ...common, attempt, isGone, next, pausedUntil })
       })
 

@@ -30,8 +30,15 @@ export interface Answer {
   readonly retryAfter?: Duration.Duration
 }
 
-/** There was no answer: `reason` says why, for people. `isOfTarget`: there never will be, for this target. */
-export class NoAnswer extends Data.TaggedError("NoAnswer")<{ readonly reason: string; readonly isOfTarget?: true }> {}
+/**
+ * There was no answer: `reason` says why, for people. `isOfTarget`: there never will be, for this target. `isOfLogin`: the
+ * service does not accept the server's own login.
+ */
+export class NoAnswer extends Data.TaggedError("NoAnswer")<{
+  readonly reason: string
+  readonly isOfTarget?: true
+  readonly isOfLogin?: true
+}> {}
 
 export class Poster extends Context.Tag("webhook-trigger/Poster")<
   Poster,

@@ -5,26 +5,30 @@ import type { DoctorOptions } from "../../cli/LocalCommands.ts"
 import * as Buses from "../drivers/Buses.ts"
 import * as Repos from "../drivers/Repos.ts"
 import * as LoadSettings from "../environment/LoadSettings.ts"
+import * as MailEnvironment from "../environment/MailEnvironment.ts"
 import { settingsInvalid } from "../environment/Overrides.ts"
 import { examineAgent } from "./AgentChecks.ts"
 import { examineBroker } from "./BrokerChecks.ts"
 import { report } from "./Check.ts"
 import { examineDatabase } from "./DatabaseChecks.ts"
+import { examineMail } from "./MailChecks.ts"
 
-const settings = LoadSettings.load({ ...Buses.settings, ...Repos.settings })
+const settings = LoadSettings.load({ ...Buses.settings, ...Repos.settings, ...MailEnvironment.settings })
 
 const examineServices: Effect.Effect<void, Failure> = Effect.gen(function* () {
-  const { amqpQueueType, amqpUrl, databaseUrl } = yield* Effect.mapError(settings, (error) =>
+  const { amqpQueueType, amqpUrl, databaseUrl, smtpUrl } = yield* Effect.mapError(settings, (error) =>
     settingsInvalid("The check", error)
   )
   const examined = yield* Effect.all(
     [
       ...Option.toArray(Option.map(databaseUrl, examineDatabase)),
-      ...Option.toArray(Option.map(amqpUrl, (url) => examineBroker(url, amqpQueueType)))
+      ...Option.toArray(Option.map(amqpUrl, (url) => examineBroker(url, amqpQueueType))),
+      ...Option.toArray(Option.map(smtpUrl, (url) => examineMail(url)))
     ],
-    { concurrency: 2 }
+    { concurrency: 3 }
   )
-  if (examined.length === 0) return yield* usage("choose an --agent, or set DATABASE_URL or AMQP_URL to check these")
+  if (examined.length === 0)
+    return yield* usage("choose an --agent, or set DATABASE_URL, AMQP_URL or SMTP_URL to check these")
   yield* report(
     examined.flatMap(({ checks }) => checks),
     "A server cannot work with these settings",

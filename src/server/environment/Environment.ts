@@ -23,6 +23,7 @@ import * as ListenAddress from "../ListenAddress.ts"
 import * as LeaderList from "../leaders/LeaderList.ts"
 import * as LeaderEnvironment from "./LeaderEnvironment.ts"
 import * as LoadSettings from "./LoadSettings.ts"
+import * as MailEnvironment from "./MailEnvironment.ts"
 import * as PrimaryEnvironment from "./PrimaryEnvironment.ts"
 
 const adminKeyFormat = {
@@ -84,6 +85,7 @@ export const settings = {
   secretKeys: optional("SECRETS_KEY", secret(secretKeys)),
   /** Where events may be sent, besides public addresses by https. */
   callbackAllow: optional("CALLBACK_ALLOW", allowedDestinations),
+  ...MailEnvironment.settings,
   engine: { config: SettingsConfig.config },
   /** Teams that this process leads, each with a program. */
   leaders: withDefault("LEADERS", LeaderList.commands, []),
@@ -130,6 +132,7 @@ const conflicts = (environment: Environment): ReadonlyArray<LoadSettings.Setting
         }
       ]
     : []),
+  ...MailEnvironment.conflicts(environment),
   ...leadsTwice(environment).map((given) => ({
     name: "AGENTS",
     accepts: "takes teams that LEADERS does not have",

@@ -3,6 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { ConfigProvider, Duration, Effect, LogLevel, Option, Redacted } from "effect"
 import * as SettingsConfig from "../../../src/engine/SettingsConfig.ts"
 import * as Environment from "../../../src/server/environment/Environment.ts"
+import * as MailEnvironment from "../../../src/server/environment/MailEnvironment.ts"
 import { faults, loaded } from "./Load.ts"
 
 const docs = readFileSync(new URL("../../../docs/settings.md", import.meta.url), "utf8")
@@ -27,6 +28,8 @@ describe("settings", () => {
         "publicUrl",
         "databaseUrl",
         "amqpUrl",
+        "smtpUrl",
+        "smtpFrom",
         "adminKey",
         "adminListen",
         "adminAllowFrom",
@@ -49,6 +52,8 @@ describe("settings", () => {
         MAX_CONNECTIONS: "1000",
         MAX_CONNECTIONS_PER_ADDRESS: "50",
         DATABASE_URL: "postgres://u:p@db/hooks",
+        SMTP_URL: "smtps://u:p%40@mail.example.com",
+        SMTP_FROM: "Web hooks <hooks@example.com>",
         AMQP_URL: "amqps://u:p@mq/vhost",
         AMQP_QUEUE_TYPE: "quorum",
         DATA_DIR: "/var/lib/hooks",
@@ -98,6 +103,8 @@ describe("settings", () => {
       expect(Option.map(settings.databaseUrl, Redacted.value)).toEqual(Option.some("postgres://u:p@db/hooks"))
       expect(Option.map(settings.amqpUrl, Redacted.value)).toEqual(Option.some("amqps://u:p@mq/vhost"))
       expect(Option.map(settings.adminKey, Redacted.value)).toEqual(Option.some("a-key-of-enough-length"))
+      expect(Option.map(settings.smtpUrl, Redacted.value)).toEqual(Option.some("smtps://u:p%40@mail.example.com"))
+      expect(settings.smtpFrom).toEqual(Option.some({ name: "Web hooks", address: "hooks@example.com" }))
       expect(Duration.toSeconds(settings.engine.timeout)).toBe(90)
       expect(Option.map(settings.engine.threadIdle, Duration.toHours)).toEqual(Option.some(48))
       expect(Option.map(settings.runRetention, Duration.toHours)).toEqual(Option.some(720))
@@ -140,6 +147,7 @@ describe("settings", () => {
         WORKERS: "0",
         LOG_LEVEL: "loud",
         LOG_FORMAT: "xml",
+        SMTP_FROM: "Web hooks",
         OTEL_EXPORTER_OTLP_ENDPOINT: "collector"
       })
       expect(found.map(({ given, name }) => [name, given])).toEqual([
@@ -148,6 +156,7 @@ describe("settings", () => {
         ["TRUSTED_PROXIES", "10.0.0.0/8, proxy.local"],
         ["ADMIN_LISTEN", "localhost"],
         ["ADMIN_ALLOW_FROM", "office"],
+        ["SMTP_FROM", "Web hooks"],
         ["WEBHOOK_MAX_CONCURRENT", "0"],
         ["WEBHOOK_TIMEOUT", "5 fortnights"],
         ["WEBHOOK_MAX_QUEUED", "-1"],
@@ -166,6 +175,37 @@ describe("settings", () => {
     })
   )
 
+  it.effect("of a mail server are an address with its login, which TLS protects, and a sender", () =>
+    Effect.gen(function* () {
+      const SMTP_FROM = "hooks@example.com"
+      const servers = {
+        "smtp://u:p%40%3A@mail.example.com": {
+          ...{ host: "mail.example.com", port: 587, tls: "starttls" },
+          login: { user: "u", password: "p@:" }
+        },
+        "smtps://mail.example.com": { host: "mail.example.com", port: 465, tls: "implicit" },
+        "smtp://[::1]:2525?tls=off": { host: "::1", port: 2525, tls: "off" }
+      }
+      for (const [SMTP_URL, server] of Object.entries(servers)) {
+        const found = MailEnvironment.mailSettings(yield* loaded({ SMTP_URL, SMTP_FROM }))
+        expect(found).toEqual(Option.some({ server, from: { name: "", address: SMTP_FROM } }))
+      }
+      const wrong = [
+        "smtp://u@mail",
+        "smtps://mail?tls=off",
+        "smtp://mail/x",
+        "smtp://u:p@mail?tls=off",
+        "mail",
+        "smtp://%"
+      ]
+      for (const SMTP_URL of wrong) expect(yield* faults({ SMTP_URL, SMTP_FROM }), SMTP_URL).toHaveLength(1)
+      for (const SMTP_FROM of ["a@b@c", "<hooks@example.com", "A\r\nBcc: x <hooks@example.com>"]) {
+        expect(yield* faults({ SMTP_FROM }), SMTP_FROM).toHaveLength(1)
+      }
+      expect(yield* faults({ SMTP_URL: "smtps://mail.example.com" })).toMatchObject([{ name: "SMTP_FROM" }])
+    })
+  )
+
   it.effect("never show a secret, not even an invalid one", () =>
     Effect.gen(function* () {
       const found = yield* faults({
@@ -173,12 +213,14 @@ describe("settings", () => {
         AMQP_URL: "http://root:hunter2@mq",
         ADMIN_API_KEY: "hunter2",
         SECRETS_KEY: "hunter2",
+        SMTP_URL: "smtp://root:hunter2@mail/?tls=off",
         OTEL_EXPORTER_OTLP_HEADERS: "hunter2"
       })
       expect(found.map(({ name }) => name)).toEqual([
         "DATABASE_URL",
         "ADMIN_API_KEY",
         "SECRETS_KEY",
+        "SMTP_URL",
         "AMQP_URL",
         "OTEL_EXPORTER_OTLP_HEADERS"
       ])

@@ -1,6 +1,7 @@
 /** What each kind of destination implements. */
 import type { Effect } from "effect"
 import type { DestinationId } from "../../../domain/Id.ts"
+import type { Email } from "../mail/Mailer.ts"
 import type { Answer, NoAnswer, Post } from "../Poster.ts"
 
 /** What is sent. */
@@ -29,13 +30,18 @@ export interface Access {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** What came of it. `fault`: why it was no success, although the status says so. */
-export type Sent = Answer & { readonly fault?: string }
+/** What came of it. `fault`: why it was no success, although the status says so. `isFinal`: no other attempt would be one. */
+export type Sent = Answer & { readonly fault?: string; readonly isFinal?: true }
 
 export type Send = (post: Post) => Effect.Effect<Answer, NoAnswer>
 
 /** Makes one attempt. Fails if there was no answer, or the message has no place to go to. */
-export type Sender = (message: Message, access: Access, send: Send) => Effect.Effect<Sent, NoAnswer>
+export type Sender = (
+  message: Message,
+  access: Access,
+  send: Send,
+  mail: (email: Email) => Effect.Effect<Sent, NoAnswer>
+) => Effect.Effect<Sent, NoAnswer>
 
 export const asJson = { "content-type": "application/json" } as const
 

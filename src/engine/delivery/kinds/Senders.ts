@@ -1,6 +1,7 @@
 /** How each kind of destination sends. */
 import type { DestinationKind } from "../../../domain/delivery/DestinationKind.ts"
 import { discord } from "./Discord.ts"
+import { email } from "./Email.ts"
 import { github } from "./GitHub.ts"
 import { gitlab } from "./GitLab.ts"
 import type { Sender } from "./Sender.ts"
@@ -17,5 +18,6 @@ export const senders: { readonly [Kind in DestinationKind]: Sender } = {
   discord,
   teams,
   github: stickyComment(github),
-  gitlab: stickyComment(gitlab)
+  gitlab: stickyComment(gitlab),
+  email
 }

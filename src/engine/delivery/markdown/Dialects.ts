@@ -92,3 +92,17 @@ export const mrkdwn: Dialect = {
   bullet: "•",
   rule: "———"
 }
+
+/** Text without any markup, for e-mails. */
+export const plain: Dialect = {
+  text: (raw) => raw,
+  strong: (inner) => inner,
+  em: (inner) => inner,
+  del: (inner) => inner,
+  codespan: (raw) => raw,
+  link: (inner, url) => (inner === url ? url : `${inner} (${url})`),
+  heading: (inner) => inner,
+  fence: (raw) => raw.replace(/^/gm, "    "),
+  bullet: "-",
+  rule: "---"
+}

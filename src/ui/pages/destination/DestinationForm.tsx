@@ -165,9 +165,9 @@ export const DestinationForm = ({
             label={data.target.label}
             value={target}
             onChange={setTarget}
-            placeholder={isOfAlerts ? "" : data.target.example}
-            help={`${data.target.help} A Liquid template over ${subjects}.`}
-            fault={faultAt(error, "/target")}
+            placeholder={isOfAlerts && !data.target.isFixed ? "" : data.target.example}
+            help={data.target.isFixed ? data.target.help : `${data.target.help} A Liquid template over ${subjects}.`}
+            fault={faultAt(error, "/target") ?? faultAt(error, "/kind")}
             mono
             required
           />
