@@ -1,14 +1,20 @@
 import { Schema } from "effect"
 import { Role } from "../domain/access/ApiKey.ts"
+import { Person } from "../domain/access/Person.ts"
 import { TeamName } from "../domain/Team.ts"
 import { optional, time } from "../domain/Time.ts"
 
 /** What the key or the session of a request may do. */
 export const Access = Schema.Struct({
-  key_name: optional(Schema.String.annotations({ description: "The API key's name. Absent: it is the admin key." })),
+  key_name: optional(
+    Schema.String.annotations({ description: "The API key's name. Absent, without a `person`: it is the admin key." })
+  ),
+  person: optional(Person.annotations({ description: "Who signed in at the OpenID provider, in the web UI." })),
   role: Role,
   teams: optional(
-    Schema.Array(TeamName).annotations({ description: "The teams that the key is limited to. Absent: all teams." })
+    Schema.Array(TeamName).annotations({
+      description: "The teams that the key or the person is limited to. Absent: all teams."
+    })
   ),
   expires_at: optional(time("When the key stops working. Absent: never."))
 }).annotations({ identifier: "Access", description: "What a key or a session may do." })

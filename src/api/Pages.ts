@@ -5,6 +5,7 @@
  */
 export const pages = {
   home: "/",
+  signIn: "/sign-in",
   webhooks: "/webhooks",
   newWebhook: "/webhooks/new",
   webhook: "/webhooks/:id",

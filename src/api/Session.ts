@@ -20,11 +20,17 @@ export const secureCookieName = `__Host-${cookieName}`
 export const SessionState = Schema.Struct({
   signed_in: Schema.Boolean,
   expires_at: optional(time("When the session ends unless it is used earlier.")),
-  access: optional(Access)
+  access: optional(Access),
+  provider: optional(
+    Schema.String.annotations({ description: "The OpenID provider's name, if people can sign in there." })
+  )
 }).annotations({ identifier: "SessionState" })
 export type SessionState = typeof SessionState.Type
 
 export const SignIn = Schema.Struct({ key: Schema.String })
+
+/** After signing out here: the address that signs the person out at the provider, too. */
+export const SignedOut = Schema.Struct({ provider_url: Schema.String })
 
 /** Signing in to the web UI; not in OpenAPI. Programs send the admin key with every request instead. */
 export class Session extends HttpApiGroup.make("session")
@@ -40,6 +46,11 @@ export class Session extends HttpApiGroup.make("session")
       .addError(UnprocessableContent)
       .addError(TooManyRequests)
   )
-  .add(HttpApiEndpoint.del("signOut", "/api/session").addSuccess(HttpApiSchema.NoContent).addError(Unauthorized))
+  .add(
+    HttpApiEndpoint.del("signOut", "/api/session")
+      .addSuccess(HttpApiSchema.NoContent)
+      .addSuccess(SignedOut)
+      .addError(Unauthorized)
+  )
   .addError(ServiceUnavailable)
   .annotate(OpenApi.Exclude, true) {}

@@ -63,7 +63,7 @@ const list = Command.make("list", { object, action, limit, cursor, ...adminOptio
               time(event.at),
               event.action,
               event.object,
-              event.key_name === undefined ? event.actor : `${event.actor} ${event.key_name}`,
+              [event.actor, event.key_name ?? event.person_name].filter(Boolean).join(" "),
               event.session_id,
               event.client_address,
               details(event)

@@ -1,5 +1,6 @@
 import { Context, Data, Effect, Layer, Option, Redacted } from "effect"
 import { AdminKey } from "../engine/access/AdminKey.ts"
+import { Oidc } from "../engine/access/oidc/OidcSettings.ts"
 import { AddressPolicy } from "../engine/delivery/AddressPolicy.ts"
 import { Mailer } from "../engine/delivery/mail/Mailer.ts"
 import { Limiter } from "../engine/dispatch/Limiter.ts"
@@ -24,6 +25,7 @@ import type { Drivers } from "./drivers/Drivers.ts"
 import { type Environment, settings } from "./environment/Environment.ts"
 import { secretsOf } from "./environment/LoadSettings.ts"
 import * as MailEnvironment from "./environment/MailEnvironment.ts"
+import * as OidcEnvironment from "./environment/OidcEnvironment.ts"
 import type { ListenAddress } from "./ListenAddress.ts"
 import * as Demo from "./leaders/Demo.ts"
 import * as LocalLeaders from "./leaders/LocalLeaders.ts"
@@ -116,6 +118,7 @@ export const layer = (environment: Environment, { bus, repo }: Drivers, version:
         AddressPolicy.layer(environment.callbackAllow),
         Mailer.layer(MailEnvironment.mailSettings(environment)),
         ManagementAccess.layer(environment.adminAllowFrom),
+        Oidc.layer(OidcEnvironment.toSettings(environment)),
         TrustedProxies.layer(environment.trustedProxies),
         secretKeys(environment, { bus, repo }),
         ServerFacts.layer({ version, database: repo.name, bus: bus.name, command: ownCommand })

@@ -9,6 +9,7 @@ import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../src/domain/Errors.ts"
 import { TeamName } from "../../src/domain/Team.ts"
 import { AdminKey } from "../../src/engine/access/AdminKey.ts"
+import { Oidc, type OidcSettings } from "../../src/engine/access/oidc/OidcSettings.ts"
 import { AddressPolicy, type Allowed } from "../../src/engine/delivery/AddressPolicy.ts"
 import { Mailer, type MailSettings } from "../../src/engine/delivery/mail/Mailer.ts"
 import type { Resolve } from "../../src/engine/delivery/Resolver.ts"
@@ -136,6 +137,8 @@ export interface Options {
   readonly mail?: MailSettings
   /** Finds the addresses of their names. */
   readonly resolve?: Resolve
+  /** Where people may sign in. */
+  readonly oidc?: OidcSettings
   /** Streams of events of runs. */
   readonly streamLimits?: StreamLimits["Type"]
   /** Of another server, whose replica this one is; else it has one of its own. */
@@ -153,6 +156,7 @@ export const services = ({
   secretKeys = [testSecretKey],
   access = { metricsToken: Option.none(), apiDocs: true },
   allowFrom,
+  oidc,
   streamLimits = { inAll: 1_000, ofOne: 1_000 },
   allowed = { hosts: [], networks: ["127.0.0.1"] },
   mail,
@@ -168,6 +172,7 @@ export const services = ({
         TrustedProxies.layer(trustedProxies),
         OperationsAccess.layer(access),
         ManagementAccess.layer(Option.fromNullable(allowFrom)),
+        Oidc.layer(Option.fromNullable(oidc)),
         SecretKeys.layer(secretKeys),
         Layer.succeed(StreamLimits, streamLimits),
         AddressPolicy.layer(Option.some(allowed), resolve),

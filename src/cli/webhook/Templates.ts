@@ -35,7 +35,7 @@ const versions = Command.make("versions", { webhook, ...adminOptions }, (options
         data.map((one) => [
           ...[one.version, time(one.at), one.template_language, one.input],
           ...[
-            one.key_name === undefined ? one.actor : `${one.actor} ${one.key_name}`,
+            [one.actor, one.key_name ?? one.person_name].filter(Boolean).join(" "),
             one.client_address,
             one.session_id
           ]

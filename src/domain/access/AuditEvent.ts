@@ -59,6 +59,10 @@ const record = {
   key_name: optional(
     Schema.String.annotations({ description: "That key's name then. Several keys can have the same name." })
   ),
+  person_id: optional(
+    Schema.String.annotations({ description: "The OpenID provider's ID of the person whose session it was." })
+  ),
+  person_name: optional(Schema.String.annotations({ description: "That person's name then." })),
   session_id: optional(Schema.String.annotations({ description: "The session of the web UI." })),
   client_address: optional(Schema.String.annotations({ description: "Where the request came from." }))
 }

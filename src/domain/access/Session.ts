@@ -2,14 +2,23 @@ import { Schema } from "effect"
 import { ApiKeyId, SessionId } from "../Id.ts"
 import { optional, time } from "../Time.ts"
 import type { TokenHash } from "../webhook/Token.ts"
+import { PersonWithGrant } from "./Person.ts"
 
 /** A browser that is signed in to the web UI, as people see it. */
 export const Session = Schema.Struct({
   id: SessionId,
   created_at: time("When somebody signed in."),
   last_used_at: time("When it was last used, to within five minutes."),
+  authenticated_at: optional(
+    time("When somebody last entered the key or signed in at the provider. Absent: the provider did not say.")
+  ),
   expires_at: time("When it ends unless it is used before; never more than seven days after signing in."),
-  api_key_id: optional(ApiKeyId.annotations({ description: "The API key used to sign in. Absent: the admin key." })),
+  person: optional(
+    PersonWithGrant.annotations({ description: "Who signed in at the OpenID provider. Absent: somebody with a key." })
+  ),
+  api_key_id: optional(
+    ApiKeyId.annotations({ description: "The API key used to sign in. Absent, without a `person`: the admin key." })
+  ),
   key_name: optional(Schema.String.annotations({ description: "That key's name." })),
   client_address: Schema.String.annotations({ description: "The address that somebody signed in from." }),
   user_agent: Schema.String.annotations({ description: "What the browser said of itself; may be empty." })
@@ -20,6 +29,11 @@ export type Session = typeof Session.Type
 export interface SessionRow extends Session {
   /** The hash of the secret in the browser's cookie. */
   readonly token_hash: TokenHash
-  /** The fingerprint of the admin key, if that was used to sign in. With another key, the session is void. */
+  /**
+   * Without an API key: the fingerprint of the admin key or, of a person, of the provider's settings. With another one, the
+   * session is void.
+   */
   readonly key_fingerprint?: Uint8Array
+  /** Of a person: the provider's ID token, if the provider needs it to sign out. */
+  readonly id_token?: string
 }

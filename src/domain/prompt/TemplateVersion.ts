@@ -14,6 +14,9 @@ const summary = {
   at: time("When the template was set."),
   actor: AuditActor,
   key_name: optional(Schema.String.annotations({ description: "The name of the API key, if it was one." })),
+  person_name: optional(
+    Schema.String.annotations({ description: "The name of the person, if somebody had signed in at the provider." })
+  ),
   session_id: optional(Schema.String.annotations({ description: "The session of the web UI." })),
   client_address: optional(Schema.String.annotations({ description: "Where the request came from." }))
 }

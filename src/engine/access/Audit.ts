@@ -11,6 +11,9 @@ export interface OriginValues {
   /** Of the API key: the program's, or the session's. Names are not unique. */
   readonly key_id?: string | undefined
   readonly key_name?: string | undefined
+  /** Of a person who signed in at the provider. */
+  readonly person_id?: string | undefined
+  readonly person_name?: string | undefined
   readonly session_id?: string | undefined
   /** The teams that the actor is limited to; absent: none. */
   readonly teams?: ReadonlyArray<TeamName> | undefined
@@ -22,9 +25,9 @@ export class Origin extends Context.Reference<Origin>()("webhook-trigger/Origin"
   defaultValue: (): OriginValues => ({ actor: "host" })
 }) {}
 
-/** The actor for people: "key ci-deploy". */
-export const nameOf = ({ actor, key_name }: OriginValues): string =>
-  key_name === undefined ? actorNames[actor] : `key ${key_name}`
+/** The actor for people: "key ci-deploy", or a person's name. */
+export const nameOf = ({ actor, key_name, person_name }: OriginValues): string =>
+  person_name ?? (key_name === undefined ? actorNames[actor] : `key ${key_name}`)
 
 const actorNames: { readonly [Actor in AuditActor]: string } = {
   admin_key: "admin key",
@@ -37,7 +40,7 @@ const actorNames: { readonly [Actor in AuditActor]: string } = {
 /** The event of a change that is about to be made, for its store. */
 export const draft = (action: AuditAction): Effect.Effect<AuditDraft> =>
   Effect.gen(function* () {
-    const { actor, client_address, key_id, key_name, session_id } = yield* Origin
+    const { actor, client_address, key_id, key_name, person_id, person_name, session_id } = yield* Origin
     const now = yield* Clock.currentTimeMillis
     return {
       id: auditEventIdAt(now),
@@ -46,6 +49,8 @@ export const draft = (action: AuditAction): Effect.Effect<AuditDraft> =>
       actor,
       ...(key_id !== undefined && { key_id }),
       ...(key_name !== undefined && { key_name }),
+      ...(person_id !== undefined && { person_id }),
+      ...(person_name !== undefined && { person_name }),
       ...(session_id !== undefined && { session_id }),
       ...(client_address !== undefined && { client_address })
     }

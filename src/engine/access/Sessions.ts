@@ -11,18 +11,20 @@ import * as GroupCommit from "../../runtime/GroupCommit.ts"
 import { AdminKey } from "./AdminKey.ts"
 import { ApiKeys, voidBecause } from "./ApiKeys.ts"
 import * as Audit from "./Audit.ts"
+import { fingerprintOf, Oidc } from "./oidc/OidcSettings.ts"
+import type { SignedInPerson } from "./oidc/Provider.ts"
 
 /** A session ends after this time without use. */
 const idleLimit = Duration.hours(12)
-/** A session ends this long after signing in, in any case. */
+/** A session ends this long after signing in, in any case; that of a person after the provider's setting. */
 export const ageLimit = Duration.days(7)
 
 /** The time between two recorded uses, so that few requests need a statement for it. */
 const useInterval = Duration.minutes(5)
 
 /**
- * Maximum numbers of open sessions of the admin key, and of each API key. The least recently used of the same key are ended
- * for new ones, so that no key ends the sessions of another.
+ * Maximum numbers of open sessions of the admin key, and of each API key or person. The least recently used of the same one
+ * are ended for new ones, so that nobody ends the sessions of another.
  */
 export const mostSessions = 1_000
 export const mostSessionsOfApiKey = 50
@@ -32,11 +34,13 @@ const maxUserAgent = 256
 
 const wellFormed = /^whs_[A-Za-z0-9_-]{43}$/
 
-/** An open session, and the key that it was begun with; absent: the admin key. */
+/** An open session, and the API key that it was begun with. */
 export interface OpenSession {
   readonly session: Session
   readonly key?: ApiKey
 }
+
+type From = Pick<Session, "client_address" | "user_agent">
 
 /** A new session, with its secret, which is not stored. */
 export interface NewSession {
@@ -49,15 +53,18 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
   Sessions,
   {
     /** For someone who has this key, or the admin key. */
-    readonly begin: (
-      from: Pick<Session, "client_address" | "user_agent">,
-      key?: ApiKey
-    ) => Effect.Effect<NewSession, Unavailable>
+    readonly begin: (from: From, key?: ApiKey) => Effect.Effect<NewSession, Unavailable>
+    /** For a person who signed in at the provider. */
+    readonly beginFor: (from: From, person: SignedInPerson) => Effect.Effect<NewSession, Unavailable>
     /** The open session with this token; counts as its use. Reads its row and its key's: both may have ended. */
     readonly find: (token: string) => Effect.Effect<Option.Option<OpenSession>, Unavailable>
     /** The open sessions, last used first. */
     readonly list: Effect.Effect<ReadonlyArray<Session>, Unavailable>
     readonly end: (id: string) => Effect.Effect<void, NotFound | Unavailable>
+    /** Ends the session with this hash of its token, if it is open. */
+    readonly endReplaced: (hash: TokenHash) => Effect.Effect<void, Unavailable>
+    /** The provider's ID token of an open session, if it was stored. */
+    readonly idTokenOf: (token: string) => Effect.Effect<string | undefined, Unavailable>
     readonly endAll: Effect.Effect<void, Unavailable>
   }
 >() {
@@ -67,12 +74,20 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
       const { fingerprint } = yield* AdminKey
       const keys = yield* ApiKeys
       const store = yield* SessionStore
+      const provider = Option.getOrUndefined(
+        Option.map(yield* Oidc, (settings) => ({
+          fingerprint: fingerprintOf(settings),
+          lifetime: settings.sessionLifetime
+        }))
+      )
 
-      /** A session ends with the key that it was begun with. */
+      /** A session ends with the key that it was begun with, or with the settings of the provider. */
       const isOpen = Effect.fnUntraced(function* (row: SessionRow, key: ApiKey | undefined, now: DateTime.Utc) {
         if (DateTime.lessThanOrEqualTo(row.expires_at, now)) return false
         if (row.api_key_id !== undefined) return key !== undefined && Option.isNone(voidBecause(key, now))
-        return row.key_fingerprint !== undefined && Buffer.from(row.key_fingerprint).equals(yield* fingerprint)
+        const expected = row.person === undefined ? yield* fingerprint : provider?.fingerprint
+        if (row.key_fingerprint === undefined || expected === undefined) return false
+        return Buffer.from(row.key_fingerprint).equals(expected)
       })
 
       /** The open sessions, and the IDs of ended ones. */
@@ -85,14 +100,18 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
         return { open, over: rows.filter((row) => !open.includes(row)).map(({ id }) => id) }
       })
 
-      const begin = Effect.fn("Sessions.begin")(function* (
-        from: Pick<Session, "client_address" | "user_agent">,
-        key?: ApiKey
-      ) {
+      const latestEnd = (created_at: DateTime.Utc, person: Session["person"], key: ApiKey | undefined) =>
+        earliest(
+          DateTime.addDuration(created_at, person === undefined ? ageLimit : (provider?.lifetime ?? Duration.zero)),
+          key?.expires_at
+        )
+
+      const beginWith = Effect.fn("Sessions.begin")(function* (from: From, key?: ApiKey, signedIn?: SignedInPerson) {
         const { open, over } = yield* read
-        const most = key === undefined ? mostSessions : mostSessionsOfApiKey
-        const ofKey = open.filter(({ api_key_id }) => api_key_id === key?.id)
-        const tooMany = ofKey.slice(most - 1).map(({ id }) => id)
+        const { person } = signedIn ?? {}
+        const most = key === undefined && person === undefined ? mostSessions : mostSessionsOfApiKey
+        const ofSame = open.filter((other) => other.api_key_id === key?.id && other.person?.id === person?.id)
+        const tooMany = ofSame.slice(most - 1).map(({ id }) => id)
         if (over.length + tooMany.length > 0) yield* store.endSessions([...over, ...tooMany])
         const now = yield* DateTime.now
         const token = `whs_${randomBytes(32).toString("base64url")}`
@@ -100,13 +119,22 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
           id: yield* makeSessionId,
           created_at: now,
           last_used_at: now,
-          expires_at: earliest(DateTime.addDuration(now, idleLimit), key?.expires_at),
+          expires_at: DateTime.min(DateTime.addDuration(now, idleLimit), latestEnd(now, person, key)),
+          ...(signedIn === undefined
+            ? { authenticated_at: now }
+            : signedIn.authenticated_at && { authenticated_at: signedIn.authenticated_at }),
+          ...(person && { person }),
           ...(key && { api_key_id: key.id, key_name: key.name }),
           client_address: from.client_address,
           user_agent: from.user_agent.slice(0, maxUserAgent)
         }
         yield* store.createSession(
-          { ...session, token_hash: hash(token), ...(!key && { key_fingerprint: yield* fingerprint }) },
+          {
+            ...session,
+            token_hash: hashOf(token),
+            ...(!key && { key_fingerprint: person ? provider!.fingerprint : yield* fingerprint }),
+            ...(signedIn?.id_token && { id_token: signedIn.id_token })
+          },
           yield* Audit.draft("session.started")
         )
         return { token: Redacted.make(token), session }
@@ -115,14 +143,14 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
       const readTogether = yield* GroupCommit.make({ size: 500, commit: store.sessionsByToken })
 
       const use = (row: SessionRow, key: ApiKey | undefined, now: DateTime.Utc) => {
-        const latest = earliest(DateTime.addDuration(row.created_at, ageLimit), key?.expires_at)
+        const latest = latestEnd(row.created_at, row.person, key)
         const used = { last_used_at: now, expires_at: DateTime.min(DateTime.addDuration(now, idleLimit), latest) }
         return Effect.as(store.recordSessionUse(row.id, used), { ...row, ...used })
       }
 
       const find = Effect.fn("Sessions.find")(function* (token: string) {
         if (!wellFormed.test(token)) return Option.none()
-        const [row] = yield* readTogether([hash(token)])
+        const [row] = yield* readTogether([hashOf(token)])
         if (row === undefined) return Option.none()
         const key = row.api_key_id && Option.getOrUndefined(yield* keys.findById(row.api_key_id))
         const now = yield* DateTime.now
@@ -137,22 +165,32 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
         Effect.flatMap(Audit.draft("session.ended"), (audit) => store.endSessions(ids, audit))
 
       return Sessions.of({
-        begin,
+        begin: (from, key) => beginWith(from, key),
+        beginFor: (from, person) => beginWith(from, undefined, person),
         find,
         list: Effect.map(read, ({ open }) => open.map(shown)),
         end: (text) =>
           Effect.flatMap(sessionIdOf(text), (id) =>
             Effect.flatMap(endNow([id]), (ended) => (ended.length === 0 ? new NotFound() : Effect.void))
           ),
+        endReplaced: Effect.fn("Sessions.endReplaced")(function* (hash: TokenHash) {
+          const [row] = yield* readTogether([hash])
+          if (row !== undefined) yield* endNow([row.id])
+        }),
+        idTokenOf: Effect.fn("Sessions.idTokenOf")(function* (token: string) {
+          if (!wellFormed.test(token)) return undefined
+          const [row] = yield* readTogether([hashOf(token)])
+          return row?.id_token
+        }),
         endAll: Effect.flatMap(store.sessions, (rows) => Effect.asVoid(endNow(rows.map(({ id }) => id))))
       })
     })
   )
 }
 
-const hash = (token: string): TokenHash => createHash("sha256").update(token).digest()
+export const hashOf = (token: string): TokenHash => createHash("sha256").update(token).digest()
 
 const earliest = (time: DateTime.Utc, limit: DateTime.Utc | undefined): DateTime.Utc =>
   limit === undefined ? time : DateTime.min(time, limit)
 
-const shown = ({ key_fingerprint: _key, token_hash: _token, ...session }: SessionRow): Session => session
+const shown = ({ id_token: _id, key_fingerprint: _key, token_hash: _token, ...session }: SessionRow): Session => session

@@ -43,12 +43,12 @@ export const make = Effect.gen(function* () {
         ? Effect.map(sessions.find(cookie.of(request)), Option.isSome)
         : key && keyWorks(keys, key.id)
       /**
-       * An API key's streams count together, however many sessions were begun with it. With the admin key, each session
-       * counts, and programs by address.
+       * The streams of an API key or a person count together, however many sessions there are. With the admin key, each
+       * session counts, and programs by address.
        */
       const owner: StreamOwner =
         key === undefined
-          ? { of: "session", id: session?.id ?? clientAddress(proxies, request) }
+          ? { of: "session", id: session?.person?.id ?? session?.id ?? clientAddress(proxies, request) }
           : { of: "key", id: key.id }
       return {
         owner,

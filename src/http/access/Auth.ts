@@ -8,6 +8,8 @@ import type { Access } from "../../api/Access.ts"
 import { Actor, Admin } from "../../api/Auth.ts"
 import type { ApiKey } from "../../domain/access/ApiKey.ts"
 import { everything, type Grant } from "../../domain/access/Grant.ts"
+import type { Person } from "../../domain/access/Person.ts"
+import { personName } from "../../domain/access/PersonName.ts"
 import type { Session } from "../../domain/access/Session.ts"
 import { Unauthorized } from "../../domain/Errors.ts"
 import { Sessions } from "../../engine/access/Sessions.ts"
@@ -24,27 +26,50 @@ const refused = Effect.fail(
   Problems.of(new Unauthorized({ detail: "Send `Authorization: Bearer <key>`, with the admin key or an API key." }))
 )
 
-const grantOf = (key: ApiKey | undefined): Grant & Pick<Access, "teams"> =>
-  key === undefined ? everything : { role: key.role, ...(key.teams && { teams: key.teams }) }
+/** The key or session of a request. Without an API key and a person, it is the admin key's. */
+interface Found {
+  readonly key?: ApiKey
+  readonly session?: Session
+}
+
+const grantOf = ({ key, session }: Found): Grant & Pick<Access, "teams"> => {
+  const limited = key ?? session?.person
+  return limited === undefined ? everything : { role: limited.role, ...(limited.teams && { teams: limited.teams }) }
+}
 
 /** As people see it. */
-export const accessOf = (key: ApiKey | undefined): Access => ({
-  ...grantOf(key),
-  ...(key && { key_name: key.name }),
-  ...(key?.expires_at && { expires_at: key.expires_at })
+export const accessOf = (found: Found): Access => {
+  const { key, session } = found
+  return {
+    ...grantOf(found),
+    ...(key && { key_name: key.name }),
+    ...(session?.person && { person: personOf(session.person) }),
+    ...(key?.expires_at && { expires_at: key.expires_at })
+  }
+}
+
+const personOf = ({ email, id, name }: Person): Person => ({
+  id,
+  ...(name !== undefined && { name }),
+  ...(email !== undefined && { email })
 })
 
 /** The sender whose key or session was found. */
-export const actorOf = (found: { readonly key?: ApiKey; readonly session?: Session }) =>
-  Actor.of({ ...found, grant: grantOf(found.key) })
+export const actorOf = (found: Found) => Actor.of({ ...found, grant: grantOf(found) })
 
 /** For the log, and for audit events. */
-export const factsOf = ({ grant, key, session }: Actor["Type"]): RequestFacts.RequestFacts => ({
-  actor: session !== undefined ? "session" : key !== undefined ? "api_key" : "admin_key",
-  ...(session && { session_id: session.id }),
-  ...(key && { key_id: key.id, key_name: key.name }),
-  ...(grant.teams && { teams: grant.teams })
-})
+export const factsOf = (found: Found): RequestFacts.RequestFacts => {
+  const { key, session } = found
+  const { teams } = grantOf(found)
+  const person = session?.person
+  return {
+    actor: session !== undefined ? "session" : key !== undefined ? "api_key" : "admin_key",
+    ...(session && { session_id: session.id }),
+    ...(key && { key_id: key.id, key_name: key.name }),
+    ...(person && { person_id: person.id, person_name: personName(person) }),
+    ...(teams && { teams })
+  }
+}
 
 /** Safe methods change nothing. A page of another site may cause such a request, but cannot read the response. */
 const isSafe = (method: string): boolean => method === "GET" || method === "HEAD"

@@ -1,21 +1,26 @@
 import { HttpApiBuilder, type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect, Option, Redacted, Schema } from "effect"
 import { Api } from "../../api/Api.ts"
-import { SessionState, SignIn } from "../../api/Session.ts"
+import { pages } from "../../api/Pages.ts"
+import { SessionState, SignedOut, SignIn } from "../../api/Session.ts"
 import { Unauthorized } from "../../domain/Errors.ts"
+import { Oidc } from "../../engine/access/oidc/OidcSettings.ts"
+import { OidcProvider } from "../../engine/access/oidc/Provider.ts"
 import { Sessions } from "../../engine/access/Sessions.ts"
 import { validate } from "../../engine/manage/Validation.ts"
 import * as Body from "../request/Body.ts"
 import { clientAddress } from "../request/ClientAddress.ts"
 import * as Problems from "../request/Problems.ts"
+import { makeManagementOriginFor } from "../request/PublicUrl.ts"
 import * as RequestFacts from "../request/RequestFacts.ts"
 import { TrustedProxies } from "../request/TrustedProxies.ts"
-import { accessOf } from "./Auth.ts"
+import { accessOf, factsOf } from "./Auth.ts"
 import { KeyCheck } from "./KeyCheck.ts"
 import * as SessionCookie from "./SessionCookie.ts"
 
 const decodeSignIn = validate(SignIn)
 const encodeState = Schema.encodeSync(SessionState)
+const encodeSignedOut = Schema.encodeSync(SignedOut)
 
 /** Longer than any key. */
 const maxBody = 4096
@@ -28,6 +33,12 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
     const cookie = yield* SessionCookie.make
     const proxies = yield* TrustedProxies
     const { check } = yield* KeyCheck
+    const originFor = yield* makeManagementOriginFor
+    const provider = yield* OidcProvider
+    const inUi = Option.match(yield* Oidc, {
+      onNone: () => ({}),
+      onSome: ({ providerName }) => ({ provider: providerName })
+    })
 
     /**
      * Some tools send neither header. A page of another site always sends one, and may not sign in even with the key.
@@ -35,19 +46,22 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
     const isForeign = (request: HttpServerRequest.HttpServerRequest) =>
       (request.headers.origin ?? request.headers["sec-fetch-site"]) !== undefined && !cookie.isSameOrigin(request)
 
-    /** Ends the request's session, if any. */
+    /** Ends the request's session, if any, and returns it. */
     const end = (request: HttpServerRequest.HttpServerRequest) =>
       Effect.gen(function* () {
         const found = yield* sessions.find(cookie.of(request))
-        if (Option.isNone(found)) return
-        const { key, session } = found.value
-        const { id } = session
-        RequestFacts.add(request, {
-          actor: "session",
-          session_id: id,
-          ...(key && { key_id: key.id, key_name: key.name })
-        })
-        yield* Effect.catchTag(sessions.end(id), "NotFound", () => Effect.void)
+        if (Option.isNone(found)) return undefined
+        const { session } = found.value
+        RequestFacts.add(request, factsOf(found.value))
+        yield* Effect.catchTag(sessions.end(session.id), "NotFound", () => Effect.void)
+        return session
+      })
+
+    /** The provider's address that signs the person out there, too. */
+    const signOutAt = (request: HttpServerRequest.HttpServerRequest, idToken: string | undefined) =>
+      Option.match(provider, {
+        onNone: () => Effect.succeed(Option.none<string>()),
+        onSome: ({ signOutUrl }) => signOutUrl(idToken, `${originFor(request)}${pages.signIn}`)
       })
 
     return handlers
@@ -57,8 +71,11 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
           return HttpServerResponse.unsafeJson(
             encodeState(
               Option.match(session, {
-                onNone: () => ({ signed_in: false }),
-                onSome: ({ key, session: { expires_at } }) => ({ signed_in: true, expires_at, access: accessOf(key) })
+                onNone: () => ({ signed_in: false, ...inUi }),
+                onSome: (found) => ({
+                  ...{ signed_in: true, expires_at: found.session.expires_at, access: accessOf(found) },
+                  ...inUi
+                })
               })
             )
           )
@@ -76,15 +93,11 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
             user_agent: request.headers["user-agent"] ?? ""
           }
           yield* Effect.mapError(end(request), Problems.of)
-          RequestFacts.add(request, {
-            actor: checked.key ? "api_key" : "admin_key",
-            ...(checked.key && { key_id: checked.key.id, key_name: checked.key.name })
-          })
+          RequestFacts.add(request, factsOf(checked))
           const { session, token } = yield* Effect.mapError(sessions.begin(from, checked.key), Problems.of)
           const state = encodeState({
-            signed_in: true,
-            expires_at: session.expires_at,
-            access: accessOf(checked.key)
+            ...{ signed_in: true, expires_at: session.expires_at, access: accessOf(checked) },
+            ...inUi
           })
           return cookie.set(request, HttpServerResponse.unsafeJson(state), token)
         })
@@ -92,8 +105,14 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
       .handleRaw("signOut", ({ request }) =>
         Effect.gen(function* () {
           if (isForeign(request)) return yield* Effect.fail(Problems.of(foreignPage))
-          yield* Effect.mapError(end(request), Problems.of)
-          return cookie.remove(request, HttpServerResponse.empty({ status: 204 }))
+          const idToken = yield* Effect.mapError(sessions.idTokenOf(cookie.of(request)), Problems.of)
+          const session = yield* Effect.mapError(end(request), Problems.of)
+          const url = session?.person === undefined ? Option.none() : yield* signOutAt(request, idToken)
+          const response = Option.match(url, {
+            onNone: () => HttpServerResponse.empty({ status: 204 }),
+            onSome: (provider_url) => HttpServerResponse.unsafeJson(encodeSignedOut({ provider_url }))
+          })
+          return cookie.remove(request, response)
         })
       )
   })

@@ -24,6 +24,6 @@ export const layer = HttpApiBuilder.group(Api, "apiKeys", (handlers) =>
         )
       )
       .handle("revoke", ({ path }) => Effect.mapError(keys.revoke(path.id), Problems.of))
-      .handle("current", () => Effect.map(Actor, ({ key }) => accessOf(key)))
+      .handle("current", () => Effect.map(Actor, accessOf))
   })
 )

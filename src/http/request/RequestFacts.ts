@@ -18,6 +18,9 @@ export interface RequestFacts {
   /** Of the API key: the program's, or the session's. */
   readonly key_id?: ApiKeyId
   readonly key_name?: string
+  /** Of a person who signed in at the provider. */
+  readonly person_id?: string
+  readonly person_name?: string
   /** The teams that the sender is limited to; absent: none. */
   readonly teams?: ReadonlyArray<TeamName>
   /** Of a leader's request. */

@@ -16,6 +16,12 @@ export const originOf = (proxies: Networks, request: HttpServerRequest.HttpServe
   get key_name() {
     return RequestFacts.of(request).key_name
   },
+  get person_id() {
+    return RequestFacts.of(request).person_id
+  },
+  get person_name() {
+    return RequestFacts.of(request).person_name
+  },
   get teams() {
     return RequestFacts.of(request).teams
   },

@@ -17,6 +17,7 @@ import type { Trigger } from "../../engine/accept/Trigger.ts"
 import type { AdminKey } from "../../engine/access/AdminKey.ts"
 import { ApiKeys } from "../../engine/access/ApiKeys.ts"
 import { LeaderKeys } from "../../engine/access/LeaderKeys.ts"
+import { OidcProvider } from "../../engine/access/oidc/Provider.ts"
 import { Sessions } from "../../engine/access/Sessions.ts"
 import type { Alerts } from "../../engine/alert/Alerts.ts"
 import type { Destinations } from "../../engine/delivery/Destinations.ts"
@@ -38,6 +39,7 @@ import type { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import * as Auth from "../access/Auth.ts"
 import { KeyCheck } from "../access/KeyCheck.ts"
 import * as SessionHandlers from "../access/SessionHandlers.ts"
+import * as SignInRoutes from "../access/SignInRoutes.ts"
 import { Events } from "../events/Events.ts"
 import { RunEvents } from "../events/RunEvents.ts"
 import * as LeaderKeyCheck from "../leaders/LeaderKeyCheck.ts"
@@ -137,8 +139,9 @@ export const management: Layer.Layer<never, never, Engine | Server> = HttpLayerR
   Layer.provide(Compression.layer),
   Layer.provide(RequestLog.layer),
   Layer.merge(McpRoutes.layer),
+  Layer.merge(SignInRoutes.layer),
   Layer.merge(Unmatched.methodNotAllowed(Unmatched.apiPaths())),
-  Layer.provide([KeyCheck.layer, Sessions.layer, Events.layer, RunEvents.layer, RunExport.layer])
+  Layer.provide([KeyCheck.layer, Sessions.layer, OidcProvider.layer, Events.layer, RunEvents.layer, RunExport.layer])
 )
 
 /** `/health/…`, `/metrics`, `/openapi.json` and `/docs`. */

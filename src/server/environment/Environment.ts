@@ -24,6 +24,7 @@ import * as LeaderList from "../leaders/LeaderList.ts"
 import * as LeaderEnvironment from "./LeaderEnvironment.ts"
 import * as LoadSettings from "./LoadSettings.ts"
 import * as MailEnvironment from "./MailEnvironment.ts"
+import * as OidcEnvironment from "./OidcEnvironment.ts"
 import * as PrimaryEnvironment from "./PrimaryEnvironment.ts"
 
 const adminKeyFormat = {
@@ -109,6 +110,7 @@ export const settings = {
   ),
   /** How long the server waits for requests in progress when it stops. */
   shutdownGrace: withDefault("SHUTDOWN_GRACE", duration("0 seconds", "1 hour", "30 s"), Duration.seconds(30)),
+  ...OidcEnvironment.settings,
   ...LeaderEnvironment.settings,
   ...PrimaryEnvironment.settings
 }
@@ -137,7 +139,8 @@ const conflicts = (environment: Environment): ReadonlyArray<LoadSettings.Setting
     name: "AGENTS",
     accepts: "takes teams that LEADERS does not have",
     given
-  }))
+  })),
+  ...OidcEnvironment.conflicts(environment)
 ]
 
 /** Fails with all faults at once. */

@@ -34,7 +34,12 @@ export const sessionQuery = queryOptions({
 const onError = (error: unknown): void => {
   if (error instanceof NetworkError) setReachable(false)
   if (error instanceof ApiError) setReachable(true)
-  if (error instanceof ApiError && error.status === 401) queries.setQueryData(["session"], { signed_in: false })
+  if (error instanceof ApiError && error.status === 401) {
+    queries.setQueryData(sessionQuery.queryKey, (known) => ({
+      signed_in: false,
+      ...(known?.provider !== undefined && { provider: known.provider })
+    }))
+  }
 }
 
 /** Resolves once the user has signed in again. */

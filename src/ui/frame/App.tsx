@@ -33,9 +33,9 @@ export const App = () => {
   }
   if (!hasSignedIn.current) return <SignIn />
   const signOut = async () => {
-    await runAction(() => api.session.signOut({})).catch(() => undefined)
-    // Clears the session's data from memory and from the screen.
-    location.assign("/")
+    const signedOut = await runAction(() => api.session.signOut({})).catch(() => undefined)
+    // Clears the session's data from memory and from the screen. At the provider, the person is then signed out, too.
+    location.assign(signedOut?.provider_url ?? "/")
   }
   return (
     <I18nProvider locale={locale}>

@@ -1,11 +1,14 @@
+import { useQuery } from "@tanstack/react-query"
 import { useEffect } from "react"
 import { Link, useLocation } from "wouter"
 import { pathTo } from "../../api/Pages.ts"
+import { personName } from "../../domain/access/PersonName.ts"
 import { Allowed } from "../api/Access.ts"
 import { type LiveStatus, useLiveStatus } from "../api/Live.ts"
-import { useServer } from "../api/Queries.ts"
+import { sessionQuery, useServer } from "../api/Queries.ts"
 import { Button } from "../components/Button.tsx"
 import { Notice } from "../components/Notice.tsx"
+import { UserText } from "../components/UserText.tsx"
 import { ErrorBoundary } from "./ErrorBoundary.tsx"
 import { PageRouter } from "./Router.tsx"
 import { useShortcuts } from "./Shortcuts.ts"
@@ -48,6 +51,7 @@ export const Layout = ({ onSignOut }: { readonly onSignOut: () => void }) => {
           <div className={`live ${live}`} role="status">
             <span>{liveText[live]}</span>
           </div>
+          <Who header />
           <ThemeButton />
           <Button variant="quiet" icon="exit" label="Sign out" onPress={onSignOut} />
         </div>
@@ -66,6 +70,7 @@ export const Layout = ({ onSignOut }: { readonly onSignOut: () => void }) => {
       </main>
       <footer className="footer">
         <span>Webhook Trigger {server.data?.version}</span>
+        <Who />
         {/* Served by the server, outside the UI. */}
         {server.data?.api_docs && (
           <>
@@ -75,6 +80,25 @@ export const Layout = ({ onSignOut }: { readonly onSignOut: () => void }) => {
         )}
       </footer>
     </div>
+  )
+}
+
+/** The person, by the name from the provider, or the API key. */
+const Who = ({ header = false }: { readonly header?: boolean }) => {
+  const access = useQuery(sessionQuery).data?.access
+  const name = access?.person === undefined ? access?.key_name : personName(access.person)
+  if (name === undefined) return null
+  if (header) {
+    return (
+      <span className="who">
+        <UserText>{name}</UserText>
+      </span>
+    )
+  }
+  return (
+    <span>
+      Signed in as <UserText>{name}</UserText>
+    </span>
   )
 }
 

@@ -4,6 +4,7 @@ import { type PageName, type PageParameters, pages, pathTo } from "../../api/Pag
 import { loadLater } from "../components/LoadedLater.tsx"
 import { Page } from "../components/Page.tsx"
 import { Webhooks } from "../pages/webhook/Webhooks.tsx"
+import { SignedIn } from "./SignedIn.tsx"
 
 const Overview = loadLater(() => import("../pages/Overview.tsx"))
 const EditWebhook = loadLater(() => import("../pages/webhook-form/EditWebhook.tsx"))
@@ -26,6 +27,7 @@ type Views = { readonly [Name in PageName]: (parameters: PageParameters<Name>) =
 /** One view per page. The keys reset the page's state for another id. */
 const views: Views = {
   home: () => <Overview />,
+  signIn: () => <SignedIn />,
   webhooks: () => <Webhooks />,
   newWebhook: () => <EditWebhook />,
   webhook: ({ id }) => <WebhookPage key={id} id={id} />,

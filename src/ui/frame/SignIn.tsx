@@ -1,13 +1,24 @@
+import { useQuery } from "@tanstack/react-query"
 import { type FormEvent, useState } from "react"
+import { navigate } from "wouter/use-browser-location"
+import { pathTo } from "../../api/Pages.ts"
+import { signInPath } from "../../api/SignIn.ts"
 import { api } from "../api/Client.ts"
 import { ApiError, explain } from "../api/Errors.ts"
-import { queries } from "../api/Queries.ts"
+import { queries, sessionQuery } from "../api/Queries.ts"
 import { Button } from "../components/Button.tsx"
 import { Dialog } from "../components/Dialog.tsx"
 import { TextField } from "../components/form/TextField.tsx"
 import { Notice } from "../components/Notice.tsx"
+import { pageToOpen, SignInProblemNotice } from "./SignInProblem.tsx"
 
-const SignInForm = () => {
+/** The provider's name, if people can sign in there. */
+const useProvider = () => useQuery(sessionQuery).data?.provider
+
+const isSignInPage = () => location.pathname === pathTo("signIn")
+const query = () => new URLSearchParams(location.search)
+
+const KeyForm = ({ autoFocus, variant }: { readonly autoFocus: boolean; readonly variant?: "primary" }) => {
   const [key, setKey] = useState("")
   const [pending, setPending] = useState(false)
   const [error, setError] = useState<unknown>()
@@ -17,7 +28,9 @@ const SignInForm = () => {
     setPending(true)
     setError(undefined)
     try {
-      queries.setQueryData(["session"], await api.session.signIn({ payload: { key: key.trim() } }))
+      const session = await api.session.signIn({ payload: { key: key.trim() } })
+      if (isSignInPage()) navigate(pageToOpen(query()), { replace: true })
+      queries.setQueryData(["session"], session)
       await queries.invalidateQueries()
     } catch (cause) {
       setError(cause)
@@ -33,7 +46,7 @@ const SignInForm = () => {
         type="password"
         value={key}
         onChange={setKey}
-        autoFocus
+        autoFocus={autoFocus}
         autoComplete="current-password"
         fault={wrongKey ? error.message : undefined}
         help="Your API key, or the admin key: ADMIN_API_KEY or, if that is not set, the key shown at the server's first start."
@@ -43,29 +56,62 @@ const SignInForm = () => {
           {explain(error).title} {explain(error).advice}
         </Notice>
       )}
-      <Button variant="primary" type="submit" pending={pending}>
+      <Button {...(variant && { variant })} type="submit" pending={pending}>
         Sign in
       </Button>
     </form>
   )
 }
 
-export const SignIn = () => (
-  <main className="sign-in">
-    <div className="card stack">
-      <div className="brand">
-        <img src="/icon.svg" alt="" />
-        <h1>Webhook Trigger</h1>
+export const SignIn = () => {
+  const provider = useProvider()
+  const to = isSignInPage() ? pageToOpen(query()) : location.pathname + location.search
+  return (
+    <main className="sign-in">
+      <div className="card stack">
+        <div className="brand">
+          <img src="/icon.svg" alt="" />
+          <h1>Webhook Trigger</h1>
+        </div>
+        {isSignInPage() && <SignInProblemNotice query={query()} />}
+        {provider === undefined ? (
+          <KeyForm autoFocus variant="primary" />
+        ) : (
+          <>
+            <a className="button primary" href={`${signInPath}?${new URLSearchParams({ to })}`}>
+              Sign in with {provider}
+            </a>
+            <p className="muted small">Or with a key:</p>
+            <KeyForm autoFocus={false} />
+          </>
+        )}
       </div>
-      <SignInForm />
-    </div>
-  </main>
-)
+    </main>
+  )
+}
+
+/** How often the dialog looks for a session that was begun in another tab, in milliseconds. */
+const pollInterval = 2_000
 
 /** Shown if the session ends while the UI is open. Unsaved text remains behind the dialog. */
-export const SignInAgain = () => (
-  <Dialog title="Your session has ended">
-    <p className="muted">Sign in again to continue where you left off. Nothing on this page is lost.</p>
-    <SignInForm />
-  </Dialog>
-)
+export const SignInAgain = () => {
+  const provider = useProvider()
+  useQuery({ ...sessionQuery, refetchInterval: provider === undefined ? false : pollInterval })
+  return (
+    <Dialog title="Your session has ended">
+      <p className="muted">Sign in again to continue where you left off. Nothing on this page is lost.</p>
+      {provider === undefined ? (
+        <KeyForm autoFocus variant="primary" />
+      ) : (
+        <div className="stack">
+          {/* In another tab: this page would lose what is not saved. */}
+          <a className="button primary" href={signInPath} target="_blank" rel="noopener">
+            Sign in with {provider} (new tab)
+          </a>
+          <p className="muted small">Or with a key:</p>
+          <KeyForm autoFocus={false} />
+        </div>
+      )}
+    </Dialog>
+  )
+}

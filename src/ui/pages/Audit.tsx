@@ -140,6 +140,11 @@ const Event = ({ event, onSelect }: { readonly event: AuditEvent; readonly onSel
     <p className="row small muted">
       <span>
         {actors[event.actor]}
+        {event.person_name !== undefined && (
+          <>
+            , <UserText>{event.person_name}</UserText>
+          </>
+        )}
         {event.key_name !== undefined && (
           <>
             {event.actor === "session" && ", API key"} <UserText>{event.key_name}</UserText>

@@ -1,5 +1,6 @@
 import { useState } from "react"
 import { pathTo } from "../../api/Pages.ts"
+import { personName } from "../../domain/access/PersonName.ts"
 import { api } from "../api/Client.ts"
 import { queries, runAction, useSessions } from "../api/Queries.ts"
 import type { Session } from "../api/Types.ts"
@@ -35,7 +36,8 @@ const SessionsPage = () => {
       }
     >
       <p className="muted small">
-        Browsers that are signed in. A session ends after 12 hours of inactivity, or after 7 days.
+        Browsers that are signed in. A session ends after 12 hours of inactivity, or after 7 days. That of a person who
+        signed in at the OpenID provider can end earlier.
       </p>
       <Loaded query={sessions}>
         {(data) => (
@@ -66,6 +68,30 @@ const SessionsPage = () => {
   )
 }
 
+const Identity = ({ session: { key_name, person } }: { readonly session: Session }) => {
+  if (person !== undefined) {
+    return (
+      <>
+        <UserText>{personName(person)}</UserText>
+        {person.email !== undefined && person.email !== personName(person) && (
+          <>
+            {" "}
+            (<UserText>{person.email}</UserText>)
+          </>
+        )}
+        , {person.role}
+        {person.teams !== undefined && ` of ${person.teams.join(", ")}`}
+      </>
+    )
+  }
+  if (key_name === undefined) return "Admin key"
+  return (
+    <>
+      API key <UserText>{key_name}</UserText>
+    </>
+  )
+}
+
 const Entry = ({ session, onEnd }: { readonly session: Session; readonly onEnd: () => void }) => (
   <li className="audit-event">
     <div className="row between">
@@ -78,14 +104,8 @@ const Entry = ({ session, onEnd }: { readonly session: Session; readonly onEnd: 
       </Button>
     </div>
     <p className="small muted">
-      {session.key_name === undefined ? (
-        "Admin key"
-      ) : (
-        <>
-          API key <UserText>{session.key_name}</UserText>
-        </>
-      )}
-      . Signed in <ExactTime at={session.created_at} />, last used <ExactTime at={session.last_used_at} />
+      <Identity session={session} />. Signed in <ExactTime at={session.created_at} />, last used{" "}
+      <ExactTime at={session.last_used_at} />
     </p>
     {session.user_agent !== "" && (
       <p className="small muted">

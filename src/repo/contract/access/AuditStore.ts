@@ -14,6 +14,8 @@ const draftAt = (ms: number, action: AuditAction): AuditDraft => ({
   actor: "session",
   key_id: "a key",
   key_name: "ci-deploy",
+  person_id: "a person",
+  person_name: "Ada",
   session_id: "a session",
   client_address: "203.0.113.7"
 })

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { SessionRow } from "../../../domain/access/Session.ts"
 import { makeSessionId } from "../../../domain/Id.ts"
 import { Repo } from "../../Repo.ts"
-import { at, count, newTokenHash } from "../fixtures.ts"
+import { at, count, newTokenHash, ops } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
 
 const newSession = (fields: Partial<SessionRow> = {}) =>
@@ -32,6 +32,18 @@ export const sessionStore = (test: Test): void => {
       const unknown = yield* newTokenHash
       expect(yield* repo.sessionsByToken([two.token_hash, unknown, one.token_hash])).toEqual([two, undefined, one])
       expect(yield* repo.sessionsByToken([])).toEqual([])
+    })
+  )
+
+  test(
+    "keeps the person of a session, and leaves the ID token out of lists",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const person = { id: "a-1", name: "Ada", role: "operator" as const, teams: [ops] }
+      const session = yield* newSession({ person, authenticated_at: at(-5), id_token: "ey.ey.x" })
+      expect(yield* repo.sessionsByToken([session.token_hash])).toEqual([session])
+      const { id_token: _, ...listed } = session
+      expect(yield* repo.sessions).toEqual([listed])
     })
   )
 

@@ -13,6 +13,7 @@ const by = (ms: number): AuditDraft => ({
   at: at(ms),
   action: "webhook.edited",
   actor: "session",
+  person_name: "Ada",
   session_id: "a session",
   client_address: "203.0.113.7"
 })
@@ -32,7 +33,10 @@ export const templates = (test: Test): void => {
       yield* edit(40, { prompt_template: "one" })
       const usual = { template_language: "simple", input: "variables" }
       const first = { version: 1, at: at(0), actor: "unknown", ...usual }
-      const byPage = { actor: "session", session_id: "a session", client_address: "203.0.113.7" }
+      const byPage = {
+        ...{ actor: "session", person_name: "Ada", session_id: "a session" },
+        client_address: "203.0.113.7"
+      }
       const second = { version: 3, at: at(20), ...byPage, ...usual }
       const third = { version: 5, at: at(40), ...byPage, ...usual }
       expect(yield* repo.templates(id)).toEqual([third, second, first])

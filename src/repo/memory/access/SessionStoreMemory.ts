@@ -17,7 +17,9 @@ export const makeSessionStore = (tables: Tables): Context.Tag.Service<SessionSto
         hashes.map((hash) => [...sessions.values()].find(({ token_hash }) => sameBytes(token_hash, hash)))
       ),
     sessions: Effect.sync(() =>
-      [...sessions.values()].sort((a, b) => DateTime.distance(a.last_used_at, b.last_used_at) || (a.id < b.id ? 1 : -1))
+      [...sessions.values()]
+        .sort((a, b) => DateTime.distance(a.last_used_at, b.last_used_at) || (a.id < b.id ? 1 : -1))
+        .map(({ id_token: _, ...session }) => session)
     ),
     recordSessionUse: (id, use) =>
       Effect.sync(() => {

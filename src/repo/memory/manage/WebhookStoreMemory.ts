@@ -26,10 +26,11 @@ export const makeWebhookStore = (tables: Tables): Context.Tag.Service<WebhookSto
     const template = templateOf(webhook)
     const kept = templates.get(id) ?? []
     if (Object.entries(template).every(([name, value]) => kept[0]?.[name as keyof TemplateVersion] === value)) return
-    const { actor = "unknown", key_name, session_id, client_address } = draft ?? {}
+    const { actor = "unknown", key_name, person_name, session_id, client_address } = draft ?? {}
     const by = {
       actor,
       ...(key_name && { key_name }),
+      ...(person_name && { person_name }),
       ...(session_id && { session_id }),
       ...(client_address && { client_address })
     }

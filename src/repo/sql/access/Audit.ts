@@ -16,10 +16,12 @@ export const audited = (
     ? sql`audited as (select)`
     : sql`audited as (
         insert into webhook_trigger.audit_events (
-          id, at, action, actor, key_id, key_name, session_id, client_address, object, before, after
+          id, at, action, actor, key_id, key_name, person_id, person_name, session_id, client_address,
+          object, before, after
         )
         select ${draft.id}::uuid, ${DateTime.toDateUtc(draft.at)}::timestamptz, ${draft.action}::text,
           ${draft.actor}::text, ${draft.key_id ?? null}::text, ${draft.key_name ?? null}::text,
+          ${draft.person_id ?? null}::text, ${draft.person_name ?? null}::text,
           ${draft.session_id ?? null}::text, ${draft.client_address ?? null}::text,
           object, before::json, after::json
         from (${changed}) as changed

@@ -1,13 +1,16 @@
 import { SqlClient } from "@effect/sql"
 import { Effect, Layer } from "effect"
 import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
-import type { Session, SessionRow } from "../../../domain/access/Session.ts"
+import { Session, type SessionRow } from "../../../domain/access/Session.ts"
 import type { SessionId } from "../../../domain/Id.ts"
 import type { TokenHash } from "../../../domain/webhook/Token.ts"
 import { SessionStore } from "../../access/SessionStore.ts"
-import { fromRow, toColumns, uuids } from "../Columns.ts"
+import { fromRow, list, toColumns, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { audited } from "./Audit.ts"
+
+/** A sign-in reads all sessions, and ID tokens are long. */
+const listed = list([...Object.keys(Session.fields), "token_hash", "key_fingerprint"])
 
 const hex = (hash: TokenHash): string => Buffer.from(hash).toString("hex")
 
@@ -36,7 +39,9 @@ export const layer: Layer.Layer<SessionStore, never, SqlClient.SqlClient> = Laye
       return keys.map((key) => found.get(key))
     }, bounded)
 
-    const sessions = bounded(sql`select * from webhook_trigger.sessions order by last_used_at desc, id desc`).pipe(
+    const sessions = bounded(
+      sql`select ${listed} from webhook_trigger.sessions order by last_used_at desc, id desc`
+    ).pipe(
       Effect.map((rows) => rows.map((row) => fromRow<SessionRow>(row))),
       Effect.withSpan("SessionStore.sessions")
     )

@@ -28,9 +28,11 @@ const now = list(
 export const keepTemplate = (sql: SqlClient.SqlClient, audit: AuditDraft | undefined): Statement.Fragment => sql`
   template_kept as (
     insert into webhook_trigger.webhook_templates
-      (webhook_id, version, prompt_template, template_language, input, at, actor, key_name, session_id, client_address)
+      (webhook_id, version, prompt_template, template_language, input, at, actor, key_name, person_name,
+       session_id, client_address)
     select c.id, c.version, c.prompt_template, ${now}, c.updated_at, ${audit?.actor ?? "unknown"}::text,
-      ${audit?.key_name ?? null}::text, ${audit?.session_id ?? null}::text, ${audit?.client_address ?? null}::text
+      ${audit?.key_name ?? null}::text, ${audit?.person_name ?? null}::text,
+      ${audit?.session_id ?? null}::text, ${audit?.client_address ?? null}::text
     from changed c where (c.prompt_template, ${now}) is distinct from (
       select (t.prompt_template, t.template_language, t.input) from webhook_trigger.webhook_templates t
       where t.webhook_id = c.id order by t.version desc limit 1

@@ -91,6 +91,7 @@ export const webhooks = Effect.gen(function* () {
       at timestamptz(3) not null,
       actor text not null,
       key_name text,
+      person_name text,
       session_id text,
       client_address text,
       primary key (webhook_id, version)

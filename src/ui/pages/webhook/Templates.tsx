@@ -65,6 +65,7 @@ const Content = ({
                 <span className="small muted">
                   <ExactTime at={each.at} /> {actors[each.actor]}
                   {each.key_name !== undefined && ` ${showDirectionMarks(each.key_name)}`}
+                  {each.person_name !== undefined && ` ${showDirectionMarks(each.person_name)}`}
                   {each.client_address !== undefined && `, from ${each.client_address}`}
                 </span>
               </button>

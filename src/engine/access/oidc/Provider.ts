@@ -1,0 +1,259 @@
+/** The OpenID provider: authorization code flow with PKCE (OpenID Connect Core 1.0; RFC 7636; RFC 9700). */
+import { Clock, Context, Data, DateTime, Duration, Effect, Layer, Option, Redacted } from "effect"
+import type * as Client from "openid-client"
+import type { PersonWithGrant } from "../../../domain/access/Person.ts"
+import type { SignInProblem } from "../../../domain/access/SignInProblem.ts"
+import { storable } from "../../../domain/StorableText.ts"
+import { grantOf, groupsIn } from "./GroupRoles.ts"
+import { Oidc, type OidcSettings } from "./OidcSettings.ts"
+
+/** Loaded by the first sign-in: most servers have no provider. */
+const load = Effect.promise(() => import("openid-client"))
+
+/** In seconds, for each request to the provider. */
+const timeout = 10
+
+/** The provider's metadata and keys are read again after this time. */
+const metadataAge = Duration.toMillis("1 hour")
+/** After a failure, the provider is not asked again for this time. */
+const failureAge = Duration.toMillis("2 seconds")
+
+/** Maximum number of responses of the provider that are checked at a time. */
+const mostRequests = 32
+
+/** Longer texts of a person are cut. */
+const maxText = 256
+
+/** An ID token that is longer is not stored, so the provider asks the person before it signs them out. */
+const maxIdToken = 16_384
+
+/** A sign-in is recent for this time. A session needs a recent one for sensitive actions. */
+export const recentFor = Duration.minutes(10)
+
+/** What the browser keeps while the person is at the provider. */
+export interface Transaction {
+  readonly state: string
+  readonly nonce: string
+  /** Of PKCE. */
+  readonly verifier: string
+  /** Whether the person was asked to sign in again, even if signed in at the provider. */
+  readonly fresh: boolean
+}
+
+/** A person who has signed in, with what their groups allow. */
+export interface SignedInPerson {
+  readonly person: PersonWithGrant
+  /** When they signed in at the provider; absent: it did not say. */
+  readonly authenticated_at?: DateTime.Utc
+  readonly id_token?: string
+}
+
+/** `detail`, for the log, has no code, token or secret. */
+export class SignInFailed extends Data.TaggedError("SignInFailed")<{
+  readonly problem: SignInProblem
+  readonly detail: string
+}> {}
+
+export interface Provider {
+  /** The provider's address for a new sign-in. */
+  readonly begin: (
+    redirectUri: string,
+    fresh: boolean
+  ) => Effect.Effect<{ readonly url: string; readonly transaction: Transaction }, SignInFailed>
+  /** Checks the provider's response, and redeems its code. */
+  readonly finish: (
+    redirectUri: string,
+    response: URLSearchParams,
+    transaction: Transaction
+  ) => Effect.Effect<SignedInPerson, SignInFailed>
+  /** The provider's address that signs the person out there, too; none: it has none, or cannot be reached. */
+  readonly signOutUrl: (idToken: string | undefined, redirectUri: string) => Effect.Effect<Option.Option<string>>
+}
+
+const printable = (text: unknown): string =>
+  String(text)
+    .replaceAll(/[^\x20-\x7e]/g, "?")
+    .slice(0, 200)
+
+/** Never with the error's cause, which has the parameters of the request. */
+const detailOf = (error: unknown): string => {
+  const { code, error_description, message, status, ...rest } = error as {
+    readonly [name in "code" | "error" | "error_description" | "message" | "status"]?: unknown
+  }
+  return [message, code, status, rest.error ?? (error as { error?: unknown }).error, error_description]
+    .filter((part) => part !== undefined && part !== "")
+    .map(printable)
+    .join(", ")
+}
+
+const problemOf = (client: typeof Client, error: unknown): SignInProblem => {
+  if (error instanceof client.AuthorizationResponseError) {
+    return error.error === "access_denied" ? "denied" : "provider_error"
+  }
+  // The code was used before, or is another client's.
+  if (error instanceof client.ResponseBodyError) return error.error === "invalid_grant" ? "invalid" : "provider_error"
+  const { code } = error as { readonly code?: unknown }
+  switch (code) {
+    case "OAUTH_JWT_TIMESTAMP_CHECK_FAILED":
+      return (error as { cause?: { cause?: { claim?: unknown } } }).cause?.cause?.claim === "auth_time"
+        ? "not_recent"
+        : "invalid"
+    case "OAUTH_INVALID_RESPONSE":
+    case "OAUTH_JWT_CLAIM_COMPARISON_FAILED":
+    case "OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED":
+      return "invalid"
+    case "OAUTH_WWW_AUTHENTICATE_CHALLENGE":
+      return "provider_error"
+    default:
+      return "provider_unavailable"
+  }
+}
+
+/** The client of the provider's metadata. */
+const discover = (client: typeof Client, settings: OidcSettings) => {
+  const { clientAuthentication, clientId, clientSecret, issuer } = settings
+  const secret = Redacted.value(Option.getOrElse(clientSecret, () => Redacted.make("")))
+  const authentications: { readonly [name in typeof clientAuthentication]: () => Client.ClientAuth } = {
+    client_secret_basic: () => client.ClientSecretBasic(secret),
+    client_secret_post: () => client.ClientSecretPost(secret),
+    none: client.None
+  }
+  return client.discovery(new URL(issuer), clientId, {}, authentications[clientAuthentication](), {
+    timeout,
+    execute: [
+      // Not only the connection's certificate, but also the ID token's signature is checked.
+      client.enableNonRepudiationChecks,
+      // The settings allow `http:` on this machine only.
+      ...(new URL(issuer).protocol === "http:" ? [client.allowInsecureRequests] : [])
+    ]
+  })
+}
+
+const textOf = (value: unknown): string | undefined =>
+  typeof value === "string" && value !== "" ? storable(value).slice(0, maxText) : undefined
+
+export const make = (settings: OidcSettings): Effect.Effect<Provider> =>
+  Effect.gen(function* () {
+    const one = yield* Effect.makeSemaphore(1)
+    const requests = yield* Effect.makeSemaphore(mostRequests)
+    let known: { readonly config: Client.Configuration; readonly at: number } | undefined
+    let failed: { readonly failure: SignInFailed; readonly at: number } | undefined
+
+    const attempt = <A>(client: typeof Client, request: () => Promise<A>) =>
+      Effect.tryPromise({
+        try: request,
+        catch: (error) => new SignInFailed({ problem: problemOf(client, error), detail: detailOf(error) })
+      })
+
+    /** Reads the metadata when it is first needed, and again if that failed. So the server starts without the provider. */
+    const connect = Effect.gen(function* () {
+      const client = yield* load
+      const now = yield* Clock.currentTimeMillis
+      if (known !== undefined && now - known.at < metadataAge) return { client, config: known.config }
+      if (failed === undefined || now - failed.at >= failureAge) {
+        const found = yield* Effect.either(attempt(client, () => discover(client, settings)))
+        const at = yield* Clock.currentTimeMillis
+        if (found._tag === "Right") {
+          known = { config: found.right, at }
+          failed = undefined
+          return { client, config: known.config }
+        }
+        failed = { failure: new SignInFailed({ ...found.left, problem: "provider_unavailable" }), at }
+      }
+      return known === undefined ? yield* failed.failure : { client, config: known.config }
+    }).pipe(one.withPermits(1))
+
+    const begin: Provider["begin"] = (redirect_uri, fresh) =>
+      Effect.gen(function* () {
+        const { client, config } = yield* connect
+        const transaction = {
+          state: client.randomState(),
+          nonce: client.randomNonce(),
+          verifier: client.randomPKCECodeVerifier(),
+          fresh
+        }
+        const code_challenge = yield* Effect.promise(() => client.calculatePKCECodeChallenge(transaction.verifier))
+        const { nonce, state } = transaction
+        const url = client.buildAuthorizationUrl(config, {
+          ...{ redirect_uri, scope: settings.scopes, state, nonce },
+          ...{ code_challenge, code_challenge_method: "S256" },
+          ...(fresh && { prompt: "login", max_age: String(Duration.toSeconds(recentFor)) })
+        })
+        return { url: url.href, transaction }
+      })
+
+    /** The claims of the ID token, and of the provider's user information for those that are not in it. */
+    const claimsOf = (
+      client: typeof Client,
+      config: Client.Configuration,
+      tokens: Client.TokenEndpointResponse,
+      idToken: Client.IDToken
+    ) =>
+      Effect.gen(function* () {
+        const isComplete =
+          groupsIn(idToken, settings.groupsClaim) !== undefined &&
+          idToken.name !== undefined &&
+          idToken.email !== undefined
+        if (isComplete || config.serverMetadata().userinfo_endpoint === undefined) return idToken
+        const more = yield* attempt(client, () => client.fetchUserInfo(config, tokens.access_token, idToken.sub))
+        return { ...more, ...idToken }
+      })
+
+    const finish: Provider["finish"] = (redirectUri, response, { fresh, nonce, state, verifier }) =>
+      Effect.gen(function* () {
+        const { client, config } = yield* connect
+        const tokens = yield* attempt(client, () =>
+          client.authorizationCodeGrant(config, new URL(`?${response}`, redirectUri), {
+            ...{ expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true },
+            ...(fresh && { maxAge: Duration.toSeconds(recentFor) })
+          })
+        )
+        const idToken = tokens.claims()!
+        const claims: { readonly [name: string]: unknown } = yield* claimsOf(client, config, tokens, idToken)
+        const grant = grantOf(settings.roles, groupsIn(claims, settings.groupsClaim) ?? [])
+        if (Option.isNone(grant)) {
+          return yield* new SignInFailed({
+            problem: "no_role",
+            detail: `no group of ${printable(idToken.sub)} has a role`
+          })
+        }
+        const { role, teams } = grant.value
+        const [name, email] = [textOf(claims.name) ?? textOf(claims.preferred_username), textOf(claims.email)]
+        const now = yield* DateTime.now
+        const { auth_time } = idToken
+        return {
+          person: {
+            id: storable(idToken.sub).slice(0, maxText),
+            ...(name !== undefined && { name }),
+            ...(email !== undefined && { email }),
+            role,
+            ...(teams && { teams })
+          },
+          // The provider's clock may be ahead.
+          ...(auth_time !== undefined && {
+            authenticated_at: DateTime.min(DateTime.unsafeMake(auth_time * 1_000), now)
+          }),
+          ...(config.serverMetadata().end_session_endpoint !== undefined &&
+            tokens.id_token !== undefined &&
+            tokens.id_token.length <= maxIdToken && { id_token: tokens.id_token })
+        }
+      }).pipe(requests.withPermits(1))
+
+    const signOutUrl: Provider["signOutUrl"] = (idToken, post_logout_redirect_uri) =>
+      Effect.gen(function* () {
+        const { client, config } = yield* connect
+        if (config.serverMetadata().end_session_endpoint === undefined) return Option.none()
+        const parameters = { post_logout_redirect_uri, ...(idToken !== undefined && { id_token_hint: idToken }) }
+        return Option.some(client.buildEndSessionUrl(config, parameters).href)
+      }).pipe(Effect.orElseSucceed(() => Option.none<string>()))
+
+    return { begin, finish, signOutUrl }
+  })
+
+/** The provider of the settings, if there is one. */
+export class OidcProvider extends Context.Tag("webhook-trigger/OidcProvider")<OidcProvider, Option.Option<Provider>>() {
+  static readonly layer: Layer.Layer<OidcProvider> = Layer.effect(
+    OidcProvider,
+    Effect.flatMap(Oidc, (settings) => Effect.transposeMapOption(settings, make))
+  )
+}

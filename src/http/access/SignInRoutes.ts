@@ -1,0 +1,120 @@
+/** Signing in to the web UI at the OpenID provider: browsers open these addresses. */
+import { HttpLayerRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { Effect, Layer, Option } from "effect"
+import { pages } from "../../api/Pages.ts"
+import { callbackPath, signInPath } from "../../api/SignIn.ts"
+import { personName } from "../../domain/access/PersonName.ts"
+import { NotFound } from "../../domain/Errors.ts"
+import { Origin } from "../../engine/access/Audit.ts"
+import { OidcProvider, type Provider } from "../../engine/access/oidc/Provider.ts"
+import { hashOf, Sessions } from "../../engine/access/Sessions.ts"
+import { clientAddress } from "../request/ClientAddress.ts"
+import { makeManagementOriginFor } from "../request/PublicUrl.ts"
+import * as RequestFacts from "../request/RequestFacts.ts"
+import * as RequestLog from "../request/RequestLog.ts"
+import { originOf } from "../request/RequestOrigin.ts"
+import { TrustedProxies } from "../request/TrustedProxies.ts"
+import * as Unmatched from "../request/Unmatched.ts"
+import { returnPage } from "./ReturnPage.ts"
+import * as SessionCookie from "./SessionCookie.ts"
+import * as SignInCookie from "./SignInCookie.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+
+const queryOf = ({ url }: Request) => new URL(url, "http://localhost").searchParams
+
+const redirect = (location: string) => HttpServerResponse.empty({ status: 303, headers: { location } })
+
+const make = (provider: Provider) =>
+  Effect.gen(function* () {
+    const sessions = yield* Sessions
+    const originFor = yield* makeManagementOriginFor
+    const proxies = yield* TrustedProxies
+    const sessionCookie = yield* SessionCookie.make
+    const signInCookie = yield* SignInCookie.make
+
+    const redirectUri = (request: Request) => `${originFor(request)}${callbackPath}`
+    const toPage = (request: Request, page: string) => redirect(`${originFor(request)}${page}`)
+    const explain = (request: Request, to: string, problem?: string) =>
+      toPage(request, `${pages.signIn}?${new URLSearchParams({ ...(problem && { problem }), to })}`)
+
+    /** Another site may neither sign anybody in, nor replace a session: the person presses the button there. */
+    const isForeign = ({ headers }: Request) => !["same-origin", "none", undefined].includes(headers["sec-fetch-site"])
+
+    const begin = Effect.gen(function* () {
+      const request = yield* HttpServerRequest.HttpServerRequest
+      const query = queryOf(request)
+      const to = returnPage(query.get("to"))
+      if (isForeign(request)) return explain(request, to)
+      const fresh = query.get("fresh") === "true"
+      const { transaction, url } = yield* provider.begin(redirectUri(request), fresh)
+      const token = sessionCookie.of(request)
+      const replaces = token === "" ? {} : { replaces: Buffer.from(hashOf(token)).toString("base64url") }
+      return signInCookie.set(request, redirect(url), { ...transaction, to, ...replaces })
+    })
+
+    /** Of the request's own sign-in, which ends with it. */
+    const finish = (request: Request, pending: SignInCookie.Pending) =>
+      Effect.gen(function* () {
+        const signedIn = yield* provider.finish(redirectUri(request), queryOf(request), pending)
+        const { person } = signedIn
+        const from = {
+          client_address: clientAddress(proxies, request),
+          user_agent: request.headers["user-agent"] ?? ""
+        }
+        RequestFacts.add(request, { actor: "session", person_id: person.id, person_name: personName(person) })
+        const { session, token } = yield* sessions.beginFor(from, signedIn)
+        RequestFacts.add(request, { session_id: session.id })
+        if (pending.replaces !== undefined) yield* sessions.endReplaced(Buffer.from(pending.replaces, "base64url"))
+        return sessionCookie.set(request, toPage(request, returnPage(pending.to)), token)
+      })
+
+    const callback = Effect.gen(function* () {
+      const request = yield* HttpServerRequest.HttpServerRequest
+      const pending = signInCookie.of(request)
+      // A response for another sign-in, or for none, does not end this one.
+      if (Option.isNone(pending) || queryOf(request).get("state") !== pending.value.state) {
+        return explain(request, pages.home, "expired")
+      }
+      const response = yield* Effect.catchTags(finish(request, pending.value), {
+        SignInFailed: ({ detail, problem }) =>
+          Effect.as(
+            Effect.logWarning(`Signing in at the OpenID provider failed (${problem}): ${detail}`),
+            explain(request, returnPage(pending.value.to), problem)
+          ),
+        Unavailable: () => Effect.succeed(explain(request, returnPage(pending.value.to), "unavailable"))
+      })
+      return signInCookie.remove(request, response)
+    })
+
+    const beginOrExplain = Effect.catchTag(begin, "SignInFailed", ({ detail, problem }) =>
+      Effect.gen(function* () {
+        const request = yield* HttpServerRequest.HttpServerRequest
+        yield* Effect.logWarning(`The OpenID provider cannot be used: ${detail}`)
+        return explain(request, returnPage(queryOf(request).get("to")), problem)
+      })
+    )
+
+    return { begin: beginOrExplain, callback }
+  })
+
+const noProvider = {
+  begin: new NotFound(),
+  callback: new NotFound()
+}
+
+export const layer = HttpLayerRouter.addAll(
+  Effect.gen(function* () {
+    const proxies = yield* TrustedProxies
+    const provider = yield* OidcProvider
+    const { begin, callback } = Option.isNone(provider) ? noProvider : yield* make(provider.value)
+    const withOrigin = <A, E, R>(handler: Effect.Effect<A, E, R>) =>
+      Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+        Effect.provideService(handler, Origin, originOf(proxies, request))
+      )
+    return [
+      HttpLayerRouter.route("GET", signInPath, RequestLog.observe(signInPath, withOrigin(begin))),
+      HttpLayerRouter.route("GET", callbackPath, RequestLog.observe(callbackPath, withOrigin(callback)))
+    ]
+  })
+).pipe(Layer.merge(Unmatched.methodNotAllowed(Unmatched.onlyGet([signInPath, callbackPath]))))
