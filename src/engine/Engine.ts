@@ -38,6 +38,7 @@ import * as IdleThreads from "./upkeep/IdleThreads.ts"
 import * as ProgressRemoval from "./upkeep/ProgressRemoval.ts"
 import * as RollUp from "./upkeep/RollUp.ts"
 import * as SecretRotation from "./verify/SecretRotation.ts"
+import { SnsRequests } from "./verify/SnsRequests.ts"
 
 // A service is a tag with a layer if several others share its state. Anything else is a function `make`.
 
@@ -71,8 +72,7 @@ const management = Layer.mergeAll(
 
 /** The ends of runs, and alerts, are sent to destinations. */
 const delivery = Layer.mergeAll(Destinations.layer, Deliverer.layer, Alerts.layer, AlertEvaluation.layer).pipe(
-  Layer.provide(Outbox.layer),
-  Layer.provide(Poster.layer)
+  Layer.provide(Outbox.layer)
 )
 
 /** The whole engine. The host chooses its drivers. */
@@ -93,10 +93,12 @@ export const layer: Layer.Layer<
   | Webhooks
   | Overview
   | StoredRequests
-  | Shutdown,
+  | Shutdown
+  | SnsRequests,
   never,
   Bus | LeaderBus | Limiter | Renderer | Repo | Settings
-> = Layer.mergeAll(flow, management, delivery).pipe(
+> = Layer.mergeAll(flow, management, delivery, SnsRequests.layer).pipe(
+  Layer.provide(Poster.layer),
   Layer.provide(InputChecks.layer),
   Layer.provideMerge(RunWatch.layer),
   Layer.provideMerge(Layer.mergeAll(Outcomes.layer, ProgressReports.layer, Shutdown.layer))

@@ -1,12 +1,16 @@
 /** The services that a webhook can be set up for. */
 import type { PresetName } from "../domain/verification/Presets.ts"
 import { alertmanager } from "./alertmanager.ts"
+import { awsSns } from "./awsSns.ts"
+import { eventGrid } from "./eventGrid.ts"
 import { generic } from "./generic.ts"
 import { github } from "./github.ts"
 import { gitlab } from "./gitlab.ts"
 import { grafana } from "./grafana.ts"
 import { jira } from "./jira.ts"
 import { linear } from "./linear.ts"
+import { meta } from "./meta.ts"
+import { microsoftGraph } from "./microsoftGraph.ts"
 import { pagerduty } from "./pagerduty.ts"
 import type { Recipe } from "./Recipe.ts"
 import { sentry } from "./sentry.ts"
@@ -26,6 +30,10 @@ export const recipes = {
   linear,
   pagerduty,
   jira,
+  "aws-sns": awsSns,
+  "event-grid": eventGrid,
+  "microsoft-graph": microsoftGraph,
+  meta,
   "standard-webhooks": standardWebhooks,
   generic
 } as const satisfies { readonly [name: string]: Recipe }

@@ -87,7 +87,8 @@ const section = (name: string, recipe: Recipe): string => {
     ...settingOptions(recipe),
     "--template-file - <<'END'"
   ])
-  const language = config?.file.endsWith(".sh") ? "sh" : "yaml"
+  const language =
+    config === undefined ? "" : ({ ".sh": "sh", ".json": "json" }[/\.\w+$/.exec(config.file)![0]] ?? "yaml")
   return `## ${label}
 
 ${summary}

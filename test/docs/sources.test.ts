@@ -4,6 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import type { Recipe } from "../../src/recipes/Recipe.ts"
 import { type RecipeName, recipeNames, recipes } from "../../src/recipes/Recipes.ts"
 import { runWith } from "../cli/CommandLine.ts"
 import { adminKey, start } from "../http/Server.ts"
@@ -32,7 +33,10 @@ it.scopedLive("its commands create what the recipes say, and its script is accep
         exec("/bin/sh", ["-ec", text], { cwd: folder, env: { PATH: `${folder}:${process.env.PATH}` } })
       )
     writeFileSync(join(folder, "webhook-trigger"), recorder, { mode: 0o755 })
-    writeFileSync(join(folder, "slack-command.secret"), secretFor(recipes["slack-command"]))
+    for (const name of recipeNames) {
+      const recipe: Recipe = recipes[name]
+      if (recipe.secret === "known before") writeFileSync(join(folder, `${name}.secret`), secretFor(recipe))
+    }
     const blocks = [...readFileSync(page, "utf8").matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, text]) => text!)
     const [commands, [script, ...others]] = [blocks.slice(0, recipeNames.length), blocks.slice(recipeNames.length)]
     expect(others).toStrictEqual([])

@@ -12,6 +12,7 @@ import { AdminKey } from "../../src/engine/access/AdminKey.ts"
 import { Oidc, type OidcSettings } from "../../src/engine/access/oidc/OidcSettings.ts"
 import { AddressPolicy, type Allowed } from "../../src/engine/delivery/AddressPolicy.ts"
 import { Mailer, type MailSettings } from "../../src/engine/delivery/mail/Mailer.ts"
+import { Poster } from "../../src/engine/delivery/Poster.ts"
 import type { Resolve } from "../../src/engine/delivery/Resolver.ts"
 import { Limiter } from "../../src/engine/dispatch/Limiter.ts"
 import * as Engine from "../../src/engine/Engine.ts"
@@ -20,6 +21,7 @@ import { Settings, type SettingsValues } from "../../src/engine/Settings.ts"
 import { Shutdown } from "../../src/engine/Shutdown.ts"
 import * as DatabaseClock from "../../src/engine/upkeep/DatabaseClock.ts"
 import { type SecretKey, SecretKeys } from "../../src/engine/verify/SecretKeys.ts"
+import { SnsRequests } from "../../src/engine/verify/SnsRequests.ts"
 import { ManagementAccess } from "../../src/http/access/ManagementAccess.ts"
 import { OperationsAccess } from "../../src/http/access/OperationsAccess.ts"
 import { StreamLimits } from "../../src/http/events/RunEvents.ts"
@@ -53,6 +55,7 @@ import { RunStore } from "../../src/repo/run/RunStore.ts"
 import { ThreadStore } from "../../src/repo/run/ThreadStore.ts"
 import { TimeStore } from "../../src/repo/TimeStore.ts"
 import { type Call, call } from "./Client.ts"
+import { asSns } from "./SnsSender.ts"
 
 export const adminKey = "an-admin-key-for-tests"
 
@@ -143,6 +146,8 @@ export interface Options {
   readonly streamLimits?: StreamLimits["Type"]
   /** Of another server, whose replica this one is; else it has one of its own. */
   readonly repo?: Layer.Layer<Repo>
+  /** Requests to Amazon SNS. Default: those of the tests' own certificate. */
+  readonly sns?: Poster["Type"]["post"]
 }
 
 /** Everything that the routes need. */
@@ -160,9 +165,10 @@ export const services = ({
   streamLimits = { inAll: 1_000, ofOne: 1_000 },
   allowed = { hosts: [], networks: ["127.0.0.1"] },
   mail,
-  resolve
+  resolve,
+  sns = asSns
 }: Options = {}) =>
-  Engine.layer.pipe(
+  Layer.merge(Engine.layer, SnsRequests.layer.pipe(Layer.provide(Layer.succeed(Poster, { post: sns })))).pipe(
     Layer.provideMerge(
       Layer.mergeAll(
         Limiter.layer,

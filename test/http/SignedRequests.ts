@@ -2,6 +2,7 @@
 import { createHmac } from "node:crypto"
 import { Webhook as StandardWebhook } from "standardwebhooks"
 import type { Recipe } from "../../src/recipes/Recipe.ts"
+import { signedBySns } from "./SnsSender.ts"
 
 export interface Sent {
   readonly raw: string
@@ -62,6 +63,14 @@ const proof = ({ sample, verification }: Recipe, raw: string, secret: string): R
       return {
         [verification.header!]: `${verification.prefix ?? ""}${hmac(secret, `${sample.headers["x-delivery-id"]}.${raw}`)}`
       }
+    case "meta":
+      return { "x-hub-signature-256": `sha256=${hmac(secret, raw)}` }
+    case "event-grid":
+      return { [verification.header!]: secret }
+    // In the body.
+    case "aws-sns":
+    case "microsoft-graph":
+      return {}
     case "calendly":
     case "discord":
     case "hubspot":
@@ -69,6 +78,7 @@ const proof = ({ sample, verification }: Recipe, raw: string, secret: string): R
     case "paddle":
     case "square":
     case "teams":
+    case "trello":
     case "twilio":
     case "twitch":
     case "zendesk":
@@ -80,8 +90,28 @@ const proof = ({ sample, verification }: Recipe, raw: string, secret: string): R
 }
 
 /** A secret that the service could have. */
-export const secretFor = ({ verification }: Recipe): string =>
-  verification.preset === "standard-webhooks" ? "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" : "It's a Secret to Everybody"
+export const secretFor = ({ verification: { preset } }: Recipe): string =>
+  preset === "standard-webhooks"
+    ? "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+    : preset === "aws-sns"
+      ? "arn:aws:sns:eu-central-1:123456789012:alarms"
+      : "It's a Secret to Everybody"
+
+/** The payload with what its service puts there: the time, the secret or a signature. */
+const current = ({ verification: { preset } }: Recipe, secret: string, payload: Recipe["sample"]["payload"]) => {
+  switch (preset) {
+    case "linear":
+      return { ...payload, webhookTimestamp: Date.now() }
+    case "microsoft-graph": {
+      const { value = [{}] } = payload as { readonly value?: ReadonlyArray<object> }
+      return { ...payload, value: value.map((each) => ({ ...each, clientState: secret })) }
+    }
+    case "aws-sns":
+      return signedBySns({ ...payload, TopicArn: secret })
+    default:
+      return payload
+  }
+}
 
 const bodyOf = ({ headers, payload }: Recipe["sample"]): string =>
   headers["content-type"]?.includes("form") === true
@@ -96,9 +126,7 @@ export const sentAs = (recipe: Recipe, secret: string, raw: string): Sent => ({
 
 /** The recipe's sample as the service sends it now; with another payload, that. */
 export const requestOf = (recipe: Recipe, secret = secretFor(recipe), payload = recipe.sample.payload): Sent => {
-  // Linear signs the time of sending in the body.
-  const current = recipe.verification.preset === "linear" ? { ...payload, webhookTimestamp: Date.now() } : payload
-  return sentAs(recipe, secret, bodyOf({ ...recipe.sample, payload: current }))
+  return sentAs(recipe, secret, bodyOf({ ...recipe.sample, payload: current(recipe, secret, payload) }))
 }
 
 /** What a webhook for the service is created with. */

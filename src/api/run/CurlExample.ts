@@ -45,6 +45,8 @@ interface Proof {
   readonly options: ReadonlyArray<string>
   /** The path of the time in the body. */
   readonly timeInBody?: ReadonlyArray<string>
+  /** The path of the secret in the body, in which `*` is each item of a list. */
+  readonly secretInBody?: ReadonlyArray<string>
 }
 
 const headerIn = (sources: ReadonlyArray<Source>): string | undefined =>
@@ -115,7 +117,10 @@ const proofOf = (
       return { lines: [], options: [headerOption(description.headers[0]!, `${description.prefix ?? ""}{secret}`)] }
     case "basic":
       return { lines: [], options: [`-u ${word(`${username}:{secret}`)}`] }
+    case "body":
+      return { lines: [], options: [], secretInBody: description.at }
     case "ed25519":
+    case "sns":
       return undefined
   }
 }
@@ -126,6 +131,15 @@ const withTime = (body: unknown, [name, ...rest]: ReadonlyArray<string>): unknow
   if (name === undefined) return timeMark
   const object = Predicate.isReadonlyRecord(body) ? body : {}
   return { ...object, [name]: withTime(object[name], rest) }
+}
+
+const secretMark = "{secret}"
+
+const withSecret = (body: unknown, [name, ...rest]: ReadonlyArray<string>): unknown => {
+  if (name === undefined) return secretMark
+  if (name === "*") return (Array.isArray(body) ? body : [{}]).map((each) => withSecret(each, rest))
+  const object = Predicate.isReadonlyRecord(body) ? body : {}
+  return { ...object, [name]: withSecret(object[name], rest) }
 }
 
 export interface CurlOptions {
@@ -155,13 +169,15 @@ export const curlExample = (webhook: CalledWebhook, options: CurlOptions): strin
   const signsForm = description !== undefined && "signed" in description && description.signed.includes("{form}")
   const fields = fieldsOf(sample.body)
   const proof = description && proofOf(description, verification, { url, fields })
-  const body = proof?.timeInBody ? withTime(sample.body, proof.timeInBody) : sample.body
+  const timed = proof?.timeInBody ? withTime(sample.body, proof.timeInBody) : sample.body
+  const body = proof?.secretInBody ? withSecret(timed, proof.secretInBody) : timed
   const type = signsForm ? "application/x-www-form-urlencoded" : sampleType
   const text = type.includes("form")
     ? new URLSearchParams(fields).toString()
     : JSON.stringify(body, null, pretty ? 2 : undefined)
   // The time is a number, known only when the script runs.
-  const quoted = `'${quotable(text).replaceAll(`"${timeMark}"`, `'"$timestamp"'`)}'`
+  const withMark = `'${quotable(text).replaceAll(`"${timeMark}"`, `'"$timestamp"'`)}'`
+  const quoted = proof?.secretInBody ? withMark.replaceAll(secretMark, `'"$${secretVariable}"'`) : withMark
   const isBodySigned = (proof?.lines.length ?? 0) > 0
   const call = [
     ["curl", ...flags, url].join(" "),

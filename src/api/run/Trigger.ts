@@ -1,6 +1,6 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { headersOf, presetNames } from "../../domain/verification/Presets.ts"
+import { headersOf, isInBody, presetNames } from "../../domain/verification/Presets.ts"
 import {
   BadRequest,
   Conflict,
@@ -39,13 +39,14 @@ export const tokenScheme = "token"
 const proofs = presetNames
   .map((preset) => {
     const headers = headersOf(preset).map((name) => `\`${name}\``)
-    return `\`${preset}\`: ${headers.length === 0 ? "the webhook's own `header`" : headers.join(", ")}`
+    return `\`${preset}\`: ${headers.length > 0 ? headers.join(", ") : isInBody(preset) ? "in the body" : "the webhook's own `header`"}`
   })
   .join("; ")
 
 const description = [
   "Renders the webhook's template and sends the prompt to its team. The response is 202 as soon as the run is stored. With `wait=true` it is 200 when the team answers, 502 when the run ends as `error`, or 408 after the webhook's timeout (504 for a page in a browser). With `Accept: text/event-stream` or `format` it is 200 as soon as the run is stored, with the run's events up to its end; `wait` is then `true` unless it is given.",
-  `A webhook with a \`verification\` also requires a signature or a secret in the headers of its preset: ${proofs}.`
+  `A webhook with a \`verification\` also requires a signature or a secret in the headers of its preset: ${proofs}.`,
+  "Tests of the URL start no run: those of a preset, and `OPTIONS` with `WebHook-Request-Origin` (CloudEvents). Other methods get 405."
 ].join("\n\n")
 
 const forPayload = "for a webhook with `input: payload`"

@@ -3,7 +3,7 @@ import { Either } from "effect"
 import { InvalidBody, UnsupportedMediaType } from "../Errors.ts"
 import * as Payload from "./Payload.ts"
 import { isSecretHeader } from "./SecretHeaders.ts"
-import { withoutCutToken, withoutToken } from "./WithoutToken.ts"
+import { withoutCutToken, withoutMembers, withoutToken } from "./WithoutToken.ts"
 
 /** The request as received. Stored and rendered parts are read through the functions here, which remove the token. */
 export interface IncomingRequest {
@@ -15,6 +15,8 @@ export interface IncomingRequest {
   readonly headers: { readonly [name: string]: unknown }
   /** The URL's query, from its `?` on, or empty. */
   readonly search: string
+  /** Members of the body's JSON that hold secrets. */
+  readonly secretMembers?: ReadonlyArray<string>
 }
 
 /** The content. A type alias, so that a template's input can be this or the variables. */
@@ -50,7 +52,7 @@ export const mediaTypeFault = (
   if (encoding !== undefined && !/^identity$/i.test(String(encoding).trim())) {
     return new UnsupportedMediaType({ detail: "A body with a `Content-Encoding` is not accepted." })
   }
-  const kind = Payload.bodyKind(contentType(headers))
+  const kind = Payload.bodyKindOf(headers)
   if (kind !== undefined && kinds.includes(kind)) return undefined
   const accepted = kinds
     .map((kind) => named[kind])
@@ -62,8 +64,8 @@ export const mediaTypeFault = (
 type Payloads = Either.Either<unknown, InvalidBody>
 
 /** The body's text, or what is wrong with it. */
-const textOf = ({ body, token }: IncomingRequest): Either.Either<string, string> =>
-  Either.map(Payload.decode(body), (text) => withoutToken(text, token))
+const textOf = ({ body, secretMembers, token }: IncomingRequest): Either.Either<string, string> =>
+  Either.map(Payload.decode(body), (text) => withoutMembers(withoutToken(text, token), secretMembers))
 
 const invalidBody = (detail: string) => new InvalidBody({ detail })
 
@@ -75,9 +77,9 @@ const parsed = (request: IncomingRequest): Payloads => {
   const type = contentType(request.headers)
   // From a caller that sends nothing, such as a scheduler.
   if (type === undefined && request.body.length === 0) return Either.right("")
-  return Either.flatMap(textOf(request), (text) => Payload.parse(Payload.bodyKind(type) ?? "text", text)).pipe(
-    Either.mapLeft(invalidBody)
-  )
+  return Either.flatMap(textOf(request), (text) =>
+    Payload.parse(Payload.bodyKindOf(request.headers) ?? "text", text)
+  ).pipe(Either.mapLeft(invalidBody))
 }
 
 const known = new WeakMap<IncomingRequest, Payloads>()
@@ -111,8 +113,8 @@ export const queryOf = ({ search, token }: IncomingRequest): RequestValues["quer
 }
 
 /** Up to this many bytes of the body, as text. */
-export const beginningOf = ({ body, token }: IncomingRequest, bytes: number): string =>
-  withoutCutToken(lenientUtf8.decode(body.subarray(0, bytes)), token)
+export const beginningOf = ({ body, secretMembers, token }: IncomingRequest, bytes: number): string =>
+  withoutMembers(withoutCutToken(lenientUtf8.decode(body.subarray(0, bytes)), token), secretMembers)
 
 /** The request's content, without headers that hold secrets, including those named by the webhook. */
 export const valuesOf = (

@@ -15,6 +15,18 @@ export const bodyKind = (content_type: string | undefined): BodyKind | undefined
   return form.test(type) ? "form" : text.test(type) ? "text" : undefined
 }
 
+type Headers = { readonly [name: string]: unknown }
+
+/** Services that send JSON as text name themselves in one of these headers: Amazon SNS. */
+const sendersOfJson = ["x-amz-sns-message-type"]
+
+/** By all headers of a request. */
+export const bodyKindOf = (headers: Headers): BodyKind | undefined => {
+  if (sendersOfJson.some((name) => headers[name] !== undefined)) return "json"
+  const type = headers["content-type"]
+  return bodyKind(typeof type === "string" ? type : undefined)
+}
+
 /** Strict, because replacement characters would hide what was sent. A byte order mark is dropped. */
 const utf8 = new TextDecoder("utf-8", { fatal: true })
 
@@ -95,9 +107,8 @@ export const ofKept = ({
   readonly body?: string
   readonly headers?: { readonly [name: string]: string }
 }): unknown => {
-  const type = headers["content-type"]
-  if (body === "" && type === undefined) return ""
-  return Either.getOrElse(parse(bodyKind(type) ?? "text", body), () => body)
+  if (body === "" && headers["content-type"] === undefined) return ""
+  return Either.getOrElse(parse(bodyKindOf(headers) ?? "text", body), () => body)
 }
 
 /** The body's value: any JSON, a form's fields by name, or the text itself. */

@@ -26,6 +26,14 @@ export const withoutCutToken = (text: string, token: string | undefined): string
   return whole
 }
 
+/** The JSON without the texts of these members, also if it was cut off within one. */
+export const withoutMembers = (json: string, names: ReadonlyArray<string> = []): string =>
+  names.reduce(
+    (text, name) =>
+      text.replaceAll(new RegExp(`("${name}"\\s*:\\s*)"(?:[^"\\\\]|\\\\.)*(?:"|$)`, "gs"), '$1"redacted"'),
+    json
+  )
+
 /** Finds any webhook's token in a text to be saved. */
 const anyToken = /whk(?:_|%5f)[0-9a-z]{43}/i
 

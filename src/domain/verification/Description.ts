@@ -8,10 +8,12 @@ export type Source =
   | { readonly header: string }
   /** In the signature's header: the item with this prefix, such as Stripe's `t=`. */
   | { readonly signature: string }
-  /** In the body's JSON, by names; with `form`, in the JSON of this form field. */
+  /** In the body's JSON, by names; `*` is the only item of a list. With `form`, in the JSON of this form field. */
   | { readonly json: ReadonlyArray<string>; readonly form?: string }
   /** A form field (`application/x-www-form-urlencoded`). */
   | { readonly form: string }
+  /** A parameter of the URL. */
+  | { readonly query: string }
 
 /** A condition: a text is present or, with `is`, equal to this. */
 export interface Condition {
@@ -32,13 +34,31 @@ export type TimeUnit = "seconds" | "milliseconds" | "iso"
 export type Algorithm = "sha256" | "sha1" | "sha512"
 export type Encoding = "hex" | "base64"
 
-/** A request that only tests the URL. It starts no run. */
+/** A verified request that only tests the URL. It starts no run. */
 export interface Handshake {
   readonly when: Condition
   /** The value to send back; absent: none. */
   readonly echo?: Source
+  /** The URL that the service wants to be called, to confirm that its messages are wanted. */
+  readonly confirm?: Source
   /** Sent back as JSON: `{echo}` becomes that value, and `{hmac}` its HMAC in hex, made with the secret. */
   readonly json?: { readonly [name: string]: string | number }
+}
+
+/**
+ * A request that tests the URL before the service knows a secret, so it is not signed. Anyone who knows the URL may send it: it
+ * starts no run, and the response contains only what it brought.
+ */
+export interface UrlCheck {
+  readonly method: "GET" | "HEAD" | "OPTIONS" | "POST"
+  /** All must hold. */
+  readonly when?: ReadonlyArray<Condition>
+  /** This text must be the webhook's option. */
+  readonly expects?: { readonly at: Source; readonly option: "verify_token" }
+  /** The value to send back: as text, or in `json` and `headers` as `{echo}`. */
+  readonly echo?: Source
+  readonly json?: { readonly [name: string]: string }
+  readonly headers?: { readonly [name: string]: string }
 }
 
 /** Requests that get 200 on acceptance, not 202. */
@@ -112,11 +132,22 @@ export interface Basic extends Common {
   readonly scheme: "basic"
 }
 
+/** The secret itself, in the body's JSON: in each item of the list that `*` stands for. */
+export interface InBody extends Common {
+  readonly scheme: "body"
+  readonly at: ReadonlyArray<string>
+}
+
+/** Amazon SNS signs with the key of a certificate that it publishes. The webhook's secret is the topic's ARN. */
+export interface Sns extends Common {
+  readonly scheme: "sns"
+}
+
 /** Whether the delivery ID is signed: in the body, or in a signed header. */
 export const isIdSigned = ({ id = [], signed }: Signed): boolean =>
   signed.includes("{id}") || (id.length > 0 && id.every((source) => !("header" in source)))
 
-export type Description = Hmac | Ed25519 | Header | Basic
+export type Description = Hmac | Ed25519 | Header | Basic | InBody | Sns
 
 /** The options that a webhook may or must set. */
 export type Option = keyof typeof optionTexts
@@ -141,6 +172,8 @@ export const optionTexts = {
   unique_for_seconds:
     "How long a repeated body starts no second run, in seconds, if neither a time nor an id is signed; by default 604800 (7 days). Set a short time for events whose body may repeat, such as GitHub's `workflow_dispatch`. With `0`, only a repeat with the same id starts no second run.",
   username: "The name of the user; the secret is the password.",
+  verify_token:
+    "The text that the service sends when it checks the URL, as set at the service. It is not the secret: it starts no run.",
   reply_text: "What the service shows its user once a command is accepted."
 } as const
 
@@ -155,4 +188,5 @@ export interface Preset {
   readonly required?: ReadonlyArray<Option>
   readonly options?: ReadonlyArray<Option>
   readonly descriptions: ReadonlyArray<Description>
+  readonly urlChecks?: ReadonlyArray<UrlCheck>
 }

@@ -3,6 +3,8 @@
 import type { Algorithm, Description, Encoding, Option, Preset, Source, TimeUnit } from "./Description.ts"
 import * as generic from "./generic.ts"
 import { discord } from "./services/communication/discord.ts"
+import { meta } from "./services/communication/meta.ts"
+import { microsoftGraph } from "./services/communication/microsoftGraph.ts"
 import { slack } from "./services/communication/slack.ts"
 import { teams } from "./services/communication/teams.ts"
 import { twilio } from "./services/communication/twilio.ts"
@@ -14,9 +16,12 @@ import { github } from "./services/development/github.ts"
 import { gitlab } from "./services/development/gitlab.ts"
 import { jira } from "./services/development/jira.ts"
 import { linear } from "./services/development/linear.ts"
+import { trello } from "./services/development/trello.ts"
 import { mux } from "./services/media/mux.ts"
 import { twitch } from "./services/media/twitch.ts"
 import { alertmanager } from "./services/operations/alertmanager.ts"
+import { awsSns } from "./services/operations/awsSns.ts"
+import { eventGrid } from "./services/operations/eventGrid.ts"
 import { grafana } from "./services/operations/grafana.ts"
 import { pagerduty } from "./services/operations/pagerduty.ts"
 import { sentry } from "./services/operations/sentry.ts"
@@ -37,13 +42,18 @@ export const presets = {
   jira,
   grafana,
   alertmanager,
+  "aws-sns": awsSns,
   calendly,
   discord,
+  "event-grid": eventGrid,
   hubspot,
+  meta,
+  "microsoft-graph": microsoftGraph,
   mux,
   paddle,
   square,
   teams,
+  trello,
   twilio,
   twitch,
   zendesk,
@@ -75,6 +85,7 @@ export interface Options {
   readonly id_header?: string
   readonly unique_for_seconds?: number
   readonly username?: string
+  readonly verify_token?: string
   readonly reply_text?: string
 }
 
@@ -136,12 +147,37 @@ export const describe = (options: Options, secret: string): Description => {
   }
 }
 
+/** The headers of a description with a secret or signature. */
+const headersWithProof = (description: Description): ReadonlyArray<string> => {
+  switch (description.scheme) {
+    case "basic":
+      return ["authorization"]
+    case "body":
+    case "sns":
+      return []
+    case "hmac":
+    case "ed25519":
+    case "header":
+      return description.headers
+  }
+}
+
+/** The members of the body's JSON that are secrets, for these options. */
+export const secretMembersOf = ({ preset }: Options): ReadonlyArray<string> => {
+  const { descriptions }: Preset = presets[preset]
+  return descriptions.flatMap((each) => (each.scheme === "body" ? [each.at.at(-1)!] : []))
+}
+
 /** The headers with a secret or signature, for these options. */
 export const secretHeadersOf = ({ header, preset }: Options): ReadonlyArray<string> => {
   const { descriptions }: Preset = presets[preset]
-  const known = descriptions.flatMap((each) => (each.scheme === "basic" ? ["authorization"] : each.headers))
+  const known = descriptions.flatMap(headersWithProof)
   return header === undefined ? known : [...known, inLowerCase(header)]
 }
+
+/** Whether a preset's callers authenticate themselves in the body. */
+export const isInBody = (preset: PresetName): boolean =>
+  presets[preset].descriptions.some(({ scheme }) => scheme === "body" || scheme === "sns")
 
 /** The headers in which a preset's callers authenticate themselves. */
 export const headersOf = (preset: PresetName): ReadonlyArray<string> => {
@@ -149,10 +185,12 @@ export const headersOf = (preset: PresetName): ReadonlyArray<string> => {
   return [
     ...new Set(
       descriptions.flatMap((description) => {
-        if (description.scheme === "basic") return ["authorization"]
         const times = "timestamp" in description ? (description.timestamp?.at ?? []) : []
         const ids = "signed" in description && description.signed.includes("{id}") ? (description.id ?? []) : []
-        return [...description.headers, ...[...times, ...ids].flatMap((at) => ("header" in at ? [at.header] : []))]
+        return [
+          ...headersWithProof(description),
+          ...[...times, ...ids].flatMap((at) => ("header" in at ? [at.header] : []))
+        ]
       })
     )
   ]

@@ -50,6 +50,7 @@ const fields = {
     Schema.Int.pipe(Schema.between(0, 2_592_000))
   ),
   username: text("username", "must be 1 to 255 characters without a colon", /^[^:\p{Cc}]{1,255}$/u),
+  verify_token: text("verify_token", "must be 1 to 200 printable characters of ASCII", /^[\x20-\x7e]{1,200}$/),
   reply_text: text("reply_text", "must be 1 to 3000 characters", /^[^\0]{1,3000}$/s)
 } satisfies { readonly [Name in Option]: unknown } & { readonly preset: unknown }
 

@@ -1,5 +1,7 @@
 /** Finds texts in a request, as named by a description. */
+
 import type { Condition, Source } from "../../domain/verification/Description.ts"
+import type { Certificate } from "./AmazonSns.ts"
 
 /** A request as it arrived. */
 export interface SignedRequest {
@@ -10,12 +12,16 @@ export interface SignedRequest {
   readonly method?: string
   /** The whole URL with the token, as the sender called it. */
   readonly url?: () => string
+  /** Of the sender, if it signs with one and it was fetched. */
+  readonly certificate?: Certificate | undefined
 }
 
 export interface Lookup {
   readonly header: (name: string) => string | undefined
   /** The text at that place. JSON numbers and booleans become their JSON text. */
   readonly at: (source: Source) => string | undefined
+  /** The texts at all places of the path in the body's JSON, in which `*` is every item of a list. */
+  readonly each: (path: ReadonlyArray<string>) => ReadonlyArray<string | undefined>
   readonly first: (sources: ReadonlyArray<Source>) => string | undefined
   /** The names and values of a form's fields, in the order of the names; `undefined`: the body is no form. */
   readonly sortedForm: () => string | undefined
@@ -35,17 +41,22 @@ const utf8 = new TextDecoder()
 
 const isForm = /^application\/x-www-form-urlencoded\s*(;|$)/i
 
-const member = (value: unknown, path: ReadonlyArray<string>): unknown =>
-  path.reduce<unknown>(
-    (object, name) =>
-      typeof object === "object" && object !== null && Object.hasOwn(object, name)
-        ? (object as Readonly<Record<string, unknown>>)[name]
-        : undefined,
-    value
+const own = (object: unknown, name: string): unknown =>
+  typeof object === "object" && object !== null && Object.hasOwn(object, name)
+    ? (object as Readonly<Record<string, unknown>>)[name]
+    : undefined
+
+const members = (value: unknown, path: ReadonlyArray<string>): ReadonlyArray<unknown> =>
+  path.reduce<ReadonlyArray<unknown>>(
+    (found, name) => found.flatMap((each) => (name === "*" ? (Array.isArray(each) ? each : []) : [own(each, name)])),
+    [value]
   )
 
+const textOf = (value: unknown): string | undefined =>
+  typeof value === "string" || typeof value === "number" ? String(value) : undefined
+
 /** Each form of the body is parsed once. */
-export const make = ({ body, headers }: SignedRequest, signatureItems: ReadonlyArray<string> = []): Lookup => {
+export const make = ({ body, headers, url }: SignedRequest, signatureItems: ReadonlyArray<string> = []): Lookup => {
   const header = (name: string): string | undefined => {
     const value = headers[name]
     return typeof value === "object" ? value[0] : value
@@ -53,6 +64,7 @@ export const make = ({ body, headers }: SignedRequest, signatureItems: ReadonlyA
   const text = lazy(() => (body === undefined ? "" : utf8.decode(body)))
   const hasForm = () => isForm.test(header("content-type") ?? "")
   const form = lazy(() => new URLSearchParams(hasForm() ? text() : ""))
+  const query = lazy(() => new URL(url?.() ?? "http://none").searchParams)
   const json = new Map<string | undefined, unknown>()
   const jsonOf = (field: string | undefined): unknown => {
     if (!json.has(field)) json.set(field, parseJson(field === undefined ? text() : (form().get(field) ?? "")))
@@ -64,14 +76,16 @@ export const make = ({ body, headers }: SignedRequest, signatureItems: ReadonlyA
     if ("signature" in source) {
       return signatureItems.find((item) => item.startsWith(source.signature))?.slice(source.signature.length)
     }
+    if ("query" in source) return query().get(source.query) ?? undefined
     if (!("json" in source)) return form().get(source.form) ?? undefined
-    const value = member(jsonOf(source.form), source.json)
-    return typeof value === "string" || typeof value === "number" ? String(value) : undefined
+    const [value, ...others] = members(jsonOf(source.form), source.json)
+    return others.length > 0 ? undefined : textOf(value)
   }
 
   return {
     header,
     at,
+    each: (path) => members(jsonOf(undefined), path).map(textOf),
     first: (sources) => {
       for (const source of sources) {
         const found = at(source)

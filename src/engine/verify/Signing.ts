@@ -8,6 +8,7 @@ import {
   verify as verifySignature
 } from "node:crypto"
 import type { Description, Ed25519, Encoding, Hmac } from "../../domain/verification/Description.ts"
+import { isTopicArn } from "./SnsTopic.ts"
 
 /** The bytes of correctly encoded text. */
 export const decode = (text: string, encoding: Encoding): Buffer | undefined => {
@@ -29,6 +30,7 @@ export const bytesOf = (header: string): Buffer => Buffer.from(header, "latin1")
 
 /** Why it cannot be the secret of this description, in words that continue `The secret`; `undefined` if it can. */
 export const faultOf = (description: Description, secret: string): string | undefined => {
+  if (description.scheme === "sns") return isTopicArn(secret) ? undefined : "must be the ARN of a topic"
   if (!("key" in description) || description.key === "text") return undefined
   const key = keyIn(description.key, secret)
   if (key === undefined) {

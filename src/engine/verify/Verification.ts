@@ -5,6 +5,7 @@ import { describe } from "../../domain/verification/Presets.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"
 import * as SecretKeys from "./SecretKeys.ts"
+import * as UrlChecks from "./UrlChecks.ts"
 import * as Verify from "./Verify.ts"
 
 export type { SignedRequest } from "./Verify.ts"
@@ -48,5 +49,14 @@ export const make = Effect.map(SecretKeys.SecretKeys, (keys) => {
     return checks.length === 0 ? unreadable : Verify.verify(checks, request, now)
   }
 
-  return { verify }
+  /** What a test of the URL is answered with; `undefined`: it is none. Without the body, as far as possible. */
+  const urlCheck = (
+    webhook: WebhookRow,
+    request: Verify.SignedRequest
+  ): Verify.Handshake | Verify.Cause | undefined => {
+    const check = UrlChecks.find(webhook.verification, request)
+    return check && UrlChecks.answer(check, webhook.verification, request)
+  }
+
+  return { verify, urlCheck }
 })

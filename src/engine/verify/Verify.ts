@@ -12,12 +12,23 @@ import {
   type Reply,
   type Timestamp
 } from "../../domain/verification/Description.ts"
+import * as AmazonSns from "./AmazonSns.ts"
 import * as Lookup from "./RequestLookup.ts"
 import { bytesOf, decode, hmacOf, isSecret, makeSigner } from "./Signing.ts"
+import { isConfirmation } from "./SnsTopic.ts"
 
 export type { SignedRequest } from "./RequestLookup.ts"
 
-type Cause = Exclude<VerificationCause, "address">
+export type Cause = Exclude<VerificationCause, "address">
+
+/** The sender only tests the URL. `json`, or else `echo`, is the answer it expects, after a call of `confirm`. */
+export interface Handshake {
+  readonly _tag: "Handshake"
+  readonly echo?: string
+  readonly json?: JsonAnswer
+  readonly headers?: { readonly [name: string]: string }
+  readonly confirm?: string
+}
 
 /** Identifies a request's delivery. A repeat is the same delivery for this many seconds, or for the default time. */
 interface Delivery {
@@ -28,8 +39,8 @@ interface Delivery {
 export type Verdict =
   | { readonly _tag: "Refused"; readonly cause: Cause }
   | ({ readonly _tag: "Verified"; readonly reply?: Reply } & Delivery)
-  /** The sender only checks the address. `json`, or else `echo`, is the answer it expects. */
-  | { readonly _tag: "Handshake"; readonly echo?: string; readonly json?: JsonAnswer }
+  | Handshake
+  | AmazonSns.NeedsCertificate
 
 type JsonAnswer = { readonly [name: string]: string | number }
 
@@ -39,7 +50,9 @@ export interface Check {
   /** The HMAC of a text in hex, to answer a handshake; absent: the secret is no key of an HMAC. */
   readonly hmacOf?: (text: string) => string
   /** `undefined`: nothing is wrong with the request. Without its body, as far as possible. */
-  readonly causeOf: (request: Lookup.SignedRequest, now: number) => Cause | undefined
+  readonly causeOf: (request: Lookup.SignedRequest, now: number) => Cause | AmazonSns.NeedsCertificate | undefined
+  /** Whether a URL may be called to confirm what the service asks. */
+  readonly isConfirmation?: (url: string) => boolean
 }
 
 /**
@@ -138,6 +151,21 @@ const basicCheck = (username: string, secret: string): Check["causeOf"] => {
   }
 }
 
+const bodyCheck =
+  (path: ReadonlyArray<string>, secret: Uint8Array): Check["causeOf"] =>
+  (request) => {
+    if (request.body === undefined) return undefined
+    const sent = Lookup.make(request).each(path)
+    if (sent.length === 0 || sent.includes(undefined)) return "missing"
+    // All of them, so that the time does not depend on the first that is wrong.
+    return sent.filter((text = "") => !isSecret(Buffer.from(text), secret)).length > 0 ? "mismatch" : undefined
+  }
+
+const snsCheck =
+  (topic: string): Check["causeOf"] =>
+  (request, now) =>
+    request.body && AmazonSns.causeOf(topic, Lookup.make(request), now, request.certificate)
+
 /** Prepares a secret; `username` is the webhook's, for Basic authentication. */
 export const makeCheck = (description: Description, secret: string, username = ""): Check => {
   switch (description.scheme) {
@@ -152,6 +180,13 @@ export const makeCheck = (description: Description, secret: string, username = "
       return { description, causeOf: headerCheck(description.headers, description.prefix ?? "", Buffer.from(secret)) }
     case "basic":
       return { description, causeOf: basicCheck(username, secret) }
+    case "body":
+      return { description, causeOf: bodyCheck(description.at, Buffer.from(secret)) }
+    case "sns":
+      return {
+        ...{ description, causeOf: snsCheck(secret) },
+        isConfirmation: (url) => isConfirmation(secret, url)
+      }
   }
 }
 
@@ -175,7 +210,7 @@ const deliveryOf = (description: Description, lookup: Lookup.Lookup, body: Uint8
 }
 
 /** The verdict on a request that one of the secrets has verified. */
-const verdictOf = ({ description, hmacOf }: Check, request: Lookup.SignedRequest): Verdict => {
+const verdictOf = ({ description, hmacOf, isConfirmation: mayCall }: Check, request: Lookup.SignedRequest): Verdict => {
   const { handshakes = [], replies = [] } = description
   const lookup = Lookup.make(request)
   const handshake = handshakes.find(({ when }) => lookup.holds(when))
@@ -185,7 +220,14 @@ const verdictOf = ({ description, hmacOf }: Check, request: Lookup.SignedRequest
       value === "{echo}" ? (echo ?? "") : value === "{hmac}" ? (hmacOf?.(echo ?? "") ?? "") : value
     const json =
       handshake.json && Object.fromEntries(Object.entries(handshake.json).map(([name, value]) => [name, answer(value)]))
-    return { _tag: "Handshake", ...(echo !== undefined && { echo }), ...(json && { json }) }
+    const confirm = handshake.confirm && lookup.at(handshake.confirm)
+    if (confirm !== undefined && !mayCall?.(confirm)) return { _tag: "Refused", cause: "malformed" }
+    return {
+      _tag: "Handshake",
+      ...(echo !== undefined && { echo }),
+      ...(json && { json }),
+      ...(confirm && { confirm })
+    }
   }
   const delivery = request.body === undefined ? {} : deliveryOf(description, lookup, request.body)
   const reply = replies.find(lookup.holds)
@@ -193,13 +235,19 @@ const verdictOf = ({ description, hmacOf }: Check, request: Lookup.SignedRequest
 }
 
 /** The check that the request passes, or the first one's reason for refusal. One check is enough. */
-const pass = (checks: ReadonlyArray<Check>, request: Lookup.SignedRequest, now: number): Check | Cause => {
+const pass = (
+  checks: ReadonlyArray<Check>,
+  request: Lookup.SignedRequest,
+  now: number
+): Check | Cause | AmazonSns.NeedsCertificate => {
   const causes = checks.map((check) => check.causeOf(request, now))
-  return checks[causes.indexOf(undefined)] ?? causes[0] ?? "mismatch"
+  const needed = causes.find((cause) => typeof cause === "object")
+  return checks[causes.indexOf(undefined)] ?? needed ?? causes[0] ?? "mismatch"
 }
 
 /** The verdict at that time, in milliseconds since 1970. Without a body, as far as possible. */
 export const verify = (checks: ReadonlyArray<Check>, request: Lookup.SignedRequest, now: number): Verdict => {
   const passed = pass(checks, request, now)
-  return typeof passed === "string" ? { _tag: "Refused", cause: passed } : verdictOf(passed, request)
+  if (typeof passed === "string") return { _tag: "Refused", cause: passed }
+  return passed instanceof AmazonSns.NeedsCertificate ? passed : verdictOf(passed, request)
 }

@@ -8,8 +8,11 @@ import { NotVerified, Unavailable, type VerificationCause } from "../../domain/E
 import type { Reply } from "../../domain/verification/Description.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { TriggerRequest } from "../../engine/accept/Trigger.ts"
+import type { Certificate, NeedsCertificate } from "../../engine/verify/AmazonSns.ts"
 import * as Verification from "../../engine/verify/Verification.ts"
+import type { Handshake } from "../../engine/verify/Verify.ts"
 import { makeOriginFor } from "../request/PublicUrl.ts"
+import { securityHeaders } from "../request/SecurityHeaders.ts"
 import { TrustedProxies } from "../request/TrustedProxies.ts"
 import { isAllowed } from "./AllowFrom.ts"
 
@@ -18,9 +21,9 @@ type Request = HttpServerRequest.HttpServerRequest
 export type Verified = Extract<Verification.Verdict, { readonly _tag: "Verified" }>
 
 /** The sender only tests the webhook's URL. It starts no run. */
-export type Handshake = Extract<Verification.Verdict, { readonly _tag: "Handshake" }>
+export type { Handshake }
 
-type Refusal = NotVerified | Unavailable
+type Refusal = NotVerified | Unavailable | NeedsCertificate
 
 /** Shown to the people who manage the webhook, not to the sender. */
 export const causeTexts: { readonly [Cause in VerificationCause]: string } = {
@@ -57,12 +60,13 @@ export const idempotencyOf = ({
 }
 
 /** A handshake gets its challenge back, if it has one. */
-export const handshakeAnswer = ({ echo, json }: Handshake): HttpServerResponse.HttpServerResponse =>
+export const handshakeAnswer = ({ echo, headers = {}, json }: Handshake): HttpServerResponse.HttpServerResponse =>
   json !== undefined
     ? HttpServerResponse.unsafeJson(json)
     : echo === undefined
       ? HttpServerResponse.unsafeJson({ status: "ignored" } satisfies typeof Ignored.Type)
-      : HttpServerResponse.text(echo)
+      : // Its text comes from the request.
+        HttpServerResponse.text(echo, { headers: { ...securityHeaders, ...headers } })
 
 /** The answer to a command, with the webhook's text for people, empty without one. */
 export const replyTo = ({ verification }: WebhookRow, { body }: Reply): HttpServerResponse.HttpServerResponse => {
@@ -78,21 +82,27 @@ const make = Effect.gen(function* () {
   const verification = yield* Verification.make
   const originFor = yield* makeOriginFor
 
-  const check = (
-    request: Request,
-    webhook: WebhookRow,
-    now: number,
-    body?: Uint8Array
-  ): Verified | Handshake | Refusal => {
-    if (!isAllowed(proxies, webhook, request)) return new NotVerified({ why: "address" })
+  const signedRequest = (request: Request, body: Uint8Array | undefined, certificate?: Certificate) => {
     const { headers, method, url } = request
-    const signed = { headers, body, method, url: () => `${originFor(request)}${url.slice(url.indexOf(triggerPath))}` }
-    const verdict = verification.verify(webhook, signed, now)
+    const calledAs = () => `${originFor(request)}${url.slice(url.indexOf(triggerPath))}`
+    return { headers, body, method, url: calledAs, certificate }
+  }
+
+  const check: CallerCheck["Type"]["check"] = (request, webhook, now, body, certificate) => {
+    if (!isAllowed(proxies, webhook, request)) return new NotVerified({ why: "address" })
+    const verdict = verification.verify(webhook, signedRequest(request, body, certificate), now)
     if (verdict._tag !== "Refused") return verdict
     return verdict.cause === "unreadable" ? unreadable : new NotVerified({ why: verdict.cause })
   }
 
-  return { check }
+  const urlCheck: CallerCheck["Type"]["urlCheck"] = (request, webhook, body) => {
+    const answer = verification.urlCheck(webhook, signedRequest(request, body))
+    if (answer === undefined) return undefined
+    if (!isAllowed(proxies, webhook, request)) return new NotVerified({ why: "address" })
+    return typeof answer === "string" ? new NotVerified({ why: answer }) : answer
+  }
+
+  return { check, urlCheck }
 })
 
 export class CallerCheck extends Context.Tag("webhook-trigger/CallerCheck")<
@@ -103,15 +113,18 @@ export class CallerCheck extends Context.Tag("webhook-trigger/CallerCheck")<
       request: Request,
       webhook: WebhookRow,
       now: number,
-      body?: Uint8Array
+      body?: Uint8Array,
+      certificate?: Certificate
     ) => Verified | Handshake | Refusal
+    /** The answer to a test of the URL, which is not signed; `undefined`: it is none. */
+    readonly urlCheck: (request: Request, webhook: WebhookRow, body?: Uint8Array) => Handshake | NotVerified | undefined
   }
 >() {
   static readonly layer: Layer.Layer<CallerCheck> = Layer.effect(CallerCheck, make)
 }
 
 export const isRefusal = (checked: Verified | Handshake | Refusal): checked is Refusal =>
-  checked._tag === "NotVerified" || checked._tag === "Unavailable"
+  checked._tag === "NotVerified" || checked._tag === "Unavailable" || checked._tag === "NeedsCertificate"
 
 /** Counts a refused caller, and logs a secret that this server cannot decrypt. */
 export const report = ({ id }: WebhookRow, refusal: { readonly _tag: string }): Effect.Effect<void> => {

@@ -2,7 +2,7 @@
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { DateTime, Effect, Redacted, Schema, type Scope } from "effect"
 import { CallersRun } from "../../api/run/RunAnswers.ts"
-import { MethodNotAllowed } from "../../domain/Errors.ts"
+import { MethodNotAllowed, NotVerified } from "../../domain/Errors.ts"
 import { runIdOf } from "../../domain/ParsedId.ts"
 import { reportOf } from "../../domain/run/AgentReport.ts"
 import type { Run } from "../../domain/run/Run.ts"
@@ -57,8 +57,10 @@ export const make = Effect.gen(function* () {
     const now = yield* DateTime.now
     const checked = callers.check(request, webhook, now.epochMillis, noBody)
     if (CallerCheck.isRefusal(checked)) {
-      yield* CallerCheck.report(webhook, checked)
-      return yield* checked
+      // A signature of Amazon SNS is in the body, which these requests do not have.
+      const refusal = checked._tag === "NeedsCertificate" ? new NotVerified({ why: "missing" }) : checked
+      yield* CallerCheck.report(webhook, refusal)
+      return yield* refusal
     }
     record.token(request, webhook)
     return webhook

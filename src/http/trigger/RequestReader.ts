@@ -14,10 +14,13 @@ import type {
 import type { IncomingRequest } from "../../domain/request/IncomingRequest.ts"
 import { withoutToken } from "../../domain/request/WithoutToken.ts"
 import type { Reply } from "../../domain/verification/Description.ts"
+import { secretMembersOf } from "../../domain/verification/Presets.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { TriggerRequest } from "../../engine/accept/Trigger.ts"
 import * as Input from "../../engine/prompt/Input.ts"
 import { Settings } from "../../engine/Settings.ts"
+import type { Certificate } from "../../engine/verify/AmazonSns.ts"
+import { SnsRequests } from "../../engine/verify/SnsRequests.ts"
 import * as TraceContext from "../../telemetry/TraceContext.ts"
 import * as EventRequest from "../events/EventRequest.ts"
 import * as Body from "../request/Body.ts"
@@ -80,6 +83,7 @@ const howAnswered = (
 export const make = Effect.gen(function* () {
   const budget = yield* BodyBudget
   const callers = yield* CallerCheck.CallerCheck
+  const sns = yield* SnsRequests
   const { maxBody: limit_bytes } = yield* Settings
 
   return (
@@ -90,6 +94,8 @@ export const make = Effect.gen(function* () {
     onVerified: (webhook: WebhookRow) => void
   ): RequestReader => {
     const partial = PartialBody.make(request, webhook, budget)
+    /** The version that was last read for. */
+    let current = webhook
     let isVerified = false
     let received: Either.Either<Uint8Array, BodyRefused> | undefined
 
@@ -100,14 +106,15 @@ export const make = Effect.gen(function* () {
         (result) => (received = result)
       )
 
-    const check = (webhook: WebhookRow, body?: Uint8Array) =>
-      callers.check(request, webhook, received_at.epochMillis, body)
+    const check = (webhook: WebhookRow, body?: Uint8Array, certificate?: Certificate) =>
+      callers.check(request, webhook, received_at.epochMillis, body, certificate)
 
     const incomingOf = (body: Uint8Array): IncomingRequest => ({
       token,
       body,
       headers: request.headers,
-      search: Parameters.search(request)
+      search: Parameters.search(request),
+      ...(current.verification && { secretMembers: secretMembersOf(current.verification) })
     })
 
     const inputOf = (
@@ -132,9 +139,13 @@ export const make = Effect.gen(function* () {
 
     const readBody = (
       webhook: WebhookRow,
-      body: Uint8Array
+      body: Uint8Array,
+      certificate?: Certificate
     ): Effect.Effect<ReadRequest, ReadRefused | CallerCheck.Handshake> => {
-      const caller = check(webhook, body)
+      const caller = check(webhook, body, certificate)
+      if (caller._tag === "NeedsCertificate") {
+        return Effect.flatMap(sns.certificate(caller.url), (certificate) => readBody(webhook, body, certificate))
+      }
       if (CallerCheck.isRefusal(caller)) return Effect.fail(caller)
       isVerified = true
       // A test of the URL shows that the secret is right, but not that events arrive.
@@ -145,9 +156,14 @@ export const make = Effect.gen(function* () {
 
     /** A request with several faults is refused for the first: the order is part of the contract. */
     const read: RequestReader["read"] = (webhook) => {
+      current = webhook
       isVerified = false
+      if (callers.urlCheck(request, webhook) !== undefined) {
+        // The value to send back may be in the body.
+        return Effect.flatMap(receive(), (body) => Effect.fail(callers.urlCheck(request, webhook, body)!))
+      }
       const early = check(webhook)
-      if (CallerCheck.isRefusal(early)) return Effect.fail(early)
+      if (early._tag === "NotVerified" || early._tag === "Unavailable") return Effect.fail(early)
       if (webhook.verification === undefined) {
         isVerified = true
         // Otherwise the signature over the body comes first.

@@ -39,7 +39,7 @@ export const make = Effect.gen(function* () {
     webhook: WebhookRow,
     received_at: DateTime.Utc,
     refusal: Problems.Refusal,
-    { known, size }: RequestReader
+    { known, size }: Pick<RequestReader, "known" | "size">
   ): void => {
     if (refusal._tag === "NotFound") {
       notFound(request, refusal, received_at)

@@ -3,10 +3,11 @@ import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { DateTime, Effect, Redacted, type Scope } from "effect"
 import { triggerUrl } from "../../api/run/TriggerUrl.ts"
-import { MethodNotAllowed, type NotFound, Unavailable } from "../../domain/Errors.ts"
+import { MethodNotAllowed, type NotFound, type NotVerified, Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { type Submitted, Trigger } from "../../engine/accept/Trigger.ts"
+import { SnsRequests } from "../../engine/verify/SnsRequests.ts"
 import { bearerOf } from "../access/Bearer.ts"
 import type { Format } from "../events/EventRequest.ts"
 import { RunEvents } from "../events/RunEvents.ts"
@@ -53,6 +54,8 @@ export const make = Effect.gen(function* () {
   const readerFor = yield* RequestReader.make
   const record = yield* RequestRecord.make
   const events = yield* RunEvents
+  const callers = yield* CallerCheck.CallerCheck
+  const sns = yield* SnsRequests
 
   const locationOf = (inPath: string | undefined, run_id: RunId) => `${triggerUrl(mount, inPath)}/runs/${run_id}`
 
@@ -93,9 +96,29 @@ export const make = Effect.gen(function* () {
     return Effect.matchEffect(trigger.triggerRead(webhook, reader.read), {
       onSuccess: ({ request: read, submitted }) => respond({ ...source, read, submitted }),
       onFailure: (refusal) => {
-        if (refusal._tag === "Handshake") return Effect.succeed(CallerCheck.handshakeAnswer(refusal))
+        if (refusal._tag === "Handshake") {
+          const answer = Effect.sync(() => CallerCheck.handshakeAnswer(refusal))
+          return refusal.confirm === undefined ? answer : Effect.zipRight(sns.confirm(refusal.confirm), answer)
+        }
         record.refused(request, webhook, received_at, refusal, reader)
         return Effect.zipRight(CallerCheck.report(webhook, refusal), Effect.fail(refusal))
+      }
+    })
+  }
+
+  /** Tests of the URL use other methods, and start no run. Any other request is refused, whatever the token. */
+  const otherMethod = ({ received_at, request, token }: Source) => {
+    const refusal = new MethodNotAllowed({ allow: "POST" })
+    if (request.method !== "GET" && request.method !== "HEAD" && request.method !== "OPTIONS") return refusal
+    return Effect.matchEffect(trigger.authenticate(Redacted.make(token ?? "")), {
+      onFailure: () => refusal,
+      onSuccess: (webhook): Effect.Effect<Response, MethodNotAllowed | NotVerified> => {
+        const answer = callers.urlCheck(request, webhook)
+        if (answer === undefined) return refusal
+        RequestFacts.add(request, { webhook_id: webhook.id })
+        if (answer._tag === "Handshake") return Effect.succeed(CallerCheck.handshakeAnswer(answer))
+        record.refused(request, webhook, received_at, answer, { known: () => undefined, size: () => 0 })
+        return Effect.zipRight(CallerCheck.report(webhook, answer), answer)
       }
     })
   }
@@ -104,11 +127,11 @@ export const make = Effect.gen(function* () {
     request: Request,
     inPath: string | undefined,
     use: (webhook: WebhookRow, source: Source) => Effect.Effect<Response, E, R>
-  ): Effect.Effect<Response, E | MethodNotAllowed | NotFound | Unavailable, R> =>
-    Effect.suspend((): Effect.Effect<Response, E | MethodNotAllowed | NotFound | Unavailable, R> => {
+  ): Effect.Effect<Response, E | MethodNotAllowed | NotFound | NotVerified | Unavailable, R> =>
+    Effect.suspend((): Effect.Effect<Response, E | MethodNotAllowed | NotFound | NotVerified | Unavailable, R> => {
       const token = inPath ?? bearerOf(request)
       const received_at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
-      if (request.method !== "POST") return new MethodNotAllowed({ allow: "POST" })
+      if (request.method !== "POST") return otherMethod({ request, inPath, token, received_at })
       return Effect.matchEffect(trigger.authenticate(Redacted.make(token ?? ""), { recent: true }), {
         onSuccess: (webhook) => use(webhook, { request, inPath, token, received_at }),
         onFailure: (refusal) => {

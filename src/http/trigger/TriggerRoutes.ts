@@ -15,6 +15,7 @@ import { triggerPath } from "../../api/run/TriggerUrl.ts"
 import type { Trigger } from "../../engine/accept/Trigger.ts"
 import type { StoredRequests } from "../../engine/manage/StoredRequests.ts"
 import { Settings } from "../../engine/Settings.ts"
+import type { SnsRequests } from "../../engine/verify/SnsRequests.ts"
 import * as EventRequest from "../events/EventRequest.ts"
 import type { RunEvents } from "../events/RunEvents.ts"
 import type { BodyBudget } from "../request/BodyBudget.ts"
@@ -94,7 +95,7 @@ const isDirect: boolean = true
 export const makeDirectHandler: Effect.Effect<
   DirectHandler,
   never,
-  BodyBudget | CallerCheck | RunEvents | StoredRequests | Settings | Trigger
+  BodyBudget | CallerCheck | RunEvents | SnsRequests | StoredRequests | Settings | Trigger
 > = Effect.gen(function* () {
   const { post } = yield* StartRun.make
   const { maxBody } = yield* Settings

@@ -84,6 +84,8 @@ const vendors: ReadonlyArray<Vendor> = [
       "x-zm-signature": `v0=${hmac(secret, `v0:${at}:${body}`)}`
     })
   ],
+  ["meta", secret, (body) => ({ "x-hub-signature-256": `sha256=${hmac(secret, body)}` })],
+  ["trello", secret, (body) => ({ "x-trello-webhook": hmac(secret, body + url, "base64", "sha1") })],
   [
     "discord",
     discordKey,
@@ -111,7 +113,7 @@ describe("takes what a service signs, and nothing that is changed or sent long a
       const isTimed = describeSender({ preset }, key)
       const late = isTimed.scheme !== "basic" && "timestamp" in isTimed && isTimed.timestamp !== undefined
       expect(outcome({ headers, body }, now + 3_600_000)).toBe(late ? "expired" : "Verified")
-      const signsUrl = preset === "square" || preset === "hubspot"
+      const signsUrl = preset === "square" || preset === "hubspot" || preset === "trello"
       expect(outcome({ headers, body }, now, `${url}&y=2`)).toBe(signsUrl ? "mismatch" : "Verified")
     })
   }
@@ -190,6 +192,37 @@ describe("handshakes, if they are signed", () => {
     const challenge = answerTo("twitch", '{"challenge":"pogchamp"}', type("webhook_callback_verification"))
     expect(challenge).toStrictEqual({ _tag: "Handshake", echo: "pogchamp" })
     expect(answerTo("twitch", "{}", type("revocation"))).toStrictEqual({ _tag: "Handshake" })
+  })
+})
+
+describe("Microsoft Graph", () => {
+  const outcome = (body: unknown) => {
+    const verdict = verdictOf({ preset: "microsoft-graph" }, secret, { headers: json, body: JSON.stringify(body) })
+    return verdict._tag === "Refused" ? verdict.cause : verdict
+  }
+  const change = { changeType: "created", clientState: secret }
+
+  it("takes notifications that all repeat the secret, and gives them no ID", () => {
+    expect(outcome({ value: [change, { ...change, changeType: "updated" }] })).toStrictEqual({ _tag: "Verified" })
+    for (const other of ["", "x", `${secret}x`]) {
+      expect(outcome({ value: [change, { ...change, clientState: other }] }), other).toBe("mismatch")
+    }
+    for (const body of [{}, { value: [] }, { value: {} }, { value: [change, {}] }, { clientState: secret }, [change]]) {
+      expect(outcome(body), JSON.stringify(body)).toBe("missing")
+    }
+  })
+})
+
+describe("Azure Event Grid", () => {
+  const options = { preset: "event-grid", header: "X-Webhook-Secret" } as const
+  const deliveryOf = (body: unknown) =>
+    verdictOf(options, secret, { headers: { ...json, "x-webhook-secret": secret }, body: JSON.stringify(body) })
+
+  it("knows a single event by its ID, and no list of several, of which a repeat may lack one", () => {
+    const known = { _tag: "Verified", delivery_id: "e-1" }
+    expect(deliveryOf({ specversion: "1.0", id: "e-1" })).toStrictEqual(known)
+    expect(deliveryOf([{ id: "e-1" }])).toStrictEqual(known)
+    expect(deliveryOf([{ id: "e-1" }, { id: "e-2" }])).toStrictEqual({ _tag: "Verified" })
   })
 })
 

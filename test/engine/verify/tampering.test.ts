@@ -3,7 +3,7 @@ import { createRequire } from "node:module"
 import { describe, expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import type { Recipe } from "../../../src/recipes/Recipe.ts"
-import { recipes } from "../../../src/recipes/Recipes.ts"
+import { type RecipeName, recipeNames, recipes } from "../../../src/recipes/Recipes.ts"
 import { requestOf } from "../../http/SignedRequests.ts"
 import { hmac, outcome, secret } from "./Verdict.ts"
 
@@ -40,8 +40,11 @@ describe("whatever is changed", () => {
 
   it("no change of what any of the services has signed passes", () => {
     const key = `whsec_${Buffer.from("an-example-key-of-24-bytes").toString("base64")}`
-    const { alertmanager: _, ...signing } = recipes
-    const requests = Object.values<Recipe>(signing).map((recipe) => {
+    // The first three send a secret, and Amazon SNS signs members of the body: `test/http/trigger/sns.test.ts`.
+    const others: ReadonlyArray<RecipeName> = ["alertmanager", "event-grid", "microsoft-graph", "aws-sns"]
+    const signing = recipeNames.filter((name) => !others.includes(name))
+    const requests = signing.map((name) => {
+      const recipe: Recipe = recipes[name]
       const { headers: sent, raw } = requestOf(recipe, key)
       const headers = Object.fromEntries(Object.entries(sent).map(([name, value]) => [name.toLowerCase(), value]))
       const body = Buffer.from(raw)

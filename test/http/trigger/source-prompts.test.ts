@@ -163,6 +163,14 @@ delivers("Slack: a command, which is answered with a text", recipes["slack-comma
   answer: "On it. The answer comes here."
 })
 
+delivers("Amazon SNS: an alarm of CloudWatch, as JSON in a text", recipes["aws-sns"], "aws-sns")
+
+delivers("Azure Event Grid: a new file", recipes["event-grid"], "event-grid")
+
+delivers("Microsoft Graph: a new mail", recipes["microsoft-graph"], "microsoft-graph")
+
+delivers("Meta: a message of WhatsApp", recipes.meta, "meta")
+
 delivers("Standard Webhooks: an event", recipes["standard-webhooks"], "standard-webhooks")
 
 delivers("an event of your own service", recipes.generic, "generic")

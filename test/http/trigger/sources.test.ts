@@ -126,7 +126,8 @@ describe("each recipe", () => {
     )
   }
 
-  for (const name of recipeNames) {
+  // Only Amazon SNS has its private key.
+  for (const name of recipeNames.filter((name) => name !== "aws-sns")) {
     const recipe: Recipe = recipes[name]
     it.live(`${recipe.label}: its webhook is called by the example, which passes the filter`, () =>
       Effect.gen(function* () {

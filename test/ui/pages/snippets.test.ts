@@ -221,6 +221,10 @@ describe("the snippets", () => {
         preset
       })),
       { preset: "teams" },
+      { preset: "trello" },
+      { preset: "meta", verify_token: "any" },
+      { preset: "event-grid", header: "x-webhook-secret" },
+      { preset: "microsoft-graph" },
       { preset: "grafana", timestamp_header: "x-time" },
       { preset: "alertmanager", username: "it's" },
       { preset: "bearer" },
@@ -228,9 +232,9 @@ describe("the snippets", () => {
       { preset: "header", header: "x-secret", prefix: "key " },
       { preset: "hmac", header: "x-sig", algorithm: "sha512", encoding: "base64", prefix: "h=", ...own }
     ]
-    // Only Discord has its private key.
+    // Only Discord and Amazon SNS have their private keys.
     expect(new Set(verifications.map(({ preset }) => preset))).toEqual(
-      new Set(presetNames.filter((name) => name !== "discord"))
+      new Set(presetNames.filter((name) => name !== "discord" && name !== "aws-sns"))
     )
     for (const verification of verifications) {
       const { preset } = verification
