@@ -237,7 +237,15 @@ export * as Routes from "./http/serve/Routes.ts"
 // The ports of the rows, and what a driver of them needs.
 export { AdminKeyStore } from "./repo/access/AdminKeyStore.ts"
 export { ApiKeyStore } from "./repo/access/ApiKeyStore.ts"
-export { type AuditPage, type AuditQuery, AuditStore, decodeAuditCursor } from "./repo/access/AuditStore.ts"
+export {
+  type AuditFilter,
+  type AuditPage,
+  type AuditQuery,
+  AuditStore,
+  type ChainPage,
+  type ChainQuery,
+  decodeAuditCursor
+} from "./repo/access/AuditStore.ts"
 export { LeaderKeyStore } from "./repo/access/LeaderKeyStore.ts"
 export { type Owned, OwnerStore } from "./repo/access/OwnerStore.ts"
 export { type ReplyKey, ReplyKeyStore } from "./repo/access/ReplyKeyStore.ts"

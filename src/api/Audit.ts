@@ -1,31 +1,50 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { linkPattern } from "../domain/access/AuditChain.ts"
 import { AuditAction, AuditEvent } from "../domain/access/AuditEvent.ts"
+import { AuditVerification } from "../domain/access/AuditVerification.ts"
+import { time } from "../domain/Time.ts"
 import { Admin } from "./Auth.ts"
+import { auditExports } from "./ExportPaths.ts"
 import { listFields } from "./List.ts"
 import { Limit } from "./PageSize.ts"
 import { BadRequest, ServiceUnavailable } from "./Problem.ts"
+import { streamedText } from "./StreamedText.ts"
 
 export const AuditPage = Schema.Struct(listFields(AuditEvent, "Newest first.")).annotations({
   identifier: "AuditPage",
   description: "A page of events."
 })
 
-const AuditFilter = Schema.Struct({
+/** The query parameters of an export. */
+export const AuditFilterParameters = Schema.Struct({
   object: Schema.optional(
     Schema.String.annotations({
       description: "Only events about this webhook or session (its id) or team (its name)."
     })
   ),
   action: Schema.optional(AuditAction.annotations({ description: "Only events of this kind." })),
+  from: Schema.optional(time("Only events at or after this time.")),
+  to: Schema.optional(time("Only events before this time."))
+})
+
+const AuditList = Schema.Struct({
+  ...AuditFilterParameters.fields,
   limit: Schema.optional(Limit),
   cursor: Schema.optional(Schema.String.annotations({ description: "`next_cursor` of the previous page." }))
 })
 
+const ExpectedLink = Schema.String.pipe(
+  Schema.pattern(linkPattern),
+  Schema.annotations({
+    description: "`sequence:hash` of an event that must still be there, unless `AUDIT_RETENTION` has removed it."
+  })
+)
+
 export class Audit extends HttpApiGroup.make("audit")
   .add(
     HttpApiEndpoint.get("list", "/api/audit")
-      .setUrlParams(AuditFilter)
+      .setUrlParams(AuditList)
       .addSuccess(AuditPage)
       .addError(BadRequest)
       .annotateContext(
@@ -33,6 +52,45 @@ export class Audit extends HttpApiGroup.make("audit")
           summary: "Read the audit events",
           description:
             "Who changed what, and from where: management actions, web UI sessions and wrong keys. Newest first, in pages."
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.get("exportCsv", auditExports.csv)
+      .setUrlParams(AuditFilterParameters)
+      .addSuccess(streamedText("text/csv; charset=utf-8", "The events as CSV (RFC 4180), with a header line."))
+      .addError(BadRequest)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Export audit events as CSV",
+          description:
+            "Streams all events that match the filters, oldest first. A text that a spreadsheet could read as a formula gets a leading apostrophe. If the connection closes early, the export is incomplete."
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.get("exportJsonLines", auditExports.jsonl)
+      .setUrlParams(AuditFilterParameters)
+      .addSuccess(streamedText("application/jsonl", "The events, one JSON object per line."))
+      .addError(BadRequest)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Export audit events as JSON Lines",
+          description:
+            "Like the CSV export. Each event has the fields of `GET /api/audit`, and `sequence`, `previous_hash` and, as the last field, `hash`: the SHA-256 hash of the line without it."
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.get("verify", "/api/audit/verification")
+      .setUrlParams(Schema.Struct({ expected: Schema.optional(ExpectedLink) }))
+      .addSuccess(AuditVerification)
+      .addError(BadRequest)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Verify the audit events",
+          description:
+            "Checks the hashes of all events, and says which is the first that was changed, removed or inserted."
         })
       )
   )

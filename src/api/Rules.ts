@@ -128,7 +128,10 @@ export const rules = {
     endAll: ["administer", "server"]
   },
   audit: {
-    list: ["audit", "server"]
+    list: ["audit", "server"],
+    exportCsv: ["audit", "server"],
+    exportJsonLines: ["audit", "server"],
+    verify: ["audit", "server"]
   },
   overview: {
     server: ["read", "shared"],

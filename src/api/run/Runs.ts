@@ -1,9 +1,10 @@
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { RunId } from "../../domain/Id.ts"
 import { Run } from "../../domain/run/Run.ts"
 import { RunUsage } from "../../domain/run/RunUsage.ts"
 import { Admin } from "../Auth.ts"
+import { runExports } from "../ExportPaths.ts"
 import { pageSize } from "../PageSize.ts"
 import {
   BadRequest,
@@ -16,8 +17,8 @@ import {
   UnprocessableContent,
   UnsupportedMediaType
 } from "../Problem.ts"
+import { streamedText } from "../StreamedText.ts"
 import { EventQuery, EventStream, eventsDescription, LastEventId, NothingMore } from "./EventStream.ts"
-import { exportPaths } from "./ExportPaths.ts"
 import { mostReplayed, ReplayBody, Replayed, ReplayList, ReplayManyBody, refusal } from "./Replays.ts"
 import { Accepted, Answered, Failed, IdempotencyKey, TimedOut, TimedOutInPage, Wait } from "./RunAnswers.ts"
 import { RunFilterParameters, RunList, RunPage } from "./RunPage.ts"
@@ -53,10 +54,6 @@ export const RunIds = Schema.Struct({
   )
 })
 
-/** A streamed body. */
-const text = (contentType: string, description: string) =>
-  Schema.String.annotations({ description }).pipe(HttpApiSchema.withEncoding({ kind: "Text", contentType }))
-
 export class Runs extends HttpApiGroup.make("runs")
   .add(
     HttpApiEndpoint.get("list", "/api/runs")
@@ -87,9 +84,9 @@ export class Runs extends HttpApiGroup.make("runs")
       )
   )
   .add(
-    HttpApiEndpoint.get("exportCsv", exportPaths.csv)
+    HttpApiEndpoint.get("exportCsv", runExports.csv)
       .setUrlParams(RunFilterParameters)
-      .addSuccess(text("text/csv; charset=utf-8", "The runs as CSV (RFC 4180), with a header line."))
+      .addSuccess(streamedText("text/csv; charset=utf-8", "The runs as CSV (RFC 4180), with a header line."))
       .addError(BadRequest)
       .addError(NotFound)
       .addError(TooManyRequests)
@@ -102,9 +99,9 @@ export class Runs extends HttpApiGroup.make("runs")
       )
   )
   .add(
-    HttpApiEndpoint.get("exportJsonLines", exportPaths.jsonl)
+    HttpApiEndpoint.get("exportJsonLines", runExports.jsonl)
       .setUrlParams(RunFilterParameters)
-      .addSuccess(text("application/jsonl", "The runs, one JSON object per line."))
+      .addSuccess(streamedText("application/jsonl", "The runs, one JSON object per line."))
       .addError(BadRequest)
       .addError(NotFound)
       .addError(TooManyRequests)

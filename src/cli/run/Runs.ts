@@ -1,7 +1,7 @@
 import { Args, Command, Options } from "@effect/cli"
 import { Array, Effect, Option, Schedule, Schema } from "effect"
+import { runExports } from "../../api/ExportPaths.ts"
 import { pageSize } from "../../api/PageSize.ts"
-import { exportPaths } from "../../api/run/ExportPaths.ts"
 import { RunFilterParameters, RunPage } from "../../api/run/RunPage.ts"
 import { Cancelled } from "../../api/run/Runs.ts"
 import { RunId } from "../../domain/Id.ts"
@@ -179,12 +179,12 @@ const cancel = Command.make("cancel", { ids, ...adminOptions }, (options) => {
 )
 
 const format = Options.choiceWithValue("format", [
-  ["csv", exportPaths.csv],
-  ["jsonl", exportPaths.jsonl]
+  ["csv", runExports.csv],
+  ["jsonl", runExports.jsonl]
 ]).pipe(
   Options.withPseudoName("format"),
   Options.withDescription("csv, or jsonl (one JSON object per line); default: jsonl"),
-  Options.withDefault(exportPaths.jsonl)
+  Options.withDefault(runExports.jsonl)
 )
 const output = Options.text("output").pipe(
   Options.withAlias("o"),

@@ -36,6 +36,7 @@ export const AuditAction = Schema.Literal(
   "session.ended",
   "api_key.created",
   "api_key.revoked",
+  "audit.exported",
   "key.refused"
 ).annotations({ identifier: "AuditAction", description: "What was done, or for `key.refused` tried." })
 export type AuditAction = typeof AuditAction.Type

@@ -1,22 +1,46 @@
-import { HttpApiBuilder } from "@effect/platform"
-import { Effect } from "effect"
+import { HttpApiBuilder, type HttpServerRequest } from "@effect/platform"
+import { Effect, Schema } from "effect"
 import { Api } from "../../api/Api.ts"
+import { AuditFilterParameters } from "../../api/Audit.ts"
 import { pageSize } from "../../api/PageSize.ts"
+import { linkOf } from "../../domain/access/AuditChain.ts"
+import * as Audit from "../../engine/access/Audit.ts"
+import * as AuditLog from "../../engine/access/AuditLog.ts"
 import { AuditStore } from "../../repo/access/AuditStore.ts"
 import * as Problems from "../request/Problems.ts"
+import * as AuditExport from "./AuditExport.ts"
+
+type Filter = typeof AuditFilterParameters.Type
+
+const filterOf = ({ action, from, object, to }: Filter) => ({
+  ...(object !== undefined && { object }),
+  ...(action !== undefined && { action }),
+  ...(from !== undefined && { from }),
+  ...(to !== undefined && { to })
+})
+
+/** The filter conditions as they are in the request. */
+const encodeFilter = Schema.encodeSync(AuditFilterParameters)
+
+const exported = (request: HttpServerRequest.HttpServerRequest, filter: Filter, format: AuditExport.Format) =>
+  AuditExport.respond(request, filterOf(filter), format).pipe(
+    Audit.recordDone("audit.exported", undefined, () => ({ ...encodeFilter(filter), file: format.file })),
+    Effect.mapError(Problems.of)
+  )
 
 export const layer = HttpApiBuilder.group(Api, "audit", (handlers) =>
   Effect.map(AuditStore, (store) =>
-    handlers.handle("list", ({ urlParams: { object, action, limit = pageSize.default, cursor } }) =>
-      Effect.mapError(
-        store.auditEvents({
-          limit,
-          ...(object !== undefined && { object }),
-          ...(action !== undefined && { action }),
-          ...(cursor !== undefined && { cursor })
-        }),
-        Problems.of
+    handlers
+      .handle("list", ({ urlParams: { limit = pageSize.default, cursor, ...filter } }) =>
+        Effect.mapError(
+          store.auditEvents({ ...filterOf(filter), limit, ...(cursor !== undefined && { cursor }) }),
+          Problems.of
+        )
       )
-    )
+      .handleRaw("exportCsv", ({ request, urlParams }) => exported(request, urlParams, AuditExport.csv))
+      .handleRaw("exportJsonLines", ({ request, urlParams }) => exported(request, urlParams, AuditExport.jsonLines))
+      .handle("verify", ({ urlParams: { expected } }) =>
+        Effect.mapError(AuditLog.verify(expected === undefined ? undefined : linkOf(expected)), Problems.of)
+      )
   )
 )

@@ -2,9 +2,8 @@
  * Exports any number of runs as files. A run is read once the client has received the previous ones, and is written in
  * pieces. So an export holds about one run in memory, whether or not its client reads.
  */
-import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { Context, Duration, Effect, Layer, Option, Schedule, Schema, type Scope, Stream } from "effect"
+import type { HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { Context, type Duration, Effect, Layer, Option, Schedule, Schema, type Scope, Stream } from "effect"
 import { type InvalidParameter, type NotFound, TooManyExports, type Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { Run } from "../../domain/run/Run.ts"
@@ -12,7 +11,7 @@ import type { RunSummary } from "../../domain/run/RunSummary.ts"
 import { Webhooks } from "../../engine/manage/Webhooks.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import type { RunFilter } from "../../repo/history/RunQuery.ts"
-import * as Body from "../request/Body.ts"
+import * as FileStream from "./FileStream.ts"
 import { joined, jsonPieces } from "./Pieces.ts"
 
 /** Summaries per page. The runs themselves are read a few at a time. */
@@ -29,9 +28,7 @@ const retries = Schedule.intersect(Schedule.exponential("200 millis"), Schedule.
 
 type Request = HttpServerRequest.HttpServerRequest
 
-export interface Format {
-  readonly contentType: string
-  readonly file: string
+export interface Format extends FileStream.File {
   readonly head: Iterable<string>
   /** A run's line in pieces; `nameOf` gives the name of the run's webhook. */
   readonly line: (run: Run, nameOf: (run: Run) => string | undefined) => Iterable<string>
@@ -72,15 +69,6 @@ export interface Limits {
   readonly atOnce: number
   /** A client that reads nothing for this long is disconnected, since it keeps others from exporting. */
   readonly patience: Duration.DurationInput
-}
-
-const disconnectUnread = (request: Request, patience: Duration.DurationInput): void => {
-  if (Body.nodeRequest(request) === undefined) return
-  const response = NodeHttpServerRequest.toServerResponse(request)
-  // Node calls back when nothing was sent for this long, perhaps because nothing was found.
-  response.setTimeout(Duration.toMillis(patience), () => {
-    if (response.writableNeedDrain) response.destroy()
-  })
 }
 
 export class RunExport extends Context.Tag("webhook-trigger/RunExport")<
@@ -151,15 +139,7 @@ export class RunExport extends Context.Tag("webhook-trigger/RunExport")<
             // One piece at a time: the next is made once this one has been sent.
             Stream.flatMap((runs) => Stream.fromIteratorSucceed(joined(linesOf(runs)), 1))
           )
-          const body = Stream.concat(Stream.fromIterable(format.head), lines).pipe(
-            Stream.encodeText,
-            Stream.tapErrorCause(() => Effect.sync(() => Body.nodeRequest(request)?.destroy()))
-          )
-          disconnectUnread(request, patience)
-          return HttpServerResponse.stream(body, {
-            contentType: format.contentType,
-            headers: { "content-disposition": `attachment; filename="${format.file}"`, "x-accel-buffering": "no" }
-          })
+          return FileStream.respond(request, format, Stream.concat(Stream.fromIterable(format.head), lines), patience)
         })
         return RunExport.of({ respond })
       })

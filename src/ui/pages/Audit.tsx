@@ -10,6 +10,7 @@ import { showDirectionMarks, UserText } from "../components/UserText.tsx"
 import { plural } from "../format/Format.ts"
 import { ExactTime } from "../format/Time.tsx"
 import { useUrlFilters } from "../frame/UrlFilters.ts"
+import { AuditExports, useVerification } from "./AuditTools.tsx"
 
 const actions: Record<AuditAction, string> = {
   "team.created": "Team created",
@@ -44,6 +45,7 @@ const actions: Record<AuditAction, string> = {
   "session.ended": "Session ended",
   "api_key.created": "API key created",
   "api_key.revoked": "API key revoked",
+  "audit.exported": "Audit events exported",
   "key.refused": "Wrong key"
 }
 const allActions = Object.keys(actions) as ReadonlyArray<AuditAction>
@@ -66,12 +68,15 @@ const AuditPage = () => {
     ...(object ? { object } : {}),
     ...(cursor ? { cursor } : {})
   })
+  const verification = useVerification()
   const setFilters = (values: Record<string, string>) => filters.set({ ...values, cursor: "" })
   return (
     <Page
       title="Audit"
       actions={
         <>
+          {verification.button}
+          <AuditExports filter={{ ...(action ? { action } : {}), ...(object ? { object } : {}) }} />
           <LinkButton needs="apiKeys.list" to={pathTo("apiKeys")}>
             API keys
           </LinkButton>
@@ -81,6 +86,7 @@ const AuditPage = () => {
         </>
       }
     >
+      {verification.result}
       <search className="filters">
         <SelectField
           label="Action"

@@ -72,7 +72,10 @@ const restricted: { readonly [endpoint: string]: ReadonlyArray<Role> } = Object.
           "POST /api/alerts/destinations/:destination_id/test"
         ]
       ],
-      [["auditor", "admin"], ["GET /api/audit"]],
+      [
+        ["auditor", "admin"],
+        ["GET /api/audit", "GET /api/audit/export.csv", "GET /api/audit/export.jsonl", "GET /api/audit/verification"]
+      ],
       [
         ["admin"],
         [

@@ -621,6 +621,12 @@ describe("/openapi.json", () => {
       // Audit events.
       yield* admin(200, "GET", "/api/audit")
       yield* admin(400, "GET", "/api/audit?limit=0")
+      for (const format of ["csv", "jsonl"]) {
+        yield* admin(200, "GET", `/api/audit/export.${format}`)
+        yield* admin(400, "GET", `/api/audit/export.${format}?from=then`)
+      }
+      yield* admin(200, "GET", "/api/audit/verification")
+      yield* admin(400, "GET", "/api/audit/verification?expected=x")
 
       // What every request with a body may be answered.
       for (const [method, path] of [
@@ -729,7 +735,10 @@ describe("/openapi.json", () => {
           ["GET", "/api/keys"],
           ["POST", "/api/keys"],
           ["DELETE", `/api/keys${none}`],
-          ["GET", "/api/audit"]
+          ["GET", "/api/audit"],
+          ["GET", "/api/audit/export.csv"],
+          ["GET", "/api/audit/export.jsonl"],
+          ["GET", "/api/audit/verification"]
         ],
         ...destinationEndpoints,
         ...alertEndpoints,

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { eventually, reviewDraft, startTestUi, type TestUi } from "../TestUi.ts"
 
@@ -48,6 +49,35 @@ describe("the audit page", () => {
     await deletion.getByText("Renamed").first().waitFor()
     await page.getByRole("button", { name: "Newest" }).click()
     await page.getByRole("link", { name: "team-20" }).waitFor()
+    await page.context().close()
+  })
+
+  it("exports the events that it shows, and verifies all of them", async () => {
+    const page = await ui.newPage({ signedIn: true })
+    await page.goto("/audit?action=team.created")
+    const [file] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("link", { name: "JSON Lines" }).click()
+    ])
+    const lines = readFileSync(await file.path(), "utf8")
+      .trimEnd()
+      .split("\n")
+    expect(new Set(lines.map((line) => JSON.parse(line).action))).toEqual(new Set(["team.created"]))
+    expect(file.suggestedFilename()).toBe("audit.jsonl")
+    await page.getByRole("button", { name: "Verify" }).click()
+    await page.getByText(/^\d+ events in order: none was changed, removed or inserted\.$/).waitFor()
+    await page.context().close()
+  })
+
+  it("shows the first event that was changed", async () => {
+    const page = await ui.newPage({ signedIn: true })
+    const broken = { fault: "changed", sequence: 7, event_id: "019b7ca9-8f36-72b7-8d15-6be72dfd0a90" }
+    await page.route("**/api/audit/verification", (route) => route.fulfill({ json: { events: 6, broken } }))
+    await page.goto("/audit")
+    await page.getByRole("button", { name: "Verify" }).click()
+    await eventually(() => page.getByRole("alert").textContent()).toContain(
+      "Event 7 (019b7ca9-8f36-72b7-8d15-6be72dfd0a90) was changed. 6 events before it in order."
+    )
     await page.context().close()
   })
 })

@@ -1,37 +1,64 @@
-import { DateTime, Effect, Option, Predicate } from "effect"
-import { type AuditDraft, type AuditEvent, auditedFields, auditedLength } from "../../../domain/access/AuditEvent.ts"
+import { createHash } from "node:crypto"
+import { DateTime, Effect, Option, Predicate, Schema } from "effect"
+import { type ChainedEvent, noEvent } from "../../../domain/access/AuditChain.ts"
+import { type AuditDraft, AuditEvent, auditedFields, auditedLength } from "../../../domain/access/AuditEvent.ts"
 import type { WebhookRow } from "../../../domain/webhook/Webhook.ts"
-import { AuditStore, decodeAuditCursor } from "../../access/AuditStore.ts"
+import { type AuditFilter, AuditStore, decodeAuditCursor } from "../../access/AuditStore.ts"
+
+const encode = Schema.encodeSync(AuditEvent)
 
 /** The audit events in memory. `write` is for the stores that make changes; without a draft it does nothing. */
 export const makeAuditMemory = () => {
-  let events: ReadonlyArray<AuditEvent> = []
+  /** In the order of the chain. */
+  let chain: ReadonlyArray<ChainedEvent & { readonly event: AuditEvent }> = []
+  let start = noEvent
+  let end = noEvent
   const add = (event: AuditEvent) => {
-    events = [event, ...events].sort((a, b) => (a.id < b.id ? 1 : -1))
+    const sequence = end.sequence + 1
+    const content = JSON.stringify({ sequence, previous_hash: end.hash, ...encode(event) })
+    end = { sequence, hash: createHash("sha256").update(content).digest("hex") }
+    chain = [...chain, { ...end, content, event }]
   }
+  const matching = ({ action, from, object, to }: AuditFilter) =>
+    chain.filter(
+      ({ event }) =>
+        (object === undefined || event.object === object) &&
+        (action === undefined || event.action === action) &&
+        (from === undefined || DateTime.greaterThanOrEqualTo(event.at, from)) &&
+        (to === undefined || DateTime.lessThan(event.at, to))
+    )
   return {
     write: (draft: AuditDraft | undefined, change: Pick<AuditEvent, "object" | "before" | "after">): void => {
       if (draft !== undefined) add({ ...draft, ...change })
     },
     store: AuditStore.of({
       recordAudit: (event) => Effect.sync(() => add(event)),
-      auditEvents: ({ object, action, limit, cursor }) =>
+      auditEvents: ({ limit, cursor, ...filter }) =>
         Effect.map(decodeAuditCursor(cursor), (last) => {
-          const found = events.filter(
-            (event) =>
-              (object === undefined || event.object === object) &&
-              (action === undefined || event.action === action) &&
-              (Option.isNone(last) || event.id < last.value)
-          )
+          const found = matching(filter)
+            .map(({ event }) => event)
+            .sort((a, b) => (a.id < b.id ? 1 : -1))
+            .filter(({ id }) => Option.isNone(last) || id < last.value)
           const data = found.slice(0, limit)
           return { data, next_cursor: found.length > limit ? data.at(-1)!.id : null }
         }),
+      auditChain: ({ after, limit, ...filter }) =>
+        Effect.sync(() => ({
+          start,
+          end,
+          events: matching(filter)
+            .filter(({ sequence }) => sequence > after)
+            .slice(0, limit)
+            .map(({ content, hash, sequence }) => ({ sequence, content, hash }))
+        })),
       purgeAudit: (before) =>
         Effect.sync(() => {
-          const kept = events.filter(({ at }) => DateTime.greaterThanOrEqualTo(at, before))
-          const purged = events.length - kept.length
-          events = kept
-          return purged
+          const kept = chain.findIndex(({ event }) => DateTime.greaterThanOrEqualTo(event.at, before))
+          const purged = kept < 0 ? chain : chain.slice(0, kept)
+          chain = chain.slice(purged.length)
+          const last = purged.at(-1)
+          if (last !== undefined) start = { sequence: last.sequence, hash: last.hash }
+          return purged.length
         })
     })
   }

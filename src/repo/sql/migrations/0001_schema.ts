@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { alerts } from "./0001_alerts.ts"
+import { audit } from "./0001_audit.ts"
 import { counts } from "./0001_counts.ts"
 import { deliveries } from "./0001_deliveries.ts"
 import { leaders } from "./0001_leaders.ts"
@@ -10,6 +11,6 @@ import { threads } from "./0001_threads.ts"
 import { webhooks } from "./0001_webhooks.ts"
 
 /** All tables, in their own schema, so they can be in a host's database beside its tables. */
-export default Effect.all([webhooks, runs, counts, threads, alerts, deliveries, progress, server, leaders], {
+export default Effect.all([webhooks, runs, counts, threads, alerts, deliveries, progress, server, audit, leaders], {
   discard: true
 })

@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 
-/** The dispatcher's lease, keys and secrets, sessions of the web UI, and audit events. */
+/** The dispatcher's lease, keys and secrets, and sessions of the web UI. */
 export const server = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
@@ -61,25 +61,4 @@ export const server = Effect.gen(function* () {
       client_address text not null,
       user_agent text not null
     )`
-
-  // Nothing here refers to other tables, so an event outlives its object. Ids contain the time, so they order events.
-  yield* sql`
-    create table webhook_trigger.audit_events (
-      id uuid primary key,
-      at timestamptz(3) not null,
-      action text not null,
-      actor text not null,
-      key_id text,
-      key_name text,
-      person_id text,
-      person_name text,
-      session_id text,
-      client_address text,
-      object text,
-      before json,
-      after json,
-      attempts integer
-    )`
-  yield* sql`create index audit_events_object on webhook_trigger.audit_events (object, id)`
-  yield* sql`create index audit_events_action on webhook_trigger.audit_events (action, id)`
 })

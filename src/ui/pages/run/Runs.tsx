@@ -1,5 +1,5 @@
 import { useRef } from "react"
-import { exportPaths } from "../../../api/run/ExportPaths.ts"
+import { runExports } from "../../../api/ExportPaths.ts"
 import type { AllRunsFilter } from "../../api/Changes.ts"
 import { useAllRuns, useWebhooks } from "../../api/Queries.ts"
 import type { RunSummary } from "../../api/Types.ts"
@@ -32,10 +32,10 @@ const RunsPage = () => {
       title="Runs"
       actions={
         <>
-          <a className="button" href={exportOf(exportPaths.csv, filter)} download>
+          <a className="button" href={exportOf(runExports.csv, filter)} download>
             Export CSV
           </a>
-          <a className="button" href={exportOf(exportPaths.jsonl, filter)} download>
+          <a className="button" href={exportOf(runExports.jsonl, filter)} download>
             JSON Lines
           </a>
         </>

@@ -1,30 +1,17 @@
 import { Command, Options } from "@effect/cli"
 import { Effect, Option } from "effect"
-import { AuditPage } from "../api/Audit.ts"
-import { pageSize } from "../api/PageSize.ts"
-import { AuditAction, type AuditEvent } from "../domain/access/AuditEvent.ts"
-import type { Group } from "./Commands.ts"
-import { adminOptions, call, show } from "./Connection.ts"
-import { about } from "./Help.ts"
-import { table, time } from "./Output.ts"
-import { validated, wholeNumber } from "./Validated.ts"
+import { AuditPage } from "../../api/Audit.ts"
+import { pageSize } from "../../api/PageSize.ts"
+import type { AuditEvent } from "../../domain/access/AuditEvent.ts"
+import type { Group } from "../Commands.ts"
+import { adminOptions, call, show } from "../Connection.ts"
+import { about } from "../Help.ts"
+import { table, time } from "../Output.ts"
+import { validated, wholeNumber } from "../Validated.ts"
+import { filterOptions, parametersOf } from "./AuditFilter.ts"
+import { exportAll } from "./Export.ts"
+import { verify } from "./Verify.ts"
 
-const actions = AuditAction.literals.join(", ")
-const action = Options.text("action").pipe(
-  Options.withDescription(`Only events of this kind: ${actions}`),
-  Options.mapTryCatch(
-    ...validated(
-      "--action",
-      AuditAction.annotations({ message: () => ({ message: `must be one of ${actions}`, override: true }) })
-    )
-  ),
-  Options.optional
-)
-const object = Options.text("object").pipe(
-  Options.withPseudoName("id"),
-  Options.withDescription("Only events about this webhook or session (its id) or team (its name)"),
-  Options.optional
-)
 const limit = Options.text("limit").pipe(
   Options.withPseudoName("count"),
   Options.withDescription(`Events per page, ${pageSize.minimum} to ${pageSize.maximum}; default: ${pageSize.default}`),
@@ -42,14 +29,13 @@ const details = ({ before, after, attempts }: AuditEvent): string =>
     ? [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])].join(", ")
     : `${attempts} attempts`
 
-const list = Command.make("list", { object, action, limit, cursor, ...adminOptions }, (options) =>
+const list = Command.make("list", { ...filterOptions, limit, cursor, ...adminOptions }, (options) =>
   Effect.gen(function* () {
     const page = yield* call(options, (client) =>
       client.audit.list({
         urlParams: {
+          ...parametersOf(options),
           limit: options.limit,
-          object: Option.getOrUndefined(options.object),
-          action: Option.getOrUndefined(options.action),
           cursor: Option.getOrUndefined(options.cursor)
         }
       })
@@ -86,5 +72,5 @@ const list = Command.make("list", { object, action, limit, cursor, ...adminOptio
 export const audit: Group = {
   name: "audit",
   about: "Audit events: who did what, and from where.",
-  commands: [list]
+  commands: [list, exportAll, verify]
 }

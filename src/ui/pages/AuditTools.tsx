@@ -1,0 +1,54 @@
+import { useState } from "react"
+import { auditExports } from "../../api/ExportPaths.ts"
+import { describeBreak } from "../../domain/access/AuditChain.ts"
+import { api } from "../api/Client.ts"
+import { runAction } from "../api/Queries.ts"
+import { Button } from "../components/Button.tsx"
+import { Notice } from "../components/Notice.tsx"
+import { plural } from "../format/Format.ts"
+
+type Verification = Awaited<ReturnType<typeof api.audit.verify>>
+
+/** Exports the events that match the filter. */
+export const AuditExports = ({ filter }: { readonly filter: Readonly<Record<string, string>> }) => (
+  <>
+    <a className="button" href={`${auditExports.csv}?${new URLSearchParams(filter)}`} download>
+      Export CSV
+    </a>
+    <a className="button" href={`${auditExports.jsonl}?${new URLSearchParams(filter)}`} download>
+      JSON Lines
+    </a>
+  </>
+)
+
+/** A button that checks the hashes of all events, and its result. */
+export const useVerification = () => {
+  const [verification, setVerification] = useState<Verification>()
+  const [pending, setPending] = useState(false)
+  const verify = async () => {
+    setPending(true)
+    setVerification(undefined)
+    try {
+      setVerification(await runAction(() => api.audit.verify({ query: {} })))
+    } finally {
+      setPending(false)
+    }
+  }
+  return {
+    button: (
+      <Button pending={pending} onPress={() => void verify().catch(() => {})}>
+        Verify
+      </Button>
+    ),
+    result: <div role="status">{verification && <Result {...verification} />}</div>
+  }
+}
+
+const Result = ({ broken, events }: Verification) =>
+  broken === undefined ? (
+    <Notice>{plural(events, "event")} in order: none was changed, removed or inserted.</Notice>
+  ) : (
+    <Notice tone="danger">
+      {describeBreak(broken)}. {plural(events, "event")} before it in order.
+    </Notice>
+  )
