@@ -36,7 +36,10 @@ export const Unauthorized = problem(
   401,
   "The key is missing or wrong. For a trigger: the caller could not be verified."
 )
-export const Forbidden = problem(403, "The key's role or teams do not allow this.")
+export const Forbidden = problem(
+  403,
+  "The key's role or teams do not allow this, or the session needs a fresh sign-in."
+)
 export const NotFound = problem(404, "Not found.")
 export const MethodNotAllowed = problem(405, "This method is not allowed here; see `Allow`.")
 export const NotAcceptable = problem(406, "The response has none of the media types in `Accept`.")

@@ -15,7 +15,8 @@ import type { Api } from "./Api.ts"
  */
 export type Scope = "team" | "webhook" | "run" | "thread" | "filtered" | "shared" | "server"
 
-export type Rule = readonly [permission: Permission, scope: Scope]
+/** `fresh`: a session of the web UI needs a recent sign-in for it. Requests with a key do not. */
+export type Rule = readonly [permission: Permission, scope: Scope, sensitive?: "fresh"]
 
 type GroupsOf<A> = A extends HttpApi.HttpApi<infer _Id, infer Groups, infer _E, infer _R> ? Groups : never
 type Group = GroupsOf<typeof Api>
@@ -42,7 +43,7 @@ export const rules = {
   },
   leaderKeys: {
     list: ["administer", "team"],
-    create: ["administer", "team"],
+    create: ["administer", "team", "fresh"],
     revoke: ["administer", "team"]
   },
   threads: {
@@ -62,7 +63,7 @@ export const rules = {
     template: ["read", "webhook"],
     restoreTemplate: ["edit", "webhook"],
     delete: ["edit", "webhook"],
-    regenerate: ["edit", "webhook"],
+    regenerate: ["edit", "webhook", "fresh"],
     endOldToken: ["edit", "webhook"],
     preview: ["read", "webhook"],
     runs: ["read", "webhook"],
@@ -76,7 +77,7 @@ export const rules = {
     show: ["read", "webhook"],
     edit: ["edit", "webhook"],
     delete: ["edit", "webhook"],
-    rotateSecret: ["edit", "webhook"],
+    rotateSecret: ["edit", "webhook", "fresh"],
     test: ["edit", "webhook"],
     resendFailed: ["operate", "webhook"],
     deliveries: ["read", "webhook"],
@@ -96,7 +97,7 @@ export const rules = {
     show: ["read", "server"],
     edit: ["edit", "server"],
     delete: ["edit", "server"],
-    rotateSecret: ["edit", "server"],
+    rotateSecret: ["edit", "server", "fresh"],
     test: ["edit", "server"],
     resendFailed: ["operate", "server"],
     deliveries: ["read", "server"],
@@ -106,8 +107,8 @@ export const rules = {
   runs: {
     list: ["read", "filtered"],
     usage: ["read", "filtered"],
-    exportCsv: ["read", "filtered"],
-    exportJsonLines: ["read", "filtered"],
+    exportCsv: ["read", "filtered", "fresh"],
+    exportJsonLines: ["read", "filtered", "fresh"],
     cancelSome: ["operate", "filtered"],
     show: ["read", "run"],
     events: ["read", "run"],
@@ -118,7 +119,7 @@ export const rules = {
   },
   apiKeys: {
     list: ["administer", "server"],
-    create: ["administer", "server"],
+    create: ["administer", "server", "fresh"],
     revoke: ["administer", "server"],
     current: ["read", "shared"]
   },
@@ -129,8 +130,8 @@ export const rules = {
   },
   audit: {
     list: ["audit", "server"],
-    exportCsv: ["audit", "server"],
-    exportJsonLines: ["audit", "server"],
+    exportCsv: ["audit", "server", "fresh"],
+    exportJsonLines: ["audit", "server", "fresh"],
     verify: ["audit", "server"]
   },
   overview: {

@@ -21,6 +21,9 @@ export const SessionState = Schema.Struct({
   signed_in: Schema.Boolean,
   expires_at: optional(time("When the session ends unless it is used earlier.")),
   access: optional(Access),
+  recent: optional(
+    Schema.Boolean.annotations({ description: "Whether the sign-in is recent enough for sensitive actions." })
+  ),
   provider: optional(
     Schema.String.annotations({ description: "The OpenID provider's name, if people can sign in there." })
   )

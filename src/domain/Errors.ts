@@ -182,6 +182,9 @@ export class IdempotencyKeyReused extends Schema.TaggedError<IdempotencyKeyReuse
 /** Too many wrong admin keys came from the caller's address. */
 export class TooManyAttempts extends Schema.TaggedError<TooManyAttempts>()("TooManyAttempts", {}) {}
 
+/** A sensitive action in a session that was begun too long ago, or at a provider that does not say when. */
+export class FreshSignInRequired extends Schema.TaggedError<FreshSignInRequired>()("FreshSignInRequired", {}) {}
+
 /** The key or the session may not do this. */
 export class Forbidden extends Schema.TaggedError<Forbidden>()("Forbidden", { detail: Schema.String }) {}
 

@@ -1,5 +1,5 @@
 /** A real OpenID provider on a port of this machine, whose people sign in without a password. */
-import { generateKeyPairSync, randomBytes } from "node:crypto"
+import { generateKeyPairSync, randomBytes, sign } from "node:crypto"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Duration, Effect, Option, Redacted } from "effect"
@@ -22,6 +22,8 @@ export const clientSecret = "a secret: of the client+/=%"
 const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 })
 const jwk = { ...privateKey.export({ format: "jwk" }), kid: "test", use: "sig", alg: "RS256" }
 
+const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url")
+
 interface Options {
   readonly clientAuthentication?: ClientAuthentication
   /** Whether the claims of a person are in the ID token, and not only in the user information. */
@@ -43,6 +45,8 @@ export interface OpenIdProvider {
   /** The addresses of the servers that may use it, without a path. */
   readonly allow: (...origins: ReadonlyArray<string>) => void
   readonly settings: (more?: Partial<OidcSettings>) => OidcSettings
+  /** Signs the claims of a token as the provider does. */
+  readonly sign: (claims: object) => string
   /** Those whom the page offers, by their IDs. */
   readonly people: Map<string, Person>
 }
@@ -131,6 +135,10 @@ export const startProvider = ({ claimsInIdToken = true, clientAuthentication = "
       const state: OpenIdProvider & { readonly close: () => Promise<void> } = {
         ...{ issuer, people, allow, isDown: false, person: undefined, refusal: undefined, intercept: undefined },
         signIns: () => signIns,
+        sign: (claims) => {
+          const text = `${part({ alg: "RS256", kid: "test" })}.${part(claims)}`
+          return `${text}.${sign("sha256", Buffer.from(text), privateKey).toString("base64url")}`
+        },
         settings: (more = {}) => ({
           ...{ issuer, clientId, clientAuthentication, scopes: "openid profile email", groupsClaim: "groups", roles },
           clientSecret: clientAuthentication === "none" ? Option.none() : Option.some(Redacted.make(clientSecret)),

@@ -105,7 +105,7 @@ export const layer: Layer.Layer<Admin, never, KeyCheck | OwnerStore | Sessions> 
 
     /** Only for those who may know: what is wrong with the query. */
     const checked = authenticate.pipe(
-      Effect.tap(({ grant }) => Effect.mapError(authorize(grant), Problems.of)),
+      Effect.tap((actor) => Effect.mapError(authorize(actor), Problems.of)),
       Effect.tap(() => Effect.mapError(QueryCheck.check, Problems.of)),
       // Endpoints without parameters do not declare a 400, nor those without an object a 404.
       Effect.catchIf(

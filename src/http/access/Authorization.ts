@@ -1,12 +1,14 @@
 /** Applies the rules of the endpoints (`api/Rules.ts`) to a request whose sender is known. */
 import { HttpApi, HttpRouter } from "@effect/platform"
-import { Effect, Option } from "effect"
+import { DateTime, Effect, Option } from "effect"
 import { Api } from "../../api/Api.ts"
+import type { Actor } from "../../api/Auth.ts"
 import { type Rule, ruleOf } from "../../api/Rules.ts"
-import { type Grant, includesTeam } from "../../domain/access/Grant.ts"
+import { includesTeam } from "../../domain/access/Grant.ts"
 import { leastRoleFor, mayDo, type Permission, type Role } from "../../domain/access/Roles.ts"
-import { Forbidden, NotFound, type Unavailable } from "../../domain/Errors.ts"
+import { Forbidden, FreshSignInRequired, NotFound, type Unavailable } from "../../domain/Errors.ts"
 import { runIdOf, threadIdOf, webhookIdOf } from "../../domain/ParsedId.ts"
+import { isRecent } from "../../engine/access/RecentSignIn.ts"
 import { type Owned, OwnerStore } from "../../repo/access/OwnerStore.ts"
 
 const keyOf = (method: string, path: string): string => `${method} ${path}`
@@ -47,26 +49,31 @@ const objectIn = (scope: Rule[1], params: { readonly [name: string]: string | un
   }
 }
 
-/** Fails if the endpoint does not allow the request to this grant. */
+/** Fails if the endpoint does not allow the request to this sender. */
 export const make: Effect.Effect<
-  (grant: Grant) => Effect.Effect<void, Forbidden | NotFound | Unavailable, HttpRouter.RouteContext>,
+  (
+    actor: Actor["Type"]
+  ) => Effect.Effect<void, Forbidden | FreshSignInRequired | NotFound | Unavailable, HttpRouter.RouteContext>,
   never,
   OwnerStore
 > = Effect.map(
   OwnerStore,
   ({ isOwned }) =>
-    (grant) =>
+    ({ grant, session }) =>
       Effect.gen(function* () {
         const { params, route } = yield* HttpRouter.RouteContext
         // Below a host's prefix, which is in the route's path.
         const path = route.path.slice(Option.getOrElse(route.prefix, () => "").length)
-        const [permission, scope] = byRoute.get(keyOf(route.method, path)) ?? (yield* noRule)
+        const [permission, scope, sensitive] = byRoute.get(keyOf(route.method, path)) ?? (yield* noRule)
         if (!mayDo(grant.role, permission)) return yield* lacksRole(grant.role, permission)
         const { teams } = grant
-        if (teams === undefined) return
-        if (scope === "server") return yield* needsAllTeams
-        if (scope === "team" && !includesTeam(grant, params.team ?? "")) return yield* new NotFound()
-        const object = objectIn(scope, params)
-        if (object !== undefined && !(yield* isOwned(yield* object, teams))) return yield* new NotFound()
+        if (teams !== undefined) {
+          if (scope === "server") return yield* needsAllTeams
+          if (scope === "team" && !includesTeam(grant, params.team ?? "")) return yield* new NotFound()
+          const object = objectIn(scope, params)
+          if (object !== undefined && !(yield* isOwned(yield* object, teams))) return yield* new NotFound()
+        }
+        if (sensitive === undefined || session === undefined) return
+        if (!isRecent(session, yield* DateTime.now)) return yield* new FreshSignInRequired()
       })
 )

@@ -1,11 +1,12 @@
 import { HttpApiBuilder, type HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { Effect, Option, Redacted, Schema } from "effect"
+import { DateTime, Effect, Option, Redacted, Schema } from "effect"
 import { Api } from "../../api/Api.ts"
 import { pages } from "../../api/Pages.ts"
 import { SessionState, SignedOut, SignIn } from "../../api/Session.ts"
 import { Unauthorized } from "../../domain/Errors.ts"
 import { Oidc } from "../../engine/access/oidc/OidcSettings.ts"
 import { OidcProvider } from "../../engine/access/oidc/Provider.ts"
+import { isRecent } from "../../engine/access/RecentSignIn.ts"
 import { Sessions } from "../../engine/access/Sessions.ts"
 import { validate } from "../../engine/manage/Validation.ts"
 import * as Body from "../request/Body.ts"
@@ -68,12 +69,14 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
       .handleRaw("show", ({ request }) =>
         Effect.gen(function* () {
           const session = yield* Effect.mapError(sessions.find(cookie.of(request)), Problems.of)
+          const now = yield* DateTime.now
           return HttpServerResponse.unsafeJson(
             encodeState(
               Option.match(session, {
                 onNone: () => ({ signed_in: false, ...inUi }),
                 onSome: (found) => ({
                   ...{ signed_in: true, expires_at: found.session.expires_at, access: accessOf(found) },
+                  recent: isRecent(found.session, now),
                   ...inUi
                 })
               })
@@ -96,7 +99,7 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
           RequestFacts.add(request, factsOf(checked))
           const { session, token } = yield* Effect.mapError(sessions.begin(from, checked.key), Problems.of)
           const state = encodeState({
-            ...{ signed_in: true, expires_at: session.expires_at, access: accessOf(checked) },
+            ...{ signed_in: true, expires_at: session.expires_at, access: accessOf(checked), recent: true },
             ...inUi
           })
           return cookie.set(request, HttpServerResponse.unsafeJson(state), token)

@@ -47,6 +47,7 @@ export type Refusal =
   | Errors.PromptLost
   | Errors.WebhookDisabled
   | Errors.Forbidden
+  | Errors.FreshSignInRequired
   | Errors.Unauthorized
   | Errors.Unavailable
 
@@ -100,6 +101,14 @@ const table = {
     })
   ],
   Forbidden: [403, ({ detail }) => ({ code: "forbidden", detail })],
+  FreshSignInRequired: [
+    403,
+    () => ({
+      code: "fresh_sign_in_required",
+      detail:
+        "Enter the key again, or sign in again at the provider, at most 10 minutes before. API keys of programs need not."
+    })
+  ],
   NotFound: [404, () => ({ code: "not_found", detail: "It does not exist, was deleted, or is disabled." })],
   MethodNotAllowed: [405, ({ allow }) => ({ code: "method_not_allowed", detail: `Allowed here: ${allow}.` })],
   NotAcceptable: [

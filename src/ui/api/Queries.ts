@@ -10,6 +10,7 @@ import { isFinal } from "../../domain/run/RunStatus.ts"
 import type { AllRunsFilter, RunsFilter } from "./Changes.ts"
 import { api, destinationsOf } from "./Client.ts"
 import { ApiError, NetworkError } from "./Errors.ts"
+import { askForSignIn } from "./FreshSignIn.ts"
 import { setReachable, usePollingInterval } from "./Live.ts"
 import type {
   AlertState,
@@ -52,7 +53,10 @@ const signedIn = () =>
     })
   })
 
-/** Performs a request that changes something. If the session has ended, it is repeated after the user signs in. */
+/**
+ * Performs a request that changes something. If the session has ended, it is repeated after the user signs in; if the request
+ * needs a fresh sign-in, after that.
+ */
 export const runAction = async <A>(action: () => Promise<A>): Promise<A> => {
   for (;;) {
     try {
@@ -61,10 +65,21 @@ export const runAction = async <A>(action: () => Promise<A>): Promise<A> => {
       return result
     } catch (error) {
       onError(error)
-      if (!(error instanceof ApiError && error.status === 401)) throw error
-      await signedIn()
+      if (needsFreshSignIn(error)) {
+        if (!(await askForSignIn())) throw error
+      } else if (error instanceof ApiError && error.status === 401) await signedIn()
+      else throw error
     }
   }
+}
+
+const needsFreshSignIn = (error: unknown): boolean =>
+  error instanceof ApiError && error.problem.code === "fresh_sign_in_required"
+
+/** Resolves to whether the sign-in is recent enough for a download, after asking for another one if it is not. */
+export const isSignInFresh = async (): Promise<boolean> => {
+  const { recent } = await queries.fetchQuery({ ...sessionQuery, staleTime: 0 })
+  return recent === true || askForSignIn()
 }
 
 export const queries = new QueryClient({

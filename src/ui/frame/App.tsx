@@ -4,6 +4,7 @@ import { I18nProvider } from "react-aria-components"
 import { Router } from "wouter"
 import { AccessContext } from "../api/Access.ts"
 import { api } from "../api/Client.ts"
+import { useFreshSignInAsked } from "../api/FreshSignIn.ts"
 import { listen } from "../api/Live.ts"
 import { queries, runAction, sessionQuery } from "../api/Queries.ts"
 import type { Access } from "../api/Types.ts"
@@ -13,11 +14,12 @@ import { Toasts } from "../components/Toasts.tsx"
 import { locale } from "../format/Locale.ts"
 import { Layout } from "./Layout.tsx"
 import { guardNavigation } from "./NavigationGuard.ts"
-import { SignIn, SignInAgain } from "./SignIn.tsx"
+import { FreshSignIn, SignIn, SignInAgain } from "./SignIn.tsx"
 
 export const App = () => {
   const session = useQuery(sessionQuery)
   const hasSignedIn = useRef(false)
+  const isFreshSignInAsked = useFreshSignInAsked()
   const signedIn = session.data?.signed_in === true
   useEffect(() => (signedIn ? listen(queries) : undefined), [signedIn])
   if (signedIn) hasSignedIn.current = true
@@ -44,7 +46,7 @@ export const App = () => {
           <Layout onSignOut={() => guardNavigation(() => void signOut())} />
         </Router>
       </AccessContext>
-      {!signedIn && <SignInAgain />}
+      {!signedIn ? <SignInAgain /> : isFreshSignInAsked && <FreshSignIn />}
       <Toasts />
     </I18nProvider>
   )

@@ -1,10 +1,11 @@
 import { useQuery } from "@tanstack/react-query"
-import { type FormEvent, useState } from "react"
+import { type FormEvent, useEffect, useState } from "react"
 import { navigate } from "wouter/use-browser-location"
 import { pathTo } from "../../api/Pages.ts"
 import { signInPath } from "../../api/SignIn.ts"
 import { api } from "../api/Client.ts"
 import { ApiError, explain } from "../api/Errors.ts"
+import { answerFreshSignIn } from "../api/FreshSignIn.ts"
 import { queries, sessionQuery } from "../api/Queries.ts"
 import { Button } from "../components/Button.tsx"
 import { Dialog } from "../components/Dialog.tsx"
@@ -18,7 +19,15 @@ const useProvider = () => useQuery(sessionQuery).data?.provider
 const isSignInPage = () => location.pathname === pathTo("signIn")
 const query = () => new URLSearchParams(location.search)
 
-const KeyForm = ({ autoFocus, variant }: { readonly autoFocus: boolean; readonly variant?: "primary" }) => {
+const KeyForm = ({
+  autoFocus,
+  variant,
+  action = "Sign in"
+}: {
+  readonly autoFocus: boolean
+  readonly variant?: "primary"
+  readonly action?: string
+}) => {
   const [key, setKey] = useState("")
   const [pending, setPending] = useState(false)
   const [error, setError] = useState<unknown>()
@@ -57,7 +66,7 @@ const KeyForm = ({ autoFocus, variant }: { readonly autoFocus: boolean; readonly
         </Notice>
       )}
       <Button {...(variant && { variant })} type="submit" pending={pending}>
-        Sign in
+        {action}
       </Button>
     </form>
   )
@@ -92,6 +101,41 @@ export const SignIn = () => {
 
 /** How often the dialog looks for a session that was begun in another tab, in milliseconds. */
 const pollInterval = 2_000
+
+/** Shown while a sensitive action waits for a fresh sign-in: of a person at the provider, else with the key. */
+export const FreshSignIn = () => {
+  const { data: session } = useQuery({ ...sessionQuery, refetchInterval: pollInterval })
+  const [opened] = useState(Date.now)
+  const { dataUpdatedAt } = useQuery(sessionQuery)
+  const isDone = session?.recent === true && dataUpdatedAt > opened
+  useEffect(() => {
+    if (isDone) answerFreshSignIn(true)
+  }, [isDone])
+  const close = () => answerFreshSignIn(false)
+  return (
+    <Dialog title="Confirm that it is you" onClose={close}>
+      {session?.access?.person === undefined ? (
+        <>
+          <p className="muted">This needs a sign-in within the last 10 minutes. Enter your key again.</p>
+          <KeyForm autoFocus variant="primary" action="Confirm" />
+        </>
+      ) : (
+        <div className="stack">
+          <p className="muted">
+            This needs a sign-in within the last 10 minutes. Sign in again in another tab, then come back here: this
+            page continues by itself.
+          </p>
+          <a className="button primary" href={`${signInPath}?fresh=true`} target="_blank" rel="noopener">
+            Sign in with {session.provider} (new tab)
+          </a>
+        </div>
+      )}
+      <Button variant="quiet" onPress={close}>
+        Cancel
+      </Button>
+    </Dialog>
+  )
+}
 
 /** Shown if the session ends while the UI is open. Unsaved text remains behind the dialog. */
 export const SignInAgain = () => {

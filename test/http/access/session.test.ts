@@ -176,7 +176,10 @@ describe("sessions", () => {
       ])
       const shownTo = Object.keys(json[0])
       expect(shownTo.sort()).toStrictEqual(
-        ["id", "created_at", "last_used_at", "expires_at", "client_address", "user_agent", "is_current"].sort()
+        [
+          ...["id", "created_at", "authenticated_at", "last_used_at", "expires_at"],
+          ...["client_address", "user_agent", "is_current"]
+        ].sort()
       )
       const headers = { cookie: mine.cookie, origin }
       expect((yield* http("DELETE", `/api/sessions/${json[0].id}`, { headers })).status).toBe(204)

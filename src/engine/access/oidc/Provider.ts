@@ -4,6 +4,7 @@ import type * as Client from "openid-client"
 import type { PersonWithGrant } from "../../../domain/access/Person.ts"
 import type { SignInProblem } from "../../../domain/access/SignInProblem.ts"
 import { storable } from "../../../domain/StorableText.ts"
+import { isRecent, recentFor } from "../RecentSignIn.ts"
 import { grantOf, groupsIn } from "./GroupRoles.ts"
 import { Oidc, type OidcSettings } from "./OidcSettings.ts"
 
@@ -26,9 +27,6 @@ const maxText = 256
 
 /** An ID token that is longer is not stored, so the provider asks the person before it signs them out. */
 const maxIdToken = 16_384
-
-/** A sign-in is recent for this time. A session needs a recent one for sensitive actions. */
-export const recentFor = Duration.minutes(10)
 
 /** What the browser keeps while the person is at the provider. */
 export interface Transaction {
@@ -95,9 +93,6 @@ const problemOf = (client: typeof Client, error: unknown): SignInProblem => {
   const { code } = error as { readonly code?: unknown }
   switch (code) {
     case "OAUTH_JWT_TIMESTAMP_CHECK_FAILED":
-      return (error as { cause?: { cause?: { claim?: unknown } } }).cause?.cause?.claim === "auth_time"
-        ? "not_recent"
-        : "invalid"
     case "OAUTH_INVALID_RESPONSE":
     case "OAUTH_JWT_CLAIM_COMPARISON_FAILED":
     case "OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED":
@@ -204,11 +199,19 @@ export const make = (settings: OidcSettings): Effect.Effect<Provider> =>
         const { client, config } = yield* connect
         const tokens = yield* attempt(client, () =>
           client.authorizationCodeGrant(config, new URL(`?${response}`, redirectUri), {
-            ...{ expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true },
-            ...(fresh && { maxAge: Duration.toSeconds(recentFor) })
+            ...{ expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true }
           })
         )
         const idToken = tokens.claims()!
+        const now = yield* DateTime.now
+        const { auth_time } = idToken
+        // The provider's clock may be ahead.
+        const authenticated = auth_time !== undefined && {
+          authenticated_at: DateTime.min(DateTime.unsafeMake(auth_time * 1_000), now)
+        }
+        if (fresh && !(authenticated && isRecent(authenticated, now))) {
+          return yield* new SignInFailed({ problem: "not_recent", detail: `auth_time is ${printable(auth_time)}` })
+        }
         const claims: { readonly [name: string]: unknown } = yield* claimsOf(client, config, tokens, idToken)
         const grant = grantOf(settings.roles, groupsIn(claims, settings.groupsClaim) ?? [])
         if (Option.isNone(grant)) {
@@ -219,8 +222,6 @@ export const make = (settings: OidcSettings): Effect.Effect<Provider> =>
         }
         const { role, teams } = grant.value
         const [name, email] = [textOf(claims.name) ?? textOf(claims.preferred_username), textOf(claims.email)]
-        const now = yield* DateTime.now
-        const { auth_time } = idToken
         return {
           person: {
             id: storable(idToken.sub).slice(0, maxText),
@@ -229,10 +230,7 @@ export const make = (settings: OidcSettings): Effect.Effect<Provider> =>
             role,
             ...(teams && { teams })
           },
-          // The provider's clock may be ahead.
-          ...(auth_time !== undefined && {
-            authenticated_at: DateTime.min(DateTime.unsafeMake(auth_time * 1_000), now)
-          }),
+          ...authenticated,
           ...(config.serverMetadata().end_session_endpoint !== undefined &&
             tokens.id_token !== undefined &&
             tokens.id_token.length <= maxIdToken && { id_token: tokens.id_token })

@@ -4,6 +4,7 @@ import type { AllRunsFilter } from "../../api/Changes.ts"
 import { useAllRuns, useWebhooks } from "../../api/Queries.ts"
 import type { RunSummary } from "../../api/Types.ts"
 import { Button } from "../../components/Button.tsx"
+import { DownloadLink } from "../../components/DownloadLink.tsx"
 import { dateTime } from "../../components/form/DateField.tsx"
 import { Loaded } from "../../components/Loaded.tsx"
 import { Page } from "../../components/Page.tsx"
@@ -32,12 +33,8 @@ const RunsPage = () => {
       title="Runs"
       actions={
         <>
-          <a className="button" href={exportOf(runExports.csv, filter)} download>
-            Export CSV
-          </a>
-          <a className="button" href={exportOf(runExports.jsonl, filter)} download>
-            JSON Lines
-          </a>
+          <DownloadLink href={exportOf(runExports.csv, filter)}>Export CSV</DownloadLink>
+          <DownloadLink href={exportOf(runExports.jsonl, filter)}>JSON Lines</DownloadLink>
         </>
       }
     >
