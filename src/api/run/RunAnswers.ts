@@ -14,6 +14,15 @@ export const Wait = Schema.Struct({
   )
 })
 
+export const CallbackUrl = Schema.Struct({
+  callback_url: Schema.optional(
+    Schema.String.annotations({
+      description:
+        "Where the end of the run is sent as a signed event. It must begin with the `url` of one of the webhook's destinations of the kind `callback`."
+    })
+  )
+})
+
 export const IdempotencyKey = Schema.Struct({
   "idempotency-key": Schema.optional(
     Schema.String.annotations({

@@ -18,6 +18,7 @@ import { EventQuery, EventStream, eventsDescription, LastEventId, NothingMore, w
 import {
   Accepted,
   Answered,
+  CallbackUrl,
   CallersRun,
   Failed,
   IdempotencyKey,
@@ -91,7 +92,7 @@ const runPath = {
 
 const triggerAt = <const Name extends string>(name: Name, path: `/${string}`) =>
   HttpApiEndpoint.post(name, path)
-    .setUrlParams(Schema.Struct({ ...Wait.fields, ...EventQuery.fields }))
+    .setUrlParams(Schema.Struct({ ...Wait.fields, ...CallbackUrl.fields, ...EventQuery.fields }))
     .setHeaders(IdempotencyKey)
     .setPayload(VariablesBody)
     .addSuccess(Accepted)

@@ -55,6 +55,7 @@ export const describeRun = (run: Run, replays: ReadonlyArray<RunSummary>) =>
       sent: time(run.sent_at),
       started: time(run.started_at),
       finished: time(run.finished_at),
+      callback: run.callback_url,
       "cancelled by": run.cancelled_by && cancellerNames[run.cancelled_by],
       delivery: run.delivery_failed ? "failed" : undefined,
       duration: elapsed(run.duration_ms),

@@ -40,7 +40,7 @@ const locate = (target: string, url: string) => {
   })
 }
 
-const requestTo = (address: string, input: TriggerInput, waits: boolean) => {
+const requestTo = (address: string, input: TriggerInput, waits: boolean, callback: Option.Option<string>) => {
   const { body, headers, search } =
     input._tag === "Request"
       ? input.request
@@ -51,6 +51,7 @@ const requestTo = (address: string, input: TriggerInput, waits: boolean) => {
         }
   const parameters = new URLSearchParams(search)
   if (waits) parameters.append("wait", "true")
+  if (Option.isSome(callback)) parameters.append("callback_url", callback.value)
   return HttpClientRequest.post(address, { urlParams: parameters }).pipe(
     HttpClientRequest.bodyUint8Array(body, headers["content-type"]),
     HttpClientRequest.setHeaders(headers)
@@ -156,15 +157,23 @@ const stream = Options.boolean("stream").pipe(
   Options.withDescription("Wait for the answer and print it as the agent writes it")
 )
 
+const callback = Options.text("callback-url").pipe(
+  Options.withPseudoName("url"),
+  Options.withDescription(
+    "Where the end of the run is sent, if the webhook allows it (a destination of kind callback)"
+  ),
+  Options.optional
+)
+
 export const trigger = Command.make(
   "trigger",
-  { target, input: inputOptions, wait, stream, ...publicOptions },
+  { target, input: inputOptions, wait, stream, callback, ...publicOptions },
   (options) =>
     Effect.gen(function* () {
       const { url, token, waits } = yield* locate(Redacted.value(options.target).trim(), options.url)
       const input = yield* inputOf(options.input)
       const isWaiting = options.wait || waits
-      const request = requestTo(triggerUrl(url, token), input, isWaiting || options.stream)
+      const request = requestTo(triggerUrl(url, token), input, isWaiting || options.stream, options.callback)
       const connection = { url, json: options.json }
       const answered = yield* options.stream
         ? send(url, Follow.acceptEvents(request), input, followOr(connection, token))

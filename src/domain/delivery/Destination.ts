@@ -48,7 +48,7 @@ const Events = Schema.NonEmptyArray(DestinationEventName).pipe(
 export const DestinationKindName = Schema.Literal(...destinationKindNames).annotations({
   identifier: "DestinationKind",
   description:
-    "`webhook` (the default): signed events. The others are services for people, which get a message in their own form: Slack's incoming webhooks (`slack`), a channel or thread by bot token (`slack-message`), the response URL of a slash command (`slack-response`), Discord, Microsoft Teams, a comment on GitHub or GitLab, and e-mail. It cannot be changed."
+    "`webhook` (the default): signed events. `callback`: the same, to the `callback_url` that a trigger named, if it begins with `url`. The others are services for people, which get a message in their own form: Slack's incoming webhooks (`slack`), a channel or thread by bot token (`slack-message`), the response URL of a slash command (`slack-response`), Discord, Microsoft Teams, a comment on GitHub or GitLab, and e-mail. It cannot be changed."
 })
 
 export const BodyFormat = Schema.Literal("thin", "full", "template").annotations({

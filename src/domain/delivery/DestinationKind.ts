@@ -22,6 +22,8 @@ export interface DestinationKindData {
   readonly url?: KindField & { readonly isSecret?: true; readonly default?: string }
   /** What is shown in place of a URL that each run has itself. */
   readonly shownUrl?: string
+  /** Only runs have a place to send it to; alerts do not. */
+  readonly isOfRuns?: true
   /** A required token, which is stored encrypted. */
   readonly token?: KindField
   /** The required place at the service: a Liquid template over the same values as `template`. `isFixed`: a text instead. */
@@ -36,6 +38,16 @@ export const destinationKinds = {
       label: "URL",
       help: "An https URL with a public address. `CALLBACK_ALLOW` on the server allows others.",
       example: "https://hooks.example.com/runs"
+    }
+  },
+  callback: {
+    label: "Callback (signed event to a caller's own URL)",
+    sends: "event",
+    isOfRuns: true,
+    url: {
+      label: "Allowed URLs",
+      help: "Where they begin, with a slash after the host. Callers name a URL below it as `callback_url`.",
+      example: "https://ci.example.com/hooks/"
     }
   },
   slack: {
@@ -72,6 +84,7 @@ export const destinationKinds = {
     label: "Slack slash command (its response URL)",
     sends: "message",
     shownUrl: "https://hooks.slack.com/…",
+    isOfRuns: true,
     target: {
       label: "Response URL",
       help: "The value of the run with the URL; it must be at hooks.slack.com. The person who asked sees the answer.",

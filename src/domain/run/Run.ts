@@ -101,6 +101,9 @@ const record = Struct({
       description: "For a run that an MCP tool started: the ID of the API key that called the tool, or `admin_key`."
     })
   ),
+  callback_url: optional(
+    Schema.String.annotations({ description: "Where its caller wanted the end to be sent (`callback_url`)." })
+  ),
   cancelled_by: optional(CancelledBy),
   delivery_failed: optional(
     Schema.Boolean.annotations({

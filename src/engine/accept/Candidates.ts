@@ -38,6 +38,8 @@ export interface RunRequest {
   readonly traceparent?: string
   /** The key of a tool's call, as in `Run`. */
   readonly triggered_by?: string
+  /** Where its caller wants the end to be sent. */
+  readonly callback_url?: string
 }
 
 /** A chat message without its text. */
@@ -121,6 +123,7 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
         ...(request.coalesce && { coalesce: request.coalesce }),
         ...(request.webhook_version !== undefined && { webhook_version: request.webhook_version }),
         ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
+        ...(request.callback_url !== undefined && { callback_url: request.callback_url }),
         ...(retries && {
           attempt: 1,
           max_attempts: retries.max_retries + 1,
@@ -144,13 +147,14 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
     ofWebhook,
     ofReplay,
     ofRetry: (webhook, { retries, attempt, run, received_at }) => {
-      const { conversation, layout, run_id, thread, triggered_by, variables, webhook_version } = run
+      const { callback_url, conversation, layout, run_id, thread, triggered_by, variables, webhook_version } = run
       const request = {
         variables,
         received_at,
         wait: false,
         ...(thread && { thread_key: thread.key }),
         ...(triggered_by !== undefined && { triggered_by }),
+        ...(callback_url !== undefined && { callback_url }),
         ...(webhook_version && { webhook_version })
       }
       const rendered = { prompt: conversation.prompt, ...(layout && { layout }) }

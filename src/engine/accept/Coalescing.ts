@@ -12,6 +12,12 @@ export const waitRefused = new InvalidParameter({
   detail: "The webhook lets triggers become one run (`coalesce`), so nobody can wait for the answer to one of them."
 })
 
+/** One run would have several callers. */
+export const callbackRefused = new InvalidParameter({
+  name: "callback_url",
+  detail: "The webhook lets triggers become one run (`coalesce`), so none of them can have its own callback."
+})
+
 /** The window of a trigger. None if the webhook has no `coalesce`, or the input has no value at its key. */
 export const windowOf = (
   { coalesce }: Pick<WebhookRow, "coalesce">,

@@ -98,6 +98,8 @@ export const make = Effect.gen(function* () {
       const own = {
         variables,
         ...(yield* againOf(run, request, waitsSince)),
+        // Its caller waits for an answer.
+        ...(run.callback_url !== undefined && { callback_url: run.callback_url }),
         ...(request.prompt === "same" && run.webhook_version && { webhook_version: run.webhook_version })
       }
       return candidates.ofReplay(webhook, own, rendered, run.run_id)

@@ -23,11 +23,13 @@ import { isFinal } from "../../domain/run/RunStatus.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { ChangeFeed } from "../../repo/ChangeFeed.ts"
+import type { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import type { WebhookEdited } from "../../repo/run/RunStore.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"
+import * as Callbacks from "../delivery/Callbacks.ts"
 import { Waiting } from "../outcome/Waiting.ts"
 import type { RunUpdate } from "../progress/RunUpdate.ts"
 import { RunWatch } from "../progress/RunWatch.ts"
@@ -130,6 +132,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
     Trigger,
     never,
     | ChangeFeed
+    | DestinationStore
     | HandOver
     | HistoryStore
     | InputChecks
@@ -156,6 +159,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const tokens = yield* TokenWatch.make(cache)
       const candidates = yield* Candidates.make
 
+      const callbacks = yield* Callbacks.make
       const inputChecks = yield* InputChecks
 
       const render = (webhook: WebhookRow, variables: Variables) => {
@@ -171,6 +175,9 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
           Input.used(webhook, request.variables),
           (variables): Effect.Effect<Submitted, Ignored | InvalidParameter | Refused | WebhookEdited> => {
             if (request.wait && webhook.coalesce !== undefined) return Effect.fail(Coalescing.waitRefused)
+            if (request.callback_url !== undefined && webhook.coalesce !== undefined) {
+              return Effect.fail(Coalescing.callbackRefused)
+            }
             const refusal = inputChecks.refusalOf(webhook, request.variables)
             if (refusal !== undefined) return Effect.fail(refusal)
             // A tool's caller gets the answer to its own call, and to no other.
@@ -183,8 +190,13 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
                 const run = { ...request, variables, ...(thread_key && { thread_key }), ...(coalesce && { coalesce }) }
                 return submit(candidates.ofWebhook(webhook, run, rendered), request)
               })
-            if (webhook.thread_key === undefined) return start()
-            return Effect.flatMap(threadKeyOf(webhook, request.variables), start)
+            const started =
+              webhook.thread_key === undefined
+                ? start()
+                : Effect.flatMap(threadKeyOf(webhook, request.variables), start)
+            return request.callback_url === undefined
+              ? started
+              : Effect.zipRight(callbacks.check(webhook.id, request.callback_url), started)
           }
         )
 

@@ -72,7 +72,7 @@ export const timeOf = (subject: Subject): DateTime.Utc | undefined =>
   "run" in subject ? subject.run.finished_at : (subject.alert.resolved_at ?? subject.alert.since)
 
 /** What decides what is sent. */
-type Shape = Pick<DestinationRow, "body" | "id" | "kind" | "target" | "template">
+type Shape = Pick<DestinationRow, "body" | "id" | "kind" | "target" | "template" | "url">
 
 export interface Filled {
   readonly body: string
@@ -117,7 +117,12 @@ export const make = () => {
         const { body, kind, target = "", template = "" } = destination
         const fill = (text: string, what: string) => filled(text, what, destination, subject)
         return {
-          target: target === "" || kindOf(kind).target?.isFixed ? target : yield* fill(target, "target"),
+          target:
+            kind === "callback"
+              ? callbackOf(destination, subject)
+              : target === "" || kindOf(kind).target?.isFixed
+                ? target
+                : yield* fill(target, "target"),
           title: "run" in subject ? RunMessage.titleOf(subject) : AlertMessage.titleOf(subject),
           body:
             body === "template"
@@ -135,6 +140,10 @@ export const make = () => {
       })
   }
 }
+
+/** A test of a run without one is sent to where the allowed URLs begin. */
+const callbackOf = ({ url }: Shape, subject: Subject): string =>
+  ("run" in subject ? subject.run.callback_url : undefined) ?? url
 
 const dataOf = (subject: Subject, body: "thin" | "full") => {
   if ("alert" in subject) return AlertMessage.dataOf(subject.alert)

@@ -87,8 +87,9 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
           const error = faultOfStatus(http_status) ?? fault
           const attempt = { ...took, http_status, ...(error !== undefined && { error }), answer }
           // Of a kind with a target, only the place of this run is not there, or gone.
-          const isOfTarget =
-            kindOf(destination.kind).target !== undefined && (http_status === 404 || http_status === 410)
+          const hasPlaces = destination.kind === "callback" || kindOf(destination.kind).target !== undefined
+          const isOfToken = result.right.isPlaceHidden === true && hasFixedPlace(destination)
+          const isOfTarget = hasPlaces && !isOfToken && (http_status === 404 || http_status === 410)
           return { attempt: attempt as DeliveryAttempt, answer: result.right as Sent | undefined, isOfTarget }
         })
 
@@ -142,6 +143,9 @@ const tested = (about: Tested): EventBody.Subject => {
   const { status } = about.run
   return { ...about, event: isFinal(status) ? eventOfStatus[status] : runEvents[0] }
 }
+
+/** The repository or project is the same for all runs: no caller can name one that does not exist. */
+const hasFixedPlace = ({ target = "" }: DestinationRow): boolean => /^[^{]*[#!]/.test(target)
 
 /** Why an answer with this status is no success. */
 const faultOfStatus = (status: number): string | undefined => {

@@ -40,6 +40,7 @@ const columnsOf: { readonly [Field in keyof Run]-?: ReadonlyArray<Column> } = {
   finished_at: timeOf("finished_at"),
   released_at: timeOf("released_at"),
   triggered_by: own("triggered_by"),
+  callback_url: own("callback_url"),
   cancelled_by: own("cancelled_by"),
   delivery_failed: [["delivery_failed", (run) => (run.delivery_failed ? "true" : undefined)]],
   duration_ms: own("duration_ms"),

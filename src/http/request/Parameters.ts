@@ -1,6 +1,7 @@
 import type { HttpServerRequest } from "@effect/platform"
 import { Either } from "effect"
 import { InvalidParameter } from "../../domain/Errors.ts"
+import { normalized } from "../../engine/delivery/Callbacks.ts"
 
 /** The URL's query, from its `?` on, or empty. */
 export const search = ({ url }: HttpServerRequest.HttpServerRequest): string => {
@@ -21,4 +22,17 @@ export const wait = (
   return values[0] === "true" || values[0] === "false"
     ? Either.right(values[0] === "true")
     : Either.left(new InvalidParameter({ name: "wait", detail: "must be `true` or `false`" }))
+}
+
+/** `callback_url`: where the end of the run is sent, as `URL` writes it; given at most once. */
+export const callbackUrl = (
+  request: HttpServerRequest.HttpServerRequest
+): Either.Either<string | undefined, InvalidParameter> => {
+  const query = search(request)
+  if (query === "") return Either.right(undefined)
+  const values = new URLSearchParams(query).getAll("callback_url")
+  if (values.length === 0) return Either.right(undefined)
+  const url = values.length === 1 ? normalized(values[0]!) : undefined
+  const detail = "must be a URL of at most 2,000 characters without user, password and fragment, given once"
+  return url === undefined ? Either.left(new InvalidParameter({ name: "callback_url", detail })) : Either.right(url)
 }

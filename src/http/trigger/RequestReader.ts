@@ -128,10 +128,14 @@ export const make = Effect.gen(function* () {
           const keyed = delivery === undefined ? Idempotency.read(request, webhook, variables) : Either.right(delivery)
           const sentKey = request.headers["idempotency-key"]
           const ignoresKey = delivery !== undefined && sentKey !== undefined && sentKey !== caller.delivery_id
+          const callback = Parameters.callbackUrl(request)
+          if (Either.isLeft(callback)) return Either.left(callback.left)
+          const callback_url = callback.right
           return Either.map(keyed, ({ idempotency }) => ({
             ...{ webhook, incoming, variables, received_at, ignoresKey, ...how },
             ...(idempotency && { idempotency: { ...idempotency, key: withoutToken(idempotency.key, token) } }),
             ...(caller.reply && { reply: caller.reply }),
+            ...(callback_url !== undefined && { callback_url }),
             ...traceOf(request)
           }))
         })

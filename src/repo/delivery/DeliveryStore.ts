@@ -78,7 +78,7 @@ export class DeliveryStore extends Context.Tag("webhook-trigger/DeliveryStore")<
   {
     /**
      * Takes deliveries whose attempts are due, of each destination the ones that are due longest. Those of a destination that
-     * was switched off as their run ended fail.
+     * was switched off as their run ended fail, and those of runs that the webhook had in another team.
      */
     readonly claimDeliveries: (options: ClaimOptions) => Effect.Effect<ReadonlyArray<DueDelivery>, Unavailable>
     /**

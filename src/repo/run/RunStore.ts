@@ -67,6 +67,8 @@ export interface NewRun {
   readonly traceparent?: string
   /** Of a tool's call: its key, as in `Run`. */
   readonly triggered_by?: string
+  /** Where its caller wants the end to be sent, as `URL` writes it. */
+  readonly callback_url?: string
   /** It joins the run of an earlier trigger with this key, webhook and team, if that run's window is open. */
   readonly coalesce?: {
     readonly key: string

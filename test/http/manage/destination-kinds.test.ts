@@ -258,6 +258,23 @@ describe("destinations by name", () => {
     })
   )
 
+  it.scopedLive("count as failing when the token sees nothing of the repository, unless callers choose it", () =>
+    Effect.gen(function* () {
+      for (const target of ["acme/shop#7", "acme/{{ values.text }}#7"]) {
+        const { port, received } = yield* receiver(404)
+        const draft = { kind: "github", url: `http://127.0.0.1:${port}`, token: "x", target }
+        const { admin, destinationPath, triggered } = yield* withDestination(draft)
+        const isFixed = !target.includes("{")
+        expect(yield* triggered).toMatchObject({
+          status: isFixed ? "pending" : "failed",
+          attempts: [{ http_status: 404 }]
+        })
+        expect(received[1]!.path).toMatch(/^\/repos\/acme\/[a-z]+$/)
+        expect((yield* admin("GET", destinationPath)).json.failing_since !== undefined).toBe(isFixed)
+      }
+    })
+  )
+
   it.scopedLive("attach an answer that is too long for Discord, and send Teams a card", () =>
     Effect.gen(function* () {
       const { received, url } = yield* receiver(204)

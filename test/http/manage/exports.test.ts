@@ -68,6 +68,7 @@ describe("exporting runs", () => {
           "finished_at",
           "released_at",
           "triggered_by",
+          "callback_url",
           "cancelled_by",
           "delivery_failed",
           "duration_ms",

@@ -18,6 +18,10 @@ export const github: CommentService = {
     const [, owner, repository, number] = form.exec(target) ?? []
     return number === undefined ? undefined : `${base(url)}/repos/${owner}/${repository}/issues/${number}/comments`
   },
+  place: (url, target) => {
+    const [, owner, repository] = form.exec(target) ?? []
+    return `${base(url)}/repos/${owner}/${repository}`
+  },
   comment: (url, target, id) => {
     const [, owner, repository] = form.exec(target) ?? []
     return `${base(url)}/repos/${owner}/${repository}/issues/comments/${id}`

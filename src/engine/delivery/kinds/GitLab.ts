@@ -17,6 +17,10 @@ export const gitlab: CommentService = {
   headers: (token) => ({ "private-token": token }),
   comments: notesOf,
   order: "sort=asc&order_by=created_at&",
+  place: (url, target) => {
+    const [, project = ""] = form.exec(target) ?? []
+    return `${url.replace(/\/+$/, "")}/projects/${encodeURIComponent(project)}`
+  },
   comment: (url, target, id) => `${notesOf(url, target)}/${id}`,
   update: "PUT",
   form: "project!number for a merge request, or project#number for an issue"

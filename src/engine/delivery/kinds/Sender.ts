@@ -30,8 +30,15 @@ export interface Access {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** What came of it. `fault`: why it was no success, although the status says so. `isFinal`: no other attempt would be one. */
-export type Sent = Answer & { readonly fault?: string; readonly isFinal?: true }
+/** What came of it. */
+export type Sent = Answer & {
+  /** Why it was no success, although the status says so. */
+  readonly fault?: string
+  /** No other attempt would be a success. */
+  readonly isFinal?: true
+  /** The token sees nothing of the repository or project. */
+  readonly isPlaceHidden?: true
+}
 
 export type Send = (post: Post) => Effect.Effect<Answer, NoAnswer>
 

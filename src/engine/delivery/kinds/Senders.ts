@@ -8,10 +8,11 @@ import type { Sender } from "./Sender.ts"
 import { slack, slackMessage, slackResponse } from "./Slack.ts"
 import { stickyComment } from "./StickyComment.ts"
 import { teams } from "./Teams.ts"
-import { webhook } from "./Webhook.ts"
+import { callback, webhook } from "./Webhook.ts"
 
 export const senders: { readonly [Kind in DestinationKind]: Sender } = {
   webhook,
+  callback,
   slack,
   "slack-message": slackMessage,
   "slack-response": slackResponse,

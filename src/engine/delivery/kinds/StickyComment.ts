@@ -22,6 +22,8 @@ export interface CommentService {
   readonly headers: (token: string) => Readonly<Record<string, string>>
   /** The URL of the comments; `undefined`: the target is none of this service. */
   readonly comments: (url: string, target: string) => string | undefined
+  /** The URL of the repository or project. */
+  readonly place: (url: string, target: string) => string
   /** Has them listed oldest first, if they are not anyway. */
   readonly order?: string
   /** The URL of one of them. */
@@ -89,6 +91,11 @@ export const stickyComment =
           headers,
           read: ofPage
         })
+        // Services answer 404 for what the token may not see.
+        if (answer.http_status === 404) {
+          const { http_status } = yield* send({ method: "GET", url: service.place(url, target), headers })
+          return http_status === 404 ? { ...answer, isPlaceHidden: true as const } : answer
+        }
         if (!isSuccess(answer)) return answer
         const found = jsonOf(answer)
         if (!Array.isArray(found)) return { ...answer, fault: "the list of comments could not be read" }

@@ -1,4 +1,5 @@
 import { Webhook as StandardWebhook } from "standardwebhooks"
+import { NoAnswer } from "../Poster.ts"
 import { asJson, type Sender } from "./Sender.ts"
 
 /** An event, signed as the Standard Webhooks specification has it. */
@@ -14,3 +15,9 @@ export const webhook: Sender = ({ at, body, id }, { headers, secrets, url }, sen
       "webhook-signature": secrets.map((secret) => new StandardWebhook(secret).sign(id, at, body)).join(" ")
     }
   })
+
+/** The same, to the URL of the run's caller. The destination may have been edited since the run was accepted. */
+export const callback: Sender = (message, access, send, mail) =>
+  message.target.startsWith(access.url)
+    ? webhook(message, { ...access, url: message.target }, send, mail)
+    : new NoAnswer({ reason: "the destination no longer allows the run's callback_url", isOfTarget: true })

@@ -3,7 +3,7 @@ import { Effect, Stream } from "effect"
 import type { DestinationRow } from "../../../domain/delivery/Destination.ts"
 import { subscribe } from "../../ChangeFeed.ts"
 import { Repo } from "../../Repo.ts"
-import { at, count, createWebhook, team as teamOf, together } from "../fixtures.ts"
+import { at, count, createWebhook, endOne, queueRun, success, team as teamOf, together } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
 import { attemptAt, claim, deliveriesOf, endRun, failedAt, newDestination, recorded } from "./fixtures.ts"
 
@@ -242,6 +242,41 @@ export const deliveryAttempts = (test: Test): void => {
       expect(yield* deliveriesOf(webhook.id)).toMatchObject([{ status: "failed" }])
       yield* moveTo(webhook.team)
       expect(yield* repo.resend(failedSince, at(4_000))).toBe(1)
+    })
+  )
+
+  test(
+    "gives up deliveries that are pending as their webhook moves to another team",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      yield* newDestination(webhook.id)
+      yield* endRun(webhook, 100)
+      const { team } = yield* repo.createTeam(teamOf("deliveries-moved"), at(0))
+      yield* repo.updateWebhook(webhook.id, { team, updated_at: at(200) })
+      expect(yield* claim(1_000)).toEqual([])
+      expect(yield* deliveriesOf(webhook.id)).toMatchObject([
+        { status: "failed", finished_at: at(1_000), attempts: [] }
+      ])
+    })
+  )
+
+  test(
+    "of the kind callback get only runs whose caller named a URL below theirs",
+    Effect.gen(function* () {
+      const webhook = yield* createWebhook()
+      const url = "https://ci.example.com/hooks/"
+      const destination = yield* newDestination(webhook.id, { kind: "callback", url })
+      const queue = (callback_url?: string) =>
+        Effect.tap(queueRun(webhook, callback_url === undefined ? {} : { callback_url }), (id) =>
+          endOne(id, success("Done"), 100)
+        )
+      yield* queue()
+      yield* queue("https://ci.example.com/other")
+      const run = yield* queue(`${url}1`)
+      const [due, ...more] = yield* claim(1_000)
+      expect(more).toEqual([])
+      expect(due).toMatchObject({ destination: { id: destination.id }, run: { run_id: run, callback_url: `${url}1` } })
     })
   )
 }

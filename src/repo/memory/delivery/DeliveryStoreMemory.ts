@@ -44,11 +44,15 @@ export const addDelivery = (
 
 /** Writes the deliveries of a run that has just ended. */
 export const deliverEnd = (tables: Tables, run: RunRow): void => {
-  const { finished_at, run_id, status, webhook_id } = run
+  const { callback_url, finished_at, run_id, status, webhook_id } = run
   if (!isFinal(status) || webhook_id === undefined || finished_at === undefined) return
   const event = eventOfStatus[status]
   const wanted = [...tables.destinations.values()].filter(
-    (one) => one.webhook_id === webhook_id && one.enabled && one.events.includes(event)
+    (one) =>
+      one.webhook_id === webhook_id &&
+      one.enabled &&
+      one.events.includes(event) &&
+      (one.kind !== "callback" || callback_url?.startsWith(one.url) === true)
   )
   for (const { id } of wanted) {
     addDelivery(tables, id, finished_at, { webhook_id, run_id, event })
@@ -153,7 +157,8 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
             return count <= (isFailing ? limitOfFailing : limitOfEach)
           })
           .slice(0, limit)
-        return due.map((delivery) => {
+        for (const moved of due.filter(({ row }) => !isOfTeam(row))) fail(tables, moved, now)
+        return due.filter(({ row }) => row.status === "pending").map((delivery) => {
           delivery.claimedUntil = until
           const { alert_id, destination_id, event, id, run_id, webhook_id } = delivery.row
           const about =

@@ -91,9 +91,14 @@ export const makeAttempts = Effect.gen(function* () {
         ) as oldest
         where t.enabled and (t.paused_until is null or t.paused_until <= ${at})
         order by oldest.next_attempt_at limit ${limit}
+      ), moved as (
+        update webhook_trigger.deliveries d set status = 'failed', next_attempt_at = null, finished_at = ${at}
+        from due, webhook_trigger.runs r, webhook_trigger.webhooks w
+        where d.id = due.id and r.id = d.run_id and w.id = d.webhook_id and r.team <> w.team
+        returning d.id
       ), claimed as (
         update webhook_trigger.deliveries d set claimed_until = ${DateTime.toDateUtc(until)}
-        from due where d.id = due.id
+        from due where d.id = due.id and not exists (select from moved where moved.id = due.id)
         returning d.id, d.run_id, d.alert_id, d.event, d.made, d.destination_id
       ), given_up as (
         update webhook_trigger.deliveries d set status = 'failed', next_attempt_at = null, finished_at = ${at}

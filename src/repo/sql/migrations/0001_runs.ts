@@ -32,6 +32,7 @@ export const runs = Effect.gen(function* () {
       finished_at timestamptz(3),
       released_at timestamptz(3),
       triggered_by text,
+      callback_url text,
       cancelled_by text,
       delivery_failed boolean,
       timeout_ms bigint not null,

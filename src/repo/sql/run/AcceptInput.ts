@@ -35,6 +35,7 @@ export const toInput =
       accepted_at: run.accepted_at,
       traceparent: run.traceparent,
       triggered_by: run.triggered_by,
+      callback_url: run.callback_url,
       webhook_version: run.webhook_version,
       webhook_id: webhook?.id,
       token_hash: webhook?.token_hash,
@@ -74,6 +75,7 @@ export const storedTypes = {
   accepted_at: "timestamptz",
   traceparent: "text",
   triggered_by: "text",
+  callback_url: "text",
   idempotency_key: "text",
   idempotency_expires_at: "timestamptz",
   request_hash: "bytea"

@@ -132,7 +132,7 @@ export const DestinationForm = ({
             label="Kind"
             value={kind}
             onChange={setKind}
-            options={kinds.filter(([name]) => !isOfAlerts || name !== "slack-response")}
+            options={kinds.filter(([name]) => !isOfAlerts || !kindOf(name).isOfRuns)}
           />
         )}
         {data.url && (

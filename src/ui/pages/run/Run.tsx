@@ -172,6 +172,11 @@ const Details = ({ run }: { readonly run: Run }) => (
     )}
     <ReplayOf run={run} />
     <Joined run={run} />
+    {run.callback_url !== undefined && (
+      <span>
+        Callback to <span className="mono break">{run.callback_url}</span>
+      </span>
+    )}
     {run.cancelled_by !== undefined && (
       <span>
         {run.status === "cancelled" ? "Cancelled" : "Retry cancelled"} by {cancellerNames[run.cancelled_by]}

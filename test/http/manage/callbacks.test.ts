@@ -1,0 +1,129 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { Webhook as StandardWebhook } from "standardwebhooks"
+import { type Answer, type Received, receiver } from "../../support/Receiver.ts"
+import { failing, hello, type Leader, start } from "../Server.ts"
+
+/** A server and a webhook that allows callbacks below `/hooks/` of a receiver. */
+const withCallbacks = (answer: Answer = 200, leader?: Leader, settings: object = {}) =>
+  Effect.gen(function* () {
+    const { port, received } = yield* receiver(answer)
+    const server = yield* start()
+    const hook = yield* server.webhook(yield* server.team("ops", leader), "{{text}}", settings)
+    const path = `/api/webhooks/${hook.id}`
+    const allowed = `http://127.0.0.1:${port}/hooks/`
+    const created = yield* server.admin("POST", `${path}/destinations`, { body: { kind: "callback", url: allowed } })
+    expect(created.status, created.text).toBe(201)
+    const trigger = (callback: string, more = "") =>
+      server.http("POST", `${hook.path}?callback_url=${encodeURIComponent(callback)}${more}`, { body: hello })
+    const deliveries = (count: number): Effect.Effect<Array<any>> =>
+      Effect.map(
+        Effect.repeat(server.admin("GET", `${path}/deliveries`), {
+          until: ({ json }) => json.data.filter((one: any) => one.attempts.length > 0).length >= count
+        }),
+        ({ json }) => json.data
+      )
+    return {
+      ...{ ...server, hook, path, allowed, received, trigger, deliveries },
+      secret: created.json.secret as string,
+      destinationPath: `${path}/destinations/${created.json.destination.id}`
+    }
+  })
+
+describe("callbacks of one run", () => {
+  it.scopedLive("get a signed event at the URL that the caller named, and the run shows it", () =>
+    Effect.gen(function* () {
+      const { admin, allowed, deliveries, hook, http, received, secret, trigger } = yield* withCallbacks()
+      yield* http("POST", `${hook.path}?wait=true`, { body: hello })
+      const { json, status } = yield* trigger(`${allowed}42?job=7`)
+      expect(status).toBe(202)
+      const [delivery, ...others] = yield* deliveries(1)
+      expect(others).toEqual([])
+      expect(delivery).toMatchObject({ run_id: json.run_id, event: "run.succeeded", status: "delivered" })
+      const [{ body, headers, path }] = received as [Received]
+      expect(path).toBe("/hooks/42?job=7")
+      const event: any = new StandardWebhook(secret).verify(body, headers as Record<string, string>)
+      expect(event.data).toMatchObject({ run_id: json.run_id, status: "success" })
+      const run = yield* admin("GET", `/api/runs/${json.run_id}`)
+      expect(run.json.callback_url).toBe(`${allowed}42?job=7`)
+    })
+  )
+
+  it.scopedLive("stay with a replay and with retries, as the caller waits for the answer", () =>
+    Effect.gen(function* () {
+      const retries = { max_retries: 1, backoff_seconds: 1 }
+      const { admin, allowed, deliveries, received, trigger } = yield* withCallbacks(200, failing, { retries })
+      const { json } = yield* trigger(`${allowed}1`)
+      yield* deliveries(2)
+      yield* admin("POST", `/api/runs/${json.run_id}/replay`, { body: {} })
+      yield* deliveries(3)
+      expect(received.slice(0, 3).map(({ path }) => path)).toEqual(["/hooks/1", "/hooks/1", "/hooks/1"])
+      const data = received.slice(0, 3).map(({ body }) => JSON.parse(body).data)
+      expect(data).toMatchObject([{ run_id: json.run_id }, { retry_of: json.run_id }, { replay_of: json.run_id }])
+    })
+  )
+
+  it.scopedLive("are refused with the reason where the webhook does not allow them", () =>
+    Effect.gen(function* () {
+      const { admin, allowed, destinationPath, history, hook, http, trigger } = yield* withCallbacks()
+      const { origin } = new URL(allowed)
+      const wrong = [
+        ...[`${origin}/other`, `${allowed}../other`, `${allowed}%2e%2e/other`, `${origin}.example.com/hooks/`],
+        ...[`https${allowed.slice(4)}1`, `${origin}:80/hooks/1`, allowed.replace("127.0.0.1", "localhost")]
+      ]
+      for (const url of wrong) {
+        const { json, status } = yield* trigger(url)
+        expect({ url, status }).toEqual({ url, status: 400 })
+        expect(json.detail).toMatch(/callback_url/)
+      }
+      for (const url of [
+        "",
+        "/hooks/1",
+        `${allowed}#a`,
+        allowed.replace("//", "//u:p@"),
+        `${allowed}${"a".repeat(2000)}`
+      ]) {
+        expect((yield* trigger(url)).json.detail).toContain("must be a URL of at most 2,000 characters")
+      }
+      expect((yield* trigger(allowed, "&callback_url=x")).status).toBe(400)
+      yield* admin("PATCH", destinationPath, { body: { enabled: false } })
+      expect((yield* trigger(allowed)).json.detail).toContain("allows no callbacks")
+      expect(yield* history(hook.id)).toEqual([])
+      const combined = yield* admin("PATCH", `/api/webhooks/${hook.id}`, {
+        body: { coalesce: { key: "text", within: 9 } }
+      })
+      expect(combined.status).toBe(200)
+      expect((yield* trigger(allowed)).json.detail).toContain("coalesce")
+      expect((yield* http("POST", hook.path, { body: hello })).status).toBe(202)
+    })
+  )
+
+  it.scopedLive("are not sent once the destination no longer allows them, and one that is gone stops no other", () =>
+    Effect.gen(function* () {
+      const { admin, allowed, deliveries, destinationPath, path, trigger } = yield* withCallbacks(410)
+      yield* trigger(`${allowed}gone`)
+      const [gone] = yield* deliveries(1)
+      expect(gone).toMatchObject({ status: "failed", attempts: [{ http_status: 410 }] })
+      const { json } = yield* admin("GET", destinationPath)
+      expect(json).toMatchObject({ enabled: true })
+      expect(json.failing_since).toBeUndefined()
+      yield* admin("PATCH", destinationPath, { body: { url: allowed.replace("hooks", "others") } })
+      yield* admin("POST", `${path}/deliveries/${gone.id}/resend`)
+      const [again] = yield* Effect.repeat(deliveries(1), { until: ([one]) => one.attempts.length === 2 })
+      expect(again.attempts[1].error).toBe("the destination no longer allows the run's callback_url")
+    })
+  )
+
+  it.scopedLive("need their URL in one form, and no alert has one", () =>
+    Effect.gen(function* () {
+      const { admin, allowed, path } = yield* withCallbacks()
+      const { origin } = new URL(allowed)
+      for (const url of [origin, `${origin}/a/../hooks/`, `${origin}/#`]) {
+        const { json, status } = yield* admin("POST", `${path}/destinations`, { body: { kind: "callback", url } })
+        expect({ url, status, at: json.errors?.[0].pointer }).toEqual({ url, status: 422, at: "/url" })
+      }
+      const ofAlerts = yield* admin("POST", "/api/alerts/destinations", { body: { kind: "callback", url: allowed } })
+      expect(ofAlerts.json.errors).toEqual([{ pointer: "/kind", detail: "needs the URL of a run" }])
+    })
+  )
+})
