@@ -158,19 +158,21 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
           })
           .slice(0, limit)
         for (const moved of due.filter(({ row }) => !isOfTeam(row))) fail(tables, moved, now)
-        return due.filter(({ row }) => row.status === "pending").map((delivery) => {
-          delivery.claimedUntil = until
-          const { alert_id, destination_id, event, id, run_id, webhook_id } = delivery.row
-          const about =
-            run_id === undefined || webhook_id === undefined
-              ? { alert: tables.alerts.get(alert_id!) }
-              : {
-                  webhook: { id: webhook_id, name: tables.webhooks.get(webhook_id)!.name },
-                  run: toRun(tables.find(run_id)!.row)
-                }
-          const destination = tables.destinations.get(destination_id)!
-          return { id, event, made: delivery.made, destination, ...about } as DueDelivery
-        })
+        return due
+          .filter(({ row }) => row.status === "pending")
+          .map((delivery) => {
+            delivery.claimedUntil = until
+            const { alert_id, destination_id, event, id, run_id, webhook_id } = delivery.row
+            const about =
+              run_id === undefined || webhook_id === undefined
+                ? { alert: tables.alerts.get(alert_id!) }
+                : {
+                    webhook: { id: webhook_id, name: tables.webhooks.get(webhook_id)!.name },
+                    run: toRun(tables.find(run_id)!.row)
+                  }
+            const destination = tables.destinations.get(destination_id)!
+            return { id, event, made: delivery.made, destination, ...about } as DueDelivery
+          })
       }),
     recordAttempts: (results, failingBefore) =>
       Effect.sync(() => {
