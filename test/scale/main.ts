@@ -21,10 +21,11 @@ import { measureQueueDepth } from "./QueueDepth.ts"
 import { type Measured, toMarkdown } from "./Report.ts"
 import { migrated, seed } from "./Seed.ts"
 import { slowLog, watchSlow } from "./Slow.ts"
+import { measureStorage } from "./Storage.ts"
 import { measureWaitingCallers } from "./WaitingCallers.ts"
 import { measureWatchers } from "./Watchers.ts"
 
-const parts = ["queue", "teams", "callers", "watchers", "deliveries", "leaders", "pages", "purge"] as const
+const parts = ["queue", "teams", "callers", "watchers", "deliveries", "leaders", "storage", "pages", "purge"] as const
 type Part = (typeof parts)[number]
 
 const usage = `npm run scale -- [options]
@@ -96,6 +97,7 @@ const measure = async (services: Services, tell: (measured: Measured) => void): 
   if (wanted("watchers")) tell(await measureWatchers(services, load, scaled(1_000), scaled(100), quick ? 1 : 5))
   if (wanted("deliveries")) tell(await measureDeliveries(services, scaled(10_000)))
   if (wanted("leaders")) tell(await measureHttpLeaders(services, scaled(1_000)))
+  if (wanted("storage")) tell(await measureStorage(services, scaled(10_000)))
   if (!wanted("pages") && !wanted("purge")) return
   console.log(`writing a history of ${runs} runs`)
   const slow = watchSlow(services.dir)

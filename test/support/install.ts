@@ -45,7 +45,7 @@ export const installForBench = (): void => {
   install(wrk ? [] : ["wrk"], (wanted) => console.log(`${wanted} is not installed: the load comes from this process`))
 }
 
-/** The programs for `npm run test:chart`. */
+/** The programs for `npm run test:deploy`. */
 export const installForChart = (): void => {
   const go = succeeds("go", "version") && existsSync(`${goLibraries}/src/github.com/Masterminds/sprig`)
   install(go ? [] : ["golang-go", "golang-github-masterminds-sprig-dev"], (wanted) => {

@@ -1,11 +1,7 @@
-/**
- * `npm run test:chart`: renders the Helm chart with Go's own templates, as Helm does, and checks each manifest against
- * Kubernetes's schemas. Needs `go` and Sprig, which it installs as root on Debian or Ubuntu.
- */
+/** Renders the Helm chart with Go's own templates, as Helm does, and checks each manifest against Kubernetes's schemas. */
 import { execFileSync, spawnSync } from "node:child_process"
-import { copyFileSync, mkdtempSync, rmSync } from "node:fs"
+import { copyFileSync } from "node:fs"
 import { createRequire } from "node:module"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { parseAllDocuments } from "yaml"
 import { goLibraries, installForChart } from "../../support/install.ts"
@@ -69,64 +65,57 @@ const install = (folder: string) => {
   execFileSync("go", ["build", "-o", "render", "render.go"], { cwd: folder, env })
 }
 
-const main = async () => {
-  const folder = mkdtempSync(join(tmpdir(), "chart-"))
-  try {
-    install(folder)
-    const render = (values: Values, release = "hooks") => {
-      const input = JSON.stringify({
-        ...{ Templates: templates, Files: files, Values: withValues(values) },
-        // Helm gives templates the fields of Chart.yaml with capitals.
-        Chart: { Name: chart.name, Version: chart.version, AppVersion: chart.appVersion },
-        Release: { Name: release, Namespace: "webhooks", Service: "Helm" }
-      })
-      const { status, stderr, stdout } = spawnSync(join(folder, "render"), { input, encoding: "utf8" })
-      if (status !== 0) throw new Error(stderr.trim())
-      return JSON.parse(stdout) as Record<string, string>
-    }
-    const require = createRequire(join(folder, "node_modules/"))
-    const validate = (manifest: Manifest) => {
-      const [group, version] = manifest.apiVersion.includes("/")
-        ? (manifest.apiVersion.split("/") as [string, string])
-        : ["", manifest.apiVersion]
-      const library = group === "monitoring.coreos.com" ? "@kubernetes-models/prometheus-operator" : "kubernetes-models"
-      const Model = require([library, group, version, manifest.kind].filter(Boolean).join("/"))[manifest.kind]
-      new Model(manifest).validate()
-    }
-
-    for (const [name, { kinds, values }] of Object.entries(installations)) {
-      const manifests = Object.entries(render(values))
-        .filter(([file]) => file.endsWith(".yaml"))
-        .flatMap(([file, text]) =>
-          parseAllDocuments(text).flatMap((document) => {
-            if (document.errors.length > 0) throw new Error(`${file}: ${document.errors[0]!.message}\n${text}`)
-            return document.contents === null ? [] : [document.toJS() as Manifest]
-          })
-        )
-      for (const manifest of manifests) {
-        try {
-          validate(manifest)
-        } catch (error) {
-          throw new Error(`${name}: ${manifest.kind}: ${error}\n${JSON.stringify(manifest, null, 2)}`)
-        }
-      }
-      const found = manifests.map(({ kind }) => kind).sort()
-      if (found.join() !== kinds.join()) throw new Error(`${name}: has ${found.join(", ")}`)
-      const text = JSON.stringify(manifests)
-      if (text.includes("e+")) throw new Error(`${name}: a number lost its digits\n${text}`)
-      console.log(`${name}: ${manifests.length} valid manifests`)
-    }
-
-    try {
-      render({})
-    } catch (error) {
-      if (String(error).includes("secretName is required")) return console.log("without a Secret: refused")
-      throw error
-    }
-    throw new Error("rendered without a Secret")
-  } finally {
-    rmSync(folder, { recursive: true })
+export const checkChart = async (folder: string): Promise<void> => {
+  install(folder)
+  const render = (values: Values, release = "hooks") => {
+    const input = JSON.stringify({
+      ...{ Templates: templates, Files: files, Values: withValues(values) },
+      // Helm gives templates the fields of Chart.yaml with capitals.
+      Chart: { Name: chart.name, Version: chart.version, AppVersion: chart.appVersion },
+      Release: { Name: release, Namespace: "webhooks", Service: "Helm" }
+    })
+    const { status, stderr, stdout } = spawnSync(join(folder, "render"), { input, encoding: "utf8" })
+    if (status !== 0) throw new Error(stderr.trim())
+    return JSON.parse(stdout) as Record<string, string>
   }
-}
+  const require = createRequire(join(folder, "node_modules/"))
+  const validate = (manifest: Manifest) => {
+    const [group, version] = manifest.apiVersion.includes("/")
+      ? (manifest.apiVersion.split("/") as [string, string])
+      : ["", manifest.apiVersion]
+    const library = group === "monitoring.coreos.com" ? "@kubernetes-models/prometheus-operator" : "kubernetes-models"
+    const Model = require([library, group, version, manifest.kind].filter(Boolean).join("/"))[manifest.kind]
+    new Model(manifest).validate()
+  }
 
-await main()
+  for (const [name, { kinds, values }] of Object.entries(installations)) {
+    const manifests = Object.entries(render(values))
+      .filter(([file]) => file.endsWith(".yaml"))
+      .flatMap(([file, text]) =>
+        parseAllDocuments(text).flatMap((document) => {
+          if (document.errors.length > 0) throw new Error(`${file}: ${document.errors[0]!.message}\n${text}`)
+          return document.contents === null ? [] : [document.toJS() as Manifest]
+        })
+      )
+    for (const manifest of manifests) {
+      try {
+        validate(manifest)
+      } catch (error) {
+        throw new Error(`${name}: ${manifest.kind}: ${error}\n${JSON.stringify(manifest, null, 2)}`)
+      }
+    }
+    const found = manifests.map(({ kind }) => kind).sort()
+    if (found.join() !== kinds.join()) throw new Error(`${name}: has ${found.join(", ")}`)
+    const text = JSON.stringify(manifests)
+    if (text.includes("e+")) throw new Error(`${name}: a number lost its digits\n${text}`)
+    console.log(`${name}: ${manifests.length} valid manifests`)
+  }
+
+  try {
+    render({})
+  } catch (error) {
+    if (String(error).includes("secretName is required")) return console.log("without a Secret: refused")
+    throw error
+  }
+  throw new Error("rendered without a Secret")
+}
