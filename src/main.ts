@@ -27,6 +27,11 @@ const local: LocalCommands = {
     Effect.flatMap(
       Effect.promise(() => import("./server/doctor/Doctor.ts")),
       ({ examine }) => examine(options)
+    ),
+  supportBundle: (options) =>
+    Effect.flatMap(
+      Effect.promise(() => import("./server/support/SupportBundle.ts")),
+      ({ write }) => write(options, version)
     )
 }
 

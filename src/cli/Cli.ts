@@ -11,7 +11,7 @@ import { completion } from "./completion/Completion.ts"
 import { configCommands } from "./config/Commands.ts"
 import { describe, exitCodes, Failure, toJson } from "./Failure.ts"
 import * as Help from "./Help.ts"
-import { doctor, type LocalCommands, leader, serve } from "./LocalCommands.ts"
+import { doctor, type LocalCommands, leader, serve, supportBundle } from "./LocalCommands.ts"
 import { mcp } from "./Mcp.ts"
 import { print, printError } from "./Output.ts"
 import { parametersOf } from "./Parameters.ts"
@@ -42,6 +42,7 @@ const commands = (local: LocalCommands, version: string, program: ReadonlyArray<
       serve(local),
       leader(local, program),
       doctor(local, program),
+      supportBundle(local),
       trigger,
       mcp,
       versionOf(version),

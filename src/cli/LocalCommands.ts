@@ -2,6 +2,7 @@ import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option } from "effect"
 import { type AgentName, agentNames } from "../domain/AgentName.ts"
 import { TeamName } from "../domain/Team.ts"
+import { url as serverUrl } from "./Connection.ts"
 import { type Failure, usage } from "./Failure.ts"
 import { about } from "./Help.ts"
 import { validated, wholeNumber } from "./Validated.ts"
@@ -38,11 +39,19 @@ export interface DoctorOptions {
   readonly options: ReadonlyArray<string>
 }
 
+/** The options of the `support-bundle` command. */
+export interface SupportOptions {
+  readonly output: string
+  /** The server's address. */
+  readonly url: string
+}
+
 /** Commands that run in this process. `main.ts` provides them, so that their code is loaded only when needed. */
 export interface LocalCommands {
   readonly serve: (overrides: Overrides) => Effect.Effect<void, Failure>
   readonly leader: (options: LeaderOptions) => Effect.Effect<void, Failure>
   readonly doctor: (options: DoctorOptions) => Effect.Effect<void, Failure>
+  readonly supportBundle: (options: SupportOptions) => Effect.Effect<void, Failure>
 }
 
 const override = (option: string, value: string, name: string, meaning: string) =>
@@ -234,6 +243,29 @@ export const doctor = (local: LocalCommands, words: ReadonlyArray<string> = []) 
           "webhook-trigger doctor --agent claude -- --permission-mode acceptEdits",
           "webhook-trigger doctor --agent openai -- --model gpt-5"
         ]
+      })
+    )
+  )
+
+export const supportBundle = (local: LocalCommands) =>
+  Command.make(
+    "support-bundle",
+    {
+      output: Options.text("output").pipe(
+        Options.withAlias("o"),
+        Options.withPseudoName("file"),
+        Options.withDescription("The output file; default: support-bundle.tar.gz"),
+        Options.withDefault("support-bundle.tar.gz")
+      ),
+      url: serverUrl
+    },
+    local.supportBundle
+  ).pipe(
+    Command.withDescription(
+      about("Write a file for those who help with a problem", {
+        details:
+          "It has the version, the settings, the results of doctor, the server's health and metrics, and the state of the database. It has no prompts, answers, tokens, passwords and e-mail addresses. Run it with the server's environment.",
+        examples: ["DATABASE_URL=postgres://… AMQP_URL=amqp://… webhook-trigger support-bundle -o bundle.tar.gz"]
       })
     )
   )

@@ -14,7 +14,7 @@ import {
 } from "../settings/EnvironmentVariable.ts"
 
 /** The engine's settings, each described once. Limits count runs, sizes are bytes. */
-const settings = {
+export const settings = {
   /** Maximum runs in flight over all webhooks, and the default limit of a webhook. */
   maxConcurrent: withDefault("WEBHOOK_MAX_CONCURRENT", wholeNumber(1, 10_000), 20),
   /** The timeout of a webhook without its own. */

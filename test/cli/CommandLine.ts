@@ -1,7 +1,12 @@
 import { ConfigProvider, Effect } from "effect"
 import * as Cli from "../../src/cli/Cli.ts"
 
-const noLocalCommands = { serve: () => Effect.void, leader: () => Effect.void, doctor: () => Effect.void }
+const noLocalCommands = {
+  serve: () => Effect.void,
+  leader: () => Effect.void,
+  doctor: () => Effect.void,
+  supportBundle: () => Effect.void
+}
 
 /** Runs a command line in this process, with these environment variables: its output and its exit code. */
 export const runWith = (variables: Readonly<Record<string, string>>, ...words: ReadonlyArray<string>) =>

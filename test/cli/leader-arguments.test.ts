@@ -10,7 +10,8 @@ const run = (words: ReadonlyArray<string>) =>
     const code = yield* Cli.run(words, "0.0.0", {
       serve: () => Effect.void,
       leader: (options) => Effect.sync(() => void calls.push(options)),
-      doctor: () => Effect.void
+      doctor: () => Effect.void,
+      supportBundle: () => Effect.void
     })
     return { code, calls }
   })

@@ -16,7 +16,7 @@ describe("the words of a command line", () => {
       for (const [words, says] of [
         [
           ["frob"],
-          'webhook-trigger has no command "frob"; it has serve, leader, doctor, trigger, mcp, version, login, logout, profile, team, webhook'
+          'webhook-trigger has no command "frob"; it has serve, leader, doctor, support-bundle, trigger, mcp, version, login, logout, profile, team, webhook'
         ],
         [["webhook", "lst"], 'webhook-trigger webhook has no command "lst"; did you mean list? it has list, create'],
         [["help", "run", "lst"], 'webhook-trigger run has no command "lst"; did you mean list? it has list, show'],

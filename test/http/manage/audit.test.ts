@@ -211,10 +211,10 @@ describe("the export of audit events", () => {
 
         const csv = yield* admin("GET", `/api/audit/export.csv?object=${id}&action=webhook.created`)
         const names =
-          "sequence,id,at,action,actor,key_id,key_name,session_id,client_address,object,before,after,attempts,previous_hash,hash"
+          "sequence,id,at,action,actor,key_id,key_name,person_id,person_name,session_id,client_address,object,before,after,attempts,previous_hash,hash"
         const [head, line, end] = csv.text.split("\r\n")
         expect([head, end]).toEqual([names, ""])
-        expect(line).toContain(`2,${event.id},${event.at},webhook.created,admin_key,,,,127.0.0.1,${id},,"{""`)
+        expect(line).toContain(`2,${event.id},${event.at},webhook.created,admin_key,,,,,,127.0.0.1,${id},,"{""`)
         expect(line!.endsWith(`,,${previous_hash},${hash}`)).toBe(true)
         const found = (query: string) =>
           Effect.map(admin("GET", `/api/audit/export.jsonl?${query}`), ({ text }) => text.split("\n").length - 1)

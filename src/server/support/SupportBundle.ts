@@ -1,0 +1,145 @@
+/** Collects what somebody needs who helps with a problem, without secrets and without texts of callers and agents. */
+import { writeFile } from "node:fs/promises"
+import { arch, cpus, freemem, loadavg, release, totalmem } from "node:os"
+import { Effect, Option, Redacted } from "effect"
+import { createTarGzip } from "nanotar"
+import { exitCodes, Failure } from "../../cli/Failure.ts"
+import type { SupportOptions } from "../../cli/LocalCommands.ts"
+import { print } from "../../cli/Output.ts"
+import { settings as engineSettings } from "../../engine/SettingsConfig.ts"
+import { keys } from "../../leader/Place.ts"
+import type { Setting } from "../../settings/EnvironmentVariable.ts"
+import { examineBroker } from "../doctor/BrokerChecks.ts"
+import { examineDatabase } from "../doctor/DatabaseChecks.ts"
+import { examineMail } from "../doctor/MailChecks.ts"
+import * as Buses from "../drivers/Buses.ts"
+import * as Repos from "../drivers/Repos.ts"
+import { settings } from "../environment/Environment.ts"
+import * as LoadSettings from "../environment/LoadSettings.ts"
+import * as MailEnvironment from "../environment/MailEnvironment.ts"
+import * as DatabaseState from "./DatabaseState.ts"
+import * as Scrub from "./Scrub.ts"
+
+/** In milliseconds. */
+const patience = 10_000
+
+const tables = [settings, engineSettings] as ReadonlyArray<Readonly<Record<string, Partial<Setting<unknown>>>>>
+
+const secretNames = new Set([...keys, ...tables.flatMap((table) => LoadSettings.secretsOf(table as never))])
+
+/** Command lines and headers may have a key in them. */
+const isHidden = (variable: string): boolean =>
+  secretNames.has(variable) || ["LEADERS", "AGENTS"].includes(variable) || variable.endsWith("_HEADERS")
+
+/** Only variables of this program. */
+const settingsText = (): string =>
+  tables
+    .flatMap((table) => Object.values(table).flatMap(({ variable }) => variable ?? []))
+    .sort()
+    .map((variable) => {
+      const value = process.env[variable]?.trim() ?? ""
+      return `${variable}=${value === "" ? "" : isHidden(variable) ? "[removed]" : value}`
+    })
+    .join("\n")
+
+const program = (version: string): string =>
+  JSON.stringify(
+    {
+      version,
+      node: process.version,
+      platform: `${process.platform} ${release()} ${arch()}`,
+      cpus: cpus().length,
+      load: loadavg(),
+      memory: { total: totalmem(), free: freemem() },
+      written_at: new Date().toISOString()
+    },
+    null,
+    2
+  )
+
+const orReason = (read: () => Promise<string>): Promise<string> =>
+  read().catch(
+    (error: unknown) => `not read: ${error instanceof Error ? [error.message, error.cause].join(" ") : error}`
+  )
+
+const fromServer = (url: string, path: string) =>
+  orReason(async () => {
+    const token = process.env.METRICS_TOKEN?.trim()
+    const response = await fetch(`${url}${path}`, {
+      headers: token ? { authorization: `Bearer ${token}` } : {},
+      signal: AbortSignal.timeout(patience)
+    })
+    return `${response.status} ${response.headers.get("content-type")}\n\n${await response.text()}`
+  })
+
+const services = LoadSettings.load({ ...Buses.settings, ...Repos.settings, ...MailEnvironment.settings })
+
+/** The files, before anything is removed from them. */
+const collect = (url: string, version: string): Effect.Effect<Readonly<Record<string, string>>> =>
+  Effect.gen(function* () {
+    const loaded = yield* Effect.either(services)
+    const examined =
+      loaded._tag === "Left"
+        ? []
+        : yield* Effect.all(
+            [
+              ...Option.toArray(Option.map(loaded.right.databaseUrl, examineDatabase)),
+              ...Option.toArray(
+                Option.map(loaded.right.amqpUrl, (amqp) => examineBroker(amqp, loaded.right.amqpQueueType))
+              ),
+              ...Option.toArray(Option.map(loaded.right.smtpUrl, (smtp) => examineMail(smtp)))
+            ],
+            { concurrency: 3 }
+          )
+    const doctor =
+      loaded._tag === "Left"
+        ? `settings are not valid: ${loaded.left.faults.map(({ name }) => name).join(", ")}`
+        : examined
+            .flatMap(({ checks }) => checks)
+            .map(({ detail = "", result, what }) => `${what}: ${result} ${detail}`.trimEnd())
+            .join("\n")
+    const databaseUrl = loaded._tag === "Left" ? Option.none<Redacted.Redacted>() : loaded.right.databaseUrl
+    const database = yield* Effect.promise(() =>
+      orReason(async () =>
+        Option.isNone(databaseUrl)
+          ? "The database is embedded: only its server can read it."
+          : JSON.stringify(await DatabaseState.read(databaseUrl.value), null, 2)
+      )
+    )
+    const [live, ready, metrics] = yield* Effect.promise(() =>
+      Promise.all(["/health/live", "/health/ready", "/metrics"].map((path) => fromServer(url, path)))
+    )
+    return {
+      "program.json": program(version),
+      "settings.env": settingsText(),
+      "doctor.txt": doctor,
+      "database.json": database,
+      "health.txt": `${live}\n\n${ready}`,
+      "metrics.txt": metrics!
+    }
+  })
+
+const ownSecrets = (): ReadonlyArray<string> =>
+  [...secretNames].flatMap((name) => process.env[name] ?? []).filter((value) => value.trim() !== "")
+
+/** The `support-bundle` command. */
+export const write = ({ output, url }: SupportOptions, version: string): Effect.Effect<void, Failure> =>
+  Effect.gen(function* () {
+    const scrub = Scrub.make(ownSecrets())
+    const files = Object.entries(yield* collect(url, version)).map(([name, text]) => ({
+      name: `support-bundle/${name}`,
+      data: `${scrub(text)}\n`
+    }))
+    yield* Effect.tryPromise({
+      try: async () => writeFile(output, await createTarGzip(files), { mode: 0o600 }),
+      catch: (error) =>
+        new Failure({
+          exit: exitCodes.refused,
+          title: "Cannot write the output",
+          detail: error instanceof Error ? error.message : String(error)
+        })
+    })
+    yield* print(
+      [`${output} has these files. Read them before you send it:`, ...files.map(({ name }) => `  ${name}`)].join("\n")
+    )
+  })
