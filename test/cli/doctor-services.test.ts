@@ -144,7 +144,7 @@ describe("doctor without an agent", () => {
     Effect.gen(function* () {
       const { code, stderr } = yield* Program.run(["doctor"])
       expect(code).toBe(2)
-      expect(stderr).toContain("set DATABASE_URL, AMQP_URL or SMTP_URL")
+      expect(stderr).toContain("set DATABASE_URL, AMQP_URL, SMTP_URL or OIDC_ISSUER")
     })
   )
 })

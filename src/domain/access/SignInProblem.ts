@@ -14,6 +14,8 @@ export const signInProblems = [
   "no_role",
   /** The provider does not confirm that the person has just signed in. */
   "not_recent",
+  /** Too many responses from this address were invalid. */
+  "too_many",
   /** The server cannot begin a session at the moment. */
   "unavailable"
 ] as const

@@ -1,6 +1,6 @@
 /** Signing in to the web UI at the OpenID provider: browsers open these addresses. */
 import { HttpLayerRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { Effect, Layer, Option } from "effect"
+import { Clock, Effect, Layer, Option } from "effect"
 import { pages } from "../../api/Pages.ts"
 import { callbackPath, signInPath } from "../../api/SignIn.ts"
 import { personName } from "../../domain/access/PersonName.ts"
@@ -8,20 +8,22 @@ import { NotFound } from "../../domain/Errors.ts"
 import { Origin } from "../../engine/access/Audit.ts"
 import { OidcProvider, type Provider } from "../../engine/access/oidc/Provider.ts"
 import { hashOf, Sessions } from "../../engine/access/Sessions.ts"
-import { clientAddress } from "../request/ClientAddress.ts"
+import { clientAddress, networkOf } from "../request/ClientAddress.ts"
 import { makeManagementOriginFor } from "../request/PublicUrl.ts"
 import * as RequestFacts from "../request/RequestFacts.ts"
 import * as RequestLog from "../request/RequestLog.ts"
 import { originOf } from "../request/RequestOrigin.ts"
 import { TrustedProxies } from "../request/TrustedProxies.ts"
 import * as Unmatched from "../request/Unmatched.ts"
+import { KeyAttempts } from "./KeyAttempts.ts"
 import { returnPage } from "./ReturnPage.ts"
 import * as SessionCookie from "./SessionCookie.ts"
 import * as SignInCookie from "./SignInCookie.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-const queryOf = ({ url }: Request) => new URL(url, "http://localhost").searchParams
+/** Not by `URL`, which would fail for a request with the whole URL of an invalid host. */
+const queryOf = ({ url }: Request) => new URLSearchParams(url.includes("?") ? url.slice(url.indexOf("?") + 1) : "")
 
 const redirect = (location: string) => HttpServerResponse.empty({ status: 303, headers: { location } })
 
@@ -32,6 +34,8 @@ const make = (provider: Provider) =>
     const proxies = yield* TrustedProxies
     const sessionCookie = yield* SessionCookie.make
     const signInCookie = yield* SignInCookie.make
+    /** Each wrong response is a request to the provider, so they are limited like wrong keys. */
+    const attempts = new KeyAttempts()
 
     const redirectUri = (request: Request) => `${originFor(request)}${callbackPath}`
     const toPage = (request: Request, page: string) => redirect(`${originFor(request)}${page}`)
@@ -71,18 +75,24 @@ const make = (provider: Provider) =>
 
     const callback = Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
+      const network = networkOf(clientAddress(proxies, request))
+      const now = yield* Clock.currentTimeMillis
       const pending = signInCookie.of(request)
       // A response for another sign-in, or for none, does not end this one.
       if (Option.isNone(pending) || queryOf(request).get("state") !== pending.value.state) {
         return explain(request, pages.home, "expired")
       }
+      const to = returnPage(pending.value.to)
+      if (!attempts.allows("api", network, now)) return explain(request, to, "too_many")
       const response = yield* Effect.catchTags(finish(request, pending.value), {
-        SignInFailed: ({ detail, problem }) =>
-          Effect.as(
+        SignInFailed: ({ detail, problem }) => {
+          if (problem === "invalid") attempts.addWrong(network, now)
+          return Effect.as(
             Effect.logWarning(`Signing in at the OpenID provider failed (${problem}): ${detail}`),
-            explain(request, returnPage(pending.value.to), problem)
-          ),
-        Unavailable: () => Effect.succeed(explain(request, returnPage(pending.value.to), "unavailable"))
+            explain(request, to, problem)
+          )
+        },
+        Unavailable: () => Effect.succeed(explain(request, to, "unavailable"))
       })
       return signInCookie.remove(request, response)
     })

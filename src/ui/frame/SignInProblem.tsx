@@ -13,6 +13,7 @@ const texts: { readonly [problem in SignInProblem]: string } = {
   no_role:
     "You are signed in at the provider, but none of your groups has access to this server. Ask an administrator to add you to a group.",
   not_recent: "The provider did not confirm that you just signed in. Try again, or sign in with a key.",
+  too_many: "Too many sign-ins from your address failed. Try again in a minute, or sign in with a key.",
   unavailable: "The server could not start your session. Try again in a moment."
 }
 
@@ -28,5 +29,7 @@ export const pageToOpen = (query: URLSearchParams): string => {
   const given = query.get("to") ?? ""
   if (!URL.canParse(given, location.origin)) return pathTo("home")
   const { origin, pathname, search } = new URL(given, location.origin)
-  return origin === location.origin && pathname !== pathTo("signIn") ? pathname + search : pathTo("home")
+  // A path like `//example.com` would be another host's address.
+  const isPage = origin === location.origin && pathname !== pathTo("signIn") && !pathname.startsWith("//")
+  return isPage ? pathname + search : pathTo("home")
 }

@@ -112,6 +112,30 @@ describe("a sign-in at the OpenID provider", () => {
     })
   )
 
+  it.scopedLive("is refused to an address with many invalid responses, without asking the provider", () =>
+    Effect.gen(function* () {
+      const provider = yield* startProvider()
+      const { origin } = yield* startWith(provider)
+      let asked = 0
+      provider.intercept = (request) => {
+        if (request.url === "/token") asked++
+        return false
+      }
+      const attempt = Effect.gen(function* () {
+        const jar = new CookieJar()
+        const state = "S".repeat(43)
+        const pending = { state, nonce: state, verifier: state, fresh: false, to: "/" }
+        jar.of(origin).set(signInCookie, Buffer.from(JSON.stringify(pending)).toString("base64url"))
+        const query = new URLSearchParams({ state, code: "made-up", iss: provider.issuer })
+        return yield* problemAt(jar, `${origin}${callbackPath}?${query}`)
+      })
+      const problems = yield* Effect.replicateEffect(attempt, 14)
+      expect(problems.slice(0, 10)).toStrictEqual(Array(10).fill("invalid"))
+      expect(problems.at(-1)).toBe("too_many")
+      expect(asked).toBe(problems.filter((problem) => problem === "invalid").length)
+    })
+  )
+
   it.scopedLive("is refused if the ID token is not signed with the provider's key, or not for this client", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
@@ -141,7 +165,9 @@ describe("a sign-in at the OpenID provider", () => {
         return `${text}.${sign("sha256", Buffer.from(text), privateKey).toString("base64url")}`
       }
       expect(yield* attempt(signed)).toBe("invalid")
-      expect(yield* attempt((claims) => `${part({ alg: "none" })}.${part(claims)}.`)).not.toBeNull()
+      expect(yield* attempt((claims) => `${part({ alg: "none" })}.${part(claims)}.`)).toMatch(
+        /^(invalid|provider_unavailable)$/
+      )
       expect(yield* attempt((claims, header) => signed({ ...claims, aud: "another" }, header))).toBe("invalid")
       expect(yield* attempt((claims, header) => signed({ ...claims, iss: "https://evil.example" }, header))).toBe(
         "invalid"

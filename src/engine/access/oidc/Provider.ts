@@ -64,6 +64,8 @@ export interface Provider {
     response: URLSearchParams,
     transaction: Transaction
   ) => Effect.Effect<SignedInPerson, SignInFailed>
+  /** Fails unless the provider answers, and knows the client: it must refuse a code that it did not issue for that reason. */
+  readonly examine: Effect.Effect<void, SignInFailed>
   /** The provider's address that signs the person out there, too; none: it has none, or cannot be reached. */
   readonly signOutUrl: (idToken: string | undefined, redirectUri: string) => Effect.Effect<Option.Option<string>>
 }
@@ -237,6 +239,21 @@ export const make = (settings: OidcSettings): Effect.Effect<Provider> =>
         }
       }).pipe(requests.withPermits(1))
 
+    const examine: Provider["examine"] = Effect.gen(function* () {
+      const { client, config } = yield* connect
+      const parameters = {
+        ...{ code: "made-up-by-doctor", redirect_uri: settings.issuer },
+        code_verifier: client.randomPKCECodeVerifier()
+      }
+      yield* attempt(client, () => client.genericGrantRequest(config, "authorization_code", parameters)).pipe(
+        Effect.asVoid,
+        Effect.catchIf(
+          ({ problem }) => problem === "invalid",
+          () => Effect.void
+        )
+      )
+    })
+
     const signOutUrl: Provider["signOutUrl"] = (idToken, post_logout_redirect_uri) =>
       Effect.gen(function* () {
         const { client, config } = yield* connect
@@ -245,7 +262,7 @@ export const make = (settings: OidcSettings): Effect.Effect<Provider> =>
         return Option.some(client.buildEndSessionUrl(config, parameters).href)
       }).pipe(Effect.orElseSucceed(() => Option.none<string>()))
 
-    return { begin, finish, signOutUrl }
+    return { begin, finish, examine, signOutUrl }
   })
 
 /** The provider of the settings, if there is one. */
