@@ -8,9 +8,9 @@ import { ThreadKey } from "../../domain/Thread.ts"
 import { optional, time } from "../../domain/Time.ts"
 import { listFields } from "../List.ts"
 import { MessageText } from "./Messages.ts"
+import { mostReplayed } from "./MostReplayed.ts"
 
-/** The maximum number of runs per request. */
-export const mostReplayed = 1_000
+export { mostReplayed }
 
 const prompt = optional(
   Schema.Literal("template", "same").annotations({

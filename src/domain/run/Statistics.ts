@@ -17,11 +17,19 @@ export type Counts = typeof Counts.Type
 /** What the runs of some period used that reported it; absent if none did. */
 const usage = optional(ReportedUsage)
 
-/** A webhook's last 24 hours. */
+/** Counts without those that are 0. */
+const SparseCounts = Schema.Struct({
+  ...(Object.fromEntries(finalStatuses.map((status) => [status, optional(Schema.Number)])) as {
+    readonly [S in FinalStatus]: ReturnType<typeof optional<number, number>>
+  }),
+  live: optional(Schema.Number)
+})
+
+/** A webhook's last 24 hours, without those that had no runs. */
 export const Activity = Schema.Struct({
   webhook_id: WebhookId,
-  /** 24 hours, oldest first; the last one ends now. */
-  hours: Schema.Array(Schema.Struct({ ...Counts.fields, usage }))
+  /** `hour` is 0 for the oldest and 23 for the last one, which ends now. Ascending. */
+  hours: Schema.Array(Schema.Struct({ hour: Schema.Int, ...SparseCounts.fields, usage }))
 }).annotations({ identifier: "Activity" })
 export type Activity = typeof Activity.Type
 

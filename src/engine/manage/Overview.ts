@@ -38,12 +38,16 @@ export class Overview extends Context.Tag("webhook-trigger/Overview")<
         const lastDay = Effect.gen(function* () {
           const { since, step, count } = bucketsOf("24h", yield* DateTime.now)
           const hours = new Map<WebhookId, Array<Activity["hours"][number]>>()
-          for (const { webhook_id, bucket, ...counts } of yield* history.activity(since, step)) {
-            const all = hours.get(webhook_id) ?? Array.from({ length: count }, () => none)
-            if (bucket >= 0 && bucket < count) all[bucket] = counts
+          for (const { webhook_id, bucket: hour, ...counts } of yield* history.activity(since, step)) {
+            if (hour < 0 || hour >= count) continue
+            const all = hours.get(webhook_id) ?? []
             hours.set(webhook_id, all)
+            all.push({ hour, ...withoutZeros(counts) })
           }
-          return [...hours].map(([webhook_id, hours]) => ({ webhook_id, hours }))
+          return [...hours].map(([webhook_id, hours]) => ({
+            webhook_id,
+            hours: hours.toSorted((a, b) => a.hour - b.hour)
+          }))
         })
 
         const budgetUse = Effect.fnUntraced(function* (webhook: Webhook, at: DateTime.Utc) {
@@ -83,6 +87,9 @@ export class Overview extends Context.Tag("webhook-trigger/Overview")<
       })
     )
 }
+
+const withoutZeros = <A extends object>(counts: A): Partial<A> =>
+  Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0)) as Partial<A>
 
 const none: Counts = {
   ...(Object.fromEntries(finalStatuses.map((status) => [status, 0])) as Omit<Counts, "live">),

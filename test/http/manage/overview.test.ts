@@ -39,8 +39,9 @@ describe("the overview", () => {
       yield* admin("POST", `/api/webhooks/${id}/runs?wait=true`, { body: { variables: { text: "hello" } } })
       const [activity] = (yield* admin("GET", "/api/activity")).json.data
       expect(activity.webhook_id).toBe(id)
-      expect(activity.hours).toHaveLength(24)
-      expect(activity.hours.reduce((sum: number, hour: { success: number }) => sum + hour.success, 0)).toBe(1)
+      // The hour may have ended since.
+      expect(activity.hours).toStrictEqual([{ hour: expect.any(Number), success: 1 }])
+      expect([22, 23]).toContain(activity.hours[0].hour)
       const runs = (yield* admin("GET", "/api/teams/ops/runs")).json.data
       expect(runs).toHaveLength(1)
       for (const [range, count] of [

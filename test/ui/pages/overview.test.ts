@@ -17,9 +17,9 @@ describe("the overview", () => {
     const page = await ui.newPage({ signedIn: true })
     await page.route("**/api/activity", async (route) => {
       const { data, ...list } = await (await route.fetch()).json()
-      const failed = (hour: object, i: number) => (i === 20 ? { ...hour, error: 2, timeout: 1 } : hour)
+      const failed = { hour: 20, error: 2, timeout: 1 }
       await route.fulfill({
-        json: { ...list, data: data.map((each: any) => ({ ...each, hours: each.hours.map(failed) })) }
+        json: { ...list, data: data.map((each: any) => ({ ...each, hours: [failed, ...each.hours] })) }
       })
     })
     await page.route("**/api/teams", async (route) => {

@@ -7,6 +7,7 @@ import type { Unavailable } from "../../../domain/Errors.ts"
 import { setNeverSent, unavailable } from "./Database.ts"
 import { migrate } from "./Migrations.ts"
 import { Notifications } from "./Notifications.ts"
+import * as PoolMetrics from "./PoolMetrics.ts"
 import { connection, openSession } from "./PostgresSession.ts"
 import * as Refusals from "./Refusals.ts"
 import { preparedName, sessionSettings } from "./Session.ts"
@@ -115,10 +116,9 @@ const start = <A>(effect: Effect.Effect<A, SqlError.SqlError>): Effect.Effect<A,
     Effect.mapError((error) => unavailable(`The database cannot be reached: ${describe(error.cause)}`))
   )
 
-const makeClient = Effect.fnUntraced(function* (config: pg.PoolConfig) {
-  const pool = yield* makePool(config)
-  return yield* Effect.orDie(PgClient.fromPool({ acquire: Effect.succeed(pool) }))
-})
+const clientOf = (pool: pg.Pool) => Effect.orDie(PgClient.fromPool({ acquire: Effect.succeed(pool) }))
+
+const makeClient = (config: pg.PoolConfig) => Effect.flatMap(makePool(config), clientOf)
 
 /**
  * PostgreSQL, migrated. At the start, waits half a minute for an unreachable database. Later, broken connections are
@@ -141,15 +141,18 @@ export const layer = (
         )
       }).pipe(Effect.scoped)
 
-      const client = yield* makeClient({
+      const max = options.maxConnections ?? 10
+      const pool = yield* makePool({
         ...connection(options.url),
-        max: options.maxConnections ?? 10,
+        max,
         idleTimeoutMillis: 30_000,
         statement_timeout: statementTimeout,
         lock_timeout: lockTimeout,
         idle_in_transaction_session_timeout: statementTimeout,
         Client: boundedClient(yield* Refusals.make)
       } as pg.PoolConfig)
+      yield* PoolMetrics.observe(pool, max)
+      const client = yield* clientOf(pool)
       const session = yield* openSession(() => new pg.Client(connection(options.url)))
       return Context.make(SqlClient.SqlClient, client).pipe(
         Context.add(Notifications, session),

@@ -29,8 +29,9 @@ export const countEnded = (counts: Counts): number => total(counts, finalStatuse
 export const countFailures = (counts: Counts): number => total(counts, failureStatuses)
 export const countAll = (counts: Counts): number => countEnded(counts) + counts.live
 
-export const sumCounts = (all: ReadonlyArray<Counts>): Counts =>
-  Object.fromEntries(series.map(({ key }) => [key, all.reduce((sum, counts) => sum + counts[key], 0)])) as Counts
+/** Absent counts are 0. */
+export const sumCounts = (all: ReadonlyArray<Partial<Counts>>): Counts =>
+  Object.fromEntries(series.map(({ key }) => [key, all.reduce((sum, counts) => sum + (counts[key] ?? 0), 0)])) as Counts
 
 const percent = new Intl.NumberFormat(locale, { style: "percent", maximumFractionDigits: 1 })
 

@@ -36,7 +36,8 @@ export const RunList = ({
   runs,
   label,
   nameOf,
-  selection
+  selection,
+  list
 }: {
   readonly runs: ReadonlyArray<RunSummary>
   readonly label: string
@@ -44,6 +45,8 @@ export const RunList = ({
   readonly nameOf?: (run: RunSummary) => string
   /** The selected rows. */
   readonly selection?: { readonly ids: ReadonlySet<string>; readonly toggle: (id: string) => void }
+  /** The search part of an address of the page of all runs with this list, for “Newer run” and “Older run”. */
+  readonly list?: string
 }) => (
   <div className={selection ? "selectable" : ""}>
     <div className="run run-head small muted" aria-hidden="true">
@@ -67,7 +70,7 @@ export const RunList = ({
               />
             </label>
           )}
-          <Link to={pathTo("run", run)} className="run">
+          <Link to={pathTo("run", run)} className="run" {...(list !== undefined && { state: { list } })}>
             <StatusBadge run={run} />
             <span className="run-summary">
               {nameOf && (

@@ -10,6 +10,9 @@ import { plural } from "../../format/Format.ts"
 export const cancellable = (runs: ReadonlyArray<RunSummary>): ReadonlyArray<RunSummary> =>
   runs.filter(({ retry_at, status }) => !isFinal(status) || retry_at !== undefined)
 
+/** As many as one request may name. */
+const atOnce = 100
+
 /** Cancels all cancellable runs after a confirmation. */
 export const CancelRuns = ({
   runs,
@@ -23,12 +26,15 @@ export const CancelRuns = ({
   const isRetried = live.some(({ retry_at }) => retry_at !== undefined)
   const cancel = async () => {
     const run_ids = live.map(({ run_id }) => run_id)
+    let cancelled = 0
     // All may have ended while the dialog was open.
-    const { cancelled } =
-      run_ids.length === 0 ? { cancelled: [] } : await runAction(() => api.runs.cancelSome({ payload: { run_ids } }))
+    for (let at = 0; at < run_ids.length; at += atOnce) {
+      const payload = { run_ids: run_ids.slice(at, at + atOnce) }
+      cancelled += (await runAction(() => api.runs.cancelSome({ payload }))).cancelled.length
+    }
     onClose()
     await queries.invalidateQueries()
-    toast(`${plural(cancelled.length, "run")} cancelled`)
+    toast(`${plural(cancelled, "run")} cancelled`)
   }
   return (
     <ConfirmDialog

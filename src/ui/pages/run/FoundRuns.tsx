@@ -1,30 +1,62 @@
 import { useRef, useState } from "react"
 import { useMay } from "../../api/Access.ts"
+import type { AllRunsFilter } from "../../api/Changes.ts"
+import { explain } from "../../api/Errors.ts"
 import type { RunSummary } from "../../api/Types.ts"
 import { Button } from "../../components/Button.tsx"
 import { LiveRuns } from "../../components/run/LiveRuns.tsx"
 import { useReplayRuns } from "../../components/run/ReplayRuns.tsx"
 import { RunList } from "../../components/run/RunList.tsx"
-import { plural } from "../../format/Format.ts"
+import { toastFailure } from "../../components/Toasts.tsx"
+import { formatNumber, plural } from "../../format/Format.ts"
 import { useShortcuts } from "../../frame/Shortcuts.ts"
 import { CancelRuns, cancellable } from "./CancelRuns.tsx"
+import { type MatchingRuns, matchingRuns } from "./MatchingRuns.ts"
 
 /** A page of runs that can be selected, replayed and cancelled, with the mouse or with keys. */
 export const FoundRuns = ({
   runs,
+  filter,
+  hasPages,
   stale,
   nameOf
 }: {
   readonly runs: ReadonlyArray<RunSummary>
+  readonly filter: AllRunsFilter
+  /** More runs match than are on this page. */
+  readonly hasPages: boolean
   /** These runs are placeholders until the requested page arrives. */
   readonly stale: boolean
   readonly nameOf: (run: RunSummary) => string
 }) => {
+  const search = window.location.search
   const list = useRef<HTMLDivElement>(null)
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const [own, setOwn] = useState<ReadonlySet<string>>(new Set())
   const [toCancel, setToCancel] = useState<ReadonlyArray<RunSummary>>()
-  const selected = runs.filter(({ run_id }) => chosen.has(run_id))
+  const [matching, setMatching] = useState<MatchingRuns>()
+  const [collecting, setCollecting] = useState(false)
+  const listed = new Set(runs.map(({ run_id }) => run_id))
+  const others = matching?.runs.filter(({ run_id }) => !listed.has(run_id)) ?? []
+  const selected = [...runs, ...others]
+    .filter(({ run_id }) => chosen.has(run_id))
+    .sort((a, b) => b.accepted_at.localeCompare(a.accepted_at) || b.run_id.localeCompare(a.run_id))
+  const selectNone = () => {
+    setMatching(undefined)
+    setChosen(new Set())
+  }
+  const selectMatching = async () => {
+    setCollecting(true)
+    try {
+      const found = await matchingRuns(filter)
+      setMatching(found)
+      setChosen(new Set(found.runs.map(({ run_id }) => run_id)))
+    } catch (error) {
+      toastFailure(explain(error).title)
+    } finally {
+      setCollecting(false)
+    }
+  }
   const toBeCancelled = cancellable(selected)
   const toggle = (id: string) => {
     const after = new Set(chosen)
@@ -55,7 +87,7 @@ export const FoundRuns = ({
   }
   const may = useMay()
   const { ask, dialog, pending } = useReplayRuns((made) => {
-    setChosen(new Set())
+    selectNone()
     setOwn(new Set([...own, ...made]))
   })
   /** In the order of acceptance. */
@@ -78,15 +110,21 @@ export const FoundRuns = ({
     <div ref={list}>
       <div className="row selected-runs" role="group" aria-label="Selected runs">
         <span className="small muted" role="status">
-          {selected.length === 0 ? "None selected" : `${selected.length} selected`}
+          {selected.length === 0 ? "None selected" : `${formatNumber(selected.length)} selected`}
+          {selected.length > 0 && matching?.more && ". More runs match; these are the newest."}
         </span>
+        {hasPages && matching === undefined && (
+          <Button compact variant="quiet" onPress={() => void selectMatching()} pending={collecting}>
+            Select all that match the filter
+          </Button>
+        )}
         {selected.length < runs.length && (
           <Button compact variant="quiet" onPress={() => setChosen(new Set(runs.map(({ run_id }) => run_id)))}>
             Select all on this page
           </Button>
         )}
         {selected.length > 0 && (
-          <Button compact variant="quiet" onPress={() => setChosen(new Set())}>
+          <Button compact variant="quiet" onPress={selectNone}>
             Select none
           </Button>
         )}
@@ -104,7 +142,13 @@ export const FoundRuns = ({
       {/* Placeholders must not be held in place. */}
       <LiveRuns key={String(stale)} runs={runs} own={own}>
         {(shown) => (
-          <RunList runs={shown} label="Runs, newest first" nameOf={nameOf} selection={{ ids: chosen, toggle }} />
+          <RunList
+            runs={shown}
+            label="Runs, newest first"
+            nameOf={nameOf}
+            selection={{ ids: chosen, toggle }}
+            list={search}
+          />
         )}
       </LiveRuns>
       {dialog}

@@ -21,7 +21,10 @@ import { plural } from "../../format/Format.ts"
 import { ExactTime, formatTime } from "../../format/Time.tsx"
 import { RunDeliveries } from "../destination/RunDeliveries.tsx"
 import { CancelRun } from "./CancelRun.tsx"
+import { Comparison } from "./Comparison.tsx"
 import { DownloadButton } from "./DownloadButton.tsx"
+import { Neighbours, useListOfRun } from "./Neighbours.tsx"
+import { OriginalRequest } from "./OriginalRequest.tsx"
 import { ReplayOf, Replays } from "./ReplayLinks.tsx"
 import { ReplayMessage } from "./ReplayMessage.tsx"
 import { ReplyToRun } from "./ReplyToRun.tsx"
@@ -32,6 +35,7 @@ const RunPage = ({ run_id }: { readonly run_id: string }) => {
   const run = useRun(run_id)
   const data = run.data
   const webhook = useWebhook(data?.webhook_id)
+  const list = useListOfRun()
   const [replaying, setReplaying] = useState(false)
   const [replying, setReplying] = useState(false)
   const name = data?.webhook_id
@@ -69,11 +73,14 @@ const RunPage = ({ run_id }: { readonly run_id: string }) => {
       <Loaded query={run} lines={8}>
         {(loaded) => (
           <>
+            {list !== undefined && <Neighbours run_id={run_id} list={list} />}
             <Details run={loaded} />
             {replaying && loaded.source === "chat" && <ReplayMessage run={loaded} />}
             {replaying && webhook.data && <ReplayForm webhook={webhook.data} run={loaded} />}
             <Replays run={loaded} />
             <Content run={loaded} replying={replying} />
+            {loaded.source === "webhook" && webhook.data && <OriginalRequest run={loaded} webhook={webhook.data} />}
+            {loaded.source === "webhook" && <Values run={loaded} />}
           </>
         )}
       </Loaded>
@@ -142,12 +149,12 @@ const Content = ({ run, replying }: { readonly run: Run; readonly replying: bool
     )}
     <ReplyToRun run={run} wanted={replying} />
     <Report run={run} />
+    {run.replay_of !== undefined && <Comparison run={run} original={run.replay_of} />}
     {isFinal(run.status) && <RunDeliveries run={run} />}
     <section className="card stack tight" aria-label="Prompt">
       <h2>Rendered prompt</h2>
       <RawText text={run.conversation.prompt} title="Prompt" what="the prompt" />
     </section>
-    {run.source === "webhook" && <Values run={run} />}
   </>
 )
 

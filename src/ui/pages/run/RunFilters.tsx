@@ -67,21 +67,20 @@ const isStatus = (text: string): text is RunStatus => (allStatuses as ReadonlyAr
 const millisOf = (seconds: string): number | undefined =>
   /^\d+([.,]\d+)?$/.test(seconds) ? Math.round(Number(seconds.replace(",", ".")) * 1000) : undefined
 
-/** The filter in the address. Invalid values are ignored. */
-export const useRunFilter = () => {
-  const filters = useUrlFilters()
-  const [first, ...others] = filters.get("status").split(",").filter(isStatus)
-  const team = filters.get("team")
-  const source = filters.get("source")
-  const mode = filters.get("mode")
-  const search = filters.get("search").trim()
-  const start = usePeriodStart(filters.get("period"))
-  const [from, to] = [start ?? boundOf(filters.get("from")), boundOf(filters.get("to"), 1)]
-  const [min, max] = [millisOf(filters.get("min")), millisOf(filters.get("max"))]
-  const filter: AllRunsFilter = {
+/** The filter with these values. Invalid ones are ignored. */
+export const useFilterOf = (get: (name: Name | "cursor") => string): AllRunsFilter => {
+  const [first, ...others] = get("status").split(",").filter(isStatus)
+  const team = get("team")
+  const source = get("source")
+  const mode = get("mode")
+  const search = get("search").trim()
+  const start = usePeriodStart(get("period"))
+  const [from, to] = [start ?? boundOf(get("from")), boundOf(get("to"), 1)]
+  const [min, max] = [millisOf(get("min")), millisOf(get("max"))]
+  return {
     ...(first && { status: [first, ...others] }),
-    ...(isRunId(filters.get("webhook")) && { webhook_id: filters.get("webhook") }),
-    ...(isRunId(filters.get("thread")) && { thread_id: filters.get("thread") }),
+    ...(isRunId(get("webhook")) && { webhook_id: get("webhook") }),
+    ...(isRunId(get("thread")) && { thread_id: get("thread") }),
     ...(teamNamePattern.test(team) && { team }),
     ...((source === "webhook" || source === "chat") && { source }),
     ...((mode === "wait" || mode === "async") && { mode }),
@@ -90,8 +89,14 @@ export const useRunFilter = () => {
     ...(min !== undefined && { min_duration_ms: min }),
     ...(max !== undefined && { max_duration_ms: max }),
     ...(search && { search }),
-    ...(filters.get("cursor") && { cursor: filters.get("cursor") })
+    ...(get("cursor") && { cursor: get("cursor") })
   }
+}
+
+/** The filter in the address. */
+export const useRunFilter = () => {
+  const filters = useUrlFilters()
+  const filter = useFilterOf(filters.get)
   return { filter, set: filters.set, filtered: names.some((name) => filters.get(name) !== "") }
 }
 

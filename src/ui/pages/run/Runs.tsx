@@ -48,7 +48,14 @@ const RunsPage = () => {
                 <p>{filtered || filter.cursor ? "No runs match." : "No runs yet."}</p>
               </div>
             ) : (
-              <FoundRuns key={JSON.stringify(filter)} runs={data} stale={runs.isPlaceholderData} nameOf={nameOf} />
+              <FoundRuns
+                key={JSON.stringify(filter)}
+                runs={data}
+                filter={filter}
+                hasPages={filter.cursor !== undefined || next_cursor !== null}
+                stale={runs.isPlaceholderData}
+                nameOf={nameOf}
+              />
             )}
             {searched_back_to !== undefined && (
               <p className="small" role="status">

@@ -23,6 +23,13 @@ export const RunHistory = ({ webhook }: { readonly webhook: Webhook }) => {
     ...(to ? { to } : {}),
     ...(cursor ? { cursor } : {})
   })
+  const list = `?${new URLSearchParams([
+    ["webhook", webhook.id],
+    ...["status", "from", "to", "cursor"].flatMap((name) => {
+      const value = filters.get(name)
+      return value === "" ? [] : [[name, value]]
+    })
+  ])}`
   const filtered = status !== undefined || from !== undefined || to !== undefined
   const exact = filters.get("from").includes("T") && from !== undefined
   const setFilters = (values: Record<string, string>) => filters.set({ ...values, cursor: "" })
@@ -71,7 +78,7 @@ export const RunHistory = ({ webhook }: { readonly webhook: Webhook }) => {
             ) : (
               // Placeholders must not be held in place.
               <LiveRuns key={`${status} ${from} ${to} ${cursor} ${runs.isPlaceholderData}`} runs={data}>
-                {(shown) => <RunList runs={shown} label="Runs, newest first" />}
+                {(shown) => <RunList runs={shown} label="Runs, newest first" list={list} />}
               </LiveRuns>
             )}
             {(cursor !== "" || next_cursor !== null) && (

@@ -2,18 +2,17 @@ import type { Activity } from "../../../api/Types.ts"
 import { countAll, countFailures, describeCounts, sumCounts } from "../../../components/run/Counts.ts"
 
 const hourCount = 24
-const noRuns = sumCounts([])
 
 /** One bar for each of the last 24 hours: runs in total, failed (red, at the bottom) and unfinished (blue, at the top). */
 export const ActivityBars = ({ activity }: { readonly activity: Activity | undefined }) => {
-  const hours = activity?.hours ?? []
+  const byHour = new Map(activity?.hours.map((counts) => [counts.hour, counts]))
+  const hours = Array.from({ length: hourCount }, (_, hour) => sumCounts([byHour.get(hour) ?? {}]))
   const most = Math.max(1, ...hours.map(countAll))
   const total = sumCounts(hours)
   const label = countAll(total) === 0 ? "No runs in the last 24 hours" : `Last 24 hours: ${describeCounts(total)}`
   return (
     <svg className="activity-bars" viewBox="0 0 144 28" role="img" aria-label={label} preserveAspectRatio="none">
-      {Array.from({ length: hourCount }, (_, i) => {
-        const hour = hours[i] ?? noRuns
+      {hours.map((hour, i) => {
         const all = countAll(hour)
         const height = all === 0 ? 2 : Math.max(4, (all / most) * 26)
         const part = (count: number) => (all === 0 ? 0 : (height * count) / all)

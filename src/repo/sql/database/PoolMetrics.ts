@@ -1,0 +1,28 @@
+/** The metrics of the pool of database connections. */
+import { Effect, Metric, type Scope } from "effect"
+import type pg from "pg"
+import { record } from "../../../telemetry/Metrics.ts"
+
+const connections = Metric.gauge("webhook_database_connections", {
+  description: "Open connections of the pool, by state: used or idle."
+})
+const limit = Metric.gauge("webhook_database_connections_max", {
+  description: "How many connections the pool may open."
+})
+const waiting = Metric.gauge("webhook_database_waiting", {
+  description: "Statements and transactions that wait for a connection of the pool."
+})
+
+/** Reading at each use of a connection would be work for every run. */
+const interval = "1 second"
+
+/** Reads the pool every second. */
+export const observe = (pool: pg.Pool, max: number): Effect.Effect<void, never, Scope.Scope> => {
+  const read = Effect.sync(() => {
+    record(limit, max)
+    record(connections, pool.totalCount - pool.idleCount, { state: "used" })
+    record(connections, pool.idleCount, { state: "idle" })
+    record(waiting, pool.waitingCount)
+  })
+  return Effect.asVoid(Effect.forkScoped(Effect.forever(Effect.zipRight(read, Effect.sleep(interval)))))
+}
