@@ -167,7 +167,7 @@ export const DestinationForm = ({
             onChange={setTarget}
             placeholder={isOfAlerts && !data.target.isFixed ? "" : data.target.example}
             help={data.target.isFixed ? data.target.help : `${data.target.help} A Liquid template over ${subjects}.`}
-            fault={faultAt(error, "/target") ?? faultAt(error, "/kind")}
+            fault={faultAt(error, "/target")}
             mono
             required
           />

@@ -181,7 +181,7 @@ const Details = ({ run }: { readonly run: Run }) => (
     <Joined run={run} />
     {run.callback_url !== undefined && (
       <span>
-        Callback to <span className="mono break">{run.callback_url}</span>
+        Callback to <bdi className="mono">{run.callback_url}</bdi>
       </span>
     )}
     {run.cancelled_by !== undefined && (

@@ -66,6 +66,45 @@ describe("the destinations of a webhook", () => {
     await page.context().close()
   })
 
+  it("can be e-mails where the server has a mail server, and callbacks that a run shows", async () => {
+    const { port } = await ui.run(receiver(200))
+    const { token, webhook } = await ui.call("POST", "/api/webhooks", { ...reviewDraft, name: "Calling back" })
+    const { card, page } = await openTab(webhook.id)
+    await page.getByRole("button", { name: "Add destination" }).click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Kind").selectOption("E-mail")
+    await dialog.getByLabel("Recipients").fill("ops@example.com")
+    await dialog.getByRole("button", { name: "Add destination" }).click()
+    await dialog.getByText("needs a mail server (SMTP_URL)").waitFor()
+    await dialog.getByLabel("Kind").selectOption("Callback (signed event to a caller's own URL)")
+    await dialog.getByLabel("Allowed URLs").fill(`http://127.0.0.1:${port}`)
+    await dialog.getByRole("button", { name: "Add destination" }).click()
+    await dialog.getByText(`must be written as http://127.0.0.1:${port}/`).first().waitFor()
+    for (const width of [320, 1440]) {
+      await page.setViewportSize({ width, height: 900 })
+      expect(await axe(page)).toEqual([])
+    }
+    await dialog.getByLabel("Allowed URLs").fill(`http://127.0.0.1:${port}/`)
+    await dialog.getByRole("button", { name: "Add destination" }).click()
+    await page.getByText(/^whsec_/).waitFor()
+    await page.getByRole("button", { name: "Done" }).click()
+    await card.getByText(`http://127.0.0.1:${port}/`, { exact: true }).waitFor()
+
+    const callback = `http://127.0.0.1:${port}/${"long".repeat(50)}`
+    const variables = { title: "a", author: { name: "b" } }
+    const path = `/webhook/trigger/${token}?wait=true&callback_url=${encodeURIComponent(callback)}`
+    const { run_id } = await ui.call("POST", path, { variables })
+    await page.goto(`/runs/${run_id}`)
+    await page.getByText(callback).waitFor()
+    for (const width of [320, 1440]) {
+      await page.setViewportSize({ width, height: 900 })
+      expect(await page.evaluate("document.documentElement.scrollWidth - innerWidth")).toBeLessThanOrEqual(0)
+      expect(await axe(page)).toEqual([])
+    }
+    expect(errorsOf(page)).toEqual([])
+    await page.context().close()
+  })
+
   it("of a service ask for its fields alone, and keep its token and secret URL when they are edited", async () => {
     const { port, received, url } = await ui.run(receiver(200))
     const id = await newWebhook("Destinations by name")
