@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
+import { startFakeModel } from "../agents/FakeModel.ts"
 import { freePort } from "../support/Process.ts"
 import { until, untilEffect } from "../support/Until.ts"
 import * as Program from "./Program.ts"
@@ -116,6 +117,38 @@ describe("the leader command over HTTP", { timeout: 120_000 }, () => {
     })
   )
 
+  it.scopedLive("gives its prompt to a standby when its process is killed at work", () =>
+    Effect.gen(function* () {
+      const { begin, ended, file, isRunning, url } = yield* served
+      const go = join(dirname(file), `${randomUUID()}.go`)
+      const first = yield* Program.lead(["--url", url, "--key-file", file, ...shell], { WHO: "first" })
+      yield* isRunning(true)
+      yield* Program.lead(["--url", url, "--key-file", file, ...shell], { WHO: "standby" })
+      const { run_id } = yield* begin(`until test -e ${go}; do sleep 0.05; done; echo $WHO`)
+      yield* first.end("SIGKILL")
+      writeFileSync(go, "")
+      expect(yield* ended(run_id)).toMatchObject({ status: "success", conversation: { response: "standby" } })
+    })
+  )
+
+  it.scopedLive("leads with a preset, whose tokens and model are stored", () =>
+    Effect.gen(function* () {
+      const { file, isRunning, say, url } = yield* served
+      const model = yield* Effect.acquireRelease(
+        Effect.promise(() => startFakeModel()),
+        (model) => Effect.promise(() => model.close())
+      )
+      const options = ["--", "--model", "m-1", "--base-url", model.url]
+      yield* Program.lead(["--url", url, "--key-file", file, "--agent", "openai", ...options], {})
+      yield* isRunning(true)
+      expect(yield* say("Do it.")).toMatchObject({
+        status: "success",
+        response: "I did what you asked.",
+        usage: { input_tokens: 1200, output_tokens: 34, model: "m-1" }
+      })
+    })
+  )
+
   it.scopedLive("ends when its key is revoked, and stops its program", () =>
     Effect.gen(function* () {
       const { begin, file, isRunning, revoke, url } = yield* served
@@ -123,10 +156,10 @@ describe("the leader command over HTTP", { timeout: 120_000 }, () => {
       yield* isRunning(true)
       yield* begin("exec sleep 600")
       yield* revoke
-      expect(yield* leader.ended).toMatchObject({
-        code: 1,
-        stderr: expect.stringContaining("The leader stopped: The leader key is wrong or was revoked.")
-      })
+      const { code, stderr } = yield* leader.ended
+      expect(code).toBe(1)
+      expect(stderr).toContain("The leader stopped: The leader key is wrong or was revoked.")
+      expect(stderr.match(/wrong or was revoked/g)).toHaveLength(1)
     })
   )
 

@@ -39,9 +39,15 @@ const make = (options: LeaderHttpOptions) =>
     const requests = makeRequests(options)
     const keyTeam = yield* untilAvailable(requests.team, { subject: "the leader cannot reach its server" })
     const refusal = yield* Deferred.make<never, LeaderRefused>()
+    let isWatched = false
+    const watched = Effect.suspend(() => {
+      isWatched = true
+      return Deferred.await(refusal)
+    })
+    /** Logged only if nobody waits for the refusal. */
     const refuse = (error: LeaderRefused) =>
       Effect.zipRight(
-        Effect.logError(`the leader ends: ${error.message}`),
+        Effect.unless(Effect.logError(`the leader ends: ${error.message}`), () => isWatched),
         Effect.asVoid(Deferred.fail(refusal, error))
       )
     /** After a refusal there is nothing more to do: what this is a part of is interrupted. */
@@ -182,7 +188,7 @@ const make = (options: LeaderHttpOptions) =>
       lead: (team, handle, { grace = 0 } = {}) =>
         team === keyTeam ? lead(team, handle, grace) : refuse(wrongTeam(keyTeam, team))
     })
-    return Context.make(LeaderBus, bus).pipe(Context.add(Access, { team: keyTeam, refused: Deferred.await(refusal) }))
+    return Context.make(LeaderBus, bus).pipe(Context.add(Access, { team: keyTeam, refused: watched }))
   })
 
 /**
