@@ -262,9 +262,9 @@ export const supportBundle = (local: LocalCommands) =>
     local.supportBundle
   ).pipe(
     Command.withDescription(
-      about("Write a file for those who help with a problem", {
+      about("Write a file with diagnostic data for support", {
         details:
-          "It has the version, the settings, the results of doctor, the server's health and metrics, and the state of the database. It has no prompts, answers, tokens, passwords and e-mail addresses. Run it with the server's environment.",
+          "It has the version, the settings, the results of doctor, the server's health and metrics, and the state of the database. It has no prompts, answers, tokens, passwords or e-mail addresses. Run it with the server's environment.",
         examples: ["DATABASE_URL=postgres://… AMQP_URL=amqp://… webhook-trigger support-bundle -o bundle.tar.gz"]
       })
     )

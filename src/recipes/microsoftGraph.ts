@@ -36,7 +36,7 @@ Read each of them from Microsoft Graph, and do what has to be done.`,
   },
   notes: [
     "A notification names what has changed, without its content: agents need a token of Microsoft Graph.",
-    "Notifications have no ID, so one that is sent again is another run. `coalesce` makes one run of those that come together.",
+    "Notifications have no ID, so a repeated notification starts another run. `coalesce` combines notifications that arrive together into one run.",
     "The secret is in the body. It is removed before prompts are made and requests are stored.",
     "The tokens of notifications with resource data (`validationTokens`) are not checked."
   ],

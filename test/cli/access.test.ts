@@ -72,7 +72,7 @@ describe("the command line", () => {
         const lines = text.trimEnd().split("\n")
         const verified = yield* run("audit", "verify", whole)
         expect(verified.stdout).toMatch(
-          new RegExp(`^${lines.length} events in order. Keep this for --expected: \\d+:[0-9a-f]{64}\\n$`)
+          new RegExp(`^${lines.length} events verified. Checkpoint for --expected: \\d+:[0-9a-f]{64}\\n$`)
         )
         const last = verified.stdout.trim().split(" ").at(-1)!
         const ofServer = yield* json("audit", "verify", "--expected", last)
@@ -89,7 +89,7 @@ describe("the command line", () => {
         const edited = yield* broken(text.replace("audited-two", "audited-TWO"))
         expect([edited.code, edited.stderr]).toEqual([
           1,
-          `Event ${sequence} (${id}) was changed: ${at} event${at === 1 ? "" : "s"} before it in order\n`
+          `Event ${sequence} (${id}) was changed: ${at} event${at === 1 ? "" : "s"} before it ${at === 1 ? "is" : "are"} intact\n`
         ])
         const without = lines.toSpliced(at, 1).join("\n")
         expect((yield* broken(without)).stderr).toContain(`Event ${sequence} is missing`)

@@ -79,6 +79,6 @@ export const measureStorage = async (services: Services, runs: number): Promise<
     title: "Storage of a run",
     head: ["prompt, variables and answer", "rows, KB", "indexes, KB", "whole database, KB", "write-ahead log, KB"],
     rows: [await row(512), await row(2_048), await row(16_384)],
-    notes: [`${formatted(runs)} runs of each size, of ${callers} callers, by PostgreSQL's own settings.`]
+    notes: [`${formatted(runs)} runs of each size from ${callers} callers, with PostgreSQL's default settings.`]
   }
 }

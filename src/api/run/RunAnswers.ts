@@ -18,7 +18,7 @@ export const CallbackUrl = Schema.Struct({
   callback_url: Schema.optional(
     Schema.String.annotations({
       description:
-        "Where the end of the run is sent as a signed event. It must begin with the `url` of one of the webhook's destinations of the kind `callback`."
+        "The URL that receives a signed event when the run ends. It must begin with the `url` of one of the webhook's `callback` destinations."
     })
   )
 })

@@ -2,7 +2,15 @@ import { createHash } from "node:crypto"
 import { createReadStream } from "node:fs"
 import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option, Schema } from "effect"
-import { chainCheck, describeBreak, eventOf, linkOf, linkPattern, linkText } from "../../domain/access/AuditChain.ts"
+import {
+  chainCheck,
+  describeBreak,
+  describeIntact,
+  eventOf,
+  linkOf,
+  linkPattern,
+  linkText
+} from "../../domain/access/AuditChain.ts"
 import { AuditVerification } from "../../domain/access/AuditVerification.ts"
 import { adminOptions, call, show } from "../Connection.ts"
 import { exitCodes, Failure, usage } from "../Failure.ts"
@@ -15,11 +23,13 @@ const file = Args.text({ name: "file" }).pipe(
   Args.optional
 )
 const filtered = Options.boolean("filtered").pipe(
-  Options.withDescription("The file was exported with filters: events between may be missing")
+  Options.withDescription("The file was exported with filters, so it may have gaps")
 )
 const expected = Options.text("expected").pipe(
-  Options.withPseudoName("place"),
-  Options.withDescription("An event that must still be there, as this command printed it: 120:9f86d0…"),
+  Options.withPseudoName("checkpoint"),
+  Options.withDescription(
+    "Check that this event still exists: a checkpoint that this command printed, such as 120:9f86d0…"
+  ),
   Options.mapTryCatch(
     ...validated(
       "--expected",
@@ -69,7 +79,7 @@ const checkFile = (path: string, isFiltered: boolean, expected: string | undefin
 const describe = ({ events, last }: AuditVerification): string =>
   last === undefined
     ? "There are no events."
-    : `${plural(events, "event")} in order. Keep this for --expected: ${linkText(last)}`
+    : `${plural(events, "event")} verified. Checkpoint for --expected: ${linkText(last)}`
 
 export const verify = Command.make("verify", { file, filtered, expected, ...adminOptions }, (options) =>
   Effect.gen(function* () {
@@ -83,7 +93,7 @@ export const verify = Command.make("verify", { file, filtered, expected, ...admi
       return yield* new Failure({
         exit: exitCodes.refused,
         title: describeBreak(result.broken),
-        detail: `${plural(result.events, "event")} before it in order`,
+        detail: describeIntact(result.events),
         body: Schema.encodeSync(AuditVerification)(result)
       })
     }

@@ -160,7 +160,7 @@ const stream = Options.boolean("stream").pipe(
 const callback = Options.text("callback-url").pipe(
   Options.withPseudoName("url"),
   Options.withDescription(
-    "Where the end of the run is sent, if the webhook allows it (a destination of kind callback)"
+    "URL that receives a signed event when the run ends; the webhook needs a callback destination that allows it"
   ),
   Options.optional
 )

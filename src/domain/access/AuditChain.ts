@@ -46,6 +46,10 @@ export const describeBreak = ({ event_id, fault, sequence }: AuditBreak): string
     faults[fault]
   ].join(" ")
 
+/** For people: of so many events before the broken one. */
+export const describeIntact = (events: number): string =>
+  `${events} event${events === 1 ? "" : "s"} before it ${events === 1 ? "is" : "are"} intact`
+
 /** The line of an export: the content, with its hash as the last field. */
 export const lineOf = ({ content, hash }: ChainedEvent): string => `${content.slice(0, -1)},"hash":"${hash}"}`
 

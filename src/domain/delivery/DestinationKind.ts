@@ -45,8 +45,8 @@ export const destinationKinds = {
     sends: "event",
     isOfRuns: true,
     url: {
-      label: "Allowed URLs",
-      help: "Where they begin, with a slash after the host. Callers name a URL below it as `callback_url`.",
+      label: "Allowed URL prefix",
+      help: "Include a slash after the host. A caller's `callback_url` must begin with this prefix.",
       example: "https://ci.example.com/hooks/"
     }
   },

@@ -21,7 +21,7 @@ export const faultOfRecipients = (text: string): string | undefined => {
   const recipients = recipientsOf(text)
   const wrong = recipients.find((one) => !isEmailAddress(one))
   if (wrong !== undefined) {
-    return `must be addresses such as \`ops@example.com\`, separated by commas; ${JSON.stringify(wrong.slice(0, 100))} is none`
+    return `must be addresses such as \`ops@example.com\`, separated by commas; ${JSON.stringify(wrong.slice(0, 100))} is not an address`
   }
   return recipients.length > maxRecipients ? `must have at most ${maxRecipients} addresses` : undefined
 }

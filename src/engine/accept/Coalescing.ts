@@ -9,13 +9,13 @@ import type { NewRun } from "../../repo/run/RunStore.ts"
 /** A later trigger may replace the input, so there is no answer to wait for. */
 export const waitRefused = new InvalidParameter({
   name: "wait",
-  detail: "The webhook lets triggers become one run (`coalesce`), so nobody can wait for the answer to one of them."
+  detail: "The webhook combines triggers into one run (`coalesce`), so callers cannot wait for an answer."
 })
 
 /** One run would have several callers. */
 export const callbackRefused = new InvalidParameter({
   name: "callback_url",
-  detail: "The webhook lets triggers become one run (`coalesce`), so none of them can have its own callback."
+  detail: "The webhook combines triggers into one run (`coalesce`), so a trigger cannot have its own callback."
 })
 
 /** The window of a trigger. None if the webhook has no `coalesce`, or the input has no value at its key. */

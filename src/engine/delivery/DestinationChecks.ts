@@ -70,7 +70,7 @@ export const make = Effect.gen(function* () {
       const isMoved = !isNew && url !== undefined && url !== before.url && data.token !== undefined
       const possible: ReadonlyArray<string> = isOfAlerts ? alertEvents : runEvents
       const wrong = events?.find((event) => !possible.includes(event))
-      const noRun = isOfAlerts && data.isOfRuns ? "needs the URL of a run" : undefined
+      const noRun = isOfAlerts && data.isOfRuns ? "is not available for alerts" : undefined
       const isOther = kind === "callback" && url !== undefined && normalized(url) !== url
       const faults: ReadonlyArray<readonly [pointer: string, detail: string | undefined]> = [
         ["/kind", noRun],

@@ -33,6 +33,7 @@ export const callbackUrl = (
   const values = new URLSearchParams(query).getAll("callback_url")
   if (values.length === 0) return Either.right(undefined)
   const url = values.length === 1 ? normalized(values[0]!) : undefined
-  const detail = "must be a URL of at most 2,000 characters without user, password and fragment, given once"
+  const detail =
+    "must be a URL of at most 2,000 characters (http or https), without user name, password or fragment, and given only once"
   return url === undefined ? Either.left(new InvalidParameter({ name: "callback_url", detail })) : Either.right(url)
 }

@@ -5,7 +5,7 @@ export const titles = {
   not_acceptable: "The response has another media type",
   unauthorized: "The key is missing or wrong",
   forbidden: "The key's role or teams do not allow this",
-  fresh_sign_in_required: "The session needs a fresh sign-in for this",
+  fresh_sign_in_required: "This action requires a recent sign-in",
   not_verified: "The caller could not be verified",
   unsupported_media_type: "The body is not plain JSON",
   body_too_large: "The body is too large",

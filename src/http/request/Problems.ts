@@ -106,7 +106,7 @@ const table = {
     () => ({
       code: "fresh_sign_in_required",
       detail:
-        "Enter the key again, or sign in again at the provider, at most 10 minutes before. API keys of programs need not."
+        "This action requires a sign-in within the last 10 minutes. Enter the key again, or sign in again at the provider. Requests with an API key do not need this."
     })
   ],
   NotFound: [404, () => ({ code: "not_found", detail: "It does not exist, was deleted, or is disabled." })],

@@ -37,7 +37,9 @@ const examineServices: Effect.Effect<void, Failure> = Effect.gen(function* () {
     { concurrency: 4 }
   )
   if (examined.length === 0)
-    return yield* usage("choose an --agent, or set DATABASE_URL, AMQP_URL, SMTP_URL or OIDC_ISSUER to check these")
+    return yield* usage(
+      "choose an agent with --agent, or set DATABASE_URL, AMQP_URL, SMTP_URL or OIDC_ISSUER to check those services"
+    )
   yield* report(
     examined.flatMap(({ checks }) => checks),
     "A server cannot work with these settings",

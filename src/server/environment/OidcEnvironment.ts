@@ -22,7 +22,7 @@ const isLocal = (hostname: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\
 /** As the provider's metadata names it. With another path, the library would not compare it. */
 const issuer: Format<string> = {
   accepts:
-    "takes the provider's issuer, such as `https://login.example.com/realms/staff`, by http on this machine only",
+    "takes the provider's issuer URL, such as `https://login.example.com/realms/staff`; `http` is allowed only for this machine",
   schema: Schema.String.pipe(
     Schema.filter((text) => {
       if (!URL.canParse(text) || text.includes("/.well-known/")) return false
@@ -120,7 +120,12 @@ export const conflicts = (environment: OidcEnvironment): ReadonlyArray<LoadSetti
       ? [fault("OIDC_CLIENT_SECRET", "must be set for this OIDC_CLIENT_AUTH_METHOD")]
       : []),
     ...(oidcRoles.length === 0
-      ? [fault("OIDC_ROLES", "must have a line, or nobody could sign in, such as `platform-admins=admin`")]
+      ? [
+          fault(
+            "OIDC_ROLES",
+            "must have at least one line, such as `platform-admins=admin`, so that somebody can sign in"
+          )
+        ]
       : [])
   ]
 }

@@ -140,6 +140,9 @@ export const write = ({ output, url }: SupportOptions, version: string): Effect.
         })
     })
     yield* print(
-      [`${output} has these files. Read them before you send it:`, ...files.map(({ name }) => `  ${name}`)].join("\n")
+      [
+        `${output} contains these files. Review them before you share it:`,
+        ...files.map(({ name }) => `  ${name}`)
+      ].join("\n")
     )
   })

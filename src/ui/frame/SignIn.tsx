@@ -113,17 +113,17 @@ export const FreshSignIn = () => {
   }, [isDone])
   const close = () => answerFreshSignIn(false)
   return (
-    <Dialog title="Confirm that it is you" onClose={close}>
+    <Dialog title="Confirm access" onClose={close}>
       {session?.access?.person === undefined ? (
         <>
-          <p className="muted">This needs a sign-in within the last 10 minutes. Enter your key again.</p>
+          <p className="muted">This action requires a sign-in within the last 10 minutes. Enter your key again.</p>
           <KeyForm autoFocus variant="primary" action="Confirm" />
         </>
       ) : (
         <div className="stack">
           <p className="muted">
-            This needs a sign-in within the last 10 minutes. Sign in again in another tab, then come back here: this
-            page continues by itself.
+            This action requires a sign-in within the last 10 minutes. Sign in again in a new tab, then return here.
+            This page continues automatically.
           </p>
           <a className="button primary" href={`${signInPath}?fresh=true`} target="_blank" rel="noopener">
             Sign in with {session.provider} (new tab)

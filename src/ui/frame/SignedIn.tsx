@@ -11,7 +11,7 @@ export const SignedIn = () => {
     <Page title="Sign in">
       <SignInProblemNotice query={query} />
       <p>
-        <Link to={to}>Continue with the session that you have</Link>
+        <Link to={to}>Continue with your current session</Link>
       </p>
     </Page>
   )

@@ -1,6 +1,6 @@
 import { useState } from "react"
 import { auditExports } from "../../api/ExportPaths.ts"
-import { describeBreak } from "../../domain/access/AuditChain.ts"
+import { describeBreak, describeIntact } from "../../domain/access/AuditChain.ts"
 import { api } from "../api/Client.ts"
 import { runAction } from "../api/Queries.ts"
 import { Button } from "../components/Button.tsx"
@@ -16,7 +16,7 @@ export const AuditExports = ({ filter }: { readonly filter: Readonly<Record<stri
       Export CSV
     </a>
     <a className="button" href={`${auditExports.jsonl}?${new URLSearchParams(filter)}`} download>
-      JSON Lines
+      Export JSON Lines
     </a>
   </>
 )
@@ -37,7 +37,7 @@ export const useVerification = () => {
   return {
     button: (
       <Button pending={pending} onPress={() => void verify().catch(() => {})}>
-        Verify
+        Verify integrity
       </Button>
     ),
     result: <div role="status">{verification && <Result {...verification} />}</div>
@@ -46,9 +46,9 @@ export const useVerification = () => {
 
 const Result = ({ broken, events }: Verification) =>
   broken === undefined ? (
-    <Notice>{plural(events, "event")} in order: none was changed, removed or inserted.</Notice>
+    <Notice>{plural(events, "event")} verified: none was changed, removed or inserted.</Notice>
   ) : (
     <Notice tone="danger">
-      {describeBreak(broken)}. {plural(events, "event")} before it in order.
+      {describeBreak(broken)}. {describeIntact(events)}.
     </Notice>
   )

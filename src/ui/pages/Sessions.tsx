@@ -36,8 +36,8 @@ const SessionsPage = () => {
       }
     >
       <p className="muted small">
-        Browsers that are signed in. A session ends after 12 hours of inactivity, or after 7 days. That of a person who
-        signed in at the OpenID provider can end earlier.
+        Browsers that are signed in. A session ends after 12 hours of inactivity, or after 7 days. Single sign-on
+        sessions can end earlier.
       </p>
       <Loaded query={sessions}>
         {(data) => (

@@ -123,7 +123,7 @@ describe("callbacks of one run", () => {
         expect({ url, status, at: json.errors?.[0].pointer }).toEqual({ url, status: 422, at: "/url" })
       }
       const ofAlerts = yield* admin("POST", "/api/alerts/destinations", { body: { kind: "callback", url: allowed } })
-      expect(ofAlerts.json.errors).toEqual([{ pointer: "/kind", detail: "needs the URL of a run" }])
+      expect(ofAlerts.json.errors).toEqual([{ pointer: "/kind", detail: "is not available for alerts" }])
     })
   )
 })

@@ -123,7 +123,7 @@ describe("a session that was begun with a key long ago", () => {
     await page.getByRole("button", { name: "New API key" }).first().click()
     await page.getByRole("dialog").getByLabel("Name").fill("after the key")
     await page.getByRole("button", { name: "Create key" }).click()
-    const dialog = page.getByRole("dialog", { name: "Confirm that it is you" })
+    const dialog = page.getByRole("dialog", { name: "Confirm access" })
     await dialog.getByRole("button", { name: "Cancel" }).click()
     await page.getByText("Not now. Enter it again.").waitFor()
     isOld.key = true

@@ -65,7 +65,7 @@ describe("the audit page", () => {
     expect(new Set(lines.map((line) => JSON.parse(line).action))).toEqual(new Set(["team.created"]))
     expect(file.suggestedFilename()).toBe("audit.jsonl")
     await page.getByRole("button", { name: "Verify" }).click()
-    await page.getByText(/^\d+ events in order: none was changed, removed or inserted\.$/).waitFor()
+    await page.getByText(/^\d+ events verified: none was changed, removed or inserted\.$/).waitFor()
     await page.context().close()
   })
 
@@ -76,7 +76,7 @@ describe("the audit page", () => {
     await page.goto("/audit")
     await page.getByRole("button", { name: "Verify" }).click()
     await eventually(() => page.getByRole("alert").textContent()).toContain(
-      "Event 7 (019b7ca9-8f36-72b7-8d15-6be72dfd0a90) was changed. 6 events before it in order."
+      "Event 7 (019b7ca9-8f36-72b7-8d15-6be72dfd0a90) was changed. 6 events before it are intact."
     )
     await page.context().close()
   })

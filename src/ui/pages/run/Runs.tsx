@@ -34,7 +34,7 @@ const RunsPage = () => {
       actions={
         <>
           <DownloadLink href={exportOf(runExports.csv, filter)}>Export CSV</DownloadLink>
-          <DownloadLink href={exportOf(runExports.jsonl, filter)}>JSON Lines</DownloadLink>
+          <DownloadLink href={exportOf(runExports.jsonl, filter)}>Export JSON Lines</DownloadLink>
         </>
       }
     >

@@ -77,14 +77,14 @@ describe("the destinations of a webhook", () => {
     await dialog.getByRole("button", { name: "Add destination" }).click()
     await dialog.getByText("needs a mail server (SMTP_URL)").waitFor()
     await dialog.getByLabel("Kind").selectOption("Callback (signed event to a caller's own URL)")
-    await dialog.getByLabel("Allowed URLs").fill(`http://127.0.0.1:${port}`)
+    await dialog.getByLabel("Allowed URL prefix").fill(`http://127.0.0.1:${port}`)
     await dialog.getByRole("button", { name: "Add destination" }).click()
     await dialog.getByText(`must be written as http://127.0.0.1:${port}/`).first().waitFor()
     for (const width of [320, 1440]) {
       await page.setViewportSize({ width, height: 900 })
       expect(await axe(page)).toEqual([])
     }
-    await dialog.getByLabel("Allowed URLs").fill(`http://127.0.0.1:${port}/`)
+    await dialog.getByLabel("Allowed URL prefix").fill(`http://127.0.0.1:${port}/`)
     await dialog.getByRole("button", { name: "Add destination" }).click()
     await page.getByText(/^whsec_/).waitFor()
     await page.getByRole("button", { name: "Done" }).click()
