@@ -26,6 +26,7 @@ const rights = "the test of the rights on the broker grants these"
 const notRun: { readonly [page: string]: { readonly [block: number]: string } } = {
   "README.md": { 0: "CI does this with a fresh clone" },
   "CONTRIBUTING.md": { 0: "the tests themselves" },
+  "docs/access.md": { 0: "test/server/environment/oidc.test.ts reads these settings" },
   "docs/amqp.md": { 0: rights, 1: rights },
   "docs/production.md": { 1: "README.md's and test/package's installations", 2: rights, 3: "needs Docker" },
   "docs/kubernetes.md": Object.fromEntries(
