@@ -22,7 +22,7 @@ export interface DestinationKindData {
   readonly url?: KindField & { readonly isSecret?: true; readonly default?: string }
   /** What is shown in place of a URL that each run has itself. */
   readonly shownUrl?: string
-  /** Only runs have a place to send it to; alerts do not. */
+  /** Each run has its caller's own URL, and alerts have none. So a failure says nothing about the destination. */
   readonly isOfRuns?: true
   /** A required token, which is stored encrypted. */
   readonly token?: KindField
@@ -46,7 +46,7 @@ export const destinationKinds = {
     isOfRuns: true,
     url: {
       label: "Allowed URL prefix",
-      help: "Include a slash after the host. A caller's `callback_url` must begin with this prefix.",
+      help: "It must end with a slash. A caller's `callback_url` must begin with this prefix.",
       example: "https://ci.example.com/hooks/"
     }
   },

@@ -12,7 +12,7 @@ import { type Fault, Invalid } from "../../domain/Errors.ts"
 import type { Owner } from "../../repo/delivery/DestinationStore.ts"
 import { decode, tokenFaults } from "../manage/Validation.ts"
 import { AddressPolicy } from "./AddressPolicy.ts"
-import { normalized } from "./Callbacks.ts"
+import { faultOfAllowed } from "./Callbacks.ts"
 import { Mailer } from "./mail/Mailer.ts"
 import { Outbox } from "./Outbox.ts"
 
@@ -71,13 +71,12 @@ export const make = Effect.gen(function* () {
       const possible: ReadonlyArray<string> = isOfAlerts ? alertEvents : runEvents
       const wrong = events?.find((event) => !possible.includes(event))
       const noRun = isOfAlerts && data.isOfRuns ? "is not available for alerts" : undefined
-      const isOther = kind === "callback" && url !== undefined && normalized(url) !== url
       const faults: ReadonlyArray<readonly [pointer: string, detail: string | undefined]> = [
         ["/kind", noRun],
         ["/kind", isNew && kind === "email" && !mailer.isSetUp ? "needs a mail server (SMTP_URL)" : undefined],
         ["/events", wrong && `cannot contain ${wrong}: must be some of ${possible.join(", ")}`],
         ["/url", url === undefined || url === before?.url ? undefined : yield* faultOfUrl(url)],
-        ["/url", isOther ? `must be written as ${normalized(url) ?? "https://host/path"}` : undefined],
+        ["/url", kind === "callback" && url !== undefined ? faultOfAllowed(url) : undefined],
         ["/url", data.url === undefined && url !== undefined ? unknown : undefined],
         ["/url", url === undefined && needsUrl ? required : undefined],
         ["/token", token !== undefined && data.token === undefined ? unknown : undefined],

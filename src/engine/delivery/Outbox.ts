@@ -80,8 +80,8 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
           )
           const took = { at, duration_ms: Math.round(stopwatch(clock) - startedAt) }
           if (Either.isLeft(result)) {
-            const { isOfTarget = false, reason } = result.left
-            return { attempt: { ...took, error: reason }, answer: undefined, isOfTarget }
+            const { isBusy = false, isOfTarget = false, reason } = result.left
+            return { attempt: { ...took, error: reason }, answer: undefined, isBusy, isOfTarget }
           }
           const { answer, fault, http_status } = result.right
           const error = faultOfStatus(http_status) ?? fault
@@ -90,7 +90,8 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
           const hasPlaces = destination.kind === "callback" || kindOf(destination.kind).target !== undefined
           const isOfToken = result.right.isPlaceHidden === true && hasFixedPlace(destination)
           const isOfTarget = hasPlaces && !isOfToken && (http_status === 404 || http_status === 410)
-          return { attempt: attempt as DeliveryAttempt, answer: result.right as Sent | undefined, isOfTarget }
+          const sent: Sent | undefined = result.right
+          return { attempt: attempt as DeliveryAttempt, answer: sent, isBusy: false, isOfTarget }
         })
 
       /** Of an event that cannot be sent. */
@@ -107,18 +108,20 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
           const next = pause === undefined ? "failed" : { next_attempt_at: DateTime.addDuration(attempt.at, pause) }
           return counted({ ...common, attempt, next, isOfRun: true })
         }
-        const { answer, attempt, isOfTarget } = yield* sendOnce(destination, { id, ...body.right }, due)
+        const { answer, attempt, isBusy, isOfTarget } = yield* sendOnce(destination, { id, ...body.right }, due)
         if (attempt.error === undefined) return counted({ ...common, attempt, next: "delivered" })
         if (isOfTarget) return counted({ ...common, attempt, next: "failed", isOfRun: true })
         const random = yield* Random.next
         const now = yield* DateTime.now
         const pause = Attempts.pauseAfter(made + 1, { random, retryAfter: answer?.retryAfter })
-        const pausedUntil = Attempts.pausedUntil(destination.failing_since ?? attempt.at, now, answer?.retryAfter)
         const isGone = answer?.http_status === 410
         const next =
           pause === undefined || isGone || answer?.isFinal
             ? ("failed" as const)
             : { next_attempt_at: DateTime.addDuration(now, pause) }
+        // One caller's URL must not stop what is sent for others.
+        if (isBusy || kindOf(destination.kind).isOfRuns) return counted({ ...common, attempt, next, isOfRun: true })
+        const pausedUntil = Attempts.pausedUntil(destination.failing_since ?? attempt.at, now, answer?.retryAfter)
         return counted({ ...common, attempt, isGone, next, pausedUntil })
       })
 

@@ -32,12 +32,13 @@ export interface Answer {
 
 /**
  * There was no answer: `reason` says why, for people. `isOfTarget`: there never will be, for this target. `isOfLogin`: the
- * service does not accept the server's own login.
+ * service does not accept the server's own login. `isBusy`: this server had no place for the request.
  */
 export class NoAnswer extends Data.TaggedError("NoAnswer")<{
   readonly reason: string
   readonly isOfTarget?: true
   readonly isOfLogin?: true
+  readonly isBusy?: true
 }> {}
 
 export class Poster extends Context.Tag("webhook-trigger/Poster")<

@@ -32,8 +32,6 @@ export const callbackUrl = (
   if (query === "") return Either.right(undefined)
   const values = new URLSearchParams(query).getAll("callback_url")
   if (values.length === 0) return Either.right(undefined)
-  const url = values.length === 1 ? normalized(values[0]!) : undefined
-  const detail =
-    "must be a URL of at most 2,000 characters (http or https), without user name, password or fragment, and given only once"
-  return url === undefined ? Either.left(new InvalidParameter({ name: "callback_url", detail })) : Either.right(url)
+  const url = values.length === 1 ? normalized(values[0]!) : Either.left("may be given only once")
+  return Either.mapLeft(url, (detail) => new InvalidParameter({ name: "callback_url", detail }))
 }

@@ -56,10 +56,15 @@ export const readWith = <E>(
   })
 }
 
-/** The key of a request that triggers the webhook with this input. */
+/** The key of a request that triggers the webhook with this input. With another callback it is another request. */
 export const read = (
   request: HttpServerRequest.HttpServerRequest,
   webhook: WebhookRow,
-  input: Variables
+  input: Variables,
+  callback_url?: string
 ): Either.Either<Idempotency, InvalidParameter | InvalidVariables> =>
-  readWith(request, () => Input.contentOf(webhook, input))
+  readWith(request, () =>
+    Either.map(Input.contentOf(webhook, input), (content) =>
+      callback_url === undefined ? content : { content, callback_url }
+    )
+  )

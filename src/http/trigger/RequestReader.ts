@@ -124,13 +124,16 @@ export const make = Effect.gen(function* () {
     ): Either.Either<ReadRequest, ReadRefused> =>
       Either.flatMap(Input.read(webhook, incoming), (variables) =>
         Either.flatMap(howAnswered(request, caller), (how) => {
-          const delivery = CallerCheck.idempotencyOf(caller)
-          const keyed = delivery === undefined ? Idempotency.read(request, webhook, variables) : Either.right(delivery)
-          const sentKey = request.headers["idempotency-key"]
-          const ignoresKey = delivery !== undefined && sentKey !== undefined && sentKey !== caller.delivery_id
           const callback = Parameters.callbackUrl(request)
           if (Either.isLeft(callback)) return Either.left(callback.left)
           const callback_url = callback.right
+          const delivery = CallerCheck.idempotencyOf(caller)
+          const keyed =
+            delivery === undefined
+              ? Idempotency.read(request, webhook, variables, callback_url)
+              : Either.right(delivery)
+          const sentKey = request.headers["idempotency-key"]
+          const ignoresKey = delivery !== undefined && sentKey !== undefined && sentKey !== caller.delivery_id
           return Either.map(keyed, ({ idempotency }) => ({
             ...{ webhook, incoming, variables, received_at, ignoresKey, ...how },
             ...(idempotency && { idempotency: { ...idempotency, key: withoutToken(idempotency.key, token) } }),

@@ -69,6 +69,13 @@ export interface DeliveryPage {
 /** Of one delivery, the newest attempts that are stored. */
 export const storedAttempts = 20
 
+/** In the log of a delivery whose run the webhook had in another team: why nothing was sent. */
+export const moved = (at: DateTime.Utc): DeliveryAttempt => ({
+  at,
+  duration_ms: 0,
+  error: "the webhook was moved to another team"
+})
+
 /**
  * What is sent to destinations. The statement that ends a run also writes a delivery for each enabled destination of its
  * webhook that wants the event, and notifies with `DeliveryDue`. So no end is forgotten. `AlertStore` writes those of alerts.

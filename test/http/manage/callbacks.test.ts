@@ -85,7 +85,22 @@ describe("callbacks of one run", () => {
       ]) {
         expect((yield* trigger(url)).json.detail).toContain("must be a URL of at most 2,000 characters")
       }
-      expect((yield* trigger(allowed, "&callback_url=x")).status).toBe(400)
+      for (const way of [
+        "..%2fother",
+        "..%5Cother",
+        "a/..;/other",
+        ".;/",
+        "%2e%2e;/other",
+        "..%252fother",
+        "%252e%252e/"
+      ]) {
+        const { json, status } = yield* trigger(`${allowed}${way}`)
+        expect({ way, status, detail: json.detail }).toMatchObject({
+          ...{ way, status: 400 },
+          detail: expect.stringContaining("must have no encoded slash, backslash or dot, and no `..;` in its path")
+        })
+      }
+      expect((yield* trigger(allowed, "&callback_url=x")).json.detail).toContain("may be given only once")
       yield* admin("PATCH", destinationPath, { body: { enabled: false } })
       expect((yield* trigger(allowed)).json.detail).toContain("allows no callbacks")
       expect(yield* history(hook.id)).toEqual([])
@@ -114,14 +129,52 @@ describe("callbacks of one run", () => {
     })
   )
 
+  it.scopedLive("of one caller that fail stop none of the others, and come again as their own answer asks", () =>
+    Effect.gen(function* () {
+      const busy: Answer = { status: 503, headers: { "retry-after": "7200" } }
+      const answer: Answer = (response, { path }) => {
+        const { headers, status } = path.endsWith("busy") ? (busy as { status: number; headers: any }) : { status: 200 }
+        response.writeHead(status, headers).end()
+      }
+      const { admin, allowed, deliveries, destinationPath, trigger } = yield* withCallbacks(answer)
+      yield* trigger(`${allowed}busy`)
+      const [failed] = yield* deliveries(1)
+      expect(failed).toMatchObject({ status: "pending", attempts: [{ http_status: 503 }] })
+      const pause = Date.parse(failed.next_attempt_at) - Date.parse(failed.attempts[0].at)
+      expect(pause).toBeGreaterThanOrEqual(7_200_000)
+      const { enabled, failing_since, paused_until } = (yield* admin("GET", destinationPath)).json
+      expect({ enabled, failing_since, paused_until }).toEqual({ enabled: true })
+      yield* trigger(`${allowed}other`)
+      const [other] = yield* deliveries(2)
+      expect(other).toMatchObject({ status: "delivered" })
+    })
+  )
+
+  it.scopedLive("make a repeat with another URL another request", () =>
+    Effect.gen(function* () {
+      const { allowed, hook, http } = yield* withCallbacks()
+      const send = (query: string) =>
+        http("POST", `${hook.path}${query}`, { body: hello, headers: { "idempotency-key": "k" } })
+      const to = (callback: string) => send(`?callback_url=${encodeURIComponent(callback)}`)
+      const first = yield* to(`${allowed}1`)
+      expect((yield* to(`${allowed}1`)).json.run_id).toBe(first.json.run_id)
+      for (const { json, status } of [yield* to(`${allowed}2`), yield* send("")]) {
+        expect({ status, code: json.code }).toEqual({ status: 422, code: "idempotency_key_reused" })
+      }
+    })
+  )
+
   it.scopedLive("need their URL in one form, and no alert has one", () =>
     Effect.gen(function* () {
       const { admin, allowed, path } = yield* withCallbacks()
       const { origin } = new URL(allowed)
-      for (const url of [origin, `${origin}/a/../hooks/`, `${origin}/#`]) {
+      const wrong = [origin, `${origin}/a/../hooks/`, `${origin}/#`, `${origin}/a%2f..%2fhooks/`, `${origin}/hooks`]
+      for (const url of wrong) {
         const { json, status } = yield* admin("POST", `${path}/destinations`, { body: { kind: "callback", url } })
         expect({ url, status, at: json.errors?.[0].pointer }).toEqual({ url, status: 422, at: "/url" })
       }
+      const withQuery = { kind: "callback", url: `${origin}/hooks?job=` }
+      expect((yield* admin("POST", `${path}/destinations`, { body: withQuery })).status).toBe(201)
       const ofAlerts = yield* admin("POST", "/api/alerts/destinations", { body: { kind: "callback", url: allowed } })
       expect(ofAlerts.json.errors).toEqual([{ pointer: "/kind", detail: "is not available for alerts" }])
     })

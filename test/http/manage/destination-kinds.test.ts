@@ -155,7 +155,7 @@ describe("destinations by name", () => {
 
   it.scopedLive("answer a slash command at the URL of its run, which must be Slack's", () =>
     Effect.gen(function* () {
-      const { port, received } = yield* receiver(200)
+      const { port, received } = yield* receiver(200, 503)
       const target = "{{ values.text }}"
       const { admin, attempted, destinationPath, http, path } = yield* withDestination(
         { kind: "slack-response", target },
@@ -176,7 +176,11 @@ describe("destinations by name", () => {
         attempts: [{ error: "the response URL must be at hooks.slack.com" }]
       })
       expect(received).toHaveLength(1)
-      expect((yield* admin("GET", destinationPath)).json.url).toBe("https://hooks.slack.com/…")
+      expect(yield* run(`http://hooks.slack.com:${port}/commands/2`)).toMatchObject({
+        ...{ status: "pending", attempts: [{ http_status: 503 }] }
+      })
+      const { failing_since, paused_until, url } = (yield* admin("GET", destinationPath)).json
+      expect({ failing_since, paused_until, url }).toEqual({ url: "https://hooks.slack.com/…" })
     })
   )
 

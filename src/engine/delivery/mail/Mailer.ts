@@ -8,8 +8,10 @@ import type { Sent } from "../kinds/Sender.ts"
 import { NoAnswer } from "../Poster.ts"
 import type { Sender, SmtpServer } from "./SmtpServer.ts"
 
-/** From the wait for a connection until the server's answer. */
+/** From the connection until the server's answer. */
 const timeLimit = Duration.seconds(15)
+/** For one of the connections. Together they are shorter than the claim of a delivery. */
+const longestWait = Duration.seconds(20)
 /** Connections at a time. Mail servers refuse many of one client. */
 const connections = 10
 
@@ -64,14 +66,19 @@ const make = ({ from, ...place }: MailSettings): MailerService => {
   return {
     isSetUp: true,
     send: (email) =>
-      turn
-        .withPermits(1)(send(email))
-        .pipe(
-          Effect.timeoutFail({
-            duration: timeLimit,
-            onTimeout: () => new NoAnswer({ reason: `no answer within ${Duration.format(timeLimit)}` })
-          })
-        )
+      Effect.suspend(() => {
+        let isWaiting = true
+        const begin = Effect.sync(() => {
+          isWaiting = false
+        })
+        const inTime = Effect.timeoutFail(send(email), {
+          duration: timeLimit,
+          onTimeout: () => new NoAnswer({ reason: `no answer within ${Duration.format(timeLimit)}` })
+        })
+        const reason = "the server is sending too many e-mails"
+        const giveUp = Effect.suspend(() => (isWaiting ? new NoAnswer({ reason, isBusy: true }) : Effect.never))
+        return Effect.raceFirst(turn.withPermits(1)(Effect.zipRight(begin, inTime)), Effect.delay(giveUp, longestWait))
+      })
   }
 }
 

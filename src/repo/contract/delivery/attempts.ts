@@ -256,7 +256,10 @@ export const deliveryAttempts = (test: Test): void => {
       yield* repo.updateWebhook(webhook.id, { team, updated_at: at(200) })
       expect(yield* claim(1_000)).toEqual([])
       expect(yield* deliveriesOf(webhook.id)).toMatchObject([
-        { status: "failed", finished_at: at(1_000), attempts: [] }
+        {
+          ...{ status: "failed", finished_at: at(1_000) },
+          attempts: [{ at: at(1_000), duration_ms: 0, error: "the webhook was moved to another team" }]
+        }
       ])
     })
   )

@@ -6,7 +6,13 @@ import { eventOfStatus } from "../../../domain/delivery/DestinationEvent.ts"
 import type { DeliveryId, DestinationId, RunId } from "../../../domain/Id.ts"
 import { type RunRow, toRun } from "../../../domain/run/Run.ts"
 import { isFinal } from "../../../domain/run/RunStatus.ts"
-import { type AttemptResult, DeliveryStore, type DueDelivery, storedAttempts } from "../../delivery/DeliveryStore.ts"
+import {
+  type AttemptResult,
+  DeliveryStore,
+  type DueDelivery,
+  moved,
+  storedAttempts
+} from "../../delivery/DeliveryStore.ts"
 import { decodeCursor, encodeCursor } from "../../history/Cursor.ts"
 import { isAfter, orNotFound, storableFields, type Tables } from "../Tables.ts"
 
@@ -157,7 +163,11 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
             return count <= (isFailing ? limitOfFailing : limitOfEach)
           })
           .slice(0, limit)
-        for (const moved of due.filter(({ row }) => !isOfTeam(row))) fail(tables, moved, now)
+        for (const delivery of due.filter(({ row }) => !isOfTeam(row))) {
+          const attempts = [...delivery.row.attempts, moved(now)].slice(-storedAttempts)
+          delivery.row = { ...delivery.row, attempts }
+          fail(tables, delivery, now)
+        }
         return due
           .filter(({ row }) => row.status === "pending")
           .map((delivery) => {

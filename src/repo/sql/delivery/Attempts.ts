@@ -1,4 +1,4 @@
-import { SqlClient } from "@effect/sql"
+import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect } from "effect"
 import { Alert } from "../../../domain/alert/Alert.ts"
 import type { DeliveryAttempt } from "../../../domain/delivery/Delivery.ts"
@@ -10,6 +10,7 @@ import {
   type AttemptResult,
   type ClaimOptions,
   type DueDelivery,
+  moved,
   storedAttempts
 } from "../../delivery/DeliveryStore.ts"
 import { type ColumnTypes, fromRow, recordset, uuids } from "../Columns.ts"
@@ -56,6 +57,15 @@ export const makeAttempts = Effect.gen(function* () {
     )
   )`
 
+  /** The attempts of a delivery `d`, with this one. */
+  const withAttempt = (attempt: Statement.Fragment) => sql`(
+    select json_agg(each.value order by each.nth) from (
+      select value, nth from json_array_elements(d.attempts) with ordinality as old (value, nth)
+      union all select ${attempt}::json, 1000000
+      order by nth desc limit ${storedAttempts}
+    ) as each
+  )`
+
   const runsOf = Effect.fnUntraced(function* (claimed: ReadonlyArray<Claimed>) {
     const ids = new Set(claimed.flatMap(({ run_id }) => run_id ?? []))
     if (ids.size === 0) return new Map<RunId | null, Run>()
@@ -92,7 +102,8 @@ export const makeAttempts = Effect.gen(function* () {
         where t.enabled and (t.paused_until is null or t.paused_until <= ${at})
         order by oldest.next_attempt_at limit ${limit}
       ), moved as (
-        update webhook_trigger.deliveries d set status = 'failed', next_attempt_at = null, finished_at = ${at}
+        update webhook_trigger.deliveries d set status = 'failed', next_attempt_at = null, finished_at = ${at},
+          attempts = ${withAttempt(sql`${JSON.stringify(toStored(moved(now)))}`)}
         from due, webhook_trigger.runs r, webhook_trigger.webhooks w
         where d.id = due.id and r.id = d.run_id and w.id = d.webhook_id and r.team <> w.team
         returning d.id
@@ -172,13 +183,7 @@ export const makeAttempts = Effect.gen(function* () {
       ), recorded as (
         update webhook_trigger.deliveries d set
           made = d.made + 1,
-          attempts = (
-            select json_agg(each.value order by each.nth) from (
-              select value, nth from json_array_elements(d.attempts) with ordinality as old (value, nth)
-              union all select r.attempt::json, 1000000
-              order by nth desc limit ${storedAttempts}
-            ) as each
-          ),
+          attempts = ${withAttempt(sql`r.attempt`)},
           claimed_until = null,
           status = case
             when r.delivered then 'delivered'
