@@ -1,5 +1,7 @@
 /** The `support-bundle` command, on a server with all that must not be in the file. */
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
@@ -104,6 +106,50 @@ describe("support-bundle", { timeout: 180_000 }, () => {
         const { password } = new URL(address)
         if (password.length >= 8) expect(all).not.toContain(password)
       }
+    })
+  )
+
+  it.scopedLive("sends METRICS_TOKEN only for the metrics, and not over plain HTTP to another host", () =>
+    Effect.gen(function* () {
+      const seen: Array<readonly [path: string | undefined, authorization: string | undefined]> = []
+      const server = createServer(({ headers, url }, response) => {
+        seen.push([url, headers.authorization])
+        response.end("answer")
+      })
+      yield* Effect.acquireRelease(
+        Effect.promise(() => new Promise<void>((resolve) => void server.listen(0, "0.0.0.0", resolve))),
+        () => Effect.sync(() => server.close())
+      )
+      const { port } = server.address() as AddressInfo
+      const output = join(yield* folder, "bundle.tar.gz")
+      const METRICS_TOKEN = "the-metrics-token-of-this-server"
+      const bundle = (host: string) =>
+        Effect.gen(function* () {
+          seen.length = 0
+          const url = `http://${host}:${port}`
+          expect((yield* Program.run(["support-bundle", "-o", output, "--url", url], { METRICS_TOKEN })).code).toBe(0)
+          return [[...seen].sort(), (yield* read(output))["metrics.txt"]] as const
+        })
+      const paths = ["/health/live", "/health/ready", "/metrics"]
+      const [local, metrics] = yield* bundle("127.0.0.1")
+      expect(local).toEqual(paths.map((path) => [path, path === "/metrics" ? `Bearer ${METRICS_TOKEN}` : undefined]))
+      expect(metrics).not.toContain("METRICS_TOKEN")
+      // Reaches this machine, but is no address of the loopback.
+      const [remote, without] = yield* bundle("0.0.0.0")
+      expect(remote).toEqual(paths.map((path) => [path, undefined]))
+      expect(without).toContain("METRICS_TOKEN is not sent over plain HTTP to another host.")
+    })
+  )
+
+  it.scopedLive("is written and has no password if one has a bare percent sign", () =>
+    Effect.gen(function* () {
+      const port = yield* Effect.promise(() => freePort())
+      const output = join(yield* folder, "bundle.tar.gz")
+      const options = ["support-bundle", "-o", output, "--url", `http://localhost:${port}`]
+      const DATABASE_URL = `postgres://somebody:100%sure-7@localhost:${port}/hooks`
+      expect((yield* Program.run(options, { DATABASE_URL })).code).toBe(0)
+      const all = Object.values(yield* read(output)).join("\n")
+      for (const secret of ["somebody", "sure-7"]) expect(all).not.toContain(secret)
     })
   )
 

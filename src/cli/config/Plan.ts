@@ -73,7 +73,7 @@ const destinationStep = (wanted: WantedDestination, before: Destination | undefi
   // The URL with a key is compared as a secret.
   const fields = compared(destinationFields, wanted.fields).filter((field) => !(field === "url" && hasSecretUrl))
   const changes = changesOf((before ?? {}) as Fields, shown, fields)
-  // With another URL, the server asks for the token again.
+  // With another URL, the server asks for the token and the headers again.
   const isMoved = before !== undefined && changes.some(({ field }) => field === "url")
   const token: SecretPlan =
     isMoved && !hasSecretUrl && isKnown(wanted.secret)
@@ -82,7 +82,7 @@ const destinationStep = (wanted: WantedDestination, before: Destination | undefi
   return step(nameOfDestination(shown), before, changes, wanted.fields, [
     secret,
     token,
-    headersPlan(wanted.headers, before, options)
+    headersPlan(wanted.headers, before, isMoved, options)
   ])
 }
 
@@ -115,6 +115,10 @@ export const plan = (
         return
       }
       if (matches.slice(0, at).some((other) => other.found === found)) faults.push(each.fault("", "is listed twice"))
+      const isMoved = found.kind === each.shown.kind && found.url !== each.shown.url
+      if (isMoved && found.header_names.length > 0 && each.headers === undefined) {
+        faults.push(each.fault("url", `is new, so the headers must be entered again: add headers_env`))
+      }
       if (found.kind !== each.shown.kind) faults.push(each.fault("kind", `cannot be changed; it is ${found.kind}`))
     })
     const rest = existing.filter((one) => !matches.some(({ found }) => found === one))

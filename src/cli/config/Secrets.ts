@@ -31,13 +31,15 @@ export const secretPlan = (
 export const headersPlan = (
   headers: WantedDestination["headers"],
   before: Destination | undefined,
+  isMoved: boolean,
   { resetSecrets }: PlanOptions
 ): SecretPlan => {
   if (headers === undefined) return noSecret
   const unknown = Object.values(headers).filter((value) => !isKnown(value))
   const from = [...(before?.header_names ?? [])].sort()
   const to = Object.keys(headers).sort()
-  if (isDeepStrictEqual(from, to) && !resetSecrets) return noSecret
+  const isSame = isDeepStrictEqual(from, to) && !resetSecrets
+  if (isSame && !isMoved) return noSecret
   if (unknown.length > 0) {
     return {
       ...noSecret,
@@ -46,7 +48,7 @@ export const headersPlan = (
   }
   const values = Object.entries(headers).flatMap(([name, value]) => (isKnown(value) ? [[name, value.value]] : []))
   return {
-    changes: [{ field: "headers", ...(from.length > 0 && { from }), to }],
+    changes: isSame ? [] : [{ field: "headers", ...(from.length > 0 && { from }), to }],
     notes: [],
     payload: { headers: Object.fromEntries(values) }
   }

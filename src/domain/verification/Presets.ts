@@ -162,10 +162,16 @@ const headersWithProof = (description: Description): ReadonlyArray<string> => {
   }
 }
 
+/** With its URL, anybody can end a subscription of Amazon SNS. */
+const secretMembersOfSns = ["UnsubscribeURL", "SigningCertURL"]
+
 /** The members of the body's JSON that are secrets, for these options. */
 export const secretMembersOf = ({ preset }: Options): ReadonlyArray<string> => {
   const { descriptions }: Preset = presets[preset]
-  return descriptions.flatMap((each) => (each.scheme === "body" ? [each.at.at(-1)!] : []))
+  return descriptions.flatMap((each) => {
+    if (each.scheme === "sns") return secretMembersOfSns
+    return each.scheme === "body" ? [each.at.at(-1)!] : []
+  })
 }
 
 /** The headers with a secret or signature, for these options. */

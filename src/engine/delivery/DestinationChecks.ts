@@ -66,8 +66,11 @@ export const make = Effect.gen(function* () {
       const isNew = before === undefined
       const needsToken = isNew && !mayLackSecrets && data.token !== undefined
       const needsUrl = isNew && data.url !== undefined && !data.url.default && !(mayLackSecrets && data.url.isSecret)
-      // Else an edit of the URL could send the token elsewhere.
-      const isMoved = !isNew && url !== undefined && url !== before.url && data.token !== undefined
+      // Else an edit of the URL could send the token and the headers elsewhere.
+      const isMoved = !isNew && url !== undefined && url !== before.url
+      const needsTokenAgain = isMoved && data.token !== undefined && token === undefined
+      const needsHeadersAgain = isMoved && before.header_names.length > 0 && headers === undefined
+      const again = "must be entered again for another URL"
       const possible: ReadonlyArray<string> = isOfAlerts ? alertEvents : runEvents
       const wrong = events?.find((event) => !possible.includes(event))
       const noRun = isOfAlerts && data.isOfRuns ? "is not available for alerts" : undefined
@@ -81,10 +84,11 @@ export const make = Effect.gen(function* () {
         ["/url", url === undefined && needsUrl ? required : undefined],
         ["/token", token !== undefined && data.token === undefined ? unknown : undefined],
         ["/token", token === undefined && needsToken ? required : undefined],
-        ["/token", isMoved && token === undefined ? "must be entered again for another URL" : undefined],
+        ["/token", needsTokenAgain ? again : undefined],
         ["/target", target && data.target === undefined ? unknown : undefined],
         ["/target", !target && data.target !== undefined ? required : undefined],
         ["/target", target && (data.target?.isFixed ? faultOfRecipients(target) : outbox.faultOfTemplate(target))],
+        ["/headers", needsHeadersAgain ? again : undefined],
         ["/headers", headers !== undefined && data.sends === "message" ? unknown : undefined],
         ["/template", body === "template" && !template ? "is required by `body: template`" : undefined],
         ["/template", ofTemplate]

@@ -1,20 +1,28 @@
 /** What this server asks of Amazon SNS: certificates, and the confirmation of subscriptions. */
 import { X509Certificate } from "node:crypto"
-import { Cache, Context, Duration, Effect, Exit, Layer } from "effect"
+import { Cache, Clock, Context, Duration, Effect, Layer } from "effect"
 import { Unavailable } from "../../domain/Errors.ts"
+import type { WebhookId } from "../../domain/Id.ts"
+import { RecentMap } from "../../runtime/RecentMap.ts"
 import { Poster } from "../delivery/Poster.ts"
 import type { Certificate } from "./AmazonSns.ts"
 
 /** In bytes. A certificate of SNS has about 2,000. */
 const maxCertificate = 20_000
 
+/** In milliseconds. */
+const keptFor = Duration.toMillis("1 day")
+
+/** Unsigned messages name certificates too, so all look-ups together are few. */
+const maxLookups = 4
+
 const unavailable = (detail: string) => new Unavailable({ what: "server", detail })
 
 export class SnsRequests extends Context.Tag("webhook-trigger/SnsRequests")<
   SnsRequests,
   {
-    /** The certificate at this URL of SNS. It is kept for a day. */
-    readonly certificate: (url: string) => Effect.Effect<Certificate, Unavailable>
+    /** The certificate at this URL of SNS. It is kept for a day. A webhook looks for one at a time. */
+    readonly certificate: (webhook: WebhookId, url: string) => Effect.Effect<Certificate, Unavailable>
     /** Confirms a subscription. */
     readonly confirm: (url: string) => Effect.Effect<void, Unavailable>
   }
@@ -29,22 +37,51 @@ export class SnsRequests extends Context.Tag("webhook-trigger/SnsRequests")<
           unavailable(`Amazon SNS could not be reached: ${reason}.`)
         )
 
-      const certificates = yield* Cache.makeWith({
+      const fetched = (url: string) =>
+        Effect.flatMap(get(url), ({ http_status, text = "" }) =>
+          http_status === 200
+            ? Effect.try({
+                try: (): Certificate => ({ url, x509: new X509Certificate(text) }),
+                catch: () => unavailable("Amazon SNS sent no certificate.")
+              })
+            : Effect.fail(unavailable(`Amazon SNS answered ${http_status} instead of its certificate.`))
+        )
+
+      // Apart from failures, which anybody can cause: these must not evict it.
+      const known = new RecentMap<string, { readonly certificate: Certificate; readonly fetched_at: number }>(100)
+      const permits = yield* Effect.makeSemaphore(maxLookups)
+      const searching = new Map<WebhookId, string>()
+
+      const lookUp = (webhook: WebhookId, url: string) =>
+        Effect.acquireUseRelease(
+          Effect.sync(() => searching.set(webhook, url)),
+          () => permits.withPermits(1)(fetched(url)),
+          () => Effect.sync(() => searching.delete(webhook))
+        )
+
+      const lookUps = yield* Cache.make({
         capacity: 100,
-        timeToLive: (exit) => (Exit.isSuccess(exit) ? Duration.days(1) : Duration.seconds(2)),
-        lookup: (url: string) =>
-          Effect.flatMap(get(url), ({ http_status, text = "" }) =>
-            http_status === 200
-              ? Effect.try({
-                  try: (): Certificate => ({ url, x509: new X509Certificate(text) }),
-                  catch: () => unavailable("Amazon SNS sent no certificate.")
-                })
-              : Effect.fail(unavailable(`Amazon SNS answered ${http_status} instead of its certificate.`))
-          )
+        timeToLive: "2 seconds",
+        lookup: (key: string) => {
+          const [webhook, url] = key.split(" ") as [WebhookId, string]
+          return lookUp(webhook, url)
+        }
       })
 
+      const certificate = (webhook: WebhookId, url: string) =>
+        Effect.gen(function* () {
+          const now = yield* Clock.currentTimeMillis
+          const before = known.get(url)
+          if (before !== undefined && now - before.fetched_at < keptFor) return before.certificate
+          const other = searching.get(webhook)
+          if (other !== undefined && other !== url) return yield* unavailable("Another certificate is being fetched.")
+          const found = yield* lookUps.get(`${webhook} ${url}`)
+          known.set(url, { certificate: found, fetched_at: now })
+          return found
+        })
+
       return SnsRequests.of({
-        certificate: (url) => certificates.get(url),
+        certificate,
         confirm: (url) =>
           Effect.flatMap(get(url), ({ http_status }) =>
             http_status === 200 ? Effect.void : unavailable(`Amazon SNS answered ${http_status} to the confirmation.`)

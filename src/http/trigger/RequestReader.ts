@@ -151,7 +151,9 @@ export const make = Effect.gen(function* () {
     ): Effect.Effect<ReadRequest, ReadRefused | CallerCheck.Handshake> => {
       const caller = check(webhook, body, certificate)
       if (caller._tag === "NeedsCertificate") {
-        return Effect.flatMap(sns.certificate(caller.url), (certificate) => readBody(webhook, body, certificate))
+        return Effect.flatMap(sns.certificate(webhook.id, caller.url), (certificate) =>
+          readBody(webhook, body, certificate)
+        )
       }
       if (CallerCheck.isRefusal(caller)) return Effect.fail(caller)
       isVerified = true

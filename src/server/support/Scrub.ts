@@ -3,11 +3,20 @@
 /** Shorter values would remove half of the text. */
 const leastSecret = 4
 
+/** A password may have a `%` that encodes nothing. */
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
 /** The user, the password and the query of an address, which may have keys. */
 const addressSecrets = (text: string): ReadonlyArray<string> => {
   if (!URL.canParse(text)) return []
   const { password, search, username } = new URL(text)
-  return [password, decodeURIComponent(password), search.slice(1), username].filter((part) => part !== "")
+  return [password, decoded(password), search.slice(1), username].filter((part) => part !== "")
 }
 
 const tokens = /\bwh[a-z]_[0-9A-Za-z_-]{8,}/g

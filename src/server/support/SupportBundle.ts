@@ -62,14 +62,19 @@ const orReason = (read: () => Promise<string>): Promise<string> =>
     (error: unknown) => `not read: ${error instanceof Error ? [error.message, error.cause].join(" ") : error}`
   )
 
-const fromServer = (url: string, path: string) =>
+/** On the way to other hosts, plain HTTP can be read. */
+const isPrivate = ({ hostname, protocol }: URL): boolean =>
+  protocol === "https:" || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
+
+const fromServer = (url: string, path: string, token?: string) =>
   orReason(async () => {
-    const token = process.env.METRICS_TOKEN?.trim()
+    const isSent = token !== undefined && isPrivate(new URL(url))
     const response = await fetch(`${url}${path}`, {
-      headers: token ? { authorization: `Bearer ${token}` } : {},
+      headers: isSent ? { authorization: `Bearer ${token}` } : {},
       signal: AbortSignal.timeout(patience)
     })
-    return `${response.status} ${response.headers.get("content-type")}\n\n${await response.text()}`
+    const note = token !== undefined && !isSent ? "METRICS_TOKEN is not sent over plain HTTP to another host.\n" : ""
+    return `${note}${response.status} ${response.headers.get("content-type")}\n\n${await response.text()}`
   })
 
 const services = LoadSettings.load({ ...Buses.settings, ...Repos.settings, ...MailEnvironment.settings })
@@ -106,8 +111,13 @@ const collect = (url: string, version: string): Effect.Effect<Readonly<Record<st
           : JSON.stringify(await DatabaseState.read(databaseUrl.value), null, 2)
       )
     )
+    const metricsToken = process.env.METRICS_TOKEN?.trim() || undefined
     const [live, ready, metrics] = yield* Effect.promise(() =>
-      Promise.all(["/health/live", "/health/ready", "/metrics"].map((path) => fromServer(url, path)))
+      Promise.all([
+        fromServer(url, "/health/live"),
+        fromServer(url, "/health/ready"),
+        fromServer(url, "/metrics", metricsToken)
+      ])
     )
     return {
       "program.json": program(version),
@@ -115,7 +125,7 @@ const collect = (url: string, version: string): Effect.Effect<Readonly<Record<st
       "doctor.txt": doctor,
       "database.json": database,
       "health.txt": `${live}\n\n${ready}`,
-      "metrics.txt": metrics!
+      "metrics.txt": metrics
     }
   })
 

@@ -119,6 +119,11 @@ describe("configuration as code", { timeout: 60_000 }, () => {
       expect(plan.summary).toEqual({ create: 0, change: 2, delete: 0, unchanged: 2 })
       expect(plan.steps[1].changes).toContainEqual({ field: "max_cost_per_day", from: 5, to: 7.5 })
 
+      const moved = lines.filter((line) => !line.includes("headers_env")).map((line) => line.replace(":1/", ":2/"))
+      const refused = yield* run("apply", "-f", file("moved.yaml", ...moved))
+      expect(refused.code).toBe(2)
+      expect(refused.stderr).toContain("is new, so the headers must be entered again: add headers_env")
+
       expect((yield* run("apply", "-f", changed)).code).toBe(0)
       const edited = yield* webhookNamed("pull requests")
       expect(edited).toMatchObject({ id: created.id, max_cost_per_day: 7.5 })

@@ -119,6 +119,37 @@ describe("destinations", () => {
     })
   )
 
+  it.scopedLive("get a new URL only with their headers entered again, so that no edit sends them elsewhere", () =>
+    Effect.gen(function* () {
+      const [old, other] = [yield* receiver(200), yield* receiver(200)]
+      const headers = { Authorization: "Bearer s3cret" }
+      const { admin, destinationPath, path } = yield* withDestination(old.url, { headers })
+      const alerts = "/api/alerts/destinations"
+      const ofAlerts = yield* admin("POST", alerts, { body: { url: old.url, headers } })
+      const callback = { kind: "callback", url: "http://127.0.0.1:1/", headers }
+      const ofCallbacks = yield* admin("POST", `${path}/destinations`, { body: callback })
+      for (const each of [
+        destinationPath,
+        `${alerts}/${ofAlerts.json.destination.id}`,
+        `${path}/destinations/${ofCallbacks.json.destination.id}`
+      ]) {
+        const moved = yield* admin("PATCH", each, { body: { url: other.url } })
+        expect(moved.status, each).toBe(422)
+        expect(moved.json.errors).toEqual([{ pointer: "/headers", detail: "must be entered again for another URL" }])
+      }
+      yield* admin("PATCH", destinationPath, { body: { url: old.url, description: "the same URL" } })
+      yield* admin("POST", `${destinationPath}/test`)
+      expect(old.received.map(({ headers }) => headers.authorization)).toEqual(["Bearer s3cret"])
+      const entered = { url: other.url, headers: { Authorization: "Bearer other" } }
+      expect((yield* admin("PATCH", destinationPath, { body: entered })).status).toBe(200)
+      yield* admin("POST", `${destinationPath}/test`)
+      const removed = yield* admin("PATCH", destinationPath, { body: { url: `${other.url}2`, headers: {} } })
+      expect([removed.status, removed.json.header_names]).toEqual([200, []])
+      yield* admin("POST", `${destinationPath}/test`)
+      expect(other.received.map(({ headers }) => headers.authorization)).toEqual(["Bearer other", undefined])
+    })
+  )
+
   it.scopedLive("choose events, headers and a body: thin, full, or a template", () =>
     Effect.gen(function* () {
       const { received, url } = yield* receiver(200)

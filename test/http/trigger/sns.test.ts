@@ -1,10 +1,11 @@
 /** Messages of Amazon SNS: signed with its certificate, for one topic. */
 import { X509Certificate } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Deferred, Effect, Fiber } from "effect"
 import { NoAnswer, type Poster } from "../../../src/engine/delivery/Poster.ts"
 import { causeOf } from "../../../src/engine/verify/AmazonSns.ts"
 import * as Lookup from "../../../src/engine/verify/RequestLookup.ts"
+import { untilEffect } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
 import { start } from "../Server.ts"
 import { asSns, certificateUrl, keyPair, ownKeys, signedBySns } from "../SnsSender.ts"
@@ -31,21 +32,27 @@ const confirmation = {
   SubscribeURL: subscribeUrl
 }
 
-const serve = (sns: Poster["Type"]["post"] = asSns) =>
+const verified = {
+  store_requests: "all",
+  input: "payload",
+  verification: { preset: "aws-sns" },
+  secret: topic
+} as const
+
+const serve = (sns: Poster["Type"]["post"] = asSns, template = "{{payload.Subject?}} {{payload.Message}}") =>
   Effect.gen(function* () {
     const asked: Array<string> = []
     const server = yield* start({
-      sns: (post) => {
-        asked.push(post.url)
-        return sns(post)
-      }
+      sns: (post) =>
+        Effect.suspend(() => {
+          asked.push(post.url)
+          return sns(post)
+        })
     })
     const team = yield* server.team("alarms")
-    const hook = yield* server.webhook(team, "{{payload.Subject?}} {{payload.Message}}", {
-      ...{ input: "payload", verification: { preset: "aws-sns" }, secret: topic }
-    })
-    const deliver = (body: { readonly [name: string]: unknown }) =>
-      server.http("POST", hook.path, {
+    const hook = yield* server.webhook(team, template, verified)
+    const deliverTo = (path: string, body: { readonly [name: string]: unknown }) =>
+      server.http("POST", path, {
         raw: JSON.stringify(body),
         headers: {
           "content-type": "text/plain; charset=UTF-8",
@@ -53,7 +60,8 @@ const serve = (sns: Poster["Type"]["post"] = asSns) =>
           "user-agent": "Amazon Simple Notification Service Agent"
         }
       })
-    return { ...server, asked, deliver, hook }
+    const deliver = (body: { readonly [name: string]: unknown }) => deliverTo(hook.path, body)
+    return { ...server, asked, deliver, deliverTo, hook, team }
   })
 
 for (const version of ["1", "2"] as const) {
@@ -158,6 +166,69 @@ it.scopedLive("a message is asked for again while its certificate cannot be fetc
       expect(refusal(yield* deliver(signedBySns(message)))).toStrictEqual([503, "unavailable"])
       expect(yield* history(hook.id)).toStrictEqual([])
     }
+  })
+)
+
+describe("certificates that messages without a valid signature name", () => {
+  const urlOf = (n: number) => `https://sns.eu-central-1.amazonaws.com/SimpleNotificationService-${n}.pem`
+  const named = (SigningCertURL: string) => ({ ...signedBySns(message), SigningCertURL })
+
+  it.scopedLive("are fetched 4 at a time, and one at a time for each webhook", () =>
+    Effect.gen(function* () {
+      const gate = yield* Deferred.make<void>()
+      const { admin, asked, deliver, deliverTo, hook, team, webhook } = yield* serve(() =>
+        Effect.zipRight(Deferred.await(gate), Effect.fail(new NoAnswer({ reason: "no route" })))
+      )
+      const first = yield* Effect.fork(deliver(named(urlOf(0))))
+      yield* untilEffect(
+        "one look-up",
+        Effect.sync(() => asked.length === 1)
+      )
+      expect(refusal(yield* deliver(named(urlOf(1))))).toStrictEqual([503, "unavailable"])
+      expect(asked).toStrictEqual([urlOf(0)])
+      const others = yield* Effect.forEach([2, 3, 4, 5, 6], (n) =>
+        Effect.map(webhook(team, "x", verified), ({ path }) => deliverTo(path, named(urlOf(n))))
+      )
+      const all = yield* Effect.fork(Effect.all(others, { concurrency: "unbounded" }))
+      yield* untilEffect(
+        "four look-ups",
+        Effect.sync(() => asked.length === 4)
+      )
+      yield* admin("GET", `/api/webhooks/${hook.id}`)
+      expect(asked).toHaveLength(4)
+      yield* Deferred.succeed(gate, undefined)
+      for (const answer of [yield* Fiber.join(first), ...(yield* Fiber.join(all))]) {
+        expect(refusal(answer)).toStrictEqual([503, "unavailable"])
+      }
+      expect(asked).toHaveLength(6)
+    })
+  )
+
+  it.scopedLive("do not make the server fetch a known certificate again, however many they are", () =>
+    Effect.gen(function* () {
+      const { asked, deliver } = yield* serve()
+      expect((yield* deliver(signedBySns(message))).status).toBe(202)
+      for (let n = 0; n < 120; n++) expect((yield* deliver(named(urlOf(n)))).status).toBe(503)
+      expect((yield* deliver(signedBySns({ ...message, MessageId: "m-2" }))).status).toBe(202)
+      expect(asked.filter((url) => url === certificateUrl)).toHaveLength(1)
+    })
+  )
+})
+
+it.scopedLive("the URL that ends the subscription reaches neither the agent nor those who see the run", () =>
+  Effect.gen(function* () {
+    const { admin, deliver, hook } = yield* serve(asSns, "{{payload.UnsubscribeURL}} {{payload.SigningCertURL}}")
+    const { json } = yield* deliver(signedBySns(message))
+    const shown = yield* admin("GET", `/api/runs/${json.run_id}`)
+    expect(shown.json.conversation.prompt).toBe("redacted redacted")
+    const path = `/api/webhooks/${hook.id}/requests`
+    const stored = yield* untilEffect(
+      "the request is stored",
+      Effect.map(admin("GET", `${path}?accepted=true`), ({ json }) => json.data[0])
+    )
+    const request = yield* admin("GET", `${path}/${stored.request_id}`)
+    expect(request.text).toContain("UnsubscribeURL")
+    for (const { text } of [shown, request]) expect(text).not.toContain("Action=Unsubscribe")
   })
 )
 

@@ -225,7 +225,7 @@ export const DestinationForm = ({
             help={
               stored.length === 0
                 ? "One in each line. They are stored encrypted and never shown again."
-                : `Stored: ${stored.join(", ")}. What you enter here replaces all of them.`
+                : `Stored: ${stored.join(", ")}. What you enter here replaces all of them. Another URL needs them again.`
             }
             fault={faultAt(error, "/headers")}
             mono

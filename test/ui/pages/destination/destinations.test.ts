@@ -60,7 +60,17 @@ describe("the destinations of a webhook", () => {
       "now success",
       "s3cret"
     ])
+
+    await card.getByRole("button", { name: /^Edit/ }).click()
+    await dialog.getByLabel("URL").fill(`${url}moved`)
+    await dialog.getByText(/Another URL needs them again\.$/).waitFor()
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await dialog.getByText("must be entered again for another URL").first().waitFor()
+    await dialog.getByLabel("Headers").fill("X-Key: s3cret")
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await dialog.waitFor({ state: "detached" })
     const [stored] = (await ui.call("GET", `/api/webhooks/${id}/destinations`)).data
+    expect(stored.url).toBe(`${url}moved`)
     expect(stored.description).toBeUndefined()
     expect(errorsOf(page)).toEqual([])
     await page.context().close()
