@@ -8,7 +8,7 @@ import { Admin } from "./Auth.ts"
 import { auditExports } from "./ExportPaths.ts"
 import { listFields } from "./List.ts"
 import { Limit } from "./PageSize.ts"
-import { BadRequest, ServiceUnavailable } from "./Problem.ts"
+import { BadRequest, ServiceUnavailable, TooManyRequests } from "./Problem.ts"
 import { streamedText } from "./StreamedText.ts"
 
 export const AuditPage = Schema.Struct(listFields(AuditEvent, "Newest first.")).annotations({
@@ -60,6 +60,7 @@ export class Audit extends HttpApiGroup.make("audit")
       .setUrlParams(AuditFilterParameters)
       .addSuccess(streamedText("text/csv; charset=utf-8", "The events as CSV (RFC 4180), with a header line."))
       .addError(BadRequest)
+      .addError(TooManyRequests)
       .annotateContext(
         OpenApi.annotations({
           summary: "Export audit events as CSV",
@@ -73,6 +74,7 @@ export class Audit extends HttpApiGroup.make("audit")
       .setUrlParams(AuditFilterParameters)
       .addSuccess(streamedText("application/jsonl", "The events, one JSON object per line."))
       .addError(BadRequest)
+      .addError(TooManyRequests)
       .annotateContext(
         OpenApi.annotations({
           summary: "Export audit events as JSON Lines",

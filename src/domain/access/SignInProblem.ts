@@ -14,9 +14,9 @@ export const signInProblems = [
   "no_role",
   /** The provider does not confirm that the person has just signed in. */
   "not_recent",
-  /** Too many responses from this address were invalid. */
+  /** Too many sign-ins from this address failed. */
   "too_many",
-  /** The server cannot begin a session at the moment. */
+  /** The server cannot begin a session at the moment, or has too many sign-ins to check. */
   "unavailable"
 ] as const
 export type SignInProblem = (typeof signInProblems)[number]

@@ -10,10 +10,10 @@ const pageSize = 500
 
 const hashOf = (content: string): string => createHash("sha256").update(content).digest("hex")
 
-/** The matching events, oldest first. Can fail until the first ones are read; a later failure ends the stream. */
-export const events = (
+/** The matching events in pages, oldest first. Can fail until the first is read; a later failure ends the stream. */
+export const pages = (
   filter: AuditFilter
-): Effect.Effect<Stream.Stream<ChainedEvent, Unavailable>, Unavailable, AuditStore> =>
+): Effect.Effect<Stream.Stream<ReadonlyArray<ChainedEvent>, Unavailable>, Unavailable, AuditStore> =>
   Effect.gen(function* () {
     const store = yield* AuditStore
     const read = (after: number) => store.auditChain({ ...filter, after, limit: pageSize })
@@ -24,7 +24,7 @@ export const events = (
         : Effect.map(read(last.sequence), (page) => Option.some([page.events, page] as const))
     }
     const first = yield* read(0)
-    return Stream.concat(Stream.succeed(first.events), Stream.unfoldEffect(first, next)).pipe(Stream.flattenIterables)
+    return Stream.concat(Stream.succeed(first.events), Stream.unfoldEffect(first, next))
   })
 
 /** Checks all events. `expected` must be one of them, unless retention has removed it. */

@@ -2,6 +2,7 @@
 import type { HttpServerRequest } from "@effect/platform"
 import { DateTime, Effect, Option, Stream } from "effect"
 import { Actor } from "../../api/Auth.ts"
+import { Unauthorized } from "../../domain/Errors.ts"
 import type { ApiKeyId } from "../../domain/Id.ts"
 import { ApiKeys, voidBecause } from "../../engine/access/ApiKeys.ts"
 import { Sessions } from "../../engine/access/Sessions.ts"
@@ -11,6 +12,8 @@ import * as SessionCookie from "./SessionCookie.ts"
 
 /** Whose streams are limited together. */
 export type StreamOwner = { readonly of: "session" | "key"; readonly id: string }
+
+const ended = new Unauthorized({ detail: "The session or the API key has ended." })
 
 type Request = HttpServerRequest.HttpServerRequest
 
@@ -52,6 +55,15 @@ export const make = Effect.gen(function* () {
           : { of: "key", id: key.id }
       return {
         owner,
+        /** Fails once the session or the API key has ended. */
+        stillSignedIn:
+          holds === undefined
+            ? Effect.void
+            : Effect.filterOrFail(
+                holds,
+                (it) => it,
+                () => ended
+              ).pipe(Effect.asVoid),
         /**
          * The stream ends with the session or the API key. It also ends while the database is unreachable; the client then
          * reconnects.

@@ -34,7 +34,7 @@ const make = (provider: Provider) =>
     const proxies = yield* TrustedProxies
     const sessionCookie = yield* SessionCookie.make
     const signInCookie = yield* SignInCookie.make
-    /** Each wrong response is a request to the provider, so they are limited like wrong keys. */
+    /** Each response with a code is a request to the provider, so failed ones are limited like wrong keys. */
     const attempts = new KeyAttempts()
 
     const redirectUri = (request: Request) => `${originFor(request)}${callbackPath}`
@@ -58,18 +58,20 @@ const make = (provider: Provider) =>
     })
 
     /** Of the request's own sign-in, which ends with it. */
-    const finish = (request: Request, pending: SignInCookie.Pending) =>
+    const finish = (request: Request, pending: SignInCookie.Pending, network: string) =>
       Effect.gen(function* () {
         const signedIn = yield* provider.finish(redirectUri(request), queryOf(request), pending)
+        attempts.addRight("api", network)
         const { person } = signedIn
         const from = {
           client_address: clientAddress(proxies, request),
           user_agent: request.headers["user-agent"] ?? ""
         }
         RequestFacts.add(request, { actor: "session", person_id: person.id, person_name: personName(person) })
+        // First, so that the replaced session never outlives this one.
+        if (pending.replaces !== undefined) yield* sessions.endReplaced(Buffer.from(pending.replaces, "base64url"))
         const { session, token } = yield* sessions.beginFor(from, signedIn)
         RequestFacts.add(request, { session_id: session.id })
-        if (pending.replaces !== undefined) yield* sessions.endReplaced(Buffer.from(pending.replaces, "base64url"))
         return sessionCookie.set(request, toPage(request, returnPage(pending.to)), token)
       })
 
@@ -78,20 +80,21 @@ const make = (provider: Provider) =>
       const network = networkOf(clientAddress(proxies, request))
       const now = yield* Clock.currentTimeMillis
       const pending = signInCookie.of(request)
+      const query = queryOf(request)
       // A response for another sign-in, or for none, does not end this one.
-      if (Option.isNone(pending) || queryOf(request).get("state") !== pending.value.state) {
+      if (Option.isNone(pending) || query.get("state") !== pending.value.state) {
         return explain(request, pages.home, "expired")
       }
       const to = returnPage(pending.value.to)
       if (!attempts.allows("api", network, now)) return explain(request, to, "too_many")
-      const response = yield* Effect.catchTags(finish(request, pending.value), {
-        SignInFailed: ({ detail, problem }) => {
-          if (problem === "invalid") attempts.addWrong(network, now)
-          return Effect.as(
+      // Counted before the provider answers: of simultaneous responses, each counts. After a sign-in the network is exempt.
+      if (query.has("code")) attempts.addWrong(network, now)
+      const response = yield* Effect.catchTags(finish(request, pending.value, network), {
+        SignInFailed: ({ detail, problem }) =>
+          Effect.as(
             Effect.logWarning(`Signing in at the OpenID provider failed (${problem}): ${detail}`),
             explain(request, to, problem)
-          )
-        },
+          ),
         Unavailable: () => Effect.succeed(explain(request, to, "unavailable"))
       })
       return signInCookie.remove(request, response)

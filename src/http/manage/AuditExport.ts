@@ -3,6 +3,7 @@ import type { HttpServerRequest } from "@effect/platform"
 import { Effect, Stream } from "effect"
 import { type ChainedEvent, lineOf } from "../../domain/access/AuditChain.ts"
 import { AuditEvent } from "../../domain/access/AuditEvent.ts"
+import type { Unauthorized, Unavailable } from "../../domain/Errors.ts"
 import * as AuditLog from "../../engine/access/AuditLog.ts"
 import type { AuditFilter } from "../../repo/access/AuditStore.ts"
 import { csvLine } from "./Csv.ts"
@@ -41,9 +42,17 @@ const together = 100
 /** A client that reads nothing for this long is disconnected. */
 const patience = "1 minute"
 
-export const respond = (request: HttpServerRequest.HttpServerRequest, filter: AuditFilter, format: Format) =>
-  Effect.map(AuditLog.events(filter), (events) => {
-    const lines = events.pipe(
+/** `stillSignedIn` is asked before each page is sent. */
+export const respond = (
+  request: HttpServerRequest.HttpServerRequest,
+  filter: AuditFilter,
+  format: Format,
+  stillSignedIn: Effect.Effect<void, Unauthorized | Unavailable>
+) =>
+  Effect.map(AuditLog.pages(filter), (pages) => {
+    const lines = pages.pipe(
+      Stream.tap(() => stillSignedIn),
+      Stream.flattenIterables,
       Stream.grouped(together),
       Stream.map((some) => [...some].map(format.line).join(""))
     )

@@ -7,8 +7,10 @@ import { linkOf } from "../../domain/access/AuditChain.ts"
 import * as Audit from "../../engine/access/Audit.ts"
 import * as AuditLog from "../../engine/access/AuditLog.ts"
 import { AuditStore } from "../../repo/access/AuditStore.ts"
+import * as ActorStreams from "../access/ActorStreams.ts"
 import * as Problems from "../request/Problems.ts"
 import * as AuditExport from "./AuditExport.ts"
+import { RunExport } from "./RunExport.ts"
 
 type Filter = typeof AuditFilterParameters.Type
 
@@ -22,15 +24,20 @@ const filterOf = ({ action, from, object, to }: Filter) => ({
 /** The filter conditions as they are in the request. */
 const encodeFilter = Schema.encodeSync(AuditFilterParameters)
 
-const exported = (request: HttpServerRequest.HttpServerRequest, filter: Filter, format: AuditExport.Format) =>
-  AuditExport.respond(request, filterOf(filter), format).pipe(
-    Audit.recordDone("audit.exported", undefined, () => ({ ...encodeFilter(filter), file: format.file })),
-    Effect.mapError(Problems.of)
-  )
-
 export const layer = HttpApiBuilder.group(Api, "audit", (handlers) =>
-  Effect.map(AuditStore, (store) =>
-    handlers
+  Effect.gen(function* () {
+    const store = yield* AuditStore
+    const { place } = yield* RunExport
+    const streams = yield* ActorStreams.make
+    // Each reads all events.
+    const verifying = yield* Effect.makeSemaphore(1)
+    const exported = (request: HttpServerRequest.HttpServerRequest, filter: Filter, format: AuditExport.Format) =>
+      Effect.zipRight(place, streams(request)).pipe(
+        Effect.flatMap(({ stillSignedIn }) => AuditExport.respond(request, filterOf(filter), format, stillSignedIn)),
+        Audit.recordDone("audit.exported", undefined, () => ({ ...encodeFilter(filter), file: format.file })),
+        Effect.mapError(Problems.of)
+      )
+    return handlers
       .handle("list", ({ urlParams: { limit = pageSize.default, cursor, ...filter } }) =>
         Effect.mapError(
           store.auditEvents({ ...filterOf(filter), limit, ...(cursor !== undefined && { cursor }) }),
@@ -40,7 +47,10 @@ export const layer = HttpApiBuilder.group(Api, "audit", (handlers) =>
       .handleRaw("exportCsv", ({ request, urlParams }) => exported(request, urlParams, AuditExport.csv))
       .handleRaw("exportJsonLines", ({ request, urlParams }) => exported(request, urlParams, AuditExport.jsonLines))
       .handle("verify", ({ urlParams: { expected } }) =>
-        Effect.mapError(AuditLog.verify(expected === undefined ? undefined : linkOf(expected)), Problems.of)
+        Effect.mapError(
+          verifying.withPermits(1)(AuditLog.verify(expected === undefined ? undefined : linkOf(expected))),
+          Problems.of
+        )
       )
-  )
+  })
 )

@@ -4,7 +4,13 @@
  */
 import type { HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Context, type Duration, Effect, Layer, Option, Schedule, Schema, type Scope, Stream } from "effect"
-import { type InvalidParameter, type NotFound, TooManyExports, type Unavailable } from "../../domain/Errors.ts"
+import {
+  type InvalidParameter,
+  type NotFound,
+  TooManyExports,
+  type Unauthorized,
+  type Unavailable
+} from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { Run } from "../../domain/run/Run.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
@@ -25,6 +31,9 @@ const mostUnanswered = 4
 
 /** Retries, since the database may be unreachable for a moment during an export. */
 const retries = Schedule.intersect(Schedule.exponential("200 millis"), Schedule.recurs(5))
+
+/** Of a check that can also refuse for good. */
+const whileUnavailable = { schedule: retries, while: ({ _tag }: Unauthorized | Unavailable) => _tag === "Unavailable" }
 
 type Request = HttpServerRequest.HttpServerRequest
 
@@ -74,14 +83,17 @@ export interface Limits {
 export class RunExport extends Context.Tag("webhook-trigger/RunExport")<
   RunExport,
   {
+    /** One of the exports in this process, until the scope closes. */
+    readonly place: Effect.Effect<void, TooManyExports, Scope.Scope>
     /**
      * Writes the runs that match the filter. Can fail until something is written. A later failure closes the
-     * connection, so that nobody takes a part for the whole.
+     * connection, so that nobody takes a part for the whole. `stillSignedIn` is asked before runs are read.
      */
     readonly respond: (
       request: Request,
       filter: RunFilter,
-      format: Format
+      format: Format,
+      stillSignedIn: Effect.Effect<void, Unauthorized | Unavailable>
     ) => Effect.Effect<
       HttpServerResponse.HttpServerResponse,
       InvalidParameter | NotFound | TooManyExports | Unavailable,
@@ -99,9 +111,11 @@ export class RunExport extends Context.Tag("webhook-trigger/RunExport")<
         const reading = yield* Effect.makeSemaphore(1)
 
         let open = 0
-        const place = Effect.acquireRelease(
-          Effect.suspend(() => (open < atOnce ? Effect.sync(() => open++) : new TooManyExports({ limit: atOnce }))),
-          () => Effect.sync(() => open--)
+        const place = Effect.asVoid(
+          Effect.acquireRelease(
+            Effect.suspend(() => (open < atOnce ? Effect.sync(() => open++) : new TooManyExports({ limit: atOnce }))),
+            () => Effect.sync(() => open--)
+          )
         )
 
         const pages = (filter: RunFilter) => (cursor: string | undefined) =>
@@ -117,7 +131,12 @@ export class RunExport extends Context.Tag("webhook-trigger/RunExport")<
             })
           )
 
-        const respond = Effect.fn("RunExport.respond")(function* (request: Request, filter: RunFilter, format: Format) {
+        const respond = Effect.fn("RunExport.respond")(function* (
+          request: Request,
+          filter: RunFilter,
+          format: Format,
+          stillSignedIn: Effect.Effect<void, Unauthorized | Unavailable>
+        ) {
           yield* place
           const names = new Map((yield* webhooks.list).map(({ id, name }) => [id, name]))
           const nameOf = ({ webhook_id }: Run) => webhook_id && names.get(webhook_id)
@@ -135,13 +154,14 @@ export class RunExport extends Context.Tag("webhook-trigger/RunExport")<
           }
           const lines = Stream.concat(Stream.make(first), others).pipe(
             Stream.mapConcat(({ data }) => groupsOf(data)),
+            Stream.tap(() => Effect.retry(stillSignedIn, whileUnavailable)),
             Stream.mapEffect(runsOf),
             // One piece at a time: the next is made once this one has been sent.
             Stream.flatMap((runs) => Stream.fromIteratorSucceed(joined(linesOf(runs)), 1))
           )
           return FileStream.respond(request, format, Stream.concat(Stream.fromIterable(format.head), lines), patience)
         })
-        return RunExport.of({ respond })
+        return RunExport.of({ place, respond })
       })
     )
 

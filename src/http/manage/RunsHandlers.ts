@@ -95,7 +95,8 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
       format: RunExport.Format
     ) =>
       ownFilter(conditions).pipe(
-        Effect.flatMap((filter) => exports.respond(request, filter, format)),
+        Effect.zip(streams(request)),
+        Effect.flatMap(([filter, { stillSignedIn }]) => exports.respond(request, filter, format, stillSignedIn)),
         Audit.recordDone("runs.exported", conditions.webhook_id && lowerCase(conditions.webhook_id), () => ({
           ...encodeFilter(conditions),
           file: format.file

@@ -4,6 +4,7 @@ import { describeBreak, describeIntact } from "../../domain/access/AuditChain.ts
 import { api } from "../api/Client.ts"
 import { runAction } from "../api/Queries.ts"
 import { Button } from "../components/Button.tsx"
+import { DownloadLink } from "../components/DownloadLink.tsx"
 import { Notice } from "../components/Notice.tsx"
 import { plural } from "../format/Format.ts"
 
@@ -12,12 +13,8 @@ type Verification = Awaited<ReturnType<typeof api.audit.verify>>
 /** Exports the events that match the filter. */
 export const AuditExports = ({ filter }: { readonly filter: Readonly<Record<string, string>> }) => (
   <>
-    <a className="button" href={`${auditExports.csv}?${new URLSearchParams(filter)}`} download>
-      Export CSV
-    </a>
-    <a className="button" href={`${auditExports.jsonl}?${new URLSearchParams(filter)}`} download>
-      Export JSON Lines
-    </a>
+    <DownloadLink href={`${auditExports.csv}?${new URLSearchParams(filter)}`}>Export CSV</DownloadLink>
+    <DownloadLink href={`${auditExports.jsonl}?${new URLSearchParams(filter)}`}>Export JSON Lines</DownloadLink>
   </>
 )
 

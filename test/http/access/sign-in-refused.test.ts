@@ -1,7 +1,10 @@
 /** Sign-ins that fail, by accident or by an attacker. */
 import { generateKeyPairSync, sign } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
-import { Cause, Effect, Layer, Logger } from "effect"
+import { Cause, Context, Effect, Fiber, Layer, Logger, Schedule } from "effect"
+import { Unavailable } from "../../../src/domain/Errors.ts"
+import { SessionStore } from "../../../src/repo/access/SessionStore.ts"
+import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { CookieJar } from "../../support/CookieJar.ts"
 import { ada, type OpenIdProvider, startProvider } from "../../support/OpenIdProvider.ts"
 import { start } from "../Server.ts"
@@ -53,6 +56,17 @@ const with_ = (url: URL, parameters: Record<string, string | undefined>) => {
 }
 
 const other = "A".repeat(43)
+
+/** The problem after a response that the provider did not give, for a sign-in that was not begun. */
+const madeUp = (provider: OpenIdProvider, origin: string, parameters: Record<string, string> = { code: "made-up" }) =>
+  Effect.gen(function* () {
+    const jar = new CookieJar()
+    const state = "S".repeat(43)
+    const pending = { state, nonce: state, verifier: state, fresh: false, to: "/" }
+    jar.of(origin).set(signInCookie, Buffer.from(JSON.stringify(pending)).toString("base64url"))
+    const query = new URLSearchParams({ state, iss: provider.issuer, ...parameters })
+    return yield* problemAt(jar, `${origin}${callbackPath}?${query}`)
+  })
 
 describe("a sign-in at the OpenID provider", () => {
   it.scopedLive("is refused without the cookie that began it, with another state, and when it is repeated", () =>
@@ -121,18 +135,105 @@ describe("a sign-in at the OpenID provider", () => {
         if (request.url === "/token") asked++
         return false
       }
-      const attempt = Effect.gen(function* () {
-        const jar = new CookieJar()
-        const state = "S".repeat(43)
-        const pending = { state, nonce: state, verifier: state, fresh: false, to: "/" }
-        jar.of(origin).set(signInCookie, Buffer.from(JSON.stringify(pending)).toString("base64url"))
-        const query = new URLSearchParams({ state, code: "made-up", iss: provider.issuer })
-        return yield* problemAt(jar, `${origin}${callbackPath}?${query}`)
-      })
-      const problems = yield* Effect.replicateEffect(attempt, 14)
+      const problems = yield* Effect.replicateEffect(madeUp(provider, origin), 14)
       expect(problems.slice(0, 10)).toStrictEqual(Array(10).fill("invalid"))
       expect(problems.at(-1)).toBe("too_many")
       expect(asked).toBe(problems.filter((problem) => problem === "invalid").length)
+    })
+  )
+
+  it.scopedLive(
+    "is refused to an address with many responses at the same time, and with many that the provider fails",
+    () =>
+      Effect.gen(function* () {
+        const provider = yield* startProvider()
+        let asked = 0
+        provider.intercept = (request, response) => {
+          if (request.url !== "/token") return false
+          asked++
+          setTimeout(() => response.writeHead(500).end(), 200)
+          return true
+        }
+        const { origin } = yield* startWith(provider)
+        const together = yield* Effect.all(Array(30).fill(madeUp(provider, origin)), { concurrency: "unbounded" })
+        expect(together.filter((problem) => problem === "too_many").length).toBeGreaterThanOrEqual(19)
+        expect(asked).toBe(together.filter((problem) => problem !== "too_many").length)
+        const another = yield* startWith(provider)
+        const problems = yield* Effect.replicateEffect(madeUp(provider, another.origin), 13)
+        expect(problems.at(-1)).toBe("too_many")
+      })
+  )
+
+  it.scopedLive(
+    "is not refused for the failures of others where somebody has signed in, or for responses without a code",
+    () =>
+      Effect.gen(function* () {
+        const provider = yield* startProvider()
+        const { origin } = yield* startWith(provider)
+        const withoutCode = yield* Effect.replicateEffect(madeUp(provider, origin, { error: "access_denied" }), 14)
+        expect(new Set(withoutCode)).toStrictEqual(new Set(["denied"]))
+        yield* signInAs(provider, origin, ada)
+        const failed = yield* Effect.replicateEffect(madeUp(provider, origin), 14)
+        expect(new Set(failed)).toStrictEqual(new Set(["invalid"]))
+        yield* signInAs(provider, origin, ada)
+      })
+  )
+
+  it.scopedLive("is refused at once while too many others wait for the provider", () =>
+    Effect.gen(function* () {
+      const provider = yield* startProvider()
+      const { origin } = yield* startWith(provider)
+      yield* signInAs(provider, origin, ada)
+      const held: Array<() => void> = []
+      let isHeld = true
+      provider.intercept = (request, response) => {
+        if (request.url !== "/token") return false
+        const refuse = () => response.writeHead(500).end()
+        if (isHeld) held.push(refuse)
+        else refuse()
+        return true
+      }
+      const problems: Array<string | null> = []
+      const attempt = Effect.map(madeUp(provider, origin), (problem) => problems.push(problem))
+      const attempts = yield* Effect.fork(Effect.all(Array(140).fill(attempt), { concurrency: "unbounded" }))
+      yield* Effect.repeat(
+        Effect.sync(() => problems.length),
+        { until: (answered) => answered === 8, schedule: Schedule.spaced("20 millis") }
+      )
+      expect(new Set(problems)).toStrictEqual(new Set(["unavailable"]))
+      isHeld = false
+      for (const refuse of held) refuse()
+      yield* Fiber.join(attempts)
+      expect(problems.filter((problem) => problem === "unavailable")).toHaveLength(8)
+    })
+  )
+
+  it.scopedLive("begins no session while the one that it replaces cannot be ended", () =>
+    Effect.gen(function* () {
+      const provider = yield* startProvider()
+      let isBroken = false
+      const repo = Layer.map(RepoMemory.layer, (context) => {
+        const store = Context.get(context, SessionStore)
+        return Context.add(context, SessionStore, {
+          ...store,
+          endSessions: (ids, audit) =>
+            isBroken
+              ? new Unavailable({ what: "database", detail: "The database is out of reach." })
+              : store.endSessions(ids, audit)
+        })
+      })
+      const { admin, origin } = yield* start({ oidc: provider.settings(), repo })
+      provider.allow(origin)
+      const { jar } = yield* signInAs(provider, origin, ada)
+      const sessions = Effect.map(admin("GET", "/api/sessions"), ({ json }) => json.data)
+      const before = yield* sessions
+      isBroken = true
+      expect(problemOf(yield* visit(origin, jar))).toBe("unavailable")
+      expect(yield* sessions).toStrictEqual(before)
+      isBroken = false
+      yield* signInAs(provider, origin, ada, jar)
+      const [after, ...others] = yield* sessions
+      expect([after.id === before[0].id, others]).toStrictEqual([false, []])
     })
   )
 

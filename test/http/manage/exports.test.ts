@@ -1,9 +1,11 @@
 import { get, type IncomingMessage } from "node:http"
 import { HttpRouter, HttpServer, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, FastCheck, Layer, Schedule } from "effect"
+import { Context, Effect, Exit, FastCheck, Layer, Schedule } from "effect"
 import * as Pieces from "../../../src/http/manage/Pieces.ts"
 import { jsonLines, RunExport } from "../../../src/http/manage/RunExport.ts"
+import { AuditStore, type ChainQuery } from "../../../src/repo/access/AuditStore.ts"
+import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { call, refusal } from "../Client.ts"
 import { adminKey, type Leader, listening, listeningPort, services, start } from "../Server.ts"
 
@@ -11,10 +13,10 @@ import { adminKey, type Leader, listening, listeningPort, services, start } from
 const verbose: Leader = ({ reply }) => reply({ _tag: "Answered", response: "x".repeat(4 * 1024 ** 2) })
 
 /** The beginning of a response, of which nobody reads more, until the scope closes. */
-const unread = (url: string) =>
+const unread = (url: string, headers: Record<string, string> = { authorization: `Bearer ${adminKey}` }) =>
   Effect.acquireRelease(
     Effect.async<IncomingMessage>((resume) => {
-      get(url, { headers: { authorization: `Bearer ${adminKey}` } }, (response) => resume(Effect.succeed(response)))
+      get(url, { headers }, (response) => resume(Effect.succeed(response)))
     }),
     (response) => Effect.sync(() => response.destroy())
   )
@@ -183,7 +185,7 @@ describe("exporting runs", () => {
       const { path } = yield* webhook("ops")
       for (let n = 0; n < 10; n++) yield* http("POST", `${path}?wait=true`, { body: { variables: { text: "x" } } })
       const handler = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-        Effect.flatMap(RunExport, ({ respond }) => respond(request, {}, jsonLines))
+        Effect.flatMap(RunExport, ({ respond }) => respond(request, {}, jsonLines, Effect.void))
       ).pipe(Effect.catchTag("TooManyExports", () => HttpServerResponse.empty({ status: 429 })))
       const context = yield* Layer.build(
         HttpServer.serve(HttpRouter.empty.pipe(HttpRouter.get("/", handler))).pipe(
@@ -199,6 +201,89 @@ describe("exporting runs", () => {
         schedule: Schedule.spaced("20 millis")
       })
       expect(Exit.isFailure(yield* Effect.exit(read(response)))).toBe(true)
+    })
+  )
+})
+
+/** A repo with very many audit events. */
+const repoOfManyEvents = Layer.map(RepoMemory.layer, (context) => {
+  const store = Context.get(context, AuditStore)
+  const auditChain = ({ after, limit }: ChainQuery) =>
+    Effect.map(store.auditChain({ after: 0, limit: 1 }), (page) => ({
+      ...page,
+      events: page.events.flatMap((event) =>
+        after > 100_000 ? [] : Array.from({ length: limit }, (_, n) => ({ ...event, sequence: after + n + 1 }))
+      )
+    }))
+  return Context.add(context, AuditStore, { ...store, auditChain })
+})
+
+describe("exporting audit events", () => {
+  it.scopedLive("counts with the exports of runs", () =>
+    Effect.gen(function* () {
+      const { admin, origin, team } = yield* start({ repo: repoOfManyEvents })
+      yield* team("ops", "no leader")
+      const url = `${origin}/api/audit/export.csv`
+      const [one] = yield* Effect.replicateEffect(unread(url), 4)
+      for (const path of ["/api/audit/export.jsonl", "/api/runs/export.jsonl"]) {
+        expect(refusal(yield* admin("GET", path)), path).toStrictEqual([429, "too_many_exports"])
+      }
+      one!.destroy()
+      yield* Effect.repeat(admin("HEAD", "/api/audit/export.jsonl"), {
+        until: ({ status }) => status === 200,
+        schedule: Schedule.spaced("20 millis")
+      })
+    })
+  )
+})
+
+describe("an export", () => {
+  it.scopedLive("is broken off when the key is revoked or the session ends", () =>
+    Effect.gen(function* () {
+      const { admin, http, origin, team, webhook } = yield* start({ repo: repoOfManyEvents })
+      yield* team("ops", verbose)
+      const { path } = yield* webhook("ops")
+      for (let n = 0; n < 10; n++) yield* http("POST", `${path}?wait=true`, { body: { variables: { text: "x" } } })
+      for (const kind of ["runs", "audit"]) {
+        const url = `${origin}/api/${kind}/export.jsonl`
+        const { api_key, key } = (yield* admin("POST", "/api/keys", { body: { name: kind, role: "admin" } })).json
+        const byKey = yield* unread(url, { authorization: `Bearer ${key}` })
+        const signedIn = yield* http("POST", "/api/session", { body: { key: adminKey } })
+        const bySession = yield* unread(url, { cookie: signedIn.headers.get("set-cookie")!.split(";")[0]! })
+        const byAdmin = yield* unread(url)
+        expect((yield* admin("DELETE", `/api/keys/${api_key.id}`)).status).toBeLessThan(300)
+        expect((yield* admin("DELETE", "/api/sessions")).status).toBe(204)
+        expect(Exit.isFailure(yield* Effect.exit(read(byKey))), kind).toBe(true)
+        expect(Exit.isFailure(yield* Effect.exit(read(bySession))), kind).toBe(true)
+        expect((yield* read(byAdmin)).endsWith("}\n"), kind).toBe(true)
+      }
+    })
+  )
+})
+
+describe("the verification of audit events", () => {
+  it.scopedLive("runs once at a time", () =>
+    Effect.gen(function* () {
+      let running = 0
+      let most = 0
+      const repo = Layer.map(RepoMemory.layer, (context) => {
+        const store = Context.get(context, AuditStore)
+        const auditChain = (query: ChainQuery) =>
+          Effect.acquireUseRelease(
+            Effect.sync(() => {
+              most = Math.max(most, ++running)
+            }),
+            () => Effect.delay(store.auditChain(query), "50 millis"),
+            () => Effect.sync(() => running--)
+          )
+        return Context.add(context, AuditStore, { ...store, auditChain })
+      })
+      const { admin } = yield* start({ repo })
+      const answers = yield* Effect.all(Array(5).fill(admin("GET", "/api/audit/verification")), {
+        concurrency: "unbounded"
+      })
+      expect(answers.map(({ status }) => status)).toStrictEqual(Array(5).fill(200))
+      expect(most).toBe(1)
     })
   )
 })

@@ -134,21 +134,26 @@ describe("a session that was begun with a key long ago", () => {
     await page.getByText(/whp_/).first().waitFor()
     await page.unroute("**/api/keys")
 
-    await page.goto("/runs")
-    await page.getByRole("link", { name: "Export CSV" }).waitFor()
     await page.route("**/api/session", async (route) => {
       if (route.request().method() !== "GET" || !isOld.session) return route.continue()
       const response = await route.fetch()
       await route.fulfill({ response, json: { ...(await response.json()), recent: false } })
     })
-    await page.getByRole("link", { name: "Export CSV" }).click()
-    await dialog.getByLabel("API key or admin key").fill("an-admin-key-for-the-tests-of-the-ui")
-    isOld.session = false
-    const [download] = await Promise.all([
-      page.waitForEvent("download"),
-      dialog.getByRole("button", { name: "Confirm" }).click()
-    ])
-    expect(download.suggestedFilename()).toMatch(/\.csv$/)
+    for (const [path, file] of [
+      ["/runs", "runs.csv"],
+      ["/audit", "audit.csv"]
+    ] as const) {
+      isOld.session = true
+      await page.goto(path)
+      await page.getByRole("link", { name: "Export CSV" }).click()
+      await dialog.getByLabel("API key or admin key").fill("an-admin-key-for-the-tests-of-the-ui")
+      isOld.session = false
+      const [download] = await Promise.all([
+        page.waitForEvent("download"),
+        dialog.getByRole("button", { name: "Confirm" }).click()
+      ])
+      expect(download.suggestedFilename()).toBe(file)
+    }
     expect(errorsOf(page)).toStrictEqual([])
     await page.context().close()
   })

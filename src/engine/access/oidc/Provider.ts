@@ -21,6 +21,8 @@ const failureAge = Duration.toMillis("2 seconds")
 
 /** Maximum number of responses of the provider that are checked at a time. */
 const mostRequests = 32
+/** Further ones wait; beyond this many they are refused. */
+const mostWaiting = 100
 
 /** Longer texts of a person are cut. */
 const maxText = 256
@@ -133,6 +135,18 @@ export const make = (settings: OidcSettings): Effect.Effect<Provider> =>
   Effect.gen(function* () {
     const one = yield* Effect.makeSemaphore(1)
     const requests = yield* Effect.makeSemaphore(mostRequests)
+    let unfinished = 0
+    const place = Effect.acquireRelease(
+      Effect.suspend(() =>
+        unfinished < mostRequests + mostWaiting
+          ? Effect.sync(() => unfinished++)
+          : new SignInFailed({ problem: "unavailable", detail: "too many sign-ins wait for the provider" })
+      ),
+      () => Effect.sync(() => unfinished--)
+    )
+    /** At most `mostRequests` at a time. */
+    const inTurn = <A>(effect: Effect.Effect<A, SignInFailed>) =>
+      Effect.scoped(Effect.zipRight(place, requests.withPermits(1)(effect)))
     let known: { readonly config: Client.Configuration; readonly at: number } | undefined
     let failed: { readonly failure: SignInFailed; readonly at: number } | undefined
 
@@ -237,7 +251,7 @@ export const make = (settings: OidcSettings): Effect.Effect<Provider> =>
             tokens.id_token !== undefined &&
             tokens.id_token.length <= maxIdToken && { id_token: tokens.id_token })
         }
-      }).pipe(requests.withPermits(1))
+      }).pipe(inTurn)
 
     const examine: Provider["examine"] = Effect.gen(function* () {
       const { client, config } = yield* connect
