@@ -155,7 +155,10 @@ describe("a sign-in at the OpenID provider", () => {
           return true
         }
         const { origin } = yield* startWith(provider)
-        const together = yield* Effect.all(Array(30).fill(madeUp(provider, origin)), { concurrency: "unbounded" })
+        const together = yield* Effect.all(
+          Array.from({ length: 30 }, () => madeUp(provider, origin)),
+          { concurrency: "unbounded" }
+        )
         expect(together.filter((problem) => problem === "too_many").length).toBeGreaterThanOrEqual(19)
         expect(asked).toBe(together.filter((problem) => problem !== "too_many").length)
         const another = yield* startWith(provider)
@@ -195,7 +198,12 @@ describe("a sign-in at the OpenID provider", () => {
       }
       const problems: Array<string | null> = []
       const attempt = Effect.map(madeUp(provider, origin), (problem) => problems.push(problem))
-      const attempts = yield* Effect.fork(Effect.all(Array(140).fill(attempt), { concurrency: "unbounded" }))
+      const attempts = yield* Effect.fork(
+        Effect.all(
+          Array.from({ length: 140 }, () => attempt),
+          { concurrency: "unbounded" }
+        )
+      )
       yield* Effect.repeat(
         Effect.sync(() => problems.length),
         { until: (answered) => answered === 8, schedule: Schedule.spaced("20 millis") }

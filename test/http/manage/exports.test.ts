@@ -279,9 +279,12 @@ describe("the verification of audit events", () => {
         return Context.add(context, AuditStore, { ...store, auditChain })
       })
       const { admin } = yield* start({ repo })
-      const answers = yield* Effect.all(Array(5).fill(admin("GET", "/api/audit/verification")), {
-        concurrency: "unbounded"
-      })
+      const answers = yield* Effect.all(
+        Array.from({ length: 5 }, () => admin("GET", "/api/audit/verification")),
+        {
+          concurrency: "unbounded"
+        }
+      )
       expect(answers.map(({ status }) => status)).toStrictEqual(Array(5).fill(200))
       expect(most).toBe(1)
     })
