@@ -4,7 +4,7 @@ import { RunSummary } from "../domain/run/RunSummary.ts"
 import { Activity, Statistics, StatisticsRange } from "../domain/run/Statistics.ts"
 import { optional } from "../domain/Time.ts"
 import { WebhookDraft } from "../domain/webhook/Webhook.ts"
-import { Admin } from "./Auth.ts"
+import { Admin } from "./access/Auth.ts"
 import { listFields } from "./List.ts"
 import { Limit } from "./PageSize.ts"
 import {

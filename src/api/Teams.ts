@@ -1,7 +1,7 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Team, TeamDraft } from "../domain/Team.ts"
-import { Admin } from "./Auth.ts"
+import { Admin } from "./access/Auth.ts"
 import { listFields } from "./List.ts"
 import {
   BadGateway,

@@ -1,7 +1,7 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Thread, ThreadKey } from "../domain/Thread.ts"
-import { Admin } from "./Auth.ts"
+import { Admin } from "./access/Auth.ts"
 import { listFields } from "./List.ts"
 import { Limit } from "./PageSize.ts"
 import {

@@ -4,6 +4,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync } from "node:fs"
 import { basename, join } from "node:path"
 import { here } from "../bench/Ours.ts"
 import { freePort, startDaemon, untilReady } from "../support/Process.ts"
+import { until } from "../support/Until.ts"
 
 interface Stage {
   /** Its file system. */
@@ -127,9 +128,11 @@ export const checkImage = async (folder: string): Promise<void> => {
     await untilReady(logs, server, 60_000, async () =>
       execFileSync(healthy!, arguments_, { env, cwd, stdio: "ignore" })
     )
-    const [, path, body] =
-      /'http:\/\/[^/']+(\/webhook\/trigger\/[^']+)'.* -d '([^']+)'/.exec(output()) ?? fail(output())
-    const answer = await fetch(`http://127.0.0.1:${port}${path!.split("?")[0]}?wait=true`, {
+    const [, path, body] = await until(
+      "the server prints how to trigger the demo",
+      () => /'http:\/\/[^/']+(\/webhook\/trigger\/[^'?]+)\?wait=true'.* -d '([^']+)'/.exec(output()) ?? undefined
+    )
+    const answer = await fetch(`http://127.0.0.1:${port}${path}?wait=true`, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: body!

@@ -4,7 +4,7 @@ import { Schema } from "effect"
 import { Alert, AlertState } from "../../domain/alert/Alert.ts"
 import { AlertRule, AlertRuleDraft, AlertRuleEdit } from "../../domain/alert/AlertRule.ts"
 import { WebhookId } from "../../domain/Id.ts"
-import { Admin } from "../Auth.ts"
+import { Admin } from "../access/Auth.ts"
 import { listFields } from "../List.ts"
 import { Limit } from "../PageSize.ts"
 import {

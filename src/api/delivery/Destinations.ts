@@ -4,7 +4,7 @@ import { Schema } from "effect"
 import { DeliveryAttempt, DeliveryStatus, EventDelivery } from "../../domain/delivery/Delivery.ts"
 import { Destination, DestinationDraft, DestinationEdit } from "../../domain/delivery/Destination.ts"
 import { optional, time } from "../../domain/Time.ts"
-import { Admin } from "../Auth.ts"
+import { Admin } from "../access/Auth.ts"
 import { listFields } from "../List.ts"
 import { Limit } from "../PageSize.ts"
 import {

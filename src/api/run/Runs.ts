@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { RunId } from "../../domain/Id.ts"
 import { Run } from "../../domain/run/Run.ts"
 import { RunUsage } from "../../domain/run/RunUsage.ts"
-import { Admin } from "../Auth.ts"
+import { Admin } from "../access/Auth.ts"
 import { runExports } from "../ExportPaths.ts"
 import { pageSize } from "../PageSize.ts"
 import {

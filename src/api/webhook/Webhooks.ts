@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { RunStatus } from "../../domain/run/Run.ts"
 import { time } from "../../domain/Time.ts"
 import { Webhook, WebhookDraft, WebhookEdit } from "../../domain/webhook/Webhook.ts"
-import { Admin } from "../Auth.ts"
+import { Admin } from "../access/Auth.ts"
 import { listFields } from "../List.ts"
 import { Limit } from "../PageSize.ts"
 import {

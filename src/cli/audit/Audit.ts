@@ -1,6 +1,6 @@
 import { Command, Options } from "@effect/cli"
 import { Effect, Option } from "effect"
-import { AuditPage } from "../../api/Audit.ts"
+import { AuditPage } from "../../api/access/Audit.ts"
 import { pageSize } from "../../api/PageSize.ts"
 import type { AuditEvent } from "../../domain/access/AuditEvent.ts"
 import type { Group } from "../Commands.ts"

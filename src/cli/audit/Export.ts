@@ -1,6 +1,6 @@
 import { Command, Options } from "@effect/cli"
 import { Schema } from "effect"
-import { AuditFilterParameters } from "../../api/Audit.ts"
+import { AuditFilterParameters } from "../../api/access/Audit.ts"
 import { auditExports } from "../../api/ExportPaths.ts"
 import { adminOptions } from "../Connection.ts"
 import { download } from "../Download.ts"

@@ -1,7 +1,7 @@
 /** Signing in, and the profiles that it stores. */
 import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option, Record, Redacted } from "effect"
-import type { Access } from "../../api/Access.ts"
+import type { Access } from "../../api/access/Access.ts"
 import type { Group } from "../Commands.ts"
 import { call, json, parseKey, profileName, url } from "../Connection.ts"
 import { usage } from "../Failure.ts"

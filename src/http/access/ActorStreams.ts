@@ -1,7 +1,7 @@
 /** Streams to someone who manages the server. */
 import type { HttpServerRequest } from "@effect/platform"
 import { DateTime, Effect, Option, Stream } from "effect"
-import { Actor } from "../../api/Auth.ts"
+import { Actor } from "../../api/access/Auth.ts"
 import { Unauthorized } from "../../domain/Errors.ts"
 import type { ApiKeyId } from "../../domain/Id.ts"
 import { ApiKeys, voidBecause } from "../../engine/access/ApiKeys.ts"

@@ -4,8 +4,8 @@
  */
 import { HttpServerRequest } from "@effect/platform"
 import { Effect, Layer, Option, Redacted } from "effect"
-import type { Access } from "../../api/Access.ts"
-import { Actor, Admin } from "../../api/Auth.ts"
+import type { Access } from "../../api/access/Access.ts"
+import { Actor, Admin } from "../../api/access/Auth.ts"
 import type { ApiKey } from "../../domain/access/ApiKey.ts"
 import { everything, type Grant } from "../../domain/access/Grant.ts"
 import type { Person } from "../../domain/access/Person.ts"

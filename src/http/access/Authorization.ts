@@ -1,9 +1,9 @@
-/** Applies the rules of the endpoints (`api/Rules.ts`) to a request whose sender is known. */
+/** Applies the rules of the endpoints (`api/access/Rules.ts`) to a request whose sender is known. */
 import { HttpApi, HttpRouter } from "@effect/platform"
 import { DateTime, Effect, Option } from "effect"
 import { Api } from "../../api/Api.ts"
-import type { Actor } from "../../api/Auth.ts"
-import { type Rule, ruleOf } from "../../api/Rules.ts"
+import type { Actor } from "../../api/access/Auth.ts"
+import { type Rule, ruleOf } from "../../api/access/Rules.ts"
 import { includesTeam } from "../../domain/access/Grant.ts"
 import { leastRoleFor, mayDo, type Permission, type Role } from "../../domain/access/Roles.ts"
 import { Forbidden, FreshSignInRequired, NotFound, type Unavailable } from "../../domain/Errors.ts"

@@ -1,6 +1,6 @@
 /** Keeps the requests of a key that is limited to teams to what is of these teams. For other keys, these change nothing. */
 import { Effect } from "effect"
-import { Actor } from "../../api/Auth.ts"
+import { Actor } from "../../api/access/Auth.ts"
 import { includesTeam } from "../../domain/access/Grant.ts"
 import { NotFound, type Unavailable } from "../../domain/Errors.ts"
 import type { RunId, WebhookId } from "../../domain/Id.ts"

@@ -1,7 +1,7 @@
 /** The cookie of the web UI's session, and the pages that may use it. */
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Duration, Effect, Option, Redacted } from "effect"
-import { cookieName, secureCookieName } from "../../api/Session.ts"
+import { cookieName, secureCookieName } from "../../api/access/Session.ts"
 import { ageLimit } from "../../engine/access/Sessions.ts"
 import { makeManagementOriginFor } from "../request/PublicUrl.ts"
 

@@ -1,8 +1,8 @@
 /** Signing in to the web UI at the OpenID provider: browsers open these addresses. */
 import { HttpLayerRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Clock, Effect, Layer, Option } from "effect"
+import { callbackPath, signInPath } from "../../api/access/SignIn.ts"
 import { pages } from "../../api/Pages.ts"
-import { callbackPath, signInPath } from "../../api/SignIn.ts"
 import { personName } from "../../domain/access/PersonName.ts"
 import { NotFound } from "../../domain/Errors.ts"
 import { Origin } from "../../engine/access/Audit.ts"

@@ -1,7 +1,7 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect, Redacted } from "effect"
 import { Api } from "../../api/Api.ts"
-import { Actor } from "../../api/Auth.ts"
+import { Actor } from "../../api/access/Auth.ts"
 import { asWhole } from "../../api/List.ts"
 import { ApiKeys } from "../../engine/access/ApiKeys.ts"
 import { Settings } from "../../engine/Settings.ts"

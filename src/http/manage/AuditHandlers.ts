@@ -1,7 +1,7 @@
 import { HttpApiBuilder, type HttpServerRequest } from "@effect/platform"
 import { Effect, Schema } from "effect"
 import { Api } from "../../api/Api.ts"
-import { AuditFilterParameters } from "../../api/Audit.ts"
+import { AuditFilterParameters } from "../../api/access/Audit.ts"
 import { pageSize } from "../../api/PageSize.ts"
 import { linkOf } from "../../domain/access/AuditChain.ts"
 import * as Audit from "../../engine/access/Audit.ts"
@@ -9,8 +9,8 @@ import * as AuditLog from "../../engine/access/AuditLog.ts"
 import { AuditStore } from "../../repo/access/AuditStore.ts"
 import * as ActorStreams from "../access/ActorStreams.ts"
 import * as Problems from "../request/Problems.ts"
-import * as AuditExport from "./AuditExport.ts"
-import { RunExport } from "./RunExport.ts"
+import * as AuditExport from "./export/AuditExport.ts"
+import { RunExport } from "./export/RunExport.ts"
 
 type Filter = typeof AuditFilterParameters.Type
 

@@ -1,7 +1,7 @@
 import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import { DateTime, Duration, Effect, Either } from "effect"
 import { Api } from "../../api/Api.ts"
-import { Actor } from "../../api/Auth.ts"
+import { Actor } from "../../api/access/Auth.ts"
 import { asWhole } from "../../api/List.ts"
 import { DraftBody } from "../../api/Overview.ts"
 import { pageSize } from "../../api/PageSize.ts"

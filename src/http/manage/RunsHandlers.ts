@@ -25,10 +25,10 @@ import { RunEvents } from "../events/RunEvents.ts"
 import * as Body from "../request/Body.ts"
 import * as Problems from "../request/Problems.ts"
 import * as RunAnswer from "../trigger/RunAnswer.ts"
+import { csv } from "./export/RunCsv.ts"
+import * as RunExport from "./export/RunExport.ts"
 import { withLocation } from "./Location.ts"
 import * as ReplayRequests from "./ReplayRequests.ts"
-import { csv } from "./RunCsv.ts"
-import * as RunExport from "./RunExport.ts"
 
 const decodeReplay = validate(ReplayBody)
 const decodeReplayMany = validate(ReplayManyBody)

@@ -1,7 +1,7 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../../api/Api.ts"
-import { Actor } from "../../api/Auth.ts"
+import { Actor } from "../../api/access/Auth.ts"
 import { asWhole } from "../../api/List.ts"
 import { Sessions } from "../../engine/access/Sessions.ts"
 import * as Problems from "../request/Problems.ts"

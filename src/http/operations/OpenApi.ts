@@ -2,7 +2,7 @@
 import { HttpServerResponse, OpenApi } from "@effect/platform"
 import { Effect, Option } from "effect"
 import { Api } from "../../api/Api.ts"
-import { ruleOf } from "../../api/Rules.ts"
+import { ruleOf } from "../../api/access/Rules.ts"
 import { tokenScheme } from "../../api/run/Trigger.ts"
 import { leastRoleFor } from "../../domain/access/Roles.ts"
 import { ifApiDocs } from "../access/OperationsAccess.ts"

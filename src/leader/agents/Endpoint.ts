@@ -1,8 +1,8 @@
 /** Requests to an endpoint that answers with server-sent events. */
 import * as Sse from "@effect/experimental/Sse"
 import { Data, Effect } from "effect"
-import { maxLine } from "./Lines.ts"
-import { messageOf } from "./Reading.ts"
+import { maxLine } from "./output/Lines.ts"
+import { messageOf } from "./output/Reading.ts"
 
 /** The endpoint refused the request, or cannot be reached. */
 export class RequestFailed extends Data.TaggedError("RequestFailed")<{

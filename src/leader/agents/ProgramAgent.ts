@@ -5,11 +5,11 @@ import type { LeaderError } from "../Leader.ts"
 import { environment } from "../Place.ts"
 import { runProgram } from "../Program.ts"
 import type { Agent, Preset, Task } from "./Agent.ts"
-import { eventLines } from "./EventLines.ts"
-import type { Events } from "./EventReader.ts"
+import { eventLines } from "./output/EventLines.ts"
+import type { Events } from "./output/EventReader.ts"
+import type { TotalField } from "./output/SessionTotals.ts"
+import * as SessionTotals from "./output/SessionTotals.ts"
 import { inSession, mapReport, SessionLost } from "./Session.ts"
-import type { TotalField } from "./SessionTotals.ts"
-import * as SessionTotals from "./SessionTotals.ts"
 
 /** A program that answers one prompt at a time, and prints what it does as JSON, one event on a line. */
 export interface AgentProgram extends Pick<Preset, "title" | "example" | "help">, Events {

@@ -1,7 +1,7 @@
 import { Predicate } from "effect"
 import { withoutCommand } from "./CallerText.ts"
+import { activityOf, at, listAt, reporting, sumOf, textAt } from "./output/Reading.ts"
 import { programPreset } from "./ProgramAgent.ts"
-import { activityOf, at, listAt, reporting, sumOf, textAt } from "./Reading.ts"
 import { uuid } from "./Session.ts"
 
 /** The model that cost most. */

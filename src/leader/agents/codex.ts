@@ -1,5 +1,5 @@
+import { activityOf, at, denying, listAt, messageOf, reporting, textAt } from "./output/Reading.ts"
 import { programPreset } from "./ProgramAgent.ts"
-import { activityOf, at, denying, listAt, messageOf, reporting, textAt } from "./Reading.ts"
 import { uuid } from "./Session.ts"
 
 /** What Codex does, of an item that it has begun. */

@@ -1,6 +1,16 @@
 import { Predicate } from "effect"
+import {
+  activityOf,
+  appended,
+  at,
+  denying,
+  messageOf,
+  type Reading,
+  reporting,
+  sumOf,
+  textAt
+} from "./output/Reading.ts"
 import { programPreset } from "./ProgramAgent.ts"
-import { activityOf, appended, at, denying, messageOf, type Reading, reporting, sumOf, textAt } from "./Reading.ts"
 import { uuid } from "./Session.ts"
 
 /** Text after a tool was used begins anew: the last text is the answer. */

@@ -1,5 +1,5 @@
-import type { Events } from "./EventReader.ts"
-import { at, reporting, textAt } from "./Reading.ts"
+import type { Events } from "./output/EventReader.ts"
+import { at, reporting, textAt } from "./output/Reading.ts"
 
 /** Any program that prints replies as JSON, one on a line, with the fields that docs/amqp.md describes. */
 export const jsonLines: Events = {

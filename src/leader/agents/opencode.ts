@@ -1,5 +1,5 @@
+import { activityOf, at, denying, type Reading, reporting, sumOf, textAt } from "./output/Reading.ts"
 import { programPreset } from "./ProgramAgent.ts"
-import { activityOf, at, denying, type Reading, reporting, sumOf, textAt } from "./Reading.ts"
 
 /** The steps of a run each report what they used. */
 const addStep = (reading: Reading, part: unknown): Reading => {

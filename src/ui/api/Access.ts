@@ -1,5 +1,5 @@
 import { createContext, type ReactNode, useContext } from "react"
-import { ruleOf, type rules } from "../../api/Rules.ts"
+import { ruleOf, type rules } from "../../api/access/Rules.ts"
 import { mayDo } from "../../domain/access/Roles.ts"
 import type { Access } from "./Types.ts"
 

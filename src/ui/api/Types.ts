@@ -1,12 +1,12 @@
 /** The API's records in JSON. */
 
-import type { Access as ApiAccess } from "../../api/Access.ts"
-import type { ApiKeyWithSecret as ApiApiKeyWithSecret } from "../../api/ApiKeys.ts"
+import type { Access as ApiAccess } from "../../api/access/Access.ts"
+import type { ApiKeyWithSecret as ApiApiKeyWithSecret } from "../../api/access/ApiKeys.ts"
+import type { LeaderKeyWithSecret as ApiLeaderKeyWithSecret } from "../../api/access/LeaderKeys.ts"
+import type { ListedSession } from "../../api/access/Sessions.ts"
 import type { ChangeEvent as ApiChangeEvent } from "../../api/ChangeEvent.ts"
 import type { DestinationWithSecret as ApiDestinationWithSecret } from "../../api/delivery/Destinations.ts"
-import type { LeaderKeyWithSecret as ApiLeaderKeyWithSecret } from "../../api/LeaderKeys.ts"
 import type { DraftPreview as ApiDraftPreview, Server as ApiServer } from "../../api/Overview.ts"
-import type { ListedSession } from "../../api/Sessions.ts"
 import type { WebhookWithToken as ApiWebhookWithToken } from "../../api/webhook/Tokens.ts"
 import type { ApiKey as DomainApiKey } from "../../domain/access/ApiKey.ts"
 import type * as DomainAudit from "../../domain/access/AuditEvent.ts"

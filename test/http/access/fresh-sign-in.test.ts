@@ -1,7 +1,7 @@
 /** Sensitive actions, for which a session of the web UI needs a recent sign-in. */
 import { describe, expect, it } from "@effect/vitest"
 import { Context, DateTime, Effect, Layer } from "effect"
-import { rules } from "../../../src/api/Rules.ts"
+import { rules } from "../../../src/api/access/Rules.ts"
 import { TeamName } from "../../../src/domain/Team.ts"
 import { SessionStore } from "../../../src/repo/access/SessionStore.ts"
 import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"

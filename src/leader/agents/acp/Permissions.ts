@@ -1,6 +1,6 @@
 /** What an agent may do, as it asks for it over the Agent Client Protocol. */
 import { Either } from "effect"
-import { at, listAt, textAt } from "../Reading.ts"
+import { at, listAt, textAt } from "../output/Reading.ts"
 
 /** The kinds of tools that the protocol knows. */
 const kinds = ["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"]

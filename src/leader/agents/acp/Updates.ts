@@ -1,6 +1,6 @@
 /** What an agent reports over the Agent Client Protocol (version 1), as a reading. */
-import type { Events } from "../EventReader.ts"
-import { appended, at, denying, listAt, messageOf, type Reading, reporting, sumOf, textAt } from "../Reading.ts"
+import type { Events } from "../output/EventReader.ts"
+import { appended, at, denying, listAt, messageOf, type Reading, reporting, sumOf, textAt } from "../output/Reading.ts"
 
 /** The last message is the answer; those before it accompany the work. */
 interface AcpReading extends Reading {

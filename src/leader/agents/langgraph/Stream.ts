@@ -1,6 +1,6 @@
 /** The events of a LangGraph server's run in the stream modes `messages-tuple` and `values`, as a reading. */
-import type { Events } from "../EventReader.ts"
-import { at, listAt, type Reading, reporting, sumOf, textAt } from "../Reading.ts"
+import type { Events } from "../output/EventReader.ts"
+import { at, listAt, type Reading, reporting, sumOf, textAt } from "../output/Reading.ts"
 
 interface RunReading extends Reading {
   /** The server's id of the run. */

@@ -1,5 +1,5 @@
-import type { Events } from "../EventReader.ts"
-import { appended, at, listAt, type Reading, reporting, textAt } from "../Reading.ts"
+import type { Events } from "../output/EventReader.ts"
+import { appended, at, listAt, type Reading, reporting, textAt } from "../output/Reading.ts"
 
 const choiceOf = (event: unknown): unknown => listAt(event, "choices")[0]
 

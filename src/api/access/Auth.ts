@@ -1,9 +1,9 @@
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
 import { Context, Schema } from "effect"
-import type { ApiKey } from "../domain/access/ApiKey.ts"
-import type { Grant } from "../domain/access/Grant.ts"
-import type { Session } from "../domain/access/Session.ts"
-import { Forbidden, ServiceUnavailable, TooManyRequests, Unauthorized, UnprocessableContent } from "./Problem.ts"
+import type { ApiKey } from "../../domain/access/ApiKey.ts"
+import type { Grant } from "../../domain/access/Grant.ts"
+import type { Session } from "../../domain/access/Session.ts"
+import { Forbidden, ServiceUnavailable, TooManyRequests, Unauthorized, UnprocessableContent } from "../Problem.ts"
 import { cookieName, secureCookieName } from "./Session.ts"
 
 /** The sender of a management request: a program with a key, or a session of the web UI. */

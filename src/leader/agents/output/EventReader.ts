@@ -1,4 +1,4 @@
-import type { Task } from "./Agent.ts"
+import type { Task } from "../Agent.ts"
 import { inParagraphs, type Piece } from "./Paragraphs.ts"
 import { nothing, type Reading } from "./Reading.ts"
 

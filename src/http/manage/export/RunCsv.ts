@@ -1,6 +1,6 @@
 /** Runs as CSV, with all their fields. */
 import { DateTime } from "effect"
-import type { Run } from "../../domain/run/Run.ts"
+import type { Run } from "../../../domain/run/Run.ts"
 import { csvLine } from "./Csv.ts"
 import type { Format } from "./RunExport.ts"
 

@@ -1,9 +1,9 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { Session } from "../domain/access/Session.ts"
+import { Session } from "../../domain/access/Session.ts"
+import { listFields } from "../List.ts"
+import { NotFound, ServiceUnavailable } from "../Problem.ts"
 import { Admin } from "./Auth.ts"
-import { listFields } from "./List.ts"
-import { NotFound, ServiceUnavailable } from "./Problem.ts"
 
 export const ListedSession = Schema.Struct({
   ...Session.fields,

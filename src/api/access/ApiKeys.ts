@@ -1,9 +1,7 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { ApiKey, ApiKeyDraft } from "../domain/access/ApiKey.ts"
-import { Access } from "./Access.ts"
-import { Admin } from "./Auth.ts"
-import { listFields } from "./List.ts"
+import { ApiKey, ApiKeyDraft } from "../../domain/access/ApiKey.ts"
+import { listFields } from "../List.ts"
 import {
   BadRequest,
   ContentTooLarge,
@@ -11,7 +9,9 @@ import {
   ServiceUnavailable,
   UnprocessableContent,
   UnsupportedMediaType
-} from "./Problem.ts"
+} from "../Problem.ts"
+import { Access } from "./Access.ts"
+import { Admin } from "./Auth.ts"
 
 /** A key with its secret, which is shown only once. */
 export const ApiKeyWithSecret = Schema.Struct({

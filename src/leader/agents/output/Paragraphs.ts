@@ -1,4 +1,4 @@
-import type { Progress } from "../../domain/run/Progress.ts"
+import type { Progress } from "../../../domain/run/Progress.ts"
 
 /** What an event shows of the work. */
 export interface Piece extends Progress {

@@ -1,7 +1,7 @@
 /** Reads a program's output of JSON lines into the work that they describe, in bounded memory. */
-import type { LeaderAnswer } from "../Leader.ts"
-import type { Output } from "../Program.ts"
-import type { Task } from "./Agent.ts"
+import type { LeaderAnswer } from "../../Leader.ts"
+import type { Output } from "../../Program.ts"
+import type { Task } from "../Agent.ts"
 import { type Events, readEvents } from "./EventReader.ts"
 import { splitLines } from "./Lines.ts"
 import { conclude } from "./Reading.ts"

@@ -3,8 +3,8 @@
  * data, apart from types: the web UI loads it, too.
  */
 import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "@effect/platform"
-import type { Permission } from "../domain/access/Roles.ts"
-import type { Api } from "./Api.ts"
+import type { Permission } from "../../domain/access/Roles.ts"
+import type { Api } from "../Api.ts"
 
 /**
  * How a key that is limited to teams is kept to them.

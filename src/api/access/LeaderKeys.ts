@@ -1,8 +1,7 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { LeaderKey, LeaderKeyDraft } from "../domain/access/LeaderKey.ts"
-import { Admin } from "./Auth.ts"
-import { listFields } from "./List.ts"
+import { LeaderKey, LeaderKeyDraft } from "../../domain/access/LeaderKey.ts"
+import { listFields } from "../List.ts"
 import {
   BadRequest,
   ContentTooLarge,
@@ -10,7 +9,8 @@ import {
   ServiceUnavailable,
   UnprocessableContent,
   UnsupportedMediaType
-} from "./Problem.ts"
+} from "../Problem.ts"
+import { Admin } from "./Auth.ts"
 
 /** A key with its secret, which is shown only once. */
 export const LeaderKeyWithSecret = Schema.Struct({

@@ -1,7 +1,6 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { optional, time } from "../domain/Time.ts"
-import { Access } from "./Access.ts"
+import { optional, time } from "../../domain/Time.ts"
 import {
   BadRequest,
   ContentTooLarge,
@@ -10,7 +9,8 @@ import {
   Unauthorized,
   UnprocessableContent,
   UnsupportedMediaType
-} from "./Problem.ts"
+} from "../Problem.ts"
+import { Access } from "./Access.ts"
 
 /** The web UI's session cookie: `HttpOnly`, `SameSite=Strict`. */
 export const cookieName = "webhook_trigger_session"

@@ -10,13 +10,13 @@ import {
   TooManyExports,
   type Unauthorized,
   type Unavailable
-} from "../../domain/Errors.ts"
-import type { RunId } from "../../domain/Id.ts"
-import { Run } from "../../domain/run/Run.ts"
-import type { RunSummary } from "../../domain/run/RunSummary.ts"
-import { Webhooks } from "../../engine/manage/Webhooks.ts"
-import { HistoryStore } from "../../repo/history/HistoryStore.ts"
-import type { RunFilter } from "../../repo/history/RunQuery.ts"
+} from "../../../domain/Errors.ts"
+import type { RunId } from "../../../domain/Id.ts"
+import { Run } from "../../../domain/run/Run.ts"
+import type { RunSummary } from "../../../domain/run/RunSummary.ts"
+import { Webhooks } from "../../../engine/manage/Webhooks.ts"
+import { HistoryStore } from "../../../repo/history/HistoryStore.ts"
+import type { RunFilter } from "../../../repo/history/RunQuery.ts"
 import * as FileStream from "./FileStream.ts"
 import { joined, jsonPieces } from "./Pieces.ts"
 

@@ -1,11 +1,11 @@
 /** Audit events as files, oldest first. */
 import type { HttpServerRequest } from "@effect/platform"
 import { Effect, Stream } from "effect"
-import { type ChainedEvent, lineOf } from "../../domain/access/AuditChain.ts"
-import { AuditEvent } from "../../domain/access/AuditEvent.ts"
-import type { Unauthorized, Unavailable } from "../../domain/Errors.ts"
-import * as AuditLog from "../../engine/access/AuditLog.ts"
-import type { AuditFilter } from "../../repo/access/AuditStore.ts"
+import { type ChainedEvent, lineOf } from "../../../domain/access/AuditChain.ts"
+import { AuditEvent } from "../../../domain/access/AuditEvent.ts"
+import type { Unauthorized, Unavailable } from "../../../domain/Errors.ts"
+import * as AuditLog from "../../../engine/access/AuditLog.ts"
+import type { AuditFilter } from "../../../repo/access/AuditStore.ts"
 import { csvLine } from "./Csv.ts"
 import * as FileStream from "./FileStream.ts"
 

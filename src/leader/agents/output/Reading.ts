@@ -1,8 +1,8 @@
 /** What a program's events, or those of an endpoint, have shown so far; and functions that read events. */
 import { Effect, Predicate } from "effect"
-import { answerTooLarge, maxAnswer } from "../../bus/Bodies.ts"
-import { type AgentReport, readReport } from "../../domain/run/AgentReport.ts"
-import { type LeaderAnswer, LeaderError } from "../Leader.ts"
+import { answerTooLarge, maxAnswer } from "../../../bus/Bodies.ts"
+import { type AgentReport, readReport } from "../../../domain/run/AgentReport.ts"
+import { type LeaderAnswer, LeaderError } from "../../Leader.ts"
 
 export interface Reading {
   /** The answer, or its beginning. */

@@ -1,11 +1,11 @@
 import { Args, Command } from "@effect/cli"
 import { Effect } from "effect"
-import { SessionList } from "../api/Sessions.ts"
-import type { Group } from "./Commands.ts"
-import { confirm, yes } from "./Confirm.ts"
-import { adminOptions, call, done, show } from "./Connection.ts"
-import { about } from "./Help.ts"
-import { table, time } from "./Output.ts"
+import { SessionList } from "../../api/access/Sessions.ts"
+import type { Group } from "../Commands.ts"
+import { confirm, yes } from "../Confirm.ts"
+import { adminOptions, call, done, show } from "../Connection.ts"
+import { about } from "../Help.ts"
+import { table, time } from "../Output.ts"
 
 const list = Command.make("list", adminOptions, (options) =>
   Effect.gen(function* () {

@@ -2,7 +2,7 @@
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Duration, Effect, Stream } from "effect"
-import * as Body from "../request/Body.ts"
+import * as Body from "../../request/Body.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 

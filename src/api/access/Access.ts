@@ -1,8 +1,8 @@
 import { Schema } from "effect"
-import { Role } from "../domain/access/ApiKey.ts"
-import { Person } from "../domain/access/Person.ts"
-import { TeamName } from "../domain/Team.ts"
-import { optional, time } from "../domain/Time.ts"
+import { Role } from "../../domain/access/ApiKey.ts"
+import { Person } from "../../domain/access/Person.ts"
+import { TeamName } from "../../domain/Team.ts"
+import { optional, time } from "../../domain/Time.ts"
 
 /** What the key or the session of a request may do. */
 export const Access = Schema.Struct({

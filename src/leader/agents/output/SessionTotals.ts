@@ -1,5 +1,5 @@
-import type { AgentReport, AgentUsage } from "../../domain/run/AgentReport.ts"
-import { RecentMap } from "../../runtime/RecentMap.ts"
+import type { AgentReport, AgentUsage } from "../../../domain/run/AgentReport.ts"
+import { RecentMap } from "../../../runtime/RecentMap.ts"
 
 /** The totals of at least half as many sessions are remembered. */
 const capacity = 2_000

@@ -1,14 +1,14 @@
 import { Args, Command, Options } from "@effect/cli"
 import { Effect } from "effect"
-import { LeaderKeyList, LeaderKeyWithSecret } from "../api/LeaderKeys.ts"
-import { LeaderKeyDraft } from "../domain/access/LeaderKey.ts"
-import type { Group } from "./Commands.ts"
-import { confirm, yes } from "./Confirm.ts"
-import { adminOptions, call, done, show } from "./Connection.ts"
-import { about } from "./Help.ts"
-import { table, time } from "./Output.ts"
-import { teamArgument as team, teamNotFound } from "./TeamArgument.ts"
-import { validated } from "./Validated.ts"
+import { LeaderKeyList, LeaderKeyWithSecret } from "../../api/access/LeaderKeys.ts"
+import { LeaderKeyDraft } from "../../domain/access/LeaderKey.ts"
+import type { Group } from "../Commands.ts"
+import { confirm, yes } from "../Confirm.ts"
+import { adminOptions, call, done, show } from "../Connection.ts"
+import { about } from "../Help.ts"
+import { table, time } from "../Output.ts"
+import { teamArgument as team, teamNotFound } from "../TeamArgument.ts"
+import { validated } from "../Validated.ts"
 
 const list = Command.make("list", { team, ...adminOptions }, (options) =>
   Effect.gen(function* () {

@@ -1,5 +1,5 @@
 import { StringDecoder } from "node:string_decoder"
-import { maxAnswer } from "../../bus/Bodies.ts"
+import { maxAnswer } from "../../../bus/Bodies.ts"
 
 /** The longest line that is read, in UTF-16 code units. An answer of 8 MiB fits; a longer line, of a tool's result, is skipped. */
 export const maxLine = 6 * maxAnswer
