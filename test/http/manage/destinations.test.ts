@@ -133,7 +133,7 @@ describe("destinations", () => {
         `${alerts}/${ofAlerts.json.destination.id}`,
         `${path}/destinations/${ofCallbacks.json.destination.id}`
       ]) {
-        const moved = yield* admin("PATCH", each, { body: { url: other.url } })
+        const moved = yield* admin("PATCH", each, { body: { url: `${other.url}/` } })
         expect(moved.status, each).toBe(422)
         expect(moved.json.errors).toEqual([{ pointer: "/headers", detail: "must be entered again for another URL" }])
       }
