@@ -15,7 +15,7 @@ export const Comparison = ({ run, original }: { readonly run: Run; readonly orig
       <h2>Comparison with the original</h2>
       <Loaded query={query}>
         {(before) => (
-          <div className="side-by-side">
+          <div className="comparison">
             <Side run={before} title="Original" isLink />
             <Side run={run} title="This replay" />
           </div>
