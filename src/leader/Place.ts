@@ -12,7 +12,7 @@ export interface Place {
   readonly user?: SystemUser
 }
 
-/** Environment variables with credentials for the broker, the database and the server. */
+/** Environment variables with credentials for the broker, the database, the server and what it uses. */
 export const keys = [
   "AMQP_URL",
   "LEADER_KEY",
@@ -20,6 +20,8 @@ export const keys = [
   "ADMIN_API_KEY",
   "METRICS_TOKEN",
   "SECRETS_KEY",
+  "SMTP_URL",
+  "OIDC_CLIENT_SECRET",
   "WEBHOOK_TOKEN"
 ]
 
