@@ -115,7 +115,8 @@ export const plan = (
         return
       }
       if (matches.slice(0, at).some((other) => other.found === found)) faults.push(each.fault("", "is listed twice"))
-      const isMoved = found.kind === each.shown.kind && found.url !== each.shown.url
+      // A secret URL is not in the file; destinations with one have no headers.
+      const isMoved = found.kind === each.shown.kind && each.secretField !== "url" && found.url !== each.shown.url
       if (isMoved && found.header_names.length > 0 && each.headers === undefined) {
         faults.push(each.fault("url", `is new, so the headers must be entered again: add headers_env`))
       }

@@ -104,8 +104,8 @@ export const makeAttempts = Effect.gen(function* () {
       ), moved as (
         update webhook_trigger.deliveries d set status = 'failed', next_attempt_at = null, finished_at = ${at},
           attempts = ${withAttempt(sql`${JSON.stringify(toStored(moved(now)))}`)}
-        from due, webhook_trigger.runs r, webhook_trigger.webhooks w
-        where d.id = due.id and r.id = d.run_id and w.id = d.webhook_id and r.team <> w.team
+        from webhook_trigger.runs r, webhook_trigger.webhooks w
+        where d.id = any (array(select id from due)) and r.id = d.run_id and w.id = d.webhook_id and r.team <> w.team
         returning d.id
       ), claimed as (
         update webhook_trigger.deliveries d set claimed_until = ${DateTime.toDateUtc(until)}
