@@ -24,6 +24,7 @@ export {
 export * as BusMemory from "./bus/BusMemory.ts"
 export { ApiKey, ApiKeyDraft, type ApiKeyRow } from "./domain/access/ApiKey.ts"
 // Errors and records.
+export { type AuditLink, type ChainedEvent, noEvent } from "./domain/access/AuditChain.ts"
 export {
   AuditAction,
   AuditActor,
@@ -275,6 +276,7 @@ export {
   type DeliveryQuery,
   DeliveryStore,
   type DueDelivery,
+  movedAttempt,
   storedAttempts
 } from "./repo/delivery/DeliveryStore.ts"
 export {

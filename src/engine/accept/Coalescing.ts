@@ -9,13 +9,14 @@ import type { NewRun } from "../../repo/run/RunStore.ts"
 /** A later trigger may replace the input, so there is no answer to wait for. */
 export const waitRefused = new InvalidParameter({
   name: "wait",
-  detail: "The webhook combines triggers into one run (`coalesce`), so callers cannot wait for an answer."
+  detail: "is refused: the webhook combines triggers into one run (`coalesce`), so callers cannot wait for an answer"
 })
 
 /** One run would have several callers. */
 export const callbackRefused = new InvalidParameter({
   name: "callback_url",
-  detail: "The webhook combines triggers into one run (`coalesce`), so a trigger cannot have its own callback."
+  detail:
+    "is refused: the webhook combines triggers into one run (`coalesce`), so a trigger cannot have its own callback"
 })
 
 /** The window of a trigger. None if the webhook has no `coalesce`, or the input has no value at its key. */

@@ -46,7 +46,7 @@ export const make = Effect.map(DestinationStore, (store) => ({
       const callbacks = destinations.filter(({ enabled, kind }) => enabled && kind === "callback")
       if (callbacks.some((one) => url.startsWith(one.url))) return Effect.void
       return callbacks.length === 0
-        ? refused("The webhook allows no callbacks. Add a destination of the kind `callback` to it.")
-        : refused("The webhook allows no callbacks to this URL.")
+        ? refused("is refused: the webhook allows no callbacks, as it has no destination of the kind `callback`")
+        : refused("is refused: the webhook allows no callbacks to this URL")
     })
 }))

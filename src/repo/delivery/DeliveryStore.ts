@@ -70,7 +70,7 @@ export interface DeliveryPage {
 export const storedAttempts = 20
 
 /** In the log of a delivery whose run the webhook had in another team: why nothing was sent. */
-export const moved = (at: DateTime.Utc): DeliveryAttempt => ({
+export const movedAttempt = (at: DateTime.Utc): DeliveryAttempt => ({
   at,
   duration_ms: 0,
   error: "the webhook was moved to another team"

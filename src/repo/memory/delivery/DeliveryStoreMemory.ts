@@ -10,7 +10,7 @@ import {
   type AttemptResult,
   DeliveryStore,
   type DueDelivery,
-  moved,
+  movedAttempt,
   storedAttempts
 } from "../../delivery/DeliveryStore.ts"
 import { decodeCursor, encodeCursor } from "../../history/Cursor.ts"
@@ -164,7 +164,7 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
           })
           .slice(0, limit)
         for (const delivery of due.filter(({ row }) => !isOfTeam(row))) {
-          const attempts = [...delivery.row.attempts, moved(now)].slice(-storedAttempts)
+          const attempts = [...delivery.row.attempts, movedAttempt(now)].slice(-storedAttempts)
           delivery.row = { ...delivery.row, attempts }
           fail(tables, delivery, now)
         }

@@ -10,7 +10,7 @@ import {
   type AttemptResult,
   type ClaimOptions,
   type DueDelivery,
-  moved,
+  movedAttempt,
   storedAttempts
 } from "../../delivery/DeliveryStore.ts"
 import { type ColumnTypes, fromRow, recordset, uuids } from "../Columns.ts"
@@ -103,7 +103,7 @@ export const makeAttempts = Effect.gen(function* () {
         order by oldest.next_attempt_at limit ${limit}
       ), moved as (
         update webhook_trigger.deliveries d set status = 'failed', next_attempt_at = null, finished_at = ${at},
-          attempts = ${withAttempt(sql`${JSON.stringify(toStored(moved(now)))}`)}
+          attempts = ${withAttempt(sql`${JSON.stringify(toStored(movedAttempt(now)))}`)}
         from webhook_trigger.runs r, webhook_trigger.webhooks w
         where d.id = any (array(select id from due)) and r.id = d.run_id and w.id = d.webhook_id and r.team <> w.team
         returning d.id
