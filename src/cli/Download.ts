@@ -1,5 +1,6 @@
 import { createWriteStream } from "node:fs"
 import { pipeline } from "node:stream/promises"
+import { Options } from "@effect/cli"
 import { HttpClient, HttpClientRequest } from "@effect/platform"
 import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Effect, Option, Stream } from "effect"
@@ -16,6 +17,14 @@ const notWritten = (cause: unknown) =>
     title: "Cannot write the output",
     detail: cause instanceof Error ? cause.message : String(cause)
   })
+
+/** Where a download is written. */
+export const output = Options.text("output").pipe(
+  Options.withAlias("o"),
+  Options.withPseudoName("file"),
+  Options.withDescription("The output file; default: standard output"),
+  Options.optional
+)
 
 /** Streams a response to a file or to standard output. */
 export const download = (

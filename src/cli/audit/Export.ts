@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { AuditFilterParameters } from "../../api/access/Audit.ts"
 import { auditExports } from "../../api/ExportPaths.ts"
 import { adminOptions } from "../Connection.ts"
-import { download } from "../Download.ts"
+import { download, output } from "../Download.ts"
 import { about } from "../Help.ts"
 import { filterOptions, parametersOf } from "./AuditFilter.ts"
 
@@ -14,12 +14,6 @@ const format = Options.choiceWithValue("format", [
   Options.withPseudoName("format"),
   Options.withDescription("csv, or jsonl (one JSON object per line, for `audit verify`); default: jsonl"),
   Options.withDefault(auditExports.jsonl)
-)
-const output = Options.text("output").pipe(
-  Options.withAlias("o"),
-  Options.withPseudoName("file"),
-  Options.withDescription("The output file; default: standard output"),
-  Options.optional
 )
 const { json: _, ...connectionOptions } = adminOptions
 

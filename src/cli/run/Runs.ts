@@ -9,7 +9,7 @@ import { Run } from "../../domain/run/Run.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
 import type { Group } from "../Commands.ts"
 import { adminOptions, type Connection, call, show } from "../Connection.ts"
-import { download } from "../Download.ts"
+import { download, output } from "../Download.ts"
 import { exitCodes, Failure } from "../Failure.ts"
 import { about } from "../Help.ts"
 import { plural, time } from "../Output.ts"
@@ -185,12 +185,6 @@ const format = Options.choiceWithValue("format", [
   Options.withPseudoName("format"),
   Options.withDescription("csv, or jsonl (one JSON object per line); default: jsonl"),
   Options.withDefault(runExports.jsonl)
-)
-const output = Options.text("output").pipe(
-  Options.withAlias("o"),
-  Options.withPseudoName("file"),
-  Options.withDescription("The output file; default: standard output"),
-  Options.optional
 )
 const { json: _, ...connectionOptions } = adminOptions
 

@@ -141,6 +141,8 @@ export interface InBody extends Common {
 /** Amazon SNS signs with the key of a certificate that it publishes. The webhook's secret is the topic's ARN. */
 export interface Sns extends Common {
   readonly scheme: "sns"
+  /** The members of the body's JSON that are not kept and not in prompts. */
+  readonly secretMembers: ReadonlyArray<string>
 }
 
 /** Whether the delivery ID is signed: in the body, or in a signed header. */

@@ -162,14 +162,11 @@ const headersWithProof = (description: Description): ReadonlyArray<string> => {
   }
 }
 
-/** With its URL, anybody can end a subscription of Amazon SNS. */
-const secretMembersOfSns = ["UnsubscribeURL", "SigningCertURL"]
-
 /** The members of the body's JSON that are secrets, for these options. */
 export const secretMembersOf = ({ preset }: Options): ReadonlyArray<string> => {
   const { descriptions }: Preset = presets[preset]
   return descriptions.flatMap((each) => {
-    if (each.scheme === "sns") return secretMembersOfSns
+    if (each.scheme === "sns") return each.secretMembers
     return each.scheme === "body" ? [each.at.at(-1)!] : []
   })
 }

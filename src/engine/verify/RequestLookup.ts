@@ -1,5 +1,4 @@
 /** Finds texts in a request, as named by a description. */
-
 import type { Condition, Source } from "../../domain/verification/Description.ts"
 import type { Certificate } from "./AmazonSns.ts"
 

@@ -9,14 +9,9 @@ import { print } from "../../cli/Output.ts"
 import { settings as engineSettings } from "../../engine/SettingsConfig.ts"
 import { keys } from "../../leader/Place.ts"
 import type { Setting } from "../../settings/EnvironmentVariable.ts"
-import { examineBroker } from "../doctor/BrokerChecks.ts"
-import { examineDatabase } from "../doctor/DatabaseChecks.ts"
-import { examineMail } from "../doctor/MailChecks.ts"
-import * as Buses from "../drivers/Buses.ts"
-import * as Repos from "../drivers/Repos.ts"
+import * as Services from "../doctor/Services.ts"
 import { settings } from "../environment/Environment.ts"
 import * as LoadSettings from "../environment/LoadSettings.ts"
-import * as MailEnvironment from "../environment/MailEnvironment.ts"
 import * as DatabaseState from "./DatabaseState.ts"
 import * as Scrub from "./Scrub.ts"
 
@@ -77,25 +72,11 @@ const fromServer = (url: string, path: string, token?: string) =>
     return `${note}${response.status} ${response.headers.get("content-type")}\n\n${await response.text()}`
   })
 
-const services = LoadSettings.load({ ...Buses.settings, ...Repos.settings, ...MailEnvironment.settings })
-
 /** The files, before anything is removed from them. */
 const collect = (url: string, version: string): Effect.Effect<Readonly<Record<string, string>>> =>
   Effect.gen(function* () {
-    const loaded = yield* Effect.either(services)
-    const examined =
-      loaded._tag === "Left"
-        ? []
-        : yield* Effect.all(
-            [
-              ...Option.toArray(Option.map(loaded.right.databaseUrl, examineDatabase)),
-              ...Option.toArray(
-                Option.map(loaded.right.amqpUrl, (amqp) => examineBroker(amqp, loaded.right.amqpQueueType))
-              ),
-              ...Option.toArray(Option.map(loaded.right.smtpUrl, (smtp) => examineMail(smtp)))
-            ],
-            { concurrency: 3 }
-          )
+    const loaded = yield* Effect.either(Services.settings)
+    const examined = loaded._tag === "Left" ? [] : yield* Services.examine(loaded.right)
     const doctor =
       loaded._tag === "Left"
         ? `settings are not valid: ${loaded.left.faults.map(({ name }) => name).join(", ")}`

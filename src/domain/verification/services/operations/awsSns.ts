@@ -8,6 +8,8 @@ export const awsSns: Preset = {
   descriptions: [
     {
       scheme: "sns",
+      // With its URL, anybody can end the subscription.
+      secretMembers: ["UnsubscribeURL", "SigningCertURL"],
       id: [{ json: ["MessageId"] }],
       handshakes: [
         { when: { at: { json: ["Type"] }, is: "SubscriptionConfirmation" }, confirm: { json: ["SubscribeURL"] } },
