@@ -234,6 +234,7 @@ export type { Token } from "./engine/verify/Token.ts"
 export { ServerFacts, type ServerFactsValues } from "./http/manage/ServerFacts.ts"
 export { PublicUrl } from "./http/request/PublicUrl.ts"
 export { TrustedProxies } from "./http/request/TrustedProxies.ts"
+export { UiPath } from "./http/request/UiPath.ts"
 // HTTP.
 export { ConnectionLimits, type Limits as ConnectionLimitsValues } from "./http/serve/ConnectionLimits.ts"
 export * as Connections from "./http/serve/Connections.ts"

@@ -29,13 +29,13 @@ const routes: Plugin = {
   load: (id) => (id === "\0api-routes" ? routeTable() : undefined)
 }
 
-/** Compresses the files at build time. */
+/** Compresses the files at build time, but not the document, which the server completes. */
 const compress: Plugin = {
   name: "compress",
   apply: "build",
   writeBundle: async (options) => {
     const files = await readdir(options.dir!, { recursive: true })
-    for (const file of files.filter((name) => /\.(js|css|svg|html)$/.test(name))) {
+    for (const file of files.filter((name) => /\.(js|css|svg)$/.test(name))) {
       const content = await readFile(join(options.dir!, file))
       await writeFile(
         join(options.dir!, `${file}.br`),
@@ -48,6 +48,8 @@ const compress: Plugin = {
 
 export default defineConfig({
   root: fileURLToPath(new URL(".", import.meta.url)),
+  // A host serves the UI at the path of its choice.
+  base: "./",
   plugins: [routes, compress],
   esbuild: { jsx: "automatic", legalComments: "none" },
   build: {

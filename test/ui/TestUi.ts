@@ -3,7 +3,7 @@ import { Effect, Exit, Scope } from "effect"
 import type { BrowserContext, Locator, Page } from "playwright-core"
 import { expect } from "vitest"
 import { newFolder, type Server, serve } from "../cli/Program.ts"
-import { sharedBrowser } from "../support/Chromium.ts"
+import { type Browser, sharedBrowser } from "../support/Chromium.ts"
 
 export const adminKey = "an-admin-key-for-the-tests-of-the-ui"
 
@@ -43,23 +43,13 @@ export const errorsOf = (page: Page): ReadonlyArray<string> => errors.get(page.c
 /** Requests to anything but the server. */
 export const foreignRequestsOf = (page: Page): ReadonlyArray<string> => foreignRequests.get(page.context())!
 
-/** Starts the server with the embedded database and bus, or with the ones in `settings`. */
-export const startTestUi = async (
-  settings: Effect.Effect<Record<string, string>, never, Scope.Scope> = Effect.succeed({})
-): Promise<TestUi> => {
-  const scope = Effect.runSync(Scope.make())
-  const run = <A>(effect: Effect.Effect<A, never, Scope.Scope>) => Effect.runPromise(Scope.extend(effect, scope))
-  const folder = await run(newFolder)
-  const variables = await run(settings)
-  const [server, browser] = await Promise.all([
-    run(serve({ DATA_DIR: folder, ADMIN_API_KEY: adminKey, ...variables })),
-    sharedBrowser()
-  ])
+/** Opens pages of the server at the URL. `close` closes those that are still open. */
+export const pagesOf = (browser: Browser, url: string) => {
   const contexts = new Set<BrowserContext>()
 
   const newPage = async ({ width = 1440, dark = false, locale = "en-GB", signedIn = false }: PageOptions = {}) => {
     const context = await browser.newContext({
-      baseURL: server.url,
+      baseURL: url,
       viewport: { width, height: width < 600 ? 844 : 900 },
       colorScheme: dark ? "dark" : "light",
       reducedMotion: "reduce",
@@ -73,7 +63,7 @@ export const startTestUi = async (
     errors.set(context, errorTexts)
     foreignRequests.set(context, foreignUrls)
     context.on("request", (request) => {
-      if (!request.url().startsWith(server.url) && !request.url().startsWith("blob:")) foreignUrls.push(request.url())
+      if (!request.url().startsWith(url) && !request.url().startsWith("blob:")) foreignUrls.push(request.url())
     })
     context.on("weberror", (error) => errorTexts.push(String(error.error())))
     context.on("console", (message) => {
@@ -86,6 +76,22 @@ export const startTestUi = async (
     }
     return context.newPage()
   }
+  return { newPage, close: () => Promise.all([...contexts].map((context) => context.close())) }
+}
+
+/** Starts the server with the embedded database and bus, or with the ones in `settings`. */
+export const startTestUi = async (
+  settings: Effect.Effect<Record<string, string>, never, Scope.Scope> = Effect.succeed({})
+): Promise<TestUi> => {
+  const scope = Effect.runSync(Scope.make())
+  const run = <A>(effect: Effect.Effect<A, never, Scope.Scope>) => Effect.runPromise(Scope.extend(effect, scope))
+  const folder = await run(newFolder)
+  const variables = await run(settings)
+  const [server, browser] = await Promise.all([
+    run(serve({ DATA_DIR: folder, ADMIN_API_KEY: adminKey, ...variables })),
+    sharedBrowser()
+  ])
+  const { newPage, close } = pagesOf(browser, server.url)
 
   return {
     server,
@@ -108,7 +114,7 @@ export const startTestUi = async (
       return text === "" ? undefined : JSON.parse(text)
     },
     close: async () => {
-      await Promise.all([...contexts].map((context) => context.close()))
+      await close()
       await Effect.runPromise(Scope.close(scope, Exit.void))
     }
   }

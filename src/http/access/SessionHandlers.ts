@@ -15,6 +15,7 @@ import * as Problems from "../request/Problems.ts"
 import { makeManagementOriginFor } from "../request/PublicUrl.ts"
 import * as RequestFacts from "../request/RequestFacts.ts"
 import { TrustedProxies } from "../request/TrustedProxies.ts"
+import { below, UiPath } from "../request/UiPath.ts"
 import { accessOf, factsOf } from "./Auth.ts"
 import { KeyCheck } from "./KeyCheck.ts"
 import * as SessionCookie from "./SessionCookie.ts"
@@ -36,7 +37,8 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
     const { check } = yield* KeyCheck
     const originFor = yield* makeManagementOriginFor
     const provider = yield* OidcProvider
-    const inUi = Option.match(yield* Oidc, {
+    const uiPath = yield* UiPath
+    const inUi = Option.match(Option.zipRight(uiPath, yield* Oidc), {
       onNone: () => ({}),
       onSome: ({ providerName }) => ({ provider: providerName })
     })
@@ -60,9 +62,9 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
 
     /** The provider's address that signs the person out there, too. */
     const signOutAt = (request: HttpServerRequest.HttpServerRequest, idToken: string | undefined) =>
-      Option.match(provider, {
+      Option.match(Option.all([provider, uiPath]), {
         onNone: () => Effect.succeed(Option.none<string>()),
-        onSome: ({ signOutUrl }) => signOutUrl(idToken, `${originFor(request)}${pages.signIn}`)
+        onSome: ([{ signOutUrl }, path]) => signOutUrl(idToken, `${originFor(request)}${below(path, pages.signIn)}`)
       })
 
     return handlers

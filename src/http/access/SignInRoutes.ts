@@ -14,6 +14,7 @@ import * as RequestFacts from "../request/RequestFacts.ts"
 import * as RequestLog from "../request/RequestLog.ts"
 import { originOf } from "../request/RequestOrigin.ts"
 import { TrustedProxies } from "../request/TrustedProxies.ts"
+import { below, UiPath } from "../request/UiPath.ts"
 import * as Unmatched from "../request/Unmatched.ts"
 import { KeyAttempts } from "./KeyAttempts.ts"
 import { returnPage } from "./ReturnPage.ts"
@@ -27,7 +28,7 @@ const queryOf = ({ url }: Request) => new URLSearchParams(url.includes("?") ? ur
 
 const redirect = (location: string) => HttpServerResponse.empty({ status: 303, headers: { location } })
 
-const make = (provider: Provider) =>
+const make = (provider: Provider, path: string) =>
   Effect.gen(function* () {
     const sessions = yield* Sessions
     const originFor = yield* makeManagementOriginFor
@@ -37,8 +38,8 @@ const make = (provider: Provider) =>
     /** Each response with a code is a request to the provider, so failed ones are limited like wrong keys. */
     const attempts = new KeyAttempts()
 
-    const redirectUri = (request: Request) => `${originFor(request)}${callbackPath}`
-    const toPage = (request: Request, page: string) => redirect(`${originFor(request)}${page}`)
+    const redirectUri = (request: Request) => `${originFor(request)}${path}${callbackPath}`
+    const toPage = (request: Request, page: string) => redirect(`${originFor(request)}${path}${page}`)
     const explain = (request: Request, to: string, problem?: string) =>
       toPage(request, `${pages.signIn}?${new URLSearchParams({ ...(problem && { problem }), to })}`)
 
@@ -116,18 +117,24 @@ const noProvider = {
   callback: new NotFound()
 }
 
-export const layer = HttpLayerRouter.addAll(
-  Effect.gen(function* () {
-    const proxies = yield* TrustedProxies
-    const provider = yield* OidcProvider
-    const { begin, callback } = Option.isNone(provider) ? noProvider : yield* make(provider.value)
-    const withOrigin = <A, E, R>(handler: Effect.Effect<A, E, R>) =>
-      Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-        Effect.provideService(handler, Origin, originOf(proxies, request))
-      )
-    return [
-      HttpLayerRouter.route("GET", signInPath, RequestLog.observe(signInPath, withOrigin(begin))),
-      HttpLayerRouter.route("GET", callbackPath, RequestLog.observe(callbackPath, withOrigin(callback)))
-    ]
-  })
-).pipe(Layer.merge(Unmatched.methodNotAllowed(Unmatched.onlyGet([signInPath, callbackPath]))))
+const routes = (path: string) => {
+  const [beginAt, finishAt] = [below(path, signInPath), below(path, callbackPath)]
+  return HttpLayerRouter.addAll(
+    Effect.gen(function* () {
+      const proxies = yield* TrustedProxies
+      const provider = yield* OidcProvider
+      const { begin, callback } = Option.isNone(provider) ? noProvider : yield* make(provider.value, path)
+      const withOrigin = <A, E, R>(handler: Effect.Effect<A, E, R>) =>
+        Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+          Effect.provideService(handler, Origin, originOf(proxies, request))
+        )
+      return [
+        HttpLayerRouter.route("GET", beginAt, RequestLog.observe(beginAt, withOrigin(begin))),
+        HttpLayerRouter.route("GET", finishAt, RequestLog.observe(finishAt, withOrigin(callback)))
+      ]
+    })
+  ).pipe(Layer.merge(Unmatched.methodNotAllowed(Unmatched.onlyGet([beginAt, finishAt]))))
+}
+
+/** None without a web UI, whose pages they lead to. */
+export const layer = Layer.unwrapEffect(Effect.map(UiPath, Option.match({ onNone: () => Layer.empty, onSome: routes })))

@@ -2,11 +2,13 @@
 import { createHash } from "node:crypto"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
+import { brotliCompressSync, gzipSync } from "node:zlib"
 import { HttpLayerRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { pages } from "../../api/Pages.ts"
 import { isExactly } from "../request/ExactPath.ts"
 import { securityHeaders } from "../request/SecurityHeaders.ts"
+import { below, pagesBelow, UiPath } from "../request/UiPath.ts"
 import * as Unmatched from "../request/Unmatched.ts"
 
 /** Only the build's scripts and styles, nothing from other servers, and no frames. */
@@ -43,21 +45,19 @@ const findFolder = (): string | undefined =>
     .map((path) => fileURLToPath(new URL(path, import.meta.url)))
     .find((path) => existsSync(`${path}.vite/manifest.json`))
 
-const encodings = [
-  ["br", ".br"],
-  ["gzip", ".gz"]
-] as const
-
 interface Variant {
-  readonly encoding: string | undefined
+  readonly encoding: "br" | "gzip" | undefined
   readonly response: HttpServerResponse.HttpServerResponse
 }
 
-/** The responses for a file, one for each encoding that the build made. */
-const variantsOf = (path: string, name: string, immutable: boolean): ReadonlyArray<Variant> => {
-  const plain = readFileSync(path)
-  const etag = `"${createHash("sha256").update(plain).digest("base64url").slice(0, 22)}"`
-  const variant = (encoding: string | undefined, content: Uint8Array): Variant => ({
+/** A file's content in each encoding, the smallest first and as it is last. */
+type Contents = ReadonlyArray<readonly [encoding: Variant["encoding"], content: Uint8Array]>
+
+/** The responses for a file, one for each encoding. */
+const variantsOf = (name: string, contents: Contents, immutable: boolean): ReadonlyArray<Variant> => {
+  const [, plain] = contents.at(-1)!
+  const etag = createHash("sha256").update(plain).digest("base64url").slice(0, 22)
+  return contents.map(([encoding, content]) => ({
     encoding,
     response: HttpServerResponse.uint8Array(content, {
       contentType: contentTypes[name.slice(name.lastIndexOf(".") + 1)] ?? "application/octet-stream",
@@ -66,18 +66,19 @@ const variantsOf = (path: string, name: string, immutable: boolean): ReadonlyArr
         // A file with a hash in its name never changes. The page that refers to it is revalidated.
         "cache-control": immutable ? "public, max-age=31536000, immutable" : "no-cache",
         vary: "accept-encoding",
-        etag: encoding === undefined ? etag : etag.replace(/"$/, `-${encoding}"`),
+        etag: encoding === undefined ? `"${etag}"` : `"${etag}-${encoding}"`,
         ...(encoding !== undefined && { "content-encoding": encoding })
       }
     })
-  })
-  return [
-    ...encodings.flatMap(([encoding, suffix]) =>
-      existsSync(path + suffix) ? variant(encoding, readFileSync(path + suffix)) : []
-    ),
-    variant(undefined, plain)
-  ]
+  }))
 }
+
+/** A file with the encodings that the build made. */
+const read = (path: string): Contents => [
+  ...(existsSync(`${path}.br`) ? ([["br", readFileSync(`${path}.br`)]] as const) : []),
+  ...(existsSync(`${path}.gz`) ? ([["gzip", readFileSync(`${path}.gz`)]] as const) : []),
+  [undefined, readFileSync(path)]
+]
 
 /** The encodings that the request accepts. Weight 0 refuses one (RFC 9110, 12.5.3). */
 const acceptedEncodings = (header: string): ReadonlyArray<string> =>
@@ -107,46 +108,67 @@ const serve = (variants: ReadonlyArray<Variant>) =>
       : response
   })
 
-const indexOf = (folder: string) => variantsOf(`${folder}index.html`, "index.html", false)
+/** The document of every page. The build's addresses in it are relative; a page may be several folders down. */
+const indexOf = (folder: string, path: string): ReadonlyArray<Variant> => {
+  const text = readFileSync(`${folder}index.html`, "utf8")
+    .replaceAll(/(src|href)="\.\//g, `$1="${path}/`)
+    .replace('data-path=""', `data-path="${path}"`)
+  const plain = Buffer.from(text)
+  const contents: Contents = [
+    ["br", brotliCompressSync(plain)],
+    ["gzip", gzipSync(plain)],
+    [undefined, plain]
+  ]
+  return variantsOf("index.html", contents, false)
+}
 
 /** Like the router's answer for an unknown path, which its types do not show: for other spellings of a path. */
 const unknown = (request: HttpServerRequest.HttpServerRequest) =>
   Effect.fail(new HttpServerError.RouteNotFound({ request })) as Effect.Effect<never>
 
-const addFiles = Effect.fn(function* (folder: string) {
+const addFiles = Effect.fn(function* (folder: string, path: string) {
   const router = yield* HttpLayerRouter.HttpRouter
-  const add = (path: `/${string}`, variants: ReadonlyArray<Variant>) =>
+  const add = (address: `/${string}`, variants: ReadonlyArray<Variant>, alias: string = address) =>
     router.add(
       "GET",
-      path,
+      address,
       Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-        isExactly(path, request.url) ? serve(variants) : unknown(request)
+        isExactly(address, request.url) || isExactly(alias, request.url) ? serve(variants) : unknown(request)
       )
     )
-  const index = indexOf(folder)
-  for (const page of Object.values(pages)) yield* add(page, index)
-  yield* add("/icon.svg", variantsOf(`${folder}icon.svg`, "icon.svg", false))
+  const index = indexOf(folder, path)
+  for (const page of pagesBelow(path)) {
+    // People type the address of the home page without the slash at its end.
+    yield* add(page, index, page === below(path, pages.home) && path !== "" ? path : page)
+  }
+  yield* add(below(path, "/icon.svg"), variantsOf("icon.svg", read(`${folder}icon.svg`), false))
   for (const name of readdirSync(`${folder}assets`)) {
     if (/\.(js|css|svg)$/.test(name)) {
-      yield* add(`/assets/${name}`, variantsOf(`${folder}assets/${name}`, name, true))
+      yield* add(below(path, `/assets/${name}`), variantsOf(name, read(`${folder}assets/${name}`), true))
     }
   }
 })
 
-export const layer: Layer.Layer<never, never, HttpLayerRouter.HttpRouter> = Layer.suspend(() => {
-  const folder = findFolder()
-  return folder === undefined
-    ? Layer.effectDiscard(Effect.logDebug("The web UI was not built, and is not served."))
-    : Layer.merge(
-        Layer.scopedDiscard(addFiles(folder)),
-        Unmatched.methodNotAllowed(Unmatched.onlyGet(Object.values(pages)))
-      )
-})
+export const layer: Layer.Layer<never, never, HttpLayerRouter.HttpRouter> = Layer.unwrapEffect(
+  Effect.gen(function* () {
+    const path = yield* UiPath
+    if (Option.isNone(path)) return Layer.empty
+    const folder = findFolder()
+    return folder === undefined
+      ? Layer.effectDiscard(Effect.logDebug("The web UI was not built, and is not served."))
+      : Layer.merge(
+          Layer.scopedDiscard(addFiles(folder, path.value)),
+          Unmatched.methodNotAllowed(Unmatched.onlyGet(pagesBelow(path.value)))
+        )
+  })
+)
 
 /** For a server of its own. For people, the UI shows that the page does not exist; programs get a problem. */
-export const notFound: Layer.Layer<never, never, HttpLayerRouter.HttpRouter> = Layer.suspend(() => {
-  const folder = findFolder()
-  if (folder === undefined) return Unmatched.notFound()
-  const index = indexOf(folder)
-  return Unmatched.notFound((request) => HttpServerResponse.setStatus(chosen(index, request), 404))
-})
+export const notFound: Layer.Layer<never, never, HttpLayerRouter.HttpRouter> = Layer.unwrapEffect(
+  Effect.map(UiPath, (path) => {
+    const folder = findFolder()
+    if (folder === undefined || Option.isNone(path)) return Unmatched.notFound()
+    const index = indexOf(folder, path.value)
+    return Unmatched.notFound((request) => HttpServerResponse.setStatus(chosen(index, request), 404))
+  })
+)

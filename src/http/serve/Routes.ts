@@ -147,7 +147,7 @@ export const management: Layer.Layer<never, never, Engine | Server> = HttpLayerR
 /** `/health/…`, `/metrics`, `/openapi.json` and `/docs`. */
 export const operations = Layer.mergeAll(Health.layer, Prometheus.layer, OpenApi.layer, Docs.layer)
 
-/** `/`: the web UI, if it was built. Needs `management`. */
+/** The web UI, if it was built: at `/`, or at the path of `UiPath`. Needs `management`. */
 export const ui = Ui.layer
 
 /** All routes. */

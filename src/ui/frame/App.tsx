@@ -15,6 +15,7 @@ import { locale } from "../format/Locale.ts"
 import { Layout } from "./Layout.tsx"
 import { guardNavigation } from "./NavigationGuard.ts"
 import { FreshSignIn, SignIn, SignInAgain } from "./SignIn.tsx"
+import { uiPath } from "./UiPath.ts"
 
 export const App = () => {
   const session = useQuery(sessionQuery)
@@ -37,12 +38,12 @@ export const App = () => {
   const signOut = async () => {
     const signedOut = await runAction(() => api.session.signOut({})).catch(() => undefined)
     // Clears the session's data from memory and from the screen. At the provider, the person is then signed out, too.
-    location.assign(signedOut?.provider_url ?? "/")
+    location.assign(signedOut?.provider_url ?? `${uiPath}/`)
   }
   return (
     <I18nProvider locale={locale}>
       <AccessContext value={access.current}>
-        <Router aroundNav={(navigate, to, options) => guardNavigation(() => navigate(to, options))}>
+        <Router base={uiPath} aroundNav={(navigate, to, options) => guardNavigation(() => navigate(to, options))}>
           <Layout onSignOut={() => guardNavigation(() => void signOut())} />
         </Router>
       </AccessContext>

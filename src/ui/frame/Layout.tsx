@@ -13,6 +13,7 @@ import { ErrorBoundary } from "./ErrorBoundary.tsx"
 import { PageRouter } from "./Router.tsx"
 import { useShortcuts } from "./Shortcuts.ts"
 import { ThemeButton } from "./Theme.tsx"
+import { uiPath } from "./UiPath.ts"
 
 const liveText: Record<LiveStatus, string> = { live: "Live", polling: "Polling", offline: "Offline" }
 
@@ -35,7 +36,7 @@ export const Layout = ({ onSignOut }: { readonly onSignOut: () => void }) => {
       <header className="header">
         <div className="header-inner">
           <Link to={pathTo("home")} className="brand">
-            <img src="/icon.svg" alt="" />
+            <img src={`${uiPath}/icon.svg`} alt="" />
             <span>Webhook Trigger</span>
           </Link>
           <nav className="nav" aria-label="Sections">

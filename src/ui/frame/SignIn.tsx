@@ -12,11 +12,12 @@ import { Dialog } from "../components/Dialog.tsx"
 import { TextField } from "../components/form/TextField.tsx"
 import { Notice } from "../components/Notice.tsx"
 import { pageToOpen, SignInProblemNotice } from "./SignInProblem.tsx"
+import { currentPage, uiPath } from "./UiPath.ts"
 
 /** The provider's name, if people can sign in there. */
 const useProvider = () => useQuery(sessionQuery).data?.provider
 
-const isSignInPage = () => location.pathname === pathTo("signIn")
+const isSignInPage = () => location.pathname === uiPath + pathTo("signIn")
 const query = () => new URLSearchParams(location.search)
 
 const KeyForm = ({
@@ -38,7 +39,7 @@ const KeyForm = ({
     setError(undefined)
     try {
       const session = await api.session.signIn({ payload: { key: key.trim() } })
-      if (isSignInPage()) navigate(pageToOpen(query()), { replace: true })
+      if (isSignInPage()) navigate(uiPath + pageToOpen(query()), { replace: true })
       queries.setQueryData(["session"], session)
       await queries.invalidateQueries()
     } catch (cause) {
@@ -74,12 +75,12 @@ const KeyForm = ({
 
 export const SignIn = () => {
   const provider = useProvider()
-  const to = isSignInPage() ? pageToOpen(query()) : location.pathname + location.search
+  const to = isSignInPage() ? pageToOpen(query()) : currentPage()
   return (
     <main className="sign-in">
       <div className="card stack">
         <div className="brand">
-          <img src="/icon.svg" alt="" />
+          <img src={`${uiPath}/icon.svg`} alt="" />
           <h1>Webhook Trigger</h1>
         </div>
         {isSignInPage() && <SignInProblemNotice query={query()} />}
@@ -87,7 +88,7 @@ export const SignIn = () => {
           <KeyForm autoFocus variant="primary" />
         ) : (
           <>
-            <a className="button primary" href={`${signInPath}?${new URLSearchParams({ to })}`}>
+            <a className="button primary" href={`${uiPath}${signInPath}?${new URLSearchParams({ to })}`}>
               Sign in with {provider}
             </a>
             <p className="muted small">Or with a key:</p>
@@ -125,7 +126,7 @@ export const FreshSignIn = () => {
             This action requires a sign-in within the last 10 minutes. Sign in again in a new tab, then return here.
             This page continues automatically.
           </p>
-          <a className="button primary" href={`${signInPath}?fresh=true`} target="_blank" rel="noopener">
+          <a className="button primary" href={`${uiPath}${signInPath}?fresh=true`} target="_blank" rel="noopener">
             Sign in with {session.provider} (new tab)
           </a>
         </div>
@@ -149,7 +150,7 @@ export const SignInAgain = () => {
       ) : (
         <div className="stack">
           {/* In another tab: this page would lose what is not saved. */}
-          <a className="button primary" href={signInPath} target="_blank" rel="noopener">
+          <a className="button primary" href={uiPath + signInPath} target="_blank" rel="noopener">
             Sign in with {provider} (new tab)
           </a>
           <p className="muted small">Or with a key:</p>
