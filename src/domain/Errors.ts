@@ -188,7 +188,13 @@ export class FreshSignInRequired extends Schema.TaggedError<FreshSignInRequired>
 /** The key or the session may not do this. */
 export class Forbidden extends Schema.TaggedError<Forbidden>()("Forbidden", { detail: Schema.String }) {}
 
-export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", { detail: Schema.String }) {}
+export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", {
+  detail: Schema.String,
+  /** The address that says which provider issues access tokens (RFC 9728), if the request could have one. */
+  resource_metadata: Schema.optionalWith(Schema.String, { exact: true }),
+  /** Set if the request had an access token. A client then gets a new one (RFC 6750, 3.1). */
+  invalid_token: Schema.optionalWith(Schema.Literal(true), { exact: true })
+}) {}
 
 /** Database or broker unreachable, or the server is stopping. The same request may succeed in a moment. */
 export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", {

@@ -46,7 +46,7 @@ export interface OpenIdProvider {
   readonly allow: (...origins: ReadonlyArray<string>) => void
   readonly settings: (more?: Partial<OidcSettings>) => OidcSettings
   /** Signs the claims of a token as the provider does. */
-  readonly sign: (claims: object) => string
+  readonly sign: (claims: object, header?: object) => string
   /** Those whom the page offers, by their IDs. */
   readonly people: Map<string, Person>
 }
@@ -86,9 +86,12 @@ export const startProvider = ({ claimsInIdToken = true, clientAuthentication = "
         signIns++
         const grant = new provider.Grant({ accountId, clientId: params.client_id! })
         grant.addOIDCScope(params.scope!)
+        if (params.resource !== undefined) grant.addResourceScope(params.resource, params.scope!)
         const result = { login: { accountId }, consent: { grantId: await grant.save() } }
         return provider.interactionFinished(request, response, result, { mergeWithLastSubmission: false })
       }
+
+      const personWith = (id: string): Person => (state.person?.id === id ? state.person : people.get(id)) ?? { id }
 
       const allow = (...origins: ReadonlyArray<string>) => {
         provider = new Provider(issuer, {
@@ -107,6 +110,17 @@ export const startProvider = ({ claimsInIdToken = true, clientAuthentication = "
           conformIdTokenClaims: !claimsInIdToken,
           features: {
             devInteractions: { enabled: false },
+            // As AI assistants use: they register themselves, and ask for access tokens for one server.
+            registration: { enabled: true },
+            resourceIndicators: {
+              enabled: true,
+              getResourceServerInfo: (_: unknown, resource: string) => ({
+                scope: "openid profile email offline_access",
+                audience: resource,
+                accessTokenFormat: "jwt",
+                jwt: { sign: { alg: "RS256" } }
+              })
+            },
             rpInitiatedLogout: {
               logoutSource: (context: { body: string }, form: string) => {
                 context.body = page(
@@ -115,12 +129,15 @@ export const startProvider = ({ claimsInIdToken = true, clientAuthentication = "
               }
             }
           },
+          extraTokenClaims: (_: unknown, { accountId }: { readonly accountId: string }) => {
+            const { id: _id, ...claims } = personWith(accountId)
+            return claims
+          },
           interactions: { url: (_: unknown, { uid }: { readonly uid: string }) => `/interaction/${uid}` },
           findAccount: (_: unknown, id: string) => ({
             accountId: id,
             claims: () => {
-              const known = state.person?.id === id ? state.person : people.get(id)
-              const { id: sub, ...claims } = known ?? { id }
+              const { id: sub, ...claims } = personWith(id)
               return { sub, ...claims }
             }
           }),
@@ -135,8 +152,8 @@ export const startProvider = ({ claimsInIdToken = true, clientAuthentication = "
       const state: OpenIdProvider & { readonly close: () => Promise<void> } = {
         ...{ issuer, people, allow, isDown: false, person: undefined, refusal: undefined, intercept: undefined },
         signIns: () => signIns,
-        sign: (claims) => {
-          const text = `${part({ alg: "RS256", kid: "test" })}.${part(claims)}`
+        sign: (claims, header = {}) => {
+          const text = `${part({ alg: "RS256", kid: "test", ...header })}.${part(claims)}`
           return `${text}.${sign("sha256", Buffer.from(text), privateKey).toString("base64url")}`
         },
         settings: (more = {}) => ({

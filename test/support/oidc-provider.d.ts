@@ -10,6 +10,7 @@ declare module "oidc-provider" {
 
   export class Grant {
     addOIDCScope(scope: string): void
+    addResourceScope(resource: string, scope: string): void
     save(): Promise<string>
   }
 

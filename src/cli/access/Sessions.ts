@@ -14,18 +14,18 @@ const list = Command.make("list", adminOptions, (options) =>
       data.length === 0
         ? "Nobody is signed in."
         : table(
-            ["SESSION", "SIGNED IN", "LAST USED", "FROM", "BROWSER"],
+            ["SESSION", "SIGNED IN", "LAST USED", "FROM", "CLIENT"],
             data.map((session) => [
               session.id,
               time(session.created_at),
               time(session.last_used_at),
               session.client_address,
-              session.user_agent
+              session.oauth_client === undefined ? session.user_agent : `${session.oauth_client} (access token)`
             ])
           )
     )
   })
-).pipe(Command.withDescription("List browsers that are signed in to the web UI"))
+).pipe(Command.withDescription("List browsers that are signed in to the web UI, and access tokens of AI assistants"))
 
 const id = Args.text({ name: "session-id" }).pipe(Args.withDescription("The session's id, as `session list` shows it"))
 

@@ -4,7 +4,7 @@ import { optional, time } from "../Time.ts"
 import type { TokenHash } from "../webhook/Token.ts"
 import { PersonWithGrant } from "./Person.ts"
 
-/** A browser that is signed in to the web UI, as people see it. */
+/** A browser that is signed in to the web UI, or an access token that is used for `/mcp`, as people see it. */
 export const Session = Schema.Struct({
   id: SessionId,
   created_at: time("When somebody signed in."),
@@ -20,6 +20,12 @@ export const Session = Schema.Struct({
     ApiKeyId.annotations({ description: "The API key used to sign in. Absent, without a `person`: the admin key." })
   ),
   key_name: optional(Schema.String.annotations({ description: "That key's name." })),
+  oauth_client: optional(
+    Schema.String.annotations({
+      description:
+        "The ID of the OAuth client whose access token of the person is used for `/mcp`, such as that of an AI assistant. Absent: a browser."
+    })
+  ),
   client_address: Schema.String.annotations({ description: "The address that somebody signed in from." }),
   user_agent: Schema.String.annotations({ description: "What the browser said of itself; may be empty." })
 })
@@ -27,7 +33,7 @@ export type Session = typeof Session.Type
 
 /** A session as stored. */
 export interface SessionRow extends Session {
-  /** The hash of the secret in the browser's cookie. */
+  /** The hash of the secret in the browser's cookie, or of the access token. */
   readonly token_hash: TokenHash
   /**
    * Without an API key: the fingerprint of the admin key or, of a person, of the provider's settings. With another one, the
@@ -36,4 +42,6 @@ export interface SessionRow extends Session {
   readonly key_fingerprint?: Uint8Array
   /** Of a person: the provider's ID token, if the provider needs it to sign out. */
   readonly id_token?: string
+  /** Set on an access token's session that was ended: the token is refused until it expires. */
+  readonly is_ended?: true
 }

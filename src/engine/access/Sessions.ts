@@ -11,6 +11,7 @@ import * as GroupCommit from "../../runtime/GroupCommit.ts"
 import { AdminKey } from "./AdminKey.ts"
 import { ApiKeys, voidBecause } from "./ApiKeys.ts"
 import * as Audit from "./Audit.ts"
+import type { AccessToken } from "./oidc/AccessTokens.ts"
 import { fingerprintOf, Oidc } from "./oidc/OidcSettings.ts"
 import type { SignedInPerson } from "./oidc/Provider.ts"
 
@@ -48,7 +49,10 @@ export interface NewSession {
   readonly session: Session
 }
 
-/** The sessions of the web UI: rows, so that each can be listed and ended, whichever process it was begun on. */
+/**
+ * The sessions of the web UI, and of access tokens at `/mcp`: rows, so that each can be listed and ended, whichever process it
+ * was begun on.
+ */
 export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
   Sessions,
   {
@@ -58,6 +62,15 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
     readonly beginFor: (from: From, person: SignedInPerson) => Effect.Effect<NewSession, Unavailable>
     /** The open session with this token; counts as its use. Reads its row and its key's: both may have ended. */
     readonly find: (token: string) => Effect.Effect<Option.Option<OpenSession>, Unavailable>
+    /**
+     * The session of an access token that was checked; counts as its use. The first request begins it. None: it was ended, or
+     * begun with other settings of the provider.
+     */
+    readonly ofAccessToken: (
+      token: Redacted.Redacted,
+      checked: AccessToken,
+      from: From
+    ) => Effect.Effect<Option.Option<Session>, Unavailable>
     /** The open sessions, last used first. */
     readonly list: Effect.Effect<ReadonlyArray<Session>, Unavailable>
     readonly end: (id: string) => Effect.Effect<void, NotFound | Unavailable>
@@ -83,21 +96,22 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
 
       /** A session ends with the key that it was begun with, or with the settings of the provider. */
       const isOpen = Effect.fnUntraced(function* (row: SessionRow, key: ApiKey | undefined, now: DateTime.Utc) {
-        if (DateTime.lessThanOrEqualTo(row.expires_at, now)) return false
+        if (row.is_ended || DateTime.lessThanOrEqualTo(row.expires_at, now)) return false
         if (row.api_key_id !== undefined) return key !== undefined && Option.isNone(voidBecause(key, now))
         const expected = row.person === undefined ? yield* fingerprint : provider?.fingerprint
         if (row.key_fingerprint === undefined || expected === undefined) return false
         return Buffer.from(row.key_fingerprint).equals(expected)
       })
 
-      /** The open sessions, and the IDs of ended ones. */
+      /** The open sessions, and the IDs of those whose rows have no use any more. */
       const read = Effect.gen(function* () {
         const now = yield* DateTime.now
         const rows = yield* store.sessions
         const known = rows.some(({ api_key_id }) => api_key_id !== undefined) ? yield* keys.list : []
         const byId = new Map(known.map((key) => [key.id, key]))
         const open = yield* Effect.filter(rows, (row) => isOpen(row, row.api_key_id && byId.get(row.api_key_id), now))
-        return { open, over: rows.filter((row) => !open.includes(row)).map(({ id }) => id) }
+        const isRefused = ({ expires_at, is_ended }: SessionRow) => is_ended && DateTime.greaterThan(expires_at, now)
+        return { open, over: rows.filter((row) => !open.includes(row) && !isRefused(row)).map(({ id }) => id) }
       })
 
       const latestEnd = (created_at: DateTime.Utc, person: Session["person"], key: ApiKey | undefined) =>
@@ -106,13 +120,20 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
           key?.expires_at
         )
 
+      /** Ends the least recently used sessions of this key or person, if there are too many, and removes unused rows. */
+      const makeRoom = (key: ApiKey | undefined, person: Session["person"]) =>
+        Effect.gen(function* () {
+          const { open, over } = yield* read
+          const most = key === undefined && person === undefined ? mostSessions : mostSessionsOfApiKey
+          const ofSame = open.filter((other) => other.api_key_id === key?.id && other.person?.id === person?.id)
+          const tooMany = ofSame.slice(most - 1).map(({ id }) => id)
+          if (over.length > 0) yield* store.removeSessions(over)
+          if (tooMany.length > 0) yield* store.endSessions(tooMany)
+        })
+
       const beginWith = Effect.fn("Sessions.begin")(function* (from: From, key?: ApiKey, signedIn?: SignedInPerson) {
-        const { open, over } = yield* read
         const { person } = signedIn ?? {}
-        const most = key === undefined && person === undefined ? mostSessions : mostSessionsOfApiKey
-        const ofSame = open.filter((other) => other.api_key_id === key?.id && other.person?.id === person?.id)
-        const tooMany = ofSame.slice(most - 1).map(({ id }) => id)
-        if (over.length + tooMany.length > 0) yield* store.endSessions([...over, ...tooMany])
+        yield* makeRoom(key, person)
         const now = yield* DateTime.now
         const token = `whs_${randomBytes(32).toString("base64url")}`
         const session: Session = {
@@ -125,8 +146,7 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
             : signedIn.authenticated_at && { authenticated_at: signedIn.authenticated_at }),
           ...(person && { person }),
           ...(key && { api_key_id: key.id, key_name: key.name }),
-          client_address: from.client_address,
-          user_agent: from.user_agent.slice(0, maxUserAgent)
+          ...sender(from)
         }
         yield* store.createSession(
           {
@@ -142,9 +162,14 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
 
       const readTogether = yield* GroupCommit.make({ size: 500, commit: store.sessionsByToken })
 
+      /** Records a use, unless one was recorded a moment ago. */
       const use = (row: SessionRow, key: ApiKey | undefined, now: DateTime.Utc) => {
+        if (DateTime.distance(row.last_used_at, now) < Duration.toMillis(useInterval)) return Effect.succeed(row)
         const latest = latestEnd(row.created_at, row.person, key)
-        const used = { last_used_at: now, expires_at: DateTime.min(DateTime.addDuration(now, idleLimit), latest) }
+        // An access token's end does not change.
+        const expires_at =
+          row.oauth_client === undefined ? DateTime.min(DateTime.addDuration(now, idleLimit), latest) : row.expires_at
+        const used = { last_used_at: now, expires_at }
         return Effect.as(store.recordSessionUse(row.id, used), { ...row, ...used })
       }
 
@@ -155,9 +180,30 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
         const key = row.api_key_id && Option.getOrUndefined(yield* keys.findById(row.api_key_id))
         const now = yield* DateTime.now
         if (!(yield* isOpen(row, key, now))) return Option.none()
-        const isUnrecorded = DateTime.distance(row.last_used_at, now) >= Duration.toMillis(useInterval)
-        const session = shown(isUnrecorded ? yield* use(row, key, now) : row)
+        const session = shown(yield* use(row, key, now))
         return Option.some({ session, ...(key && { key }) })
+      })
+
+      const ofAccessToken = Effect.fn("Sessions.ofAccessToken")(function* (
+        token: Redacted.Redacted,
+        { expires_at, oauth_client, person }: AccessToken,
+        from: From
+      ) {
+        const hash = hashOf(Redacted.value(token))
+        const [known] = yield* readTogether([hash])
+        if (known === undefined) {
+          yield* makeRoom(undefined, person)
+          const now = yield* DateTime.now
+          const times = { created_at: now, last_used_at: now, expires_at }
+          const session = { id: yield* makeSessionId, ...times, person, oauth_client, ...sender(from) }
+          const row = { ...session, token_hash: hash, ...(provider && { key_fingerprint: provider.fingerprint }) }
+          // Another request with the token may have been first, on this server or another.
+          yield* store.createSession(row, yield* Audit.draft("session.started"))
+        }
+        const row = known ?? (yield* readTogether([hash]))[0]
+        const now = yield* DateTime.now
+        if (row === undefined || !(yield* isOpen(row, undefined, now))) return Option.none()
+        return Option.some(shown(yield* use(row, undefined, now)))
       })
 
       /** Ends sessions on request. An expired session ends without an audit event. */
@@ -168,6 +214,7 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
         begin: (from, key) => beginWith(from, key),
         beginFor: (from, person) => beginWith(from, undefined, person),
         find,
+        ofAccessToken,
         list: Effect.map(read, ({ open }) => open.map(shown)),
         end: (text) =>
           Effect.flatMap(sessionIdOf(text), (id) =>
@@ -190,7 +237,18 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
 
 export const hashOf = (token: string): TokenHash => createHash("sha256").update(token).digest()
 
+const sender = ({ client_address, user_agent }: From): From => ({
+  client_address,
+  user_agent: user_agent.slice(0, maxUserAgent)
+})
+
 const earliest = (time: DateTime.Utc, limit: DateTime.Utc | undefined): DateTime.Utc =>
   limit === undefined ? time : DateTime.min(time, limit)
 
-const shown = ({ id_token: _id, key_fingerprint: _key, token_hash: _token, ...session }: SessionRow): Session => session
+const shown = ({
+  id_token: _id,
+  is_ended: _ended,
+  key_fingerprint: _key,
+  token_hash: _token,
+  ...session
+}: SessionRow): Session => session

@@ -3,28 +3,21 @@
  * request.
  */
 import { HttpLayerRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { Effect, Redacted, Runtime } from "effect"
-import { includesTeam } from "../../domain/access/Grant.ts"
-import { mayDo } from "../../domain/access/Roles.ts"
-import { InvalidBody, Unauthorized, Unavailable } from "../../domain/Errors.ts"
-import { ApiKeys } from "../../engine/access/ApiKeys.ts"
+import { Effect, Layer, Runtime } from "effect"
+import { InvalidBody, Unavailable } from "../../domain/Errors.ts"
 import { Origin } from "../../engine/access/Audit.ts"
 import { Settings } from "../../engine/Settings.ts"
-import { keyWorks } from "../access/ActorStreams.ts"
-import * as Auth from "../access/Auth.ts"
-import { lacksRole } from "../access/Authorization.ts"
-import { bearerOf } from "../access/Bearer.ts"
-import { KeyCheck } from "../access/KeyCheck.ts"
 import { ServerFacts } from "../manage/ServerFacts.ts"
 import * as Body from "../request/Body.ts"
-import * as RequestFacts from "../request/RequestFacts.ts"
 import * as RequestLog from "../request/RequestLog.ts"
 import { originOf } from "../request/RequestOrigin.ts"
 import { TrustedProxies } from "../request/TrustedProxies.ts"
+import * as Callers from "./Callers.ts"
+import * as ProtectedResource from "./ProtectedResource.ts"
 import * as Protocol from "./Protocol.ts"
 import * as Runs from "./Runs.ts"
 
-const route = "/mcp"
+const route = ProtectedResource.path
 
 /** Loaded by the first request: most servers have no assistants, and it takes a tenth of a second. */
 const loadSdk = () => import("@modelcontextprotocol/server")
@@ -33,29 +26,12 @@ const loadSdk = () => import("@modelcontextprotocol/server")
 const isBatch = (body: Uint8Array): boolean => body.find((byte) => byte > 0x20 && byte < 0x80) === 0x5b
 
 const make = Effect.gen(function* () {
-  const { check } = yield* KeyCheck
-  const keys = yield* ApiKeys
+  const callerOf = yield* Callers.make
   const { maxBody } = yield* Settings
   const { version } = yield* ServerFacts
   const proxies = yield* TrustedProxies
   const runs = yield* Runs.make
   const runtime = yield* Effect.runtime<Effect.Effect.Context<ReturnType<typeof runs.start>>>()
-
-  const callerOf = (request: HttpServerRequest.HttpServerRequest) => {
-    const key = bearerOf(request)
-    if (key === undefined) return new Unauthorized({ detail: "Send `Authorization: Bearer <key>`, with an API key." })
-    return Effect.flatMap(check(request, Redacted.make(key)), (checked) => {
-      const actor = Auth.actorOf(checked)
-      const { grant } = actor
-      RequestFacts.add(request, Auth.factsOf(actor))
-      if (!mayDo(grant.role, "operate")) return lacksRole(grant.role, "operate")
-      return Effect.succeed<Runs.Caller>({
-        id: checked.key?.id ?? "admin_key",
-        mayUse: (team) => includesTeam(grant, team),
-        works: checked.key ? Effect.orElseSucceed(keyWorks(keys, checked.key.id), () => false) : Effect.succeed(true)
-      })
-    })
-  }
 
   return Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
@@ -91,4 +67,4 @@ const make = Effect.gen(function* () {
 
 export const layer = HttpLayerRouter.addAll(
   Effect.map(make, (handler) => [HttpLayerRouter.route("*", route, RequestLog.observe(route, handler))])
-)
+).pipe(Layer.merge(ProtectedResource.layer))

@@ -1,13 +1,13 @@
 /** A read-only path outside the API: its route, observed, and 405 for every other method. */
 import { HttpLayerRouter, type HttpServerRequest, type HttpServerResponse } from "@effect/platform"
 import { Effect, Layer } from "effect"
-import type { Unauthorized, Unavailable } from "../../domain/Errors.ts"
+import type { NotFound, Unauthorized, Unavailable } from "../../domain/Errors.ts"
 import * as RequestLog from "../request/RequestLog.ts"
 import * as Unmatched from "../request/Unmatched.ts"
 
 type Handler = Effect.Effect<
   HttpServerResponse.HttpServerResponse,
-  Unauthorized | Unavailable,
+  NotFound | Unauthorized | Unavailable,
   HttpServerRequest.HttpServerRequest
 >
 

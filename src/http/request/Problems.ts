@@ -302,9 +302,20 @@ export const of = <E extends Refusal>(refusal: E): ProblemOf<E> => {
 
 const retryAfterSeconds: { readonly [status: number]: string } = { 429: "10", 503: "5" }
 
+const challenge = 'Bearer realm="webhook-trigger"'
+
+/** RFC 6750, 3, and RFC 9728, 5.1. */
+const challengeOf = ({ invalid_token, resource_metadata }: Errors.Unauthorized): string =>
+  [
+    challenge,
+    ...(invalid_token ? ['error="invalid_token"'] : []),
+    ...(resource_metadata === undefined ? [] : [`resource_metadata="${resource_metadata}"`])
+  ].join(", ")
+
 /** The headers of a refusal. */
 export const ownHeadersOf = (refusal: Refusal): Readonly<Record<string, string>> => {
   if (refusal._tag === "MethodNotAllowed") return { allow: refusal.allow }
+  if (refusal._tag === "Unauthorized") return { "www-authenticate": challengeOf(refusal) }
   if (refusal._tag === "RateLimited" || refusal._tag === "BudgetExceeded") {
     return { "retry-after": String(secondsUntil(refusal)) }
   }
@@ -321,7 +332,7 @@ export const headersOf = ({
   ...(retryAfterSeconds[status] !== undefined && {
     "retry-after": headers["retry-after"] ?? retryAfterSeconds[status]
   }),
-  ...(status === 401 && { "www-authenticate": 'Bearer realm="webhook-trigger"' }),
+  ...(status === 401 && { "www-authenticate": headers["www-authenticate"] ?? challenge }),
   // RFC 9110, 15.5.9: a client that was too slow, or sends too much, should open a new connection.
   ...((status === 408 || status === 413) && { connection: "close" })
 })

@@ -33,11 +33,16 @@ const issuer: Format<string> = {
   )
 }
 
+const areScopes = (text: string): boolean => /^[\x21-\x7e]+( +[\x21-\x7e]+)*$/.test(text)
+
 const scopes: Format<string> = {
   accepts: "takes scopes separated by spaces, with `openid` among them",
-  schema: Schema.String.pipe(
-    Schema.filter((text) => /^[\x21-\x7e]+( +[\x21-\x7e]+)*$/.test(text) && text.split(" ").includes("openid"))
-  )
+  schema: Schema.String.pipe(Schema.filter((text) => areScopes(text) && text.split(" ").includes("openid")))
+}
+
+const mcpScopes: Format<string> = {
+  accepts: "takes scopes separated by spaces",
+  schema: Schema.String.pipe(Schema.filter(areScopes))
 }
 
 const isRole = (text: string | undefined): text is Role =>
@@ -94,7 +99,11 @@ export const settings = {
     Duration.hours(12)
   ),
   /** On the button. */
-  oidcProviderName: withDefault("OIDC_PROVIDER_NAME", text("the provider's name"), "single sign-on")
+  oidcProviderName: withDefault("OIDC_PROVIDER_NAME", text("the provider's name"), "single sign-on"),
+  /** Default: the address of `/mcp` below `PUBLIC_URL`. */
+  oidcMcpAudience: optional("OIDC_MCP_AUDIENCE", text("the audience of access tokens for /mcp")),
+  /** Default: `OIDC_SCOPES`. */
+  oidcMcpScopes: optional("OIDC_MCP_SCOPES", mcpScopes)
 }
 
 export type OidcEnvironment = Values<typeof settings>
@@ -107,10 +116,11 @@ const authenticationOf = ({
 
 /** What is missing beside the issuer, or needs one. */
 export const conflicts = (environment: OidcEnvironment): ReadonlyArray<LoadSettings.SettingFault> => {
-  const { oidcClientId, oidcClientSecret, oidcIssuer, oidcRoles } = environment
+  const { oidcClientId, oidcClientSecret, oidcIssuer, oidcMcpAudience, oidcMcpScopes, oidcRoles } = environment
   const fault = (name: string, accepts: string) => ({ name, accepts, given: "" })
   if (Option.isNone(oidcIssuer)) {
-    const isUsed = Option.isSome(oidcClientId) || Option.isSome(oidcClientSecret) || oidcRoles.length > 0
+    const texts = [oidcClientId, Option.map(oidcClientSecret, () => ""), oidcMcpAudience, oidcMcpScopes]
+    const isUsed = texts.some(Option.isSome) || oidcRoles.length > 0
     return isUsed ? [fault("OIDC_ISSUER", "must be set when other OIDC_ settings are")] : []
   }
   const needsSecret = authenticationOf(environment) !== "none"
@@ -118,6 +128,10 @@ export const conflicts = (environment: OidcEnvironment): ReadonlyArray<LoadSetti
     ...(Option.isNone(oidcClientId) ? [fault("OIDC_CLIENT_ID", "must be set when OIDC_ISSUER is")] : []),
     ...(needsSecret && Option.isNone(oidcClientSecret)
       ? [fault("OIDC_CLIENT_SECRET", "must be set for this OIDC_CLIENT_AUTH_METHOD")]
+      : []),
+    // ID tokens have this audience, and are for nobody else.
+    ...(Option.isSome(oidcMcpAudience) && oidcMcpAudience.value === Option.getOrUndefined(oidcClientId)
+      ? [fault("OIDC_MCP_AUDIENCE", "must differ from OIDC_CLIENT_ID, the audience of ID tokens")]
       : []),
     ...(oidcRoles.length === 0
       ? [
@@ -142,6 +156,8 @@ export const toSettings = (environment: OidcEnvironment): Option.Option<OidcSett
       groupsClaim: environment.oidcGroupsClaim,
       roles: environment.oidcRoles,
       sessionLifetime: environment.oidcSessionLifetime,
-      providerName: environment.oidcProviderName
+      providerName: environment.oidcProviderName,
+      ...Option.match(environment.oidcMcpAudience, { onNone: () => ({}), onSome: (mcpAudience) => ({ mcpAudience }) }),
+      ...Option.match(environment.oidcMcpScopes, { onNone: () => ({}), onSome: (mcpScopes) => ({ mcpScopes }) })
     }
   })

@@ -107,6 +107,11 @@ const Entry = ({ session, onEnd }: { readonly session: Session; readonly onEnd: 
       <Identity session={session} />. Signed in <ExactTime at={session.created_at} />, last used{" "}
       <ExactTime at={session.last_used_at} />
     </p>
+    {session.oauth_client !== undefined && (
+      <p className="small muted">
+        Access token of the OAuth client <UserText>{session.oauth_client}</UserText>, for AI assistants
+      </p>
+    )}
     {session.user_agent !== "" && (
       <p className="small muted">
         <UserText>{session.user_agent}</UserText>

@@ -37,11 +37,14 @@ describe("the settings of single sign-on", () => {
         OIDC_GROUPS_CLAIM: "realm_access.roles",
         OIDC_ROLES: " /a team/ops = operator \n\n cn=shop,dc=example=editor shop, checkout\n*=viewer\naudit=auditor",
         OIDC_SESSION_LIFETIME: "30 minutes",
-        OIDC_PROVIDER_NAME: "Example"
+        OIDC_PROVIDER_NAME: "Example",
+        OIDC_MCP_AUDIENCE: "api://hooks",
+        OIDC_MCP_SCOPES: "api://hooks/use openid"
       })
       expect(rest).toEqual({
         ...{ issuer: "http://localhost:8081", clientId: "hooks", clientAuthentication: "client_secret_post" },
         ...{ scopes: "openid groups", groupsClaim: "realm_access.roles", providerName: "Example" },
+        ...{ mcpAudience: "api://hooks", mcpScopes: "api://hooks/use openid" },
         roles: [
           { group: "/a team/ops", role: "operator" },
           { group: "cn=shop,dc=example", role: "editor", teams: ["shop", "checkout"] },
@@ -83,7 +86,15 @@ describe("the settings of single sign-on", () => {
       expect(
         yield* namesOf({ OIDC_ISSUER: least.OIDC_ISSUER, OIDC_CLIENT_AUTH_METHOD: "client_secret_basic" })
       ).toEqual([...["OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET", "OIDC_ROLES"]])
-      for (const name of ["OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET", "OIDC_ROLES"]) {
+      expect(yield* namesOf({ ...least, OIDC_MCP_AUDIENCE: "hooks", OIDC_MCP_SCOPES: "é" })).toEqual([
+        "OIDC_MCP_SCOPES"
+      ])
+      // ID tokens would be access tokens.
+      expect(yield* namesOf({ ...least, OIDC_MCP_AUDIENCE: "hooks" })).toEqual(["OIDC_MCP_AUDIENCE"])
+      for (const name of [
+        ...["OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET", "OIDC_ROLES"],
+        ...["OIDC_MCP_AUDIENCE", "OIDC_MCP_SCOPES"]
+      ]) {
         expect(yield* namesOf({ [name]: "a=admin" }), name).toEqual(["OIDC_ISSUER"])
       }
     })

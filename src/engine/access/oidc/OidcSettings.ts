@@ -1,4 +1,4 @@
-/** How people sign in to the web UI with OpenID Connect. */
+/** How people sign in with OpenID Connect. */
 import { createHash } from "node:crypto"
 import { Context, type Duration, Layer, Option, type Redacted } from "effect"
 import type { GroupRole } from "./GroupRoles.ts"
@@ -23,6 +23,10 @@ export interface OidcSettings {
   readonly sessionLifetime: Duration.Duration
   /** The provider's name, for people. */
   readonly providerName: string
+  /** The audience of access tokens for `/mcp`. Absent: its address, if the server has a `PUBLIC_URL`. */
+  readonly mcpAudience?: string
+  /** What clients ask for in access tokens for `/mcp`, separated by spaces. Absent: as for signing in. */
+  readonly mcpScopes?: string
 }
 
 /** The provider where people may sign in. Default: none, so they need keys. */

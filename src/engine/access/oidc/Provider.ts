@@ -68,6 +68,8 @@ export interface Provider {
   ) => Effect.Effect<SignedInPerson, SignInFailed>
   /** Fails unless the provider answers, and knows the client: it must refuse a code that it did not issue for that reason. */
   readonly examine: Effect.Effect<void, SignInFailed>
+  /** The provider's metadata, read again every hour. */
+  readonly metadata: Effect.Effect<Client.ServerMetadata, SignInFailed>
   /** The provider's address that signs the person out there, too; none: it has none, or cannot be reached. */
   readonly signOutUrl: (idToken: string | undefined, redirectUri: string) => Effect.Effect<Option.Option<string>>
 }
@@ -130,6 +132,21 @@ const discover = (client: typeof Client, settings: OidcSettings) => {
 
 const textOf = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? storable(value).slice(0, maxText) : undefined
+
+type Claims = { readonly [name: string]: unknown }
+
+/** The person with this ID, as the provider's claims show them, with what their groups allow. None: nothing. */
+export const personOf = (settings: OidcSettings, sub: string, claims: Claims): Option.Option<PersonWithGrant> =>
+  Option.map(grantOf(settings.roles, groupsIn(claims, settings.groupsClaim) ?? []), ({ role, teams }) => {
+    const [name, email] = [textOf(claims.name) ?? textOf(claims.preferred_username), textOf(claims.email)]
+    return {
+      id: storable(sub).slice(0, maxText),
+      ...(name !== undefined && { name }),
+      ...(email !== undefined && { email }),
+      role,
+      ...(teams && { teams })
+    }
+  })
 
 export const make = (settings: OidcSettings): Effect.Effect<Provider> =>
   Effect.gen(function* () {
@@ -228,24 +245,16 @@ export const make = (settings: OidcSettings): Effect.Effect<Provider> =>
         if (fresh && !(authenticated && isRecent(authenticated, now))) {
           return yield* new SignInFailed({ problem: "not_recent", detail: `auth_time is ${printable(auth_time)}` })
         }
-        const claims: { readonly [name: string]: unknown } = yield* claimsOf(client, config, tokens, idToken)
-        const grant = grantOf(settings.roles, groupsIn(claims, settings.groupsClaim) ?? [])
-        if (Option.isNone(grant)) {
+        const claims: Claims = yield* claimsOf(client, config, tokens, idToken)
+        const person = personOf(settings, idToken.sub, claims)
+        if (Option.isNone(person)) {
           return yield* new SignInFailed({
             problem: "no_role",
             detail: `no group of ${printable(idToken.sub)} has a role`
           })
         }
-        const { role, teams } = grant.value
-        const [name, email] = [textOf(claims.name) ?? textOf(claims.preferred_username), textOf(claims.email)]
         return {
-          person: {
-            id: storable(idToken.sub).slice(0, maxText),
-            ...(name !== undefined && { name }),
-            ...(email !== undefined && { email }),
-            role,
-            ...(teams && { teams })
-          },
+          person: person.value,
           ...authenticated,
           ...(config.serverMetadata().end_session_endpoint !== undefined &&
             tokens.id_token !== undefined &&
@@ -276,7 +285,9 @@ export const make = (settings: OidcSettings): Effect.Effect<Provider> =>
         return Option.some(client.buildEndSessionUrl(config, parameters).href)
       }).pipe(Effect.orElseSucceed(() => Option.none<string>()))
 
-    return { begin, finish, examine, signOutUrl }
+    const metadata = Effect.map(connect, ({ config }): Client.ServerMetadata => config.serverMetadata())
+
+    return { begin, finish, examine, metadata, signOutUrl }
   })
 
 /** The provider of the settings, if there is one. */

@@ -48,6 +48,24 @@ export const sessionStore = (test: Test): void => {
   )
 
   test(
+    "keeps an access token's session as ended, until it is removed",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const session = yield* newSession({ oauth_client: "an assistant", person: { id: "a-1", role: "operator" } })
+      const browser = yield* newSession()
+      const other = { ...session, id: yield* makeSessionId, user_agent: "Another request with this token" }
+      yield* repo.createSession(other)
+      expect(yield* repo.sessionsByToken([session.token_hash])).toEqual([session])
+      expect(new Set(yield* repo.endSessions([session.id, browser.id]))).toEqual(new Set([session.id, browser.id]))
+      expect(yield* repo.sessionsByToken([session.token_hash])).toEqual([{ ...session, is_ended: true }])
+      expect(yield* repo.sessions).toEqual([{ ...session, is_ended: true }])
+      expect(yield* repo.endSessions([session.id])).toEqual([])
+      yield* repo.removeSessions([session.id])
+      expect(yield* repo.sessions).toEqual([])
+    })
+  )
+
+  test(
     "records that a session was used, and lists the one used last first",
     Effect.gen(function* () {
       const repo = yield* Repo

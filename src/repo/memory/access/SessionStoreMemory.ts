@@ -8,9 +8,10 @@ export const makeSessionStore = (tables: Tables): Context.Tag.Service<SessionSto
   return SessionStore.of({
     createSession: (session, draft) =>
       Effect.sync(() => {
-        const { id, user_agent } = session
+        const { id, oauth_client, token_hash, user_agent } = session
+        if ([...sessions.values()].some((other) => sameBytes(other.token_hash, token_hash))) return
         sessions.set(id, storableFields(session))
-        audit.write(draft, { object: id, after: { user_agent } })
+        audit.write(draft, { object: id, after: { user_agent, ...(oauth_client !== undefined && { oauth_client }) } })
       }),
     sessionsByToken: (hashes) =>
       Effect.sync(() =>
@@ -28,10 +29,19 @@ export const makeSessionStore = (tables: Tables): Context.Tag.Service<SessionSto
       }),
     endSessions: (ids, draft) =>
       Effect.sync(() => {
-        const ended = ids.filter((id) => sessions.delete(id))
+        const ended = ids.filter((id) => {
+          const session = sessions.get(id)
+          if (session?.oauth_client === undefined) return sessions.delete(id)
+          sessions.set(id, { ...session, is_ended: true })
+          return session.is_ended === undefined
+        })
         if (ended.length === 1) audit.write(draft, { object: ended[0]! })
         else if (ended.length > 1) audit.write(draft, { after: { ended: ended.length } })
         return ended
+      }),
+    removeSessions: (ids) =>
+      Effect.sync(() => {
+        for (const id of ids) sessions.delete(id)
       })
   })
 }

@@ -10,7 +10,7 @@ import { bounded } from "../database/Database.ts"
 import { audited } from "./Audit.ts"
 
 /** A sign-in reads all sessions, and ID tokens are long. */
-const listed = list([...Object.keys(Session.fields), "token_hash", "key_fingerprint"])
+const listed = list([...Object.keys(Session.fields), "token_hash", "key_fingerprint", "is_ended"])
 
 const hex = (hash: TokenHash): string => Buffer.from(hash).toString("hex")
 
@@ -21,10 +21,13 @@ export const layer: Layer.Layer<SessionStore, never, SqlClient.SqlClient> = Laye
 
     const createSession = Effect.fn("SessionStore.createSession")(function* (session: SessionRow, audit?: AuditDraft) {
       const event = sql`
-        select id::text as object, null as before, json_build_object('user_agent', user_agent) as after from created`
+        select id::text as object, null as before,
+          json_strip_nulls(json_build_object('user_agent', user_agent, 'oauth_client', oauth_client)) as after
+        from created`
       yield* sql`
         with created as (
-          insert into webhook_trigger.sessions ${sql.insert(toColumns(session))} returning *
+          insert into webhook_trigger.sessions ${sql.insert(toColumns(session))}
+          on conflict (token_hash) do nothing returning *
         ), ${audited(sql, audit, event)}
         select id from created`
     }, bounded)
@@ -62,13 +65,25 @@ export const layer: Layer.Layer<SessionStore, never, SqlClient.SqlClient> = Laye
           case when count(*) > 1 then json_build_object('ended', count(*)) end as after
         from ended having count(*) > 0`
       const rows = yield* sql<{ readonly id: SessionId }>`
-        with ended as (
-          delete from webhook_trigger.sessions where id = any(${uuids(sql, ids)}) returning id
+        with removed as (
+          delete from webhook_trigger.sessions where id = any(${uuids(sql, ids)}) and oauth_client is null returning id
+        ), kept as (
+          update webhook_trigger.sessions set is_ended = true
+          where id = any(${uuids(sql, ids)}) and oauth_client is not null and is_ended is null returning id
+        ), ended as (
+          select id from removed union all select id from kept
         ), ${audited(sql, audit, event)}
         select id from ended`
       return rows.map(({ id }) => id)
     }, bounded)
 
-    return SessionStore.of({ createSession, sessionsByToken, sessions, recordSessionUse, endSessions })
+    const removeSessions = Effect.fn("SessionStore.removeSessions")(function* (ids: ReadonlyArray<SessionId>) {
+      yield* sql`delete from webhook_trigger.sessions where id = any(${uuids(sql, ids)})`
+    }, bounded)
+
+    return SessionStore.of({
+      ...{ createSession, sessionsByToken, sessions },
+      ...{ recordSessionUse, endSessions, removeSessions }
+    })
   })
 )

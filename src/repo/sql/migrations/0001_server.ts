@@ -58,6 +58,8 @@ export const server = Effect.gen(function* () {
       authenticated_at timestamptz(3),
       last_used_at timestamptz(3) not null,
       expires_at timestamptz(3) not null,
+      oauth_client text,
+      is_ended boolean check (is_ended is null or (is_ended and oauth_client is not null)),
       client_address text not null,
       user_agent text not null
     )`

@@ -1,0 +1,117 @@
+/** Access tokens that the OpenID provider issues for this server, as JWTs (RFC 9068). */
+import { Clock, DateTime, Duration, Effect, Option } from "effect"
+import type * as Jose from "jose"
+import type { PersonWithGrant } from "../../../domain/access/Person.ts"
+import { Forbidden, Unauthorized, Unavailable } from "../../../domain/Errors.ts"
+import { storable } from "../../../domain/StorableText.ts"
+import type { OidcSettings } from "./OidcSettings.ts"
+import { type Provider, personOf } from "./Provider.ts"
+
+/** Loaded by the first token: most servers have no provider. */
+const load = Effect.promise(() => import("jose"))
+
+/** In milliseconds, for the request for the provider's keys. */
+const timeout = 10_000
+
+/** Signatures that only the provider can make. */
+const algorithms = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"]
+
+/** Of access tokens; many providers say `JWT`, or nothing. */
+const types: ReadonlyArray<string | undefined> = ["at+jwt", "application/at+jwt", "jwt", undefined]
+
+/** Maximum length of a person's ID (OpenID Connect Core 1.0, 2). */
+const maxSubject = 255
+
+const maxClient = 256
+
+/** A token that was checked. */
+export interface AccessToken {
+  readonly person: PersonWithGrant
+  /** The client that it was issued to. */
+  readonly oauth_client: string
+  /** Not used after this time. */
+  readonly expires_at: DateTime.Utc
+}
+
+/** Whether a bearer token is one of the provider's, and no key of ours. */
+export const isTokenShaped = (text: string): boolean => /^eyJ[\w-]*\.[\w-]+\.[\w-]+$/.test(text)
+
+const invalid = (detail: string) => new Unauthorized({ detail, invalid_token: true })
+
+const unreachable = new Unavailable({ what: "server", detail: "The OpenID provider cannot be reached." })
+
+/** Errors of the library that are about the token, by their codes. With others, the provider's keys could not be read. */
+const details = (audience: string): { readonly [code: string]: string } => {
+  const wrong = "This is no valid access token of the OpenID provider."
+  return {
+    ERR_JWT_EXPIRED: "The access token has expired.",
+    ERR_JWT_CLAIM_VALIDATION_FAILED: `The access token is not for this server, whose audience is ${audience}.`,
+    ERR_JWT_INVALID: wrong,
+    ERR_JWS_INVALID: wrong,
+    ERR_JWS_SIGNATURE_VERIFICATION_FAILED: wrong,
+    ERR_JWKS_NO_MATCHING_KEY: wrong,
+    ERR_JWKS_MULTIPLE_MATCHING_KEYS: wrong,
+    ERR_JOSE_ALG_NOT_ALLOWED: wrong,
+    ERR_JOSE_NOT_SUPPORTED: wrong
+  }
+}
+
+export const make = (settings: OidcSettings, provider: Provider) => {
+  let known: { readonly uri: string; readonly keys: Jose.JWTVerifyGetKey } | undefined
+
+  const keysAt = (jose: typeof Jose, uri: string) => {
+    if (known?.uri !== uri) {
+      known = { uri, keys: jose.createRemoteJWKSet(new URL(uri), { timeoutDuration: timeout }) }
+    }
+    return known.keys
+  }
+
+  /** Checks signature, issuer, audience and time, then what the person's groups allow. */
+  return (token: string, audience: string): Effect.Effect<AccessToken, Forbidden | Unauthorized | Unavailable> =>
+    Effect.gen(function* () {
+      const jose = yield* load
+      const { issuer, jwks_uri } = yield* provider.metadata
+      if (jwks_uri === undefined) return yield* unreachable
+      const now = yield* Clock.currentTimeMillis
+      const { payload, protectedHeader } = yield* Effect.tryPromise({
+        try: () =>
+          jose.jwtVerify(token, keysAt(jose, jwks_uri), {
+            ...{ algorithms, audience, issuer, currentDate: new Date(now) },
+            requiredClaims: ["exp", "iat", "sub"]
+          }),
+        catch: (error) => error as { readonly code?: string; readonly message?: string }
+      }).pipe(
+        Effect.catchAll(({ code = "", message = "" }): Effect.Effect<never, Unauthorized | Unavailable> => {
+          const detail = details(audience)[code]
+          if (detail !== undefined) return invalid(detail)
+          return Effect.zipRight(
+            Effect.logWarning(`The OpenID provider's keys cannot be read: ${message}`),
+            unreachable
+          )
+        })
+      )
+      const { azp, client_id, cnf, exp, iat, sub } = payload
+      // A token that is bound to a key of its client is no bearer token (RFC 9449, 7.2).
+      if (cnf !== undefined || !types.includes(protectedHeader.typ?.toLowerCase()) || sub!.length > maxSubject) {
+        return yield* invalid("This kind of token cannot be used here.")
+      }
+      const latest = Math.min(exp! * 1_000, iat! * 1_000 + Duration.toMillis(settings.sessionLifetime))
+      if (latest <= now) return yield* invalid("The access token has expired.")
+      const person = personOf(settings, sub!, payload)
+      if (Option.isNone(person)) {
+        return yield* new Forbidden({
+          detail: `No group in the token's claim \`${settings.groupsClaim}\` has a role on this server.`
+        })
+      }
+      const client = [client_id, azp].find((id) => typeof id === "string") ?? "unknown"
+      return {
+        person: person.value,
+        oauth_client: storable(client as string).slice(0, maxClient),
+        expires_at: DateTime.unsafeMake(latest)
+      }
+    }).pipe(
+      Effect.catchTag("SignInFailed", ({ detail }) =>
+        Effect.zipRight(Effect.logWarning(`The OpenID provider cannot be used: ${detail}`), unreachable)
+      )
+    )
+}

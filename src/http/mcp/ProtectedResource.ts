@@ -1,0 +1,64 @@
+/**
+ * `/mcp` as a protected resource of OAuth 2.0: which provider issues access tokens for it (RFC 9728). Only with a provider,
+ * and an audience that no request can choose.
+ */
+import { HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { Effect, Layer, Option } from "effect"
+import { NotFound } from "../../domain/Errors.ts"
+import { Oidc, type OidcSettings } from "../../engine/access/oidc/OidcSettings.ts"
+import * as ReadOnlyRoute from "../operations/ReadOnlyRoute.ts"
+import { makeManagementOriginFor, managementUrl } from "../request/PublicUrl.ts"
+
+export const path = "/mcp"
+
+const wellKnown = "/.well-known/oauth-protected-resource"
+
+type Request = HttpServerRequest.HttpServerRequest
+
+export interface ProtectedResource {
+  readonly settings: OidcSettings
+  /** That access tokens must have. */
+  readonly audience: string
+  /** Its address, for the sender of a request. */
+  readonly urlFor: (request: Request) => string
+  /** The address of its metadata. */
+  readonly metadataUrlFor: (request: Request) => string
+}
+
+/** None: access tokens are not accepted. */
+export const make: Effect.Effect<Option.Option<ProtectedResource>> = Effect.gen(function* () {
+  const originFor = yield* makeManagementOriginFor
+  const ownUrl = Option.map(yield* managementUrl, (url) => `${url}${path}`)
+  return Option.flatMap(yield* Oidc, (settings) =>
+    Option.map(
+      Option.orElse(Option.fromNullable(settings.mcpAudience), () => ownUrl),
+      (audience) => ({
+        ...{ settings, audience },
+        urlFor: (request) => `${originFor(request)}${path}`,
+        metadataUrlFor: (request) => `${originFor(request)}${wellKnown}${path}`
+      })
+    )
+  )
+})
+
+const metadata = Effect.map(
+  make,
+  Option.match({
+    onNone: () => new NotFound(),
+    onSome: ({ settings: { issuer, mcpScopes, scopes }, urlFor }) =>
+      Effect.map(HttpServerRequest.HttpServerRequest, (request) =>
+        HttpServerResponse.unsafeJson({
+          resource: urlFor(request),
+          authorization_servers: [issuer],
+          scopes_supported: (mcpScopes ?? scopes).split(/ +/),
+          bearer_methods_supported: ["header"],
+          resource_name: "Webhook Trigger Service"
+        })
+      )
+  })
+)
+
+export const layer = Layer.merge(
+  ReadOnlyRoute.layer(wellKnown, metadata),
+  ReadOnlyRoute.layer(`${wellKnown}${path}`, metadata)
+)
