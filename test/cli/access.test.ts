@@ -22,7 +22,7 @@ describe("the command line", () => {
       const [one, two] = (yield* json("session", "list")).data
       expect(one).toMatchObject({ user_agent: "A browser/1.0", client_address: "127.0.0.1", is_current: false })
       const table = yield* run("session", "list")
-      expect(table.stdout).toMatch(/^SESSION +SIGNED IN +LAST USED +FROM +BROWSER\n/)
+      expect(table.stdout).toMatch(/^SESSION +SIGNED IN +LAST USED +FROM +CLIENT\n/)
       expect((yield* run("session", "end", one.id)).code).toBe(0)
       expect((yield* json("session", "list")).data).toEqual([two])
       expect((yield* run("session", "end", one.id)).stderr).toContain("No session has the id")
