@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Schedule } from "effect"
+import { Effect } from "effect"
 import { freshDatabase, freshVhost } from "../support/fresh.ts"
+import { repeatUntil } from "../support/Until.ts"
 import * as Program from "./Program.ts"
 
 const ADMIN_API_KEY = "a-key-for-these-tests"
@@ -17,11 +18,7 @@ const production = Effect.gen(function* () {
       return JSON.parse(stdout)
     })
   const connected = (team: string) =>
-    json("team", "show", team).pipe(
-      Effect.map(({ running }: { running: boolean }) => running),
-      Effect.repeat({ until: (running) => running, schedule: Schedule.spaced("100 millis") }),
-      Effect.timeout("20 seconds")
-    )
+    repeatUntil(json("team", "show", team), ({ running }: { running: boolean }) => running)
   return { AMQP_URL, server, run, json, connected }
 })
 

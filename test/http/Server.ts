@@ -54,6 +54,7 @@ import { LeaseStore } from "../../src/repo/run/LeaseStore.ts"
 import { RunStore } from "../../src/repo/run/RunStore.ts"
 import { ThreadStore } from "../../src/repo/run/ThreadStore.ts"
 import { TimeStore } from "../../src/repo/TimeStore.ts"
+import { repeatUntil } from "../support/Until.ts"
 import { type Call, call } from "./Client.ts"
 import { asSns } from "./SnsSender.ts"
 
@@ -264,7 +265,7 @@ export const start = (options: Options = {}) =>
       Effect.map(admin("GET", `/api/webhooks/${id}/runs`), ({ json }) => json.data)
 
     /** The webhook's runs, once there are any. */
-    const firstRuns = (id: string) => Effect.repeat(history(id), { until: (runs) => runs.length > 0 })
+    const firstRuns = (id: string) => repeatUntil(history(id), (runs) => runs.length > 0)
 
     return {
       ...{ port, origin, http, admin, team, webhook, history, firstRuns },

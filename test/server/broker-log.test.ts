@@ -1,14 +1,14 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Logger, Metric, Redacted, Schedule } from "effect"
+import { Effect, Logger, Metric, Redacted } from "effect"
 import * as BusAmqp from "../../src/bus/amqp/BusAmqp.ts"
 import { reconnects } from "../../src/bus/amqp/Metrics.ts"
 import { Bus } from "../../src/bus/Bus.ts"
 import { byRunId } from "../../src/bus/contract.ts"
 import { freshVhost } from "../support/fresh.ts"
 import { Proxy } from "../support/Proxy.ts"
+import { repeatUntil } from "../support/Until.ts"
 
 const names = ["publish", "consume", "probe"]
-const often = Schedule.spaced("20 millis")
 
 describe("the log while the broker is away", { timeout: 60_000 }, () => {
   it.scopedLive(
@@ -27,16 +27,13 @@ describe("the log while the broker is away", { timeout: 60_000 }, () => {
         )
         const whileAway = Effect.gen(function* () {
           const before = yield* attempts
-          yield* Effect.repeat(attempts, {
-            until: (now) => now.every((count, index) => count >= before[index]! + 2),
-            schedule: often
-          })
+          yield* repeatUntil(attempts, (now) => now.every((count, index) => count >= before[index]! + 2))
           proxy.pass()
           const said = lines.length
-          yield* Effect.repeat(Effect.void, {
-            until: () => lines.slice(said).filter((line) => line.startsWith("INFO")).length === names.length,
-            schedule: often
-          })
+          yield* repeatUntil(
+            Effect.void,
+            () => lines.slice(said).filter((line) => line.startsWith("INFO")).length === names.length
+          )
         })
         proxy.reset({ refuse: true })
         yield* Effect.gen(function* () {

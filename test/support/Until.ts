@@ -93,6 +93,26 @@ export const untilEffect = <A, E, R>(
     (waiting) => Effect.sync(() => waiting.end())
   )
 
+/**
+ * Executes the effect until its value fulfils the condition, and returns that value. Waits as `untilEffect` does, so
+ * that polling costs the tests beside this one little.
+ *
+ * @param limit milliseconds
+ */
+export const repeatUntil = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+  fulfils: (value: A) => boolean,
+  limit?: number
+): Effect.Effect<A, E, R> =>
+  Effect.map(
+    untilEffect(
+      String(fulfils),
+      Effect.map(effect, (value) => fulfils(value) && { value }),
+      limit
+    ),
+    ({ value }) => value
+  )
+
 /** The promise's value. Fails if it takes longer than `limit` milliseconds. */
 export const within = async <A>(limit: number, what: string, promise: Promise<A>): Promise<A> => {
   let settled = false

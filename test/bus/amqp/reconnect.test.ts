@@ -6,6 +6,7 @@ import { Bus } from "../../../src/bus/Bus.ts"
 import { collectReplies, consume, echo, makePrompt, startLeader, team, untilUp } from "../../../src/bus/contract.ts"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import { freshVhost } from "../../support/fresh.ts"
+import { repeatUntil } from "../../support/Until.ts"
 import { rawChannel, reply } from "./RawChannel.ts"
 import { again, behaviour, refusal, roundTrip } from "./Wires.ts"
 
@@ -172,9 +173,10 @@ describe("the bus and its connections", () => {
         Effect.gen(function* () {
           const bus = yield* Bus
           yield* consume(() => Effect.void)
-          const refusal = yield* Effect.repeat(Effect.map(Effect.flip(Effect.sandbox(bus.ping)), Cause.pretty), {
-            until: (text) => !text.includes("not connected yet")
-          })
+          const refusal = yield* repeatUntil(
+            Effect.map(Effect.flip(Effect.sandbox(bus.ping)), Cause.pretty),
+            (text) => !text.includes("not connected yet")
+          )
           lines.push(refusal)
         }).pipe(
           Effect.scoped,

@@ -2,6 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { failUnsuccessful } from "../../../src/cli/run/Outcome.ts"
 import * as Server from "../../http/Server.ts"
+import { repeatUntil } from "../../support/Until.ts"
 import { runWith } from "../CommandLine.ts"
 
 const run_id = "01890a5d-ac96-774b-bcce-b302099a8057"
@@ -55,7 +56,7 @@ describe("the outcome of a run that a command waited for", () => {
       const id = yield* runOf("slow")
       const waiting = yield* Effect.fork(runWith(variables, "run", "show", id, "--wait"))
       const list = Effect.map(runWith(variables, "run", "list"), ({ stdout }) => stdout)
-      yield* Effect.repeat(list, { until: (text) => /\n\S+ +sent /.test(text) })
+      yield* repeatUntil(list, (text) => /\n\S+ +sent /.test(text))
       yield* Deferred.succeed(answered, undefined)
       const { code, stderr, stdout } = yield* Fiber.join(waiting)
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" })

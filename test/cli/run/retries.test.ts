@@ -2,6 +2,7 @@
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Server from "../../http/Server.ts"
+import { repeatUntil } from "../../support/Until.ts"
 import { runWith } from "../CommandLine.ts"
 
 it.scopedLive("a failed run says which attempt it is and when the next one comes, until that is called off", () =>
@@ -48,9 +49,10 @@ it.scopedLive("a failed run says which attempt it is and when the next one comes
 
     expect((yield* set("1/1")).code).toBe(0)
     const { run_id } = yield* failed
-    const { json } = yield* Effect.repeat(admin("GET", `/api/runs/${run_id}`), {
-      until: ({ json }) => json.retried_by !== undefined
-    })
+    const { json } = yield* repeatUntil(
+      admin("GET", `/api/runs/${run_id}`),
+      ({ json }) => json.retried_by !== undefined
+    )
     expect(yield* shown(run_id)).toMatch(
       new RegExp(`\\nnext attempt +${json.retried_by}\\nreplays +${json.retried_by}\\n`)
     )

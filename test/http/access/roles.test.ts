@@ -8,6 +8,7 @@ import type { Repo } from "../../../src/repo/Repo.ts"
 import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
 import * as RepoSql from "../../../src/repo/sql/RepoSql.ts"
 import { freshDatabase } from "../../support/fresh.ts"
+import { repeatUntil } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
 import { start } from "../Server.ts"
 import { managementEndpoints, nameOf, pathWith, statusOf } from "./Endpoints.ts"
@@ -252,7 +253,7 @@ describe("API keys", () => {
       expect(signedIn.json.expires_at).toBe(expires_at)
       const cookie = signedIn.headers.get("set-cookie")!.split("; ")[0]!
       const untilRefused = (headers: Record<string, string>) =>
-        Effect.repeat(http("GET", "/api/webhooks", { headers }), { until: ({ status }) => status === 401 })
+        repeatUntil(http("GET", "/api/webhooks", { headers }), ({ status }) => status === 401)
       expect((yield* untilRefused(headers)).json.detail).toBe("This API key has expired.")
       yield* untilRefused({ cookie })
       expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(expires_at))

@@ -1,12 +1,13 @@
 /** Sign-ins that fail, by accident or by an attacker. */
 import { generateKeyPairSync, sign } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
-import { Cause, Context, Effect, Fiber, Layer, Logger, Schedule } from "effect"
+import { Cause, Context, Effect, Fiber, Layer, Logger } from "effect"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import { SessionStore } from "../../../src/repo/access/SessionStore.ts"
 import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { CookieJar } from "../../support/CookieJar.ts"
 import { ada, type OpenIdProvider, startProvider } from "../../support/OpenIdProvider.ts"
+import { repeatUntil } from "../../support/Until.ts"
 import { start } from "../Server.ts"
 import {
   callbackPath,
@@ -204,9 +205,9 @@ describe("a sign-in at the OpenID provider", () => {
           { concurrency: "unbounded" }
         )
       )
-      yield* Effect.repeat(
+      yield* repeatUntil(
         Effect.sync(() => problems.length),
-        { until: (answered) => answered === 8, schedule: Schedule.spaced("20 millis") }
+        (answered) => answered === 8
       )
       expect(new Set(problems)).toStrictEqual(new Set(["unavailable"]))
       isHeld = false

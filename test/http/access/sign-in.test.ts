@@ -6,6 +6,7 @@ import { TeamName } from "../../../src/domain/Team.ts"
 import type { GroupRole } from "../../../src/engine/access/oidc/GroupRoles.ts"
 import { CookieJar } from "../../support/CookieJar.ts"
 import { ada, type OpenIdProvider, startProvider } from "../../support/OpenIdProvider.ts"
+import { repeatUntil } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
 import { adminKey, type Options, start } from "../Server.ts"
 import { hasSession, problemOf, signInAs, signInPath, visit, visitProvider } from "./SignIn.ts"
@@ -251,7 +252,7 @@ describe("signing in at the OpenID provider", () => {
       const headers = { cookie: withKey.headers.get("set-cookie")!.split(";")[0]! }
       expect((yield* http("GET", "/api/access", { headers })).json).toStrictEqual({ role: "admin" })
       provider.isDown = false
-      yield* Effect.repeat(visit(origin, jar), { until: ({ url }) => url.href === `${origin}/` })
+      yield* repeatUntil(visit(origin, jar), ({ url }) => url.href === `${origin}/`)
       // It goes down while the person is there.
       const callback = yield* visitProvider(origin, new CookieJar())
       const second = new CookieJar()

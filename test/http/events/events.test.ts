@@ -5,6 +5,7 @@ import { NodeHttpServer, NodeHttpServerRequest } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Schedule, Stream } from "effect"
 import * as EventStreams from "../../../src/http/events/EventStreams.ts"
+import { repeatUntil } from "../../support/Until.ts"
 import { type call, refusal } from "../Client.ts"
 import { adminKey, listeningPort, silent, start, startWithWebhook } from "../Server.ts"
 
@@ -176,7 +177,7 @@ describe("streams of events", () => {
       )
       const isClosed = new Promise<void>((resolve) => slow.once("close", () => resolve()).on("error", () => {}))
       slow.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-      yield* Effect.repeat(Effect.sync(streams.isEmpty), { while: (isEmpty) => isEmpty, schedule: Schedule.spaced(5) })
+      yield* repeatUntil(Effect.sync(streams.isEmpty), (isEmpty) => !isEmpty)
       const reader = (yield* Effect.promise(() => fetch(`http://127.0.0.1:${port}/`))).body!.getReader()
       const event = "x".repeat(1_000_000)
       let received = -1
@@ -205,7 +206,7 @@ describe("streams of events", () => {
       expect(yield* Effect.promise(() => answers[2]!.text())).toBe("session")
       expect(yield* Effect.promise(() => answers[4]!.text())).toBe("server")
       yield* Effect.promise(() => answers[0]!.body!.cancel())
-      yield* Effect.repeat(open("c"), { until: ({ status }) => status === 200, schedule: Schedule.spaced(20) })
+      yield* repeatUntil(open("c"), ({ status }) => status === 200)
     })
   )
 })

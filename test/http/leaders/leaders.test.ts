@@ -3,6 +3,7 @@ import { connect } from "node:net"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { ProgressStore } from "../../../src/repo/run/ProgressStore.ts"
+import { repeatUntil } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
 import { start } from "../Server.ts"
 
@@ -36,7 +37,7 @@ const reply = ({ post }: Key, { correlation_id }: { correlation_id: string }, ty
   post("/leader/reply", { correlation_id, type, ...fields })
 
 const untilRunning = ({ admin }: Server, team: string, isRunning = true) =>
-  Effect.repeat(admin("GET", `/api/teams/${team}`), { until: ({ json }) => json.running === isRunning })
+  repeatUntil(admin("GET", `/api/teams/${team}`), ({ json }) => json.running === isRunning)
 
 /** A server with a team that has one leader, which waits for a prompt. */
 const led = Effect.gen(function* () {
@@ -130,7 +131,7 @@ describe("leaders over HTTP", () => {
       const waiting = yield* Effect.fork(standby.next())
       yield* leader.leave
       const sent = server.admin("POST", "/api/teams/ops/messages", { body: { message: "one" } })
-      yield* Effect.repeat(sent, { until: ({ status }) => status === 202 })
+      yield* repeatUntil(sent, ({ status }) => status === 202)
       expect((yield* Fiber.join(waiting)).json).toMatchObject({ prompt: "one", redelivered: false })
     })
   )
@@ -220,9 +221,9 @@ describe("leaders over HTTP", () => {
       const server = yield* led
       const key = yield* newKey(server, "ops")
       for (const _ of Array.from({ length: 100 })) {
-        yield* Effect.forkScoped(Effect.forever(Effect.ignore(newLeader(key).next())))
+        yield* Effect.forkScoped(Effect.forever(Effect.delay(Effect.ignore(newLeader(key).next()), "20 millis")))
       }
-      const refused = yield* Effect.repeat(newLeader(key).next(0), { until: ({ status }) => status !== 204 })
+      const refused = yield* repeatUntil(newLeader(key).next(0), ({ status }) => status !== 204)
       expect(refusal(refused)).toEqual([429, "too_many_streams"])
     })
   )
@@ -260,7 +261,7 @@ describe("leaders over HTTP", () => {
       })
       expect(text).toContain('"prompt":"one"')
       socket.destroy()
-      const { json } = yield* Effect.repeat(newLeader(key).next(), { until: ({ status }) => status === 200 })
+      const { json } = yield* repeatUntil(newLeader(key).next(), ({ status }) => status === 200)
       expect(json).toMatchObject({ prompt: "one", redelivered: true })
     })
   )

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Logger } from "effect"
+import { repeatUntil } from "../../support/Until.ts"
 import { type call, refusal } from "../Client.ts"
 import { adminKey, hello, silent, start, unusedId } from "../Server.ts"
 
@@ -171,7 +172,7 @@ describe("audit events", () => {
         admin("GET", "/api/audit?action=key.refused&limit=100"),
         ({ json }): Array<any> => json.data
       )
-      const events = yield* Effect.repeat(Effect.delay(refused, "20 millis"), { until: (all) => all.length >= 20 })
+      const events = yield* repeatUntil(Effect.delay(refused, "20 millis"), (all) => all.length >= 20)
       expect(events).toHaveLength(20)
       for (const event of events) expect(event).toMatchObject({ actor: "unknown", attempts: 1 })
       const addresses = events.map(({ client_address }: any) => client_address)

@@ -2,6 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Webhook as StandardWebhook } from "standardwebhooks"
 import { type Answer, type Received, receiver } from "../../support/Receiver.ts"
+import { repeatUntil } from "../../support/Until.ts"
 import { failing, hello, type Leader, start } from "../Server.ts"
 
 /** A server and a webhook that allows callbacks below `/hooks/` of a receiver. */
@@ -18,9 +19,10 @@ const withCallbacks = (answer: Answer = 200, leader?: Leader, settings: object =
       server.http("POST", `${hook.path}?callback_url=${encodeURIComponent(callback)}${more}`, { body: hello })
     const deliveries = (count: number): Effect.Effect<Array<any>> =>
       Effect.map(
-        Effect.repeat(server.admin("GET", `${path}/deliveries`), {
-          until: ({ json }) => json.data.filter((one: any) => one.attempts.length > 0).length >= count
-        }),
+        repeatUntil(
+          server.admin("GET", `${path}/deliveries`),
+          ({ json }) => json.data.filter((one: any) => one.attempts.length > 0).length >= count
+        ),
         ({ json }) => json.data
       )
     return {
@@ -124,7 +126,7 @@ describe("callbacks of one run", () => {
       expect(json.failing_since).toBeUndefined()
       yield* admin("PATCH", destinationPath, { body: { url: allowed.replace("hooks", "others") } })
       yield* admin("POST", `${path}/deliveries/${gone.id}/resend`)
-      const [again] = yield* Effect.repeat(deliveries(1), { until: ([one]) => one.attempts.length === 2 })
+      const [again] = yield* repeatUntil(deliveries(1), ([one]) => one.attempts.length === 2)
       expect(again.attempts[1].error).toBe("the destination no longer allows the run's callback_url")
     })
   )

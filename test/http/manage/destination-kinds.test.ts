@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { type Answer, cut, hang, type Received, receiver } from "../../support/Receiver.ts"
+import { repeatUntil } from "../../support/Until.ts"
 import { hello, type Options, start } from "../Server.ts"
 
 const answer = "Hello **@octocat**, <!channel> see [docs](https://a.example/)."
@@ -22,9 +23,10 @@ const withDestination = (draft: object, options: Options = {}) =>
     /** The delivery of a run, once it has been attempted so often. */
     const attempted = (run_id: string, times = 1) =>
       Effect.map(
-        Effect.repeat(server.admin("GET", `${path}/deliveries?run_id=${run_id}`), {
-          until: ({ json }) => json.data[0]?.attempts.length >= times
-        }),
+        repeatUntil(
+          server.admin("GET", `${path}/deliveries?run_id=${run_id}`),
+          ({ json }) => json.data[0]?.attempts.length >= times
+        ),
         ({ json }) => json.data[0]
       )
     return {

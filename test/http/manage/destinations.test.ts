@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Webhook as StandardWebhook } from "standardwebhooks"
 import { type Received, receiver } from "../../support/Receiver.ts"
-import { untilEffect } from "../../support/Until.ts"
+import { repeatUntil, untilEffect } from "../../support/Until.ts"
 import { failing, hello, type Options, start, unusedId } from "../Server.ts"
 
 /** A server, a webhook and a destination of it. */
@@ -18,7 +18,7 @@ const withDestination = (url: string, fields: object = {}, leader?: typeof faili
       Effect.map(server.admin("GET", `${path}/deliveries${query}`), ({ json }) => json.data)
     /** The webhook's deliveries, once there are some and all fulfil the condition. */
     const deliveriesThat = (fulfil: (delivery: any) => boolean) =>
-      Effect.repeat(deliveries(), { until: (all) => all.length > 0 && all.every(fulfil) })
+      repeatUntil(deliveries(), (all) => all.length > 0 && all.every(fulfil))
     return {
       ...server,
       hook,
@@ -175,9 +175,9 @@ describe("destinations", () => {
       yield* admin("PATCH", destinationPath, { body: { body: "template", template } })
       yield* trigger
       yield* deliveriesThat(({ status }) => status === "delivered")
-      yield* Effect.repeat(
+      yield* repeatUntil(
         Effect.sync(() => received.length),
-        { until: (count) => count === 2 }
+        (count) => count === 2
       )
       expect(JSON.parse(received[1]!.body)).toEqual({ text: "no disk", of: "a webhook", in: "hello" })
     })
@@ -192,9 +192,7 @@ describe("destinations", () => {
         Effect.gen(function* () {
           const { json } = yield* http("POST", `${hook.path}?wait=true`, { body: { variables } })
           const deliveries = admin("GET", `${path}/deliveries?run_id=${json.run_id}`)
-          const attempted = yield* Effect.repeat(deliveries, {
-            until: ({ json }) => json.data[0]?.attempts.length > 0
-          })
+          const attempted = yield* repeatUntil(deliveries, ({ json }) => json.data[0]?.attempts.length > 0)
           return attempted.json.data[0]
         })
       const items = (length: number) => Array.from({ length }, () => 0)

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Option } from "effect"
 import { parseSmtpUrl } from "../../../src/engine/delivery/mail/SmtpServer.ts"
 import { headerOf, type MailServerOptions, mailServer, partOf } from "../../support/MailServer.ts"
-import { untilEffect } from "../../support/Until.ts"
+import { repeatUntil, untilEffect } from "../../support/Until.ts"
 import { hello, start } from "../Server.ts"
 
 const answer =
@@ -29,9 +29,7 @@ const withMail = (mailOptions: MailServerOptions = {}, target = "ops@example.com
     /** The only delivery, once it has been attempted so often. */
     const attempted = (times = 1) =>
       Effect.map(
-        Effect.repeat(server.admin("GET", `${path}/deliveries`), {
-          until: ({ json }) => json.data[0]?.attempts.length >= times
-        }),
+        repeatUntil(server.admin("GET", `${path}/deliveries`), ({ json }) => json.data[0]?.attempts.length >= times),
         ({ json }) => json.data[0]
       )
     return {

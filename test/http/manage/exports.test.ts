@@ -1,11 +1,12 @@
 import { get, type IncomingMessage } from "node:http"
 import { HttpRouter, HttpServer, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { describe, expect, it } from "@effect/vitest"
-import { Context, Effect, Exit, FastCheck, Layer, Schedule } from "effect"
+import { Context, Effect, Exit, FastCheck, Layer } from "effect"
 import * as Pieces from "../../../src/http/manage/export/Pieces.ts"
 import { jsonLines, RunExport } from "../../../src/http/manage/export/RunExport.ts"
 import { AuditStore, type ChainQuery } from "../../../src/repo/access/AuditStore.ts"
 import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
+import { repeatUntil } from "../../support/Until.ts"
 import { call, refusal } from "../Client.ts"
 import { adminKey, type Leader, listening, listeningPort, services, start } from "../Server.ts"
 
@@ -171,10 +172,7 @@ describe("exporting runs", () => {
       expect(refusal(refused)).toStrictEqual([429, "too_many_exports"])
       expect(refused.headers.get("retry-after")).toBe("10")
       one!.destroy()
-      yield* Effect.repeat(admin("HEAD", "/api/runs/export.jsonl"), {
-        until: ({ status }) => status === 200,
-        schedule: Schedule.spaced("20 millis")
-      })
+      yield* repeatUntil(admin("HEAD", "/api/runs/export.jsonl"), ({ status }) => status === 200)
     })
   )
 
@@ -196,10 +194,7 @@ describe("exporting runs", () => {
       )
       const origin = `http://127.0.0.1:${yield* Effect.provide(listeningPort, context)}`
       const response = yield* unread(origin)
-      yield* Effect.repeat(call(origin)("HEAD", "/"), {
-        until: ({ status }) => status === 200,
-        schedule: Schedule.spaced("20 millis")
-      })
+      yield* repeatUntil(call(origin)("HEAD", "/"), ({ status }) => status === 200)
       expect(Exit.isFailure(yield* Effect.exit(read(response)))).toBe(true)
     })
   )
@@ -229,10 +224,7 @@ describe("exporting audit events", () => {
         expect(refusal(yield* admin("GET", path)), path).toStrictEqual([429, "too_many_exports"])
       }
       one!.destroy()
-      yield* Effect.repeat(admin("HEAD", "/api/audit/export.jsonl"), {
-        until: ({ status }) => status === 200,
-        schedule: Schedule.spaced("20 millis")
-      })
+      yield* repeatUntil(admin("HEAD", "/api/audit/export.jsonl"), ({ status }) => status === 200)
     })
   )
 })

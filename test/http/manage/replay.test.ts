@@ -1,11 +1,12 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { repeatUntil } from "../../support/Until.ts"
 import { failing, hello, start, unusedId } from "../Server.ts"
 
 const retries = { max_retries: 1, backoff_seconds: 60 }
 
 const ended = (server: Effect.Effect.Success<ReturnType<typeof start>>, id: string) =>
-  Effect.repeat(server.admin("GET", `/api/runs/${id}`), { until: ({ json }) => json.finished_at !== undefined })
+  repeatUntil(server.admin("GET", `/api/runs/${id}`), ({ json }) => json.finished_at !== undefined)
 
 describe("POST /api/runs/:run_id/replay", () => {
   it.scopedLive("repeats a run once for each key, and links both", () =>

@@ -1,5 +1,6 @@
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { repeatUntil } from "../../support/Until.ts"
 import { failing, hello, start } from "../Server.ts"
 
 it.scopedLive("a failed run says when it is tried again, and then by which run; cancelling it calls that off", () =>
@@ -50,7 +51,7 @@ it.scopedLive("a failed run says when it is tried again, and then by which run; 
     yield* set({ max_retries: 1, backoff_seconds: 1 })
     const { run_id } = yield* failed
     const caller = http("GET", `${hook.path}/runs/${run_id}`)
-    const { json } = yield* Effect.repeat(caller, { until: ({ json }) => json.retried_by !== undefined })
+    const { json } = yield* repeatUntil(caller, ({ json }) => json.retried_by !== undefined)
     expect(json).toMatchObject({ run_id, status: "error" })
     expect(json).not.toHaveProperty("retry_at")
     const again = yield* http("GET", `${hook.path}/runs/${json.retried_by}?wait=true`)

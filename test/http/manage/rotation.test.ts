@@ -1,6 +1,7 @@
 /** A new token, with and without a time in which the old one is still valid. */
 import { describe, expect } from "@effect/vitest"
 import { Effect } from "effect"
+import { repeatUntil } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
 import { hello, startWithWebhook, triggers } from "../Server.ts"
 
@@ -46,11 +47,9 @@ describe("a regenerated token", () => {
       expect(yield* shown).not.toHaveProperty("old_token_used_at")
       const { version } = yield* shown
       expect((yield* http("POST", hook.path, { body: hello })).status).toBe(202)
-      const used = yield* Effect.repeat(shown, { until: (webhook) => webhook.old_token_used_at !== undefined })
+      const used = yield* repeatUntil(shown, (webhook) => webhook.old_token_used_at !== undefined)
       expect(used).toMatchObject({ old_token_used_from: "127.0.0.1", version })
-      const after = yield* Effect.repeat(http("POST", hook.path, { body: hello }), {
-        until: (answer) => answer.status !== 202
-      })
+      const after = yield* repeatUntil(http("POST", hook.path, { body: hello }), (answer) => answer.status !== 202)
       expect(refusal(after)).toStrictEqual([404, "not_found"])
       expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(used.old_token_valid_until))
       const [listed] = (yield* admin("GET", "/api/webhooks")).json.data

@@ -4,6 +4,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { isCreateTaskResultV2, isDetailedTaskV2 } from "@modelcontextprotocol/ext-tasks/core/v2"
 import { Deferred, Duration, Effect, Fiber } from "effect"
 import { LongestWait } from "../../../src/http/mcp/Runs.ts"
+import { repeatUntil } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
 import { adminKey, echo, failing, type Leader, silent, start, unusedId } from "../Server.ts"
 import { asking, clients, connected } from "./Clients.ts"
@@ -240,18 +241,16 @@ describe("MCP", () => {
       const client = yield* connected(clients["of 2026"], server.origin, yield* keyFor(server))
       const failed = yield* Effect.promise(() => client.call("say", { text: "x" }))
       expect([failed.isError, textOf(failed)]).toEqual([true, expect.stringContaining("It is tried again at")])
-      const answered = yield* Effect.repeat(
+      const answered = yield* repeatUntil(
         Effect.promise(() => client.call("get_run", { run_id: runIdIn(failed) })),
-        { until: ({ isError }) => isError !== true }
+        ({ isError }) => isError !== true
       )
       expect(textOf(answered)).toBe("echo: x")
 
       attempts = 0
       const request = withTasks(server, yield* keyFor(server, { name: "with tasks" }))
       const { taskId } = yield* request("tools/call", { name: "say", arguments: { text: "y" } })
-      const ended = yield* Effect.repeat(request("tasks/get", { taskId }), {
-        until: ({ status }) => status !== "working"
-      })
+      const ended = yield* repeatUntil(request("tasks/get", { taskId }), ({ status }) => status !== "working")
       expect(ended).toMatchObject({ status: "completed", result: { content: [{ text: "echo: y" }] } })
       expect(ended.result.isError).toBeUndefined()
     })
@@ -321,7 +320,7 @@ describe("MCP", () => {
       const task = (id: string) => request("tasks/get", { taskId: id })
       expect(yield* task(taskId)).toMatchObject({ status: "working", taskId })
       yield* Deferred.succeed(done, undefined)
-      const ended = (id: string) => Effect.repeat(task(id), { until: ({ status }) => status !== "working" })
+      const ended = (id: string) => repeatUntil(task(id), ({ status }) => status !== "working")
       const completed = yield* ended(taskId)
       expect(isDetailedTaskV2(completed)).toBe(true)
       expect(completed).toMatchObject({
@@ -353,8 +352,7 @@ describe("MCP", () => {
       yield* server.webhook(yield* server.team("ops", leader), "{{text}}", { mcp_tool: "do" })
       const request = withTasks(server, yield* keyFor(server), { elicitation: { form: {} } })
       const { taskId } = yield* request("tools/call", { name: "do", arguments: { text: "deploy" } })
-      const until = (wanted: string) =>
-        Effect.repeat(request("tasks/get", { taskId }), { until: ({ status }) => status === wanted })
+      const until = (wanted: string) => repeatUntil(request("tasks/get", { taskId }), ({ status }) => status === wanted)
       const asked = yield* until("input_required")
       expect(isDetailedTaskV2(asked)).toBe(true)
       expect(asked.inputRequests.reply.params.message).toBe("Where to?")

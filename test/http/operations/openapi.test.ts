@@ -9,6 +9,7 @@ import { makeAlertRuleId, WebhookId } from "../../../src/domain/Id.ts"
 import { titles } from "../../../src/http/request/ProblemTitles.ts"
 import { AlertStore } from "../../../src/repo/alert/AlertStore.ts"
 import { WebhookStore } from "../../../src/repo/manage/WebhookStore.ts"
+import { repeatUntil } from "../../support/Until.ts"
 import { type Answer, type Call, sorted } from "../Client.ts"
 import { adminKey, failing, silent, start } from "../Server.ts"
 
@@ -375,7 +376,7 @@ describe("/openapi.json", () => {
         caller(status, "POST", `/leader/${path}`, { body, headers: leaders })
       yield* caller(200, "GET", "/leader/team", { headers: leaders })
       yield* asLeader(204, "next", { leader, wait_seconds: 0 })
-      yield* Effect.repeat(open.admin("GET", "/api/teams/led"), { until: ({ json }) => json.running === true })
+      yield* repeatUntil(open.admin("GET", "/api/teams/led"), ({ json }) => json.running === true)
       yield* open.admin("POST", "/api/teams/led/messages", message)
       yield* asLeader(200, "next", { leader })
       const prompt = (yield* open.http("POST", "/leader/next", { body: { leader }, headers: leaders })).json
@@ -393,10 +394,10 @@ describe("/openapi.json", () => {
       for (const _ of Array.from({ length: 100 })) {
         const body = { leader: randomUUID() }
         const next = open.http("POST", "/leader/next", { body, headers: leaders })
-        yield* Effect.forkScoped(Effect.forever(Effect.ignore(next)))
+        yield* Effect.forkScoped(Effect.forever(Effect.delay(Effect.ignore(next), "20 millis")))
       }
       const oneMore = { body: { leader: randomUUID(), wait_seconds: 0 }, headers: leaders }
-      yield* Effect.repeat(open.http("POST", "/leader/next", oneMore), { until: ({ status }) => status === 429 })
+      yield* repeatUntil(open.http("POST", "/leader/next", oneMore), ({ status }) => status === 429)
       yield* asLeader(429, "next", oneMore.body)
 
       // Webhooks and runs.

@@ -1,5 +1,6 @@
 import { describe, expect } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
+import { repeatUntil } from "../../support/Until.ts"
 import { hello, start, triggers } from "../Server.ts"
 
 const report = {
@@ -75,9 +76,7 @@ describe("what an agent reports of its work", () => {
       const run = yield* http("POST", hook.path, { body: hello })
       yield* http("POST", `${hook.path}/runs/${run.json.run_id}/cancel`)
       for (const [status, run_id] of Object.entries({ timeout: slow.json.run_id, cancelled: run.json.run_id })) {
-        const shown = yield* admin("GET", `/api/runs/${run_id}`).pipe(
-          Effect.repeat({ until: ({ json }) => json.usage !== undefined })
-        )
+        const shown = yield* repeatUntil(admin("GET", `/api/runs/${run_id}`), ({ json }) => json.usage !== undefined)
         expect(shown.json).toMatchObject({ status, ...report })
         expect(shown.json).not.toHaveProperty("error")
       }

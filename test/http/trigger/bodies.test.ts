@@ -2,6 +2,7 @@
 import type { Server } from "node:http"
 import { expect } from "@effect/vitest"
 import { Effect } from "effect"
+import { repeatUntil } from "../../support/Until.ts"
 import { dialog, flood, refusal, wire } from "../Client.ts"
 import { hello, start, startWithWebhook, triggers } from "../Server.ts"
 
@@ -118,13 +119,13 @@ triggers(
         // Nine tenths of a body, and then nothing more.
         const head = `POST ${greedy.path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${MiB}\r\n\r\n`
         yield* Effect.forkScoped(wire(port, head + "x".repeat(0.9 * MiB)))
-        const refused = yield* Effect.repeat(post(greedy.path, large), { until: ({ status }) => status !== 202 })
+        const refused = yield* repeatUntil(post(greedy.path, large), ({ status }) => status !== 202)
         expect(refusal(refused)).toStrictEqual([503, "unavailable"])
         expect(refused.headers.get("retry-after")).toMatch(/^\d+$/)
         expect((yield* post(greedy.path, hello)).status).toBe(202)
         expect((yield* post(other.path, { ...hello, pad: "x".repeat(0.5 * MiB) })).status).toBe(202)
       }).pipe(Effect.scoped)
-      const again = yield* Effect.repeat(post(greedy.path, large), { until: ({ status }) => status !== 503 })
+      const again = yield* repeatUntil(post(greedy.path, large), ({ status }) => status !== 503)
       expect(again.status).toBe(202)
     })
 )

@@ -1,5 +1,6 @@
 import { describe, expect } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
+import { repeatUntil } from "../../support/Until.ts"
 import { sorted, wire } from "../Client.ts"
 import { failing, hello, silent, start, startWithWebhook, triggers } from "../Server.ts"
 
@@ -126,7 +127,7 @@ triggers("a caller that goes away leaves its run alone", () =>
     const [{ run_id }] = yield* firstRuns(id)
     yield* Fiber.interrupt(caller)
     const counted = Effect.map(http("GET", "/metrics"), ({ text }) => text.includes('status="499"'))
-    yield* Effect.repeat(counted, { until: (seen) => seen })
+    yield* repeatUntil(counted, (seen) => seen)
     yield* gone.open
     const run = yield* http("GET", `${path}/runs/${run_id}?wait=true`)
     expect(run.json).toMatchObject({ status: "success", response: "done" })

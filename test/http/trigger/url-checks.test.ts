@@ -1,6 +1,7 @@
 /** Services test a webhook's URL before they send events. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { repeatUntil } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
 import { start } from "../Server.ts"
 
@@ -38,9 +39,10 @@ describe("Meta", () => {
       const { admin, call, hook } = yield* serve(meta)
       expect(refusal(yield* call("GET", subscribe.replace("my+token", "other")))).toStrictEqual([401, "not_verified"])
       expect(refusal(yield* call("GET", "?hub.mode=subscribe&hub.challenge=1"))).toStrictEqual([401, "not_verified"])
-      const listed = yield* Effect.repeat(admin("GET", `/api/webhooks/${hook.id}/requests`), {
-        until: ({ json }) => json.data.length > 0
-      })
+      const listed = yield* repeatUntil(
+        admin("GET", `/api/webhooks/${hook.id}/requests`),
+        ({ json }) => json.data.length > 0
+      )
       expect(listed.json.data[0]).toMatchObject({ status: 401, code: "not_verified" })
     })
   )
@@ -103,9 +105,10 @@ describe("Microsoft Graph", () => {
       const [run] = yield* firstRuns(hook.id)
       const whole = yield* admin("GET", `/api/runs/${run.run_id}`)
       expect(whole.json.conversation.prompt).toContain('"clientState":"redacted","resource":"me"')
-      const stored = yield* Effect.repeat(admin("GET", `/api/webhooks/${hook.id}/requests?accepted=true`), {
-        until: ({ json }) => json.data.length > 0
-      })
+      const stored = yield* repeatUntil(
+        admin("GET", `/api/webhooks/${hook.id}/requests?accepted=true`),
+        ({ json }) => json.data.length > 0
+      )
       const request = yield* admin("GET", `/api/webhooks/${hook.id}/requests/${stored.json.data[0].request_id}`)
       expect(request.json.body).toContain('"clientState":"redacted"')
       for (const { text } of [whole, stored, request]) expect(text).not.toContain(secret)

@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { repeatUntil } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
 import { hello, start, triggers } from "../Server.ts"
 import { countsOf, deliverTo, github, other, secret, sign, startWithGithub } from "./Github.ts"
@@ -154,7 +155,7 @@ it.scopedLive("a webhook says when the first request was verified since its secr
   Effect.gen(function* () {
     const { admin, deliver, hook } = yield* startWithGithub
     const shown = Effect.map(admin("GET", `/api/webhooks/${hook.id}`), ({ json }) => json)
-    const verified = Effect.repeat(shown, { until: ({ verified_at }) => verified_at !== undefined })
+    const verified = repeatUntil(shown, ({ verified_at }) => verified_at !== undefined)
     const edit = (body: object) => admin("PATCH", `/api/webhooks/${hook.id}`, { body })
     expect((yield* deliver(hello, other)).status).toBe(401)
     yield* admin("POST", `/api/webhooks/${hook.id}/runs`, { body: hello })

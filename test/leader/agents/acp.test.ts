@@ -4,11 +4,12 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Either, Option, Schedule, type Scope } from "effect"
+import { Effect, Either, Option, type Scope } from "effect"
 import type { Bus, LeaderBus } from "../../../src/bus/Bus.ts"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
 import { team } from "../../../src/bus/contract.ts"
 import { presets } from "../../../src/leader/index.ts"
+import { repeatUntil } from "../../support/Until.ts"
 import { behaviour, isRunning, leading, threadId, written } from "./Leading.ts"
 
 const program = fileURLToPath(new URL("acp-agent.mjs", import.meta.url))
@@ -169,7 +170,7 @@ describe("an ACP agent", () => {
       yield* bus.cancel(team, run_id)
       expect(yield* end).toMatchObject({ _tag: "Failed", report: { session_id: "s.0" } })
       const isAlive = Effect.sync(() => isRunning(Number(read("hanging"))))
-      yield* Effect.repeat(isAlive, { schedule: Schedule.spaced("10 millis"), while: (alive) => alive })
+      yield* repeatUntil(isAlive, (alive) => !alive)
     })
   )
 

@@ -1,9 +1,10 @@
 /** The preset for LangGraph servers, with a small one on this machine. */
 import type { ServerResponse } from "node:http"
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Either, Option, Schedule } from "effect"
+import { Deferred, Effect, Either, Option } from "effect"
 import { team } from "../../../src/bus/contract.ts"
 import { presets } from "../../../src/leader/index.ts"
+import { repeatUntil } from "../../support/Until.ts"
 import { endpoint, environment, refuse } from "./Endpoint.ts"
 import { behaviour, leading, threadId } from "./Leading.ts"
 
@@ -110,7 +111,7 @@ describe("a LangGraph server", () => {
       const { bus, end, publish, shown } = yield* langgraph(url)
       const { run_id } = yield* publish({ prompt: "Hello." })
       yield* Deferred.await(hanging)
-      yield* Effect.repeat(Effect.void, { schedule: Schedule.spaced("10 millis"), until: () => shown.length > 0 })
+      yield* repeatUntil(Effect.void, () => shown.length > 0)
       yield* bus.cancel(team, run_id)
       expect(yield* end).toMatchObject({
         _tag: "Failed",

@@ -3,10 +3,11 @@ import { chmodSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Either, Option, Schedule } from "effect"
+import { Effect, Either, Option } from "effect"
 import { team } from "../../../src/bus/contract.ts"
 import type { AgentName } from "../../../src/domain/AgentName.ts"
 import { presets } from "../../../src/leader/index.ts"
+import { repeatUntil } from "../../support/Until.ts"
 import { behaviour, folderInPath, isRunning, leading, threadId, written } from "./Leading.ts"
 
 const recorded = (name: AgentName, what: string) =>
@@ -209,7 +210,7 @@ describe("Codex", () => {
       expect(yield* end).toMatchObject({ _tag: "Failed", report: { session_id: sessions.codex[0] } })
       expect(read("signal")).toBe("INT\n")
       const isAlive = Effect.sync(() => isRunning(Number(read("pid"))))
-      yield* Effect.repeat(isAlive, { schedule: Schedule.spaced("10 millis"), while: (alive) => alive })
+      yield* repeatUntil(isAlive, (alive) => !alive)
     })
   )
 

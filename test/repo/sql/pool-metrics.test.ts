@@ -4,6 +4,7 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Metric, Redacted } from "effect"
 import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
 import { freshDatabase } from "../../support/fresh.ts"
+import { repeatUntil } from "../../support/Until.ts"
 
 const gauges = Effect.map(Metric.snapshot, (pairs) =>
   Object.fromEntries(
@@ -32,9 +33,10 @@ it.scopedLive("the pool's size, its connections in use, and those who wait for o
       const statement = sql`select pg_sleep(1.5)`
       const statements = yield* Effect.forEach([1, 2, 3, 4], () => Effect.fork(statement))
       const read = (expected: object) =>
-        Effect.repeat(Effect.delay(gauges, "20 millis"), {
-          until: (found) => JSON.stringify(found) === JSON.stringify({ ...found, ...expected })
-        })
+        repeatUntil(
+          Effect.delay(gauges, "20 millis"),
+          (found) => JSON.stringify(found) === JSON.stringify({ ...found, ...expected })
+        )
       expect(yield* read(pool(2, 0, 2))).toMatchObject(pool(2, 0, 2))
       yield* Fiber.joinAll(statements)
       expect(yield* read(pool(0, 2, 0))).toMatchObject(pool(0, 2, 0))

@@ -1,7 +1,7 @@
 /** A reachable database that refuses writes. */
 import { SqlClient } from "@effect/sql"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Layer, Logger, Redacted, Schedule } from "effect"
+import { Effect, Layer, Logger, Redacted } from "effect"
 import { Unavailable } from "../../../../src/domain/Errors.ts"
 import { acceptOne, count, createWebhook, newRun } from "../../../../src/repo/contract/fixtures.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
@@ -9,6 +9,7 @@ import * as PgliteClient from "../../../../src/repo/sql/database/PgliteClient.ts
 import * as PostgresClient from "../../../../src/repo/sql/database/PostgresClient.ts"
 import * as RepoSql from "../../../../src/repo/sql/RepoSql.ts"
 import { freshDatabase } from "../../../support/fresh.ts"
+import { repeatUntil } from "../../../support/Until.ts"
 
 const clients: Readonly<Record<string, Layer.Layer<SqlClient.SqlClient | RepoSql.Notifications, unknown>>> = {
   PostgreSQL: Layer.unwrapScoped(
@@ -47,7 +48,7 @@ describe.each(Object.entries(clients))("%s without room on its disk", (_, client
         ])
         yield* sql`drop trigger full_disk on webhook_trigger.runs`
         const accepted = Effect.flatMap(newRun(webhook), acceptOne)
-        yield* Effect.repeat(accepted, { until: () => lines.length > 1, schedule: Schedule.spaced("100 millis") })
+        yield* repeatUntil(accepted, () => lines.length > 1)
         yield* accepted
         expect(lines.slice(1)).toEqual(["INFO The database accepts writes again"])
       }).pipe(Effect.provide(RepoSql.layer.pipe(Layer.provideMerge(client))), Effect.provide(logged(lines)))

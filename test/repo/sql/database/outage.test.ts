@@ -21,6 +21,7 @@ import { freshDatabase } from "../../../support/fresh.ts"
 import { queryPostgres } from "../../../support/Postgres.ts"
 import { privatePostgres } from "../../../support/private.ts"
 import { timed } from "../../../support/time/Stopwatch.ts"
+import { repeatUntil } from "../../../support/Until.ts"
 import { eventually, refusal, replicaOf } from "../Replica.ts"
 
 describe("a database that goes away", () => {
@@ -109,7 +110,7 @@ describe("a database that goes away", () => {
         )
         yield* Deferred.await(locked)
         yield* Effect.fork(Effect.exit(repo.teams))
-        yield* Effect.repeat(waiting, { until: (rows) => rows.length > 0 })
+        yield* repeatUntil(waiting, (rows) => rows.length > 0)
         server.pause()
         const [took] = yield* timed(Scope.close(scope, Exit.void))
         server.resume()
@@ -143,13 +144,13 @@ describe("a database that goes away", () => {
         expect(yield* accepting).toMatchObject({ not_done: true })
 
         const cut = yield* Effect.fork(accepting)
-        yield* Effect.repeat(query(waiting), { until: (rows) => rows.length > 0 })
+        yield* repeatUntil(query(waiting), (rows) => rows.length > 0)
         yield* query(`select pg_terminate_backend(pid) from (${waiting}) as waiting`)
         expect(yield* Fiber.join(cut)).not.toHaveProperty("not_done")
 
         yield* Effect.promise(() => locker.end())
         yield* Effect.promise(server.stop)
-        yield* Effect.repeat(Effect.flip(repo.ping), { until: ({ not_done }) => not_done === true })
+        yield* repeatUntil(Effect.flip(repo.ping), ({ not_done }) => not_done === true)
         expect(yield* accepting).toMatchObject({ not_done: true })
       }),
     60_000

@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { PgClient } from "@effect/sql-pg"
 import { describe, expect, it } from "@effect/vitest"
-import { Context, Deferred, Effect, Either, Exit, Fiber, Layer, Option, Redacted, Schedule, Scope } from "effect"
+import { Context, Deferred, Effect, Either, Exit, Fiber, Layer, Option, Redacted, Scope } from "effect"
 import pg from "pg"
 import { acquireTerm, admitOne, at, createWebhook, minute, queueRun } from "../../../../src/repo/contract/fixtures.ts"
 import { LeaseLost } from "../../../../src/repo/run/LeaseStore.ts"
@@ -12,6 +12,7 @@ import * as RepoSql from "../../../../src/repo/sql/RepoSql.ts"
 import { freshDatabase } from "../../../support/fresh.ts"
 import { queryPostgres } from "../../../support/Postgres.ts"
 import { privatePostgres } from "../../../support/private.ts"
+import { repeatUntil } from "../../../support/Until.ts"
 import { eventually, leaseWithLock, replicaOf, replicaWith } from "../Replica.ts"
 
 describe("replicas on one database", () => {
@@ -38,7 +39,7 @@ describe("replicas on one database", () => {
         )
         yield* Deferred.await(locked)
         const admitted = yield* Effect.fork(Effect.either(a.admit([{ run_id: id, at: at(0) }], term, at(0))))
-        yield* Effect.repeat(waiting, { until: (n) => n === 1 })
+        yield* repeatUntil(waiting, (n) => n === 1)
         const seen = yield* Effect.fork(
           Effect.gen(function* () {
             yield* b.releaseLease(term)
@@ -46,7 +47,10 @@ describe("replicas on one database", () => {
             return (yield* b.inFlight).some((run) => run.run_id === id)
           })
         )
-        yield* Effect.raceFirst(Fiber.await(seen), Effect.repeat(waiting, { until: (n) => n === 2 }))
+        yield* Effect.raceFirst(
+          Fiber.await(seen),
+          repeatUntil(waiting, (n) => n === 2)
+        )
         yield* Deferred.succeed(release, undefined)
         yield* locker.await
         expect(yield* Fiber.join(seen)).toBe(Either.isRight(yield* Fiber.join(admitted)))
@@ -90,8 +94,8 @@ describe("replicas on one database", () => {
       yield* a.renewLease(term, minute, { ...lock, isHeld: () => false })
       expect(yield* b.acquireLease("b", minute)).toEqual(Option.none())
       // The next session has the lock, and the process knows.
-      yield* Effect.repeat(ofLock("pid"), { until: (rows) => rows.length === 1 })
-      yield* Effect.repeat(Effect.sync(lock.isHeld), { until: (isHeld) => isHeld, schedule: Schedule.spaced(5) })
+      yield* repeatUntil(ofLock("pid"), (rows) => rows.length === 1)
+      yield* repeatUntil(Effect.sync(lock.isHeld), (isHeld) => isHeld)
       yield* a.renewLease(term, minute, lock)
       expect(yield* b.acquireLease("b", minute)).toEqual(Option.none())
       yield* cut
@@ -142,7 +146,7 @@ describe("replicas on one database", () => {
       const isHeld = yield* Scope.extend(session.hold(1), process)
       yield* Deferred.await(probed)
       yield* Deferred.succeed(late, undefined)
-      yield* Effect.repeat(Effect.sync(isHeld), { until: (isHeld) => isHeld, schedule: Schedule.spaced(5) })
+      yield* repeatUntil(Effect.sync(isHeld), (isHeld) => isHeld)
       yield* Scope.close(process, Exit.void)
       const locks = yield* Effect.promise(() =>
         queryPostgres(
