@@ -4,7 +4,7 @@ import { Cause, Effect, Exit, Schema } from "effect"
 import type { Run } from "../../domain/run/Run.ts"
 import * as Problems from "../request/Problems.ts"
 import * as RunResult from "./RunResult.ts"
-import { type Caller, type Runs, UnknownTool } from "./Runs.ts"
+import { type Caller, type Extra, idempotencyMeta, type Runs, UnknownTool } from "./Runs.ts"
 import * as RunTools from "./RunTools.ts"
 import * as Tool from "./Tool.ts"
 
@@ -78,6 +78,11 @@ export const make =
       }
     }
 
+    const extraOf = (context: ServerContext): Extra => {
+      const { [idempotencyMeta]: idempotency_key } = context.mcpReq._meta ?? {}
+      return { onProgress: progressTo(context), ...(idempotency_key !== undefined && { idempotency_key }) }
+    }
+
     /** A run that was waited for, or its agent's question to the user. */
     const resultOf = (ended: Run, canAsk: boolean): object =>
       canAsk && ended.status === "success" && ended.asks !== undefined
@@ -94,7 +99,7 @@ export const make =
       )
 
     const start = (name: string, args: Readonly<Record<string, unknown>>, context: ServerContext) =>
-      Effect.flatMap(runs.start(caller, name, args), (run_id) => {
+      Effect.flatMap(runs.start(caller, name, args, extraOf(context)), (run_id) => {
         if (run_id === undefined) {
           return Effect.succeed<object>(
             RunResult.textResult("The webhook's filter ignores these arguments. No run was started.")
@@ -113,7 +118,7 @@ export const make =
       const reply = replyIn(sdk, context.mcpReq.inputResponses)
       return reply === undefined
         ? Effect.map(runs.own(caller, run_id), RunTools.resultOf)
-        : Effect.flatMap(runs.reply(caller, run_id, reply), (id) => waited(id, context))
+        : Effect.flatMap(runs.reply(caller, run_id, reply, extraOf(context)), (id) => waited(id, context))
     }
 
     const task = (taskId: string) =>
@@ -132,7 +137,7 @@ export const make =
     server.setRequestHandler("tools/call", ({ params: { arguments: args = {}, name } }, context) => {
       const state = context.mcpReq.requestState()
       const call: Effect.Effect<unknown, any, any> = Object.hasOwn(runTools, name)
-        ? runTools[name as keyof typeof runTools](caller, args, progressTo(context))
+        ? runTools[name as keyof typeof runTools](caller, args, extraOf(context))
         : typeof state === "string"
           ? goOn(state, context)
           : start(name, args, context)
@@ -150,7 +155,9 @@ export const make =
       run(
         Effect.flatMap(task(taskId), ({ latest }) => {
           const reply = replyIn(sdk, context.mcpReq.inputResponses)
-          return reply === undefined ? Effect.succeed({}) : Effect.as(runs.reply(caller, latest.run_id, reply), {})
+          return reply === undefined
+            ? Effect.succeed({})
+            : Effect.as(runs.reply(caller, latest.run_id, reply, extraOf(context)), {})
         }),
         context
       )

@@ -5,7 +5,7 @@ import type { Run, Variables } from "../../domain/run/Run.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
 import { validate } from "../../engine/manage/Validation.ts"
 import * as RunResult from "./RunResult.ts"
-import type { Caller, OnProgress, Runs } from "./Runs.ts"
+import type { Caller, Extra, Runs } from "./Runs.ts"
 
 const run_id = { type: "string", description: "The run's ID." }
 const ofRun: Tool["inputSchema"] = { type: "object", properties: { run_id }, required: ["run_id"] }
@@ -61,20 +61,19 @@ export const resultOf = (run: Run): CallToolResult =>
 
 /** The handlers of `runTools`, by name. */
 export const handlers = (runs: Runs) => {
-  const handle = <E, R>(
-    call: (caller: Caller, args: Variables, onProgress: OnProgress) => Effect.Effect<CallToolResult, E, R>
-  ) => call
+  const handle = <E, R>(call: (caller: Caller, args: Variables, extra: Extra) => Effect.Effect<CallToolResult, E, R>) =>
+    call
   return {
-    get_run: handle((caller, args, onProgress) =>
+    get_run: handle((caller, args, { onProgress }) =>
       decodeOfRun(args).pipe(
         Effect.flatMap(({ run_id }) => runs.wait(caller, run_id, onProgress)),
         Effect.map(resultOf)
       )
     ),
-    reply_to_run: handle((caller, args, onProgress) =>
+    reply_to_run: handle((caller, args, extra) =>
       decodeReply(args).pipe(
-        Effect.flatMap(({ message, run_id }) => runs.reply(caller, run_id, message)),
-        Effect.flatMap((id) => runs.wait(caller, id, onProgress)),
+        Effect.flatMap(({ message, run_id }) => runs.reply(caller, run_id, message, extra)),
+        Effect.flatMap((id) => runs.wait(caller, id, extra.onProgress)),
         Effect.map(resultOf)
       )
     ),

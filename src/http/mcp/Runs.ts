@@ -1,5 +1,5 @@
 /** The runs that tools start, read, cancel and answer. */
-import { Context, Data, DateTime, Duration, Effect, Option, Stream } from "effect"
+import { Context, Data, DateTime, Duration, Effect, Either, Option, Stream } from "effect"
 import { NotFound, type Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { runIdOf } from "../../domain/ParsedId.ts"
@@ -11,9 +11,11 @@ import { Cancellation } from "../../engine/manage/Cancellation.ts"
 import { Threads } from "../../engine/manage/Threads.ts"
 import type { RunUpdate } from "../../engine/progress/RunUpdate.ts"
 import { RunWatch } from "../../engine/progress/RunWatch.ts"
+import * as Input from "../../engine/prompt/Input.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { whileTrue } from "../access/ActorStreams.ts"
 import { RunEvents } from "../events/RunEvents.ts"
+import * as Idempotency from "../trigger/Idempotency.ts"
 import * as OfferedTools from "./OfferedTools.ts"
 import { inputOf } from "./Tool.ts"
 
@@ -31,6 +33,20 @@ export class UnknownTool extends Data.TaggedError("UnknownTool")<{ readonly name
 
 /** Hears what happens to a run that is waited for, as one line. */
 export type OnProgress = (line: string) => void
+
+/** What a request says beside its arguments. */
+export interface Extra {
+  readonly onProgress: OnProgress
+  /** As its client sent it: a repeat with the same one starts no second run. */
+  readonly idempotency_key?: unknown
+}
+
+/** The member of `_meta` with a call's idempotency key. */
+export const idempotencyMeta = "webhook-trigger/idempotency_key"
+
+/** A call's idempotency key, which is of its caller. */
+const idempotencyOf = (caller: Caller, { idempotency_key: key }: Extra, content: unknown) =>
+  key === undefined ? Either.right({}) : Idempotency.ofSender(idempotencyMeta, key, caller.id, content)
 
 /** How long a call waits for a run. Clients give up after 60 seconds. */
 export class LongestWait extends Context.Reference<LongestWait>()("webhook-trigger/LongestWait", {
@@ -81,7 +97,7 @@ export const make = Effect.gen(function* () {
     tools: toolsFor,
 
     /** Starts a run. `undefined`: the webhook's filter ignores these arguments. */
-    start: Effect.fnUntraced(function* (caller: Caller, name: string, args: Variables) {
+    start: Effect.fnUntraced(function* (caller: Caller, name: string, args: Variables, extra: Extra) {
       const received_at = yield* DateTime.now
       const found = (yield* toolsFor(caller)).get(name)
       if (found === undefined) return yield* new UnknownTool({ name })
@@ -90,7 +106,11 @@ export const make = Effect.gen(function* () {
       if (!webhook.enabled || webhook.mcp_tool === undefined || !caller.mayUse(webhook.team)) {
         return yield* new UnknownTool({ name })
       }
-      const request = { variables: inputOf(webhook, args), received_at, wait: false, triggered_by: caller.id }
+      const variables = inputOf(webhook, args)
+      const idempotency = yield* Either.flatMap(Input.contentOf(webhook, variables), (content) =>
+        idempotencyOf(caller, extra, content)
+      )
+      const request = { variables, received_at, wait: false, triggered_by: caller.id, ...idempotency }
       const submitted = yield* Audit.recordStart("webhook.run_started", webhook.id)(trigger.trigger(webhook, request))
       return submitted._tag === "Ignored" ? undefined : idOf(submitted)
     }),
@@ -130,13 +150,14 @@ export const make = Effect.gen(function* () {
       }),
 
     /** Answers the agent of the caller's run, in its conversation. Returns the ID of the run that goes on. */
-    reply: (caller: Caller, run_id: string, message: string) =>
+    reply: (caller: Caller, run_id: string, message: string, extra: Extra) =>
       Effect.gen(function* () {
         const received_at = yield* DateTime.now
         const id = yield* runIdOf(run_id)
         yield* read(caller, id)
         const { key, team } = yield* threads.ofReply(id)
-        const request = { received_at, wait: false, thread_key: key, triggered_by: caller.id }
+        const idempotency = yield* idempotencyOf(caller, extra, { run_id: id, message })
+        const request = { received_at, wait: false, thread_key: key, triggered_by: caller.id, ...idempotency }
         const sent = yield* Audit.recordStart("run.replied", id)(trigger.message(team, message, request))
         return sent._tag === "Ignored" ? yield* new NotFound() : idOf(sent)
       }),

@@ -14,10 +14,12 @@ const printable = /^[\x20-\x7e]{1,255}$/
 /** A string in the syntax of structured fields (RFC 9651, 3.3.3). */
 const quoted = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/
 
+const isKey = (text: unknown): text is string => typeof text === "string" && printable.test(text)
+
 /** The draft quotes the key, most callers do not: `"k"` and `k` are the same key. */
 const parse = (text: string): string | undefined => {
   const key = text.startsWith('"') ? quoted.exec(text)?.[1]?.replaceAll(/\\(["\\])/g, "$1") : text
-  return key !== undefined && printable.test(key) ? key : undefined
+  return isKey(key) ? key : undefined
 }
 
 /** JSON independent of the order of members and of white space. */
@@ -32,6 +34,21 @@ const canonical = (value: unknown): string => {
 
 type Idempotency = Pick<TriggerRequest, "idempotency">
 
+const wrongKey = (name: string, more = "") =>
+  new InvalidParameter({ name, detail: `must be 1 to 255 printable ASCII characters${more}` })
+
+/** The key with a hash of its request's content, whose nesting is bounded. So `canonical` cannot overflow the stack. */
+const withHash = (key: string, content: unknown): Required<Idempotency> => ({
+  idempotency: { key, request_hash: createHash("sha256").update(canonical(content)).digest() }
+})
+
+/**
+ * A key that is not in a header, with a hash of its request's content. It is of one sender, and never that of a header: a
+ * line break is not printable.
+ */
+export const ofSender = (name: string, key: unknown, sender: string, content: unknown) =>
+  isKey(key) ? Either.right(withHash(`${sender}\n${key}`, content)) : Either.left(wrongKey(name))
+
 /** The request's key, if any, with a hash of its input, whose nesting is bounded. */
 export const readWith = <E>(
   request: HttpServerRequest.HttpServerRequest,
@@ -42,18 +59,9 @@ export const readWith = <E>(
   const count = nodeRequest(request)?.headersDistinct[header]?.length ?? 1
   const key = count === 1 ? parse(text) : undefined
   if (key === undefined) {
-    return Either.left(
-      new InvalidParameter({
-        name: "Idempotency-Key",
-        detail: "must be 1 to 255 printable ASCII characters, given once"
-      })
-    )
+    return Either.left(wrongKey("Idempotency-Key", ", given once"))
   }
-  // Bounded, so `canonical` cannot overflow the stack.
-  return Either.map(content(), (content) => {
-    const request_hash = createHash("sha256").update(canonical(content)).digest()
-    return { idempotency: { key, request_hash } }
-  })
+  return Either.map(content(), (content) => withHash(key, content))
 }
 
 /** The key of a request that triggers the webhook with this input. With another callback it is another request. */

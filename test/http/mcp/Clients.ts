@@ -16,7 +16,12 @@ export interface Result {
 /** A connected client. */
 export interface Connected {
   readonly tools: () => Promise<ReadonlyArray<any>>
-  readonly call: (name: string, args?: object, onProgress?: (message: string) => void) => Promise<Result>
+  readonly call: (
+    name: string,
+    args?: object,
+    onProgress?: (message: string) => void,
+    meta?: Record<string, unknown>
+  ) => Promise<Result>
   readonly close: () => Promise<void>
 }
 
@@ -37,8 +42,11 @@ const withNew =
     await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers } }))
     return {
       tools: async () => (await client.listTools()).tools,
-      call: async (name, args = {}, onProgress) =>
-        (await client.callTool({ name, arguments: { ...args } }, options(onProgress))) as unknown as Result,
+      call: async (name, args = {}, onProgress, _meta) =>
+        (await client.callTool(
+          { name, arguments: { ...args }, ...(_meta && { _meta }) },
+          options(onProgress)
+        )) as unknown as Result,
       close: () => client.close()
     }
   }
@@ -50,8 +58,12 @@ const withOld = async (url: URL, key: string): Promise<Connected> => {
   await client.connect(new TransportOfSdk(url, { requestInit: { headers } }) as Parameters<typeof client.connect>[0])
   return {
     tools: async () => (await client.listTools()).tools,
-    call: async (name, args = {}, onProgress) =>
-      (await client.callTool({ name, arguments: { ...args } }, undefined, options(onProgress))) as unknown as Result,
+    call: async (name, args = {}, onProgress, _meta) =>
+      (await client.callTool(
+        { name, arguments: { ...args }, ...(_meta && { _meta }) },
+        undefined,
+        options(onProgress)
+      )) as unknown as Result,
     close: () => client.close()
   }
 }
