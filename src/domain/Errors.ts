@@ -176,6 +176,9 @@ export class ThreadEnded extends Schema.TaggedError<ThreadEnded>()("ThreadEnded"
 /** The webhook is disabled and starts no runs. */
 export class WebhookDisabled extends Schema.TaggedError<WebhookDisabled>()("WebhookDisabled", {}) {}
 
+/** The webhook was paused because runs failed in a row. */
+export class WebhookPaused extends Schema.TaggedError<WebhookPaused>()("WebhookPaused", {}) {}
+
 /** The same `Idempotency-Key` was used with another request. */
 export class IdempotencyKeyReused extends Schema.TaggedError<IdempotencyKeyReused>()("IdempotencyKeyReused", {}) {}
 

@@ -1,6 +1,7 @@
 import { Layer } from "effect"
 import type { Bus, LeaderBus } from "../bus/Bus.ts"
 import type { Repo } from "../repo/Repo.ts"
+import * as AutomaticPause from "./accept/AutomaticPause.ts"
 import { HandOver } from "./accept/HandOver.ts"
 import { Replay } from "./accept/Replay.ts"
 import * as Retries from "./accept/Retries.ts"
@@ -49,7 +50,8 @@ const flow = Layer.mergeAll(
   Dispatcher.layer,
   Replies.layer,
   HttpLeaders.layer,
-  Retries.layer
+  Retries.layer,
+  AutomaticPause.layer
 ).pipe(
   Layer.provide(Layer.merge(HandOver.layer, Waiting.layer)),
   Layer.provide(Layer.mergeAll(CurrentLanes.layer, Correlation.layer, ReplyRecorder.layer))

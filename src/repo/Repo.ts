@@ -21,6 +21,7 @@ import { DeliveryStore } from "./delivery/DeliveryStore.ts"
 import { DestinationStore } from "./delivery/DestinationStore.ts"
 import { HistoryStore } from "./history/HistoryStore.ts"
 import { RequestStore } from "./history/RequestStore.ts"
+import { PauseStore } from "./manage/PauseStore.ts"
 import { TeamStore } from "./manage/TeamStore.ts"
 import { WebhookStore } from "./manage/WebhookStore.ts"
 import { endAndAdmitOf } from "./run/EndAndAdmit.ts"
@@ -36,6 +37,7 @@ import { TimeStore } from "./TimeStore.ts"
 export type Repo =
   | TeamStore
   | WebhookStore
+  | PauseStore
   | RunStore
   | ThreadStore
   | LaneStore
@@ -63,6 +65,7 @@ export const Repo = Effect.map(
   Effect.all([
     TeamStore,
     WebhookStore,
+    PauseStore,
     RunStore,
     ThreadStore,
     LaneStore,
@@ -88,6 +91,7 @@ export const Repo = Effect.map(
   ([
     teams,
     webhooks,
+    pauses,
     runs,
     threads,
     lanes,
@@ -112,6 +116,7 @@ export const Repo = Effect.map(
   ]) => ({
     ...teams,
     ...webhooks,
+    ...pauses,
     ...runs,
     endAndAdmit: endAndAdmitOf(runs, lanes),
     ...threads,

@@ -44,6 +44,7 @@ import { DeliveryStore } from "../../src/repo/delivery/DeliveryStore.ts"
 import { DestinationStore } from "../../src/repo/delivery/DestinationStore.ts"
 import { HistoryStore } from "../../src/repo/history/HistoryStore.ts"
 import { RequestStore } from "../../src/repo/history/RequestStore.ts"
+import { PauseStore } from "../../src/repo/manage/PauseStore.ts"
 import { TeamStore } from "../../src/repo/manage/TeamStore.ts"
 import { WebhookStore } from "../../src/repo/manage/WebhookStore.ts"
 import * as RepoMemory from "../../src/repo/memory/RepoMemory.ts"
@@ -98,6 +99,7 @@ const breakablePorts = Layer.mergeAll(
   breakable(Bus, "broker"),
   breakable(TeamStore, "database"),
   breakable(WebhookStore, "database"),
+  breakable(PauseStore, "database"),
   breakable(RunStore, "database"),
   breakable(LaneStore, "database"),
   breakable(ThreadStore, "database"),

@@ -69,6 +69,7 @@ export const rules = {
     runs: ["read", "webhook"],
     requests: ["read", "webhook"],
     request: ["read", "webhook"],
+    resume: ["operate", "webhook"],
     cancelQueued: ["operate", "webhook"]
   },
   destinations: {

@@ -129,6 +129,19 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
         })
       )
   )
+  .add(
+    HttpApiEndpoint.post("resume", "/api/webhooks/:id/resume")
+      .setPath(webhookPath)
+      .addSuccess(Webhook)
+      .addError(NotFound)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Resume a webhook",
+          description:
+            "Ends the pause that began because runs failed in a row (`pause_after_failures`): requests are accepted again, and failures are counted anew. Resuming a webhook that is not paused changes nothing."
+        })
+      )
+  )
   .add(listTemplates)
   .add(showTemplate)
   .add(restoreTemplate)

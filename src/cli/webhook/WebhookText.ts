@@ -38,6 +38,7 @@ export const describeWebhook = (webhook: Webhook, server: Server) =>
       name: webhook.name,
       team: webhook.team,
       enabled: yesNo(webhook.enabled),
+      ...(webhook.paused_at && { paused: `since ${time(webhook.paused_at)}, automatically: ${webhook.paused_reason}` }),
       variables: webhook.variables.join(", ") || "none",
       ...settingsOf(webhook, server),
       ...verificationFields(webhook),

@@ -32,7 +32,7 @@ const list = Command.make("list", adminOptions, (options) =>
               one.id,
               one.name,
               one.team,
-              yesNo(one.enabled),
+              one.enabled && one.paused_at !== undefined ? "paused" : yesNo(one.enabled),
               time(one.last_triggered_at),
               one.token_hint
             ])
@@ -123,6 +123,13 @@ const toggle = (name: "enable" | "disable", description: string) =>
     })
   ).pipe(Command.withDescription(description))
 
+const resume = Command.make("resume", { webhook, ...adminOptions }, (options) =>
+  Effect.gen(function* () {
+    const resumed = yield* callOnWebhook(options, (client, { id }) => client.webhooks.resume({ path: { id } }))
+    yield* show(options, Webhook, resumed, ({ name }) => `Webhook ${printable(name)} resumed.`)
+  })
+).pipe(Command.withDescription("Resume a webhook that was paused because its runs failed in a row"))
+
 const remove = Command.make("delete", { webhook, yes, ...adminOptions }, (options) =>
   Effect.gen(function* () {
     yield* callOnWebhook(options, (client, { id, name }) =>
@@ -177,6 +184,7 @@ export const webhooks: Group = {
     ...templateCommands,
     toggle("enable", "Enable a webhook"),
     toggle("disable", "Disable a webhook: requests get 404; accepted runs continue"),
+    resume,
     regenerate,
     endOldToken,
     refused,

@@ -16,6 +16,8 @@ export const AuditAction = Schema.Literal(
   "webhook.created",
   "webhook.edited",
   "webhook.token_regenerated",
+  "webhook.paused",
+  "webhook.resumed",
   "webhook.deleted",
   "webhook.run_started",
   "webhook.queue_cancelled",
@@ -41,10 +43,12 @@ export const AuditAction = Schema.Literal(
 ).annotations({ identifier: "AuditAction", description: "What was done, or for `key.refused` tried." })
 export type AuditAction = typeof AuditAction.Type
 
-export const AuditActor = Schema.Literal("admin_key", "api_key", "session", "host", "unknown").annotations({
-  description:
-    "Who did it: a program with the admin key or an API key, a session of the web UI, the program that this server is part of, or somebody without a valid key."
-})
+export const AuditActor = Schema.Literal("admin_key", "api_key", "session", "host", "automatic", "unknown").annotations(
+  {
+    description:
+      "Who did it: a program with the admin key or an API key, a session of the web UI, the program that this server is part of, this server by itself (`automatic`), or somebody without a valid key."
+  }
+)
 export type AuditActor = typeof AuditActor.Type
 
 const Fields = Schema.Record({ key: Schema.String, value: Schema.Unknown })

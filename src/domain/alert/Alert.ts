@@ -2,8 +2,7 @@ import { Schema } from "effect"
 import { AlertId, AlertRuleId, DestinationId, WebhookId } from "../Id.ts"
 import { TeamName } from "../Team.ts"
 import { optional, time } from "../Time.ts"
-import { describeMeasured } from "./AlertCondition.ts"
-import { AlertConditionName } from "./AlertRule.ts"
+import { alertConditionNames, describeMeasured, pausedCondition } from "./AlertCondition.ts"
 
 export const AlertState = Schema.Literal("firing", "resolved").annotations({
   identifier: "AlertState",
@@ -13,8 +12,13 @@ export type AlertState = typeof AlertState.Type
 
 export const Alert = Schema.Struct({
   id: AlertId,
-  rule_id: AlertRuleId,
-  condition: AlertConditionName,
+  rule_id: optional(
+    AlertRuleId.annotations({ description: "Absent: it is about the automatic pause of a webhook, which has no rule." })
+  ),
+  condition: Schema.Literal(...alertConditionNames, pausedCondition).annotations({
+    identifier: "AlertedCondition",
+    description: "The condition of its rule, or `paused`: the webhook is paused, because runs failed in a row."
+  }),
   state: AlertState,
   name: Schema.String.annotations({ description: "The name of the webhook or team that it is about." }),
   webhook_id: optional(WebhookId),
@@ -27,7 +31,10 @@ export const Alert = Schema.Struct({
   notified_at: optional(
     time("When a message was sent that it began. Absent: none was, because one was sent shortly before.")
   )
-}).annotations({ identifier: "Alert", description: "A time during which the condition of a rule held." })
+}).annotations({
+  identifier: "Alert",
+  description: "A time during which the condition of a rule held, or a webhook was paused automatically."
+})
 export type Alert = typeof Alert.Type
 
 /** For people, in one line, such as “deploy-review: 3 runs failed in a row”. */

@@ -102,8 +102,11 @@ const minutes = (value: number): string => {
   return `${number(Math.floor(value))} ${Math.floor(value) === 1 ? "minute" : "minutes"}`
 }
 
+/** Of alerts without a rule: a webhook was paused automatically. */
+export const pausedCondition = "paused"
+
 /** What was measured, in a few words, such as “3 runs failed in a row”. */
-export const describeMeasured = (condition: AlertCondition, value: number): string => {
+export const describeMeasured = (condition: AlertCondition | typeof pausedCondition, value: number): string => {
   switch (condition) {
     case "failures_in_a_row":
       return value === 1 ? "the last run failed" : `${number(value)} runs failed in a row`
@@ -123,5 +126,7 @@ export const describeMeasured = (condition: AlertCondition, value: number): stri
       return `the oldest queued run has waited for ${minutes(value)}`
     case "destination_failing":
       return `has failed for ${minutes(value)}`
+    case "paused":
+      return `paused, because ${describeMeasured("failures_in_a_row", value)}`
   }
 }

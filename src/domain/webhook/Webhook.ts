@@ -167,6 +167,15 @@ const record = Struct({
   sealed_secret: FieldOnly("row")(optional(Schema.String)),
   old_sealed_secret: FieldOnly("row")(optional(Schema.String)),
   enabled: Field({ json: enabled, row: enabled, draft: optional(enabled), edit: optional(enabled) }),
+  paused_at: generated(optional(time("When it was paused, because runs failed in a row; absent: it is not paused."))),
+  paused_by: generated(
+    optional(Schema.Literal("automatic").annotations({ description: "Who paused it: this server (`automatic`)." }))
+  ),
+  paused_reason: generated(
+    optional(Schema.String.annotations({ description: "Why it was paused, such as `5 runs failed in a row`." }))
+  ),
+  /** Failures before then do not pause it. */
+  failures_since: FieldOnly("row")(optional(time("When counting began."))),
   version: generated(
     Schema.Int.annotations({ description: "Another one with each change, but for triggers; also the `ETag`." })
   ),

@@ -110,6 +110,19 @@ export const webhookSettings = {
     help: "The maximum number of runs per day (UTC); further requests are rejected until midnight",
     default: "no limit"
   },
+  pause_after_failures: {
+    kind: "whole number",
+    group: "limits",
+    min: 1,
+    max: 100,
+    description:
+      "Pauses the webhook when so many runs in a row failed or timed out, counted since this was set or the webhook was last resumed; further requests are rejected with 409 until a person resumes it or a run succeeds. Cancelled runs do not count. Default: it is never paused.",
+    label: "Pause after failures",
+    option: "pause-after-failures",
+    value: "count",
+    help: "Pauses the webhook after so many failed runs in a row; further requests are rejected until it is resumed",
+    default: "never"
+  },
   max_cost_per_day: {
     kind: "amount",
     group: "limits",

@@ -14,6 +14,8 @@ export interface Candidate {
   readonly webhook?: NonNullable<LaneRun["webhook"]>
   /** The run waits for a leader. */
   readonly isTeamStopped?: boolean
+  /** The webhook is paused: only a repeat of an accepted request is answered. */
+  readonly isWebhookPaused?: boolean
 }
 
 /** False turns this off (decision 0028): a lane reads each run that waits. */

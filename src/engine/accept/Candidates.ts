@@ -40,6 +40,8 @@ export interface RunRequest {
   readonly triggered_by?: string
   /** Where its caller wants the end to be sent. */
   readonly callback_url?: string
+  /** A person starts it, so a paused webhook may try whether its runs succeed again. */
+  readonly isByHand?: boolean
 }
 
 /** A chat message without its text. */

@@ -1,6 +1,6 @@
 import { Context, type DateTime, Effect, Either, type Fiber, Layer, Metric } from "effect"
 import { Bus } from "../../bus/Bus.ts"
-import { IdempotencyKeyReused, TeamNotRunning, Unavailable } from "../../domain/Errors.ts"
+import { IdempotencyKeyReused, TeamNotRunning, Unavailable, WebhookPaused } from "../../domain/Errors.ts"
 import { type Run, waitsForLeader } from "../../domain/run/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
@@ -24,7 +24,7 @@ export interface ExistingRun {
 }
 
 /** Why a run was not accepted. */
-export type HandOverRefused = AcceptanceRefused | TeamNotRunning
+export type HandOverRefused = AcceptanceRefused | TeamNotRunning | WebhookPaused
 
 /** The row is the hand-over: the dispatcher owns an accepted run, even if this process ends. */
 export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
@@ -56,9 +56,11 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
       const unlessStopping = <A, E>(begin: () => Effect.Effect<A, E>): Effect.Effect<A, E | Unavailable> =>
         shutdown.hasBegun() ? Effect.fail(stopping) : begin()
 
-      /** A repeat gets its first answer even after its team has stopped. A new run is refused. */
-      const repeatOnly = ({ coalesce: _, ...run }: NewRun): Effect.Effect<Accepted, HandOverRefused | Unavailable> => {
-        const error = new TeamNotRunning({ team: run.team })
+      /** A repeat gets its first answer even after its team has stopped, or its webhook was paused. A new run is refused. */
+      const repeatOnly = (
+        { coalesce: _, ...run }: NewRun,
+        error: HandOverRefused = new TeamNotRunning({ team: run.team })
+      ): Effect.Effect<Accepted, HandOverRefused | Unavailable> => {
         return run.idempotency === undefined
           ? Effect.fail(error)
           : Effect.flatMap(runs.accept([run], { maxQueued: 0 }), ([answer]) => answer!).pipe(
@@ -84,14 +86,20 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
         return waitsForLeader(run) ? Effect.catchTag(consumers, "Unavailable", () => Effect.succeed(0)) : consumers
       }
 
-      const accept = (candidate: Candidate) =>
-        Effect.flatMap(consumersFor(candidate.run), (consumers) =>
+      const accept = (candidate: Candidate) => {
+        if (candidate.isWebhookPaused) {
+          return Effect.flatMap(repeatOnly(candidate.run, new WebhookPaused()), (answer) =>
+            earlierOf(candidate.run, answer)
+          )
+        }
+        return Effect.flatMap(consumersFor(candidate.run), (consumers) =>
           Effect.withFiberRuntime<ExistingRun | undefined, HandOverRefused | Unavailable>((fiber) =>
             Effect.flatMap(commitOf(inTraceOf(fiber, candidate), consumers), (acceptance) =>
               Checkpoints.after(reach("accepted"), earlierOf(candidate.run, acceptance))
             )
           )
         ).pipe(whenTraced("Trigger.accept"))
+      }
 
       const acceptAll = Effect.fn("HandOver.acceptAll")(function* (candidates: ReadonlyArray<Candidate>) {
         const consumersOf = new Map<TeamName, number>()

@@ -1,5 +1,12 @@
 import { Context, DateTime, Effect, Either, Layer } from "effect"
-import { type BudgetExceeded, NotFound, type RateLimited, TooManyQueued, Unavailable } from "../../domain/Errors.ts"
+import {
+  type BudgetExceeded,
+  NotFound,
+  type RateLimited,
+  TooManyQueued,
+  Unavailable,
+  type WebhookPaused
+} from "../../domain/Errors.ts"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
@@ -230,7 +237,7 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
 const finalRefusal = (
   { webhook_id }: WholeRun,
   refusal: HandOverRefused
-): Exclude<HandOverRefused, WebhookEdited | BudgetExceeded | RateLimited> | undefined => {
+): Exclude<HandOverRefused, WebhookEdited | BudgetExceeded | RateLimited | WebhookPaused> | undefined => {
   switch (refusal._tag) {
     case "IdempotencyKeyReused":
     case "TeamNotRunning":
@@ -242,6 +249,8 @@ const finalRefusal = (
     // These do not occur: a replay takes nothing of its webhook's rate or budget.
     case "BudgetExceeded":
     case "RateLimited":
+    // Nor is it refused while its webhook is paused: it shows whether runs succeed again.
+    case "WebhookPaused":
       return undefined
   }
 }

@@ -14,7 +14,8 @@ import {
   type TemplateFailed,
   type ThreadKeyTooLong,
   type TooManyQueued,
-  type Unavailable
+  type Unavailable,
+  type WebhookPaused
 } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { webhookIdOf } from "../../domain/ParsedId.ts"
@@ -72,6 +73,7 @@ export type Refused =
   | TemplateFailed
   | ThreadKeyTooLong
   | TeamNotRunning
+  | WebhookPaused
   | BudgetExceeded
   | RateLimited
   | TooManyQueued
@@ -188,7 +190,9 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
             const start = (thread_key?: string) =>
               Effect.flatMap(render(webhook, variables), (rendered) => {
                 const run = { ...request, variables, ...(thread_key && { thread_key }), ...(coalesce && { coalesce }) }
-                return submit(candidates.ofWebhook(webhook, run, rendered), request)
+                const candidate = candidates.ofWebhook(webhook, run, rendered)
+                const isWebhookPaused = webhook.paused_at !== undefined && request.isByHand !== true
+                return submit(isWebhookPaused ? { ...candidate, isWebhookPaused } : candidate, request)
               })
             const started =
               webhook.thread_key === undefined

@@ -6,8 +6,11 @@ import type { TeamName } from "../../domain/Team.ts"
 import { AuditStore } from "../../repo/access/AuditStore.ts"
 import type { Submitted } from "../accept/Trigger.ts"
 
+/** This server itself makes no request. */
+export type Requester = Exclude<AuditActor, "automatic">
+
 export interface OriginValues {
-  readonly actor: AuditActor
+  readonly actor: Requester
   /** Of the API key: the program's, or the session's. Names are not unique. */
   readonly key_id?: string | undefined
   readonly key_name?: string | undefined
@@ -29,7 +32,7 @@ export class Origin extends Context.Reference<Origin>()("webhook-trigger/Origin"
 export const nameOf = ({ actor, key_name, person_name }: OriginValues): string =>
   person_name ?? (key_name === undefined ? actorNames[actor] : `key ${key_name}`)
 
-const actorNames: { readonly [Actor in AuditActor]: string } = {
+const actorNames: { readonly [Actor in Requester]: string } = {
   admin_key: "admin key",
   api_key: "API key",
   session: "admin key",
@@ -55,6 +58,15 @@ export const draft = (action: AuditAction): Effect.Effect<AuditDraft> =>
       ...(client_address !== undefined && { client_address })
     }
   })
+
+/** The event of a change that this server makes by itself. */
+export const automaticDraft = (action: AuditAction): Effect.Effect<AuditDraft> =>
+  Effect.map(Clock.currentTimeMillis, (now) => ({
+    id: auditEventIdAt(now),
+    at: DateTime.unsafeMake(now),
+    action,
+    actor: "automatic"
+  }))
 
 /** Writes the event of a finished action. A failed write is logged and undoes nothing. */
 export const record = (event: AuditEvent): Effect.Effect<void, never, AuditStore> =>

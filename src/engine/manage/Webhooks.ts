@@ -9,10 +9,11 @@ import {
 import { makeWebhookId, type WebhookId } from "../../domain/Id.ts"
 import { webhookIdOf } from "../../domain/ParsedId.ts"
 import type { TemplateVersion, TemplateVersionSummary } from "../../domain/prompt/TemplateVersion.ts"
-import { type Webhook, WebhookDraft } from "../../domain/webhook/Webhook.ts"
+import { type Webhook, WebhookDraft, type WebhookEdit } from "../../domain/webhook/Webhook.ts"
 import type { SecretKeyStore } from "../../repo/access/SecretKeyStore.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import type { RunPage, RunQuery } from "../../repo/history/RunQuery.ts"
+import { PauseStore } from "../../repo/manage/PauseStore.ts"
 import type { TeamStore } from "../../repo/manage/TeamStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import * as Audit from "../access/Audit.ts"
@@ -41,7 +42,7 @@ export interface WithToken {
 type Prompts = InputChecks | Renderer | Settings
 
 /** What storing needs. */
-type WebhookRows = SecretKeyStore | WebhookStore
+type WebhookRows = PauseStore | SecretKeyStore | WebhookStore
 
 /** Manages webhooks. IDs come unparsed; a malformed one is `NotFound`. */
 export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
@@ -78,6 +79,8 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
     ) => Effect.Effect<WithToken, NotFound | Unavailable>
     /** Ends an old token that is still valid. */
     readonly endOldToken: (id: string) => Effect.Effect<void, NotFound | Unavailable>
+    /** Ends its automatic pause. One that is not paused stays as it is. */
+    readonly resume: (id: string) => Effect.Effect<Webhook, NotFound | Unavailable>
     /** Deletes its runs too. Waiting callers get `NotFound`. With `versions`, only if it has one of these. */
     readonly remove: (
       id: string,
@@ -104,6 +107,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
         const preview = yield* WebhookPreview.make
         const previewDraft = yield* DraftPreview.make
         const history = yield* HistoryStore
+        const pauses = yield* PauseStore
         const store = yield* WebhookStore
         const secrets = yield* WebhookSecrets.make
         const checks = yield* WebhookChecks.make
@@ -172,6 +176,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
                 ...change,
                 ...(stored && (yield* secrets.change(id, requested, stored, updated_at))),
                 ...(yield* checks.variablesOf(change, before)),
+                ...(startsCounting(change, before) && { failures_since: updated_at }),
                 updated_at
               },
               {
@@ -191,6 +196,11 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
               while: (error) => versions === undefined && error._tag === "EditConflict"
             })
         )
+
+        const resume = Effect.fn("Webhooks.resume")(function* (id: WebhookId) {
+          yield* pauses.resumeWebhook(id, yield* DateTime.now, { audit: yield* Audit.draft("webhook.resumed") })
+          return yield* store.webhook(id)
+        })
 
         const remove = Effect.fn("Webhooks.remove")(function* (id: WebhookId, versions?: ReadonlyArray<number>) {
           const audit = yield* Audit.draft("webhook.deleted")
@@ -224,6 +234,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
               found(id, (id) => tokens.regenerate(id, options)),
               createdShown
             ),
+          resume: (id) => Effect.flatMap(found(id, resume), shown),
           endOldToken: (id) => found(id, tokens.endOldToken),
           remove: (id, versions) => found(id, (id) => remove(id, versions)),
           previewDraft,
@@ -234,6 +245,11 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
       })
     )
 }
+
+/** Failures from before count for no pause. */
+const startsCounting = ({ enabled, pause_after_failures }: WebhookEdit, before: Webhook): boolean =>
+  (enabled === true && !before.enabled) ||
+  (pause_after_failures !== undefined && pause_after_failures !== before.pause_after_failures)
 
 /** The fields that people set. */
 const draftFields = (webhook: Webhook) =>

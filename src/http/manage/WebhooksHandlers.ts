@@ -102,6 +102,7 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
       .handle("delete", ({ path, request }) =>
         Effect.mapError(webhooks.remove(path.id, Version.expected(request)), Problems.of)
       )
+      .handle("resume", ({ path }) => Effect.mapError(webhooks.resume(path.id), Problems.of))
       .handle("endOldToken", ({ path }) => Effect.mapError(webhooks.endOldToken(path.id), Problems.of))
       .handle("regenerate", ({ path, request, urlParams: { overlap_seconds = 0 } }) =>
         webhooks.regenerate(path.id, { overlap: Duration.seconds(overlap_seconds) }).pipe(

@@ -39,6 +39,7 @@ export const titles = {
   thread_ended: "The run's thread has ended",
   prompt_lost: "The prompt is not this leader's any longer",
   webhook_disabled: "The webhook is disabled",
+  webhook_paused: "The webhook is paused",
   cancelled: "The run was cancelled",
   agent_failed: "The run ended as an error",
   unavailable: "The database or the broker is out of reach, or the server is stopping or too busy",

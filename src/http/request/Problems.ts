@@ -46,6 +46,7 @@ export type Refusal =
   | Errors.ThreadEnded
   | Errors.PromptLost
   | Errors.WebhookDisabled
+  | Errors.WebhookPaused
   | Errors.Forbidden
   | Errors.FreshSignInRequired
   | Errors.Unauthorized
@@ -157,6 +158,13 @@ const table = {
   WebhookDisabled: [
     409,
     () => ({ code: "webhook_disabled", detail: "The webhook is disabled and starts no runs. Enable it first." })
+  ],
+  WebhookPaused: [
+    409,
+    () => ({
+      code: "webhook_paused",
+      detail: "Its last runs failed. It accepts requests again when it is resumed, or when a run succeeds."
+    })
   ],
   EditConflict: [
     412,

@@ -1,8 +1,8 @@
 /** Facts about a request, found while it is answered: for its log line, its span, and audit events. */
 import type { HttpServerRequest } from "@effect/platform"
-import type { AuditActor } from "../../domain/access/AuditEvent.ts"
 import type { ApiKeyId, LeaderKeyId, RunId, WebhookId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
+import type { Requester } from "../../engine/access/Audit.ts"
 import * as Drain from "../serve/Drain.ts"
 import * as LimitedConnections from "../serve/LimitedConnections.ts"
 import { nodeRequest } from "./Body.ts"
@@ -13,7 +13,7 @@ export interface RequestFacts {
   readonly run_id?: RunId
   readonly webhook_id?: WebhookId
   /** Who sent a management request. */
-  readonly actor?: AuditActor
+  readonly actor?: Requester
   readonly session_id?: string
   /** Of the API key: the program's, or the session's. */
   readonly key_id?: ApiKeyId

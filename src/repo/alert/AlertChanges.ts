@@ -93,7 +93,7 @@ export const changesOf = (
     }
   }
   for (const alert of open) {
-    if (firing.has(keyOf(alert)) || !measured.has(alert.rule_id)) continue
+    if (firing.has(keyOf(alert)) || alert.rule_id === undefined || !measured.has(alert.rule_id)) continue
     if (alert.state === "pending") remove.push(alert.id)
     else {
       const over: StoredAlert = { ...alert, state: "resolved", resolved_at: now }

@@ -27,6 +27,7 @@ import { rollUp } from "./history/rollUp.ts"
 import { search } from "./history/search.ts"
 import { statistics } from "./history/statistics.ts"
 import { usage } from "./history/usage.ts"
+import { pauses } from "./manage/pauses.ts"
 import { teamStore } from "./manage/TeamStore.ts"
 import { templates } from "./manage/templates.ts"
 import { webhookStore } from "./manage/WebhookStore.ts"
@@ -75,6 +76,7 @@ export const repoContract = (withRepo: WithRepo, { optional = false }: RepoContr
   describe("WebhookStore", () => webhookStore(test))
   describe("WebhookStore, by token", () => tokens(test))
   describe("WebhookStore.templates and template", () => templates(test))
+  describe("PauseStore", () => pauses(test))
   describe("RunStore.accept", () => accept(test, ifOptional))
   describe("RunStore.accept, with idempotency keys", () => idempotency(test))
   describe("RunStore.accept, with an admission", () => acceptancesThatAdmit(test, ifOptional))

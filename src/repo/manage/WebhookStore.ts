@@ -11,7 +11,7 @@ export type NewWebhook = Omit<WebhookRow, "version">
 
 /** Fields to overwrite; `null` removes an optional one. */
 export type WebhookChange = Omit<WebhookEdit, "secret" | "keep_old_secret"> &
-  Partial<Pick<WebhookRow, "variables" | "token_hash" | "token_hint">> &
+  Partial<Pick<WebhookRow, "variables" | "token_hash" | "token_hint" | "failures_since">> &
   OldToken &
   SecretChange & { readonly updated_at: DateTime.Utc }
 

@@ -24,6 +24,8 @@ const actions: Record<AuditAction, string> = {
   "webhook.created": "Webhook created",
   "webhook.edited": "Webhook edited",
   "webhook.token_regenerated": "Token regenerated",
+  "webhook.paused": "Webhook paused",
+  "webhook.resumed": "Webhook resumed",
   "webhook.deleted": "Webhook deleted",
   "webhook.run_started": "Run started manually",
   "webhook.queue_cancelled": "Queued runs of a webhook cancelled",
@@ -55,6 +57,7 @@ const actors: Record<AuditActor, string> = {
   api_key: "API key",
   session: "Web UI",
   host: "This server",
+  automatic: "Automatic",
   unknown: "Unknown"
 }
 

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { temporaryFolder } from "../../support/private.ts"
+import { untilEffect } from "../../support/Until.ts"
 import { runWith } from "../CommandLine.ts"
 import * as Program from "../Program.ts"
 import { ADMIN_API_KEY, sharedServer } from "../SharedServer.ts"
@@ -9,6 +10,31 @@ import { ADMIN_API_KEY, sharedServer } from "../SharedServer.ts"
 const { address, json, run } = sharedServer()
 
 describe("the command line", () => {
+  it.scopedLive("shows that a webhook was paused because its runs failed, and resumes it", () =>
+    Effect.gen(function* () {
+      yield* json("team", "create", "quiet")
+      const { trigger_url } = yield* json(
+        ...["webhook", "create", "--name", "failing", "--team", "quiet", "--template", "Hello"],
+        // Without a leader, a run ends as an error after a second.
+        ...["--when-team-stopped", "queue", "--queue-for", "1", "--pause-after-failures", "1"]
+      )
+      expect((yield* run("trigger", trigger_url)).code).toBe(0)
+      yield* untilEffect(
+        "it is paused",
+        Effect.map(run("webhook", "list"), ({ stdout }) => / failing +quiet +paused /.test(stdout))
+      )
+      expect((yield* run("webhook", "show", "failing")).stdout).toMatch(
+        /\nenabled +yes\npaused +since .*, automatically: the last run failed\n/
+      )
+      const refused = yield* run("trigger", trigger_url)
+      expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("The webhook is paused")])
+      expect((yield* run("alert", "list")).stdout).toMatch(/^firing .* failing: paused, because the last run failed$/m)
+      expect((yield* run("webhook", "resume", "failing")).stdout).toBe("Webhook failing resumed.\n")
+      expect(yield* json("webhook", "show", "failing")).not.toHaveProperty("paused_at")
+      yield* json("webhook", "delete", "failing", "--yes")
+    })
+  )
+
   it.scopedLive("creates, shows, edits, triggers, disables and deletes a webhook", () =>
     Effect.gen(function* () {
       const created = yield* json(

@@ -6,7 +6,7 @@ import type { AlertRuleId, WebhookId } from "../../../domain/Id.ts"
 import { toRun } from "../../../domain/run/Run.ts"
 import { changesOf, keyOf, type StoredAlert } from "../../alert/AlertChanges.ts"
 import { AlertStore } from "../../alert/AlertStore.ts"
-import { addDelivery } from "../delivery/DeliveryStoreMemory.ts"
+import { deliverAlert } from "../delivery/DeliveryStoreMemory.ts"
 import { makeWebhookLimits } from "../run/WebhookLimitsMemory.ts"
 import { isAfter, orNotFound, type Tables } from "../Tables.ts"
 
@@ -24,21 +24,13 @@ export const makeAlertStore = (tables: Tables): Context.Tag.Service<AlertStore> 
   /** Rules of deleted webhooks and teams go with them, and alerts with their rules. */
   const kept = () => {
     for (const rule of rules.values()) if (!exists(rule)) rules.delete(rule.id)
-    for (const alert of alerts.values()) if (!rules.has(alert.rule_id)) alerts.delete(alert.id)
+    for (const alert of alerts.values()) if (alert.rule_id && !rules.has(alert.rule_id)) alerts.delete(alert.id)
     return { rules, alerts: [...alerts.values()] }
   }
 
   const isOpen = ({ state }: StoredAlert): boolean => state !== "resolved"
 
-  const send = ({ alert, event }: ReturnType<typeof changesOf>["events"][number]) => {
-    const { destination_ids } = rules.get(alert.rule_id)!
-    for (const { enabled, events, id, webhook_id } of tables.destinations.values()) {
-      const isWanted = webhook_id === undefined && enabled && events.includes(event)
-      if (!isWanted || !(destination_ids?.includes(id) ?? true)) continue
-      addDelivery(tables, id, alert.resolved_at ?? alert.notified_at!, { alert_id: alert.id, event })
-      tables.notify({ _tag: "DeliveryDue" })
-    }
-  }
+  const ruleOf = ({ rule_id }: StoredAlert) => (rule_id === undefined ? undefined : rules.get(rule_id))
 
   const failures = (id: WebhookId): number => {
     const of = tables.where((row) => row.webhook_id === id)
@@ -115,9 +107,11 @@ export const makeAlertStore = (tables: Tables): Context.Tag.Service<AlertStore> 
         const { events, put, remove } = changesOf(all.filter(isOpen), new Map(notified), measurement)
         for (const { id, resolved_at } of all) if (resolved_at && isAfter(keptSince, resolved_at)) alerts.delete(id)
         for (const id of remove) alerts.delete(id)
-        const isMeasured = (alert: StoredAlert) => rules.get(alert.rule_id)?.enabled === true
+        const isMeasured = (alert: StoredAlert) => ruleOf(alert)?.enabled === true
         for (const alert of put.filter(isMeasured)) alerts.set(alert.id, alert)
-        events.filter(({ alert }) => isMeasured(alert)).forEach(send)
+        for (const change of events.filter(({ alert }) => isMeasured(alert))) {
+          deliverAlert(tables, change, ruleOf(change.alert)?.destination_ids)
+        }
       }),
     failuresInARow: (most) =>
       Effect.sync(() => {

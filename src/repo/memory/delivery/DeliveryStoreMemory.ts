@@ -6,6 +6,7 @@ import { eventOfStatus } from "../../../domain/delivery/DestinationEvent.ts"
 import type { DeliveryId, DestinationId, RunId } from "../../../domain/Id.ts"
 import { type RunRow, toRun } from "../../../domain/run/Run.ts"
 import { isFinal } from "../../../domain/run/RunStatus.ts"
+import type { AlertChanges } from "../../alert/AlertChanges.ts"
 import {
   type AttemptResult,
   DeliveryStore,
@@ -46,6 +47,20 @@ export const addDelivery = (
     made: 0,
     claimedUntil: undefined
   })
+}
+
+/** Writes the deliveries of an alert to alert destinations: to these, or to all. */
+export const deliverAlert = (
+  tables: Tables,
+  { alert, event }: AlertChanges["events"][number],
+  destination_ids?: ReadonlyArray<DestinationId>
+): void => {
+  for (const { enabled, events, id, webhook_id } of tables.destinations.values()) {
+    const isWanted = webhook_id === undefined && enabled && events.includes(event)
+    if (!isWanted || destination_ids?.includes(id) === false) continue
+    addDelivery(tables, id, alert.resolved_at ?? alert.notified_at!, { alert_id: alert.id, event })
+    tables.notify({ _tag: "DeliveryDue" })
+  }
 }
 
 /** Writes the deliveries of a run that has just ended. */

@@ -114,6 +114,9 @@ export const makeWebhookStore = (tables: Tables): Context.Tag.Service<WebhookSto
         if (versions?.includes(webhook.version) === false) return new EditConflict({ version: webhook.version })
         webhooks.delete(id)
         audit.write(draft, { object: id, ...webhookChange(webhook, undefined) })
+        for (const alert of tables.alerts.values()) {
+          if (alert.rule_id === undefined && alert.webhook_id === id) tables.alerts.delete(alert.id)
+        }
         days.delete(id)
         taken.delete(id)
         templates.delete(id)

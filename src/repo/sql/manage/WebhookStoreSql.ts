@@ -201,6 +201,8 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
           where r.webhook_id = webhook.id and r.status in ${live}
         ), changed as (
           delete from webhook_trigger.webhooks where id in (select id from webhook) returning *
+        ), pauses as (
+          delete from webhook_trigger.alerts where webhook_id in (select id from changed) and rule_id is null
         ), ${audited(sql, audit, deletion)}, ${notified}, ended as (
           with ${notify(sql, "RunEnded", sql`select name from live`)} select count(*) from notified
         )

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 
 /**
  * Rules of alerts, and alerts. An alert has no foreign key but its rule's, so that one about something that was deleted is
- * over with a message.
+ * over with a message. The automatic pause of a webhook is an alert without a rule.
  */
 export const alerts = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -27,7 +27,7 @@ export const alerts = Effect.gen(function* () {
   yield* sql`
     create table webhook_trigger.alerts (
       id uuid primary key,
-      rule_id uuid not null references webhook_trigger.alert_rules on delete cascade,
+      rule_id uuid references webhook_trigger.alert_rules on delete cascade,
       subject text not null,
       condition text not null,
       state text not null check (state in ('pending', 'firing', 'resolved')),

@@ -53,6 +53,11 @@ export const webhooks = Effect.gen(function* () {
       mcp_description text,
       max_runs_per_day integer,
       max_cost_per_day float8,
+      pause_after_failures integer,
+      paused_at timestamptz(3),
+      paused_by text,
+      paused_reason text,
+      failures_since timestamptz(3),
       allow_from json,
       when_team_stopped text,
       queue_for_seconds integer,
@@ -79,6 +84,11 @@ export const webhooks = Effect.gen(function* () {
   yield* sql`create index webhooks_team on webhook_trigger.webhooks (team)`
   yield* sql`
     create index webhooks_old_token on webhook_trigger.webhooks (old_token_hash) where old_token_hash is not null`
+
+  // Both are looked through once a second.
+  yield* sql`
+    create index webhooks_may_pause on webhook_trigger.webhooks (id) where pause_after_failures is not null`
+  yield* sql`create index webhooks_paused on webhook_trigger.webhooks (id) where paused_at is not null`
 
   // Every template that a webhook has had, with the version that set it.
   yield* sql`

@@ -1,13 +1,16 @@
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
-import { describeMeasured } from "../../../domain/alert/AlertCondition.ts"
+import { describeMeasured, pausedCondition } from "../../../domain/alert/AlertCondition.ts"
 import { useAlerts } from "../../api/Queries.ts"
 import { Notice } from "../../components/Notice.tsx"
 import { RelativeTime } from "../../format/Time.tsx"
 
 /** The alerts of a webhook now; nothing without any. */
 export const FiringAlerts = ({ webhook_id }: { readonly webhook_id: string }) => {
-  const alerts = useAlerts({ state: "firing", webhook_id }).data ?? []
+  // The page says in its own words that the webhook is paused.
+  const alerts = (useAlerts({ state: "firing", webhook_id }).data ?? []).filter(
+    ({ condition }) => condition !== pausedCondition
+  )
   if (alerts.length === 0) return null
   return (
     <Notice tone="danger">

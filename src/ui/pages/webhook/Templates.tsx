@@ -19,6 +19,7 @@ const actors: Record<TemplateVersionSummary["actor"], string> = {
   api_key: "with the API key",
   session: "in the web UI",
   host: "by this server",
+  automatic: "by this server",
   unknown: "by an unknown client"
 }
 

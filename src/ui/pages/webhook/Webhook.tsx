@@ -20,6 +20,7 @@ import { Destinations } from "../destination/Destinations.tsx"
 import { SettingFacts } from "../webhook-form/WebhookSettings.tsx"
 import { DuplicateWebhook } from "./DuplicateWebhook.tsx"
 import { OldToken } from "./OldToken.tsx"
+import { PausedNotice } from "./PausedNotice.tsx"
 import { IgnoredRequests, RefusedRequests } from "./RefusedRequests.tsx"
 import { RunHistory } from "./RunHistory.tsx"
 import { Setup } from "./Setup.tsx"
@@ -125,6 +126,7 @@ const Content = ({ webhook }: { readonly webhook: Webhook }) => {
           {withCode(detail)}
         </Notice>
       ))}
+      <PausedNotice webhook={webhook} />
       <FiringAlerts webhook_id={webhook.id} />
       <Setup webhook={webhook} />
       <Tabs

@@ -5,6 +5,7 @@ import type { Activity, Team, Webhook } from "../../api/Types.ts"
 import { Button, LinkButton } from "../../components/Button.tsx"
 import { SelectField } from "../../components/form/SelectField.tsx"
 import { TextField } from "../../components/form/TextField.tsx"
+import { Icon } from "../../components/Icon.tsx"
 import { countEnded, successRate, sumCounts } from "../../components/run/Counts.ts"
 import { TeamStatus } from "../../components/run/Status.tsx"
 import { UserText } from "../../components/UserText.tsx"
@@ -127,6 +128,12 @@ const Row = ({
             {webhook.team}
           </Link>
           <TeamStatus team={team} />
+          {webhook.paused_at !== undefined && (
+            <span className="badge warning">
+              <Icon name="pause" />
+              Paused
+            </span>
+          )}
           <span className="muted mono">{webhook.token_hint}</span>
         </span>
       </div>

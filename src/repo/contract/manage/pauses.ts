@@ -1,0 +1,169 @@
+import { expect } from "@effect/vitest"
+import { Effect } from "effect"
+import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
+import { alertIdAt, auditEventIdAt, type WebhookId } from "../../../domain/Id.ts"
+import type { PauseDue } from "../../manage/PauseStore.ts"
+import type { NewWebhook } from "../../manage/WebhookStore.ts"
+import { Repo } from "../../Repo.ts"
+import { endRun, newDestination } from "../delivery/fixtures.ts"
+import { at, count, createWebhook, epoch, failure, ops, outcomes, success, together } from "../fixtures.ts"
+import type { Test } from "../RepoContract.ts"
+
+const draft = (action: AuditDraft["action"], ms: number): AuditDraft => ({
+  id: auditEventIdAt(epoch + ms),
+  at: at(ms),
+  action,
+  actor: "automatic"
+})
+
+/** Pauses the webhook when it is due, and returns its failures. */
+const pauseDue = (id: WebhookId, ms: number) =>
+  Effect.gen(function* () {
+    const repo = yield* Repo
+    const due = (yield* repo.pausesDue).find(({ webhook_id }) => webhook_id === id)
+    if (due?.failures === undefined) return undefined
+    const alert = { id: alertIdAt(epoch + ms), at: at(ms) }
+    expect(yield* repo.pauseWebhook({ ...due, failures: due.failures }, alert, draft("webhook.paused", ms))).toBe(true)
+    return due.failures
+  })
+
+const isDue = (id: WebhookId) =>
+  Effect.map(
+    Effect.flatMap(Repo, (repo) => repo.pausesDue),
+    (all): PauseDue | undefined => all.find(({ webhook_id }) => webhook_id === id)
+  )
+
+const limited = (fields: Partial<NewWebhook> = {}) => createWebhook({ pause_after_failures: 2, ...fields })
+
+export const pauses = (test: Test): void => {
+  test(
+    "a pause is due after failures and timeouts in a row: cancelled runs do not count, and a success begins anew",
+    Effect.gen(function* () {
+      const webhook = yield* limited()
+      const without = yield* createWebhook({ name: "without a limit" })
+      for (const each of [webhook, without]) {
+        yield* endRun(each, 1, failure("No"))
+        yield* endRun(each, 2, outcomes.cancelled)
+        yield* endRun(each, 3)
+        yield* endRun(each, 4, outcomes.timeout)
+      }
+      expect(yield* isDue(webhook.id)).toBeUndefined()
+      for (const each of [webhook, without]) yield* endRun(each, 5, failure("No"))
+      expect(yield* isDue(webhook.id)).toEqual({ webhook_id: webhook.id, version: 1, failures: 2 })
+      expect(yield* isDue(without.id)).toBeUndefined()
+      yield* (yield* Repo).updateWebhook(webhook.id, { enabled: false, updated_at: at(6) })
+      expect(yield* isDue(webhook.id)).toBeUndefined()
+    })
+  )
+
+  test(
+    "failures from before the count began pause nothing, and a pause by an old version does nothing",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* limited()
+      yield* endRun(webhook, 1, failure("No"))
+      yield* endRun(webhook, 2, failure("No"))
+      const due = yield* isDue(webhook.id)
+      yield* repo.updateWebhook(webhook.id, { failures_since: at(2), updated_at: at(2) })
+      const alert = { id: alertIdAt(epoch), at: at(3) }
+      expect(yield* repo.pauseWebhook({ ...due!, failures: 2 }, alert)).toBe(false)
+      expect(yield* isDue(webhook.id)).toBeUndefined()
+      yield* endRun({ ...webhook, version: 2 }, 4, failure("No"))
+      expect(yield* isDue(webhook.id)).toBeUndefined()
+      yield* endRun({ ...webhook, version: 2 }, 5, failure("No"))
+      expect(yield* isDue(webhook.id)).toMatchObject({ failures: 2 })
+    })
+  )
+
+  test(
+    "a pause gives the webhook another version, says who, when and why, and is an alert with one message each",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* limited()
+      const destination = yield* newDestination(undefined, { events: ["alert.firing", "alert.resolved"] })
+      const onlyEnds = yield* newDestination(undefined, { events: ["alert.resolved"] })
+      const sentTo = (id: typeof destination.id) =>
+        Effect.map(repo.deliveries({ owner: null, destination_id: id, limit: 10 }), ({ data }) =>
+          data.map(({ event }) => event)
+        )
+      const alertsOf = Effect.map(repo.alerts({ webhook_id: webhook.id, limit: 10 }), (all) =>
+        all.map(({ condition, resolved_at, rule_id, since, state, team, threshold, value }) => ({
+          ...{ condition, resolved_at, rule_id, since, state, team, threshold, value }
+        }))
+      )
+      yield* endRun(webhook, 1, failure("No"))
+      yield* endRun(webhook, 2, failure("No"))
+      yield* endRun(webhook, 3, failure("No"))
+      expect(yield* pauseDue(webhook.id, 4)).toBe(3)
+      expect(yield* repo.webhook(webhook.id)).toMatchObject({
+        version: 2,
+        paused_at: at(4),
+        paused_by: "automatic",
+        paused_reason: "3 runs failed in a row"
+      })
+      const alert = { condition: "paused", since: at(4), team: ops, threshold: 2, value: 3 }
+      expect(yield* alertsOf).toEqual([{ ...alert, state: "firing" }])
+      expect(yield* isDue(webhook.id)).toBeUndefined()
+      expect([yield* sentTo(destination.id), yield* sentTo(onlyEnds.id)]).toEqual([["alert.firing"], []])
+
+      // Of several servers that resume it, one does.
+      const resumed = yield* Effect.all(
+        count(4).map((each) =>
+          repo.resumeWebhook(webhook.id, at(5), { version: 2, audit: draft("webhook.resumed", 5 + each) })
+        ),
+        together
+      )
+      expect(resumed.filter(Boolean)).toHaveLength(1)
+      const after = yield* repo.webhook(webhook.id)
+      expect(after.version).toBe(3)
+      expect([after.paused_at, after.paused_by, after.paused_reason]).toEqual([undefined, undefined, undefined])
+      expect(yield* alertsOf).toEqual([{ ...alert, state: "resolved", resolved_at: at(5) }])
+      const both = ["alert.resolved", "alert.firing"]
+      expect([yield* sentTo(destination.id), yield* sentTo(onlyEnds.id)]).toEqual([both, ["alert.resolved"]])
+      expect(yield* isDue(webhook.id)).toBeUndefined()
+      const { data } = yield* repo.auditEvents({ object: webhook.id, limit: 10 })
+      expect(data.map(({ action, actor, after }) => [action, actor, after?.paused_reason])).toEqual([
+        ["webhook.resumed", "automatic", null],
+        ["webhook.paused", "automatic", "3 runs failed in a row"]
+      ])
+    })
+  )
+
+  test(
+    "a paused webhook is due again after a success, even of a run from before, or when its limit is removed",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* limited()
+      yield* endRun(webhook, 1, failure("No"))
+      yield* endRun(webhook, 2, failure("No"))
+      yield* pauseDue(webhook.id, 3)
+      yield* endRun({ ...webhook, version: 2 }, 4, failure("No"))
+      yield* endRun({ ...webhook, version: 2 }, 5, outcomes.cancelled)
+      expect(yield* isDue(webhook.id)).toBeUndefined()
+      yield* endRun({ ...webhook, version: 2 }, 6, success("Yes"))
+      expect(yield* isDue(webhook.id)).toEqual({ webhook_id: webhook.id, version: 2 })
+      yield* repo.resumeWebhook(webhook.id, at(7))
+      yield* endRun({ ...webhook, version: 3 }, 8, failure("No"))
+      expect(yield* isDue(webhook.id)).toBeUndefined()
+      yield* endRun({ ...webhook, version: 3 }, 9, failure("No"))
+      expect(yield* pauseDue(webhook.id, 10)).toBe(2)
+      yield* repo.updateWebhook(webhook.id, { pause_after_failures: null, updated_at: at(11) })
+      expect(yield* isDue(webhook.id)).toEqual({ webhook_id: webhook.id, version: 5 })
+    })
+  )
+
+  test(
+    "the alert of a paused webhook goes with it when it is deleted",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* limited()
+      yield* endRun(webhook, 1, failure("No"))
+      yield* endRun(webhook, 2, failure("No"))
+      yield* pauseDue(webhook.id, 3)
+      yield* repo.deleteWebhook(webhook.id)
+      expect(yield* repo.alerts({ webhook_id: webhook.id, limit: 10 })).toEqual([])
+      expect(yield* isDue(webhook.id)).toBeUndefined()
+      expect(yield* repo.resumeWebhook(webhook.id, at(4))).toBe(false)
+    })
+  )
+}

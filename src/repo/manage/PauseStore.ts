@@ -1,0 +1,43 @@
+import { Context, type DateTime, type Effect } from "effect"
+import type { AuditDraft } from "../../domain/access/AuditEvent.ts"
+import type { Unavailable } from "../../domain/Errors.ts"
+import type { AlertId, WebhookId } from "../../domain/Id.ts"
+import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
+
+/** A webhook whose pause is about to begin or to end. */
+export interface PauseDue extends Pick<WebhookRow, "version"> {
+  readonly webhook_id: WebhookId
+  /** So many runs failed in a row. Absent: it is paused, and must be resumed. */
+  readonly failures?: number
+}
+
+/** More failures, or successes, than the newest ones are not looked through. */
+export const newestRuns = 1_000
+
+/**
+ * The automatic pause of webhooks. A pause is an alert, too: its beginning and its end write the deliveries of messages to
+ * the alert destinations in the same commit. Both give the webhook a new version, so that no replica accepts a request by
+ * the old one.
+ */
+export class PauseStore extends Context.Tag("webhook-trigger/PauseStore")<
+  PauseStore,
+  {
+    /**
+     * The enabled webhooks whose runs failed or timed out as often in a row as `pause_after_failures` says, in the order of
+     * acceptance, since `failures_since`; and the paused ones that had a success since, or have no such limit any longer.
+     */
+    readonly pausesDue: Effect.Effect<ReadonlyArray<PauseDue>, Unavailable>
+    /** Pauses a webhook that still has this version. Returns whether it did. */
+    readonly pauseWebhook: (
+      due: PauseDue & { readonly failures: number },
+      alert: { readonly id: AlertId; readonly at: DateTime.Utc },
+      audit?: AuditDraft
+    ) => Effect.Effect<boolean, Unavailable>
+    /** Resumes a paused webhook; with `version`, only if it still has this one. Returns whether it did. */
+    readonly resumeWebhook: (
+      id: WebhookId,
+      at: DateTime.Utc,
+      options?: { readonly version?: number; readonly audit?: AuditDraft }
+    ) => Effect.Effect<boolean, Unavailable>
+  }
+>() {}

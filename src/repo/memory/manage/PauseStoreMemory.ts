@@ -1,0 +1,88 @@
+import { type Context, Effect } from "effect"
+import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
+import { describeMeasured, pausedCondition } from "../../../domain/alert/AlertCondition.ts"
+import type { RunStatus } from "../../../domain/run/RunStatus.ts"
+import type { WebhookRow } from "../../../domain/webhook/Webhook.ts"
+import type { StoredAlert } from "../../alert/AlertChanges.ts"
+import { newestRuns, type PauseDue, PauseStore } from "../../manage/PauseStore.ts"
+import { webhookChange } from "../access/AuditStoreMemory.ts"
+import { deliverAlert } from "../delivery/DeliveryStoreMemory.ts"
+import { isAfter, type Tables } from "../Tables.ts"
+
+export const makePauseStore = (tables: Tables): Context.Tag.Service<PauseStore> => {
+  const { alerts, audit, notify, webhooks } = tables
+
+  const runsOf = ({ id }: WebhookRow, statuses: ReadonlyArray<RunStatus>) =>
+    tables.where((row) => row.webhook_id === id && statuses.includes(row.status))
+
+  const failuresOf = (webhook: WebhookRow): number => {
+    const { failures_since: since } = webhook
+    const lastGood = runsOf(webhook, ["success"]).at(-1)?.seq ?? 0
+    return runsOf(webhook, ["error", "timeout"]).filter(
+      ({ row, seq }) => seq > lastGood && (since === undefined || isAfter(row.finished_at!, since))
+    ).length
+  }
+
+  const dueOf = (webhook: WebhookRow): ReadonlyArray<PauseDue> => {
+    const { enabled, id: webhook_id, pause_after_failures: limit, paused_at, version } = webhook
+    if (paused_at !== undefined) {
+      const newest = runsOf(webhook, ["success"]).slice(-newestRuns)
+      const isOver = limit === undefined || newest.some(({ row }) => isAfter(row.finished_at!, paused_at))
+      return isOver ? [{ webhook_id, version }] : []
+    }
+    const failures = limit !== undefined && enabled ? failuresOf(webhook) : 0
+    return limit !== undefined && failures >= limit ? [{ webhook_id, version, failures }] : []
+  }
+
+  const write = (before: WebhookRow, after: WebhookRow, draft: AuditDraft | undefined) => {
+    audit.write(draft, { object: after.id, ...webhookChange(before, after) })
+    webhooks.set(after.id, after)
+    notify({ _tag: "WebhookChanged", webhook_id: after.id })
+  }
+
+  return PauseStore.of({
+    pausesDue: Effect.sync(() => [...webhooks.values()].flatMap(dueOf)),
+    pauseWebhook: ({ failures, version, webhook_id }, { at, id }, draft) =>
+      Effect.sync(() => {
+        const webhook = webhooks.get(webhook_id)
+        if (webhook?.version !== version || webhook.paused_at !== undefined) return false
+        const paused_reason = describeMeasured("failures_in_a_row", failures)
+        write(
+          webhook,
+          { ...webhook, paused_at: at, paused_by: "automatic", paused_reason, version: version + 1 },
+          draft
+        )
+        const alert: StoredAlert = {
+          id,
+          subject: `webhook ${webhook_id}`,
+          condition: pausedCondition,
+          state: "firing",
+          name: webhook.name,
+          webhook_id,
+          team: webhook.team,
+          threshold: webhook.pause_after_failures!,
+          value: failures,
+          since: at,
+          notified_at: at
+        }
+        alerts.set(id, alert)
+        deliverAlert(tables, { alert, event: "alert.firing" })
+        return true
+      }),
+    resumeWebhook: (id, at, { audit: draft, version } = {}) =>
+      Effect.sync(() => {
+        const webhook = webhooks.get(id)
+        if (webhook?.paused_at === undefined || (version !== undefined && webhook.version !== version)) return false
+        const { paused_at: _, paused_by: __, paused_reason: ___, ...rest } = webhook
+        write(webhook, { ...rest, failures_since: at, version: webhook.version + 1 }, draft)
+        for (const alert of alerts.values()) {
+          if (alert.webhook_id !== id || alert.condition !== pausedCondition || alert.state !== "firing") continue
+          const { name, team } = webhook
+          const over: StoredAlert = { ...alert, name, team, state: "resolved", resolved_at: at }
+          alerts.set(alert.id, over)
+          deliverAlert(tables, { alert: over, event: "alert.resolved" })
+        }
+        return true
+      })
+  })
+}

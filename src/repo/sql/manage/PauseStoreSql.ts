@@ -1,0 +1,116 @@
+import { SqlClient, type Statement } from "@effect/sql"
+import { DateTime, Effect, Layer } from "effect"
+import { describeMeasured, pausedCondition } from "../../../domain/alert/AlertCondition.ts"
+import type { AlertEvent } from "../../../domain/delivery/DestinationEvent.ts"
+import type { WebhookId } from "../../../domain/Id.ts"
+import { newestRuns, type PauseDue, PauseStore } from "../../manage/PauseStore.ts"
+import { audited, changedWebhookFields } from "../access/Audit.ts"
+import { notify } from "../Changes.ts"
+import { bounded } from "../database/Database.ts"
+
+export const layer: Layer.Layer<PauseStore, never, SqlClient.SqlClient> = Layer.effect(
+  PauseStore,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    /** The newest runs of a webhook `w` with this status, as an index has them. */
+    const newest = (status: string, seq: Statement.Fragment) => sql`(
+      select r.finished_at from webhook_trigger.runs r
+      where r.webhook_id = w.id and r.status = ${status} and r.seq > ${seq} order by r.seq desc limit ${newestRuns}
+    )`
+
+    const pausesDue = bounded(
+      sql<{ readonly webhook_id: WebhookId; readonly version: number; readonly failures: number | null }>`
+        select w.id as webhook_id, w.version, failed.failures from webhook_trigger.webhooks w
+        cross join lateral (
+          select coalesce((
+            select r.seq from webhook_trigger.runs r
+            where r.webhook_id = w.id and r.status = 'success' order by r.seq desc limit 1
+          ), 0) as seq
+        ) as good
+        cross join lateral (
+          select count(*)::int as failures from (
+            ${newest("error", sql`good.seq`)} union all ${newest("timeout", sql`good.seq`)}
+          ) as each
+          where w.failures_since is null or each.finished_at > w.failures_since
+        ) as failed
+        where w.pause_after_failures is not null and w.enabled and w.paused_at is null
+          and failed.failures >= w.pause_after_failures
+        union all
+        select w.id, w.version, null from webhook_trigger.webhooks w
+        where w.paused_at is not null and (w.pause_after_failures is null or exists (
+          select from ${newest("success", sql`0`)} as each where each.finished_at > w.paused_at
+        ))`
+    ).pipe(
+      Effect.map((rows) =>
+        rows.map(({ failures, ...due }): PauseDue => ({ ...due, ...(failures !== null && { failures }) }))
+      ),
+      Effect.withSpan("PauseStore.pausesDue")
+    )
+
+    const change = sql`
+      select changed.id::text as object, ${changedWebhookFields(sql, "earlier", "changed")} as before,
+        ${changedWebhookFields(sql, "changed", "earlier")} as after
+      from changed join earlier using (id)`
+
+    /** Messages about the row of `alert`, and the notifications. */
+    const sent = (event: AlertEvent, at: Date) => sql`
+      due as (
+        insert into webhook_trigger.deliveries (destination_id, alert_id, event, created_at, next_attempt_at)
+        select d.id, alert.id, ${event}, ${at}::timestamptz, ${at}::timestamptz from alert
+        join webhook_trigger.destinations d on d.webhook_id is null and d.enabled
+          and ${event} in (select json_array_elements_text(d.events))
+        returning 1
+      ), ${notify(sql, "DeliveryDue", sql`select '' as name from due limit 1`, "told")},
+      ${notify(sql, "WebhookChanged", sql`select id::text as name from changed`)}
+      select (select count(*) from told), (select count(*) from notified) from changed`
+
+    const pauseWebhook = Effect.fn("PauseStore.pauseWebhook")(function* (
+      ...[{ failures, version, webhook_id }, alert, audit]: Parameters<PauseStore["Type"]["pauseWebhook"]>
+    ) {
+      const at = DateTime.toDateUtc(alert.at)
+      const reason = describeMeasured("failures_in_a_row", failures)
+      const rows = yield* sql`
+        with earlier as materialized (
+          select * from webhook_trigger.webhooks where id = ${webhook_id} and version = ${version} and paused_at is null
+          for update
+        ), changed as (
+          update webhook_trigger.webhooks w set paused_at = ${at}, paused_by = 'automatic', paused_reason = ${reason},
+            version = w.version + 1
+          from earlier where w.id = earlier.id returning w.*
+        ), ${audited(sql, audit, change)}, alert as (
+          insert into webhook_trigger.alerts (
+            id, subject, condition, state, name, webhook_id, team, threshold, value, since, notified_at
+          )
+          select ${alert.id}::uuid, 'webhook ' || id, ${pausedCondition}, 'firing', name, id, team, pause_after_failures,
+            ${failures}::float8, ${at}::timestamptz, ${at}::timestamptz
+          from changed returning id
+        ), ${sent("alert.firing", at)}`
+      return rows.length > 0
+    }, bounded)
+
+    const resumeWebhook = Effect.fn("PauseStore.resumeWebhook")(function* (
+      ...[id, time, { audit, version } = {}]: Parameters<PauseStore["Type"]["resumeWebhook"]>
+    ) {
+      const at = DateTime.toDateUtc(time)
+      const rows = yield* sql`
+        with earlier as materialized (
+          select * from webhook_trigger.webhooks where id = ${id} and paused_at is not null
+            and ${version === undefined ? sql`true` : sql`version = ${version}`}
+          for update
+        ), changed as (
+          update webhook_trigger.webhooks w set paused_at = null, paused_by = null, paused_reason = null,
+            failures_since = ${at}, version = w.version + 1
+          from earlier where w.id = earlier.id returning w.*
+        ), ${audited(sql, audit, change)}, alert as (
+          update webhook_trigger.alerts a set state = 'resolved', resolved_at = ${at}, name = changed.name,
+            team = changed.team
+          from changed where a.webhook_id = changed.id and a.condition = ${pausedCondition} and a.state = 'firing'
+          returning a.id
+        ), ${sent("alert.resolved", at)}`
+      return rows.length > 0
+    }, bounded)
+
+    return PauseStore.of({ pausesDue, pauseWebhook, resumeWebhook })
+  })
+)
