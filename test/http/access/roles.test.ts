@@ -37,6 +37,7 @@ const restricted: { readonly [endpoint: string]: ReadonlyArray<Role> } = Object.
           "POST /api/threads/:thread_id/reset",
           "POST /api/runs/:run_id/reply",
           "POST /api/webhooks/:id/cancel-queued",
+          "POST /api/webhooks/:id/resume",
           "POST /api/webhooks/:id/runs",
           "POST /api/webhooks/:id/destinations/:destination_id/resend",
           "POST /api/webhooks/:id/deliveries/:delivery_id/resend",

@@ -521,6 +521,7 @@ describe("/openapi.json", () => {
       yield* admin(204, "DELETE", `${hookAt}/old-token`)
       yield* admin(400, "GET", `${hookAt}/runs?limit=0`)
       yield* admin(200, "POST", `${hookAt}/cancel-queued`)
+      yield* admin(200, "POST", `${hookAt}/resume`)
       yield* admin(400, "POST", `${hookAt}/cancel-queued?dry_run=x`)
       yield* admin(200, "GET", `/api/runs?status=success,error&team=ops&search=x&max_duration_ms=99999&limit=1`)
       yield* admin(400, "GET", "/api/runs?status=lost")
@@ -573,6 +574,7 @@ describe("/openapi.json", () => {
           ["DELETE", ""],
           ["POST", "/token"],
           ["POST", "/cancel-queued"],
+          ["POST", "/resume"],
           ["GET", "/runs"],
           ["GET", "/requests"],
           ["DELETE", "/old-token"],
@@ -703,6 +705,7 @@ describe("/openapi.json", () => {
           ["DELETE", hookAt],
           ["POST", `${hookAt}/token`],
           ["POST", `${hookAt}/cancel-queued`],
+          ["POST", `${hookAt}/resume`],
           ["POST", `${hookAt}/duplicate`],
           ["GET", `${hookAt}/templates`],
           ["GET", `${hookAt}/templates/1`],
