@@ -9,6 +9,7 @@ import { answerTo, answerWhenOpen } from "./support/Answers.ts"
 import type { Cluster } from "./support/Cluster.ts"
 import { faultTest } from "./support/FaultTest.ts"
 import { leadTeams } from "./support/MultiTeamLeader.ts"
+import { stormSize } from "./support/StormSize.ts"
 import type { TestServer } from "./support/TestServer.ts"
 
 const teamNames = (count: number) => Array.from({ length: count }, (_, n) => `team-${n}`)
@@ -27,6 +28,8 @@ const webhooksFor = async (
 
 /** Resident memory, in KiB. */
 const residentMemory = (pid: number) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1])
+
+const waiters = stormSize(10_000)
 
 describe("callers", () => {
   faultTest(
@@ -63,7 +66,7 @@ describe("callers", () => {
     }
   )
 
-  faultTest("row 20: 10,000 of them waiting at the same time: each gets its own answer", async ({ cluster }) => {
+  faultTest(`row 20: ${waiters} of them waiting at the same time: each gets its own answer`, async ({ cluster }) => {
     const server = await cluster.server({
       env: {
         WEBHOOK_MAX_CONCURRENT: "10000",
@@ -73,7 +76,7 @@ describe("callers", () => {
         NODE_OPTIONS: "--max-old-space-size=1792"
       }
     })
-    const count = 10_000
+    const count = waiters
     const gate = new Gate()
     const teams = teamNames(50)
     const leading = await leadTeams(cluster.storage.amqpUrl, teams, answerWhenOpen(gate))
