@@ -28,6 +28,7 @@ const notRun: { readonly [page: string]: { readonly [block: number]: string } } 
   "CONTRIBUTING.md": { 0: "the tests themselves" },
   "docs/access.md": { 0: "test/server/environment/oidc.test.ts reads these settings" },
   "docs/amqp.md": { 0: rights, 1: rights },
+  "docs/mcp.md": { 1: "test:agents adds the server to the real program" },
   "docs/production.md": { 1: "README.md's and test/package's installations", 2: rights, 3: "needs Docker" },
   "docs/kubernetes.md": Object.fromEntries(
     blocksOf("docs/kubernetes.md").map((_, index) => [index, "needs Docker or a cluster; test/deploy checks the chart"])
