@@ -1,22 +1,81 @@
-import { HttpApiClient, HttpClient, HttpClientRequest } from "@effect/platform"
-import { type Effect, flow, identity, type Redacted } from "effect"
+import { type HttpApi, HttpApiClient, HttpClient, HttpClientRequest, type HttpClientResponse } from "@effect/platform"
+import { Effect, flow, identity, type Redacted } from "effect"
 import { Api } from "./Api.ts"
+import type { Accepted, Answered, Ignored } from "./run/RunAnswers.ts"
 import { triggerPath } from "./run/TriggerUrl.ts"
 
-/**
- * A typed client. `url` is the server's address, with its path prefix if it has one. Without an admin key only the
- * `trigger` group works. Runs on any `HttpClient`, also in a browser.
- */
-export const make = (options: { readonly url: string; readonly adminKey?: Redacted.Redacted }) =>
+type Definition =
+  typeof Api extends HttpApi.HttpApi<infer _Id, infer Groups, infer Error, infer _R> ? [Groups, Error] : never
+
+type All = HttpApiClient.Client<Definition[0], Definition[1], never>
+
+const makeAll = ({ adminKey, url }: Parameters<typeof make>[0]): Effect.Effect<All, never, HttpClient.HttpClient> =>
   HttpApiClient.make(Api, {
-    baseUrl: options.url,
+    baseUrl: url,
     transformClient: flow(
-      options.adminKey === undefined
-        ? identity
-        : HttpClient.mapRequest(HttpClientRequest.bearerToken(options.adminKey)),
+      adminKey === undefined ? identity : HttpClient.mapRequest(HttpClientRequest.bearerToken(adminKey)),
       // Spans contain the URL, and a trigger URL contains the token.
       HttpClient.withTracerDisabledWhen(({ url }) => url.includes(`${triggerPath}/`))
     )
   })
 
-export type Client = Effect.Effect.Success<ReturnType<typeof make>>
+/**
+ * The response to a trigger, by its `wait`. With `wait: true` it is `success` (200) with the answer, otherwise `accepted`
+ * (202). A request that is filtered out starts no run: `ignored` (200).
+ */
+export type Triggered<Wait extends boolean> = Wait extends true
+  ? typeof Answered.Type | typeof Ignored.Type
+  : typeof Accepted.Type | typeof Ignored.Type
+
+type Request<Method extends (request: never) => unknown> = Parameters<Method>[0]
+
+/** A method whose result depends on `wait`, and whose parameters and headers may be absent. */
+type TriggerMethod<Method extends (request: any) => Effect.Effect<any, any, any>> = <
+  const Wait extends boolean = false,
+  WithResponse extends boolean = false
+>(
+  request: Omit<Request<Method>, "headers" | "urlParams" | "withResponse"> & {
+    readonly headers?: Request<Method>["headers"]
+    readonly urlParams?: Omit<Request<Method>["urlParams"], "wait"> & { readonly wait?: Wait }
+    readonly withResponse?: WithResponse
+  }
+) => Effect.Effect<
+  WithResponse extends true ? [Triggered<Wait>, HttpClientResponse.HttpClientResponse] : Triggered<Wait>,
+  Effect.Effect.Error<ReturnType<Method>>
+>
+
+type Triggers = Pick<All["trigger"], "trigger" | "triggerWithHeader">
+
+export type Client = Omit<All, "trigger"> & {
+  readonly trigger: Omit<All["trigger"], keyof Triggers> & {
+    readonly [Name in keyof Triggers]: TriggerMethod<Triggers[Name]>
+  }
+}
+
+const withDefaults =
+  <A>(call: (request: any) => A) =>
+  (request: object): A =>
+    call({ urlParams: {}, headers: {}, ...request })
+
+/**
+ * A typed client. `url` is the server's address, with its path prefix if it has one. Without an admin key only the
+ * `trigger` group works. Runs on any `HttpClient`, also in a browser.
+ *
+ * Errors are tagged: a problem by its status, such as `NotFound`, with its `code`; a run that ended otherwise as `Failed`
+ * or `TimedOut`. The rest are those of `HttpClient`, and `ParseError` for a response of another version.
+ */
+export const make = (options: {
+  readonly url: string
+  readonly adminKey?: Redacted.Redacted
+}): Effect.Effect<Client, never, HttpClient.HttpClient> =>
+  Effect.map(makeAll(options), (client) => {
+    const { trigger, triggerWithHeader } = client.trigger
+    return {
+      ...client,
+      trigger: {
+        ...client.trigger,
+        trigger: withDefaults(trigger),
+        triggerWithHeader: withDefaults(triggerWithHeader)
+      }
+    } as Client
+  })

@@ -4,12 +4,37 @@ import { Fault } from "../domain/Errors.ts"
 import { RunId } from "../domain/Id.ts"
 import { AgentReport } from "../domain/run/AgentReport.ts"
 import { optional } from "../domain/Time.ts"
+import { problemCodes } from "./ProblemTitles.ts"
 
 /** The media type of errors (RFC 9457). */
 export const mediaType = "application/problem+json"
 
+export const problemCode = Schema.Literal(...problemCodes)
+
+/** The tag of each status in the typed client. It is not part of the response. */
+export const tags = {
+  400: "BadRequest",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "NotFound",
+  405: "MethodNotAllowed",
+  406: "NotAcceptable",
+  409: "Conflict",
+  412: "PreconditionFailed",
+  413: "ContentTooLarge",
+  415: "UnsupportedMediaType",
+  422: "UnprocessableContent",
+  429: "TooManyRequests",
+  500: "InternalError",
+  502: "BadGateway",
+  503: "ServiceUnavailable"
+} as const
+
+/** A status that problems have. */
+export type ProblemStatus = keyof typeof tags
+
 /** An error as in RFC 9457, with members of its own. */
-const problemWith = <const Status extends number, Members extends Schema.Struct.Fields>(
+const problemWith = <const Status extends ProblemStatus, Members extends Schema.Struct.Fields>(
   status: Status,
   description: string,
   members: Members
@@ -20,15 +45,18 @@ const problemWith = <const Status extends number, Members extends Schema.Struct.
     title: Schema.String.annotations({ description: "The meaning of the code." }),
     status: Schema.Literal(status).annotations({ description: "The status of the response." }),
     detail: Schema.String.annotations({ description: "The reason for this request's error." }),
-    code: Schema.String.annotations({ description: "The kind of error, for programs; see `/docs`." }),
+    code: problemCode.annotations({ description: "The kind of error, for programs; see `/docs`." }),
     errors: optional(Schema.Array(Fault).annotations({ description: "The individual errors." })),
     run_id: optional(RunId.annotations({ description: "The accepted run, which continues." }))
   })
-    .pipe(HttpApiSchema.withEncoding({ kind: "Json", contentType: mediaType }))
+    .pipe(
+      Schema.attachPropertySignature("_tag", tags[status]),
+      HttpApiSchema.withEncoding({ kind: "Json", contentType: mediaType })
+    )
     // The identifier comes last, because a later annotation removes it.
     .annotations({ ...HttpApiSchema.annotations({ status }), description, identifier: `Problem${status}` })
 
-export const problem = <const Status extends number>(status: Status, description: string) =>
+export const problem = <const Status extends ProblemStatus>(status: Status, description: string) =>
   problemWith(status, description, {})
 
 export const BadRequest = problem(400, "The request is malformed.")

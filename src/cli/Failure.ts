@@ -1,5 +1,5 @@
 import { HttpClientError } from "@effect/platform"
-import { Data, Effect, ParseResult, Schema } from "effect"
+import { Data, Effect, ParseResult, Schema, Struct } from "effect"
 import { hasProperty } from "effect/Predicate"
 import { Fault } from "../domain/Errors.ts"
 
@@ -27,9 +27,9 @@ export const describe = ({ title, detail, faults }: Failure): string =>
     ...(faults ?? []).map((fault) => `  ${fault.pointer === "" ? "" : `${fault.pointer}  `}${fault.detail}`)
   ].join("\n")
 
-/** The server's response, or an object of the same form. */
-export const toJson = (failure: Failure): unknown =>
-  failure.body ?? { title: failure.title, detail: failure.detail, errors: failure.faults }
+/** The server's response, without the tag that the client has added, or an object of the same form. */
+export const toJson = ({ body, detail, faults, title }: Failure): unknown =>
+  hasProperty(body, "_tag") ? Struct.omit(body, "_tag") : (body ?? { title, detail, errors: faults })
 
 const Problem = Schema.Struct({
   title: Schema.String,

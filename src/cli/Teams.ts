@@ -191,7 +191,7 @@ const message = Command.make("message", { team, text, thread, wait, ...adminOpti
         client.teams
           .message({
             path: { team: options.team },
-            urlParams: options.wait ? { wait: "true" } : {},
+            urlParams: { wait: options.wait },
             headers: {},
             payload: {
               message: options.text,

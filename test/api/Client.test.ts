@@ -1,8 +1,12 @@
+import { readFileSync } from "node:fs"
 import { FetchHttpClient } from "@effect/platform"
 import { describe, expect, it } from "@effect/vitest"
 import { DateTime, Effect, Redacted } from "effect"
+import { expectTypeOf } from "vitest"
 import * as Client from "../../src/api/Client.ts"
-import { adminKey, start } from "../http/Server.ts"
+import { tags } from "../../src/api/Problem.ts"
+import type { ProblemCode } from "../../src/api/ProblemTitles.ts"
+import { adminKey, failing, silent, start } from "../http/Server.ts"
 
 describe("the typed client", () => {
   it.scopedLive("covers the whole flow: team, webhook, trigger, run, history", () =>
@@ -18,8 +22,7 @@ describe("the typed client", () => {
       })
       const answered = yield* client.trigger.trigger({
         path: { token },
-        urlParams: { wait: "true" },
-        headers: {},
+        urlParams: { wait: true },
         payload: { variables: { a: 1 } }
       })
       const { data, next_cursor } = yield* client.webhooks.runs({ path: { id: webhook.id }, urlParams: { limit: 5 } })
@@ -32,16 +35,73 @@ describe("the typed client", () => {
     }).pipe(Effect.provide(FetchHttpClient.layer))
   )
 
-  it.scopedLive("returns errors as values, with their code", () =>
+  it.scopedLive("gives a trigger's result the type of its wait", () =>
     Effect.gen(function* () {
-      const { origin } = yield* start()
+      const { origin, team, webhook } = yield* start()
+      yield* team("ops")
+      const { token } = yield* webhook("ops")
       const client = yield* Client.make({ url: origin })
-      const refused = yield* Effect.flip(client.webhooks.list())
-      expect(refused).toMatchObject({ status: 401, code: "unauthorized" })
-      const missing = yield* Effect.flip(
-        client.trigger.trigger({ path: { token: "x" }, urlParams: {}, headers: {}, payload: { variables: {} } })
-      )
-      expect(missing).toMatchObject({ status: 404, code: "not_found" })
+      const request = { path: { token }, payload: { variables: { text: "hi" } } }
+
+      const waited = yield* client.trigger.trigger({ ...request, urlParams: { wait: true } })
+      expectTypeOf(waited.status).toEqualTypeOf<"success" | "ignored">()
+      expect(waited.status).toBe("success")
+
+      const accepted = yield* client.trigger.trigger(request)
+      expectTypeOf(accepted.status).toEqualTypeOf<"accepted" | "ignored">()
+      expect(accepted.status).toBe("accepted")
+
+      const [result, response] = yield* client.trigger.trigger({ ...request, withResponse: true })
+      expectTypeOf(result.status).toEqualTypeOf<"accepted" | "ignored">()
+      expect([result.status, response.status]).toStrictEqual(["accepted", 202])
+
+      const unknown = (wait: boolean) => client.trigger.trigger({ ...request, urlParams: { wait } })
+      expectTypeOf<Effect.Effect.Success<ReturnType<typeof unknown>>["status"]>().toEqualTypeOf<
+        "success" | "accepted" | "ignored"
+      >()
+      expect((yield* unknown(true)).status).toBe("success")
     }).pipe(Effect.provide(FetchHttpClient.layer))
   )
+
+  it.scopedLive("tags errors: problems by their status, and runs that ended otherwise", () =>
+    Effect.gen(function* () {
+      const { admin, origin, team, webhook } = yield* start()
+      yield* team("failing", failing)
+      yield* team("silent", silent)
+      const client = yield* Client.make({ url: origin })
+      const trigger = (token: string) =>
+        client.trigger
+          .trigger({ path: { token }, urlParams: { wait: true }, payload: { variables: { text: "hi" } } })
+          .pipe(
+            Effect.as("answered"),
+            Effect.catchTags({
+              NotFound: ({ code }) => {
+                expectTypeOf(code).toEqualTypeOf<ProblemCode>()
+                return Effect.succeed(`not found: ${code}`)
+              },
+              Failed: ({ error }) => Effect.succeed(`failed: ${error.message}`),
+              TimedOut: ({ status }) => Effect.succeed(`timed out: ${status}`)
+            })
+          )
+      expect(yield* trigger("x")).toBe("not found: not_found")
+      expect(yield* trigger((yield* webhook("failing")).token)).toBe("failed: no disk")
+      expect(yield* trigger((yield* webhook("silent", "{{text}}", { timeout_seconds: 1 })).token)).toBe(
+        "timed out: timeout"
+      )
+      const refused = yield* Effect.flip(client.webhooks.list())
+      expect(refused).toMatchObject({ _tag: "Unauthorized", status: 401, code: "unauthorized" })
+      // Responses themselves have none.
+      const { text } = yield* admin("GET", "/api/webhooks/x")
+      expect(text).toContain('"not_found"')
+      expect(text).not.toContain("_tag")
+      const invalid = yield* admin("POST", "/api/teams", { body: { team: "!" } })
+      expect([invalid.status, invalid.json._tag]).toStrictEqual([422, undefined])
+    }).pipe(Effect.provide(FetchHttpClient.layer))
+  )
+})
+
+it("the page on the client lists the tags of all problems", () => {
+  const page = readFileSync(new URL("../../docs/client.md", import.meta.url), "utf8")
+  const [row] = page.split("\n").filter((line) => line.startsWith("| `BadRequest`"))
+  expect([...row!.split(" | ")[0]!.matchAll(/`(\w+)`/g)].map(([, tag]) => tag)).toStrictEqual(Object.values(tags))
 })

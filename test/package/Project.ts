@@ -93,7 +93,7 @@ export const makeProject = async (files: Readonly<Record<string, string>>): Prom
       await run(program!, ...args, ...npm)
     }
     const installed = join(dir, "node_modules/webhook-trigger")
-    for (const page of ["embedding.md", "drivers.md", "leaders.md"]) {
+    for (const page of ["embedding.md", "drivers.md", "leaders.md", "client.md"]) {
       for (const block of blocksIn(readFileSync(join(installed, "docs", page), "utf8"), "ts")) {
         const name = /^\/\/ (\S+\.ts)\n/.exec(block)?.[1]
         if (name === undefined) throw new Error(`a block of docs/${page} does not name its file:\n${block}`)

@@ -7,6 +7,7 @@ import { TeamName } from "../../domain/Team.ts"
 import { ThreadKey } from "../../domain/Thread.ts"
 import { optional, time } from "../../domain/Time.ts"
 import { listFields } from "../List.ts"
+import { problemCode } from "../Problem.ts"
 import { MessageText } from "./Messages.ts"
 import { mostReplayed } from "./MostReplayed.ts"
 
@@ -64,7 +65,7 @@ export const ReplayManyBody = Schema.Struct({
 
 /** Why a request with several runs did nothing for one of them. */
 export const refusal = {
-  code: Schema.String.annotations({ description: "The error code, as for a request for only this run." }),
+  code: problemCode.annotations({ description: "The error code, as for a request for only this run." }),
   detail: Schema.String.annotations({ description: "The reason." })
 }
 

@@ -8,7 +8,7 @@ import { optional } from "../../domain/Time.ts"
 
 export const Wait = Schema.Struct({
   wait: Schema.optional(
-    Schema.Literal("true", "false").annotations({
+    Schema.BooleanFromString.annotations({
       description: "`true`: the response waits until the run ends."
     })
   )
@@ -74,7 +74,10 @@ export const Answered = Schema.Struct({
 export const Ignored = Schema.Struct({ status: status("ignored") }).annotations({
   description: "The request starts no run: it is a service's ping, or it does not pass the filter `accept_if`."
 })
-const TimeOut = Schema.Struct({ status: status("timeout"), run_id: RunId })
+/** The errors of runs have a tag in the typed client, which is not part of the response. */
+const TimeOut = Schema.Struct({ status: status("timeout"), run_id: RunId }).pipe(
+  Schema.attachPropertySignature("_tag", "TimedOut")
+)
 export const TimedOut = TimeOut.annotations({
   ...HttpApiSchema.annotations({ status: 408 }),
   description: "The timeout has passed. A late answer is stored with the run."
@@ -89,10 +92,12 @@ export const Failed = Schema.Struct({
   run_id: RunId,
   error: RunError,
   ...AgentReport.fields
-}).annotations({
-  ...HttpApiSchema.annotations({ status: 502 }),
-  description: "The run ended as `error`."
 })
+  .pipe(Schema.attachPropertySignature("_tag", "Failed"))
+  .annotations({
+    ...HttpApiSchema.annotations({ status: 502 }),
+    description: "The run ended as `error`."
+  })
 
 /** A run as shown to its caller: only the outcome. */
 export const CallersRun = Schema.Struct({

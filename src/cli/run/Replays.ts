@@ -147,7 +147,7 @@ export const replayOne = Command.make(
             const before = hasVariables ? (yield* client.runs.show({ path })).variables : {}
             const replaying = client.runs.replay({
               path,
-              urlParams: options.wait ? { wait: "true" } : {},
+              urlParams: { wait: options.wait },
               headers: headersOf(options.key),
               payload: {
                 ...(options.samePrompt && { prompt: "same" }),

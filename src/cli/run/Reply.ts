@@ -21,7 +21,7 @@ export const reply = Command.make("reply", { id, text, wait, ...adminOptions }, 
         client.threads
           .reply({
             path: { run_id: options.id },
-            urlParams: options.wait ? { wait: "true" } : {},
+            urlParams: { wait: options.wait },
             headers: {},
             payload: { message: options.text }
           })

@@ -95,7 +95,7 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
           const sample = yield* Effect.flatMap(Body.readObject(request, settings.maxBody), decodeSample)
           const variables = yield* Input.ofSample(webhook, sample)
           const idempotency = yield* Idempotency.read(request, webhook, variables)
-          const wait = urlParams.wait === "true"
+          const wait = urlParams.wait === true
           const started = yield* recordStart(
             "webhook.run_started",
             webhook.id

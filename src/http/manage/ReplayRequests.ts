@@ -2,6 +2,7 @@
 import { createHash, randomBytes } from "node:crypto"
 import type { HttpServerRequest } from "@effect/platform"
 import { Effect, Either } from "effect"
+import type { ProblemCode } from "../../api/ProblemTitles.ts"
 import type { ReplayBody, Replayed as ReplayedBody, ReplayManyBody } from "../../api/run/Replays.ts"
 import { type Fault, Invalid } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
@@ -98,7 +99,10 @@ export const many = (request: HttpServerRequest.HttpServerRequest, body: typeof 
     }))
   )
 
-const alreadyReplayed = { code: "already_replayed", detail: "Another request replayed this run at the same time." }
+const alreadyReplayed: { readonly code: ProblemCode; readonly detail: string } = {
+  code: "already_replayed",
+  detail: "Another request replayed this run at the same time."
+}
 
 export const answer = (
   which: Which,

@@ -156,7 +156,7 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
           const body = yield* Effect.flatMap(Body.readOptionalObject(request, maxBody), decodeReplay)
           const how = yield* ReplayRequests.one(request, body)
           const started =
-            urlParams.wait === "true"
+            urlParams.wait === true
               ? replays.replayAndWait(id, how, received_at)
               : Effect.map(replays.replay(id, how), (run_id) => ({ _tag: "Accepted", run_id }) as const)
           const submitted = yield* Audit.recordStart("run.replayed", id)(started)

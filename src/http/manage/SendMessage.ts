@@ -15,7 +15,7 @@ interface SentMessage {
   readonly thread_key?: string | undefined
   readonly received_at: DateTime.Utc
   /** As in the query. */
-  readonly wait: "true" | "false" | undefined
+  readonly wait: boolean | undefined
   readonly audited: readonly [action: AuditAction, object: string]
 }
 
@@ -29,7 +29,7 @@ export const make = Effect.map(
       Effect.gen(function* () {
         const in_thread = thread_key === undefined ? {} : { thread_key }
         const idempotency = yield* Idempotency.readWith(request, () => Either.right({ message, ...in_thread }))
-        const how = { received_at, wait: wait === "true", ...in_thread, ...idempotency }
+        const how = { received_at, wait: wait === true, ...in_thread, ...idempotency }
         const sent = yield* Audit.recordStart(...audited)(trigger.message(team, message, how))
         return withLocation(request, RunAnswer.ofMessage(request, sent), sent)
       })

@@ -6,7 +6,6 @@ import { ruleOf } from "../../api/access/Rules.ts"
 import { tokenScheme } from "../../api/run/Trigger.ts"
 import { leastRoleFor } from "../../domain/access/Roles.ts"
 import { ifApiDocs } from "../access/OperationsAccess.ts"
-import { titles } from "../request/ProblemTitles.ts"
 import { managementUrl } from "../request/PublicUrl.ts"
 import * as ReadOnlyRoute from "./ReadOnlyRoute.ts"
 
@@ -77,19 +76,9 @@ const withRoles = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
   return spec
 }
 
-const withCodes = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
-  const codes = objectsIn(spec.components.schemas).flatMap(({ properties }) =>
-    properties !== undefined && "type" in (properties as object) ? objectsIn((properties as any).code).slice(0, 1) : []
-  )
-  for (const code of codes) code.enum = Object.keys(titles)
-  return spec
-}
-
 /** `server` is its address for callers. */
 export const makeDocument = (server = "/"): OpenApi.OpenAPISpec => {
-  const spec = withCodes(
-    withRoles(withHeaders(withOpenObjects(withoutIds(OpenApi.fromApi(Api)) as OpenApi.OpenAPISpec)))
-  )
+  const spec = withRoles(withHeaders(withOpenObjects(withoutIds(OpenApi.fromApi(Api)) as OpenApi.OpenAPISpec)))
   spec.components.securitySchemes[tokenScheme] = {
     type: "http",
     scheme: "bearer",

@@ -7,11 +7,11 @@ import * as Problems from "./Problems.ts"
 type Response = HttpServerResponse.HttpServerResponse
 
 /** One response for all: the same bytes for every reason. */
-const notFound = Problems.toResponse(Problems.of(new NotFound()))
+const notFound = Problems.toResponse(Problems.bodyOf(new NotFound()))
 
 export const ofRefusal = (refusal: Problems.Refusal): Response => {
   if (refusal._tag === "NotFound") return notFound
-  return HttpServerResponse.setHeaders(Problems.toResponse(Problems.of(refusal)), Problems.ownHeadersOf(refusal))
+  return HttpServerResponse.setHeaders(Problems.toResponse(Problems.bodyOf(refusal)), Problems.ownHeadersOf(refusal))
 }
 
 const internalError = Problems.toResponse(

@@ -4,12 +4,12 @@
  */
 import { HttpServerResponse } from "@effect/platform"
 import { DateTime, Predicate } from "effect"
-import { mediaType } from "../../api/Problem.ts"
+import { mediaType, type ProblemStatus, tags } from "../../api/Problem.ts"
+import { type ProblemCode as Code, titles } from "../../api/ProblemTitles.ts"
 import type * as Errors from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { pathOf } from "../../domain/prompt/Path.ts"
 import { step } from "../../domain/prompt/Variables.ts"
-import { type Code, titles } from "./ProblemTitles.ts"
 import { securityHeaders } from "./SecurityHeaders.ts"
 
 /** Every error that can refuse a request. */
@@ -67,7 +67,7 @@ const parameterCodes: { readonly [name: string]: Code } = {
 
 type Table = {
   readonly [Tag in Refusal["_tag"]]: readonly [
-    status: number,
+    status: ProblemStatus,
     describe: (refusal: Extract<Refusal, { readonly _tag: Tag }>) => Description
   ]
 }
@@ -276,12 +276,16 @@ export interface Problem<Status extends number = number> {
   readonly title: string
   readonly status: Status
   readonly detail: string
-  readonly code: string
+  readonly code: Code
   readonly errors?: ReadonlyArray<Errors.Fault>
   readonly run_id?: RunId
 }
 
-type ProblemOf<E extends Refusal> = E extends Refusal ? Problem<(typeof table)[E["_tag"]][0]> : never
+type StatusOf<E extends Refusal> = (typeof table)[E["_tag"]][0]
+
+type ProblemOf<E extends Refusal> = E extends Refusal
+  ? Problem<StatusOf<E>> & { readonly _tag: (typeof tags)[StatusOf<E>] }
+  : never
 
 /** The errors that become a problem with one of these statuses. */
 export type RefusalWith<Status> = {
@@ -299,13 +303,19 @@ export const problem = <const Status extends number>(
   ...rest
 })
 
+/** The error as a problem, for a response that is written by hand. */
+export const bodyOf = (refusal: Refusal): Problem<ProblemStatus> => {
+  const [status, describe] = table[refusal._tag]
+  return problem(status, describe(refusal as never))
+}
+
 /**
- * The error as a problem. Its type contains the status, so an endpoint that does not declare that status does not
- * compile.
+ * The error as a handler fails with it. Its type contains the status, so an endpoint that does not declare that status
+ * does not compile.
  */
 export const of = <E extends Refusal>(refusal: E): ProblemOf<E> => {
-  const [status, describe] = table[refusal._tag]
-  return problem(status, describe(refusal as never)) as ProblemOf<E>
+  const body = bodyOf(refusal)
+  return { ...body, _tag: tags[body.status] } as ProblemOf<E>
 }
 
 const retryAfterSeconds: { readonly [status: number]: string } = { 429: "10", 503: "5" }
@@ -345,7 +355,11 @@ export const headersOf = ({
   ...((status === 408 || status === 413) && { connection: "close" })
 })
 
-export const toResponse = (problem: Problem): HttpServerResponse.HttpServerResponse =>
+/** Without the tag, which only a handler's problem has. */
+export const toResponse = ({
+  _tag,
+  ...problem
+}: Problem & { readonly _tag?: string }): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.unsafeJson(problem, { status: problem.status, contentType: mediaType })
 
 export const isRefusal = (error: unknown): error is Refusal =>

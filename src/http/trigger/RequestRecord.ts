@@ -45,7 +45,7 @@ export const make = Effect.gen(function* () {
       notFound(request, refusal, received_at)
       return
     }
-    const { code, detail, status } = Problems.of(refusal)
+    const { code, detail, status } = Problems.bodyOf(refusal)
     if (status >= 500) return
     const incoming = known()
     requests.recordRefused(webhook, {

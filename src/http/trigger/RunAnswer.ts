@@ -24,13 +24,13 @@ export const bodies = {
     run_id,
     ...report
   }),
-  error: (run_id: RunId, error: RunError, report: AgentReport): typeof Failed.Type => ({
+  error: (run_id: RunId, error: RunError, report: AgentReport): typeof Failed.Encoded => ({
     status: "error",
     run_id,
     error,
     ...report
   }),
-  timeout: (run_id: RunId): typeof TimedOut.Type => ({ status: "timeout", run_id }),
+  timeout: (run_id: RunId): typeof TimedOut.Encoded => ({ status: "timeout", run_id }),
   cancelled: (run_id: RunId) =>
     Problems.problem(409, { code: "cancelled", detail: "It was cancelled while you waited for its answer.", run_id })
 }
@@ -45,7 +45,7 @@ interface Format {
 const run: Format = {
   accepted: (id) => json<typeof Accepted.Type>(202, bodies.accepted(id)),
   success: (id, response, report) => json<typeof Answered.Type>(200, bodies.success(id, response, report)),
-  error: (id, error, report) => json<typeof Failed.Type>(502, bodies.error(id, error, report))
+  error: (id, error, report) => json<typeof Failed.Encoded>(502, bodies.error(id, error, report))
 }
 
 const message: Format = {
@@ -69,8 +69,8 @@ const isOfPage = ({ headers }: Request): boolean =>
 /** A browser resends a POST that is answered with 408, once for each open connection: each would start another run. */
 const timedOut = (request: Request, run_id: RunId): Response =>
   isOfPage(request)
-    ? json<typeof TimedOutInPage.Type>(504, bodies.timeout(run_id))
-    : json<typeof TimedOut.Type>(408, bodies.timeout(run_id))
+    ? json<typeof TimedOutInPage.Encoded>(504, bodies.timeout(run_id))
+    : json<typeof TimedOut.Encoded>(408, bodies.timeout(run_id))
 
 const write = (request: Request, format: Format, submitted: Submitted): Response => {
   if (submitted._tag === "Ignored") return json<typeof Ignored.Type>(200, { status: "ignored" })

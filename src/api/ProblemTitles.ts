@@ -1,4 +1,4 @@
-/** A title for each code: for problems, and for `/docs`. */
+/** A title for each code of problems: for responses, for `/docs`, and as the union of all codes. */
 export const titles = {
   method_not_allowed: "The address does not accept this method",
   not_found: "There is nothing at this address",
@@ -35,6 +35,7 @@ export const titles = {
   too_many_exports: "Too many exports are running",
   too_many_attempts: "Too many wrong keys",
   run_ended: "The run has already ended",
+  already_replayed: "Another request replayed the run at the same time",
   run_unfinished: "The run has not ended",
   thread_ended: "The run's thread has ended",
   prompt_lost: "The prompt is not this leader's any longer",
@@ -46,4 +47,7 @@ export const titles = {
   internal_error: "The server failed unexpectedly"
 } as const
 
-export type Code = keyof typeof titles
+/** The kind of a problem, for programs. */
+export type ProblemCode = keyof typeof titles
+
+export const problemCodes = Object.keys(titles) as ReadonlyArray<ProblemCode>
