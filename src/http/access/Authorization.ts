@@ -24,9 +24,9 @@ HttpApi.reflect(Api, {
 })
 
 export const lacksRole = (role: Role, permission: Permission) =>
-  new Forbidden({ detail: `This needs the role \`${leastRoleFor(permission)}\`. The key's role is \`${role}\`.` })
+  new Forbidden({ detail: `This needs the role \`${leastRoleFor(permission)}\`. Your role is \`${role}\`.` })
 
-const needsAllTeams = new Forbidden({ detail: "This needs a key for all teams. The key is limited to certain teams." })
+const needsAllTeams = new Forbidden({ detail: "This needs access to all teams. Yours is limited to certain teams." })
 
 /** An endpoint without a rule is not part of the management, so nobody gets there. */
 const noRule = new Forbidden({ detail: "Nobody may do this." })

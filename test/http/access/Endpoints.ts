@@ -26,16 +26,18 @@ export const nameOf = ({ method, path }: Endpoint): string => `${method} ${path}
 export const pathWith = (path: string, values: { readonly [name: string]: string } = {}): string =>
   path.replaceAll(/:(\w+)/g, (_, name: string) => values[name] ?? "01890a5d-ac96-774b-bcce-b302099a8057")
 
+export const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
+
 /** Only the status and the code: a stream would not end. */
-export const statusOf = (origin: string, { method, path }: Endpoint, key: string, body?: object) =>
+export const statusOf = (origin: string, { method, path }: Endpoint, headers: Record<string, string>) =>
   Effect.promise(async (signal) => {
     const abort = new AbortController()
     signal.addEventListener("abort", () => abort.abort())
     const response = await fetch(`${origin}${path}`, {
       method,
       signal: abort.signal,
-      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-      ...(method !== "GET" && method !== "DELETE" && { body: JSON.stringify(body ?? {}) })
+      headers: { ...headers, "content-type": "application/json" },
+      ...(method !== "GET" && method !== "DELETE" && { body: "{}" })
     })
     const isProblem = response.headers.get("content-type") === "application/problem+json"
     const problem = isProblem

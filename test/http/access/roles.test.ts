@@ -1,4 +1,4 @@
-/** Every endpoint with a key of every role, on memory and on PostgreSQL. */
+/** Every endpoint with a key and with a person's session of every role, on memory and on PostgreSQL. */
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { Unavailable } from "../../../src/domain/Errors.ts"
@@ -7,11 +7,14 @@ import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import type { Repo } from "../../../src/repo/Repo.ts"
 import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
 import * as RepoSql from "../../../src/repo/sql/RepoSql.ts"
+import { CookieJar } from "../../support/CookieJar.ts"
 import { freshDatabase } from "../../support/fresh.ts"
+import { startProvider } from "../../support/OpenIdProvider.ts"
 import { repeatUntil } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
-import { start } from "../Server.ts"
-import { managementEndpoints, nameOf, pathWith, statusOf } from "./Endpoints.ts"
+import { type Options, start } from "../Server.ts"
+import { bearer, type Endpoint, managementEndpoints, nameOf, pathWith, statusOf } from "./Endpoints.ts"
+import { visit } from "./SignIn.ts"
 
 const postgres: Layer.Layer<Repo> = RepoSql.layer.pipe(
   Layer.provide(
@@ -22,6 +25,7 @@ const postgres: Layer.Layer<Repo> = RepoSql.layer.pipe(
 
 const roles = ["viewer", "operator", "editor", "auditor", "admin"] as const
 type Role = (typeof roles)[number]
+type Repositories = Pick<Options, "repo">
 
 /** What not all roles may do. Said here again, so that a change of the server's table is noticed. */
 const restricted: { readonly [endpoint: string]: ReadonlyArray<Role> } = Object.fromEntries(
@@ -101,19 +105,49 @@ const restricted: { readonly [endpoint: string]: ReadonlyArray<Role> } = Object.
 /** They change nothing. */
 const harmless = ["POST /api/check", "POST /api/webhooks/:id/preview", "POST /api/templates/preview"]
 
+/** A server, and what the requests of a role have to prove it. */
+const withKeys = (repo: Repositories) =>
+  Effect.map(start(repo), ({ admin, origin }) => ({
+    origin,
+    headersFor: (role: Role) =>
+      Effect.map(admin("POST", "/api/keys", { body: { name: role, role } }), ({ json }) => bearer(json.key))
+  }))
+
+const withPeople = (repo: Repositories) =>
+  Effect.gen(function* () {
+    const provider = yield* startProvider()
+    const groups = roles.map((role) => ({ group: `${role}s`, role }))
+    const { origin } = yield* start({ ...repo, oidc: provider.settings({ roles: groups }) })
+    provider.allow(origin)
+    const headersFor = (role: Role) =>
+      Effect.gen(function* () {
+        const jar = new CookieJar()
+        provider.person = { id: role, name: role, groups: [`${role}s`] }
+        yield* visit(origin, jar, "?fresh=true")
+        return { cookie: jar.header(origin), origin }
+      })
+    return { origin, headersFor }
+  })
+
+/** It ends the session that the walk uses. */
+const endsAllSessions = (endpoint: Endpoint) => nameOf(endpoint) === "DELETE /api/sessions"
+const inOrder = [...managementEndpoints].sort((a, b) => Number(endsAllSessions(a)) - Number(endsAllSessions(b)))
+
 for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", postgres] as const]) {
   describe(`roles, with the rows in ${name}`, () => {
-    it.scopedLive("allow each endpoint to the keys whose role includes it, and to no other", () =>
+    it.scopedLive.each([
+      ["keys", withKeys],
+      ["people who have signed in", withPeople]
+    ] as const)("allow each endpoint to the %s whose role includes it, and to no other", ([, server]) =>
       Effect.gen(function* () {
-        const { admin, origin } = yield* start({ ...(repo && { repo }) })
+        const { headersFor, origin } = yield* server(repo === undefined ? {} : { repo })
         for (const role of roles) {
-          const created = yield* admin("POST", "/api/keys", { body: { name: role, role } })
-          expect(created.status).toBe(201)
-          for (const endpoint of managementEndpoints) {
+          const headers = yield* headersFor(role)
+          for (const endpoint of inOrder) {
             const at = nameOf(endpoint)
             const allowed = restricted[at]?.includes(role) ?? true
             const request = { ...endpoint, path: pathWith(endpoint.path) }
-            const { code, detail, status } = yield* statusOf(origin, request, created.json.key)
+            const { code, detail, status } = yield* statusOf(origin, request, headers)
             expect(status, `${role} ${at}: ${detail}`).not.toBe(401)
             expect([code === "forbidden", status === 403], `${role} ${at}: ${detail}`).toStrictEqual([
               !allowed,
@@ -121,7 +155,7 @@ for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", postg
             ])
             if (!allowed) {
               const [least] = restricted[at]!
-              expect(detail, at).toBe(`This needs the role \`${least}\`. The key's role is \`${role}\`.`)
+              expect(detail, at).toBe(`This needs the role \`${least}\`. Your role is \`${role}\`.`)
             }
           }
         }

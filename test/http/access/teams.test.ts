@@ -10,7 +10,7 @@ import { untilEffect } from "../../support/Until.ts"
 import { type Answer, type Call, refusal } from "../Client.ts"
 import { openEvents } from "../events/EventReader.ts"
 import { hello, start } from "../Server.ts"
-import { managementEndpoints, nameOf, pathWith, statusOf } from "./Endpoints.ts"
+import { bearer, managementEndpoints, nameOf, pathWith, statusOf } from "./Endpoints.ts"
 
 const postgres: Layer.Layer<Repo> = RepoSql.layer.pipe(
   Layer.provide(
@@ -85,7 +85,7 @@ for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", postg
           const at = nameOf(endpoint)
           if (aboutMany.includes(at)) continue
           const foreign = { ...endpoint, path: pathFor(endpoint.path, b) }
-          const { code, detail, status } = yield* statusOf(server.origin, foreign, a.key)
+          const { code, detail, status } = yield* statusOf(server.origin, foreign, bearer(a.key))
           const expected = aboutTheServer.includes(at) ? [403, "forbidden"] : notFound
           expect([status, code], `${at}: ${detail}`).toStrictEqual(expected)
         }
@@ -98,7 +98,7 @@ for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", postg
           )
             continue
           const own = { ...endpoint, path: pathFor(endpoint.path, b) }
-          expect([at, (yield* statusOf(server.origin, own, b.key)).status]).toStrictEqual([at, 200])
+          expect([at, (yield* statusOf(server.origin, own, bearer(b.key))).status]).toStrictEqual([at, 200])
         }
         expect((yield* b.as("DELETE", `/api/webhooks/${b.hook.id}`)).status).toBe(204)
       })
