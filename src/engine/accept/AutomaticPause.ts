@@ -1,22 +1,47 @@
 import { DateTime, Duration, Effect, Layer, Schedule } from "effect"
 import { alertIdAt } from "../../domain/Id.ts"
+import { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import { PauseStore } from "../../repo/manage/PauseStore.ts"
 import * as Audit from "../access/Audit.ts"
 import { CurrentLanes } from "../dispatch/CurrentLanes.ts"
 
 const pollInterval = Duration.seconds(1)
+/** While no webhook may be paused, how often that is looked up without a notification that one was changed. */
+const unusedFor = Duration.seconds(60)
 
 /**
  * Pauses webhooks with `pause_after_failures` whose runs fail in a row, and resumes them after a success. Driven by the
  * rows, so the end of a run does nothing for it. The server that sends the prompts does it; that two do it does no harm.
  */
-export const layer: Layer.Layer<never, never, CurrentLanes | PauseStore> = Layer.scopedDiscard(
+export const layer: Layer.Layer<never, never, ChangeFeed | CurrentLanes | PauseStore> = Layer.scopedDiscard(
   Effect.gen(function* () {
     const lanes = yield* CurrentLanes
     const store = yield* PauseStore
+    const feed = yield* ChangeFeed
+    const clock = yield* Effect.clock
+
+    let unusedUntil = Number.NEGATIVE_INFINITY
+    yield* feed.listen((changes) => {
+      if (changes.some(({ _tag }) => _tag === "WebhookChanged")) unusedUntil = Number.NEGATIVE_INFINITY
+    })
+
+    const lookUpAgain = Effect.sync(() => {
+      unusedUntil = Number.NEGATIVE_INFINITY
+    })
+
+    const isUsed = Effect.suspend(() => {
+      const now = clock.unsafeCurrentTimeMillis()
+      if (now < unusedUntil) return Effect.succeed(false)
+      // Before the look-up, so that a change in the meantime ends it.
+      unusedUntil = now + Duration.toMillis(unusedFor)
+      return Effect.tapBoth(store.mayPause, {
+        onFailure: () => lookUpAgain,
+        onSuccess: (used) => (used ? lookUpAgain : Effect.void)
+      })
+    })
 
     const change = Effect.gen(function* () {
-      if (lanes.get() === undefined) return
+      if (lanes.get() === undefined || !(yield* isUsed)) return
       for (const { failures, version, webhook_id } of yield* store.pausesDue) {
         const at = yield* DateTime.now
         if (failures === undefined) {

@@ -22,6 +22,8 @@ export const newestRuns = 1_000
 export class PauseStore extends Context.Tag("webhook-trigger/PauseStore")<
   PauseStore,
   {
+    /** Whether any webhook has `pause_after_failures` or is paused. */
+    readonly mayPause: Effect.Effect<boolean, Unavailable>
     /**
      * The enabled webhooks whose runs failed or timed out as often in a row as `pause_after_failures` says, in the order of
      * acceptance, since `failures_since`; and the paused ones that had a success since, or have no such limit any longer.

@@ -39,7 +39,9 @@ export const pauses = (test: Test): void => {
   test(
     "a pause is due after failures and timeouts in a row: cancelled runs do not count, and a success begins anew",
     Effect.gen(function* () {
+      expect(yield* (yield* Repo).mayPause).toBe(false)
       const webhook = yield* limited()
+      expect(yield* (yield* Repo).mayPause).toBe(true)
       const without = yield* createWebhook({ name: "without a limit" })
       for (const each of [webhook, without]) {
         yield* endRun(each, 1, failure("No"))

@@ -41,6 +41,11 @@ export const makePauseStore = (tables: Tables): Context.Tag.Service<PauseStore> 
   }
 
   return PauseStore.of({
+    mayPause: Effect.sync(() =>
+      [...webhooks.values()].some(
+        ({ pause_after_failures, paused_at }) => pause_after_failures !== undefined || paused_at !== undefined
+      )
+    ),
     pausesDue: Effect.sync(() => [...webhooks.values()].flatMap(dueOf)),
     pauseWebhook: ({ failures, version, webhook_id }, { at, id }, draft) =>
       Effect.sync(() => {

@@ -48,6 +48,15 @@ export const layer: Layer.Layer<PauseStore, never, SqlClient.SqlClient> = Layer.
       Effect.withSpan("PauseStore.pausesDue")
     )
 
+    const mayPause = bounded(
+      sql<{ readonly used: boolean }>`
+        select exists (select from webhook_trigger.webhooks where pause_after_failures is not null)
+          or exists (select from webhook_trigger.webhooks where paused_at is not null) as used`
+    ).pipe(
+      Effect.map(([row]) => row!.used),
+      Effect.withSpan("PauseStore.mayPause")
+    )
+
     const change = sql`
       select changed.id::text as object, ${changedWebhookFields(sql, "earlier", "changed")} as before,
         ${changedWebhookFields(sql, "changed", "earlier")} as after
@@ -111,6 +120,6 @@ export const layer: Layer.Layer<PauseStore, never, SqlClient.SqlClient> = Layer.
       return rows.length > 0
     }, bounded)
 
-    return PauseStore.of({ pausesDue, pauseWebhook, resumeWebhook })
+    return PauseStore.of({ mayPause, pausesDue, pauseWebhook, resumeWebhook })
   })
 )
