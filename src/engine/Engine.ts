@@ -74,7 +74,8 @@ const management = Layer.mergeAll(
 
 /** The ends of runs, and alerts, are sent to destinations. */
 const delivery = Layer.mergeAll(Destinations.layer, Deliverer.layer, Alerts.layer, AlertEvaluation.layer).pipe(
-  Layer.provide(Outbox.layer)
+  Layer.provide(Outbox.layer),
+  Layer.provide(flow)
 )
 
 /** The whole engine. The host chooses its drivers. */

@@ -56,6 +56,7 @@ export const describeRun = (run: Run, replays: ReadonlyArray<RunSummary>) =>
       started: time(run.started_at),
       finished: time(run.finished_at),
       callback: run.callback_url,
+      "chained from": run.chained_from,
       "cancelled by": run.cancelled_by && cancellerNames[run.cancelled_by],
       delivery: run.delivery_failed ? "failed" : undefined,
       duration: elapsed(run.duration_ms),

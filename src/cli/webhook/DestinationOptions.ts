@@ -60,7 +60,9 @@ export const fieldOptions = {
   ),
   target: Options.text("target").pipe(
     Options.withPseudoName("template"),
-    Options.withDescription("The channel, issue, response URL or addresses, such as 'acme/shop#{{ values.number }}'"),
+    Options.withDescription(
+      "The channel, issue, response URL, addresses or webhook, such as 'acme/shop#{{ values.number }}'"
+    ),
     Options.optional
   ),
   description: Options.text("description").pipe(Options.withDescription("What it is for"), Options.optional),

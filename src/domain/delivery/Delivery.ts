@@ -23,7 +23,8 @@ export const DeliveryAttempt = Schema.Struct({
   error: optional(Schema.String.annotations({ description: "Why it failed; absent: it succeeded." })),
   answer: optional(
     Schema.String.annotations({ description: `The first ${storedAnswer} bytes of the answer, as text.` })
-  )
+  ),
+  started_run: optional(RunId.annotations({ description: "Of `chain`: the run that it started." }))
 }).annotations({ identifier: "DeliveryAttempt", description: "One request to a destination." })
 export type DeliveryAttempt = typeof DeliveryAttempt.Type
 

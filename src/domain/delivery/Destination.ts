@@ -1,6 +1,7 @@
 import * as VariantSchema from "@effect/experimental/VariantSchema"
 import { Schema } from "effect"
 import { DestinationId, WebhookId } from "../Id.ts"
+import { TeamName } from "../Team.ts"
 import { optional, time } from "../Time.ts"
 import { allEvents } from "./DestinationEvent.ts"
 import { destinationKindNames } from "./DestinationKind.ts"
@@ -48,7 +49,7 @@ const Events = Schema.NonEmptyArray(DestinationEventName).pipe(
 export const DestinationKindName = Schema.Literal(...destinationKindNames).annotations({
   identifier: "DestinationKind",
   description:
-    "`webhook` (the default): signed events. `callback`: the same, to the `callback_url` that a trigger named, if it begins with `url`. The others are services for people, which get a message in their own form: Slack's incoming webhooks (`slack`), a channel or thread by bot token (`slack-message`), the response URL of a slash command (`slack-response`), Discord, Microsoft Teams, a comment on GitHub or GitLab, and e-mail. It cannot be changed."
+    "`webhook` (the default): signed events. `callback`: the same, to the `callback_url` that a trigger named, if it begins with `url`. The others are services for people, which get a message in their own form: Slack's incoming webhooks (`slack`), a channel or thread by bot token (`slack-message`), the response URL of a slash command (`slack-response`), Discord, Microsoft Teams, a comment on GitHub or GitLab, and e-mail. `chain`: a run of another webhook of this server. It cannot be changed."
 })
 
 export const BodyFormat = Schema.Literal("thin", "full", "template").annotations({
@@ -114,7 +115,7 @@ const record = Struct({
   ),
   target: removable(
     1_000,
-    "The place at the service, as a Liquid template over the same values: a channel, perhaps with a thread (`C0123456789/1700000000.000100`), a response URL, an issue (`owner/repository#1`), or a merge request (`project!1`). Of `email`: up to ten addresses, separated by commas, and no template."
+    "The place at the service, as a Liquid template over the same values: a channel, perhaps with a thread (`C0123456789/1700000000.000100`), a response URL, an issue (`owner/repository#1`), or a merge request (`project!1`). Of `email`: up to ten addresses, separated by commas, and no template. Of `chain`: the ID of a webhook."
   ),
   description: removable(255, "What people call it."),
   events: withDefault(Events),
@@ -127,6 +128,8 @@ const record = Struct({
   header_names: generated(
     Schema.Array(Schema.String).annotations({ description: "The names of the headers that are sent." })
   ),
+  /** Of `chain`: the teams of both webhooks when `target` was saved. If one has moved, nothing is started. */
+  chain_teams: FieldOnly("row")(optional(Schema.Struct({ from: TeamName, to: TeamName }))),
   /** Encrypted, as `sealed_secret` and `old_sealed_secret`. */
   sealed_headers: FieldOnly("row")(optional(Schema.String)),
   sealed_secret: FieldOnly("row")(Schema.String),

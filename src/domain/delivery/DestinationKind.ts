@@ -3,6 +3,9 @@
  * sends is in `engine/delivery/kinds`. Plain data: the web UI loads it without `Schema`.
  */
 
+/** How many runs of a chain may follow the first one. So webhooks that start each other come to an end. */
+export const maxChainDepth = 5
+
 /** A field of a kind, as people see it. */
 export interface KindField {
   readonly label: string
@@ -13,8 +16,11 @@ export interface KindField {
 export interface DestinationKindData {
   /** The service, for people. */
   readonly label: string
-  /** `event`: a signed event of the Standard Webhooks specification. `message`: text for people, from Markdown. */
-  readonly sends: "event" | "message"
+  /**
+   * `event`: a signed event of the Standard Webhooks specification. `message`: text for people, from Markdown. `run`: a run
+   * of another webhook, with the event as its input.
+   */
+  readonly sends: "event" | "message" | "run"
   /**
    * Absent: there is none to set. `isSecret`: it contains a key, so it is stored encrypted and only its host is shown.
    * `default`: the service's own, for those who do not host it themselves.
@@ -24,6 +30,8 @@ export interface DestinationKindData {
   readonly shownUrl?: string
   /** Each run has its caller's own URL, and alerts have none. So a failure says nothing about the destination. */
   readonly isOfRuns?: true
+  /** Alerts cannot be sent there. */
+  readonly hasNoAlerts?: true
   /** A required token, which is stored encrypted. */
   readonly token?: KindField
   /** The required place at the service: a Liquid template over the same values as `template`. `isFixed`: a text instead. */
@@ -161,6 +169,18 @@ export const destinationKinds = {
       example: "ops@example.com, on-call@example.com",
       isFixed: true
     }
+  },
+  chain: {
+    label: "Another webhook of this server",
+    sends: "run",
+    shownUrl: "webhook:…",
+    hasNoAlerts: true,
+    target: {
+      label: "Webhook ID",
+      help: "Each event starts a run of that webhook. Its template can use the event's data, such as {{response}}.",
+      example: "019b7d08-0000-7000-8000-000000000000",
+      isFixed: true
+    }
   }
 } as const satisfies { readonly [name: string]: DestinationKindData }
 
@@ -170,3 +190,9 @@ export const destinationKindNames = Object.keys(destinationKinds) as [Destinatio
 
 /** The same, with the fields that not every kind has. */
 export const kindOf = (kind: DestinationKind): DestinationKindData => destinationKinds[kind]
+
+/** Whether alerts can be sent there, too. */
+export const isForAlerts = (kind: DestinationKind): boolean => {
+  const { hasNoAlerts = false, isOfRuns = false } = kindOf(kind)
+  return !hasNoAlerts && !isOfRuns
+}

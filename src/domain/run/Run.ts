@@ -66,6 +66,12 @@ const record = Struct({
   status: RunStatus,
   thread: shown(optional(RunThread)),
   replay_of: optional(RunId.annotations({ description: "The run that this one repeats on request." })),
+  chained_from: optional(
+    RunId.annotations({ description: "The run whose end started this one, by a destination of the kind `chain`." })
+  ),
+  chain_depth: optional(
+    Schema.Int.annotations({ description: "How many runs of a chain came before it; absent: none did." })
+  ),
   retry_of: shown(optional(RunId.annotations({ description: "The failed run whose next attempt this one is." }))),
   attempt: optional(
     Schema.Int.annotations({ description: "Which attempt it is, from 1 on, of a webhook that has `retries`." })

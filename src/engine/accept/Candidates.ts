@@ -40,6 +40,9 @@ export interface RunRequest {
   readonly triggered_by?: string
   /** Where its caller wants the end to be sent. */
   readonly callback_url?: string
+  /** The run whose end starts this one, and how many of its chain came before it. */
+  readonly chained_from?: RunId
+  readonly chain_depth?: number
   /** A person starts it, so a paused webhook may try whether its runs succeed again. */
   readonly isByHand?: boolean
 }
@@ -126,6 +129,7 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
         ...(request.webhook_version !== undefined && { webhook_version: request.webhook_version }),
         ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
         ...(request.callback_url !== undefined && { callback_url: request.callback_url }),
+        ...chainOf(request),
         ...(retries && {
           attempt: 1,
           max_attempts: retries.max_retries + 1,
@@ -157,6 +161,7 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
         ...(thread && { thread_key: thread.key }),
         ...(triggered_by !== undefined && { triggered_by }),
         ...(callback_url !== undefined && { callback_url }),
+        ...chainOf(run),
         ...(webhook_version && { webhook_version })
       }
       const rendered = { prompt: conversation.prompt, ...(layout && { layout }) }
@@ -183,6 +188,15 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
       }
     }
   }
+})
+
+/** A run again has the place of the first one in its chain, so that retries make no chain longer. */
+export const chainOf = ({
+  chain_depth,
+  chained_from
+}: Pick<NewRun, "chain_depth" | "chained_from">): Pick<NewRun, "chain_depth" | "chained_from"> => ({
+  ...(chained_from !== undefined && { chained_from }),
+  ...(chain_depth !== undefined && { chain_depth })
 })
 
 /** For how long a repeat of an `Idempotency-Key` returns the first run. */

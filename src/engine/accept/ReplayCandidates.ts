@@ -100,6 +100,7 @@ export const make = Effect.gen(function* () {
         ...(yield* againOf(run, request, waitsSince)),
         // Its caller waits for an answer.
         ...(run.callback_url !== undefined && { callback_url: run.callback_url }),
+        ...Candidates.chainOf(run),
         ...(request.prompt === "same" && run.webhook_version && { webhook_version: run.webhook_version })
       }
       return candidates.ofReplay(webhook, own, rendered, run.run_id)

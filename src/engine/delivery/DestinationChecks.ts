@@ -1,4 +1,4 @@
-import { Effect, Either } from "effect"
+import { Effect, Either, Schema } from "effect"
 import {
   Destination,
   DestinationDraft,
@@ -6,9 +6,10 @@ import {
   type DestinationRow
 } from "../../domain/delivery/Destination.ts"
 import { alertEvents, runEvents } from "../../domain/delivery/DestinationEvent.ts"
-import { type DestinationKind, kindOf } from "../../domain/delivery/DestinationKind.ts"
+import { type DestinationKind, isForAlerts, kindOf } from "../../domain/delivery/DestinationKind.ts"
 import { faultOfRecipients } from "../../domain/delivery/EmailAddress.ts"
 import { type Fault, Invalid } from "../../domain/Errors.ts"
+import { WebhookId } from "../../domain/Id.ts"
 import type { Owner } from "../../repo/delivery/DestinationStore.ts"
 import { decode, tokenFaults } from "../manage/Validation.ts"
 import { AddressPolicy } from "./AddressPolicy.ts"
@@ -39,8 +40,13 @@ const decodeEdit = decode(DestinationEdit)
 /** The API and audit events show all but the values of headers. */
 const shownTokens = tokenFaults(
   Destination.fields,
-  "to start another webhook's run, send to `/webhook/trigger`, with the header `Authorization: Bearer <token>`"
+  "to start another webhook's run, add a destination of the kind `chain`, or send to `/webhook/trigger` with the header `Authorization: Bearer <token>`"
 )
+
+const isWebhookId = Schema.is(WebhookId)
+
+const faultOfWebhookId = (text: string): string | undefined =>
+  isWebhookId(text) ? undefined : "must be the ID of a webhook"
 
 /** What a destination can get. */
 export const eventsOf = (owner: Owner): DestinationRow["events"] => (owner === null ? alertEvents : runEvents)
@@ -53,6 +59,11 @@ export const make = Effect.gen(function* () {
 
   const faultOfUrl = (url: string) =>
     URL.canParse(url) ? policy.check(new URL(url)) : Effect.succeed("must be an https URL")
+
+  const faultOfTarget = (kind: DestinationKind, target: string): string | undefined => {
+    if (kind === "email") return faultOfRecipients(target)
+    return kind === "chain" ? faultOfWebhookId(target) : outbox.faultOfTemplate(target)
+  }
 
   /** What no schema finds. */
   const faultsOf = (checked: Checked) =>
@@ -73,7 +84,7 @@ export const make = Effect.gen(function* () {
       const again = "must be entered again for another URL"
       const possible: ReadonlyArray<string> = isOfAlerts ? alertEvents : runEvents
       const wrong = events?.find((event) => !possible.includes(event))
-      const noRun = isOfAlerts && data.isOfRuns ? "is not available for alerts" : undefined
+      const noRun = isOfAlerts && !isForAlerts(kind) ? "is not available for alerts" : undefined
       const faults: ReadonlyArray<readonly [pointer: string, detail: string | undefined]> = [
         ["/kind", noRun],
         ["/kind", isNew && kind === "email" && !mailer.isSetUp ? "needs a mail server (SMTP_URL)" : undefined],
@@ -87,9 +98,9 @@ export const make = Effect.gen(function* () {
         ["/token", needsTokenAgain ? again : undefined],
         ["/target", target && data.target === undefined ? unknown : undefined],
         ["/target", !target && data.target !== undefined ? required : undefined],
-        ["/target", target && (data.target?.isFixed ? faultOfRecipients(target) : outbox.faultOfTemplate(target))],
+        ["/target", target && faultOfTarget(kind, target)],
         ["/headers", needsHeadersAgain ? again : undefined],
-        ["/headers", headers !== undefined && data.sends === "message" ? unknown : undefined],
+        ["/headers", headers !== undefined && data.sends !== "event" ? unknown : undefined],
         ["/template", body === "template" && !template ? "is required by `body: template`" : undefined],
         ["/template", ofTemplate]
       ]

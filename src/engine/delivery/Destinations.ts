@@ -120,6 +120,16 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
         return Effect.map(sealed, (sealed_headers): SealedHeaders => ({ header_names, sealed_headers }))
       }
 
+      /** The webhook that a chain goes on with: one that the actor may use. */
+      const chainTeams = (owner: Owner, target: string) =>
+        Effect.gen(function* () {
+          const { teams } = yield* Audit.Origin
+          const id = yield* webhookIdOf(target)
+          if (owner === null || id === owner) return yield* itself
+          const [from, to] = [yield* webhooks.webhook(owner), yield* webhooks.webhook(id)]
+          return teams?.includes(to.team) === false ? yield* notThere : { from: from.team, to: to.team }
+        }).pipe(Effect.catchTag("NotFound", () => notThere))
+
       const create = (owner: Owner, input: unknown) =>
         Effect.gen(function* () {
           const draft = yield* checks.draft(owner, input)
@@ -139,6 +149,7 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
               kind,
               url: shownUrl(kind, url),
               ...(target !== undefined && { target }),
+              ...(kind === "chain" && { chain_teams: yield* chainTeams(owner, target!) }),
               ...(description !== undefined && { description }),
               events,
               body,
@@ -160,6 +171,7 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
         Effect.gen(function* () {
           const { headers, token, url, ...change } = yield* checks.edit(row, input)
           const sealed = yield* sealHeaders(row.id, headers)
+          const isChained = row.kind === "chain" && typeof change.target === "string"
           const isMoved = url !== undefined && url !== row.url
           const secret = secretOf(row.kind, { token, ...(isMoved && { url }) })
           return yield* store.updateDestination(
@@ -167,6 +179,7 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
             row.id,
             {
               ...change,
+              ...(isChained && { chain_teams: yield* chainTeams(row.webhook_id ?? null, change.target as string) }),
               ...sealed,
               ...(isMoved && { url: shownUrl(row.kind, url) }),
               ...(secret !== undefined && {
@@ -292,6 +305,12 @@ const shownUrl = (kind: DestinationKind, url: string | undefined): string => {
 const refusal = (detail: string) => new Invalid({ faults: [{ pointer: "", detail }] })
 
 const notSigned = refusal("only destinations of the kind webhook have a signing secret; edit the token or URL")
+
+const ofTarget = (detail: string) => new Invalid({ faults: [{ pointer: "/target", detail }] })
+
+const notThere = ofTarget("is no webhook that you may use")
+
+const itself = ofTarget("must be another webhook")
 
 const tooMany = refusal(`there may be at most ${maxDestinations} destinations`)
 

@@ -34,6 +34,7 @@ const thin = (run: Run, webhook: WebhookName) => ({
   status: run.status,
   replay_of: run.replay_of,
   retry_of: run.retry_of,
+  chained_from: run.chained_from,
   attempt: run.attempt,
   retry_at: formatTime(run.retry_at),
   accepted_at: formatTime(run.accepted_at),
@@ -131,11 +132,13 @@ export const make = () => {
                 ? "run" in subject
                   ? RunMessage.markdownOf(subject, body)
                   : AlertMessage.markdownOf(subject)
-                : JSON.stringify({
-                    type: subject.isTest === true ? "test" : subject.event,
-                    timestamp: formatTime(timeOf(subject)),
-                    data: dataOf(subject, body)
-                  })
+                : kindOf(kind).sends === "run"
+                  ? JSON.stringify({ event: subject.event, ...dataOf(subject, body) })
+                  : JSON.stringify({
+                      type: subject.isTest === true ? "test" : subject.event,
+                      timestamp: formatTime(timeOf(subject)),
+                      data: dataOf(subject, body)
+                    })
         }
       })
   }

@@ -11,7 +11,9 @@ import type { SecretKeyStore } from "../../repo/access/SecretKeyStore.ts"
 import type { AttemptResult, DueDelivery } from "../../repo/delivery/DeliveryStore.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"
+import type { Trigger } from "../accept/Trigger.ts"
 import * as Sealing from "../verify/Sealing.ts"
+import * as ChainedRuns from "./ChainedRuns.ts"
 import * as EventBody from "./EventBody.ts"
 import { type Access, type Message, type Sent } from "./kinds/Sender.ts"
 import { senders } from "./kinds/Senders.ts"
@@ -31,12 +33,13 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
     readonly faultOfTemplate: (template: string) => string | undefined
   }
 >() {
-  static readonly layer: Layer.Layer<Outbox, never, Poster | SecretKeyStore> = Layer.effect(
+  static readonly layer: Layer.Layer<Outbox, never, Poster | SecretKeyStore | Trigger> = Layer.effect(
     Outbox,
     Effect.gen(function* () {
       Metrics.begin(attempts, "outcome", ["delivered", "retry", "failed"])
       const { post } = yield* Poster
       const mailer = yield* Mailer
+      const start = yield* ChainedRuns.make
       const sealing = yield* Sealing.make
       const clock = yield* Effect.clock
       const bodies = EventBody.make()
@@ -46,6 +49,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
       /** The secrets of one attempt; `undefined`: no key of this server opens them. */
       const accessTo = (destination: DestinationRow, now: Date): Access | undefined => {
         const {
+          chain_teams: teams,
           id,
           kind,
           old_sealed_secret,
@@ -59,12 +63,12 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
         const headers = sealed_headers === undefined ? "{}" : open(sealed_headers, destination)
         if (headers === undefined || secrets.length < sealed.length) return undefined
         const url = kindOf(kind).url?.isSecret ? secrets[0]! : destination.url
-        return { id, url, secrets, headers: JSON.parse(headers) as Record<string, string> }
+        return { id, url, secrets, ...(teams && { teams }), headers: JSON.parse(headers) as Record<string, string> }
       }
 
       const sendOnce = (
         destination: DestinationRow,
-        about: Omit<Message, "at" | "finishedAt">,
+        about: Omit<Message, "at" | "finishedAt" | "isTest" | "run">,
         subject: EventBody.Subject
       ) =>
         Effect.gen(function* () {
@@ -72,24 +76,33 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
           const startedAt = stopwatch(clock)
           const access = accessTo(destination, DateTime.toDateUtc(at))
           const finishedAt = DateTime.toEpochMillis(EventBody.timeOf(subject) ?? at)
-          const message = { ...about, at: DateTime.toDateUtc(at), finishedAt }
+          const message = {
+            ...about,
+            at: DateTime.toDateUtc(at),
+            finishedAt,
+            ...("run" in subject && { run: subject.run }),
+            isTest: subject.isTest === true
+          }
           const result = yield* Effect.either(
             access === undefined
               ? new NoAnswer({ reason: "the server has no key that opens the destination's secrets (SECRETS_KEY)" })
-              : senders[destination.kind](message, access, post, mailer.send)
+              : senders[destination.kind](message, access, post, mailer.send, start)
           )
           const took = { at, duration_ms: Math.round(stopwatch(clock) - startedAt) }
           if (Either.isLeft(result)) {
             const { isBusy = false, isOfTarget = false, reason } = result.left
             return { attempt: { ...took, error: reason }, answer: undefined, isBusy, isOfTarget }
           }
-          const { answer, fault, http_status } = result.right
-          const error = faultOfStatus(http_status) ?? fault
-          const attempt = { ...took, http_status, ...(error !== undefined && { error }), answer }
+          const { answer, fault, http_status, isOfRun = false, started_run } = result.right
+          const error = fault ?? faultOfStatus(http_status)
+          const attempt = {
+            ...{ ...took, http_status, ...(error !== undefined && { error }), answer },
+            ...(started_run !== undefined && { started_run })
+          }
           // Of a kind with a target, only the place of this run is not there, or gone.
           const hasPlaces = destination.kind === "callback" || kindOf(destination.kind).target !== undefined
           const isOfToken = result.right.isPlaceHidden === true && hasFixedPlace(destination)
-          const isOfTarget = hasPlaces && !isOfToken && (http_status === 404 || http_status === 410)
+          const isOfTarget = isOfRun || (hasPlaces && !isOfToken && (http_status === 404 || http_status === 410))
           const sent: Sent | undefined = result.right
           return { attempt: attempt as DeliveryAttempt, answer: sent, isBusy: false, isOfTarget }
         })

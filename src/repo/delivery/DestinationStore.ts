@@ -6,7 +6,7 @@ import type { DestinationId, WebhookId } from "../../domain/Id.ts"
 
 /** Fields to overwrite; `null` removes an optional one. */
 export type DestinationChange = Omit<DestinationEdit, "headers" | "token"> &
-  Partial<Pick<DestinationRow, "header_names" | "sealed_secret" | "secret_hint">> & {
+  Partial<Pick<DestinationRow, "chain_teams" | "header_names" | "sealed_secret" | "secret_hint">> & {
     readonly [Field in "sealed_headers" | "old_sealed_secret" | "old_secret_valid_until" | "disabled_reason"]?:
       | DestinationRow[Field]
       | null

@@ -49,6 +49,9 @@ export interface NewRun {
   readonly thread_key?: string
   /** The run that this one replays. */
   readonly replay_of?: RunId
+  /** The run whose end started this one, and how many came before it. */
+  readonly chained_from?: RunId
+  readonly chain_depth?: number
   /**
    * The number of this attempt, and the maximum. From 2 on, `replay_of` is the previous one. It is accepted only while
    * that one waits for its retry, which it then no longer does (`retried_by`).

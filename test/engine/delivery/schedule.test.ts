@@ -3,6 +3,7 @@ import { DateTime, Duration, Effect, Exit, Layer, Redacted, Scope, TestClock } f
 import { Webhook as StandardWebhook } from "standardwebhooks"
 import * as Attempts from "../../../src/domain/delivery/Attempts.ts"
 import { makeDestinationId } from "../../../src/domain/Id.ts"
+import { Trigger } from "../../../src/engine/accept/Trigger.ts"
 import * as Deliverer from "../../../src/engine/delivery/Deliverer.ts"
 import { Outbox } from "../../../src/engine/delivery/Outbox.ts"
 import { NoAnswer, type Post, Poster } from "../../../src/engine/delivery/Poster.ts"
@@ -23,7 +24,7 @@ const withOutbox = (post: Poster["Type"]["post"]) =>
     const webhook = yield* createWebhook()
     const id = yield* makeDestinationId
     yield* newDestination(webhook.id, { id, sealed_secret: seal(key, Redacted.make(secret), id) })
-    const services = Layer.mergeAll(Layer.succeed(Poster, { post }), SecretKeys.layer([key]))
+    const services = Layer.mergeAll(Layer.succeed(Poster, { post }), SecretKeys.layer([key]), Layer.mock(Trigger, {}))
     const outbox = yield* Effect.provide(Outbox, Layer.provide(Outbox.layer, services))
     return { destination: Effect.flatMap(Repo, (repo) => repo.destinationRow(webhook.id, id)), outbox, webhook }
   })

@@ -1,6 +1,9 @@
 /** What each kind of destination implements. */
 import type { Effect } from "effect"
-import type { DestinationId } from "../../../domain/Id.ts"
+import type { DestinationRow } from "../../../domain/delivery/Destination.ts"
+import type { DestinationId, RunId } from "../../../domain/Id.ts"
+import type { Run } from "../../../domain/run/Run.ts"
+import type { StartChained } from "../ChainedRuns.ts"
 import type { Email } from "../mail/Mailer.ts"
 import type { Answer, NoAnswer, Post } from "../Poster.ts"
 
@@ -18,6 +21,9 @@ export interface Message {
   readonly target: string
   /** When the run ended, in milliseconds. */
   readonly finishedAt: number
+  /** What it is about, unless that is an alert. */
+  readonly run?: Run
+  readonly isTest: boolean
 }
 
 /** Where it is sent, with the secrets. */
@@ -28,14 +34,20 @@ export interface Access {
   /** Of a kind with a token: the token. Else what events are signed with, the newest first. */
   readonly secrets: ReadonlyArray<string>
   readonly headers: Readonly<Record<string, string>>
+  /** Of `chain`. */
+  readonly teams?: DestinationRow["chain_teams"]
 }
 
 /** What came of it. */
 export type Sent = Answer & {
-  /** Why it was no success, although the status says so. */
+  /** Why it was no success, if the status does not say so. */
   readonly fault?: string
   /** No other attempt would be a success. */
   readonly isFinal?: true
+  /** No other attempt for this run would be a success, which says nothing about others. */
+  readonly isOfRun?: true
+  /** Of `chain`: the run that was started. */
+  readonly started_run?: RunId
   /** The token sees nothing of the repository or project. */
   readonly isPlaceHidden?: true
 }
@@ -47,7 +59,8 @@ export type Sender = (
   message: Message,
   access: Access,
   send: Send,
-  mail: (email: Email) => Effect.Effect<Sent, NoAnswer>
+  mail: (email: Email) => Effect.Effect<Sent, NoAnswer>,
+  start: StartChained
 ) => Effect.Effect<Sent, NoAnswer>
 
 export const asJson = { "content-type": "application/json" } as const

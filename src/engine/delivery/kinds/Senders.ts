@@ -1,5 +1,6 @@
 /** How each kind of destination sends. */
 import type { DestinationKind } from "../../../domain/delivery/DestinationKind.ts"
+import { chain } from "./Chain.ts"
 import { discord } from "./Discord.ts"
 import { email } from "./Email.ts"
 import { github } from "./GitHub.ts"
@@ -20,5 +21,6 @@ export const senders: { readonly [Kind in DestinationKind]: Sender } = {
   teams,
   github: stickyComment(github),
   gitlab: stickyComment(gitlab),
-  email
+  email,
+  chain
 }

@@ -17,7 +17,7 @@ export const webhook: Sender = ({ at, body, id }, { headers, secrets, url }, sen
   })
 
 /** The same, to the URL of the run's caller. The destination may have been edited since the run was accepted. */
-export const callback: Sender = (message, access, send, mail) =>
+export const callback: Sender = (message, access, send, mail, start) =>
   message.target.startsWith(access.url)
-    ? webhook(message, { ...access, url: message.target }, send, mail)
+    ? webhook(message, { ...access, url: message.target }, send, mail, start)
     : new NoAnswer({ reason: "the destination no longer allows the run's callback_url", isOfTarget: true })

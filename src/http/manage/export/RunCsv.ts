@@ -28,6 +28,8 @@ const columnsOf: { readonly [Field in keyof Run]-?: ReadonlyArray<Column> } = {
   thread: [["thread", (run) => run.thread?.key]],
   replay_of: own("replay_of"),
   retry_of: own("retry_of"),
+  chained_from: own("chained_from"),
+  chain_depth: own("chain_depth"),
   attempt: own("attempt"),
   max_attempts: own("max_attempts"),
   retry_at: timeOf("retry_at"),

@@ -21,6 +21,7 @@ export const deliveries = Effect.gen(function* () {
       kind text not null,
       url text not null,
       target text,
+      chain_teams json,
       description text,
       events json not null,
       body text not null,

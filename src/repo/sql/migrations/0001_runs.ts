@@ -59,6 +59,8 @@ export const runs = Effect.gen(function* () {
       request_hash bytea,
 
       replay_of uuid,
+      chained_from uuid,
+      chain_depth integer,
       attempt integer,
       max_attempts integer,
       retry_after_seconds integer,

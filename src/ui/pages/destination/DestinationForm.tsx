@@ -1,6 +1,11 @@
 import { type FormEvent, useState } from "react"
 import { alertEvents, type DestinationEvent, runEvents } from "../../../domain/delivery/DestinationEvent.ts"
-import { type DestinationKind, destinationKindNames, kindOf } from "../../../domain/delivery/DestinationKind.ts"
+import {
+  type DestinationKind,
+  destinationKindNames,
+  isForAlerts,
+  kindOf
+} from "../../../domain/delivery/DestinationKind.ts"
 import { explain, faultAt } from "../../api/Errors.ts"
 import type { Destination } from "../../api/Types.ts"
 import { Button } from "../../components/Button.tsx"
@@ -24,21 +29,28 @@ const bodies = {
     ["full", "The answer"],
     ["thin", "Only the status"],
     ["template", "A Liquid template"]
+  ],
+  run: [
+    ["full", "Everything, with the answer"],
+    ["thin", "IDs and status"],
+    ["template", "A Liquid template"]
   ]
 } as const satisfies { readonly [sends: string]: ReadonlyArray<readonly [Body, string]> }
 
 const examples = {
   event: '{"text": "{{ webhook.name }}: {{ run.status }}"}',
-  message: "**{{ webhook.name }}**: {{ run.status }}"
+  message: "**{{ webhook.name }}**: {{ run.status }}",
+  run: '{"text": {{ run.response | json }}}'
 } as const
 
 const alertExamples = {
   event: '{"text": "{{ alert.description }}"}',
-  message: "**{{ alert.state }}**: {{ alert.description }}"
+  message: "**{{ alert.state }}**: {{ alert.description }}",
+  run: "{}"
 } as const
 
 /** Of an alert, `thin` and `full` are the same. */
-const otherBody = { event: "full", message: "thin" } as const
+const otherBody = { event: "full", message: "thin", run: "thin" } as const
 
 const alertEventNames: { readonly [event: string]: string } = {
   "alert.firing": "begins",
@@ -132,7 +144,7 @@ export const DestinationForm = ({
             label="Kind"
             value={kind}
             onChange={setKind}
-            options={kinds.filter(([name]) => !isOfAlerts || !kindOf(name).isOfRuns)}
+            options={kinds.filter(([name]) => !isOfAlerts || isForAlerts(name))}
           />
         )}
         {data.url && (
@@ -209,7 +221,7 @@ export const DestinationForm = ({
             label="Template"
             value={template}
             onChange={setTemplate}
-            help={`Liquid, over ${subjects}${data.sends === "event" ? "" : ", in Markdown"}.`}
+            help={`Liquid, over ${subjects}${{ event: "", message: ", in Markdown", run: ", with the values of the run as a JSON object" }[data.sends]}.`}
             fault={faultAt(error, "/template")}
             mono
             multiline

@@ -20,6 +20,11 @@ export const RunDeliveries = ({ run: { run_id, webhook_id } }: { readonly run: R
             <span className="small muted">
               {plural(attempts.length, "attempt")}
               {attempts.at(-1)?.error !== undefined && `, the last one: ${attempts.at(-1)?.error}`}
+              {attempts.at(-1)?.started_run !== undefined && (
+                <>
+                  , started <Link to={pathTo("run", { run_id: attempts.at(-1)!.started_run! })}>another run</Link>
+                </>
+              )}
             </span>
           </li>
         ))}

@@ -179,6 +179,11 @@ const Details = ({ run }: { readonly run: Run }) => (
     )}
     <ReplayOf run={run} />
     <Joined run={run} />
+    {run.chained_from !== undefined && (
+      <span>
+        Started by the end of <Link to={pathTo("run", { run_id: run.chained_from })}>another run</Link>
+      </span>
+    )}
     {run.callback_url !== undefined && (
       <span>
         Callback to <bdi className="mono">{run.callback_url}</bdi>

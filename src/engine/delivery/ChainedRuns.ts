@@ -1,0 +1,104 @@
+/** Starts a run of another webhook when one ends, for destinations of the kind `chain`. */
+import { createHash } from "node:crypto"
+import { DateTime, Duration, Effect, Either, Predicate } from "effect"
+import type { DestinationRow } from "../../domain/delivery/Destination.ts"
+import { maxChainDepth } from "../../domain/delivery/DestinationKind.ts"
+import { Trigger, type TriggerRefused } from "../accept/Trigger.ts"
+import * as Input from "../prompt/Input.ts"
+import type { Message, Sent } from "./kinds/Sender.ts"
+
+/** Longer than the attempts of a delivery, so that it starts one run. */
+const keyLife = Duration.days(7)
+
+/** Makes one attempt, as an HTTP request to the webhook would. */
+export type StartChained = (message: Message, teams: DestinationRow["chain_teams"]) => Effect.Effect<Sent>
+
+export const make: Effect.Effect<StartChained, never, Trigger> = Effect.map(Trigger, (trigger) => {
+  const start = (message: Message, teams: DestinationRow["chain_teams"]) =>
+    Effect.gen(function* () {
+      const { body, id, isTest, run, target } = message
+      if (run === undefined) return refused(404, "only the end of a run starts another", { isOfRun: true })
+      const chain_depth = (run.chain_depth ?? 0) + 1
+      if (chain_depth > maxChainDepth) {
+        return refused(508, `${maxChainDepth} runs of a chain may follow the first, and this would be another`, {
+          isOfRun: true
+        })
+      }
+      const webhook = yield* trigger.open(target)
+      if (teams?.from !== run.team || teams.to !== webhook.team) {
+        return refused(403, "one of the webhooks has been moved to another team; save the target again", {
+          isFinal: true
+        })
+      }
+      if (!webhook.enabled) return refused(409, "the webhook is disabled")
+      const values = objectIn(body)
+      if (values === undefined) return refused(422, "the template must make a JSON object", { isOfRun: true })
+      const sample = Input.takesPayload(webhook) ? { payload: values } : { variables: values }
+      const request = {
+        variables: Either.getOrThrow(Input.ofSample(webhook, sample)),
+        received_at: yield* DateTime.now,
+        wait: false,
+        ...(!isTest && { chained_from: run.run_id }),
+        chain_depth,
+        // Contains a line break, so that it cannot equal a caller's key.
+        idempotency: { key: `chain\n${id}`, request_hash: createHash("sha256").update(id).digest(), life: keyLife }
+      }
+      const submitted = yield* trigger.trigger(webhook, request)
+      if (submitted._tag === "Ignored") return { http_status: 200, answer: JSON.stringify({ status: "ignored" }) }
+      const run_id = submitted._tag === "Accepted" ? submitted.run_id : submitted.run.run_id
+      return { http_status: 202, answer: JSON.stringify({ status: "accepted", run_id }), started_run: run_id }
+    })
+  return (message, teams) =>
+    Effect.catchAll(start(message, teams), (refusal) => Effect.succeed<Sent>(ofRefusal(refusal)))
+})
+
+const refused = (http_status: number, fault: string, more: Partial<Sent> = {}): Sent => ({
+  http_status,
+  answer: "",
+  fault,
+  ...more
+})
+
+/** With the status that a caller would get. One that only this run has says nothing about the destination. */
+const ofRefusal = (refusal: TriggerRefused): Sent => {
+  switch (refusal._tag) {
+    case "NotFound":
+      return refused(404, "the webhook does not exist")
+    case "TeamNotRunning":
+      return refused(409, `no leader is consuming the queue of the team ${refusal.team}`)
+    case "WebhookPaused":
+      return refused(409, "the webhook is paused")
+    case "BudgetExceeded":
+    case "RateLimited":
+      return refused(429, "a limit of the webhook is reached", {
+        retryAfter: Duration.millis(refusal.retry_after_ms)
+      })
+    case "TooManyQueued":
+      return refused(429, "the queue is full")
+    case "Unavailable":
+      return refused(503, refusal.detail)
+    case "MissingVariables":
+      return refused(422, `no value for ${refusal.names.join(", ")}`, { isOfRun: true })
+    case "InvalidVariables":
+    case "SchemaMismatch":
+      return refused(422, refusal.faults.map(({ detail, pointer }) => `${pointer} ${detail}`).join("; "), {
+        isOfRun: true
+      })
+    case "FilterFailed":
+    case "IdempotencyKeyReused":
+    case "InvalidParameter":
+    case "PromptTooLarge":
+    case "TemplateFailed":
+    case "ThreadKeyTooLong":
+      return refused(422, "the webhook does not accept these values", { isOfRun: true })
+  }
+}
+
+const objectIn = (text: string): Readonly<Record<string, unknown>> | undefined => {
+  try {
+    const value: unknown = JSON.parse(text)
+    return Predicate.isReadonlyRecord(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
