@@ -281,6 +281,8 @@ export const useDeliveries = (id: string | undefined, filter: DeliveriesFilter, 
 interface AuditFilter {
   readonly object?: string
   readonly action?: AuditAction
+  readonly from?: string
+  readonly to?: string
   readonly cursor?: string
 }
 

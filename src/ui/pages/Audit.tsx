@@ -3,6 +3,7 @@ import { pathTo } from "../../api/Pages.ts"
 import { useAudit, useWebhooks } from "../api/Queries.ts"
 import type { AuditAction, AuditActor, AuditEvent } from "../api/Types.ts"
 import { Button, LinkButton } from "../components/Button.tsx"
+import { boundOf, DateField, dayOf } from "../components/form/DateField.tsx"
 import { SelectField } from "../components/form/SelectField.tsx"
 import { Loaded } from "../components/Loaded.tsx"
 import { Page } from "../components/Page.tsx"
@@ -66,11 +67,14 @@ const AuditPage = () => {
   const filters = useUrlFilters()
   const action = allActions.find((each) => each === filters.get("action"))
   const [object, cursor] = [filters.get("object"), filters.get("cursor")]
-  const events = useAudit({
-    ...(action ? { action } : {}),
-    ...(object ? { object } : {}),
-    ...(cursor ? { cursor } : {})
-  })
+  const [from, to] = [boundOf(filters.get("from")), boundOf(filters.get("to"), 1)]
+  const filter = {
+    ...(action && { action }),
+    ...(object && { object }),
+    ...(from && { from }),
+    ...(to && { to })
+  }
+  const events = useAudit({ ...filter, ...(cursor && { cursor }) })
   const verification = useVerification()
   const setFilters = (values: Record<string, string>) => filters.set({ ...values, cursor: "" })
   return (
@@ -79,7 +83,7 @@ const AuditPage = () => {
       actions={
         <>
           {verification.button}
-          <AuditExports filter={{ ...(action ? { action } : {}), ...(object ? { object } : {}) }} />
+          <AuditExports filter={filter} />
           <LinkButton needs="apiKeys.list" to={pathTo("apiKeys")}>
             API keys
           </LinkButton>
@@ -97,8 +101,10 @@ const AuditPage = () => {
           onChange={(value) => setFilters({ action: value })}
           options={[["", "All actions"], ...allActions.map((each) => [each, actions[each]] as const)]}
         />
-        {(action !== undefined || object !== "") && (
-          <Button variant="quiet" onPress={() => setFilters({ action: "", object: "" })}>
+        <DateField label="From" value={dayOf(filters.get("from"))} onChange={(value) => setFilters({ from: value })} />
+        <DateField label="To" value={dayOf(filters.get("to"))} onChange={(value) => setFilters({ to: value })} />
+        {Object.keys(filter).length > 0 && (
+          <Button variant="quiet" onPress={() => setFilters({ action: "", object: "", from: "", to: "" })}>
             Show all
           </Button>
         )}
