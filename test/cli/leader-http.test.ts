@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto"
 import { writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { startFakeModel } from "../agents/FakeModel.ts"
@@ -146,6 +147,24 @@ describe("the leader command over HTTP", { timeout: 120_000 }, () => {
         response: "I did what you asked.",
         usage: { input_tokens: 1200, output_tokens: 34, model: "m-1" }
       })
+    })
+  )
+
+  it.scopedLive("leads with an agent of the Agent Client Protocol, whose session, tokens and cost are stored", () =>
+    Effect.gen(function* () {
+      const { file, isRunning, say, url } = yield* served
+      const program = fileURLToPath(new URL("../leader/agents/acp-agent.mjs", import.meta.url))
+      // It keeps its sessions in its folder.
+      const agent = ["/bin/sh", "-c", `cd '${dirname(file)}' && exec '${process.execPath}' '${program}'`]
+      const options = ["--agent", "acp", "--", "--allow", "execute", ...agent]
+      yield* Program.lead(["--url", url, "--key-file", file, ...options], {})
+      yield* isRunning(true)
+      expect(yield* say("Do it.")).toMatchObject({
+        ...{ status: "success", response: "You said: Do it.", session_id: "s.0" },
+        usage: { input_tokens: 1200, cached_input_tokens: 200, output_tokens: 34, cost_usd: 0.5, model: "m-1" }
+      })
+      expect(yield* say("[[tool execute]]")).toMatchObject({ status: "success", response: "The answer was yes." })
+      expect(yield* say("[[refuse]]")).toMatchObject({ detail: expect.stringContaining("the model refused") })
     })
   )
 

@@ -7,6 +7,7 @@ import { answerAfter, answerTo, answerWhenOpen } from "./support/Answers.ts"
 import type { Cluster } from "./support/Cluster.ts"
 import { faultTest } from "./support/FaultTest.ts"
 import { HttpLeader } from "./support/HttpLeader.ts"
+import type { TestServer } from "./support/TestServer.ts"
 
 /** Servers, and a team that has no leader yet. */
 const servers = async (cluster: Cluster, count: number) => {
@@ -90,6 +91,46 @@ describe.concurrent("leaders over HTTP", () => {
     ])
     expect(rows.map(({ response }) => response)).toEqual(prompts.map(answerTo))
   })
+
+  faultTest(
+    "row 37a: its prompt is on the way when the leader or the server is killed, and is worked on once",
+    async ({ cluster }) => {
+      const { servers: both, webhook } = await servers(cluster, 2)
+      const [one, two] = both as [TestServer, TestServer]
+      const proxies = await Promise.all([Proxy.of(one.url), Proxy.of(two.url)])
+      for (const proxy of proxies) cluster.storage.onClose(() => proxy.close())
+      const [toOne, toTwo] = proxies as [Proxy, Proxy]
+      const through = ({ port }: Proxy) => [{ url: `http://127.0.0.1:${port}` }]
+      const leader = await HttpLeader.start(cluster, through(toOne), webhook.team, "first")
+      /** Resolves once a server has given the prompt to the leader, which does not get it. */
+      const offered = async (proxy: Proxy) => {
+        const before = cluster.deliveries.length
+        proxy.hold("received")
+        expect((await cluster.callers.trigger(two, webhook)).status).toBe(202)
+        const given = "select 1 from webhook_trigger.http_leaders where taken and not done"
+        await until("the prompt was given", async () => (await cluster.storage.query(given)).length > 0)
+        expect(cluster.deliveries).toHaveLength(before)
+      }
+
+      await offered(toOne)
+      leader.servers = through(toTwo)
+      await one.kill()
+      toOne.reset()
+      await leader.deliveries(1)
+      await cluster.storage.ended(1)
+
+      await offered(toTwo)
+      const standby = await HttpLeader.start(cluster, [two], webhook.team, "standby")
+      await leader.crash()
+      await standby.deliveries(2)
+      const overlaps = [...leader.overlaps, ...standby.overlaps]
+      const rows = await cluster.checked({ count: 2, overlaps })
+      expect(rows.map(({ status }) => status)).toEqual(["success", "success"])
+      expect(cluster.deliveries.map(({ leader, run_id }) => [leader, run_id])).toEqual(
+        rows.map(({ id }, n) => [["first", "standby"][n], id])
+      )
+    }
+  )
 
   faultTest("row 38: behind a proxy that cuts all connections every 5 s, nothing is lost", async ({ cluster }) => {
     const { servers: one, webhook } = await servers(cluster, 1)
