@@ -57,6 +57,8 @@ describe("exporting runs", () => {
         ...[
           "replay_of",
           "retry_of",
+          "chained_from",
+          "chain_depth",
           "attempt",
           "max_attempts",
           "retry_at",
