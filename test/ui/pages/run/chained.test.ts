@@ -22,7 +22,7 @@ describe("webhooks that are chained", () => {
     await dialog.getByLabel("Webhook ID").fill(id)
     expect(await axe(page)).toEqual([])
     await dialog.getByRole("button", { name: "Add destination" }).click()
-    await dialog.getByText("must be another webhook").waitFor()
+    await dialog.getByText("must be another webhook").first().waitFor()
     await dialog.getByLabel("Webhook ID").fill(webhook.id)
     await dialog.getByRole("button", { name: "Add destination" }).click()
     await dialog.waitFor({ state: "detached" })
