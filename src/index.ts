@@ -172,7 +172,7 @@ export {
 } from "./engine/accept/Trigger.ts"
 export { AdminKey } from "./engine/access/AdminKey.ts"
 export { ApiKeys, type NewApiKey } from "./engine/access/ApiKeys.ts"
-export { Origin, type OriginValues } from "./engine/access/Audit.ts"
+export { Origin, type OriginValues, type Requester } from "./engine/access/Audit.ts"
 export { LeaderKeys, type NewLeaderKey } from "./engine/access/LeaderKeys.ts"
 export type { GroupRole } from "./engine/access/oidc/GroupRoles.ts"
 export { type ClientAuthentication, Oidc, type OidcSettings } from "./engine/access/oidc/OidcSettings.ts"
