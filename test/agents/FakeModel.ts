@@ -26,9 +26,42 @@ const protocols: Readonly<Record<string, Protocol>> = {
 
 /** How each protocol names what a tool returned. */
 const toolResult = /"tool_result"|"function_call_output"|"role":"tool"|"functionResponse"/
+const toolResults = new RegExp(toolResult, "g")
 
-/** `[[tool]]` uses the shell once, `[[recall]]` says what an earlier prompt of the session said. */
+interface Offered {
+  readonly name?: string
+  readonly type?: string
+  readonly tools?: ReadonlyArray<Offered>
+}
+
+/** The offered tool whose name ends so; programs put the name of its MCP server before it. */
+const findTool = (offered: ReadonlyArray<Offered>, end: string) =>
+  offered
+    .flatMap(({ name = "", tools = [], type }) =>
+      type === "namespace" ? tools.map((tool) => ({ name: tool.name ?? "", namespace: name })) : [{ name }]
+    )
+    .find(({ name }) => name.endsWith(end))
+
+/**
+ * `[[tool]]` uses the shell once, `[[recall]]` says what an earlier prompt of the session said. `[[call review]]` calls the
+ * tool of that name, and says what it found.
+ */
 const turnOf = (request: string): Turn => {
+  const [, called] = /\[\[call (\w+)\]\]/.exec(request) ?? []
+  if (called !== undefined) {
+    const tools = JSON.parse(request).tools ?? []
+    const tool = findTool(tools, called)
+    const used = request.match(toolResults)?.length ?? 0
+    const [, found] = /found: ([\w-]+)/.exec(request) ?? []
+    // Claude Code starts programs while it asks the model, which can wait for them.
+    const wait = findTool(tools, "WaitForMcpServers")
+    if (tool === undefined && wait !== undefined && used === 0) return { kind: "call", ...wait, arguments: {} }
+    // Programs also ask for a title, without tools.
+    if (tool !== undefined && found === undefined && used < 2) {
+      return { kind: "call", ...tool, arguments: { text: "a-heron" } }
+    }
+    return { kind: "text", pieces: ["It found ", found ?? "nothing", "."] }
+  }
   if (request.includes("[[tool]]") && !toolResult.test(request)) {
     return { kind: "tool", command: "echo done > done.txt", description: "Writing the file" }
   }

@@ -28,7 +28,7 @@ const write = (folder: string, file: string, content: string) => {
 }
 
 /** Agents that need a later Node than the tests. */
-const node = {
+export const node = {
   install: [`node-linux-${process.arch}@22.23.3`],
   programs: { node: `node-linux-${process.arch}/bin/node` }
 }
@@ -44,7 +44,7 @@ const codexOptions = (model: string) => [
   ...["-c", 'model_providers.fake.env_key="FAKE_KEY"']
 ]
 
-const codexConfig = (model: string) => `model = "fake"
+export const codexConfig = (model: string) => `model = "fake"
 model_provider = "fake"
 [model_providers.fake]
 name = "fake"

@@ -15,6 +15,11 @@ export const anthropic: Protocol = (response, turn, model) => {
     const { command, description } = turn
     const partial_json = JSON.stringify({ command, description })
     block({ type: "tool_use", id: "toolu_1", name: "Bash", input: {} }, [{ type: "input_json_delta", partial_json }])
+  } else if (turn.kind === "call") {
+    const partial_json = JSON.stringify(turn.arguments)
+    block({ type: "tool_use", id: `toolu_${nextId()}`, name: turn.name, input: {} }, [
+      { type: "input_json_delta", partial_json }
+    ])
   } else {
     block(
       { type: "text", text: "" },
@@ -24,7 +29,7 @@ export const anthropic: Protocol = (response, turn, model) => {
   }
   event("content_block_stop", { index: 0 })
   event("message_delta", {
-    delta: { stop_reason: turn.kind === "tool" ? "tool_use" : "end_turn", stop_sequence: null },
+    delta: { stop_reason: turn.kind === "text" ? "end_turn" : "tool_use", stop_sequence: null },
     usage: { ...input, output_tokens: usage.output }
   })
   event("message_stop", {})

@@ -6,6 +6,7 @@ export const chat: Protocol = (response, turn, model) => {
   const chunk = (more: object) => send({ id: "c1", object: "chat.completion.chunk", created: 1, model, ...more })
   const choice = (delta: object, finish_reason: string | null = null) =>
     chunk({ choices: [{ index: 0, delta, finish_reason }] })
+  if (turn.kind === "call") throw new Error("no trial calls a tool of its own here")
   if (turn.kind === "tool") {
     const { command, description } = turn
     const call = { name: "bash", arguments: JSON.stringify({ command, description }) }

@@ -15,6 +15,7 @@ export const gemini: Protocol = (response, turn, model) => {
       }
     })
   const stop = { finishReason: "STOP" }
+  if (turn.kind === "call") throw new Error("no trial calls a tool of its own here")
   if (turn.kind === "tool") {
     const { command, description } = turn
     part({ functionCall: { name: "run_shell_command", args: { command, description } } }, stop)

@@ -1,10 +1,17 @@
 /** What the fake model says, whatever the protocol. */
 import type { ServerResponse } from "node:http"
 
-/** One turn of the model: text in pieces, or the use of a tool. */
+/** One turn of the model: text in pieces, the use of its shell, or the call of another tool. */
 export type Turn =
   | { readonly kind: "text"; readonly pieces: ReadonlyArray<string>; readonly hangs?: boolean }
   | { readonly kind: "tool"; readonly command: string; readonly description: string }
+  | {
+      readonly kind: "call"
+      readonly name: string
+      /** Codex groups the tools of a server. */
+      readonly namespace?: string
+      readonly arguments: object
+    }
 
 /** A model endpoint's way to say a turn, streamed. */
 export type Protocol = (response: ServerResponse, turn: Turn, model: string) => void

@@ -24,6 +24,11 @@ export const responses: Protocol = (response, turn, model) => {
     const call = { type: "function_call", id: "fc_1", call_id: "call_1", name: "exec_command", status: "completed" }
     return end({ ...call, arguments: JSON.stringify({ cmd: turn.command }) })
   }
+  if (turn.kind === "call") {
+    const { name, namespace } = turn
+    const call = { type: "function_call", id: "fc_1", call_id: "call_1", name, status: "completed" }
+    return end({ ...call, ...(namespace && { namespace }), arguments: JSON.stringify(turn.arguments) })
+  }
   const item_id = nextId()
   const item = { id: item_id, type: "message", role: "assistant", status: "in_progress", content: [] }
   event("response.output_item.added", { output_index: 0, item })
