@@ -127,6 +127,12 @@ export const signIn = async (page: Page): Promise<void> => {
   await page.getByRole("link", { name: "Webhooks" }).first().waitFor()
 }
 
+/** Chooses an option of a field that finds options as one types. */
+export const chooseFound = async (where: Page | Locator, label: string, option: string): Promise<void> => {
+  await where.getByRole("combobox", { name: label, exact: true }).fill(option)
+  await where.getByRole("option", { name: option, exact: true }).click()
+}
+
 /** A field of the webhook form's settings, once the group that it is in is open. */
 export const settingField = async (page: Page, label: string | RegExp): Promise<Locator> => {
   const field = page.getByLabel(label, typeof label === "string" ? { exact: true } : {})

@@ -6,6 +6,7 @@ import { runAction, useTeams } from "../../api/Queries.ts"
 import type { AlertRule, Destination, Webhook } from "../../api/Types.ts"
 import { Button } from "../../components/Button.tsx"
 import { Dialog } from "../../components/Dialog.tsx"
+import { SearchableSelect } from "../../components/form/SearchableSelect.tsx"
 import { SelectField } from "../../components/form/SelectField.tsx"
 import { TextField } from "../../components/form/TextField.tsx"
 import { Notice } from "../../components/Notice.tsx"
@@ -90,7 +91,7 @@ export const RuleForm = ({
               options={conditions}
               help={help}
             />
-            <SelectField label="For" value={scope} onChange={setScope} options={scopes} />
+            <SearchableSelect label="For" value={scope} onChange={setScope} options={scopes} />
           </>
         )}
         <TextField

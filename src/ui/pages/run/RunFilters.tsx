@@ -7,6 +7,7 @@ import type { AllRunsFilter } from "../../api/Changes.ts"
 import { useTeams, useThread, useWebhooks } from "../../api/Queries.ts"
 import { Button } from "../../components/Button.tsx"
 import { boundOf, DateField, dateTime, dayOf } from "../../components/form/DateField.tsx"
+import { SearchableSelect } from "../../components/form/SearchableSelect.tsx"
 import { SelectField } from "../../components/form/SelectField.tsx"
 import { TextField } from "../../components/form/TextField.tsx"
 import { statusDisplays } from "../../components/run/Status.tsx"
@@ -128,7 +129,7 @@ export const RunFilters = ({ ref }: { readonly ref: RefObject<HTMLElement | null
           onChange={(value) => set({ status: value })}
           options={statuses}
         />
-        <SelectField
+        <SearchableSelect
           label="Webhook"
           hideLabel
           value={filters.get("webhook")}

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { receiver } from "../../../support/Receiver.ts"
 import { axe } from "../../Axe.ts"
-import { errorsOf, eventually, reviewDraft, startTestUi, type TestUi } from "../../TestUi.ts"
+import { chooseFound, errorsOf, eventually, reviewDraft, startTestUi, type TestUi } from "../../TestUi.ts"
 
 let ui: TestUi
 
@@ -42,7 +42,7 @@ describe("the page of alerts", () => {
     await dialog.getByLabel("Condition").selectOption("Failure rate")
     await dialog.getByLabel("Time window (hours)").waitFor()
     await dialog.getByLabel("Condition").selectOption("No run")
-    await dialog.getByLabel("For", { exact: true }).selectOption("Alerting")
+    await chooseFound(dialog, "For", "Alerting")
     await dialog.getByLabel("Threshold (minutes)").fill("0")
     expect(await axe(page)).toEqual([])
     await dialog.getByRole("button", { name: "Add rule" }).click()

@@ -3,7 +3,7 @@ import type { Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Gate } from "../../../support/Gate.ts"
 import { axe } from "../../Axe.ts"
-import { createReview, errorsOf, eventually, startTestUi, type TestUi } from "../../TestUi.ts"
+import { chooseFound, createReview, errorsOf, eventually, startTestUi, type TestUi } from "../../TestUi.ts"
 
 let ui: TestUi
 let review: { readonly id: string }
@@ -51,7 +51,7 @@ describe("the page of all runs", () => {
     await page.getByText("No runs match.").waitFor()
     await page.getByRole("button", { name: "Show all" }).click()
     await eventually(() => shown(page)).toEqual(ids)
-    await page.getByLabel("Webhook").selectOption("demo")
+    await chooseFound(page, "Webhook", "demo")
     await eventually(() => shown(page)).toEqual([ids[2]])
     await page.getByRole("button", { name: "More filters" }).click()
     await page.getByLabel("Source").selectOption("Chat messages")
