@@ -130,7 +130,10 @@ export const signIn = async (page: Page): Promise<void> => {
 /** Chooses an option of a field that finds options as one types. */
 export const chooseFound = async (where: Page | Locator, label: string, option: string): Promise<void> => {
   await where.getByRole("combobox", { name: label, exact: true }).fill(option)
-  await where.getByRole("option", { name: option, exact: true }).click()
+  await where
+    .getByRole("listbox", { name: label, exact: true })
+    .getByRole("option", { name: option, exact: true })
+    .click()
 }
 
 /** A field of the webhook form's settings, once the group that it is in is open. */
