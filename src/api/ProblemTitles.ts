@@ -38,7 +38,7 @@ export const titles = {
   already_replayed: "Another request replayed the run at the same time",
   run_unfinished: "The run has not ended",
   thread_ended: "The run's thread has ended",
-  prompt_lost: "The prompt is not this leader's any longer",
+  prompt_lost: "The prompt no longer belongs to this leader",
   webhook_disabled: "The webhook is disabled",
   webhook_paused: "The webhook is paused",
   cancelled: "The run was cancelled",

@@ -42,9 +42,9 @@ HttpApi.reflect(Api, {
 
 const introduction = `# All endpoints
 
-Every endpoint of the HTTP API with its statuses, and every error code. [http.md](http.md) explains those of callers,
-[management.md](management.md) those of administrators, [leaders-http.md](leaders-http.md) those of leaders. A running server
-has the schemas of all bodies at \`/openapi.json\` and \`/docs\`. This page is generated from the API's definition.
+All endpoints of the HTTP API with their statuses, and all error codes. [http.md](http.md) explains those for callers,
+[management.md](management.md) those for administrators, [leaders-http.md](leaders-http.md) those for leaders. A running
+server has the schemas of all bodies at \`/openapi.json\` and \`/docs\`. This page is generated from the API's definition.
 `
 
 const row = (...cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`

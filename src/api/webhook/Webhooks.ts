@@ -138,7 +138,7 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
         OpenApi.annotations({
           summary: "Resume a webhook",
           description:
-            "Ends the pause that began because runs failed in a row (`pause_after_failures`): requests are accepted again, and failures are counted anew. Resuming a webhook that is not paused changes nothing."
+            "Ends the automatic pause (`pause_after_failures`). Requests are accepted again, and the count of failures starts at zero. Resuming a webhook that is not paused changes nothing."
         })
       )
   )

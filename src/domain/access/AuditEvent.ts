@@ -46,7 +46,7 @@ export type AuditAction = typeof AuditAction.Type
 export const AuditActor = Schema.Literal("admin_key", "api_key", "session", "host", "automatic", "unknown").annotations(
   {
     description:
-      "Who did it: a program with the admin key or an API key, a session of the web UI, the program that this server is part of, this server by itself (`automatic`), or somebody without a valid key."
+      "Who did it: a program with the admin key or an API key, a session of the web UI, the program that embeds this server (`host`), the server itself (`automatic`), or somebody without a valid key."
   }
 )
 export type AuditActor = typeof AuditActor.Type

@@ -23,7 +23,7 @@ export const Session = Schema.Struct({
   oauth_client: optional(
     Schema.String.annotations({
       description:
-        "The ID of the OAuth client whose access token of the person is used for `/mcp`, such as that of an AI assistant. Absent: a browser."
+        "The ID of the OAuth client, such as an AI assistant, that uses the person's access token for `/mcp`. Absent: a browser."
     })
   ),
   client_address: Schema.String.annotations({ description: "The address that somebody signed in from." }),

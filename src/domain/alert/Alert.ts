@@ -13,11 +13,11 @@ export type AlertState = typeof AlertState.Type
 export const Alert = Schema.Struct({
   id: AlertId,
   rule_id: optional(
-    AlertRuleId.annotations({ description: "Absent: it is about the automatic pause of a webhook, which has no rule." })
+    AlertRuleId.annotations({ description: "Absent for the automatic pause of a webhook, which has no rule." })
   ),
   condition: Schema.Literal(...alertConditionNames, pausedCondition).annotations({
     identifier: "AlertedCondition",
-    description: "The condition of its rule, or `paused`: the webhook is paused, because runs failed in a row."
+    description: "The condition of its rule, or `paused`: the webhook is paused because runs failed in a row."
   }),
   state: AlertState,
   name: Schema.String.annotations({ description: "The name of the webhook or team that it is about." }),

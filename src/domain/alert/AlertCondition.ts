@@ -127,6 +127,6 @@ export const describeMeasured = (condition: AlertCondition | typeof pausedCondit
     case "destination_failing":
       return `has failed for ${minutes(value)}`
     case "paused":
-      return `paused, because ${describeMeasured("failures_in_a_row", value)}`
+      return `paused because ${describeMeasured("failures_in_a_row", value)}`
   }
 }

@@ -171,7 +171,7 @@ export const destinationKinds = {
     }
   },
   chain: {
-    label: "Another webhook of this server",
+    label: "Another webhook on this server",
     sends: "run",
     shownUrl: "webhook:…",
     hasNoAlerts: true,

@@ -70,7 +70,7 @@ const record = Struct({
     RunId.annotations({ description: "The run whose end started this one, by a destination of the kind `chain`." })
   ),
   chain_depth: optional(
-    Schema.Int.annotations({ description: "How many runs of a chain came before it; absent: none did." })
+    Schema.Int.annotations({ description: "The number of runs before it in its chain. Absent: none." })
   ),
   retry_of: shown(optional(RunId.annotations({ description: "The failed run whose next attempt this one is." }))),
   attempt: optional(

@@ -167,7 +167,7 @@ const record = Struct({
   sealed_secret: FieldOnly("row")(optional(Schema.String)),
   old_sealed_secret: FieldOnly("row")(optional(Schema.String)),
   enabled: Field({ json: enabled, row: enabled, draft: optional(enabled), edit: optional(enabled) }),
-  paused_at: generated(optional(time("When it was paused, because runs failed in a row; absent: it is not paused."))),
+  paused_at: generated(optional(time("When it was paused because runs failed in a row; absent: it is not paused."))),
   paused_by: generated(
     optional(Schema.Literal("automatic").annotations({ description: "Who paused it: this server (`automatic`)." }))
   ),

@@ -116,11 +116,11 @@ export const webhookSettings = {
     min: 1,
     max: 100,
     description:
-      "Pauses the webhook when so many runs in a row failed or timed out, counted since this was set or the webhook was last resumed; further requests are rejected with 409 until a person resumes it or a run succeeds. Cancelled runs do not count. Default: it is never paused.",
+      "Pauses the webhook after this many runs in a row have failed or timed out. Further requests are rejected with 409 until a person resumes it or a run succeeds. Cancelled runs do not count. Counting starts when this is set, and when the webhook is enabled or resumed. Default: never.",
     label: "Pause after failures",
     option: "pause-after-failures",
     value: "count",
-    help: "Pauses the webhook after so many failed runs in a row; further requests are rejected until it is resumed",
+    help: "Pauses the webhook after this many failed runs in a row; further requests are rejected until it is resumed",
     default: "never"
   },
   max_cost_per_day: {

@@ -6,12 +6,12 @@ import * as Audit from "../access/Audit.ts"
 import { CurrentLanes } from "../dispatch/CurrentLanes.ts"
 
 const pollInterval = Duration.seconds(1)
-/** While no webhook may be paused, how often that is looked up without a notification that one was changed. */
+/** How often to look for webhooks that could be paused, after none was found and without a notification of a change. */
 const unusedFor = Duration.seconds(60)
 
 /**
- * Pauses webhooks with `pause_after_failures` whose runs fail in a row, and resumes them after a success. Driven by the
- * rows, so the end of a run does nothing for it. The server that sends the prompts does it; that two do it does no harm.
+ * Pauses webhooks with `pause_after_failures` whose runs fail in a row, and resumes them after a success. It reads
+ * the rows, so the end of a run does no work for it. The server that sends the prompts does it. Two at once do no harm.
  */
 export const layer: Layer.Layer<never, never, ChangeFeed | CurrentLanes | PauseStore> = Layer.scopedDiscard(
   Effect.gen(function* () {

@@ -190,7 +190,7 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
   }
 })
 
-/** A run again has the place of the first one in its chain, so that retries make no chain longer. */
+/** A retry or replay keeps the run's place in its chain, so it does not make the chain longer. */
 export const chainOf = ({
   chain_depth,
   chained_from

@@ -20,7 +20,7 @@ export const make: Effect.Effect<StartChained, never, Trigger> = Effect.map(Trig
       if (run === undefined) return refused(404, "only the end of a run starts another", { isOfRun: true })
       const chain_depth = (run.chain_depth ?? 0) + 1
       if (chain_depth > maxChainDepth) {
-        return refused(508, `${maxChainDepth} runs of a chain may follow the first, and this would be another`, {
+        return refused(508, `at most ${maxChainDepth} runs may follow the first run of a chain`, {
           isOfRun: true
         })
       }

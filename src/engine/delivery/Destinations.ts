@@ -308,7 +308,7 @@ const notSigned = refusal("only destinations of the kind webhook have a signing 
 
 const ofTarget = (detail: string) => new Invalid({ faults: [{ pointer: "/target", detail }] })
 
-const notThere = ofTarget("is no webhook that you may use")
+const notThere = ofTarget("is not a webhook that you can use")
 
 const itself = ofTarget("must be another webhook")
 

@@ -2,8 +2,8 @@ import { Context, Layer, Option } from "effect"
 import { pages } from "../../api/Pages.ts"
 
 /**
- * The path below which the web UI's pages are, without a slash at the end. Empty, the default: the pages are at the root.
- * None: there is no UI, and nobody signs in at an OpenID provider, which leads to a page of it.
+ * The path of the web UI, without a slash at the end. Empty, the default: its pages are at the root. None: there is no
+ * UI, so nobody can sign in at an OpenID provider.
  */
 export class UiPath extends Context.Reference<UiPath>()("webhook-trigger/UiPath", {
   defaultValue: () => Option.some("")

@@ -43,8 +43,8 @@ const withHash = (key: string, content: unknown): Required<Idempotency> => ({
 })
 
 /**
- * A key that is not in a header, with a hash of its request's content. It is of one sender, and never that of a header: a
- * line break is not printable.
+ * A key that is not in a header, with a hash of its request's content. Each sender has their own keys. They never equal
+ * the key of a header, which cannot contain a line break.
  */
 export const ofSender = (name: string, key: unknown, sender: string, content: unknown) =>
   isKey(key) ? Either.right(withHash(`${sender}\n${key}`, content)) : Either.left(wrongKey(name))

@@ -6,8 +6,8 @@ import type { SessionId } from "../../domain/Id.ts"
 import type { TokenHash } from "../../domain/webhook/Token.ts"
 
 /**
- * The sessions of the web UI and of access tokens. Expired ones are kept until they are removed. With a draft, a change writes its audit event
- * in the same commit.
+ * The sessions of the web UI and of access tokens. Expired ones are kept until they are removed. With a draft, a change
+ * writes its audit event in the same commit.
  */
 export class SessionStore extends Context.Tag("webhook-trigger/SessionStore")<
   SessionStore,

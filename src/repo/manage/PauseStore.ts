@@ -11,7 +11,7 @@ export interface PauseDue extends Pick<WebhookRow, "version"> {
   readonly failures?: number
 }
 
-/** More failures, or successes, than the newest ones are not looked through. */
+/** The maximum number of the newest failures, or successes, that are read. */
 export const newestRuns = 1_000
 
 /**
@@ -25,8 +25,9 @@ export class PauseStore extends Context.Tag("webhook-trigger/PauseStore")<
     /** Whether any webhook has `pause_after_failures` or is paused. */
     readonly mayPause: Effect.Effect<boolean, Unavailable>
     /**
-     * The enabled webhooks whose runs failed or timed out as often in a row as `pause_after_failures` says, in the order of
-     * acceptance, since `failures_since`; and the paused ones that had a success since, or have no such limit any longer.
+     * Webhooks to pause: enabled ones with at least `pause_after_failures` failures or timeouts in a row since
+     * `failures_since`, in the order of acceptance. Webhooks to resume: paused ones without that limit, or with a
+     * success since the pause.
      */
     readonly pausesDue: Effect.Effect<ReadonlyArray<PauseDue>, Unavailable>
     /** Pauses a webhook that still has this version. Returns whether it did. */

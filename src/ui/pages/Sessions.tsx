@@ -60,7 +60,9 @@ const SessionsPage = () => {
               ? "Every browser, including this one, must sign in again."
               : ending.is_current
                 ? "This is your browser's session. You must sign in again."
-                : `The browser at ${ending.client_address} must sign in again.`}
+                : ending.oauth_client === undefined
+                  ? `The browser at ${ending.client_address} must sign in again.`
+                  : "The access token is no longer accepted. The person must sign in again."}
           </p>
         </ConfirmDialog>
       )}

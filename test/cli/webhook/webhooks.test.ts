@@ -28,7 +28,7 @@ describe("the command line", () => {
       )
       const refused = yield* run("trigger", trigger_url)
       expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("The webhook is paused")])
-      expect((yield* run("alert", "list")).stdout).toMatch(/^firing .* failing: paused, because the last run failed$/m)
+      expect((yield* run("alert", "list")).stdout).toMatch(/^firing .* failing: paused because the last run failed$/m)
       expect((yield* run("webhook", "resume", "failing")).stdout).toBe("Webhook failing resumed.\n")
       expect(yield* json("webhook", "show", "failing")).not.toHaveProperty("paused_at")
       expect((yield* run("webhook", "delete", "failing", "--yes")).code).toBe(0)

@@ -80,7 +80,7 @@ describe("a destination that is another webhook", () => {
       expect(yield* ended(first.id, 3)).toHaveLength(3)
       expect(last).toHaveLength(3)
       expect(failed).toMatchObject({ status: "failed", run_id: last[0].run_id, attempts: [{ http_status: 508 }] })
-      expect(failed.attempts[0].error).toMatch(/^5 runs of a chain may follow the first/)
+      expect(failed.attempts[0].error).toMatch(/^at most 5 runs may follow the first run of a chain/)
       expect(yield* run(last[0].run_id)).toMatchObject({ chain_depth: 5, delivery_failed: true })
     })
   )
@@ -92,7 +92,7 @@ describe("a destination that is another webhook", () => {
         .json
       const own = yield* webhook("ops")
       const faultOf = (answer: any) => [answer.status, answer.json.errors?.[0]]
-      const notThere = [422, { pointer: "/target", detail: "is no webhook that you may use" }]
+      const notThere = [422, { pointer: "/target", detail: "is not a webhook that you can use" }]
       expect(faultOf(yield* link(first.id, second.id, {}, key))).toStrictEqual(notThere)
       const unknown = "019b7d08-0000-7000-8000-000000000000"
       expect(faultOf(yield* link(first.id, unknown))).toStrictEqual(notThere)

@@ -65,8 +65,8 @@ describe("a webhook that is paused after failures in a row", () => {
         Effect.sync(() => received.length === 2)
       )
       expect(received.map(({ body }) => JSON.parse(body)).map(({ data, type }) => [type, data.description])).toEqual([
-        ["alert.firing", "a webhook: paused, because 2 runs failed in a row"],
-        ["alert.resolved", "a webhook: paused, because 2 runs failed in a row"]
+        ["alert.firing", "a webhook: paused because 2 runs failed in a row"],
+        ["alert.resolved", "a webhook: paused because 2 runs failed in a row"]
       ])
       expect(refusal(yield* admin("POST", `/api/webhooks/${unusedId}/resume`))).toStrictEqual([404, "not_found"])
       expect((yield* admin("POST", `${of}/resume`)).status).toBe(200)

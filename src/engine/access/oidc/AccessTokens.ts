@@ -33,7 +33,7 @@ export interface AccessToken {
   readonly expires_at: DateTime.Utc
 }
 
-/** Whether a bearer token is one of the provider's, and no key of ours. */
+/** Whether a bearer token looks like a JWT of the provider. Our keys do not. */
 export const isTokenShaped = (text: string): boolean => /^eyJ[\w-]*\.[\w-]+\.[\w-]+$/.test(text)
 
 const invalid = (detail: string) => new Unauthorized({ detail, invalid_token: true })
@@ -42,7 +42,7 @@ const unreachable = new Unavailable({ what: "server", detail: "The OpenID provid
 
 /** Errors of the library that are about the token, by their codes. With others, the provider's keys could not be read. */
 const details = (audience: string): { readonly [code: string]: string } => {
-  const wrong = "This is no valid access token of the OpenID provider."
+  const wrong = "This is not a valid access token of the OpenID provider."
   return {
     ERR_JWT_EXPIRED: "The access token has expired.",
     ERR_JWT_CLAIM_VALIDATION_FAILED: `The access token is not for this server, whose audience is ${audience}.`,

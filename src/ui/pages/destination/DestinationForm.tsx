@@ -221,7 +221,7 @@ export const DestinationForm = ({
             label="Template"
             value={template}
             onChange={setTemplate}
-            help={`Liquid, over ${subjects}${{ event: "", message: ", in Markdown", run: ", with the values of the run as a JSON object" }[data.sends]}.`}
+            help={`Liquid, over ${subjects}${{ event: "", message: ", in Markdown", run: "; must produce a JSON object with the values of the new run" }[data.sends]}.`}
             fault={faultAt(error, "/template")}
             mono
             multiline

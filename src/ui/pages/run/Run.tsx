@@ -181,7 +181,7 @@ const Details = ({ run }: { readonly run: Run }) => (
     <Joined run={run} />
     {run.chained_from !== undefined && (
       <span>
-        Started by the end of <Link to={pathTo("run", { run_id: run.chained_from })}>another run</Link>
+        Started when <Link to={pathTo("run", { run_id: run.chained_from })}>another run</Link> ended
       </span>
     )}
     {run.callback_url !== undefined && (

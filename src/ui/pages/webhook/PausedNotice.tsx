@@ -26,8 +26,8 @@ export const PausedNotice = ({ webhook: { id, name, paused_at, paused_reason } }
     <Notice tone="warning">
       <div className="row between">
         <span>
-          Paused automatically since <ExactTime at={paused_at} />: {paused_reason}. Requests are rejected (409). A
-          successful replay or test resumes it, too.
+          Paused since <ExactTime at={paused_at} />: {paused_reason}. Requests are rejected (409). A successful replay
+          or test also resumes it.
         </span>
         <Button needs="webhooks.resume" compact icon="play" pending={isPending} onPress={() => mutate()}>
           Resume

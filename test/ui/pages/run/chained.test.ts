@@ -18,7 +18,7 @@ describe("webhooks that are chained", () => {
     await page.goto(`/webhooks/${id}?tab=destinations`)
     await page.getByRole("button", { name: "Add destination" }).click()
     const dialog = page.getByRole("dialog")
-    await dialog.getByLabel("Kind").selectOption("Another webhook of this server")
+    await dialog.getByLabel("Kind").selectOption("Another webhook on this server")
     await dialog.getByLabel("Webhook ID").fill(id)
     expect(await axe(page)).toEqual([])
     await dialog.getByRole("button", { name: "Add destination" }).click()
@@ -35,7 +35,7 @@ describe("webhooks that are chained", () => {
     await link.waitFor()
     expect(await axe(page)).toEqual([])
     await link.click()
-    await page.getByText("Started by the end of").waitFor()
+    await page.getByText(/^Started when another run ended/).waitFor()
     for (const width of [320, 1440]) {
       await page.setViewportSize({ width, height: 900 })
       expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width)
