@@ -36,7 +36,13 @@ export {
 export { LeaderKey, LeaderKeyDraft, type LeaderKeyRow } from "./domain/access/LeaderKey.ts"
 export type { Session, SessionRow } from "./domain/access/Session.ts"
 export { Alert, AlertState, describeAlert } from "./domain/alert/Alert.ts"
-export { type AlertCondition, type AlertConditionData, alertConditions } from "./domain/alert/AlertCondition.ts"
+export {
+  type AlertCondition,
+  type AlertConditionData,
+  alertConditions,
+  describeMeasured,
+  pausedCondition
+} from "./domain/alert/AlertCondition.ts"
 export { AlertRule, AlertRuleDraft, AlertRuleEdit } from "./domain/alert/AlertRule.ts"
 export { DeliveryAttempt, DeliveryStatus, EventDelivery } from "./domain/delivery/Delivery.ts"
 export {
@@ -174,6 +180,7 @@ export { AdminKey } from "./engine/access/AdminKey.ts"
 export { ApiKeys, type NewApiKey } from "./engine/access/ApiKeys.ts"
 export { Origin, type OriginValues, type Requester } from "./engine/access/Audit.ts"
 export { LeaderKeys, type NewLeaderKey } from "./engine/access/LeaderKeys.ts"
+export type { AccessToken } from "./engine/access/oidc/AccessTokens.ts"
 export type { GroupRole } from "./engine/access/oidc/GroupRoles.ts"
 export { type ClientAuthentication, Oidc, type OidcSettings } from "./engine/access/oidc/OidcSettings.ts"
 export type { SignedInPerson } from "./engine/access/oidc/Provider.ts"
@@ -291,7 +298,7 @@ export { decodeCursor, decodeIdCursor, decodeTimeCursor, encodeCursor } from "./
 export { HistoryStore, type ReplayableQuery, type StatesQuery, type WholeRun } from "./repo/history/HistoryStore.ts"
 export { type IgnoredCount, RequestStore } from "./repo/history/RequestStore.ts"
 export { fulfils, type RunFilter, type RunPage, type RunQuery, searchedId } from "./repo/history/RunQuery.ts"
-export { type PauseDue, PauseStore } from "./repo/manage/PauseStore.ts"
+export { newestRuns, type PauseDue, PauseStore } from "./repo/manage/PauseStore.ts"
 export { TeamStore } from "./repo/manage/TeamStore.ts"
 export {
   type FirstVerified,
