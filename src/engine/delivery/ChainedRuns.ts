@@ -1,8 +1,9 @@
 /** Starts a run of another webhook when one ends, for destinations of the kind `chain`. */
 import { createHash } from "node:crypto"
-import { DateTime, Duration, Effect, Either, Predicate } from "effect"
+import { Data, DateTime, Duration, Effect, Either, Predicate } from "effect"
 import type { DestinationRow } from "../../domain/delivery/Destination.ts"
 import { maxChainDepth } from "../../domain/delivery/DestinationKind.ts"
+import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { Trigger, type TriggerRefused } from "../accept/Trigger.ts"
 import * as Input from "../prompt/Input.ts"
 import type { Message, Sent } from "./kinds/Sender.ts"
@@ -24,32 +25,35 @@ export const make: Effect.Effect<StartChained, never, Trigger> = Effect.map(Trig
           isOfRun: true
         })
       }
-      const webhook = yield* trigger.open(target)
-      if (teams?.from !== run.team || teams.to !== webhook.team) {
-        return refused(403, "one of the webhooks has been moved to another team; save the target again", {
-          isFinal: true
+      const found = yield* Effect.catchTag(trigger.open(target), "NotFound", () => new Refused({ sent: deleted }))
+      const received_at = yield* DateTime.now
+      /** By the webhook as it is when the run is accepted. */
+      const read = (webhook: WebhookRow) =>
+        Effect.gen(function* () {
+          if (teams?.from !== run.team || teams.to !== webhook.team) return yield* new Refused({ sent: moved })
+          if (!webhook.enabled) return yield* new Refused({ sent: disabled })
+          const values = objectIn(body)
+          if (values === undefined) return yield* new Refused({ sent: noObject })
+          const sample = Input.takesPayload(webhook) ? { payload: values } : { variables: values }
+          return {
+            variables: Either.getOrThrow(Input.ofSample(webhook, sample)),
+            received_at,
+            wait: false,
+            ...(!isTest && { chained_from: run.run_id }),
+            chain_depth,
+            // Contains a line break, so that it cannot equal a caller's key.
+            idempotency: { key: `chain\n${id}`, request_hash: createHash("sha256").update(id).digest(), life: keyLife }
+          }
         })
-      }
-      if (!webhook.enabled) return refused(409, "the webhook is disabled")
-      const values = objectIn(body)
-      if (values === undefined) return refused(422, "the template must make a JSON object", { isOfRun: true })
-      const sample = Input.takesPayload(webhook) ? { payload: values } : { variables: values }
-      const request = {
-        variables: Either.getOrThrow(Input.ofSample(webhook, sample)),
-        received_at: yield* DateTime.now,
-        wait: false,
-        ...(!isTest && { chained_from: run.run_id }),
-        chain_depth,
-        // Contains a line break, so that it cannot equal a caller's key.
-        idempotency: { key: `chain\n${id}`, request_hash: createHash("sha256").update(id).digest(), life: keyLife }
-      }
-      const submitted = yield* trigger.trigger(webhook, request)
+      const { submitted } = yield* trigger.triggerRead(found, read)
       if (submitted._tag === "Ignored") return { http_status: 200, answer: JSON.stringify({ status: "ignored" }) }
       const run_id = submitted._tag === "Accepted" ? submitted.run_id : submitted.run.run_id
       return { http_status: 202, answer: JSON.stringify({ status: "accepted", run_id }), started_run: run_id }
     })
   return (message, teams) =>
-    Effect.catchAll(start(message, teams), (refusal) => Effect.succeed<Sent>(ofRefusal(refusal)))
+    Effect.catchAll(start(message, teams), (refusal) =>
+      Effect.succeed<Sent>(refusal._tag === "ChainRefused" ? refusal.sent : ofRefusal(refusal, teams))
+    )
 })
 
 const refused = (http_status: number, fault: string, more: Partial<Sent> = {}): Sent => ({
@@ -59,38 +63,60 @@ const refused = (http_status: number, fault: string, more: Partial<Sent> = {}): 
   ...more
 })
 
+class Refused extends Data.TaggedError("ChainRefused")<{ readonly sent: Sent }> {}
+
+const deleted = refused(410, "the webhook was deleted")
+
+const moved = refused(403, "one of the webhooks has been moved to another team; save the target again", {
+  isFinal: true
+})
+
+/** A state that passes. The deliveries wait for its end, however long it lasts. */
+const passing = { isBusy: true } as const
+
+const disabled = refused(409, "the webhook is disabled", passing)
+
+const noObject = refused(422, "the template must make a JSON object", { isOfRun: true })
+
 /** With the status that a caller would get. One that only this run has says nothing about the destination. */
-const ofRefusal = (refusal: TriggerRefused): Sent => {
+const ofRefusal = (refusal: TriggerRefused, teams: DestinationRow["chain_teams"]): Sent => {
   switch (refusal._tag) {
     case "NotFound":
-      return refused(404, "the webhook does not exist")
+      // It was found a moment ago. The next attempt finds whether it was deleted.
+      return refusal.disabled_webhook === undefined
+        ? refused(503, "the webhook was changed during the attempt", passing)
+        : disabled
     case "TeamNotRunning":
-      return refused(409, `no leader is consuming the queue of the team ${refusal.team}`)
+      return refused(409, `no leader is consuming the queue of the team ${refusal.team}`, passing)
     case "WebhookPaused":
-      return refused(409, "the webhook is paused")
+      return refused(409, "the webhook is paused", passing)
     case "BudgetExceeded":
     case "RateLimited":
       return refused(429, "a limit of the webhook is reached", {
+        ...passing,
         retryAfter: Duration.millis(refusal.retry_after_ms)
       })
     case "TooManyQueued":
-      return refused(429, "the queue is full")
+      return refused(429, "the queue is full", passing)
     case "Unavailable":
-      return refused(503, refusal.detail)
+      return refused(503, refusal.detail, passing)
+    default:
+      return refused(422, teams?.from === teams?.to ? faultsOf(refusal) : notAccepted, { isOfRun: true })
+  }
+}
+
+const notAccepted = "the webhook does not accept these values"
+
+/** For readers who may see the webhook: its variables and schema. */
+const faultsOf = (refusal: TriggerRefused): string => {
+  switch (refusal._tag) {
     case "MissingVariables":
-      return refused(422, `no value for ${refusal.names.join(", ")}`, { isOfRun: true })
+      return `no value for ${refusal.names.join(", ")}`
     case "InvalidVariables":
     case "SchemaMismatch":
-      return refused(422, refusal.faults.map(({ detail, pointer }) => `${pointer} ${detail}`).join("; "), {
-        isOfRun: true
-      })
-    case "FilterFailed":
-    case "IdempotencyKeyReused":
-    case "InvalidParameter":
-    case "PromptTooLarge":
-    case "TemplateFailed":
-    case "ThreadKeyTooLong":
-      return refused(422, "the webhook does not accept these values", { isOfRun: true })
+      return refusal.faults.map(({ detail, pointer }) => `${pointer} ${detail}`).join("; ")
+    default:
+      return notAccepted
   }
 }
 

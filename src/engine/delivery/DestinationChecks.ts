@@ -14,6 +14,7 @@ import type { Owner } from "../../repo/delivery/DestinationStore.ts"
 import { decode, tokenFaults } from "../manage/Validation.ts"
 import { AddressPolicy } from "./AddressPolicy.ts"
 import { faultOfAllowed } from "./Callbacks.ts"
+import * as ChainTemplate from "./ChainTemplate.ts"
 import { Mailer } from "./mail/Mailer.ts"
 import { Outbox } from "./Outbox.ts"
 
@@ -65,13 +66,16 @@ export const make = Effect.gen(function* () {
     return kind === "chain" ? faultOfWebhookId(target) : outbox.faultOfTemplate(target)
   }
 
+  const faultOfTemplate = (kind: DestinationKind, template: string) =>
+    kind === "chain" ? ChainTemplate.faultOf(template, outbox.faultOfTemplate) : outbox.faultOfTemplate(template)
+
   /** What no schema finds. */
   const faultsOf = (checked: Checked) =>
     Effect.gen(function* () {
       const { before, body, events, headers, isOfAlerts, kind = "webhook", mayLackSecrets } = checked
       const { target, template, token, url } = checked
       const data = kindOf(kind)
-      const ofTemplate = template === undefined ? undefined : outbox.faultOfTemplate(template)
+      const ofTemplate = template === undefined ? undefined : faultOfTemplate(kind, template)
       const unknown = `is not a field of the kind ${kind}`
       const required = `is required by the kind ${kind}`
       const isNew = before === undefined

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto"
-import { Context, DateTime, Duration, Effect, Layer, Redacted } from "effect"
+import { Context, DateTime, Duration, Effect, Function, Layer, Redacted } from "effect"
+import type { AuditEvent } from "../../domain/access/AuditEvent.ts"
 import type { DeliveryAttempt, EventDelivery } from "../../domain/delivery/Delivery.ts"
 import {
   type Destination,
@@ -12,6 +13,7 @@ import { Invalid, type InvalidParameter, type NotFound, type Unavailable } from 
 import { type DestinationId, makeDestinationId } from "../../domain/Id.ts"
 import { deliveryIdOf, destinationIdOf, runIdOf, webhookIdOf } from "../../domain/ParsedId.ts"
 import { secretHintOf } from "../../domain/webhook/SecretHint.ts"
+import { AuditStore } from "../../repo/access/AuditStore.ts"
 import type { SecretKeyStore } from "../../repo/access/SecretKeyStore.ts"
 import { type DeliveryPage, type DeliveryQuery, DeliveryStore } from "../../repo/delivery/DeliveryStore.ts"
 import { DestinationStore, type Owner } from "../../repo/delivery/DestinationStore.ts"
@@ -19,6 +21,7 @@ import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import * as Audit from "../access/Audit.ts"
 import * as Sealing from "../verify/Sealing.ts"
+import * as Chains from "./Chains.ts"
 import * as DestinationChecks from "./DestinationChecks.ts"
 import { eventsOf } from "./DestinationChecks.ts"
 import { Outbox } from "./Outbox.ts"
@@ -81,10 +84,13 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
   static readonly layer: Layer.Layer<
     Destinations,
     never,
-    DeliveryStore | DestinationStore | HistoryStore | Outbox | SecretKeyStore | WebhookStore
+    AuditStore | DeliveryStore | DestinationStore | HistoryStore | Outbox | SecretKeyStore | WebhookStore
   > = Layer.effect(
     Destinations,
     Effect.gen(function* () {
+      const audit = yield* AuditStore
+      const recordAudit = (event: AuditEvent) => Effect.provideService(Audit.record(event), AuditStore, audit)
+      const chains = yield* Chains.make
       const checks = yield* DestinationChecks.make
       const sampleRun = yield* SampleEvent.make
       const outbox = yield* Outbox
@@ -120,16 +126,6 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
         return Effect.map(sealed, (sealed_headers): SealedHeaders => ({ header_names, sealed_headers }))
       }
 
-      /** The webhook that a chain goes on with: one that the actor may use. */
-      const chainTeams = (owner: Owner, target: string) =>
-        Effect.gen(function* () {
-          const { teams } = yield* Audit.Origin
-          const id = yield* webhookIdOf(target)
-          if (owner === null || id === owner) return yield* itself
-          const [from, to] = [yield* webhooks.webhook(owner), yield* webhooks.webhook(id)]
-          return teams?.includes(to.team) === false ? yield* notThere : { from: from.team, to: to.team }
-        }).pipe(Effect.catchTag("NotFound", () => notThere))
-
       const create = (owner: Owner, input: unknown) =>
         Effect.gen(function* () {
           const draft = yield* checks.draft(owner, input)
@@ -149,7 +145,7 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
               kind,
               url: shownUrl(kind, url),
               ...(target !== undefined && { target }),
-              ...(kind === "chain" && { chain_teams: yield* chainTeams(owner, target!) }),
+              ...(kind === "chain" && (yield* chains.created(owner, target!))),
               ...(description !== undefined && { description }),
               events,
               body,
@@ -169,9 +165,9 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
 
       const edit = (row: DestinationRow, input: unknown) =>
         Effect.gen(function* () {
-          const { headers, token, url, ...change } = yield* checks.edit(row, input)
+          const checked = yield* checks.edit(row, input)
+          const { headers, token, url, ...change } = checked
           const sealed = yield* sealHeaders(row.id, headers)
-          const isChained = row.kind === "chain" && typeof change.target === "string"
           const isMoved = url !== undefined && url !== row.url
           const secret = secretOf(row.kind, { token, ...(isMoved && { url }) })
           return yield* store.updateDestination(
@@ -179,7 +175,7 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
             row.id,
             {
               ...change,
-              ...(isChained && { chain_teams: yield* chainTeams(row.webhook_id ?? null, change.target as string) }),
+              ...(row.kind === "chain" && (yield* chains.edited(row, checked))),
               ...sealed,
               ...(isMoved && { url: shownUrl(row.kind, url) }),
               ...(secret !== undefined && {
@@ -217,8 +213,16 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
         Effect.gen(function* () {
           if (row.webhook_id === undefined) return yield* outbox.test(row, { alert: yield* SampleEvent.alert })
           const webhook = yield* webhooks.webhook(row.webhook_id)
-          return yield* outbox.test(row, { run: yield* sampleRun(webhook), webhook })
-        })
+          if (row.kind === "chain") {
+            const mayUse = yield* Effect.isSuccess(chains.teamsOf(row.webhook_id, row.target!))
+            if (!mayUse) return { at: yield* DateTime.now, duration_ms: 0, http_status: 403, error: notYours }
+          }
+          const attempt = yield* outbox.test(row, { run: yield* sampleRun(webhook), webhook })
+          const { started_run: run_id } = attempt
+          if (run_id === undefined) return attempt
+          yield* recordAudit({ ...(yield* Audit.draft("webhook.run_started")), object: row.target!, after: { run_id } })
+          return attempt
+        }).pipe(row.kind === "chain" ? Effect.uninterruptible : Function.identity)
 
       const page = (owner: Owner, { destination_id, run_id, ...filter }: DeliveryFilter) =>
         Effect.gen(function* () {
@@ -306,11 +310,7 @@ const refusal = (detail: string) => new Invalid({ faults: [{ pointer: "", detail
 
 const notSigned = refusal("only destinations of the kind webhook have a signing secret; edit the token or URL")
 
-const ofTarget = (detail: string) => new Invalid({ faults: [{ pointer: "/target", detail }] })
-
-const notThere = ofTarget("is not a webhook that you can use")
-
-const itself = ofTarget("must be another webhook")
+const notYours = "you cannot use the webhook that it starts"
 
 const tooMany = refusal(`there may be at most ${maxDestinations} destinations`)
 

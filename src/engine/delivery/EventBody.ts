@@ -12,6 +12,7 @@ import type { Run, Variables } from "../../domain/run/Run.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import * as LiquidRenderer from "../prompt/LiquidRenderer.ts"
 import * as AlertMessage from "./AlertMessage.ts"
+import * as ChainTemplate from "./ChainTemplate.ts"
 import * as RunMessage from "./RunMessage.ts"
 
 /** A template's output in bytes. */
@@ -127,7 +128,12 @@ export const make = () => {
           title: "run" in subject ? RunMessage.titleOf(subject) : AlertMessage.titleOf(subject),
           body:
             body === "template"
-              ? yield* fill(template, "template")
+              ? yield* kind === "chain"
+                  ? Either.flatMap(
+                      ChainTemplate.fill(template, (text) => fill(text, "template")),
+                      withinBody
+                    )
+                  : fill(template, "template")
               : kindOf(kind).sends === "message"
                 ? "run" in subject
                   ? RunMessage.markdownOf(subject, body)
@@ -161,6 +167,12 @@ const scopeOf = (subject: Subject): Variables => {
   const { variables: values, ...rest } = full(subject.run, subject.webhook)
   return { event, run: toJson(rest), webhook: rest.webhook, values }
 }
+
+const withinBody = (text: string): Either.Either<string, Unfillable> =>
+  Either.mapLeft(withinLimit(text), (failure) => ({
+    reason: `the template could not be filled in: ${reasonOf(failure)}`,
+    isPassing: false
+  }))
 
 const withinLimit = (text: string): Either.Either<string, PromptTooLarge> =>
   Buffer.byteLength(text) > maxBody ? Either.left(new PromptTooLarge({ limit_bytes: maxBody })) : Either.right(text)

@@ -93,18 +93,19 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
             const { isBusy = false, isOfTarget = false, reason } = result.left
             return { attempt: { ...took, error: reason }, answer: undefined, isBusy, isOfTarget }
           }
-          const { answer, fault, http_status, isOfRun = false, started_run } = result.right
+          const { answer, fault, http_status, isBusy = false, isOfRun = false, started_run } = result.right
           const error = fault ?? faultOfStatus(http_status)
           const attempt = {
             ...{ ...took, http_status, ...(error !== undefined && { error }), answer },
             ...(started_run !== undefined && { started_run })
           }
-          // Of a kind with a target, only the place of this run is not there, or gone.
-          const hasPlaces = destination.kind === "callback" || kindOf(destination.kind).target !== undefined
+          // Where each run has its own target, only the place of this run is not there, or gone.
+          const { target } = kindOf(destination.kind)
+          const hasPlaces = destination.kind === "callback" || (target !== undefined && target.isFixed !== true)
           const isOfToken = result.right.isPlaceHidden === true && hasFixedPlace(destination)
           const isOfTarget = isOfRun || (hasPlaces && !isOfToken && (http_status === 404 || http_status === 410))
           const sent: Sent | undefined = result.right
-          return { attempt: attempt as DeliveryAttempt, answer: sent, isBusy: false, isOfTarget }
+          return { attempt: attempt as DeliveryAttempt, answer: sent, isBusy, isOfTarget }
         })
 
       /** Of an event that cannot be sent. */

@@ -121,4 +121,156 @@ describe("a destination that is another webhook", () => {
       )
     })
   )
+
+  it.scopedLive("is edited and tested only by a key that may use the target, except to switch it off", () =>
+    Effect.gen(function* () {
+      const { admin, first, history, http, link, second } = yield* two
+      const { key } = (yield* admin("POST", "/api/keys", { body: { name: "ops", role: "editor", teams: ["ops"] } }))
+        .json
+      const template = (text: string) => JSON.stringify({ webhook: { name: "a" }, response: "b", variables: { text } })
+      const fixed = { body: "template", template: template("fixed") }
+      const { id } = (yield* link(first.id, second.id, fixed)).json.destination
+      const at = `/api/webhooks/${first.id}/destinations/${id}`
+      const headers = { authorization: `Bearer ${key}` }
+      const edit = (body: object) => http("PATCH", at, { body, headers })
+      for (const body of [{ template: template("another") }, { events: ["run.failed"] }, { enabled: true }]) {
+        const refused = yield* edit(body)
+        expect([refused.status, refused.json.errors[0].pointer]).toStrictEqual([422, "/target"])
+      }
+      const tested = yield* http("POST", `${at}/test`, { headers })
+      expect(tested.json).toMatchObject({ http_status: 403, error: "you cannot use the webhook that it starts" })
+      expect(yield* history(second.id)).toHaveLength(0)
+      expect((yield* edit({ enabled: false, description: "stopped" })).status).toBe(200)
+
+      const { started_run } = (yield* admin("POST", `${at}/test`)).json
+      const [event] = (yield* admin("GET", `/api/audit?object=${second.id}&action=webhook.run_started`)).json.data
+      expect(event).toMatchObject({ object: second.id, after: { run_id: started_run } })
+    })
+  )
+
+  it.scopedLive("fills in each text of its template by itself, so an answer cannot change other fields", () =>
+    Effect.gen(function* () {
+      const { admin, ended, link, run, team, webhook } = yield* two
+      yield* team("third", ({ reply }) => reply({ _tag: "Answered", response: 'ok", "branch": "main' }))
+      const origin = yield* webhook("third", "{{text}}")
+      const target = yield* webhook("ops", "{{branch}}: {{text}} {{size}} {{run}}")
+      const of = (template: string) => link(origin.id, target.id, { body: "template", template })
+      const refused = yield* of('{"branch": "safe", "text": {{ run.response | json }}}')
+      expect([refused.status, refused.json.errors[0].pointer]).toStrictEqual([422, "/template"])
+      expect(refused.json.errors[0].detail).toMatch(/^must be a JSON object/)
+      const broken = yield* of('{"text": {"a": "{{ run.response"}}')
+      expect(broken.json.errors[0].detail).toMatch(/^\/text\/a line 1/)
+      const many = yield* of(JSON.stringify({ text: Array.from({ length: 101 }, () => "{{ event }}") }))
+      expect(many.json.errors[0].detail).toBe("must have at most 100 texts with placeholders")
+      const good = { branch: "safe", text: "{{ run.response }}", size: 3, run: "{{ values | json }}" }
+      expect((yield* of(JSON.stringify(good))).status).toBe(201)
+      yield* admin("POST", `/api/webhooks/${origin.id}/runs`, { body: { variables: { text: "hello" } } })
+      const [{ run_id }] = yield* ended(target.id, 1)
+      const { variables } = yield* run(run_id)
+      expect(variables).toMatchObject({
+        branch: "safe",
+        text: 'ok", "branch": "main',
+        size: 3,
+        run: { text: "hello" }
+      })
+    })
+  )
+
+  it.scopedLive("starts a target once for a run and at most three targets, and nothing before the last attempt", () =>
+    Effect.gen(function* () {
+      const { admin, deliveries, first, history, link, second, team, webhook } = yield* two
+      yield* team("third", ({ reply }) => reply({ _tag: "Failed", message: "No." }))
+      const body = { body: "template", template: '{"text": "{{ run.status }}"}' }
+      const [a, b, c] = [yield* webhook("other"), yield* webhook("other"), yield* webhook("other")]
+      const detailOf = (answer: any) => [answer.status, answer.json.errors?.[0].detail]
+      const twice = [422, "is already started by another destination of this webhook"]
+      expect(detailOf(yield* link(first.id, a.id, body))).toStrictEqual([201, undefined])
+      expect(detailOf(yield* link(first.id, a.id, body))).toStrictEqual(twice)
+      const other = (yield* link(first.id, b.id, body)).json.destination
+      const at = `/api/webhooks/${first.id}/destinations/${other.id}`
+      expect(detailOf(yield* admin("PATCH", at, { body: { target: a.id } }))).toStrictEqual(twice)
+      expect(detailOf(yield* admin("PATCH", at, { body: { target: b.id } }))).toStrictEqual([200, undefined])
+      expect(detailOf(yield* link(first.id, c.id, body))).toStrictEqual([201, undefined])
+      expect(detailOf(yield* link(first.id, second.id))).toStrictEqual([
+        422,
+        "chain: there may be at most 3 of a webhook"
+      ])
+
+      const failing = yield* webhook("third", "{{text}}", { retries: { max_retries: 1, backoff_seconds: 1 } })
+      yield* link(failing.id, a.id, body)
+      yield* admin("POST", `/api/webhooks/${failing.id}/runs`, { body: hello })
+      const [one] = yield* untilEffect(
+        "the last attempt has ended",
+        Effect.map(deliveries(failing.id), (all) => all.length > 0 && all)
+      )
+      const [last, before] = yield* history(failing.id)
+      expect([before.retried_by, one.run_id]).toStrictEqual([last.run_id, last.run_id])
+    })
+  )
+
+  it.scopedLive("makes 11 runs of two webhooks that start each other and two that end the chain", () =>
+    Effect.gen(function* () {
+      const { admin, history, link, settled, webhook } = yield* two
+      const body = { body: "template", template: '{"text": "{{ run.status }}"}' }
+      const [a, b] = [yield* webhook("ops"), yield* webhook("ops")]
+      const [x, y] = [yield* webhook("ops"), yield* webhook("ops")]
+      for (const [from, to] of [
+        [a, b],
+        [a, x],
+        [b, a],
+        [b, y]
+      ] as const)
+        yield* link(from.id, to.id, body)
+      yield* admin("POST", `/api/webhooks/${a.id}/runs`, { body: hello })
+      yield* untilEffect(
+        "the chain has ended",
+        Effect.map(settled(b.id), (all) => all.length === 6)
+      )
+      const counts = yield* Effect.forEach([a, b, x, y], ({ id }) => Effect.map(history(id), (runs) => runs.length))
+      expect(counts).toStrictEqual([3, 3, 3, 2])
+    })
+  )
+
+  it.scopedLive("is switched off when its target was deleted, and waits while the target is disabled", () =>
+    Effect.gen(function* () {
+      const { admin, deliveries, first, link, second, trigger } = yield* two
+      const { id } = (yield* link(first.id, second.id)).json.destination
+      const destination = Effect.map(admin("GET", `/api/webhooks/${first.id}/destinations/${id}`), (a) => a.json)
+      const attempted = (count: number) =>
+        untilEffect(
+          "an attempt was made",
+          Effect.map(
+            deliveries(first.id),
+            (all) => all.filter((one: any) => one.attempts.length > 0).length === count && all
+          )
+        )
+      yield* admin("PATCH", `/api/webhooks/${second.id}`, { body: { enabled: false } })
+      yield* trigger
+      const [waiting] = yield* attempted(1)
+      expect(waiting).toMatchObject({ status: "pending", attempts: [{ http_status: 409 }] })
+      expect(yield* destination).not.toHaveProperty("failing_since")
+      yield* admin("DELETE", `/api/webhooks/${second.id}`)
+      yield* trigger
+      yield* untilEffect(
+        "it is switched off",
+        Effect.map(destination, ({ disabled_reason, enabled }) => disabled_reason === "gone" && !enabled)
+      )
+    })
+  )
+
+  it.scopedLive("shows the variables of another team's webhook to nobody of this team", () =>
+    Effect.gen(function* () {
+      const { admin, first, link, settled, trigger, webhook } = yield* two
+      const errorOf = (target: { readonly id: string }) =>
+        Effect.gen(function* () {
+          const { id } = (yield* link(first.id, target.id)).json.destination
+          yield* trigger
+          const [{ attempts }] = yield* settled(first.id)
+          yield* admin("DELETE", `/api/webhooks/${first.id}/destinations/${id}`)
+          return attempts[0].error
+        })
+      expect(yield* errorOf(yield* webhook("other", "{{ticket}}"))).toBe("the webhook does not accept these values")
+      expect(yield* errorOf(yield* webhook("ops", "{{ticket}}"))).toBe("no value for ticket")
+    })
+  )
 })

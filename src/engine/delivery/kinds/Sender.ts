@@ -46,6 +46,8 @@ export type Sent = Answer & {
   readonly isFinal?: true
   /** No other attempt for this run would be a success, which says nothing about others. */
   readonly isOfRun?: true
+  /** It may accept another attempt, and is not failing. */
+  readonly isBusy?: true
   /** Of `chain`: the run that was started. */
   readonly started_run?: RunId
   /** The token sees nothing of the repository or project. */

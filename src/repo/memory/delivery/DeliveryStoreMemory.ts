@@ -65,7 +65,7 @@ export const deliverAlert = (
 
 /** Writes the deliveries of a run that has just ended. */
 export const deliverEnd = (tables: Tables, run: RunRow): void => {
-  const { callback_url, finished_at, run_id, status, webhook_id } = run
+  const { callback_url, finished_at, retry_at, run_id, status, webhook_id } = run
   if (!isFinal(status) || webhook_id === undefined || finished_at === undefined) return
   const event = eventOfStatus[status]
   const wanted = [...tables.destinations.values()].filter(
@@ -73,7 +73,8 @@ export const deliverEnd = (tables: Tables, run: RunRow): void => {
       one.webhook_id === webhook_id &&
       one.enabled &&
       one.events.includes(event) &&
-      (one.kind !== "callback" || callback_url?.startsWith(one.url) === true)
+      (one.kind !== "callback" || callback_url?.startsWith(one.url) === true) &&
+      (one.kind !== "chain" || retry_at === undefined)
   )
   for (const { id } of wanted) {
     addDelivery(tables, id, finished_at, { webhook_id, run_id, event })

@@ -79,6 +79,7 @@ export const deliveries = Effect.gen(function* () {
         from webhook_trigger.destinations d, (select case new.status ${events} end) as ended (event)
         where d.webhook_id = new.webhook_id and d.enabled
           and (d.kind <> 'callback' or starts_with(new.callback_url, d.url))
+          and (d.kind <> 'chain' or new.retry_at is null)
           and ended.event in (select json_array_elements_text(d.events));
         if found then perform pg_notify('${channel}', 'DeliveryDue'); end if;
         return null;

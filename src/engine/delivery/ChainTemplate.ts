@@ -1,0 +1,69 @@
+/**
+ * The template of a `chain`: a JSON object whose texts are Liquid templates. Each is filled in by itself, so no answer of an
+ * agent can change the other fields.
+ */
+import { Either, Predicate } from "effect"
+
+/** Texts with placeholders, so that filling them in takes little time. */
+export const maxTexts = 100
+
+type Json = Readonly<Record<string, unknown>>
+
+const valueOf = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+const parse = (template: string): Json | undefined => {
+  const value = valueOf(template)
+  return Predicate.isReadonlyRecord(value) ? value : undefined
+}
+
+const isFilledIn = (text: string): boolean => text.includes("{{") || text.includes("{%")
+
+/** Such a placeholder makes a value of any type; others make a text. */
+const isValue = (text: string): boolean => /^\{\{[^{}]*\|\s*json\s*\}\}$/.test(text)
+
+const textsOf = (value: unknown, pointer = ""): ReadonlyArray<readonly [pointer: string, text: string]> => {
+  if (typeof value === "string") return isFilledIn(value) ? [[pointer, value]] : []
+  if (typeof value !== "object" || value === null) return []
+  return Object.entries(value).flatMap(([name, one]) => textsOf(one, `${pointer}/${name}`))
+}
+
+const noObject =
+  'must be a JSON object; placeholders may only be inside of its texts, as in {"text": "{{ run.response }}"}'
+
+/** @param faultOfText what is wrong with one text */
+export const faultOf = (template: string, faultOfText: (text: string) => string | undefined): string | undefined => {
+  const json = parse(template)
+  if (json === undefined) return noObject
+  const texts = textsOf(json)
+  if (texts.length > maxTexts) return `must have at most ${maxTexts} texts with placeholders`
+  for (const [pointer, text] of texts) {
+    const fault = faultOfText(text)
+    if (fault !== undefined) return `${pointer} ${fault}`
+  }
+  return undefined
+}
+
+/** As JSON. */
+export const fill = <E>(
+  template: string,
+  fillText: (text: string) => Either.Either<string, E>
+): Either.Either<string, E> => {
+  const filled = (value: unknown): Either.Either<unknown, E> => {
+    if (typeof value === "string") {
+      return isFilledIn(value) ? Either.map(fillText(value), isValue(value) ? valueOf : String) : Either.right(value)
+    }
+    if (Array.isArray(value)) return Either.all(value.map(filled))
+    if (!Predicate.isReadonlyRecord(value)) return Either.right(value)
+    const entries = Object.entries(value).map(([name, one]) =>
+      Either.map(filled(one), (result) => [name, result] as const)
+    )
+    return Either.map(Either.all(entries), Object.fromEntries)
+  }
+  return Either.map(filled(parse(template)), (value) => JSON.stringify(value))
+}

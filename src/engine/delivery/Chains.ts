@@ -1,0 +1,65 @@
+/** Who may let a webhook start runs of another one, and how often. */
+import { Effect } from "effect"
+import type { Destination, DestinationEdit, DestinationRow } from "../../domain/delivery/Destination.ts"
+import { Invalid } from "../../domain/Errors.ts"
+import type { DestinationId } from "../../domain/Id.ts"
+import { webhookIdOf } from "../../domain/ParsedId.ts"
+import { DestinationStore, type Owner } from "../../repo/delivery/DestinationStore.ts"
+import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
+import * as Audit from "../access/Audit.ts"
+
+/** With five runs after the first, one trigger starts at most 3 + 9 + 27 + 81 + 243 runs. */
+export const maxChains = 3
+
+export const make = Effect.gen(function* () {
+  const store = yield* DestinationStore
+  const webhooks = yield* WebhookStore
+
+  /** The teams of the webhook and of its target, which must be one that the actor may use. */
+  const teamsOf = (owner: Owner, target: string) =>
+    Effect.gen(function* () {
+      const { teams } = yield* Audit.Origin
+      const id = yield* webhookIdOf(target)
+      if (owner === null || id === owner) return yield* itself
+      const [from, to] = [yield* webhooks.webhook(owner), yield* webhooks.webhook(id)]
+      return teams?.includes(to.team) === false ? yield* notThere : { from: from.team, to: to.team }
+    }).pipe(Effect.catchTag("NotFound", () => notThere))
+
+  /** @param self the destination that gets this target, if it exists */
+  const fits = (owner: Owner, target: string, self?: DestinationId) =>
+    Effect.flatMap(store.destinations(owner), (all: ReadonlyArray<Destination>) => {
+      const others = all.filter(({ id, kind }) => kind === "chain" && id !== self)
+      if (others.some((one) => one.target === target)) return twice
+      return others.length >= maxChains ? tooMany : Effect.void
+    })
+
+  return {
+    teamsOf,
+    /** What a new one stores. */
+    created: (owner: Owner, target: string) =>
+      Effect.map(Effect.zipLeft(teamsOf(owner, target), fits(owner, target)), (chain_teams) => ({ chain_teams })),
+    /** What an edit stores. An actor who may not use the target may only switch it off, or describe it. */
+    edited: ({ id, target = "", webhook_id }: DestinationRow, edit: DestinationEdit) =>
+      Effect.gen(function* () {
+        const owner = webhook_id ?? null
+        const { description: _, enabled, ...rest } = edit
+        if (enabled !== true && Object.keys(rest).length === 0) return {}
+        const chain_teams = yield* teamsOf(owner, edit.target ?? target)
+        if (typeof edit.target !== "string") return {}
+        yield* fits(owner, edit.target, id)
+        return { chain_teams }
+      })
+  }
+})
+
+const ofTarget = (detail: string) => new Invalid({ faults: [{ pointer: "/target", detail }] })
+
+const notThere = ofTarget("is not a webhook that you can use")
+
+const itself = ofTarget("must be another webhook")
+
+const twice = ofTarget("is already started by another destination of this webhook")
+
+const tooMany = new Invalid({
+  faults: [{ pointer: "/kind", detail: `chain: there may be at most ${maxChains} of a webhook` }]
+})
