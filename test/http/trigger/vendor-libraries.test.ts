@@ -5,9 +5,7 @@
 import { createHmac, generateKeyPairSync, sign } from "node:crypto"
 import { createRequire } from "node:module"
 import { describe, expect, it } from "@effect/vitest"
-import { verifyKey } from "discord-interactions"
 import { Effect } from "effect"
-import { Webhook as Svix } from "svix"
 import type { PresetName } from "../../../src/domain/verification/Presets.ts"
 import { refusal } from "../Client.ts"
 import { start } from "../Server.ts"
@@ -17,6 +15,8 @@ const load: (library: string) => any = createRequire(import.meta.url)
 const Stripe = load("stripe")
 const twilio = load("twilio/lib/webhooks/webhooks")
 const { LinearWebhookClient } = load("@linear/sdk/webhooks")
+const { verifyKey } = load("discord-interactions")
+const { Webhook: Svix } = load("svix")
 
 type Headers = Record<string, string>
 
