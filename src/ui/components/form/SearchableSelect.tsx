@@ -1,5 +1,5 @@
 import { useCombobox } from "downshift"
-import { useState } from "react"
+import { useId, useState } from "react"
 
 type Option<Value extends string> = readonly [value: Value, text: string]
 
@@ -11,7 +11,8 @@ export const SearchableSelect = <Value extends string>({
   value,
   onChange,
   options,
-  hideLabel
+  hideLabel,
+  fault
 }: {
   readonly label: string
   readonly value: Value
@@ -19,7 +20,9 @@ export const SearchableSelect = <Value extends string>({
   /** The first one is chosen by emptying the field. */
   readonly options: ReadonlyArray<Option<Value>>
   readonly hideLabel?: boolean
+  readonly fault?: string | undefined
 }) => {
+  const faultId = useId()
   /** Undefined: the field shows the selected option. */
   const [typed, setTyped] = useState<string>()
   const selected = options.find(([option]) => option === value) ?? ([value, value] as const)
@@ -61,6 +64,7 @@ export const SearchableSelect = <Value extends string>({
           })}
           className="input"
           spellCheck={false}
+          {...(fault && { "aria-invalid": true, "aria-describedby": faultId })}
         />
         <button
           {...getToggleButtonProps({ "aria-label": "Show the list" })}
@@ -83,6 +87,11 @@ export const SearchableSelect = <Value extends string>({
         </ul>
         {isOpen && found.length === 0 && <p className="combobox-list muted">No match.</p>}
       </div>
+      {fault && (
+        <span id={faultId} className="fault">
+          {fault}
+        </span>
+      )}
     </div>
   )
 }

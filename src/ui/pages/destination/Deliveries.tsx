@@ -14,6 +14,7 @@ import { toast, toastFailure } from "../../components/Toasts.tsx"
 import type { Tone } from "../../components/Tone.ts"
 import { plural } from "../../format/Format.ts"
 import { ExactTime, RelativeTime } from "../../format/Time.tsx"
+import { useDestinationNames } from "./DestinationName.tsx"
 import { eventNames } from "./EventNames.ts"
 
 const states: {
@@ -51,6 +52,7 @@ export const Deliveries = ({
   readonly webhook_id: string | undefined
   readonly destinations: ReadonlyArray<Destination>
 }) => {
+  const nameOf = useDestinationNames()
   const [status, setStatus] = useState<Filter>("")
   const [destination_id, setDestination] = useState("")
   const [cursors, setCursors] = useState<ReadonlyArray<string>>([])
@@ -74,7 +76,7 @@ export const Deliveries = ({
                 setDestination(value)
                 setCursors([])
               }}
-              options={[["", "All destinations"], ...destinations.map(({ id, url }) => [id, url] as const)]}
+              options={[["", "All destinations"], ...destinations.map((each) => [each.id, nameOf(each)] as const)]}
             />
           )}
           <SelectField
@@ -131,6 +133,7 @@ const Entry = ({
   readonly delivery: Delivery
   readonly destination: Destination | undefined
 }) => {
+  const nameOf = useDestinationNames()
   const { attempts, event, id, next_attempt_at, run_id, status, webhook_id } = delivery
   const resend = async () => {
     try {
@@ -153,7 +156,7 @@ const Entry = ({
         <DeliveryBadge status={status} />
       </div>
       <p className="small muted">
-        {destination?.url}, {plural(attempts.length, "attempt")}
+        {destination && nameOf(destination)}, {plural(attempts.length, "attempt")}
         {next_attempt_at !== undefined && (
           <>
             , next <RelativeTime at={next_attempt_at} />

@@ -11,6 +11,7 @@ import { Notice } from "../../components/Notice.tsx"
 import { toast, toastFailure } from "../../components/Toasts.tsx"
 import { UserText } from "../../components/UserText.tsx"
 import { ExactTime, RelativeTime } from "../../format/Time.tsx"
+import { DestinationTitle, useDestinationNames } from "./DestinationName.tsx"
 import { EditDestination } from "./EditDestination.tsx"
 import { eventNames } from "./EventNames.ts"
 import { ResendFailed } from "./ResendFailed.tsx"
@@ -48,7 +49,8 @@ export const DestinationCard = ({
   readonly destination: Destination
   readonly onSecret: (created: DestinationWithSecret) => void
 }) => {
-  const { description, disabled_reason, enabled, events, failing_since, kind, paused_until, target, url } = destination
+  const { description, disabled_reason, enabled, events, failing_since, kind, paused_until, target } = destination
+  const name = useDestinationNames()(destination)
   const path = { id: destination.webhook_id ?? "", destination_id: destination.id }
   const api = destinationsOf(destination.webhook_id)
   const [open, setOpen] = useState<"delete" | "secret" | "edit" | "resend">()
@@ -86,7 +88,7 @@ export const DestinationCard = ({
   return (
     <li className="refused stack tight">
       <div className="row between">
-        <span className="mono grow">{url}</span>
+        <DestinationTitle destination={destination} />
         <State destination={destination} />
       </div>
       {description !== undefined && (
@@ -97,7 +99,7 @@ export const DestinationCard = ({
       {kind !== "webhook" && (
         <p className="small">
           {kindOf(kind).label}
-          {target !== undefined && (
+          {target !== undefined && kind !== "chain" && (
             <>
               : <span className="mono">{target}</span>
             </>
@@ -130,19 +132,19 @@ export const DestinationCard = ({
           needs="destinations.test"
           compact
           pending={testing}
-          label={`Send a test to ${url}`}
+          label={`Send a test to ${name}`}
           onPress={() => void test()}
         >
           Send a test
         </Button>
-        <Button needs="destinations.edit" compact label={`Edit ${url}`} onPress={() => setOpen("edit")}>
+        <Button needs="destinations.edit" compact label={`Edit ${name}`} onPress={() => setOpen("edit")}>
           Edit
         </Button>
         {enabled && (
           <Button
             needs="destinations.resendFailed"
             compact
-            label={`Resend failed deliveries of ${url}`}
+            label={`Resend failed deliveries of ${name}`}
             onPress={() => setOpen("resend")}
           >
             Resend failed
@@ -151,7 +153,7 @@ export const DestinationCard = ({
         <Button
           needs="destinations.edit"
           compact
-          label={`Switch ${enabled ? "off" : "on"} ${url}`}
+          label={`Switch ${enabled ? "off" : "on"} ${name}`}
           onPress={() => void act(() => api.edit({ path, payload: { enabled: !enabled } }))}
         >
           {enabled ? "Switch off" : "Switch on"}
@@ -160,7 +162,7 @@ export const DestinationCard = ({
           <Button
             needs="destinations.rotateSecret"
             compact
-            label={`Replace secret of ${url}`}
+            label={`Replace secret of ${name}`}
             onPress={() => setOpen("secret")}
           >
             Replace secret
@@ -170,7 +172,7 @@ export const DestinationCard = ({
           needs="destinations.delete"
           compact
           variant="danger"
-          label={`Delete ${url}`}
+          label={`Delete ${name}`}
           onPress={() => setOpen("delete")}
         >
           Delete

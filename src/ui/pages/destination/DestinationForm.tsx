@@ -7,12 +7,15 @@ import {
   kindOf
 } from "../../../domain/delivery/DestinationKind.ts"
 import { explain, faultAt } from "../../api/Errors.ts"
+import { useWebhooks } from "../../api/Queries.ts"
 import type { Destination } from "../../api/Types.ts"
 import { Button } from "../../components/Button.tsx"
 import { Dialog } from "../../components/Dialog.tsx"
+import { SearchableSelect } from "../../components/form/SearchableSelect.tsx"
 import { SelectField } from "../../components/form/SelectField.tsx"
 import { TextField } from "../../components/form/TextField.tsx"
 import { Notice } from "../../components/Notice.tsx"
+import { showDirectionMarks } from "../../components/UserText.tsx"
 import { eventNames } from "./EventNames.ts"
 
 type Body = Destination["body"]
@@ -98,6 +101,7 @@ export const DestinationForm = ({
   const subjects = isOfAlerts ? "`event` and `alert`" : "`event`, `run`, `webhook` and `values`"
   const [kind, setKind] = useState<DestinationKind>(destination?.kind ?? "webhook")
   const data = kindOf(kind)
+  const webhooks = useWebhooks()
   const [url, setUrl] = useState(data.url?.isSecret ? "" : (destination?.url ?? ""))
   const [token, setToken] = useState("")
   const [target, setTarget] = useState(destination?.target ?? "")
@@ -172,7 +176,19 @@ export const DestinationForm = ({
             required={destination === undefined}
           />
         )}
-        {data.target && (
+        {kind === "chain" && (
+          <SearchableSelect
+            label="Webhook"
+            value={target}
+            onChange={setTarget}
+            options={[
+              ["", "Choose a webhook"],
+              ...(webhooks.data ?? []).map(({ id, name }) => [id, showDirectionMarks(name)] as const)
+            ]}
+            fault={faultAt(error, "/target")}
+          />
+        )}
+        {kind !== "chain" && data.target && (
           <TextField
             label={data.target.label}
             value={target}

@@ -19,13 +19,20 @@ describe("webhooks that are chained", () => {
     await page.getByRole("button", { name: "Add destination" }).click()
     const dialog = page.getByRole("dialog")
     await dialog.getByLabel("Kind").selectOption("Another webhook on this server")
-    await dialog.getByLabel("Webhook ID").fill(id)
+    const choose = async (name: string) => {
+      await dialog.getByRole("combobox", { name: "Webhook" }).fill(name)
+      await dialog.getByRole("option", { name }).click()
+    }
+    await choose("Review")
     expect(await axe(page)).toEqual([])
     await dialog.getByRole("button", { name: "Add destination" }).click()
     await dialog.getByText("must be another webhook").first().waitFor()
-    await dialog.getByLabel("Webhook ID").fill(webhook.id)
+    await choose("Next")
     await dialog.getByRole("button", { name: "Add destination" }).click()
     await dialog.waitFor({ state: "detached" })
+    await page.getByRole("button", { name: "Send a test to Next" }).waitFor()
+    expect(await page.getByRole("link", { name: "Next" }).getAttribute("href")).toBe(`/webhooks/${webhook.id}`)
+    expect(await axe(page)).toEqual([])
 
     const run_id = await runReview(ui, id)
     const delivery = async () => (await ui.call("GET", `/api/webhooks/${id}/deliveries`)).data[0]?.status

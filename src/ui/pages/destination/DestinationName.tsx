@@ -1,0 +1,28 @@
+import { Link } from "wouter"
+import { pathTo } from "../../../api/Pages.ts"
+import { useWebhooks } from "../../api/Queries.ts"
+import type { Destination } from "../../api/Types.ts"
+import { showDirectionMarks, UserText } from "../../components/UserText.tsx"
+
+type Named = Pick<Destination, "kind" | "target" | "url">
+
+/** What a destination is called in labels: its URL, or the webhook that it starts. */
+export const useDestinationNames = (): ((destination: Named) => string) => {
+  const { data } = useWebhooks()
+  return ({ kind, target, url }) => {
+    if (kind !== "chain" || target === undefined) return url
+    const webhook = data?.find(({ id }) => id === target)
+    return webhook ? showDirectionMarks(webhook.name) : target
+  }
+}
+
+/** The same, as a title with a link. */
+export const DestinationTitle = ({ destination }: { readonly destination: Named }) => {
+  const name = useDestinationNames()(destination)
+  if (destination.kind !== "chain" || destination.target === undefined) return <span className="mono grow">{name}</span>
+  return (
+    <Link className="grow" to={pathTo("webhook", { id: destination.target })}>
+      <UserText>{name}</UserText>
+    </Link>
+  )
+}
