@@ -33,7 +33,7 @@ export type Session = typeof Session.Type
 
 /** A session as stored. */
 export interface SessionRow extends Session {
-  /** The hash of the secret in the browser's cookie, or of the access token. */
+  /** The hash of the secret in the browser's cookie, or of the signed part of the access token. */
   readonly token_hash: TokenHash
   /**
    * Without an API key: the fingerprint of the admin key or, of a person, of the provider's settings. With another one, the

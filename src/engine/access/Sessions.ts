@@ -11,7 +11,7 @@ import * as GroupCommit from "../../runtime/GroupCommit.ts"
 import { AdminKey } from "./AdminKey.ts"
 import { ApiKeys, voidBecause } from "./ApiKeys.ts"
 import * as Audit from "./Audit.ts"
-import type { AccessToken } from "./oidc/AccessTokens.ts"
+import { type AccessToken, signedPartOf } from "./oidc/AccessTokens.ts"
 import { fingerprintOf, Oidc } from "./oidc/OidcSettings.ts"
 import type { SignedInPerson } from "./oidc/Provider.ts"
 
@@ -24,8 +24,9 @@ export const ageLimit = Duration.days(7)
 const useInterval = Duration.minutes(5)
 
 /**
- * Maximum numbers of open sessions of the admin key, and of each API key or person. The least recently used of the same one
- * are ended for new ones, so that nobody ends the sessions of another.
+ * Maximum numbers of open sessions of the admin key, and of each API key or person. A person's access tokens are counted
+ * apart from their browsers. The least recently used of the same one are ended for new ones, so that nobody ends the
+ * sessions of another.
  */
 export const mostSessions = 1_000
 export const mostSessionsOfApiKey = 50
@@ -110,7 +111,9 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
         const known = rows.some(({ api_key_id }) => api_key_id !== undefined) ? yield* keys.list : []
         const byId = new Map(known.map((key) => [key.id, key]))
         const open = yield* Effect.filter(rows, (row) => isOpen(row, row.api_key_id && byId.get(row.api_key_id), now))
-        const isRefused = ({ expires_at, is_ended }: SessionRow) => is_ended && DateTime.greaterThan(expires_at, now)
+        // Without its row, an access token would begin another session.
+        const isRefused = ({ expires_at, oauth_client }: SessionRow) =>
+          oauth_client !== undefined && DateTime.greaterThan(expires_at, now)
         return { open, over: rows.filter((row) => !open.includes(row) && !isRefused(row)).map(({ id }) => id) }
       })
 
@@ -120,12 +123,20 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
           key?.expires_at
         )
 
-      /** Ends the least recently used sessions of this key or person, if there are too many, and removes unused rows. */
-      const makeRoom = (key: ApiKey | undefined, person: Session["person"]) =>
+      /**
+       * Ends the least recently used sessions of this key, person's browsers or person's access tokens, if there are too many,
+       * and removes unused rows.
+       */
+      const makeRoom = (key: ApiKey | undefined, person: Session["person"], kind: "browser" | "access token") =>
         Effect.gen(function* () {
           const { open, over } = yield* read
           const most = key === undefined && person === undefined ? mostSessions : mostSessionsOfApiKey
-          const ofSame = open.filter((other) => other.api_key_id === key?.id && other.person?.id === person?.id)
+          const ofSame = open.filter(
+            ({ api_key_id, oauth_client, person: other }) =>
+              api_key_id === key?.id &&
+              other?.id === person?.id &&
+              (oauth_client === undefined) === (kind === "browser")
+          )
           const tooMany = ofSame.slice(most - 1).map(({ id }) => id)
           if (over.length > 0) yield* store.removeSessions(over)
           if (tooMany.length > 0) yield* store.endSessions(tooMany)
@@ -133,7 +144,7 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
 
       const beginWith = Effect.fn("Sessions.begin")(function* (from: From, key?: ApiKey, signedIn?: SignedInPerson) {
         const { person } = signedIn ?? {}
-        yield* makeRoom(key, person)
+        yield* makeRoom(key, person, "browser")
         const now = yield* DateTime.now
         const token = `whs_${randomBytes(32).toString("base64url")}`
         const session: Session = {
@@ -189,10 +200,10 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
         { expires_at, oauth_client, person }: AccessToken,
         from: From
       ) {
-        const hash = hashOf(Redacted.value(token))
+        const hash = hashOf(signedPartOf(Redacted.value(token)))
         const [known] = yield* readTogether([hash])
         if (known === undefined) {
-          yield* makeRoom(undefined, person)
+          yield* makeRoom(undefined, person, "access token")
           const now = yield* DateTime.now
           const times = { created_at: now, last_used_at: now, expires_at }
           const session = { id: yield* makeSessionId, ...times, person, oauth_client, ...sender(from) }

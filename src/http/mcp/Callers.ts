@@ -36,10 +36,9 @@ export const make = Effect.gen(function* () {
   const sessions = yield* Sessions
   const proxies = yield* TrustedProxies
   const resource = yield* ProtectedResource.make
-  const tokens = Option.map(Option.all([resource, yield* OidcProvider]), ([{ audience, settings }, provider]) => {
-    const checkToken = AccessTokens.make(settings, provider)
-    return (token: string) => checkToken(token, audience)
-  })
+  const tokens = Option.map(Option.all([resource, yield* OidcProvider]), ([{ audience, settings }, provider]) =>
+    AccessTokens.make(settings, provider, audience)
+  )
 
   const byKey = (request: Request, key: string) =>
     Effect.flatMap(check(request, Redacted.make(key)), (checked) => {

@@ -47,13 +47,17 @@ const metadata = Effect.map(
     onNone: () => new NotFound(),
     onSome: ({ settings: { issuer, mcpScopes, scopes }, urlFor }) =>
       Effect.map(HttpServerRequest.HttpServerRequest, (request) =>
-        HttpServerResponse.unsafeJson({
-          resource: urlFor(request),
-          authorization_servers: [issuer],
-          scopes_supported: (mcpScopes ?? scopes).split(/ +/),
-          bearer_methods_supported: ["header"],
-          resource_name: "Webhook Trigger Service"
-        })
+        HttpServerResponse.unsafeJson(
+          {
+            resource: urlFor(request),
+            authorization_servers: [issuer],
+            scopes_supported: (mcpScopes ?? scopes).split(/ +/),
+            bearer_methods_supported: ["header"],
+            resource_name: "Webhook Trigger Service"
+          },
+          // Without `PUBLIC_URL`, the request's `Host` is part of it.
+          { headers: { "cache-control": "no-store" } }
+        )
       )
   })
 )

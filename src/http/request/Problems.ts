@@ -322,12 +322,15 @@ const retryAfterSeconds: { readonly [status: number]: string } = { 429: "10", 50
 
 const challenge = 'Bearer realm="webhook-trigger"'
 
+/** For text between quotes (RFC 9110, 5.6.4). Without `PUBLIC_URL`, the request's `Host` is part of it. */
+const quotable = (text: string): string => text.replace(/["\\]/g, "\\$&")
+
 /** RFC 6750, 3, and RFC 9728, 5.1. */
 const challengeOf = ({ invalid_token, resource_metadata }: Errors.Unauthorized): string =>
   [
     challenge,
     ...(invalid_token ? ['error="invalid_token"'] : []),
-    ...(resource_metadata === undefined ? [] : [`resource_metadata="${resource_metadata}"`])
+    ...(resource_metadata === undefined ? [] : [`resource_metadata="${quotable(resource_metadata)}"`])
   ].join(", ")
 
 /** The headers of a refusal. */

@@ -3,11 +3,13 @@
 import { createHmac, generateKeyPairSync, sign as signWith } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
 import { Client, type OAuthClientProvider, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
-import { Duration, Effect } from "effect"
+import { Cause, Duration, Effect } from "effect"
 import { TeamName } from "../../../src/domain/Team.ts"
+import { mostSessionsOfApiKey } from "../../../src/engine/access/Sessions.ts"
 import { CookieJar } from "../../support/CookieJar.ts"
 import { ada, clientId, type OpenIdProvider, type Person, startProvider } from "../../support/OpenIdProvider.ts"
-import { refusal } from "../Client.ts"
+import { signInAs } from "../access/SignIn.ts"
+import { refusal, wire } from "../Client.ts"
 import { adminKey, type Options, start } from "../Server.ts"
 
 const publicUrl = "http://hooks.test"
@@ -27,6 +29,12 @@ const startWith = (
   options: Options = {}
 ) =>
   Effect.tap(start({ oidc: provider.settings({ roles, ...more }), publicUrl, ...options }), ({ origin }) =>
+    Effect.sync(() => provider.allow(origin))
+  )
+
+/** The server's address is then that of each request, and the audience a setting. */
+const startWithoutUrl = (provider: OpenIdProvider) =>
+  Effect.tap(start({ oidc: provider.settings({ roles, mcpAudience: resource }) }), ({ origin }) =>
     Effect.sync(() => provider.allow(origin))
   )
 
@@ -98,6 +106,8 @@ const claims = (provider: OpenIdProvider, more: object = {}) => ({
   ...{ iss: provider.issuer, aud: resource, sub: "ada-1", client_id: "assistant", iat: now(), exp: now() + 600 },
   ...{ groups: ["platform-admins"], ...more }
 })
+
+const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url")
 
 const meta = {
   "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -180,6 +190,67 @@ describe("an access token at /mcp", () => {
     })
   )
 
+  it.scopedLive("stays ended if its signature is written in another way", () =>
+    Effect.gen(function* () {
+      const provider = yield* startProvider()
+      const server = yield* startWith(provider)
+      const token = provider.sign(claims(provider))
+      expect((yield* listWith(server, token)).status).toBe(200)
+      // The last of 342 characters has four bits that mean nothing.
+      const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+      const other = token.slice(0, -1) + letters[letters.indexOf(token.at(-1)!) ^ 1]
+      expect((yield* listWith(server, other)).status).toBe(200)
+      const [session, ...more] = (yield* server.admin("GET", "/api/sessions")).json.data
+      expect(more).toEqual([])
+      yield* server.admin("DELETE", `/api/sessions/${session.id}`)
+      for (const ended of [token, other]) expect((yield* listWith(server, ended)).status).toBe(401)
+    })
+  )
+
+  it.scopedLive("may have signatures of elliptic curves", () =>
+    Effect.gen(function* () {
+      const provider = yield* startProvider()
+      const server = yield* startWith(provider)
+      const keys = [
+        { alg: "ES256", ...generateKeyPairSync("ec", { namedCurve: "P-256" }) },
+        { alg: "EdDSA", ...generateKeyPairSync("ed25519") }
+      ]
+      provider.intercept = ({ url }, response) => {
+        if (!url!.startsWith("/jwks")) return false
+        const jwks = keys.map(({ alg, publicKey }) => ({ ...publicKey.export({ format: "jwk" }), kid: alg, alg }))
+        response.setHeader("content-type", "application/json").end(JSON.stringify({ keys: jwks }))
+        return true
+      }
+      for (const { alg, privateKey } of keys) {
+        const signed = (kid: string) => {
+          const text = `${part({ alg, kid, typ: "at+jwt" })}.${part(claims(provider))}`
+          const key = { key: privateKey, dsaEncoding: "ieee-p1363" as const }
+          const signature = signWith(alg === "ES256" ? "sha256" : null, Buffer.from(text), key)
+          return `${text}.${signature.toString("base64url")}`
+        }
+        expect((yield* listWith(server, signed(alg))).status, alg).toBe(200)
+        expect((yield* listWith(server, signed(alg === "ES256" ? "EdDSA" : "ES256"))).status, alg).toBe(401)
+      }
+    })
+  )
+
+  it.scopedLive("leaves the person's browsers signed in, however many tokens there are", () =>
+    Effect.gen(function* () {
+      const provider = yield* startProvider()
+      const server = yield* startWithoutUrl(provider)
+      const tokens = Array.from({ length: mostSessionsOfApiKey + 1 }, (_, n) =>
+        provider.sign(claims(provider, { jti: String(n) }))
+      )
+      const { headers } = yield* signInAs(provider, server.origin, ada)
+      const isSignedIn = Effect.map(server.http("GET", "/api/webhooks", { headers }), ({ status }) => status === 200)
+      expect(yield* isSignedIn).toBe(true)
+      for (const token of tokens) expect((yield* listWith(server, token)).status).toBe(200)
+      expect(yield* isSignedIn).toBe(true)
+      expect((yield* listWith(server, tokens[0]!)).status).toBe(401)
+      expect((yield* listWith(server, tokens[1]!)).status).toBe(200)
+    })
+  )
+
   it.scopedLive("is no session of the web UI, and opens nothing but /mcp", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
@@ -199,13 +270,13 @@ describe("an access token at /mcp", () => {
       const server = yield* startWith(provider, { sessionLifetime: Duration.minutes(30) })
       const valid = claims(provider)
       const stranger = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey
-      const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url")
       const own = (header: object, made: (text: string) => Buffer) => {
         const text = `${part(header)}.${part(valid)}`
         return `${text}.${made(text).toString("base64url")}`
       }
       const { exp: _exp, ...endless } = valid
       const { sub: _sub, ...nobody } = valid
+      const { client_id: _client, ...idToken } = valid
       const cases: ReadonlyArray<readonly [token: string, reason: string]> = [
         [provider.sign({ ...valid, aud: clientId }), `whose audience is ${resource}`],
         [provider.sign({ ...valid, aud: `${resource}/` }), "whose audience"],
@@ -218,7 +289,17 @@ describe("an access token at /mcp", () => {
         [provider.sign(nobody), "not for this server"],
         [provider.sign({ ...valid, cnf: { jkt: "x" } }), "kind of token"],
         [provider.sign(valid, { typ: "logout+jwt" }), "kind of token"],
-        [provider.sign({ ...valid, sub: "x".repeat(256) }), "kind of token"],
+        [provider.sign(valid, { typ: 5 }), "kind of token"],
+        [provider.sign(idToken), "kind of token"],
+        [provider.sign(idToken, { typ: "JWT" }), "kind of token"],
+        ...["nonce", "at_hash", "c_hash"].map(
+          (claim) => [provider.sign({ ...valid, aud: [clientId, resource], [claim]: "x" }), "kind of token"] as const
+        ),
+        ...["x".repeat(256), "", 5, {}].map((sub) => [provider.sign({ ...valid, sub }), "kind of token"] as const),
+        [provider.sign({ ...valid, exp: 1e300 }), "too late"],
+        [provider.sign({ ...valid, exp: 1e300, iat: 1e300 }), "too late"],
+        [provider.sign({ ...valid, exp: now() + 900, iat: now() + 600 }), "too late"],
+        [provider.sign({ ...valid, exp: "never" }), "not for this server"],
         [
           provider.sign(valid).replace(/\.[^.]+\./, `.${part({ ...valid, groups: ["ops"] })}.`),
           "no valid access token"
@@ -236,9 +317,14 @@ describe("an access token at /mcp", () => {
           `Bearer realm="webhook-trigger", error="invalid_token", resource_metadata="${publicUrl}/.well-known/oauth-protected-resource/mcp"`
         )
       }
-      const allowed = [provider.sign(valid, { typ: "at+jwt" }), provider.sign({ ...valid, aud: ["x", resource] })]
+      const allowed = [
+        provider.sign({ ...idToken, nonce: "x" }, { typ: "at+jwt" }),
+        provider.sign({ ...valid, aud: ["x", resource] }),
+        provider.sign({ ...idToken, scp: ["use"] }, { typ: "JWT" }),
+        provider.sign({ ...idToken, scope: "openid", iat: now() + 30 })
+      ]
       for (const token of allowed) expect((yield* listWith(server, token)).status).toBe(200)
-      expect((yield* server.admin("GET", "/api/sessions")).json.data).toHaveLength(2)
+      expect((yield* server.admin("GET", "/api/sessions")).json.data).toHaveLength(allowed.length)
     })
   )
 
@@ -260,6 +346,9 @@ describe("an access token at /mcp", () => {
       const token = provider.sign(claims(provider))
       expect((yield* listWith(server, token)).status).toBe(200)
       const changed = yield* startWith(provider, { roles: [roles[0]!] }, { repo: server.repo })
+      expect((yield* listWith(changed, token)).status).toBe(401)
+      // A further token, which removes unused rows, does not bring it back.
+      expect((yield* listWith(changed, provider.sign(claims(provider, { jti: "new" })))).status).toBe(200)
       expect((yield* listWith(changed, token)).status).toBe(401)
       const other = yield* startWith(provider, { mcpAudience: "api://hooks" }, { repo: server.repo })
       expect((yield* listWith(other, provider.sign(claims(provider, { jti: "2" })))).status).toBe(401)
@@ -306,6 +395,29 @@ describe("the metadata of /mcp as a protected resource", () => {
       expect(without.headers.get("www-authenticate")).toBe(challenge)
       expect((yield* listWith(server, "nonsense")).headers.get("www-authenticate")).toBe(challenge)
       expect((yield* server.http("GET", "/api/webhooks")).headers.get("www-authenticate")).not.toContain("resource")
+    })
+  )
+
+  it.scopedLive("cannot be changed by what a request says of its host", () =>
+    Effect.gen(function* () {
+      const provider = yield* startProvider()
+      const { origin } = yield* startWithoutUrl(provider)
+      const port = Number(new URL(origin).port)
+      const head = 'HTTP/1.1\r\nHost: a", error="x\\\r\nContent-Length: 0\r\nConnection: close'
+      const answerTo = (method: string, path: string) =>
+        Effect.map(wire(port, `${method} ${path} ${head}\r\n\r\n`), ({ text }) => text)
+      expect(yield* answerTo("POST", "/mcp")).toContain(
+        `resource_metadata="http://a\\", error=\\"x\\\\/.well-known/oauth-protected-resource/mcp"`
+      )
+      expect((yield* answerTo("GET", paths[0]!)).toLowerCase()).toContain("cache-control: no-store")
+    })
+  )
+
+  it.scopedLive("cannot be those of a host whose tokens would be ID tokens", () =>
+    Effect.gen(function* () {
+      const provider = yield* startProvider()
+      const cause = yield* Effect.flip(Effect.sandbox(start({ oidc: provider.settings({ mcpAudience: clientId }) })))
+      expect(Cause.pretty(cause)).toContain("must differ from the client ID")
     })
   )
 

@@ -131,6 +131,9 @@ describe("the path of the UI", () => {
     for (const wrong of ["/a b", "/:a", "//a", "/a//b", "/*", "/a?b", "/.", "/a/../b"] as const) {
       expect(() => Effect.runSync(Effect.scoped(Layer.build(UiPath.layer(wrong)))), wrong).toThrow("/admin/webhooks")
     }
+    for (const own of ["/api", "/mcp/ui", "/webhook/", "/health", "/leader", "/metrics", "/docs"] as const) {
+      expect(() => Effect.runSync(Effect.scoped(Layer.build(UiPath.layer(own)))), own).toThrow("paths of its own")
+    }
     const layer = UiPath.layer("/a/b.c/")
     expect(Context.get(Effect.runSync(Effect.scoped(Layer.build(layer))), UiPath)).toMatchObject({ value: "/a/b.c" })
   })

@@ -16,11 +16,30 @@ const timeout = 10_000
 /** Signatures that only the provider can make. */
 const algorithms = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"]
 
-/** Of access tokens; many providers say `JWT`, or nothing. */
-const types: ReadonlyArray<string | undefined> = ["at+jwt", "application/at+jwt", "jwt", undefined]
+/** Access tokens by their type (RFC 9068, 2.1). */
+const types: ReadonlyArray<unknown> = ["at+jwt", "application/at+jwt"]
+/** Those of many providers have a type of all JWTs, or none. So have ID tokens. */
+const anyTypes: ReadonlyArray<unknown> = ["jwt", undefined]
+
+/** Claims of ID tokens only (OpenID Connect Core 1.0, 2 and 3.3.2.11). */
+const ofIdTokens = ["nonce", "at_hash", "c_hash"]
+/** Claims of access tokens only: RFC 9068, 2.2, and `scp` of Entra ID and Okta. An access token has one of them. */
+const ofAccessTokens = ["scope", "scp", "client_id"]
+
+const isAccessToken = (type: unknown, claims: Jose.JWTPayload): boolean => {
+  const name = typeof type === "string" ? type.toLowerCase() : type
+  if (types.includes(name)) return true
+  const has = (claim: string) => claims[claim] !== undefined
+  return anyTypes.includes(name) && ofAccessTokens.some(has) && !ofIdTokens.some(has)
+}
+
+/** How far the provider's clock may be ahead, in milliseconds. */
+const maxAhead = 60_000
 
 /** Maximum length of a person's ID (OpenID Connect Core 1.0, 2). */
 const maxSubject = 255
+
+const isSubject = (sub: unknown): sub is string => typeof sub === "string" && sub !== "" && sub.length <= maxSubject
 
 const maxClient = 256
 
@@ -35,6 +54,9 @@ export interface AccessToken {
 
 /** Whether a bearer token looks like a JWT of the provider. Our keys do not. */
 export const isTokenShaped = (text: string): boolean => /^eyJ[\w-]*\.[\w-]+\.[\w-]+$/.test(text)
+
+/** What a token says. The signature is not part of it: other texts can be valid signatures of the same. */
+export const signedPartOf = (token: string): string => token.slice(0, token.lastIndexOf("."))
 
 const invalid = (detail: string) => new Unauthorized({ detail, invalid_token: true })
 
@@ -56,7 +78,11 @@ const details = (audience: string): { readonly [code: string]: string } => {
   }
 }
 
-export const make = (settings: OidcSettings, provider: Provider) => {
+/** Checks access tokens for this audience. Throws if ID tokens have it. */
+export const make = (settings: OidcSettings, provider: Provider, audience: string) => {
+  if (audience === settings.clientId) {
+    throw new Error(`The audience of access tokens must differ from the client ID ${audience}, that of ID tokens`)
+  }
   let known: { readonly uri: string; readonly keys: Jose.JWTVerifyGetKey } | undefined
 
   const keysAt = (jose: typeof Jose, uri: string) => {
@@ -67,7 +93,7 @@ export const make = (settings: OidcSettings, provider: Provider) => {
   }
 
   /** Checks signature, issuer, audience and time, then what the person's groups allow. */
-  return (token: string, audience: string): Effect.Effect<AccessToken, Forbidden | Unauthorized | Unavailable> =>
+  return (token: string): Effect.Effect<AccessToken, Forbidden | Unauthorized | Unavailable> =>
     Effect.gen(function* () {
       const jose = yield* load
       const { issuer, jwks_uri } = yield* provider.metadata
@@ -92,12 +118,16 @@ export const make = (settings: OidcSettings, provider: Provider) => {
       )
       const { azp, client_id, cnf, exp, iat, sub } = payload
       // A token that is bound to a key of its client is no bearer token (RFC 9449, 7.2).
-      if (cnf !== undefined || !types.includes(protectedHeader.typ?.toLowerCase()) || sub!.length > maxSubject) {
+      if (cnf !== undefined || !isAccessToken(protectedHeader.typ, payload) || !isSubject(sub)) {
         return yield* invalid("This kind of token cannot be used here.")
       }
-      const latest = Math.min(exp! * 1_000, iat! * 1_000 + Duration.toMillis(settings.sessionLifetime))
+      const [issued, expires] = [iat! * 1_000, exp! * 1_000]
+      if (issued > now + maxAhead || Option.isNone(DateTime.make(expires))) {
+        return yield* invalid("The access token's `iat` or `exp` is too late.")
+      }
+      const latest = Math.min(expires, issued + Duration.toMillis(settings.sessionLifetime))
       if (latest <= now) return yield* invalid("The access token has expired.")
-      const person = personOf(settings, sub!, payload)
+      const person = personOf(settings, sub, payload)
       if (Option.isNone(person)) {
         return yield* new Forbidden({
           detail: `No group in the token's claim \`${settings.groupsClaim}\` has a role on this server.`
