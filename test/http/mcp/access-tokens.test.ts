@@ -302,12 +302,15 @@ describe("an access token at /mcp", () => {
         [provider.sign({ ...valid, exp: "never" }), "not for this server"],
         [
           provider.sign(valid).replace(/\.[^.]+\./, `.${part({ ...valid, groups: ["ops"] })}.`),
-          "no valid access token"
+          "not a valid access token"
         ],
-        [own({ alg: "RS256", kid: "test" }, (text) => signWith("sha256", Buffer.from(text), stranger)), "no valid"],
-        [own({ alg: "RS256", kid: "x" }, (text) => signWith("sha256", Buffer.from(text), stranger)), "no valid"],
-        [own({ alg: "HS256", kid: "test" }, (text) => createHmac("sha256", "test").update(text).digest()), "no valid"],
-        [own({ alg: "none" }, () => Buffer.from("x")), "no valid"]
+        [own({ alg: "RS256", kid: "test" }, (text) => signWith("sha256", Buffer.from(text), stranger)), "not a valid"],
+        [own({ alg: "RS256", kid: "x" }, (text) => signWith("sha256", Buffer.from(text), stranger)), "not a valid"],
+        [
+          own({ alg: "HS256", kid: "test" }, (text) => createHmac("sha256", "test").update(text).digest()),
+          "not a valid"
+        ],
+        [own({ alg: "none" }, () => Buffer.from("x")), "not a valid"]
       ]
       for (const [token, reason] of cases) {
         const refused = yield* listWith(server, token)
