@@ -17,6 +17,7 @@ import { sentry } from "./sentry.ts"
 import { slackCommand } from "./slackCommand.ts"
 import { standardWebhooks } from "./standardWebhooks.ts"
 import { stripe } from "./stripe.ts"
+import { trello } from "./trello.ts"
 
 /** In the order in which they are shown. */
 export const recipes = {
@@ -30,6 +31,7 @@ export const recipes = {
   linear,
   pagerduty,
   jira,
+  trello,
   "aws-sns": awsSns,
   "event-grid": eventGrid,
   "microsoft-graph": microsoftGraph,

@@ -10,6 +10,7 @@ export interface Sent {
 }
 
 const now = () => Math.floor(Date.now() / 1000)
+/** HMAC-SHA256 in hex. */
 const hmac = (secret: string, text: string) => createHmac("sha256", secret).update(text).digest("hex")
 
 const standard = (raw: string, secret: string, id = "msg_p5jXN8AQM9LWM0D4loKWxJek") => {
@@ -22,7 +23,7 @@ const standard = (raw: string, secret: string, id = "msg_p5jXN8AQM9LWM0D4loKWxJe
 }
 
 /** The headers with which a service shows that it knows the secret. */
-const proof = ({ sample, verification }: Recipe, raw: string, secret: string): Record<string, string> => {
+const proof = ({ sample, verification }: Recipe, raw: string, secret: string, url: string): Record<string, string> => {
   const { preset } = verification
   switch (preset) {
     case "github":
@@ -63,6 +64,12 @@ const proof = ({ sample, verification }: Recipe, raw: string, secret: string): R
       return {
         [verification.header!]: `${verification.prefix ?? ""}${hmac(secret, `${sample.headers["x-delivery-id"]}.${raw}`)}`
       }
+    case "trello":
+      return {
+        "x-trello-webhook": createHmac("sha1", secret)
+          .update(raw + url)
+          .digest("base64")
+      }
     case "meta":
       return { "x-hub-signature-256": `sha256=${hmac(secret, raw)}` }
     case "event-grid":
@@ -78,7 +85,6 @@ const proof = ({ sample, verification }: Recipe, raw: string, secret: string): R
     case "paddle":
     case "square":
     case "teams":
-    case "trello":
     case "twilio":
     case "twitch":
     case "zendesk":
@@ -118,16 +124,19 @@ const bodyOf = ({ headers, payload }: Recipe["sample"]): string =>
     ? new URLSearchParams(payload as Record<string, string>).toString()
     : JSON.stringify(payload)
 
-/** The body as the service sends it. */
-export const sentAs = (recipe: Recipe, secret: string, raw: string): Sent => ({
+/** The body as the service sends it, to this URL if it signs that. */
+export const sentAs = (recipe: Recipe, secret: string, raw: string, url = ""): Sent => ({
   raw,
-  headers: { ...recipe.sample.headers, ...proof(recipe, raw, secret) }
+  headers: { ...recipe.sample.headers, ...proof(recipe, raw, secret, url) }
 })
 
 /** The recipe's sample as the service sends it now; with another payload, that. */
-export const requestOf = (recipe: Recipe, secret = secretFor(recipe), payload = recipe.sample.payload): Sent => {
-  return sentAs(recipe, secret, bodyOf({ ...recipe.sample, payload: current(recipe, secret, payload) }))
-}
+export const requestOf = (
+  recipe: Recipe,
+  secret = secretFor(recipe),
+  payload = recipe.sample.payload,
+  url = ""
+): Sent => sentAs(recipe, secret, bodyOf({ ...recipe.sample, payload: current(recipe, secret, payload) }), url)
 
 /** What a webhook for the service is created with. */
 export const draftOf = ({ name, prompt_template, settings, verification }: Recipe, secret: string) => ({

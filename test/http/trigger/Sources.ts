@@ -46,13 +46,15 @@ export const serve = () => {
       )
       const { prompt_template, name, ...draft } = draftOf(recipe, secret)
       const hook = yield* server.webhook(team, prompt_template, { name, ...draft, coalesce: undefined })
+      const url = `${server.origin}${hook.path}`
       return {
         hook,
         secret,
         team,
+        url,
         deliver: ({ raw, headers }: Sent) => server.http("POST", hook.path, { raw, headers }),
         /** The same from another program. */
-        send: (sent: Sent) => curl(`${server.origin}${hook.path}`, sent),
+        send: (sent: Sent) => curl(url, sent),
         next: Effect.map(Queue.take(prompts), ({ prompt }) => withFixedMarks(prompt))
       }
     })

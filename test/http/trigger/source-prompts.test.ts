@@ -26,8 +26,11 @@ interface Delivery {
 const delivers = (title: string, recipe: Recipe, file: string, options: Delivery = {}) =>
   it.live(title, () =>
     Effect.gen(function* () {
-      const { next, secret, send } = yield* setUp(recipe, options.secret)
-      const sent = options.raw === undefined ? requestOf(recipe, secret) : sentAs(recipe, secret, options.raw)
+      const { next, secret, send, url } = yield* setUp(recipe, options.secret)
+      const sent =
+        options.raw === undefined
+          ? requestOf(recipe, secret, recipe.sample.payload, url)
+          : sentAs(recipe, secret, options.raw, url)
       const answer = yield* send(sent)
       expect([answer.status, answer.text], answer.text).toStrictEqual(
         options.answer === undefined ? [202, expect.stringContaining("accepted")] : [200, options.answer]
@@ -149,6 +152,16 @@ describe("Jira", () => {
         { type: "codeBlock", attrs: { language: "json" }, content: [text('{"total": 31.5}')] }
       ]
       issue.fields.description = { type: "doc", version: 1, content }
+    })
+  })
+})
+
+describe("Trello", () => {
+  delivers("a card", recipes.trello, "trello")
+  delivers("a card without its list and its member", recipes.trello, "trello-without-list", {
+    raw: sample(recipes.trello, ({ action }) => {
+      delete action.data.list
+      delete action.memberCreator
     })
   })
 })

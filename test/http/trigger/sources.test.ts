@@ -99,10 +99,10 @@ describe("each recipe", () => {
     const recipe: Recipe = recipes[name]
     it.live(`${recipe.label}: takes its sample, only with the right secret, and ignores what it is not about`, () =>
       Effect.gen(function* () {
-        const { deliver, hook, next, secret, team } = yield* setUp(recipe)
+        const { deliver, hook, next, secret, team, url } = yield* setUp(recipe)
         const { headers, payload } = recipe.sample
         const other = secret.startsWith("whsec_") ? "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD" : "Another secret"
-        expect(refusal(yield* deliver(requestOf(recipe, other)))).toStrictEqual([401, "not_verified"])
+        expect(refusal(yield* deliver(requestOf(recipe, other, payload, url)))).toStrictEqual([401, "not_verified"])
         const { accept_if } = recipe.settings
         const preview = yield* server().admin("POST", `/api/webhooks/${hook.id}/preview`, {
           body: { headers, payload }
@@ -113,11 +113,11 @@ describe("each recipe", () => {
           missing: []
         })
         if (accept_if !== undefined) {
-          const ignored = yield* deliver(requestOf(recipe, secret, { about: "something else" }))
+          const ignored = yield* deliver(requestOf(recipe, secret, { about: "something else" }, url))
           expect(ignored.text).toBe('{"status":"ignored"}')
         }
         expect(yield* server().history(hook.id)).toStrictEqual([])
-        yield* deliver(requestOf(recipe, secret))
+        yield* deliver(requestOf(recipe, secret, payload, url))
         expect(yield* next).toBe(withFixedMarks(preview.json.prompt))
         // As it stands, with the window in which several become one.
         const complete = yield* server().admin("POST", "/api/webhooks", { body: { team, ...draftOf(recipe, secret) } })
