@@ -7,7 +7,7 @@ import { CurrentLanes } from "../dispatch/CurrentLanes.ts"
 
 const pollInterval = Duration.seconds(1)
 /** How often to look for webhooks that could be paused, after none was found and without a notification of a change. */
-const unusedFor = Duration.seconds(60)
+const skipFor = Duration.seconds(60)
 
 /**
  * Pauses webhooks with `pause_after_failures` whose runs fail in a row, and resumes them after a success. It reads
@@ -20,21 +20,21 @@ export const layer: Layer.Layer<never, never, ChangeFeed | CurrentLanes | PauseS
     const feed = yield* ChangeFeed
     const clock = yield* Effect.clock
 
-    let unusedUntil = Number.NEGATIVE_INFINITY
+    let skipUntil = Number.NEGATIVE_INFINITY
     yield* feed.listen((changes) => {
-      if (changes.some(({ _tag }) => _tag === "WebhookChanged")) unusedUntil = Number.NEGATIVE_INFINITY
+      if (changes.some(({ _tag }) => _tag === "WebhookChanged")) skipUntil = Number.NEGATIVE_INFINITY
     })
 
     const lookUpAgain = Effect.sync(() => {
-      unusedUntil = Number.NEGATIVE_INFINITY
+      skipUntil = Number.NEGATIVE_INFINITY
     })
 
     const isUsed = Effect.suspend(() => {
       const now = clock.unsafeCurrentTimeMillis()
-      if (now < unusedUntil) return Effect.succeed(false)
+      if (now < skipUntil) return Effect.succeed(false)
       // Before the look-up, so that a change in the meantime ends it.
-      unusedUntil = now + Duration.toMillis(unusedFor)
-      return Effect.tapBoth(store.mayPause, {
+      skipUntil = now + Duration.toMillis(skipFor)
+      return Effect.tapBoth(store.anyMayPause, {
         onFailure: () => lookUpAgain,
         onSuccess: (used) => (used ? lookUpAgain : Effect.void)
       })

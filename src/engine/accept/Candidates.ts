@@ -44,7 +44,7 @@ export interface RunRequest {
   readonly chained_from?: RunId
   readonly chain_depth?: number
   /** A person starts it, so a paused webhook may try whether its runs succeed again. */
-  readonly isByHand?: boolean
+  readonly isManual?: boolean
 }
 
 /** A chat message without its text. */

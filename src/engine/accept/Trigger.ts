@@ -191,7 +191,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
               Effect.flatMap(render(webhook, variables), (rendered) => {
                 const run = { ...request, variables, ...(thread_key && { thread_key }), ...(coalesce && { coalesce }) }
                 const candidate = candidates.ofWebhook(webhook, run, rendered)
-                const isWebhookPaused = webhook.paused_at !== undefined && request.isByHand !== true
+                const isWebhookPaused = webhook.paused_at !== undefined && request.isManual !== true
                 return submit(isWebhookPaused ? { ...candidate, isWebhookPaused } : candidate, request)
               })
             const started =

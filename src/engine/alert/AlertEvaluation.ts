@@ -1,6 +1,7 @@
 /** Begins and ends alerts. Every server tries to; the rows let one of them measure at a time. */
 import { DateTime, Duration, Effect, Layer, Schedule } from "effect"
 import type { Bus } from "../../bus/Bus.ts"
+import { quietTime } from "../../repo/alert/AlertChanges.ts"
 import { AlertStore } from "../../repo/alert/AlertStore.ts"
 import type { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
 import type { HistoryStore } from "../../repo/history/HistoryStore.ts"
@@ -13,8 +14,6 @@ import * as Measures from "./Measures.ts"
 const interval = Duration.seconds(15)
 /** Each server tries more often, so that another one follows soon if one stops. */
 const tries = Duration.seconds(5)
-/** After a message that an alert began, how long others of the same rule about the same subject are silent. */
-const quiet = Duration.hours(1)
 /** How long alerts are kept that are over. */
 const keptFor = Duration.days(30)
 
@@ -33,7 +32,7 @@ export const layer: Layer.Layer<
       const now = yield* DateTime.now
       if (!(yield* store.beginMeasuring(now, interval))) return
       const measured = yield* measure(rules, now)
-      yield* store.recordMeasurement({ ...measured, now, quiet }, DateTime.subtractDuration(now, keptFor))
+      yield* store.recordMeasurement({ ...measured, now, quiet: quietTime }, DateTime.subtractDuration(now, keptFor))
     }).pipe(
       // The next round does what this one could not.
       Effect.ignoreLogged,

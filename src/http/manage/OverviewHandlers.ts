@@ -99,7 +99,7 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
           const started = yield* recordStart(
             "webhook.run_started",
             webhook.id
-          )(trigger.trigger(webhook, { variables, received_at, wait, isByHand: true, ...idempotency }))
+          )(trigger.trigger(webhook, { variables, received_at, wait, isManual: true, ...idempotency }))
           return withLocation(request, RunAnswer.ofRun(request, started), started)
         }).pipe(
           Effect.catchTag("RateLimited", "BudgetExceeded", (refusal) =>

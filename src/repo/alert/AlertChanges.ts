@@ -5,6 +5,9 @@ import type { AlertRule } from "../../domain/alert/AlertRule.ts"
 import type { AlertEvent } from "../../domain/delivery/DestinationEvent.ts"
 import { type AlertId, alertIdAt } from "../../domain/Id.ts"
 
+/** After a message that an alert began, how long others of the same rule about the same subject are silent. */
+export const quietTime = Duration.hours(1)
+
 /** What fulfils a rule's condition now. */
 export interface Breach extends Pick<Alert, "name" | "webhook_id" | "team" | "destination_id"> {
   readonly rule: AlertRule

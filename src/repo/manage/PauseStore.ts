@@ -11,8 +11,11 @@ export interface PauseDue extends Pick<WebhookRow, "version"> {
   readonly failures?: number
 }
 
-/** The maximum number of the newest failures, or successes, that are read. */
-export const newestRuns = 1_000
+/**
+ * A look reads at most so many of the newest successes, and so many more failures than `pause_after_failures`: enough for
+ * runs that end in another order than they were accepted in.
+ */
+export const newestRuns = 50
 
 /**
  * The automatic pause of webhooks. A pause is an alert, too: its beginning and its end write the deliveries of messages to
@@ -23,7 +26,7 @@ export class PauseStore extends Context.Tag("webhook-trigger/PauseStore")<
   PauseStore,
   {
     /** Whether any webhook has `pause_after_failures` or is paused. */
-    readonly mayPause: Effect.Effect<boolean, Unavailable>
+    readonly anyMayPause: Effect.Effect<boolean, Unavailable>
     /**
      * Webhooks to pause: enabled ones with at least `pause_after_failures` failures or timeouts in a row since
      * `failures_since`, in the order of acceptance. Webhooks to resume: paused ones without that limit, or with a

@@ -301,6 +301,26 @@ describe("with a hundred thousand queued runs, and as many that have ended", () 
     })
   )
 
+  it.live(
+    "of two webhooks, one is paused after many successes, and one has many failures from before its count began",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const later = DateTime.toDateUtc(at(1_000_000_000))
+        yield* sql`
+        update webhook_trigger.webhooks set pause_after_failures = 3, paused_at = ${later} where id = ${ended.id}`
+        yield* sql`
+        update webhook_trigger.webhooks set pause_after_failures = 3, failures_since = ${later}
+        where id <> all(array[${ended.id}, ${queued.id}]::uuid[])`
+        const changed = yield* sql`
+        update webhook_trigger.runs set status = 'error' where webhook_id in (
+          select id from webhook_trigger.webhooks where failures_since is not null
+        ) returning 1`
+        expect(changed).toHaveLength(5_000)
+      }).pipe(Effect.provide(runtime))
+  )
+  reads("the look for pauses", 110, () => Effect.flatMap(repo, ({ pausesDue }) => pausesDue))
+
   it.live("deleting the webhook takes its history with it, however long", () =>
     Effect.gen(function* () {
       const { deleteWebhook, runs } = yield* repo

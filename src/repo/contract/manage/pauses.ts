@@ -39,9 +39,9 @@ export const pauses = (test: Test): void => {
   test(
     "a pause is due after failures and timeouts in a row: cancelled runs do not count, and a success begins anew",
     Effect.gen(function* () {
-      expect(yield* (yield* Repo).mayPause).toBe(false)
+      expect(yield* (yield* Repo).anyMayPause).toBe(false)
       const webhook = yield* limited()
-      expect(yield* (yield* Repo).mayPause).toBe(true)
+      expect(yield* (yield* Repo).anyMayPause).toBe(true)
       const without = yield* createWebhook({ name: "without a limit" })
       for (const each of [webhook, without]) {
         yield* endRun(each, 1, failure("No"))
@@ -155,15 +155,47 @@ export const pauses = (test: Test): void => {
   )
 
   test(
-    "the alert of a paused webhook goes with it when it is deleted",
+    "a webhook that is paused again within the hour sends nothing, and an hour after the last message it does",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* limited({ pause_after_failures: 1 })
+      const other = yield* limited({ name: "another", pause_after_failures: 1 })
+      const destination = yield* newDestination(undefined, { events: ["alert.firing", "alert.resolved"] })
+      const sent = Effect.map(repo.deliveries({ owner: null, destination_id: destination.id, limit: 10 }), ({ data }) =>
+        data.map(({ event }) => event).toReversed()
+      )
+      const flap = (of: typeof webhook, ms: number) =>
+        Effect.gen(function* () {
+          yield* endRun({ ...of, version: (yield* repo.webhook(of.id)).version }, ms, failure("No"))
+          yield* pauseDue(of.id, ms + 1)
+          yield* repo.resumeWebhook(of.id, at(ms + 2))
+        })
+      yield* flap(webhook, 1)
+      yield* flap(webhook, 1_000)
+      yield* flap(webhook, 3_599_000)
+      const both = ["alert.firing", "alert.resolved"]
+      expect(yield* sent).toEqual(both)
+      yield* flap(other, 3_599_100)
+      yield* flap(webhook, 3_600_100)
+      expect(yield* sent).toEqual([...both, ...both, ...both])
+      expect(yield* repo.alerts({ webhook_id: webhook.id, limit: 10 })).toHaveLength(4)
+    })
+  )
+
+  test(
+    "the alert of a paused webhook ends when it is deleted, which is sent",
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* limited()
+      const destination = yield* newDestination(undefined, { events: ["alert.firing", "alert.resolved"] })
       yield* endRun(webhook, 1, failure("No"))
       yield* endRun(webhook, 2, failure("No"))
       yield* pauseDue(webhook.id, 3)
-      yield* repo.deleteWebhook(webhook.id)
-      expect(yield* repo.alerts({ webhook_id: webhook.id, limit: 10 })).toEqual([])
+      yield* repo.deleteWebhook(webhook.id, { audit: draft("webhook.deleted", 4) })
+      const over = { state: "resolved", resolved_at: at(4) }
+      expect(yield* repo.alerts({ webhook_id: webhook.id, limit: 10 })).toMatchObject([over])
+      const { data } = yield* repo.deliveries({ owner: null, destination_id: destination.id, limit: 10 })
+      expect(data.map(({ event }) => event)).toEqual(["alert.resolved", "alert.firing"])
       expect(yield* isDue(webhook.id)).toBeUndefined()
       expect(yield* repo.resumeWebhook(webhook.id, at(4))).toBe(false)
     })

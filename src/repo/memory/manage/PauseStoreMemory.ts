@@ -1,9 +1,9 @@
-import { type Context, Effect } from "effect"
+import { type Context, DateTime, Effect } from "effect"
 import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
 import { describeMeasured, pausedCondition } from "../../../domain/alert/AlertCondition.ts"
 import type { RunStatus } from "../../../domain/run/RunStatus.ts"
 import type { WebhookRow } from "../../../domain/webhook/Webhook.ts"
-import type { StoredAlert } from "../../alert/AlertChanges.ts"
+import { quietTime, type StoredAlert } from "../../alert/AlertChanges.ts"
 import { newestRuns, type PauseDue, PauseStore } from "../../manage/PauseStore.ts"
 import { webhookChange } from "../access/AuditStoreMemory.ts"
 import { deliverAlert } from "../delivery/DeliveryStoreMemory.ts"
@@ -41,7 +41,7 @@ export const makePauseStore = (tables: Tables): Context.Tag.Service<PauseStore> 
   }
 
   return PauseStore.of({
-    mayPause: Effect.sync(() =>
+    anyMayPause: Effect.sync(() =>
       [...webhooks.values()].some(
         ({ pause_after_failures, paused_at }) => pause_after_failures !== undefined || paused_at !== undefined
       )
@@ -57,6 +57,13 @@ export const makePauseStore = (tables: Tables): Context.Tag.Service<PauseStore> 
           { ...webhook, paused_at: at, paused_by: "automatic", paused_reason, version: version + 1 },
           draft
         )
+        const isQuiet = [...alerts.values()].some(
+          ({ condition, notified_at, webhook_id: of }) =>
+            of === webhook_id &&
+            condition === pausedCondition &&
+            notified_at !== undefined &&
+            isAfter(notified_at, DateTime.subtractDuration(at, quietTime))
+        )
         const alert: StoredAlert = {
           id,
           subject: `webhook ${webhook_id}`,
@@ -68,10 +75,10 @@ export const makePauseStore = (tables: Tables): Context.Tag.Service<PauseStore> 
           threshold: webhook.pause_after_failures!,
           value: failures,
           since: at,
-          notified_at: at
+          ...(!isQuiet && { notified_at: at })
         }
         alerts.set(id, alert)
-        deliverAlert(tables, { alert, event: "alert.firing" })
+        if (!isQuiet) deliverAlert(tables, { alert, event: "alert.firing" })
         return true
       }),
     resumeWebhook: (id, at, { audit: draft, version } = {}) =>
@@ -80,14 +87,18 @@ export const makePauseStore = (tables: Tables): Context.Tag.Service<PauseStore> 
         if (webhook?.paused_at === undefined || (version !== undefined && webhook.version !== version)) return false
         const { paused_at: _, paused_by: __, paused_reason: ___, ...rest } = webhook
         write(webhook, { ...rest, failures_since: at, version: webhook.version + 1 }, draft)
-        for (const alert of alerts.values()) {
-          if (alert.webhook_id !== id || alert.condition !== pausedCondition || alert.state !== "firing") continue
-          const { name, team } = webhook
-          const over: StoredAlert = { ...alert, name, team, state: "resolved", resolved_at: at }
-          alerts.set(alert.id, over)
-          deliverAlert(tables, { alert: over, event: "alert.resolved" })
-        }
+        resolvePause(tables, webhook, at)
         return true
       })
   })
+}
+
+/** Ends the alert of a paused webhook, and sends that. */
+export const resolvePause = (tables: Tables, { id, name, team }: WebhookRow, at: DateTime.Utc): void => {
+  for (const alert of tables.alerts.values()) {
+    if (alert.webhook_id !== id || alert.condition !== pausedCondition || alert.state !== "firing") continue
+    const over: StoredAlert = { ...alert, name, team, state: "resolved", resolved_at: at }
+    tables.alerts.set(alert.id, over)
+    if (alert.notified_at !== undefined) deliverAlert(tables, { alert: over, event: "alert.resolved" })
+  }
 }

@@ -1,4 +1,4 @@
-import { type Context, Effect } from "effect"
+import { type Context, DateTime, Effect } from "effect"
 import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
 import { EditConflict, NotFound, TeamUnknown } from "../../../domain/Errors.ts"
 import type { RunId, WebhookId } from "../../../domain/Id.ts"
@@ -9,6 +9,7 @@ import { Webhook, type WebhookRow } from "../../../domain/webhook/Webhook.ts"
 import { WebhookStore } from "../../manage/WebhookStore.ts"
 import { webhookChange } from "../access/AuditStoreMemory.ts"
 import { by, isOpenedBy, orNotFound, sameBytes, storableFields, type Tables } from "../Tables.ts"
+import { resolvePause } from "./PauseStoreMemory.ts"
 
 export const makeWebhookStore = (tables: Tables): Context.Tag.Service<WebhookStore> => {
   const { audit, days, notify, remove, taken, teams, templates, webhooks, where } = tables
@@ -114,9 +115,7 @@ export const makeWebhookStore = (tables: Tables): Context.Tag.Service<WebhookSto
         if (versions?.includes(webhook.version) === false) return new EditConflict({ version: webhook.version })
         webhooks.delete(id)
         audit.write(draft, { object: id, ...webhookChange(webhook, undefined) })
-        for (const alert of tables.alerts.values()) {
-          if (alert.rule_id === undefined && alert.webhook_id === id) tables.alerts.delete(alert.id)
-        }
+        resolvePause(tables, webhook, draft?.at ?? DateTime.unsafeNow())
         days.delete(id)
         taken.delete(id)
         templates.delete(id)

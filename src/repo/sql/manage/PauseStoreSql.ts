@@ -1,12 +1,13 @@
 import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect, Layer } from "effect"
 import { describeMeasured, pausedCondition } from "../../../domain/alert/AlertCondition.ts"
-import type { AlertEvent } from "../../../domain/delivery/DestinationEvent.ts"
 import type { WebhookId } from "../../../domain/Id.ts"
+import { quietTime } from "../../alert/AlertChanges.ts"
 import { newestRuns, type PauseDue, PauseStore } from "../../manage/PauseStore.ts"
 import { audited, changedWebhookFields } from "../access/Audit.ts"
 import { notify } from "../Changes.ts"
 import { bounded } from "../database/Database.ts"
+import { alertResolved, alertSent } from "./PauseAlerts.ts"
 
 export const layer: Layer.Layer<PauseStore, never, SqlClient.SqlClient> = Layer.effect(
   PauseStore,
@@ -14,10 +15,11 @@ export const layer: Layer.Layer<PauseStore, never, SqlClient.SqlClient> = Layer.
     const sql = yield* SqlClient.SqlClient
 
     /** The newest runs of a webhook `w` with this status, as an index has them. */
-    const newest = (status: string, seq: Statement.Fragment) => sql`(
+    const newest = (status: string, seq: Statement.Fragment, limit: Statement.Fragment) => sql`(
       select r.finished_at from webhook_trigger.runs r
-      where r.webhook_id = w.id and r.status = ${status} and r.seq > ${seq} order by r.seq desc limit ${newestRuns}
+      where r.webhook_id = w.id and r.status = ${status} and r.seq > ${seq} order by r.seq desc limit ${limit}
     )`
+    const mayCount = sql`w.pause_after_failures + ${newestRuns}::int`
 
     const pausesDue = bounded(
       sql<{ readonly webhook_id: WebhookId; readonly version: number; readonly failures: number | null }>`
@@ -30,7 +32,7 @@ export const layer: Layer.Layer<PauseStore, never, SqlClient.SqlClient> = Layer.
         ) as good
         cross join lateral (
           select count(*)::int as failures from (
-            ${newest("error", sql`good.seq`)} union all ${newest("timeout", sql`good.seq`)}
+            ${newest("error", sql`good.seq`, mayCount)} union all ${newest("timeout", sql`good.seq`, mayCount)}
           ) as each
           where w.failures_since is null or each.finished_at > w.failures_since
         ) as failed
@@ -39,7 +41,7 @@ export const layer: Layer.Layer<PauseStore, never, SqlClient.SqlClient> = Layer.
         union all
         select w.id, w.version, null from webhook_trigger.webhooks w
         where w.paused_at is not null and (w.pause_after_failures is null or exists (
-          select from ${newest("success", sql`0`)} as each where each.finished_at > w.paused_at
+          select from ${newest("success", sql`0`, sql`${newestRuns}::int`)} as each where each.finished_at > w.paused_at
         ))`
     ).pipe(
       Effect.map((rows) =>
@@ -48,13 +50,13 @@ export const layer: Layer.Layer<PauseStore, never, SqlClient.SqlClient> = Layer.
       Effect.withSpan("PauseStore.pausesDue")
     )
 
-    const mayPause = bounded(
+    const anyMayPause = bounded(
       sql<{ readonly used: boolean }>`
         select exists (select from webhook_trigger.webhooks where pause_after_failures is not null)
           or exists (select from webhook_trigger.webhooks where paused_at is not null) as used`
     ).pipe(
       Effect.map(([row]) => row!.used),
-      Effect.withSpan("PauseStore.mayPause")
+      Effect.withSpan("PauseStore.anyMayPause")
     )
 
     const change = sql`
@@ -62,17 +64,9 @@ export const layer: Layer.Layer<PauseStore, never, SqlClient.SqlClient> = Layer.
         ${changedWebhookFields(sql, "changed", "earlier")} as after
       from changed join earlier using (id)`
 
-    /** Messages about the row of `alert`, and the notifications. */
-    const sent = (event: AlertEvent, at: Date) => sql`
-      due as (
-        insert into webhook_trigger.deliveries (destination_id, alert_id, event, created_at, next_attempt_at)
-        select d.id, alert.id, ${event}, ${at}::timestamptz, ${at}::timestamptz from alert
-        join webhook_trigger.destinations d on d.webhook_id is null and d.enabled
-          and ${event} in (select json_array_elements_text(d.events))
-        returning 1
-      ), ${notify(sql, "DeliveryDue", sql`select '' as name from due limit 1`, "told")},
+    const sent = sql`
       ${notify(sql, "WebhookChanged", sql`select id::text as name from changed`)}
-      select (select count(*) from told), (select count(*) from notified) from changed`
+      select (select count(*) from due_notified), (select count(*) from notified) from changed`
 
     const pauseWebhook = Effect.fn("PauseStore.pauseWebhook")(function* (
       ...[{ failures, version, webhook_id }, alert, audit]: Parameters<PauseStore["Type"]["pauseWebhook"]>
@@ -92,9 +86,12 @@ export const layer: Layer.Layer<PauseStore, never, SqlClient.SqlClient> = Layer.
             id, subject, condition, state, name, webhook_id, team, threshold, value, since, notified_at
           )
           select ${alert.id}::uuid, 'webhook ' || id, ${pausedCondition}, 'firing', name, id, team, pause_after_failures,
-            ${failures}::float8, ${at}::timestamptz, ${at}::timestamptz
-          from changed returning id
-        ), ${sent("alert.firing", at)}`
+            ${failures}::float8, ${at}::timestamptz, case when not exists (
+              select from webhook_trigger.alerts before where before.webhook_id = changed.id
+                and before.condition = ${pausedCondition} and before.notified_at > ${quietSince(alert.at)}
+            ) then ${at}::timestamptz end
+          from changed returning id, notified_at
+        ), ${alertSent(sql, "alert.firing", at)}, ${sent}`
       return rows.length > 0
     }, bounded)
 
@@ -111,15 +108,12 @@ export const layer: Layer.Layer<PauseStore, never, SqlClient.SqlClient> = Layer.
           update webhook_trigger.webhooks w set paused_at = null, paused_by = null, paused_reason = null,
             failures_since = ${at}, version = w.version + 1
           from earlier where w.id = earlier.id returning w.*
-        ), ${audited(sql, audit, change)}, alert as (
-          update webhook_trigger.alerts a set state = 'resolved', resolved_at = ${at}, name = changed.name,
-            team = changed.team
-          from changed where a.webhook_id = changed.id and a.condition = ${pausedCondition} and a.state = 'firing'
-          returning a.id
-        ), ${sent("alert.resolved", at)}`
+        ), ${audited(sql, audit, change)}, ${alertResolved(sql, at)}, ${sent}`
       return rows.length > 0
     }, bounded)
 
-    return PauseStore.of({ mayPause, pausesDue, pauseWebhook, resumeWebhook })
+    return PauseStore.of({ anyMayPause, pausesDue, pauseWebhook, resumeWebhook })
   })
 )
+
+const quietSince = (at: DateTime.Utc): Date => DateTime.toDateUtc(DateTime.subtractDuration(at, quietTime))

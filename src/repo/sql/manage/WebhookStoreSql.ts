@@ -18,6 +18,7 @@ import { notify } from "../Changes.ts"
 import { fromRow, list, recordset, toColumns } from "../Columns.ts"
 import { bounded, isDangling } from "../database/Database.ts"
 import { final, live } from "../RunColumns.ts"
+import { alertResolved } from "./PauseAlerts.ts"
 import { keepTemplate, makeTemplates } from "./Templates.ts"
 
 /** A longer history is deleted in steps, so that no statement takes long. */
@@ -201,15 +202,15 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
           where r.webhook_id = webhook.id and r.status in ${live}
         ), changed as (
           delete from webhook_trigger.webhooks where id in (select id from webhook) returning *
-        ), pauses as (
-          delete from webhook_trigger.alerts where webhook_id in (select id from changed) and rule_id is null
-        ), ${audited(sql, audit, deletion)}, ${notified}, ended as (
+        ), ${alertResolved(sql, DateTime.toDateUtc(audit?.at ?? DateTime.unsafeNow()))}, ${audited(sql, audit, deletion)}, ${notified}, ended as (
           with ${notify(sql, "RunEnded", sql`select name from live`)} select count(*) from notified
         )
         select
           exists (select from changed) as deleted,
           coalesce((select json_agg(name) from live), '[]') as unfinished,
-          (select count(*) from notified), (select * from ended)`).pipe(Effect.map(([row]) => row!))
+          (select count(*) from notified), (select * from ended), (select count(*) from due_notified)`).pipe(
+        Effect.map(([row]) => row!)
+      )
 
     const deleteWebhook = Effect.fn("WebhookStore.deleteWebhook")(function* (
       id: WebhookId,
