@@ -3,7 +3,7 @@
 import { createHmac, generateKeyPairSync, sign as signWith } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
 import { Client, type OAuthClientProvider, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
-import { Cause, Duration, Effect } from "effect"
+import { Cause, Duration, Effect, Logger } from "effect"
 import { TeamName } from "../../../src/domain/Team.ts"
 import { mostSessionsOfApiKey } from "../../../src/engine/access/Sessions.ts"
 import { CookieJar } from "../../support/CookieJar.ts"
@@ -356,6 +356,33 @@ describe("an access token at /mcp", () => {
       const other = yield* startWith(provider, { mcpAudience: "api://hooks" }, { repo: server.repo })
       expect((yield* listWith(other, provider.sign(claims(provider, { jti: "2" })))).status).toBe(401)
       expect((yield* listWith(other, provider.sign(claims(provider, { aud: "api://hooks" })))).status).toBe(200)
+    })
+  )
+
+  it.scopedLive("causes few requests to a provider whose keys cannot be read, and few lines in the log", () =>
+    Effect.gen(function* () {
+      const provider = yield* startProvider()
+      const lines: Array<string> = []
+      const logger = Logger.make(({ message }) => void lines.push(String(message)))
+      const server = yield* Effect.provide(startWith(provider), Logger.add(logger))
+      let requests = 0
+      provider.intercept = ({ url }, response) => {
+        if (!url!.startsWith("/jwks")) return false
+        requests++
+        response.writeHead(500).end()
+        return true
+      }
+      const began = performance.now()
+      for (let n = 0; n < 30; n++) {
+        const token = `${part({ alg: "RS256", kid: `k${n}` })}.${part({ n })}.AAAA`
+        expect((yield* listWith(server, token)).status).toBe(503)
+      }
+      const most = 1 + Math.floor((performance.now() - began) / 2_000)
+      expect(requests).toBeGreaterThan(0)
+      expect(requests).toBeLessThanOrEqual(most)
+      const logged = lines.filter((line) => line.includes("keys cannot be read")).length
+      expect(logged).toBeGreaterThan(0)
+      expect(logged).toBeLessThanOrEqual(most)
     })
   )
 

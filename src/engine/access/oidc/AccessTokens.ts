@@ -13,6 +13,9 @@ const load = Effect.promise(() => import("jose"))
 /** In milliseconds, for the request for the provider's keys. */
 const timeout = 10_000
 
+/** In milliseconds: the provider's keys are not asked for again within this time. */
+const failureAge = 2_000
+
 /** Signatures that only the provider can make. */
 const algorithms = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"]
 
@@ -84,13 +87,33 @@ export const make = (settings: OidcSettings, provider: Provider, audience: strin
     throw new Error(`The audience of access tokens must differ from the client ID ${audience}, that of ID tokens`)
   }
   let known: { readonly uri: string; readonly keys: Jose.JWTVerifyGetKey } | undefined
+  /** The last request for the provider's keys. Any token with an unknown key causes one. */
+  let asked = { at: Number.NEGATIVE_INFINITY }
+  let logged: object | undefined
 
   const keysAt = (jose: typeof Jose, uri: string) => {
     if (known?.uri !== uri) {
-      known = { uri, keys: jose.createRemoteJWKSet(new URL(uri), { timeoutDuration: timeout }) }
+      const ask: Jose.FetchImplementation = (url, options) => {
+        const at = performance.now()
+        if (at - asked.at < failureAge) throw new Error("the provider was asked a moment ago")
+        asked = { at }
+        return fetch(url, options)
+      }
+      known = {
+        uri,
+        keys: jose.createRemoteJWKSet(new URL(uri), { timeoutDuration: timeout, [jose.customFetch]: ask })
+      }
     }
     return known.keys
   }
+
+  /** Logs a failure once, however many tokens meet it. */
+  const unreachableBecause = (failure: object, message: string) =>
+    Effect.suspend(() => {
+      if (failure === logged) return unreachable
+      logged = failure
+      return Effect.zipRight(Effect.logWarning(message), unreachable)
+    })
 
   /** Checks signature, issuer, audience and time, then what the person's groups allow. */
   return (token: string): Effect.Effect<AccessToken, Forbidden | Unauthorized | Unavailable> =>
@@ -110,10 +133,7 @@ export const make = (settings: OidcSettings, provider: Provider, audience: strin
         Effect.catchAll(({ code = "", message = "" }): Effect.Effect<never, Unauthorized | Unavailable> => {
           const detail = details(audience)[code]
           if (detail !== undefined) return invalid(detail)
-          return Effect.zipRight(
-            Effect.logWarning(`The OpenID provider's keys cannot be read: ${message}`),
-            unreachable
-          )
+          return unreachableBecause(asked, `The OpenID provider's keys cannot be read: ${message}`)
         })
       )
       const { azp, client_id, cnf, exp, iat, sub } = payload
@@ -140,8 +160,8 @@ export const make = (settings: OidcSettings, provider: Provider, audience: strin
         expires_at: DateTime.unsafeMake(latest)
       }
     }).pipe(
-      Effect.catchTag("SignInFailed", ({ detail }) =>
-        Effect.zipRight(Effect.logWarning(`The OpenID provider cannot be used: ${detail}`), unreachable)
+      Effect.catchTag("SignInFailed", (failure) =>
+        unreachableBecause(failure, `The OpenID provider cannot be used: ${failure.detail}`)
       )
     )
 }
