@@ -23,12 +23,17 @@ export const callbackRefused = new InvalidParameter({
 export const windowOf = (
   { coalesce }: Pick<WebhookRow, "coalesce">,
   input: Variables,
-  now: DateTime.Utc
+  now: DateTime.Utc,
+  chain_depth?: number
 ): NewRun["coalesce"] => {
   if (coalesce === undefined) return undefined
   const value = Option.getOrNull(lookUp(pathOf(coalesce.key), input))
   if (value === null) return undefined
+  // Another trigger must not change a run's place in its chain. No JSON begins so, so no value can make this key.
+  const place = chain_depth === undefined ? "" : `chain ${chain_depth} `
   // Of any length; two values of one JSON are one key.
-  const key = createHash("sha256").update(JSON.stringify(value)).digest("base64url")
+  const key = createHash("sha256")
+    .update(`${place}${JSON.stringify(value)}`)
+    .digest("base64url")
   return { key, until: DateTime.add(now, { seconds: coalesce.within }) }
 }

@@ -185,7 +185,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
             // A tool's caller gets the answer to its own call, and to no other.
             const coalesce =
               request.triggered_by === undefined
-                ? Coalescing.windowOf(webhook, request.variables, request.received_at)
+                ? Coalescing.windowOf(webhook, request.variables, request.received_at, request.chain_depth)
                 : undefined
             const start = (thread_key?: string) =>
               Effect.flatMap(render(webhook, variables), (rendered) => {

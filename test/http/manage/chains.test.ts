@@ -273,4 +273,17 @@ describe("a destination that is another webhook", () => {
       expect(yield* errorOf(yield* webhook("ops", "{{ticket}}"))).toBe("no value for ticket")
     })
   )
+
+  it.scopedLive("is not combined with triggers outside of the chain", () =>
+    Effect.gen(function* () {
+      const { first, history, http, link, run, settled, trigger, webhook } = yield* two
+      const target = yield* webhook("ops", "{{text}}", { coalesce: { key: "text", within: 60 } })
+      yield* link(first.id, target.id, { body: "template", template: '{"text": "hello"}' })
+      yield* http("POST", target.path, { body: hello })
+      yield* trigger
+      yield* settled(first.id)
+      const runs = yield* Effect.forEach(yield* history(target.id), ({ run_id }) => run(run_id))
+      expect(runs.map(({ chain_depth }) => chain_depth)).toStrictEqual([1, undefined])
+    })
+  )
 })
