@@ -273,6 +273,7 @@ export {
   changesOf,
   keyOf,
   type Measurement,
+  quietTime,
   type StoredAlert
 } from "./repo/alert/AlertChanges.ts"
 export { type AlertQuery, type AlertRuleChange, AlertStore } from "./repo/alert/AlertStore.ts"
