@@ -42,7 +42,8 @@ const notRun: { readonly [page: string]: { readonly [block: number]: string } } 
   "docs/destinations.md": {
     0: "test/http/manage/destinations.test.ts adds destinations that have a receiver",
     1: "test/http/manage/callbacks.test.ts triggers with callbacks",
-    2: "is a setting, which test/engine/delivery/AddressPolicy.test.ts reads"
+    2: "test/http/manage/chains.test.ts adds chains",
+    3: "is a setting, which test/engine/delivery/AddressPolicy.test.ts reads"
   },
   "docs/sources.md": Object.fromEntries(
     blocksOf("docs/sources.md").map((_, index) => [index, "sources.test.ts creates the webhooks"])

@@ -142,6 +142,41 @@ describe.concurrent("when the server is killed", () => {
       expect(cluster.deliveries).toHaveLength(2)
     }
   )
+
+  faultTest(
+    "row 44: after a chained run was accepted, before its delivery says so, it is the only one",
+    async ({ cluster }) => {
+      const { server, webhook } = await cluster.single()
+      await cluster.leader("next")
+      const draft = { name: "Next", team: "next", prompt_template: "Go on: {{response}}" }
+      await cluster.api(server, "POST", "/api/teams", { team: "next" }, [201])
+      const next = (await cluster.api(server, "POST", "/api/webhooks", draft, [201])).webhook
+      await cluster.running(server, "next")
+      const path = `/api/webhooks/${webhook.id}`
+      await cluster.api(server, "POST", `${path}/destinations`, { kind: "chain", target: next.id }, [201])
+      // The second run that is accepted is the chained one.
+      await server.at("accepted", "kill", 2)
+      await cluster.callers.trigger(server, webhook)
+      await server.exited()
+      const [first, chained, ...more] = await cluster.storage.rows()
+      expect([chained?.webhook_id, more]).toEqual([next.id, []])
+
+      await server.start()
+      const deliveries = async () => (await cluster.api(server, "GET", `${path}/deliveries`)).data
+      const [delivery] = await until(
+        "it is delivered",
+        async () => {
+          const all = await deliveries()
+          return all[0]?.status === "delivered" && all
+        },
+        100_000
+      )
+      expect(delivery).toMatchObject({ run_id: first!.id })
+      expect(delivery.attempts.at(-1)).toMatchObject({ http_status: 202, started_run: chained!.id })
+      const rows = await cluster.storage.ended(2)
+      expect(rows.map(({ id, status }) => [id, status])).toEqual([first, chained].map((row) => [row!.id, "success"]))
+    }
+  )
 })
 
 describe("when the caller disconnects", () => {
