@@ -7,6 +7,7 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 import { exec, freePort } from "../support/Process.ts"
+import { until } from "../support/Until.ts"
 import type { FakeModel } from "./FakeModel.ts"
 import { codexConfig, node, realAgents } from "./RealAgents.ts"
 
@@ -44,8 +45,7 @@ const served = async (folder: string) => {
     const answer = await fetch(url + path, body ? { method: "POST", headers, body: JSON.stringify(body) } : { headers })
     return answer.json()
   }
-  while (!(await fetch(`${url}/health/ready`).catch(() => undefined))?.ok)
-    await new Promise((next) => setTimeout(next, 50))
+  await until("the server is ready", async () => (await fetch(`${url}/health/ready`).catch(() => undefined))?.ok)
   const draft = { name: "Review", team: "review", prompt_template: "{{text}}\n" }
   await api("/api/webhooks", { ...draft, mcp_tool: "review", mcp_description: "Reviews a text." })
   const { key } = await api("/api/keys", { name: "an assistant", role: "operator" })

@@ -4,7 +4,7 @@
  */
 import { Either, Predicate } from "effect"
 
-/** Texts with placeholders, so that filling them in takes little time. */
+/** Maximum number of texts with placeholders. It bounds the time that filling them in takes. */
 export const maxTexts = 100
 
 type Json = Readonly<Record<string, unknown>>
@@ -34,7 +34,7 @@ const textsOf = (value: unknown, pointer = ""): ReadonlyArray<readonly [pointer:
 }
 
 const noObject =
-  'must be a JSON object; placeholders may only be inside of its texts, as in {"text": "{{ run.response }}"}'
+  'must be a JSON object; placeholders may only be inside its texts, as in {"text": "{{ run.response }}"}'
 
 /** @param faultOfText what is wrong with one text */
 export const faultOf = (template: string, faultOfText: (text: string) => string | undefined): string | undefined => {

@@ -222,6 +222,7 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
           if (run_id === undefined) return attempt
           yield* recordAudit({ ...(yield* Audit.draft("webhook.run_started")), object: row.target!, after: { run_id } })
           return attempt
+          // A run that was started has its audit event, even if the caller leaves.
         }).pipe(row.kind === "chain" ? Effect.uninterruptible : Function.identity)
 
       const page = (owner: Owner, { destination_id, run_id, ...filter }: DeliveryFilter) =>

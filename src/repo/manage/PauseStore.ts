@@ -7,13 +7,13 @@ import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 /** A webhook whose pause is about to begin or to end. */
 export interface PauseDue extends Pick<WebhookRow, "version"> {
   readonly webhook_id: WebhookId
-  /** So many runs failed in a row. Absent: it is paused, and must be resumed. */
+  /** The number of runs that failed in a row. Absent: it is paused, and must be resumed. */
   readonly failures?: number
 }
 
 /**
- * A look reads at most so many of the newest successes, and so many more failures than `pause_after_failures`: enough for
- * runs that end in another order than they were accepted in.
+ * The most successes that `pausesDue` reads of a webhook, and how many failures it reads beyond `pause_after_failures`. This
+ * is enough for runs that end in another order than they were accepted in.
  */
 export const newestRuns = 50
 

@@ -6,6 +6,7 @@ import type { DayUse } from "../../../domain/webhook/Budget.ts"
 import { uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { costsOfDay } from "../history/DayUse.ts"
+import { lastSuccess } from "../history/LastSuccess.ts"
 
 export const makeMeasured = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -13,13 +14,7 @@ export const makeMeasured = Effect.gen(function* () {
   /** Each webhook is a few steps in one index: to its last success, and on to its failures after that. */
   const failuresInARow = Effect.fn("AlertStore.failuresInARow")(function* (most: number) {
     const rows = yield* sql<{ readonly webhook_id: WebhookId; readonly failures: number }>`
-      select w.id as webhook_id, failed.failures from webhook_trigger.webhooks w
-      cross join lateral (
-        select coalesce((
-          select r.seq from webhook_trigger.runs r
-          where r.webhook_id = w.id and r.status = 'success' order by r.seq desc limit 1
-        ), 0) as seq
-      ) as good
+      select w.id as webhook_id, failed.failures from webhook_trigger.webhooks w ${lastSuccess(sql)}
       cross join lateral (
         select count(*)::int as failures from (
           (

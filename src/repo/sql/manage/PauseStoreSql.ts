@@ -7,6 +7,7 @@ import { newestRuns, type PauseDue, PauseStore } from "../../manage/PauseStore.t
 import { audited, changedWebhookFields } from "../access/Audit.ts"
 import { notify } from "../Changes.ts"
 import { bounded } from "../database/Database.ts"
+import { lastSuccess } from "../history/LastSuccess.ts"
 import { alertResolved, alertSent } from "./PauseAlerts.ts"
 
 export const layer: Layer.Layer<PauseStore, never, SqlClient.SqlClient> = Layer.effect(
@@ -23,13 +24,7 @@ export const layer: Layer.Layer<PauseStore, never, SqlClient.SqlClient> = Layer.
 
     const pausesDue = bounded(
       sql<{ readonly webhook_id: WebhookId; readonly version: number; readonly failures: number | null }>`
-        select w.id as webhook_id, w.version, failed.failures from webhook_trigger.webhooks w
-        cross join lateral (
-          select coalesce((
-            select r.seq from webhook_trigger.runs r
-            where r.webhook_id = w.id and r.status = 'success' order by r.seq desc limit 1
-          ), 0) as seq
-        ) as good
+        select w.id as webhook_id, w.version, failed.failures from webhook_trigger.webhooks w ${lastSuccess(sql)}
         cross join lateral (
           select count(*)::int as failures from (
             ${newest("error", sql`good.seq`, mayCount)} union all ${newest("timeout", sql`good.seq`, mayCount)}
