@@ -12,6 +12,8 @@ type Address = { readonly url: string }
 
 /** How long it waits before it repeats a request. */
 const retryMs = 100
+/** How long it waits for an answer, in milliseconds. `next` takes up to 20 s. */
+const answerWithin = 30_000
 
 interface Answer {
   readonly status: number
@@ -143,7 +145,13 @@ export class HttpLeader {
   private send(url: string, body: string): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const headers = { authorization: `Bearer ${this.key}`, "content-type": "application/json" }
-      const options = { method: "POST", headers, agent: false, signal: this.dead.signal } as const
+      const options = {
+        method: "POST",
+        headers,
+        agent: false,
+        signal: this.dead.signal,
+        timeout: answerWithin
+      } as const
       const sending = request(url, options, (answer) => {
         const chunks: Array<Buffer> = []
         answer.on("data", (chunk) => chunks.push(chunk))
@@ -154,6 +162,7 @@ export class HttpLeader {
           resolve({ status: answer.statusCode ?? 0, body: text === "" ? undefined : JSON.parse(text) })
         })
       })
+      sending.on("timeout", () => sending.destroy(new Error("no answer")))
       sending.on("error", reject)
       sending.end(body)
     })
