@@ -149,6 +149,8 @@ export interface Options {
   readonly streamLimits?: StreamLimits["Type"]
   /** Of another server, whose replica this one is; else it has one of its own. */
   readonly repo?: Layer.Layer<Repo>
+  /** Default: in memory. */
+  readonly bus?: Layer.Layer<Bus | LeaderBus>
   /** Requests to Amazon SNS. Default: those of the tests' own certificate. */
   readonly sns?: Poster["Type"]["post"]
 }
@@ -159,6 +161,7 @@ export const services = ({
   publicUrl,
   trustedProxies = [],
   repo,
+  bus = BusMemory.layer,
   renderer = Renderer.layer,
   adminKey: key = adminKey,
   secretKeys = [testSecretKey],
@@ -191,7 +194,7 @@ export const services = ({
     Layer.provideMerge(Settings.layer(settings)),
     Layer.provideMerge(DatabaseClock.layer),
     Layer.provideMerge(breakablePorts),
-    Layer.provideMerge(Layer.mergeAll(repo ?? RepoMemory.layer, BusMemory.layer, Faults.layer))
+    Layer.provideMerge(Layer.mergeAll(repo ?? RepoMemory.layer, bus, Faults.layer))
   )
 
 /** At the end, it closes connections without a request too, which `fetch` may have opened. Node waits a minute for those. */

@@ -1,10 +1,9 @@
 /** Who may let a webhook start runs of another one, and how often. */
 import { Effect } from "effect"
-import type { Destination, DestinationEdit, DestinationRow } from "../../domain/delivery/Destination.ts"
-import { Invalid } from "../../domain/Errors.ts"
-import type { DestinationId } from "../../domain/Id.ts"
+import type { DestinationEdit, DestinationRow } from "../../domain/delivery/Destination.ts"
+import { Invalid, type Unavailable } from "../../domain/Errors.ts"
 import { webhookIdOf } from "../../domain/ParsedId.ts"
-import { DestinationStore, type Owner } from "../../repo/delivery/DestinationStore.ts"
+import type { FaultBeside, Owner } from "../../repo/delivery/DestinationStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import * as Audit from "../access/Audit.ts"
 
@@ -12,7 +11,6 @@ import * as Audit from "../access/Audit.ts"
 export const maxChains = 3
 
 export const make = Effect.gen(function* () {
-  const store = yield* DestinationStore
   const webhooks = yield* WebhookStore
 
   /** The teams of the webhook and of its target, which must be one that the actor may use. */
@@ -25,32 +23,39 @@ export const make = Effect.gen(function* () {
       return teams?.includes(to.team) === false ? yield* notThere : { from: from.team, to: to.team }
     }).pipe(Effect.catchTag("NotFound", () => notThere))
 
-  /** @param self the destination that gets this target, if it exists */
-  const fits = (owner: Owner, target: string, self?: DestinationId) =>
-    Effect.flatMap(store.destinations(owner), (all: ReadonlyArray<Destination>) => {
-      const others = all.filter(({ id, kind }) => kind === "chain" && id !== self)
-      if (others.some((one) => one.target === target)) return twice
-      return others.length >= maxChains ? tooMany : Effect.void
-    })
-
   return {
-    teamsOf,
+    /** Whether the actor may start runs of its target, now. */
+    mayStart: ({ kind, target = "", webhook_id }: DestinationRow): Effect.Effect<boolean, Unavailable> =>
+      Effect.flatMap(Audit.Origin, ({ teams }) =>
+        kind !== "chain" || teams === undefined
+          ? Effect.succeed(true)
+          : teamsOf(webhook_id ?? null, target).pipe(
+              Effect.as(true),
+              Effect.catchTag("Invalid", () => Effect.succeed(false))
+            )
+      ),
     /** What a new one stores. */
-    created: (owner: Owner, target: string) =>
-      Effect.map(Effect.zipLeft(teamsOf(owner, target), fits(owner, target)), (chain_teams) => ({ chain_teams })),
+    created: (owner: Owner, target: string) => Effect.map(teamsOf(owner, target), (chain_teams) => ({ chain_teams })),
     /** What an edit stores. An actor who may not use the target may only switch it off, or describe it. */
-    edited: ({ id, target = "", webhook_id }: DestinationRow, edit: DestinationEdit) =>
+    edited: ({ target = "", webhook_id }: DestinationRow, edit: DestinationEdit) =>
       Effect.gen(function* () {
         const owner = webhook_id ?? null
         const { description: _, enabled, ...rest } = edit
         if (enabled !== true && Object.keys(rest).length === 0) return {}
         const chain_teams = yield* teamsOf(owner, edit.target ?? target)
-        if (typeof edit.target !== "string") return {}
-        yield* fits(owner, edit.target, id)
-        return { chain_teams }
+        return typeof edit.target === "string" ? { chain_teams } : {}
       })
   }
 })
+
+/** Why a webhook may not start this target, too. */
+export const faultBeside =
+  (target: string): FaultBeside =>
+  (others) => {
+    const chains = others.filter(({ kind }) => kind === "chain")
+    if (chains.some((one) => one.target === target)) return twice
+    return chains.length >= maxChains ? tooMany : undefined
+  }
 
 const ofTarget = (detail: string) => new Invalid({ faults: [{ pointer: "/target", detail }] })
 

@@ -71,7 +71,10 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
       filter: DeliveryFilter
     ) => Effect.Effect<DeliveryPage, InvalidParameter | NotFound | Unavailable>
     readonly delivery: (owner: OwnerId, id: string) => Effect.Effect<EventDelivery, NotFound | Unavailable>
-    /** Sends it again, whatever came of it. `Invalid`: its destination is off, or its run is of another team. */
+    /**
+     * Sends it again, whatever came of it. `Invalid`: its destination is off, its run is of another team, or it starts runs
+     * of a webhook that the actor cannot use.
+     */
     readonly resend: (owner: OwnerId, id: string) => Effect.Effect<EventDelivery, Invalid | NotFound | Unavailable>
     /** Sends all again that failed since then, of runs of the webhook's current team; returns how many. */
     readonly resendFailed: (
@@ -129,7 +132,6 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
       const create = (owner: Owner, input: unknown) =>
         Effect.gen(function* () {
           const draft = yield* checks.draft(owner, input)
-          if ((yield* store.destinations(owner)).length >= maxDestinations) return yield* tooMany
           const id = yield* makeDestinationId
           const now = yield* DateTime.now
           const { description, enabled = true, events = eventsOf(owner), headers, kind = "webhook" } = draft
@@ -158,7 +160,15 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
               created_at: now,
               updated_at: now
             },
-            yield* Audit.draft("destination.created")
+            {
+              audit: yield* Audit.draft("destination.created"),
+              faultBeside: (others) =>
+                others.length >= maxDestinations
+                  ? tooMany
+                  : kind === "chain"
+                    ? Chains.faultBeside(target!)(others)
+                    : undefined
+            }
           )
           return { destination, ...(sends === "event" && { secret: Redacted.make(secret) }) }
         })
@@ -184,7 +194,10 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
               }),
               updated_at: yield* DateTime.now
             },
-            yield* Audit.draft("destination.edited")
+            {
+              audit: yield* Audit.draft("destination.edited"),
+              ...(row.kind === "chain" && change.target && { faultBeside: Chains.faultBeside(change.target) })
+            }
           )
         })
 
@@ -204,7 +217,7 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
               old_secret_valid_until: keepsOld ? DateTime.addDuration(now, overlap) : null,
               updated_at: now
             },
-            yield* Audit.draft("destination.edited")
+            { audit: yield* Audit.draft("destination.edited") }
           )
           return { destination, secret: Redacted.make(secret) }
         })
@@ -213,9 +226,8 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
         Effect.gen(function* () {
           if (row.webhook_id === undefined) return yield* outbox.test(row, { alert: yield* SampleEvent.alert })
           const webhook = yield* webhooks.webhook(row.webhook_id)
-          if (row.kind === "chain") {
-            const mayUse = yield* Effect.isSuccess(chains.teamsOf(row.webhook_id, row.target!))
-            if (!mayUse) return { at: yield* DateTime.now, duration_ms: 0, http_status: 403, error: notYours }
+          if (!(yield* chains.mayStart(row))) {
+            return { at: yield* DateTime.now, duration_ms: 0, http_status: 403, error: notYours }
           }
           const attempt = yield* outbox.test(row, { run: yield* sampleRun(webhook), webhook })
           const { started_run: run_id } = attempt
@@ -239,11 +251,21 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
         Effect.gen(function* () {
           const id = yield* deliveryIdOf(text)
           const { destination_id } = yield* deliveries.delivery(owner, id)
+          const row = yield* store.destinationRow(owner, destination_id)
+          if (!(yield* chains.mayStart(row))) return yield* refusal(notYours)
           const count = yield* deliveries.resend({ owner, id }, yield* DateTime.now)
           if (count === 0) {
             return yield* (yield* store.destinationRow(owner, destination_id)).enabled ? ofAnotherTeam : switchedOff
           }
           return yield* deliveries.delivery(owner, id)
+        })
+
+      const resendFailed = (row: DestinationRow, failedSince: DateTime.Utc) =>
+        Effect.gen(function* () {
+          if (!(yield* chains.mayStart(row))) return yield* refusal(notYours)
+          if (!row.enabled) return yield* switchedOff
+          const which = { owner: row.webhook_id ?? null, destination_id: row.id, failedSince }
+          return yield* deliveries.resend(which, yield* DateTime.now)
         })
 
       return Destinations.of({
@@ -264,20 +286,7 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
         delivery: (owner, id) =>
           Effect.flatMap(Effect.all([ownerOf(owner), deliveryIdOf(id)]), (ids) => deliveries.delivery(...ids)),
         resend: (owner, id) => Effect.flatMap(ownerOf(owner), (owner) => resend(owner, id)),
-        resendFailed: (owner, id, since) =>
-          found(
-            owner,
-            id,
-            (row): Effect.Effect<number, Invalid | Unavailable> =>
-              row.enabled
-                ? Effect.flatMap(DateTime.now, (now) =>
-                    deliveries.resend(
-                      { owner: row.webhook_id ?? null, destination_id: row.id, failedSince: since },
-                      now
-                    )
-                  )
-                : switchedOff
-          )
+        resendFailed: (owner, id, since) => found(owner, id, (row) => resendFailed(row, since))
       })
     })
   )

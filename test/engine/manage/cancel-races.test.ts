@@ -3,32 +3,18 @@
  * hundred; `TEST_CANCEL_RACES=2000` makes as many.
  */
 import { expect, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Layer, Redacted } from "effect"
-import * as BusAmqp from "../../../src/bus/amqp/BusAmqp.ts"
-import * as LeaderAmqp from "../../../src/bus/amqp/LeaderAmqp.ts"
+import { Deferred, Duration, Effect, Layer } from "effect"
 import { Bus, LeaderBus } from "../../../src/bus/Bus.ts"
 import type { RunId } from "../../../src/domain/Id.ts"
 import type { TeamName } from "../../../src/domain/Team.ts"
 import { Trigger } from "../../../src/engine/accept/Trigger.ts"
 import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
-import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
-import * as RepoSql from "../../../src/repo/sql/RepoSql.ts"
-import { freshDatabase, freshVhost } from "../../support/fresh.ts"
 import { randomFor } from "../../support/Random.ts"
+import { busOnRabbitMq, repoOnPostgres } from "../../support/RealServices.ts"
 import { engine, engineInMemory, inFlight, makeTeam, makeWebhook, until } from "../Scenario.ts"
 
-const onRealServices = engine().pipe(
-  Layer.provideMerge(
-    Layer.unwrapScoped(
-      Effect.map(Effect.all([freshDatabase, freshVhost]), ([database, broker]) => {
-        const amqp = { url: Redacted.make(broker), queueType: "classic" } as const
-        const repo = RepoSql.layer.pipe(Layer.provide(PostgresClient.layer({ url: Redacted.make(database) })))
-        return Layer.mergeAll(repo, BusAmqp.layer(amqp), LeaderAmqp.layer(amqp))
-      })
-    )
-  )
-)
+const onRealServices = engine().pipe(Layer.provideMerge(Layer.merge(repoOnPostgres, busOnRabbitMq)))
 
 /** How long they take, at random. */
 interface Pauses {

@@ -1,46 +1,56 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, type Scope } from "effect"
+import { busOnRabbitMq, repoOnPostgres } from "../../support/RealServices.ts"
 import { untilEffect } from "../../support/Until.ts"
-import { adminKey, hello, start } from "../Server.ts"
+import { adminKey, hello, type Options, start } from "../Server.ts"
 
 /** Two webhooks of two teams, and the runs of each. */
-const two = Effect.gen(function* () {
-  const server = yield* start()
-  yield* server.team("ops", ({ reply }) => reply({ _tag: "Answered", response: "42" }))
-  yield* server.team("other")
-  const first = yield* server.webhook("ops", "{{text}}", { name: "first" })
-  const second = yield* server.webhook("other", "{{webhook.name}} said {{response}}, to {{variables.text}}")
-  const link = (from: string, target: string, more: object = {}, key?: string) =>
-    server.http("POST", `/api/webhooks/${from}/destinations`, {
-      body: { kind: "chain", target, ...more },
-      headers: { authorization: `Bearer ${key ?? adminKey}` }
-    })
-  const deliveries = (of: string) =>
-    Effect.map(server.admin("GET", `/api/webhooks/${of}/deliveries`), (a) => a.json.data)
-  const ended = (of: string, count: number) =>
-    untilEffect(
-      `${count} runs have ended`,
-      Effect.map(server.history(of), (runs) => {
-        const all = runs as ReadonlyArray<any>
-        return all.length >= count && all.every(({ status }) => status === "success") && all
+const twoOn = (options: Options) =>
+  Effect.gen(function* () {
+    const server = yield* start(options)
+    yield* server.team("ops", ({ reply }) => reply({ _tag: "Answered", response: "42" }))
+    yield* server.team("other")
+    const first = yield* server.webhook("ops", "{{text}}", { name: "first" })
+    const second = yield* server.webhook("other", "{{webhook.name}} said {{response}}, to {{variables.text}}")
+    const link = (from: string, target: string, more: object = {}, key?: string) =>
+      server.http("POST", `/api/webhooks/${from}/destinations`, {
+        body: { kind: "chain", target, ...more },
+        headers: { authorization: `Bearer ${key ?? adminKey}` }
       })
-    )
-  const settled = (of: string) =>
-    untilEffect(
-      "no delivery is pending",
-      Effect.map(deliveries(of), (all) => all.length > 0 && all.every((one: any) => one.status !== "pending") && all)
-    )
-  const run = (run_id: string) => Effect.map(server.admin("GET", `/api/runs/${run_id}`), ({ json }) => json)
-  const trigger = server.http("POST", `${first.path}?wait=true`, { body: hello })
-  return { ...server, first, second, link, deliveries, ended, settled, run, trigger }
-})
+    const deliveries = (of: string) =>
+      Effect.map(server.admin("GET", `/api/webhooks/${of}/deliveries`), (a) => a.json.data)
+    const ended = (of: string, count: number) =>
+      untilEffect(
+        `${count} runs have ended`,
+        Effect.map(server.history(of), (runs) => {
+          const all = runs as ReadonlyArray<any>
+          return all.length >= count && all.every(({ status }) => status === "success") && all
+        })
+      )
+    const settled = (of: string) =>
+      untilEffect(
+        "no delivery is pending",
+        Effect.map(deliveries(of), (all) => all.length > 0 && all.every((one: any) => one.status !== "pending") && all)
+      )
+    const run = (run_id: string) => Effect.map(server.admin("GET", `/api/runs/${run_id}`), ({ json }) => json)
+    const trigger = server.http("POST", `${first.path}?wait=true`, { body: hello })
+    return { ...server, first, second, link, deliveries, ended, settled, run, trigger }
+  })
+
+const two = twoOn({})
+
+/** The same test in memory and on the real services. */
+const onBoth = <A, E>(name: string, test: (given: typeof two) => Effect.Effect<A, E, Scope.Scope>): void => {
+  it.scopedLive(`${name} (in memory)`, () => test(two))
+  it.scopedLive(`${name} (on PostgreSQL and RabbitMQ)`, () => test(twoOn({ repo: repoOnPostgres, bus: busOnRabbitMq })))
+}
 
 describe("a destination that is another webhook", () => {
-  it.scopedLive(
+  onBoth(
     "starts one run with the answer, which names its origin; a delivery that is sent again starts no other",
-    () =>
+    (given) =>
       Effect.gen(function* () {
-        const { admin, ended, first, link, run, second, settled, trigger } = yield* two
+        const { admin, ended, first, link, run, second, settled, trigger } = yield* given
         const created = yield* link(first.id, second.id, { events: ["run.succeeded"] })
         expect([created.status, created.json.secret]).toStrictEqual([201, undefined])
         expect(created.json.destination).toMatchObject({ kind: "chain", target: second.id, body: "full" })
@@ -68,9 +78,9 @@ describe("a destination that is another webhook", () => {
       })
   )
 
-  it.scopedLive("ends a chain of webhooks that start each other after five runs, and says so", () =>
+  onBoth("ends a chain of webhooks that start each other after five runs, and says so", (given) =>
     Effect.gen(function* () {
-      const { ended, first, link, run, second, settled, trigger } = yield* two
+      const { ended, first, link, run, second, settled, trigger } = yield* given
       const body = { body: "template", template: '{"text": "{{ run.status }}"}' }
       expect((yield* link(first.id, second.id)).status).toBe(201)
       expect((yield* link(second.id, first.id, body)).status).toBe(201)
@@ -85,9 +95,9 @@ describe("a destination that is another webhook", () => {
     })
   )
 
-  it.scopedLive("is refused for a webhook that the key may not use, and stops when one moves to another team", () =>
+  onBoth("is refused for a webhook that the key may not use, and stops when one moves to another team", (given) =>
     Effect.gen(function* () {
-      const { admin, first, link, second, settled, team, trigger, webhook } = yield* two
+      const { admin, first, link, second, settled, team, trigger, webhook } = yield* given
       const { key } = (yield* admin("POST", "/api/keys", { body: { name: "ops", role: "editor", teams: ["ops"] } }))
         .json
       const own = yield* webhook("ops")
@@ -122,9 +132,9 @@ describe("a destination that is another webhook", () => {
     })
   )
 
-  it.scopedLive("is edited and tested only by a key that may use the target, except to switch it off", () =>
+  onBoth("is edited and tested only by a key that may use the target, except to switch it off", (given) =>
     Effect.gen(function* () {
-      const { admin, first, history, http, link, second } = yield* two
+      const { admin, first, history, http, link, second } = yield* given
       const { key } = (yield* admin("POST", "/api/keys", { body: { name: "ops", role: "editor", teams: ["ops"] } }))
         .json
       const template = (text: string) => JSON.stringify({ webhook: { name: "a" }, response: "b", variables: { text } })
@@ -145,6 +155,40 @@ describe("a destination that is another webhook", () => {
       const { started_run } = (yield* admin("POST", `${at}/test`)).json
       const [event] = (yield* admin("GET", `/api/audit?object=${second.id}&action=webhook.run_started`)).json.data
       expect(event).toMatchObject({ object: second.id, after: { run_id: started_run } })
+    })
+  )
+
+  onBoth("is sent again only by a key that may use the target, one delivery or all that failed", (given) =>
+    Effect.gen(function* () {
+      const { admin, ended, first, history, http, link, second, settled, trigger, webhook } = yield* given
+      const { key } = (yield* admin("POST", "/api/keys", { body: { name: "ops", role: "editor", teams: ["ops"] } }))
+        .json
+      const headers = { authorization: `Bearer ${key}` }
+      const noObject = { body: "template", template: '{"other": "{{ event }}"}' }
+      const { id } = (yield* link(first.id, second.id, noObject)).json.destination
+      const at = `/api/webhooks/${first.id}`
+      yield* trigger
+      const [failed] = yield* settled(first.id)
+      expect(failed.status).toBe("failed")
+      yield* admin("PATCH", `${at}/destinations/${id}`, { body: { body: "full" } })
+      const all = `${at}/destinations/${id}/resend?since=2020-01-01T00:00:00Z`
+      for (const path of [`${at}/deliveries/${failed.id}/resend`, all]) {
+        const refused = yield* http("POST", path, { headers })
+        expect([refused.status, refused.json.errors]).toStrictEqual([
+          422,
+          [{ pointer: "", detail: "you cannot use the webhook that it starts" }]
+        ])
+      }
+      expect((yield* settled(first.id))[0].attempts).toHaveLength(1)
+      expect(yield* history(second.id)).toEqual([])
+      expect((yield* admin("POST", all)).json).toStrictEqual({ resent: 1 })
+      yield* ended(second.id, 1)
+
+      const own = yield* webhook("ops", "{{response}}")
+      const mine = (yield* link(first.id, own.id, {}, key)).json.destination
+      yield* trigger
+      const sent = (yield* settled(first.id)).find((one: any) => one.destination_id === mine.id)
+      expect((yield* http("POST", `${at}/deliveries/${sent.id}/resend`, { headers })).status).toBe(200)
     })
   )
 
@@ -176,9 +220,9 @@ describe("a destination that is another webhook", () => {
     })
   )
 
-  it.scopedLive("starts a target once for a run and at most three targets, and nothing before the last attempt", () =>
+  onBoth("starts a target once for a run and at most three targets, and nothing before the last attempt", (given) =>
     Effect.gen(function* () {
-      const { admin, deliveries, first, history, link, second, team, webhook } = yield* two
+      const { admin, deliveries, first, history, link, second, team, webhook } = yield* given
       yield* team("third", ({ reply }) => reply({ _tag: "Failed", message: "No." }))
       const body = { body: "template", template: '{"text": "{{ run.status }}"}' }
       const [a, b, c] = [yield* webhook("other"), yield* webhook("other"), yield* webhook("other")]
@@ -195,6 +239,11 @@ describe("a destination that is another webhook", () => {
         422,
         "chain: there may be at most 3 of a webhook"
       ])
+
+      const targets = yield* Effect.forEach([1, 2, 3, 4, 5, 6], () => webhook("other"))
+      const { id: busy } = yield* webhook("ops")
+      const added = yield* Effect.forEach(targets, ({ id }) => link(busy, id, body), { concurrency: "unbounded" })
+      expect(added.map(({ status }) => status).toSorted()).toStrictEqual([201, 201, 201, 422, 422, 422])
 
       const failing = yield* webhook("third", "{{text}}", { retries: { max_retries: 1, backoff_seconds: 1 } })
       yield* link(failing.id, a.id, body)
@@ -231,9 +280,9 @@ describe("a destination that is another webhook", () => {
     })
   )
 
-  it.scopedLive("is switched off when its target was deleted, and waits while the target is disabled", () =>
+  onBoth("is switched off when its target was deleted, and waits while the target is disabled", (given) =>
     Effect.gen(function* () {
-      const { admin, deliveries, first, link, second, trigger } = yield* two
+      const { admin, deliveries, first, link, second, trigger } = yield* given
       const { id } = (yield* link(first.id, second.id)).json.destination
       const destination = Effect.map(admin("GET", `/api/webhooks/${first.id}/destinations/${id}`), (a) => a.json)
       const attempted = (count: number) =>

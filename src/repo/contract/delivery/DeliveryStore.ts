@@ -1,9 +1,11 @@
 import { expect } from "@effect/vitest"
-import { DateTime, Duration, Effect, Stream } from "effect"
-import { makeDestinationId, type RunId } from "../../../domain/Id.ts"
+import { DateTime, Duration, Effect, Either, Stream } from "effect"
+import { Invalid, NotFound } from "../../../domain/Errors.ts"
+import { makeDestinationId, makeWebhookId, type RunId } from "../../../domain/Id.ts"
 import { subscribe } from "../../ChangeFeed.ts"
+import type { FaultBeside } from "../../delivery/DestinationStore.ts"
 import { Repo } from "../../Repo.ts"
-import { acquireTerm, at, count, createWebhook, outcomes, queueRun, sendRun, success } from "../fixtures.ts"
+import { acquireTerm, at, count, createWebhook, outcomes, queueRun, sendRun, success, together } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
 import { attemptAt, claim, deliveriesOf, endRun, failedAt, newDestination, recorded } from "./fixtures.ts"
 
@@ -142,6 +144,34 @@ export const deliveryStore = (test: Test): void => {
       expect(yield* isShown).toEqual([true, true])
       yield* repo.deleteDestination(webhook.id, other.id)
       expect(yield* isShown).toEqual([undefined, undefined])
+    })
+  )
+
+  test(
+    "asks about the other destinations of the same owner, and then lets no other change come between",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const refusal = (detail: string) => new Invalid({ faults: [{ pointer: "", detail }] })
+      /** Of several at the same time, in order. */
+      const answers = <E>(effects: ReadonlyArray<Effect.Effect<object, E, Repo>>) =>
+        Effect.map(Effect.all(effects.map(Effect.either), together), (all) =>
+          all.map((one) => (Either.isRight(one) ? "done" : one.left)).toSorted()
+        )
+      const [webhook, other] = [yield* createWebhook(), yield* createWebhook()]
+      yield* newDestination(other.id)
+      for (const owner of [webhook.id, undefined]) {
+        const [full, used] = [refusal("full"), refusal("used")]
+        const add = newDestination(owner, {}, { faultBeside: ({ length }) => (length < 3 ? undefined : full) })
+        expect(yield* answers(count(6).map(() => add))).toEqual(["done", "done", "done", full, full, full].toSorted())
+        const all = yield* repo.destinations(owner ?? null)
+        expect(all).toHaveLength(3)
+        const faultBeside: FaultBeside = (others) => (others.some(({ target }) => target === "one") ? used : undefined)
+        const change = { target: "one", updated_at: at(1) }
+        const edits = all.map(({ id }) => repo.updateDestination(owner ?? null, id, change, { faultBeside }))
+        expect(yield* answers(edits)).toEqual(["done", used, used].toSorted())
+      }
+      const ofNone = newDestination(yield* makeWebhookId, {}, { faultBeside: () => refusal("full") })
+      expect(yield* Effect.flip(ofNone)).toEqual(new NotFound())
     })
   )
 

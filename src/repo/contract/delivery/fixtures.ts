@@ -5,10 +5,15 @@ import { runEvents } from "../../../domain/delivery/DestinationEvent.ts"
 import { makeDestinationId, type WebhookId } from "../../../domain/Id.ts"
 import { type Outcome } from "../../../domain/run/Run.ts"
 import type { AttemptResult, ClaimOptions, DueDelivery } from "../../delivery/DeliveryStore.ts"
+import type { DestinationStore } from "../../delivery/DestinationStore.ts"
 import { Repo } from "../../Repo.ts"
 import { at, endOne, queueRun, success } from "../fixtures.ts"
 
-export const newDestination = (webhook_id: WebhookId | undefined, fields: Partial<DestinationRow> = {}) =>
+export const newDestination = (
+  webhook_id: WebhookId | undefined,
+  fields: Partial<DestinationRow> = {},
+  options?: Parameters<DestinationStore["Type"]["createDestination"]>[1]
+) =>
   Effect.gen(function* () {
     const row: DestinationRow = {
       id: yield* makeDestinationId,
@@ -25,7 +30,7 @@ export const newDestination = (webhook_id: WebhookId | undefined, fields: Partia
       updated_at: at(0),
       ...fields
     }
-    yield* (yield* Repo).createDestination(row)
+    yield* (yield* Repo).createDestination(row, options)
     return row
   })
 

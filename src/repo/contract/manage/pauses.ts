@@ -6,7 +6,7 @@ import type { PauseDue } from "../../manage/PauseStore.ts"
 import type { NewWebhook } from "../../manage/WebhookStore.ts"
 import { Repo } from "../../Repo.ts"
 import { endRun, newDestination } from "../delivery/fixtures.ts"
-import { at, count, createWebhook, epoch, failure, ops, outcomes, success, together } from "../fixtures.ts"
+import { at, count, createWebhook, epoch, failure, ops, outcomes, success, team, together } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
 
 const draft = (action: AuditDraft["action"], ms: number): AuditDraft => ({
@@ -179,6 +179,28 @@ export const pauses = (test: Test): void => {
       yield* flap(webhook, 3_600_100)
       expect(yield* sent).toEqual([...both, ...both, ...both])
       expect(yield* repo.alerts({ webhook_id: webhook.id, limit: 10 })).toHaveLength(4)
+    })
+  )
+
+  test(
+    "the alert of a paused webhook moves with it to another team, but not once it is over",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* limited()
+      const other = team("moved")
+      yield* repo.createTeam(other, at(0))
+      yield* endRun(webhook, 1, failure("No"))
+      yield* endRun(webhook, 2, failure("No"))
+      yield* pauseDue(webhook.id, 3)
+      const alertsOf = (owner: typeof other) => repo.alerts({ owners: [owner], webhook_id: webhook.id, limit: 10 })
+      expect(yield* alertsOf(ops)).toHaveLength(1)
+      yield* repo.updateWebhook(webhook.id, { team: other, name: "renamed", updated_at: at(4) })
+      expect(yield* alertsOf(ops)).toEqual([])
+      expect(yield* alertsOf(other)).toMatchObject([{ team: other, name: "renamed", state: "firing" }])
+      yield* repo.resumeWebhook(webhook.id, at(5))
+      yield* repo.updateWebhook(webhook.id, { team: ops, updated_at: at(6) })
+      expect(yield* alertsOf(ops)).toEqual([])
+      expect(yield* alertsOf(other)).toMatchObject([{ state: "resolved" }])
     })
   )
 

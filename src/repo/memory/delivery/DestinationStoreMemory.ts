@@ -1,7 +1,8 @@
 import { type Context, Effect } from "effect"
 import { type Destination, type DestinationRow, toDestination } from "../../../domain/delivery/Destination.ts"
+import { type Invalid, NotFound } from "../../../domain/Errors.ts"
 import type { DestinationId } from "../../../domain/Id.ts"
-import { DestinationStore, type Owner } from "../../delivery/DestinationStore.ts"
+import { DestinationStore, type FaultBeside, type Owner } from "../../delivery/DestinationStore.ts"
 import { orNotFound, storableFields, type Tables } from "../Tables.ts"
 import { failPending, showFailed } from "./DeliveryStoreMemory.ts"
 
@@ -16,34 +17,41 @@ export const makeDestinationStore = (tables: Tables): Context.Tag.Service<Destin
     const row = destinations.get(id)
     return row !== undefined && isOf(owner, row) ? row : undefined
   }
+  const of = (owner: Owner): ReadonlyArray<Destination> =>
+    [...destinations.values()].filter((row) => isOf(owner, row)).map((row) => toDestination(row))
+  const faultOf = (faultBeside: FaultBeside | undefined, owner: Owner, self?: DestinationId) =>
+    faultBeside?.(of(owner).filter(({ id }) => id !== self))
   const shown = (row: DestinationRow): Partial<Destination> => {
     const { created_at, failing_since, id, paused_until, updated_at, ...fields } = toDestination(row)
     return fields
   }
 
   return DestinationStore.of({
-    createDestination: (row, draft) =>
-      orNotFound(
-        () => row.webhook_id === undefined || tables.webhooks.get(row.webhook_id),
-        () => {
-          destinations.set(row.id, storableFields(row))
-          audit.write(draft, { object: row.id, after: shown(row) })
-          return toDestination(row)
-        }
-      ),
-    destinations: (owner) =>
-      Effect.sync(() => [...destinations.values()].filter((row) => isOf(owner, row)).map((row) => toDestination(row))),
+    createDestination: (row, { audit: draft, faultBeside } = {}) =>
+      Effect.suspend((): Effect.Effect<Destination, Invalid | NotFound> => {
+        if (row.webhook_id !== undefined && !tables.webhooks.has(row.webhook_id)) return new NotFound()
+        const fault = faultOf(faultBeside, row.webhook_id ?? null)
+        if (fault !== undefined) return fault
+        destinations.set(row.id, storableFields(row))
+        audit.write(draft, { object: row.id, after: shown(row) })
+        return Effect.succeed(toDestination(row))
+      }),
+    destinations: (owner) => Effect.sync(() => of(owner)),
     destinationRows: Effect.sync(() => [...destinations.values()]),
     destinationRow: (owner, id) => orNotFound(find(owner, id), (row) => row),
-    updateDestination: (owner, id, change, draft) =>
-      orNotFound(find(owner, id), (before) => {
+    updateDestination: (owner, id, change, { audit: draft, faultBeside } = {}) =>
+      Effect.suspend((): Effect.Effect<Destination, Invalid | NotFound> => {
+        const before = find(owner, id)()
+        if (before === undefined) return new NotFound()
+        const fault = faultOf(faultBeside, owner, id)
+        if (fault !== undefined) return fault
         const switchedOn =
           change.enabled === true ? { disabled_reason: null, failing_since: null, paused_until: null } : {}
         const after = withoutNulls({ ...before, ...change, ...switchedOn }) as DestinationRow
         destinations.set(id, storableFields(after))
         if (change.enabled === false) failPending(tables, id, change.updated_at)
         audit.write(draft, { object: id, before: shown(before), after: shown(after) })
-        return toDestination(after)
+        return Effect.succeed(toDestination(after))
       }),
     sealAgain: ({ id, sealed_headers, sealed_secret }, sealed) =>
       Effect.sync(() => {

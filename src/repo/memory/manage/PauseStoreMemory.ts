@@ -93,10 +93,21 @@ export const makePauseStore = (tables: Tables): Context.Tag.Service<PauseStore> 
   })
 }
 
+const firing = (tables: Tables, { id }: WebhookRow): ReadonlyArray<StoredAlert> =>
+  [...tables.alerts.values()].filter(
+    ({ condition, state, webhook_id }) => webhook_id === id && condition === pausedCondition && state === "firing"
+  )
+
+/** The alert of a paused webhook has its team and name. */
+export const movePause = (tables: Tables, webhook: WebhookRow): void => {
+  const { name, team } = webhook
+  for (const alert of firing(tables, webhook)) tables.alerts.set(alert.id, { ...alert, name, team })
+}
+
 /** Ends the alert of a paused webhook, and sends that. */
-export const resolvePause = (tables: Tables, { id, name, team }: WebhookRow, at: DateTime.Utc): void => {
-  for (const alert of tables.alerts.values()) {
-    if (alert.webhook_id !== id || alert.condition !== pausedCondition || alert.state !== "firing") continue
+export const resolvePause = (tables: Tables, webhook: WebhookRow, at: DateTime.Utc): void => {
+  const { name, team } = webhook
+  for (const alert of firing(tables, webhook)) {
     const over: StoredAlert = { ...alert, name, team, state: "resolved", resolved_at: at }
     tables.alerts.set(alert.id, over)
     if (alert.notified_at !== undefined) deliverAlert(tables, { alert: over, event: "alert.resolved" })

@@ -9,7 +9,7 @@ import { Webhook, type WebhookRow } from "../../../domain/webhook/Webhook.ts"
 import { WebhookStore } from "../../manage/WebhookStore.ts"
 import { webhookChange } from "../access/AuditStoreMemory.ts"
 import { by, isOpenedBy, orNotFound, sameBytes, storableFields, type Tables } from "../Tables.ts"
-import { resolvePause } from "./PauseStoreMemory.ts"
+import { movePause, resolvePause } from "./PauseStoreMemory.ts"
 
 export const makeWebhookStore = (tables: Tables): Context.Tag.Service<WebhookStore> => {
   const { audit, days, notify, remove, taken, teams, templates, webhooks, where } = tables
@@ -45,6 +45,7 @@ export const makeWebhookStore = (tables: Tables): Context.Tag.Service<WebhookSto
     audit.write(draft, { object: webhook.id, ...webhookChange(webhooks.get(webhook.id), stored) })
     webhooks.set(webhook.id, stored)
     keepTemplate(stored, draft)
+    movePause(tables, stored)
     notify({ _tag: "WebhookChanged", webhook_id: webhook.id })
     return Effect.succeed(view(stored))
   }

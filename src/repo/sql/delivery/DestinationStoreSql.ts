@@ -7,6 +7,7 @@ import type { DestinationId } from "../../../domain/Id.ts"
 import {
   type DestinationChange,
   DestinationStore,
+  type FaultBeside,
   type Owner,
   type SealedFields
 } from "../../delivery/DestinationStore.ts"
@@ -22,6 +23,8 @@ const auditedFields = Object.keys(Destination.fields).filter(
 /** What is no longer so once people switch it on. */
 const switchedOn = { disabled_reason: null, failing_since: null, paused_until: null }
 
+type Service = DestinationStore["Type"]
+
 const shown = (row: string): Statement.Fragment =>
   list([
     `(select json_object_agg(key, value) from json_each(json_build_object(${auditedFields
@@ -36,13 +39,33 @@ export const layer: Layer.Layer<DestinationStore, never, SqlClient.SqlClient> = 
 
     const isOf = (owner: Owner) => (owner === null ? sql`webhook_id is null` : sql`webhook_id = ${owner}`)
 
+    /** Until the transaction's end, no other destination of the owner is checked. The next statement reads what others did. */
+    const lock = Effect.fnUntraced(function* (owner: Owner) {
+      const rows =
+        owner === null
+          ? yield* sql`select 1 from webhook_trigger.alert_state for update`
+          : yield* sql`select 1 from webhook_trigger.webhooks where id = ${owner} for no key update`
+      if (rows.length === 0) return yield* new NotFound()
+    })
+
+    const check = Effect.fnUntraced(function* (
+      owner: Owner,
+      faultBeside: FaultBeside | undefined,
+      self?: DestinationId
+    ) {
+      const others = faultBeside === undefined ? [] : yield* destinations(owner)
+      const fault = faultBeside?.(others.filter(({ id }) => id !== self))
+      if (fault !== undefined) return yield* fault
+    })
+
     const createDestination = Effect.fn("DestinationStore.createDestination")(
-      function* (row: DestinationRow, audit?: AuditDraft) {
-        const { webhook_id } = row
-        if (webhook_id !== undefined) {
-          const found = yield* sql`select 1 from webhook_trigger.webhooks where id = ${webhook_id} for key share`
-          if (found.length === 0) return yield* new NotFound()
-        }
+      function* (
+        row: DestinationRow,
+        { audit, faultBeside }: NonNullable<Parameters<Service["createDestination"]>[1]> = {}
+      ) {
+        const owner = row.webhook_id ?? null
+        yield* lock(owner)
+        yield* check(owner, faultBeside)
         yield* sql`
         with created as (
           insert into webhook_trigger.destinations ${sql.insert(toColumns(row))} returning *
@@ -71,11 +94,11 @@ export const layer: Layer.Layer<DestinationStore, never, SqlClient.SqlClient> = 
       return row ? fromRow<DestinationRow>(row) : yield* new NotFound()
     }, bounded)
 
-    const updateDestination = Effect.fn("DestinationStore.updateDestination")(function* (
+    const update = Effect.fnUntraced(function* (
       owner: Owner,
       id: DestinationId,
       change: DestinationChange,
-      audit?: AuditDraft
+      audit: AuditDraft | undefined
     ) {
       const { enabled, updated_at } = change
       const columns = toColumns({ ...change, ...(enabled === true && switchedOn) })
@@ -96,6 +119,16 @@ export const layer: Layer.Layer<DestinationStore, never, SqlClient.SqlClient> = 
         )}
         select * from changed`
       return row ? toDestination(fromRow<DestinationRow>(row)) : yield* new NotFound()
+    })
+
+    const updateDestination = Effect.fn("DestinationStore.updateDestination")(function* (
+      ...[owner, id, change, { audit, faultBeside } = {}]: Parameters<Service["updateDestination"]>
+    ) {
+      const updated = update(owner, id, change, audit)
+      if (faultBeside === undefined) return yield* updated
+      return yield* sql.withTransaction(
+        lock(owner).pipe(Effect.zipRight(check(owner, faultBeside, id)), Effect.zipRight(updated))
+      )
     }, bounded)
 
     const sealAgain = Effect.fn("DestinationStore.sealAgain")(function* (

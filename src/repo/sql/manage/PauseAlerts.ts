@@ -21,3 +21,11 @@ export const alertResolved = (sql: SqlClient.SqlClient, at: Date): Statement.Fra
     from changed where a.webhook_id = changed.id and a.condition = ${pausedCondition} and a.state = 'firing'
     returning a.id, a.notified_at
   ), ${alertSent(sql, "alert.resolved", at)}`
+
+/** The alert of a paused webhook of `changed` has its team and name. */
+export const alertMoved = (sql: SqlClient.SqlClient): Statement.Fragment => sql`
+  alert_moved as (
+    update webhook_trigger.alerts a set team = changed.team, name = changed.name
+    from changed where a.webhook_id = changed.id and a.condition = ${pausedCondition} and a.state = 'firing'
+      and (a.team, a.name) is distinct from (changed.team, changed.name)
+  )`

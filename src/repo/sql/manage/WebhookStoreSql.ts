@@ -18,7 +18,7 @@ import { notify } from "../Changes.ts"
 import { fromRow, list, recordset, toColumns } from "../Columns.ts"
 import { bounded, isDangling } from "../database/Database.ts"
 import { final, live } from "../RunColumns.ts"
-import { alertResolved } from "./PauseAlerts.ts"
+import { alertMoved, alertResolved } from "./PauseAlerts.ts"
 import { keepTemplate, makeTemplates } from "./Templates.ts"
 
 /** A longer history is deleted in steps, so that no statement takes long. */
@@ -113,7 +113,7 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
           ), changed as (
             update webhook_trigger.webhooks w set ${sql.update(toColumns(change))}, version = w.version + 1
             from earlier where w.id = earlier.id returning w.*
-          ), ${audited(sql, audit, event)}`,
+          ), ${alertMoved(sql)}, ${audited(sql, audit, event)}`,
         change.team,
         audit
       )
