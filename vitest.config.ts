@@ -4,7 +4,7 @@ import { TestOrder } from "./test/support/TestOrder.ts"
 /** Files with a test clock. They count turns of the event loop, so other tests must not share their process. */
 const withOwnClock = [
   "test/{engine,runtime}/**/*.test.ts",
-  "test/{bus/BusMemory,bus/amqp/CancelListener,bus/amqp/Link,leader/Work,http/access/session}.test.ts"
+  "test/{bus/BusMemory,bus/amqp/CancelListener,bus/amqp/Link,bus/http/silent-server,leader/Work,http/access/session}.test.ts"
 ]
 
 /** Counts work that is done in groups. Their size depends on the load, so these run after all other files. */

@@ -1,5 +1,5 @@
 /** The requests of a leader over HTTP. `docs/leaders-http.md` describes them. */
-import { Data, Effect, Option, Predicate, Redacted, Schema } from "effect"
+import { Data, Duration, Effect, Option, Predicate, Redacted, Schema } from "effect"
 import { Unavailable } from "../../domain/Errors.ts"
 import type { LeaderId, RunId } from "../../domain/Id.ts"
 import type { NumberedProgress } from "../../domain/run/Progress.ts"
@@ -43,8 +43,15 @@ export interface LeaderRequests {
   readonly leave: (leader: LeaderId) => Request<void>
 }
 
-/** How long a request may take, in milliseconds: longer than the server, and shorter than it waits for a silent leader. */
-const limits = { team: 10_000, next: 30_000, work: 5_000, reply: 60_000, progress: 5_000, leave: 5_000 }
+/** How long a request may take: longer than the server, and shorter than it waits for a silent leader. */
+const limits = {
+  team: Duration.seconds(10),
+  next: Duration.seconds(30),
+  work: Duration.seconds(5),
+  reply: Duration.seconds(60),
+  progress: Duration.seconds(5),
+  leave: Duration.seconds(5)
+}
 
 const decodeTeam = Schema.decodeUnknownOption(Schema.Struct({ team: TeamName }))
 
@@ -62,12 +69,17 @@ export const make = ({ key, url }: LeaderHttpOptions): LeaderRequests => {
           ...(body !== undefined && { method: "POST", body }),
           headers: { authorization: `Bearer ${Redacted.value(key)}`, "content-type": "application/json" },
           redirect: "manual",
-          signal: AbortSignal.any([signal, AbortSignal.timeout(limits[path])])
+          signal
         })
         return { status: response.status, text: await response.text() }
       },
       catch: (error) => unavailable(`${url} did not answer: ${reasonOf(error)}`)
     }).pipe(
+      // Not `AbortSignal.timeout`: Node 20 drops one that is part of `AbortSignal.any`, and the request would never end.
+      Effect.timeoutFail({
+        duration: limits[path],
+        onTimeout: () => unavailable(`${url} did not answer within ${Duration.format(limits[path])}`)
+      }),
       Effect.flatMap((answer): Request<Answer> => {
         const { status, text } = answer
         if ((status >= 200 && status < 300) || also.includes(status)) return Effect.succeed(answer)
