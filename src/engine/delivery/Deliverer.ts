@@ -4,9 +4,14 @@
  */
 import { DateTime, Duration, Effect, FiberSet, Layer, Queue } from "effect"
 import * as Attempts from "../../domain/delivery/Attempts.ts"
-import type { DeliveryId, DestinationId } from "../../domain/Id.ts"
+import type { DeliveryId } from "../../domain/Id.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
-import { type AttemptResult, DeliveryStore, type DueDelivery } from "../../repo/delivery/DeliveryStore.ts"
+import {
+  type AttemptResult,
+  DeliveryStore,
+  type DueDelivery,
+  type InProgress
+} from "../../repo/delivery/DeliveryStore.ts"
 import { untilAvailable } from "../../runtime/Availability.ts"
 import * as GroupCommit from "../../runtime/GroupCommit.ts"
 import { Outbox } from "./Outbox.ts"
@@ -15,6 +20,8 @@ import { Outbox } from "./Outbox.ts"
 const atOnce = 200
 const atOnceOfEach = 5
 const atOnceOfFailing = 1
+/** To each place of callers. Their URLs may never answer, and nobody has tested them. */
+const atOnceOfCaller = 2
 /** Longer than an attempt takes, with its record. */
 const claimedFor = Duration.seconds(60)
 /** At a stop, how long attempts in progress may still take, and then the release of their claims. */
@@ -30,7 +37,7 @@ export const layer: Layer.Layer<never, never, ChangeFeed | DeliveryStore | Outbo
     const sending = yield* FiberSet.make<void>()
     const fork = yield* FiberSet.runtime(sending)<never>()
     const wake = yield* Queue.sliding<void>(1)
-    const working = new Map<DestinationId, number>()
+    const working = new Map<string, InProgress>()
     const inProgress = new Set<DeliveryId>()
 
     const record = yield* GroupCommit.make({
@@ -51,18 +58,22 @@ export const layer: Layer.Layer<never, never, ChangeFeed | DeliveryStore | Outbo
         Effect.ensuring(Effect.sync(() => finish(due)))
       )
 
+    const count = ({ destination: { id: destination_id }, place }: DueDelivery, more: 1 | -1): void => {
+      const key = `${destination_id} ${place}`
+      const attempts = (working.get(key)?.attempts ?? 0) + more
+      if (attempts > 0) working.set(key, { destination_id, place, attempts })
+      else working.delete(key)
+    }
+
     const begin = (due: DueDelivery): void => {
-      const { id } = due.destination
-      working.set(id, (working.get(id) ?? 0) + 1)
+      count(due, 1)
       inProgress.add(due.id)
       fork(send(due))
     }
 
-    const finish = ({ destination, id }: DueDelivery): void => {
-      const left = (working.get(destination.id) ?? 0) - 1
-      if (left > 0) working.set(destination.id, left)
-      else working.delete(destination.id)
-      inProgress.delete(id)
+    const finish = (due: DueDelivery): void => {
+      count(due, -1)
+      inProgress.delete(due.id)
       Queue.unsafeOffer(wake, undefined)
     }
 
@@ -76,7 +87,8 @@ export const layer: Layer.Layer<never, never, ChangeFeed | DeliveryStore | Outbo
           limit: atOnce - inProgress.size,
           limitOfEach: atOnceOfEach,
           limitOfFailing: atOnceOfFailing,
-          inProgress: working
+          limitOfCaller: atOnceOfCaller,
+          inProgress: [...working.values()]
         })
         if (claimed.length === 0) return
         claimed.forEach(begin)

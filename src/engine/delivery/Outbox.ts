@@ -91,7 +91,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
           const took = { at, duration_ms: Math.round(stopwatch(clock) - startedAt) }
           if (Either.isLeft(result)) {
             const { isBusy = false, isOfTarget = false, reason } = result.left
-            return { attempt: { ...took, error: reason }, answer: undefined, isBusy, isOfTarget }
+            return { attempt: { ...took, error: reason }, answer: undefined, saysNothing: isBusy, isOfTarget }
           }
           const { answer, fault, http_status, isBusy = false, isOfRun = false, started_run } = result.right
           const error = fault ?? faultOfStatus(http_status)
@@ -100,12 +100,12 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
             ...(started_run !== undefined && { started_run })
           }
           // Where each run has its own target, only the place of this run is not there, or gone.
-          const { target } = kindOf(destination.kind)
-          const hasPlaces = destination.kind === "callback" || (target !== undefined && target.isFixed !== true)
-          const isOfToken = result.right.isPlaceHidden === true && hasFixedPlace(destination)
-          const isOfTarget = isOfRun || (hasPlaces && !isOfToken && (http_status === 404 || http_status === 410))
           const sent: Sent | undefined = result.right
-          return { attempt: attempt as DeliveryAttempt, answer: sent, isBusy, isOfTarget }
+          const isOfToken = sent.isPlaceHidden === true && hasFixedPlace(destination)
+          const isThere = http_status !== 404 && http_status !== 410
+          const isOfTarget = isOfRun || (hasPlaces(destination) && !isOfToken && !isThere)
+          const saysNothing = isBusy || (isChosenByCallers(destination) && !isOfToken && isRefusal(sent))
+          return { attempt: attempt as DeliveryAttempt, answer: sent, saysNothing, isOfTarget }
         })
 
       /** Of an event that cannot be sent. */
@@ -122,7 +122,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
           const next = pause === undefined ? "failed" : { next_attempt_at: DateTime.addDuration(attempt.at, pause) }
           return counted({ ...common, attempt, next, isOfRun: true })
         }
-        const { answer, attempt, isBusy, isOfTarget } = yield* sendOnce(destination, { id, ...body.right }, due)
+        const { answer, attempt, isOfTarget, saysNothing } = yield* sendOnce(destination, { id, ...body.right }, due)
         if (attempt.error === undefined) return counted({ ...common, attempt, next: "delivered" })
         if (isOfTarget) return counted({ ...common, attempt, next: "failed", isOfRun: true })
         const random = yield* Random.next
@@ -133,8 +133,9 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
           pause === undefined || isGone || answer?.isFinal
             ? ("failed" as const)
             : { next_attempt_at: DateTime.addDuration(now, pause) }
-        // One caller's URL must not stop what is sent for others.
-        if (isBusy || kindOf(destination.kind).isOfRuns) return counted({ ...common, attempt, next, isOfRun: true })
+        // What one caller chose must not stop what is sent for others.
+        if (saysNothing || kindOf(destination.kind).isOfRuns)
+          return counted({ ...common, attempt, next, isOfRun: true })
         const pausedUntil = Attempts.pausedUntil(destination.failing_since ?? attempt.at, now, answer?.retryAfter)
         return counted({ ...common, attempt, isGone, next, pausedUntil })
       })
@@ -161,8 +162,23 @@ const tested = (about: Tested): EventBody.Subject => {
   return { ...about, event: isFinal(status) ? eventOfStatus[status] : runEvents[0] }
 }
 
-/** The repository or project is the same for all runs: no caller can name one that does not exist. */
-const hasFixedPlace = ({ target = "" }: DestinationRow): boolean => /^[^{]*[#!]/.test(target)
+const hasPlaces = ({ kind }: DestinationRow): boolean => {
+  const { target } = kindOf(kind)
+  return kind === "callback" || (target !== undefined && target.isFixed !== true)
+}
+
+/** The repository, project or channel is the same for all runs: no caller can name one that does not exist. */
+const hasFixedPlace = ({ kind, target = "" }: DestinationRow): boolean =>
+  (kind === "slack-message" ? /^[^{]*(\/|$)/ : /^[^{]*[#!]/).test(target)
+
+/** Callers choose at least a part of the place. */
+const isChosenByCallers = (destination: DestinationRow): boolean =>
+  hasPlaces(destination) && /\{[{%]/.test(destination.target ?? "")
+
+/** The service refused this place. It accepts the token, and asked for no pause. */
+const isRefusal = ({ http_status, isOfPlace, retryAfter }: Sent): boolean =>
+  isOfPlace === true ||
+  (http_status >= 400 && http_status < 500 && http_status !== 401 && http_status !== 429 && retryAfter === undefined)
 
 /** Why an answer with this status is no success. */
 const faultOfStatus = (status: number): string | undefined => {

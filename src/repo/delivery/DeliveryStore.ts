@@ -23,6 +23,15 @@ export type DueDelivery = About & {
   /** How many attempts of the schedule were made. */
   readonly made: number
   readonly destination: DestinationRow
+  /** By `placeOf`. */
+  readonly place: number
+}
+
+/** How many attempts a server is making at one place of a destination. */
+export interface InProgress {
+  readonly destination_id: DestinationId
+  readonly place: number
+  readonly attempts: number
 }
 
 export interface ClaimOptions {
@@ -33,8 +42,10 @@ export interface ClaimOptions {
   /** The maximum for each destination, and for each whose last attempt failed: with those in progress. */
   readonly limitOfEach: number
   readonly limitOfFailing: number
-  /** How many attempts this server is making, by destination. */
-  readonly inProgress: ReadonlyMap<DestinationId, number>
+  /** The maximum for each place of callers. */
+  readonly limitOfCaller: number
+  /** What this server is doing. */
+  readonly inProgress: ReadonlyArray<InProgress>
 }
 
 /** What came of an attempt. */
@@ -84,7 +95,7 @@ export class DeliveryStore extends Context.Tag("webhook-trigger/DeliveryStore")<
   DeliveryStore,
   {
     /**
-     * Takes deliveries whose attempts are due, of each destination the ones that are due longest. Those of a destination that
+     * Takes deliveries whose attempts are due, of each place of a destination the ones that are due longest. Those of a destination that
      * was switched off as their run ended fail, and those of runs that the webhook had in another team.
      */
     readonly claimDeliveries: (options: ClaimOptions) => Effect.Effect<ReadonlyArray<DueDelivery>, Unavailable>

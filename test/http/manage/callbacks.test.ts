@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Webhook as StandardWebhook } from "standardwebhooks"
 import { type Answer, type Received, receiver } from "../../support/Receiver.ts"
-import { repeatUntil } from "../../support/Until.ts"
+import { repeatUntil, untilEffect } from "../../support/Until.ts"
 import { failing, hello, type Leader, start } from "../Server.ts"
 
 /** A server and a webhook that allows callbacks below `/hooks/` of a receiver. */
@@ -149,6 +149,28 @@ describe("callbacks of one run", () => {
       yield* trigger(`${allowed}other`)
       const [other] = yield* deliveries(2)
       expect(other).toMatchObject({ status: "delivered" })
+    })
+  )
+
+  it.scopedLive("of one caller that never answers delay none of another", () =>
+    Effect.gen(function* () {
+      const answer: Answer = (response, { path }) => {
+        if (!path.startsWith("/hooks/slow/")) response.writeHead(200).end()
+      }
+      const { allowed, received, trigger } = yield* withCallbacks(answer)
+      const hanging = () => received.filter(({ path }) => path.startsWith("/hooks/slow/")).length
+      yield* Effect.forEach([1, 2, 3, 4, 5, 6, 7, 8], (n) => trigger(`${allowed}slow/${n}`, "&wait=true"))
+      yield* untilEffect(
+        "some attempts hang",
+        Effect.sync(() => hanging() >= 2)
+      )
+      yield* trigger(`${allowed}other/1`)
+      yield* untilEffect(
+        "the other one has arrived",
+        Effect.sync(() => received.some(({ path }) => path === "/hooks/other/1"))
+      )
+      // They hold as many places as one caller can have.
+      expect(hanging()).toBe(2)
     })
   )
 

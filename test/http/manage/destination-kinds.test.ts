@@ -281,6 +281,34 @@ describe("destinations by name", () => {
     })
   )
 
+  it.scopedLive("are not failing when they refuse a place that a caller chose, but when they refuse the token", () =>
+    Effect.gen(function* () {
+      const ofSlack = (error: string): Answer => ({ status: 200, body: JSON.stringify({ ok: false, error }) })
+      const cases: ReadonlyArray<readonly [kind: string, target: string, answer: Answer, counts: boolean]> = [
+        ["github", "acme/{{ values.text }}#7", 403, false],
+        ["github", "acme/shop#{{ values.text | size }}", 403, false],
+        ["github", "acme/shop#{{ values.text | size }}", 422, false],
+        ["github", "acme/shop#7", 403, true],
+        ["github", "acme/{{ values.text }}#7", 401, true],
+        ["github", "acme/{{ values.text }}#7", 500, true],
+        ["github", "acme/{{ values.text }}#7", { status: 403, headers: { "retry-after": "60" } }, true],
+        ["slack-message", "{{ values.text | upcase }}", ofSlack("channel_not_found"), false],
+        ["slack-message", "{{ values.text | upcase }}", ofSlack("cannot_reply_to_message"), false],
+        ["slack-message", "{{ values.text | upcase }}", ofSlack("invalid_auth"), true],
+        ["slack-message", "C01/{{ values.text | size }}.1", ofSlack("not_in_channel"), true],
+        ["slack-message", "C01/{{ values.text | size }}.1", ofSlack("cannot_reply_to_message"), false]
+      ]
+      for (const [kind, target, answer, counts] of cases) {
+        const { port } = yield* receiver(answer)
+        const draft = { kind, url: `http://127.0.0.1:${port}`, token: "x", target }
+        const { admin, destinationPath, triggered } = yield* withDestination(draft)
+        const { status } = yield* triggered
+        const { failing_since } = (yield* admin("GET", destinationPath)).json
+        expect([target, answer, status, failing_since !== undefined]).toEqual([target, answer, "pending", counts])
+      }
+    })
+  )
+
   it.scopedLive("attach an answer that is too long for Discord, and send Teams a card", () =>
     Effect.gen(function* () {
       const { received, url } = yield* receiver(204)

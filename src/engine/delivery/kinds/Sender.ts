@@ -50,8 +50,10 @@ export type Sent = Answer & {
   readonly isBusy?: true
   /** Of `chain`: the run that was started. */
   readonly started_run?: RunId
-  /** The token sees nothing of the repository or project. */
+  /** The token sees nothing of the repository, project or channel. */
   readonly isPlaceHidden?: true
+  /** The service refuses this place, which says nothing about others. */
+  readonly isOfPlace?: true
 }
 
 export type Send = (post: Post) => Effect.Effect<Answer, NoAnswer>

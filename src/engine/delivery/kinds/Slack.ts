@@ -3,8 +3,8 @@ import { Effect } from "effect"
 import { mrkdwn } from "../markdown/Dialects.ts"
 import { toBlocks } from "../markdown/Markdown.ts"
 import { toParts } from "../markdown/Parts.ts"
-import { NoAnswer } from "../Poster.ts"
-import { asJson, jsonOf, type Message, type Sender } from "./Sender.ts"
+import { type Answer, NoAnswer } from "../Poster.ts"
+import { asJson, jsonOf, type Message, type Sender, type Sent } from "./Sender.ts"
 
 /** Characters of a section, and of a message in all (https://docs.slack.dev/reference/block-kit/blocks/section-block). */
 const ofSection = 3_000
@@ -67,12 +67,23 @@ export const slackMessage: Sender = (message, { secrets: [token], url }, send) =
     }),
     (answer) => {
       const json = jsonOf(answer) as { readonly ok?: unknown; readonly error?: unknown } | undefined
-      return json?.ok === true
-        ? answer
-        : { ...answer, fault: `Slack refused it: ${String(json?.error ?? "no reason")}` }
+      return json?.ok === true ? answer : refusedFor(String(json?.error ?? "no reason"), answer)
     }
   )
 }
+
+/** Why Slack refuses a message (https://docs.slack.dev/reference/methods/chat.postMessage#errors): for its channel, ... */
+const ofChannel = /^(channel_not_found|not_in_channel|is_archived|restricted_action(_.*)?)$/
+/** ... or for the app, its token or Slack itself, whatever the channel is. */
+const ofApp =
+  /^(no reason|not_authed|invalid_auth|account_inactive|token_.*|access_denied|missing_scope|no_permission|not_allowed_token_type|org_login_required|ekm_access_denied|enterprise_is_restricted|team_.*|accesslimited|rate_?limited|service_unavailable|internal_error|fatal_error|request_timeout)$/
+
+const refusedFor = (reason: string, answer: Answer): Sent => ({
+  ...answer,
+  fault: `Slack refused it: ${reason}`,
+  ...(ofChannel.test(reason) && { isPlaceHidden: true }),
+  ...(!ofApp.test(reason) && { isOfPlace: true })
+})
 
 /** The person who gave the command sees it, as Slack does by default. */
 export const slackResponse: Sender = (message, _, send) => {

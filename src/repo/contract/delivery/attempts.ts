@@ -2,10 +2,20 @@ import { expect } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import type { DestinationRow } from "../../../domain/delivery/Destination.ts"
 import { subscribe } from "../../ChangeFeed.ts"
+import { placeOf } from "../../delivery/CallerPlace.ts"
 import { Repo } from "../../Repo.ts"
 import { at, count, createWebhook, endOne, queueRun, success, team as teamOf, together } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
-import { attemptAt, claim, deliveriesOf, endRun, failedAt, newDestination, recorded } from "./fixtures.ts"
+import {
+  attemptAt,
+  claim,
+  deliveriesOf,
+  endRun,
+  failedAt,
+  newDestination,
+  type RunDelivery,
+  recorded
+} from "./fixtures.ts"
 
 /** Claims of due deliveries, and what their attempts lead to. */
 export const deliveryAttempts = (test: Test): void => {
@@ -68,10 +78,36 @@ export const deliveryAttempts = (test: Test): void => {
       yield* recorded(ofOne, failedAt(1_000), { next_attempt_at: at(6_000) })
       const more = yield* claim(1_000, { limitOfEach: 3 })
       expect(more.map(({ destination }) => destination.id).sort()).toEqual([one.id, two.id, two.id, two.id].sort())
-      const inProgress = new Map([[one.id, 1]])
-      expect(yield* claim(1_000, { limitOfEach: 3, inProgress: inProgress.set(two.id, 4) })).toEqual([])
-      const last = yield* claim(1_000, { limitOfEach: 3, inProgress: inProgress.set(two.id, 2) })
+      const inProgress = (attempts: number) => [
+        { destination_id: one.id, place: 0, attempts: 1 },
+        { destination_id: two.id, place: 0, attempts }
+      ]
+      expect(yield* claim(1_000, { limitOfEach: 3, inProgress: inProgress(4) })).toEqual([])
+      const last = yield* claim(1_000, { limitOfEach: 3, inProgress: inProgress(2) })
       expect(last.map(({ destination }) => destination.id)).toEqual([two.id])
+    })
+  )
+
+  test(
+    "counts the callers of a destination by the text of their URLs after its own",
+    Effect.gen(function* () {
+      const webhook = yield* createWebhook()
+      const url = "https://ci.example.com/hooks/"
+      const destination = yield* newDestination(webhook.id, { kind: "callback", url })
+      const callers = ["b/1", "b/2", "b?3", "b", "a", "d/5?e", ""]
+      for (const [n, caller] of callers.entries()) {
+        const run_id = yield* queueRun(webhook, { callback_url: `${url}${caller}` })
+        yield* endOne(run_id, success("Done"), 100 + n)
+      }
+      const namesOf = (claimed: ReadonlyArray<RunDelivery>) =>
+        claimed.map(({ run }) => run.callback_url!.slice(url.length)).toSorted()
+      const first = yield* claim(1_000, { limitOfEach: 100, limitOfCaller: 2 })
+      expect(namesOf(first)).toEqual(["", "a", "b/1", "b/2", "d/5?e"])
+      for (const { place, run } of first) expect(place).toBe(placeOf(destination, run.callback_url))
+      const { place } = first.find(({ run }) => run.callback_url === `${url}b/1`)!
+      const inProgress = [{ destination_id: destination.id, place, attempts: 1 }]
+      expect(namesOf(yield* claim(1_000, { inProgress }))).toEqual(["b?3"])
+      expect(namesOf(yield* claim(1_000))).toEqual(["b"])
     })
   )
 

@@ -59,7 +59,8 @@ export const claimAll = (ms: number, options: Partial<ClaimOptions> = {}) =>
       limit: 100,
       limitOfEach: 10,
       limitOfFailing: 1,
-      inProgress: new Map(),
+      limitOfCaller: 2,
+      inProgress: [],
       ...options
     })
   )

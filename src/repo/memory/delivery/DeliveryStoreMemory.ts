@@ -7,6 +7,7 @@ import type { DeliveryId, DestinationId, RunId } from "../../../domain/Id.ts"
 import { type RunRow, toRun } from "../../../domain/run/Run.ts"
 import { isFinal } from "../../../domain/run/RunStatus.ts"
 import type { AlertChanges } from "../../alert/AlertChanges.ts"
+import { placeOf } from "../../delivery/CallerPlace.ts"
 import {
   type AttemptResult,
   DeliveryStore,
@@ -23,6 +24,7 @@ export interface StoredDelivery {
   readonly seq: number
   /** How many attempts of the schedule were made. */
   made: number
+  readonly place: number
   claimedUntil: DateTime.Utc | undefined
 }
 
@@ -31,7 +33,8 @@ export const addDelivery = (
   tables: Tables,
   destination_id: DestinationId,
   at: DateTime.Utc,
-  about: Pick<EventDelivery, "alert_id" | "event" | "run_id" | "webhook_id">
+  about: Pick<EventDelivery, "alert_id" | "event" | "run_id" | "webhook_id">,
+  place = 0
 ): void => {
   tables.deliveries.push({
     row: {
@@ -45,6 +48,7 @@ export const addDelivery = (
     },
     seq: ++tables.drawn,
     made: 0,
+    place,
     claimedUntil: undefined
   })
 }
@@ -76,8 +80,8 @@ export const deliverEnd = (tables: Tables, run: RunRow): void => {
       (one.kind !== "callback" || callback_url?.startsWith(one.url) === true) &&
       (one.kind !== "chain" || retry_at === undefined)
   )
-  for (const { id } of wanted) {
-    addDelivery(tables, id, finished_at, { webhook_id, run_id, event })
+  for (const one of wanted) {
+    addDelivery(tables, one.id, finished_at, { webhook_id, run_id, event }, placeOf(one, callback_url))
   }
   if (wanted.length > 0) tables.notify({ _tag: "DeliveryDue" })
 }
@@ -160,9 +164,12 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
   }
 
   return DeliveryStore.of({
-    claimDeliveries: ({ inProgress, limit, limitOfEach, limitOfFailing, now, until }) =>
+    claimDeliveries: ({ inProgress, limit, limitOfCaller, limitOfEach, limitOfFailing, now, until }) =>
       Effect.sync(() => {
-        const taken = new Map(inProgress)
+        const keyOf = (id: DestinationId, place: number) => `${id} ${place}`
+        const taken = new Map(
+          inProgress.map(({ attempts, destination_id, place }) => [keyOf(destination_id, place), attempts])
+        )
         const isDue = ({ claimedUntil, row }: StoredDelivery) =>
           row.next_attempt_at !== undefined &&
           !isAfter(row.next_attempt_at, now) &&
@@ -172,11 +179,12 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
         const due = kept()
           .filter(isDue)
           .sort((a, b) => DateTime.distance(b.row.next_attempt_at!, a.row.next_attempt_at!))
-          .filter(({ row }) => {
-            const count = (taken.get(row.destination_id) ?? 0) + 1
-            taken.set(row.destination_id, count)
+          .filter(({ place, row }) => {
+            const key = keyOf(row.destination_id, place)
+            const count = (taken.get(key) ?? 0) + 1
+            taken.set(key, count)
             const isFailing = tables.destinations.get(row.destination_id)?.failing_since !== undefined
-            return count <= (isFailing ? limitOfFailing : limitOfEach)
+            return count <= (place > 0 ? limitOfCaller : isFailing ? limitOfFailing : limitOfEach)
           })
           .slice(0, limit)
         for (const delivery of due.filter(({ row }) => !isOfTeam(row))) {
@@ -197,7 +205,7 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
                     run: toRun(tables.find(run_id)!.row)
                   }
             const destination = tables.destinations.get(destination_id)!
-            return { id, event, made: delivery.made, destination, ...about } as DueDelivery
+            return { id, event, made: delivery.made, place: delivery.place, destination, ...about } as DueDelivery
           })
       }),
     recordAttempts: (results, failingBefore) =>

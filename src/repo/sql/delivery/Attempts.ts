@@ -25,7 +25,7 @@ const toStored = ({ at, ...rest }: DeliveryAttempt) => ({
   )
 })
 
-const workingTypes: ColumnTypes = { destination_id: "uuid", attempts: "int" }
+const workingTypes: ColumnTypes = { destination_id: "uuid", place: "int", attempts: "int" }
 
 const resultTypes: ColumnTypes = {
   id: "uuid",
@@ -45,15 +45,17 @@ type Claimed = Record<string, unknown> & { readonly run_id: RunId | null; readon
 export const makeAttempts = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  /** Jumps from destination to destination, so that many deliveries of one do not hide those of others. */
-  const withPending = sql`pending(destination_id) as (
+  /** Jumps from place to place, so that many deliveries to one do not hide those to others. */
+  const withPending = sql`pending(destination_id, place) as (
     (
-      select destination_id from webhook_trigger.deliveries where status = 'pending' order by destination_id limit 1
+      select destination_id, place from webhook_trigger.deliveries where status = 'pending'
+      order by destination_id, place limit 1
     ) union all (
-      select (
-        select d.destination_id from webhook_trigger.deliveries d
-        where d.status = 'pending' and d.destination_id > p.destination_id order by d.destination_id limit 1
-      ) from pending p where p.destination_id is not null
+      select next.destination_id, next.place from pending p cross join lateral (
+        select d.destination_id, d.place from webhook_trigger.deliveries d
+        where d.status = 'pending' and (d.destination_id, d.place) > (p.destination_id, p.place)
+        order by d.destination_id, d.place limit 1
+      ) as next
     )
   )`
 
@@ -83,19 +85,22 @@ export const makeAttempts = Effect.gen(function* () {
   })
 
   const claimDeliveries = Effect.fn("DeliveryStore.claimDeliveries")(function* (options: ClaimOptions) {
-    const { inProgress, limit, limitOfEach, limitOfFailing, now, until } = options
+    const { inProgress, limit, limitOfCaller, limitOfEach, limitOfFailing, now, until } = options
     const at = DateTime.toDateUtc(now)
-    const working = Array.from(inProgress, ([destination_id, attempts]) => ({ destination_id, attempts }))
-    const free = sql`greatest(0, coalesce(-(select attempts from working where destination_id = t.id), 0)
-      + case when t.failing_since is null then ${limitOfEach}::int else ${limitOfFailing}::int end)`
+    const free = sql`greatest(0, coalesce(-(
+        select attempts from working where destination_id = t.id and working.place = p.place
+      ), 0) + case
+        when p.place > 0 then ${limitOfCaller}::int
+        when t.failing_since is null then ${limitOfEach}::int else ${limitOfFailing}::int
+      end)`
     const claimed = yield* sql<Claimed>`
       with recursive ${withPending}, working as materialized (
-        select i.* from ${recordset(sql, workingTypes, working)}
+        select i.* from ${recordset(sql, workingTypes, inProgress)}
       ), due as materialized (
         select oldest.id from pending p join webhook_trigger.destinations t on t.id = p.destination_id
         cross join lateral (
           select d.id, d.next_attempt_at from webhook_trigger.deliveries d
-          where d.destination_id = t.id and d.status = 'pending' and d.next_attempt_at <= ${at}
+          where d.destination_id = t.id and d.place = p.place and d.status = 'pending' and d.next_attempt_at <= ${at}
             and (d.claimed_until is null or d.claimed_until <= ${at})
           order by d.next_attempt_at limit (${free}) for update skip locked
         ) as oldest
@@ -110,14 +115,14 @@ export const makeAttempts = Effect.gen(function* () {
       ), claimed as (
         update webhook_trigger.deliveries d set claimed_until = ${DateTime.toDateUtc(until)}
         from due where d.id = due.id and not exists (select from moved where moved.id = due.id)
-        returning d.id, d.run_id, d.alert_id, d.event, d.made, d.destination_id
+        returning d.id, d.run_id, d.alert_id, d.event, d.made, d.destination_id, d.place
       ), given_up as (
         update webhook_trigger.deliveries d set status = 'failed', next_attempt_at = null, finished_at = ${at}
         where d.status = 'pending' and d.destination_id = any (array(
           select t.id from pending p join webhook_trigger.destinations t on t.id = p.destination_id where not t.enabled
         ))
       )
-      select c.id as delivery_id, c.run_id, c.alert_id, c.event, c.made, w.name as webhook_name, t.*
+      select c.id as delivery_id, c.run_id, c.alert_id, c.event, c.made, c.place, w.name as webhook_name, t.*
       from webhook_trigger.destinations t join claimed c on c.destination_id = t.id
       left join webhook_trigger.webhooks w on w.id = t.webhook_id
       where t.id = any (array(select destination_id from claimed))`
@@ -125,14 +130,14 @@ export const makeAttempts = Effect.gen(function* () {
     const runs = yield* runsOf(claimed)
     const alerts = yield* alertsOf(claimed)
     return claimed.flatMap(
-      ({ alert_id, delivery_id, event, made, run_id, webhook_name, ...columns }): DueDelivery | [] => {
+      ({ alert_id, delivery_id, event, made, place, run_id, webhook_name, ...columns }): DueDelivery | [] => {
         const run = runs.get(run_id)
         const alert = alerts.get(alert_id)
         const destination = fromRow<DestinationRow>(columns)
         const webhook = { id: destination.webhook_id, name: webhook_name }
         const about = alert !== undefined ? { alert } : run !== undefined && { webhook, run }
         // Deleted in the meantime, with its deliveries.
-        return about === false ? [] : ({ id: delivery_id, event, made, destination, ...about } as DueDelivery)
+        return about === false ? [] : ({ id: delivery_id, event, made, place, destination, ...about } as DueDelivery)
       }
     )
   }, bounded)

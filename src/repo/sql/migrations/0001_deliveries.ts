@@ -1,6 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import { eventOfStatus } from "../../../domain/delivery/DestinationEvent.ts"
+import { callerPlaces } from "../../delivery/CallerPlace.ts"
 import { channel } from "../database/Notifications.ts"
 
 const events = Object.entries(eventOfStatus)
@@ -41,7 +42,8 @@ export const deliveries = Effect.gen(function* () {
     )`
   yield* sql`create index destinations_webhook on webhook_trigger.destinations (webhook_id)`
 
-  // `made` counts the attempts of the schedule since it began, `attempts` has the newest attempts themselves.
+  // `made` counts the attempts of the schedule since it began, `attempts` has the newest attempts themselves. `place` is by
+  // `placeOf`.
   yield* sql`
     create table webhook_trigger.deliveries (
       id uuid primary key default gen_random_uuid(),
@@ -58,13 +60,14 @@ export const deliveries = Effect.gen(function* () {
       finished_at timestamptz(3),
       made integer not null default 0,
       attempts json not null default '[]',
+      place smallint not null default 0,
       check (num_nonnulls(run_id, alert_id) = 1),
       check ((run_id is null) = (webhook_id is null)),
       check ((status = 'pending') = (next_attempt_at is not null)),
       check ((status = 'pending') = (finished_at is null))
     )`
   yield* sql`
-    create index deliveries_due on webhook_trigger.deliveries (destination_id, next_attempt_at)
+    create index deliveries_due on webhook_trigger.deliveries (destination_id, place, next_attempt_at)
       where status = 'pending'`
   yield* sql`create index deliveries_webhook on webhook_trigger.deliveries (webhook_id, seq)`
   yield* sql`create index deliveries_destination on webhook_trigger.deliveries (destination_id, seq)`
@@ -74,8 +77,13 @@ export const deliveries = Effect.gen(function* () {
   yield* sql.unsafe(`
     create function webhook_trigger.deliver_ended_run() returns trigger language plpgsql as $$
       begin
-        insert into webhook_trigger.deliveries (destination_id, webhook_id, run_id, event, created_at, next_attempt_at)
-        select d.id, d.webhook_id, new.id, ended.event, new.finished_at, new.finished_at
+        insert into webhook_trigger.deliveries (
+          destination_id, webhook_id, run_id, event, created_at, next_attempt_at, place
+        )
+        select d.id, d.webhook_id, new.id, ended.event, new.finished_at, new.finished_at,
+          case d.kind when 'callback' then 1 + get_byte(sha256(convert_to(
+            substring(substr(new.callback_url, length(d.url) + 1) from '^[^/?&]*'), 'UTF8'
+          )), 0) % ${callerPlaces} else 0 end
         from webhook_trigger.destinations d, (select case new.status ${events} end) as ended (event)
         where d.webhook_id = new.webhook_id and d.enabled
           and (d.kind <> 'callback' or starts_with(new.callback_url, d.url))
