@@ -1,14 +1,13 @@
 # The program in an image: `docker build -t webhook-trigger .`; docs/production.md says how to run it.
-ARG NODE=24
-
-FROM node:${NODE}-slim AS build
+# Dependabot moves the digests.
+FROM node:24-slim@sha256:a9f5f7c91a432850b2a8a7797adf5eadb6c733ceed61167806cee7ea7fbc29df AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY . .
 RUN npm run build && npm prune --omit=dev --omit=peer --ignore-scripts --no-audit --no-fund
 
-FROM node:${NODE}-slim
+FROM node:24-slim@sha256:a9f5f7c91a432850b2a8a7797adf5eadb6c733ceed61167806cee7ea7fbc29df
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 DATA_DIR=/data
 WORKDIR /app
 COPY --from=build /app/package.json ./

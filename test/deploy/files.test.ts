@@ -32,6 +32,26 @@ const settings = new Set(
 const service = (name: string): string =>
   new RegExp(`^  ${name}:\\n((?:    .*\\n|\\n)*)`, "m").exec(read("compose.yaml"))![1]!
 
+describe("the images that are built and started", () => {
+  it("come from images of others by digest, which Dependabot keeps up to date", () => {
+    const dockerfile = readFileSync(join(folder, "../Dockerfile"), "utf8")
+    const froms = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, image]) => image!)
+    const { services } = parse(read("compose.yaml"), { merge: true })
+    const started = Object.values<{ readonly image: string }>(services).map(({ image }) => image)
+    const foreign = [...froms, ...started].filter((image) => image !== "webhook-trigger")
+    expect(foreign).toHaveLength(4)
+    for (const image of foreign) expect(image).toMatch(/^[a-z]+:[\w.-]+@sha256:[0-9a-f]{64}$/)
+    const { updates } = parse(readFileSync(join(folder, "../.github/dependabot.yml"), "utf8"))
+    const kept = updates.map((update: any) => [update["package-ecosystem"], update.directory])
+    expect(kept).toEqual(
+      expect.arrayContaining([
+        ["docker", "/"],
+        ["docker-compose", "/deploy"]
+      ])
+    )
+  })
+})
+
 describe("deploy/compose.yaml", () => {
   it("has the form that Compose accepts", () => {
     const ajv = new Ajv({ strict: false, validateFormats: false })
