@@ -62,13 +62,15 @@ describe("configuration as code", () => {
       expect(planned.code).toBe(0)
       expect(planned.stdout).toContain("+ webhook pull-requests")
       expect(readFileSync(join(folder, "summary.md"), "utf8")).toBe(`\`\`\`\n${planned.stdout}\`\`\`\n`)
-      const applied = yield* inFolder(stepsOf("apply"), "editor", "REVIEW_SECRET=a-secret-of-the-reviewers")
+      const secrets =
+        "REVIEW_SECRET=a-secret-of-the-reviewers SLACK_ALERTS_URL=https://hooks.slack.com/services/T0/B0/XXXXabcd"
+      const applied = yield* inFolder(stepsOf("apply"), "editor", secrets)
       expect(applied).toMatchObject({ code: 0, stderr: "" })
       expect(JSON.parse(readFileSync(join(folder, "tokens.jsonl"), "utf8").split("\n")[0]!)).toMatchObject({
         webhook: "pull-requests"
       })
       const again = yield* inFolder(stepsOf("diff"), "viewer")
-      expect([again.code, again.stdout]).toEqual([0, expect.stringContaining("No changes: 3 unchanged.")])
+      expect([again.code, again.stdout]).toEqual([0, expect.stringContaining("No changes: 6 unchanged.")])
 
       // A plan that cannot be made fails the pull request.
       writeFileSync(join(folder, "webhooks", "review.yaml"), local.replace("timeout_seconds", "timeout"))

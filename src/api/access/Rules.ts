@@ -95,6 +95,7 @@ export const rules = {
   alertDestinations: {
     list: ["read", "server"],
     create: ["edit", "server"],
+    check: ["read", "server"],
     show: ["read", "server"],
     edit: ["edit", "server"],
     delete: ["edit", "server"],

@@ -46,6 +46,21 @@ export class AlertDestinations extends HttpApiGroup.make("alertDestinations")
       )
   )
   .add(
+    HttpApiEndpoint.post("check", `${destinations}/check`)
+      .setPayload(DestinationDraft)
+      .addSuccess(HttpApiSchema.NoContent.annotations({ description: "It could be created." }))
+      .addError(BadRequest)
+      .addError(ContentTooLarge)
+      .addError(UnsupportedMediaType)
+      .addError(UnprocessableContent)
+      .annotateContext(
+        described(
+          "Check an alert destination",
+          "Finds all faults that its creation would find, and stores nothing. Its token and a secret URL may be absent."
+        )
+      )
+  )
+  .add(
     HttpApiEndpoint.get("show", `${destinations}/:destination_id`)
       .setPath(destinationPath)
       .addSuccess(Destination)

@@ -2,16 +2,21 @@
 import { closeSync, openSync, writeSync } from "node:fs"
 import { DateTime, Effect, type Scope } from "effect"
 import type { Client } from "../../api/Client.ts"
-import type { DestinationDraft, DestinationEdit } from "../../domain/delivery/Destination.ts"
+import type { DestinationWithSecret } from "../../api/delivery/Destinations.ts"
+import type { AlertRuleDraft, AlertRuleEdit } from "../../domain/alert/AlertRule.ts"
+import type { Destination, DestinationDraft, DestinationEdit } from "../../domain/delivery/Destination.ts"
 import type { TeamDraft } from "../../domain/Team.ts"
 import type { WebhookDraft, WebhookEdit } from "../../domain/webhook/Webhook.ts"
 import { exitCodes, Failure, usage } from "../Failure.ts"
-import type { DestinationStep, Plan, WebhookStep } from "./Steps.ts"
+import { reference } from "./RulePlan.ts"
+import type { Fields } from "./SecretReferences.ts"
+import type { DestinationStep, Plan, RuleStep, WebhookStep } from "./Steps.ts"
 
 /** What is shown only once: a webhook's token, or the signing secret of a destination. */
 export type NewSecret =
   | { readonly webhook: string; readonly id: string; readonly token: string; readonly trigger_url: string }
   | { readonly webhook: string; readonly destination: string; readonly id: string; readonly secret: string }
+  | { readonly alert_destination: string; readonly id: string; readonly secret: string }
 
 /** Where new tokens are kept, as soon as each is known. */
 export type Keep = (secret: NewSecret) => Effect.Effect<void>
@@ -26,58 +31,101 @@ export const tokensFile = (path: string): Effect.Effect<Keep, Failure, Scope.Sco
     (file) => Effect.sync(() => closeSync(file))
   ).pipe(Effect.map((file) => (secret) => Effect.sync(() => void writeSync(file, `${JSON.stringify(secret)}\n`))))
 
-const conflict = (name: string) =>
+const conflict = (what: string) =>
   new Failure({
     exit: exitCodes.refused,
-    title: `The webhook ${name} was edited since it was compared`,
+    title: `${what} edited since the comparison`,
     detail: "run the command again"
   })
 
-export const apply = Effect.fn("Cli.applyConfig")(function* (client: Client, { teams, webhooks }: Plan, keep: Keep) {
-  const destination = (id: string, webhook: string, step: DestinationStep) =>
-    Effect.gen(function* () {
-      const path = { id, destination_id: step.before?.id ?? "" }
-      switch (step.action) {
-        case "create": {
-          const payload = step.payload as DestinationDraft
-          const created = yield* client.destinations.create({ path, payload })
-          const { secret } = created
-          if (secret === undefined) return
-          yield* keep({ webhook, destination: step.name, id: created.destination.id, secret })
-          return
-        }
-        case "change":
-          yield* client.destinations.edit({ path, payload: step.payload as DestinationEdit })
-          return
-        case "delete":
-          yield* client.destinations.delete({ path })
-          return
-        case "keep":
-      }
+/** Those without a version are read again before the first change. */
+const unlessEdited = <A extends { readonly id: string; readonly updated_at: DateTime.Utc }, E, R>(
+  steps: ReadonlyArray<{ readonly action: string; readonly before: A | undefined }>,
+  read: Effect.Effect<{ readonly data: ReadonlyArray<A> }, E, R>,
+  what: string
+) =>
+  Effect.gen(function* () {
+    if (steps.every(({ action }) => action === "keep" || action === "create")) return
+    const { data } = yield* read
+    const isEdited = steps.some(({ before }) => {
+      const now = data.find(({ id }) => id === before?.id)
+      return before && !(now && DateTime.Equivalence(now.updated_at, before.updated_at))
     })
+    if (isEdited) return yield* conflict(what)
+  })
 
-  /** Destinations have no version, so they are read again before the first change. */
-  const unlessEdited = (id: string, { destinations, name }: WebhookStep) =>
-    Effect.gen(function* () {
-      if (destinations.every(({ action }) => action === "keep" || action === "create")) return
-      const { data } = yield* client.destinations.list({ path: { id } })
-      const isEdited = destinations.some(({ before }) => {
-        const now = data.find(({ id }) => id === before?.id)
-        return before && !(now && DateTime.Equivalence(now.updated_at, before.updated_at))
-      })
-      if (isEdited) return yield* conflict(name)
+/** The requests for the destinations of a webhook, or of alerts. */
+interface Requests<E> {
+  readonly create: (payload: DestinationDraft) => Effect.Effect<WithSecret, E>
+  readonly edit: (id: string, payload: DestinationEdit) => Effect.Effect<Destination, E>
+  readonly delete: (id: string) => Effect.Effect<void, E>
+}
+
+type WithSecret = typeof DestinationWithSecret.Type
+
+const destination = <E>(
+  { action, before, payload }: DestinationStep,
+  requests: Requests<E>,
+  created: (id: string, secret: string | undefined) => Effect.Effect<void>
+): Effect.Effect<unknown, E> => {
+  const id = before?.id ?? ""
+  switch (action) {
+    case "create":
+      return Effect.flatMap(requests.create(payload as DestinationDraft), ({ destination, secret }) =>
+        created(destination.id, secret)
+      )
+    case "change":
+      return requests.edit(id, payload as DestinationEdit)
+    case "delete":
+      return requests.delete(id)
+    case "keep":
+      return Effect.void
+  }
+}
+
+export const apply = Effect.fn("Cli.applyConfig")(function* (client: Client, plan: Plan, keep: Keep) {
+  const { alertDestinations, alertRules, teams, webhooks } = plan
+  /** The IDs of what rules refer to and was created. */
+  const created = new Map<string, string>()
+
+  const destinationOf = (id: string, webhook: string, step: DestinationStep) => {
+    const path = (destination_id: string) => ({ path: { id, destination_id } })
+    const requests = {
+      create: (payload: DestinationDraft) => client.destinations.create({ path: { id }, payload }),
+      edit: (at: string, payload: DestinationEdit) => client.destinations.edit({ ...path(at), payload }),
+      delete: (at: string) => client.destinations.delete(path(at))
+    }
+    return destination(step, requests, (id, secret) =>
+      secret === undefined ? Effect.void : keep({ webhook, destination: step.name, id, secret })
+    )
+  }
+
+  const alertDestination = (step: DestinationStep) => {
+    const path = (destination_id: string) => ({ path: { destination_id } })
+    const requests = {
+      create: (payload: DestinationDraft) => client.alertDestinations.create({ payload }),
+      edit: (at: string, payload: DestinationEdit) => client.alertDestinations.edit({ ...path(at), payload }),
+      delete: (at: string) => client.alertDestinations.delete(path(at))
+    }
+    return destination(step, requests, (id, secret) => {
+      created.set(reference({ kind: "destination", name: step.name, id: undefined }), id)
+      return secret === undefined ? Effect.void : keep({ alert_destination: step.name, id, secret })
     })
+  }
 
   const webhook = (step: WebhookStep) =>
     Effect.gen(function* () {
-      const { before, name, payload } = step
+      const { before, destinations, name, payload } = step
       const at = { path: { id: before?.id ?? "" }, headers: { "if-match": `"${before?.version}"` } }
       let { id } = at.path
-      if (before !== undefined && step.action !== "delete") yield* unlessEdited(id, step)
+      if (before !== undefined && step.action !== "delete") {
+        yield* unlessEdited(destinations, client.destinations.list({ path: { id } }), `The webhook ${name} was`)
+      }
       switch (step.action) {
         case "create": {
           const { token, trigger_url, webhook } = yield* client.webhooks.create({ payload: payload as WebhookDraft })
           id = webhook.id
+          created.set(reference({ kind: "webhook", name, id: undefined }), id)
           yield* keep({ webhook: name, id, token, trigger_url })
           break
         }
@@ -89,13 +137,48 @@ export const apply = Effect.fn("Cli.applyConfig")(function* (client: Client, { t
           break
         case "keep":
       }
-      for (const each of step.destinations) yield* destination(id, name, each)
-    }).pipe(Effect.catchIf(isConflict, () => conflict(step.name)))
+      for (const each of destinations) yield* destinationOf(id, name, each)
+    }).pipe(Effect.catchIf(isConflict, () => conflict(`The webhook ${step.name} was`)))
 
+  const withIds = ({ destination_ids, webhook_id, ...fields }: Fields): Fields => {
+    const idOf = (reference: unknown) => created.get(reference as string) ?? reference
+    return {
+      ...fields,
+      ...(webhook_id !== undefined && { webhook_id: idOf(webhook_id) }),
+      ...(destination_ids !== undefined && {
+        destination_ids: (destination_ids as ReadonlyArray<string> | null)?.map(idOf) ?? null
+      })
+    }
+  }
+
+  const rule = ({ action, before, payload }: RuleStep) => {
+    const path = { rule_id: before?.id ?? "" }
+    switch (action) {
+      case "create":
+        return client.alerts.createRule({ payload: withIds(payload) as AlertRuleDraft })
+      case "change":
+        return client.alerts.editRule({ path, payload: withIds(payload) as AlertRuleEdit })
+      case "delete":
+        return client.alerts.deleteRule({ path })
+      case "keep":
+        return Effect.void
+    }
+  }
+
+  const isDeleted = ({ action }: { readonly action: string }) => action === "delete"
+  const isKept = ({ action }: { readonly action: string }) => action !== "delete"
+
+  yield* unlessEdited(alertDestinations, client.alertDestinations.list(), "The alert destinations were")
+  yield* unlessEdited(alertRules, client.alerts.rules(), "The alert rules were")
+  // With a webhook or team, its rules are deleted, too.
+  for (const step of alertRules.filter(isDeleted)) yield* rule(step)
   for (const { action, payload } of teams) {
     if (action === "create") yield* client.teams.create({ payload: payload as typeof TeamDraft.Type })
   }
   for (const step of webhooks) yield* webhook(step)
+  for (const step of alertDestinations.filter(isKept)) yield* alertDestination(step)
+  for (const step of alertRules.filter(isKept)) yield* rule(step)
+  for (const step of alertDestinations.filter(isDeleted)) yield* alertDestination(step)
   // A team can be deleted once no webhook uses it.
   for (const { action, name } of teams) {
     if (action === "delete") yield* client.teams.delete({ path: { team: name } })

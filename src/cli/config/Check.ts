@@ -6,8 +6,10 @@ import { DestinationDraft } from "../../domain/delivery/Destination.ts"
 import { Fault } from "../../domain/Errors.ts"
 import { WebhookDraft } from "../../domain/webhook/Webhook.ts"
 import { invalid } from "./ReadFiles.ts"
-import type { Plan, WebhookStep } from "./Steps.ts"
-import { isKnown, type Secret, type WantedDestination, type WantedWebhook } from "./Wanted.ts"
+import { isKnown, type Secret } from "./SecretReferences.ts"
+import type { Plan, Step } from "./Steps.ts"
+import type { WantedWebhook } from "./Wanted.ts"
+import type { Wanted, WantedDestination } from "./WantedDestination.ts"
 
 const isRefused = Schema.is(Schema.Struct({ status: Schema.Literal(422), errors: Schema.Array(Fault) }))
 
@@ -28,23 +30,30 @@ const stepsOf = (pointer: string): ReadonlyArray<string> => pointer.split("/").s
 
 /** A fault of a draft, at its place in the file. */
 const placed = (wanted: WantedWebhook, [part, ...path]: ReadonlyArray<string>, detail: string): Fault => {
-  const [owner, [field = "", ...inner]] =
-    part === "destinations"
-      ? ([wanted.destinations?.[Number(path[0])] ?? wanted, path.slice(1)] as const)
-      : ([wanted, path] as const)
-  return owner.fault(fileField(owner, field), [...inner, detail].join(" "))
+  const destination = part === "destinations" ? wanted.destinations?.[Number(path[0])] : undefined
+  return destination === undefined ? placedIn(wanted, path, detail) : placedIn(destination, path.slice(1), detail)
 }
+
+const placedIn = (owner: Wanted, [field = "", ...inner]: ReadonlyArray<string>, detail: string): Fault =>
+  owner.fault(fileField(owner, field), [...inner, detail].join(" "))
 
 /** The file has the secret under another name. */
 const fileField = ({ secret }: { readonly secret: Secret | undefined }, field: string): string =>
   isKnown(secret) && ["secret", "token", "url"].includes(field) ? secret.field : field
 
+const decodedAs = <A, I>(
+  schema: Schema.Schema<A, I>,
+  value: unknown,
+  place: (path: ReadonlyArray<string>, detail: string) => Fault
+) =>
+  Either.mapLeft(Schema.decodeUnknownEither(schema, { errors: "all" })(value), ({ issue }) =>
+    faultsOf(issue).map(({ detail, path }) => place(path.map(String), detail))
+  )
+
 /** Drafts, as the client sends them, or all faults. */
 const decoded = (wanted: WantedWebhook) => {
   const decode = <A, I>(schema: Schema.Schema<A, I>, value: unknown, ...path: ReadonlyArray<string>) =>
-    Either.mapLeft(Schema.decodeUnknownEither(schema, { errors: "all" })(value), ({ issue }) =>
-      faultsOf(issue).map((fault) => placed(wanted, [...path, ...fault.path.map(String)], fault.detail))
-    )
+    decodedAs(schema, value, (inner, detail) => placed(wanted, [...path, ...inner], detail))
   const webhook = decode(WebhookDraft, draftOf(wanted), "webhook")
   const destinations = (wanted.destinations ?? []).map((each, at) =>
     decode(DestinationDraft, draftOfDestination(each), "destinations", String(at))
@@ -59,29 +68,48 @@ const decoded = (wanted: WantedWebhook) => {
       })
 }
 
-const isChanged = ({ action, destinations }: WebhookStep): boolean =>
-  [action, ...destinations.map(({ action }) => action)].some((action) => action === "create" || action === "change")
+const isSent = ({ action }: Step<unknown>): boolean => action === "create" || action === "change"
 
-/** Fails with all faults of all webhooks that would be changed. */
-export const check = Effect.fn("Cli.checkConfig")(function* (client: Client, { teams, webhooks }: Plan) {
+/** The faults that the server finds, each at its place. */
+const faultsFrom = <E, R>(request: Effect.Effect<unknown, E, R>, place: (fault: Fault) => ReadonlyArray<Fault>) =>
+  request.pipe(
+    Effect.as<ReadonlyArray<Fault>>([]),
+    Effect.catchAll((error) => (isRefused(error) ? Effect.succeed(error.errors.flatMap(place)) : Effect.fail(error)))
+  )
+
+/** Fails with all faults of everything that would be changed. Alert rules have no faults that only the server finds. */
+export const check = Effect.fn("Cli.checkConfig")(function* (
+  client: Client,
+  { alertDestinations, teams, webhooks }: Plan
+) {
   const newTeams = teams.filter(({ action }) => action === "create").map(({ name }) => name)
-  const faults = yield* Effect.forEach(webhooks, (step) =>
+  const ofWebhooks = yield* Effect.forEach(webhooks, (step) =>
     Effect.gen(function* () {
       const { wanted } = step
-      if (wanted === undefined || !isChanged(step)) return []
+      if (wanted === undefined || ![step, ...step.destinations].some(isSent)) return []
       const payload = decoded(wanted)
       if (Either.isLeft(payload)) return payload.left
-      const faults = yield* client.webhooks.check({ payload: payload.right }).pipe(
-        Effect.as<ReadonlyArray<Fault>>([]),
-        Effect.catchAll((error) => (isRefused(error) ? Effect.succeed(error.errors) : Effect.fail(error)))
-      )
       // The server does not know teams of the same files yet.
       const isNewTeam = ({ pointer }: Fault) =>
         pointer === "/webhook/team" && newTeams.includes(String(wanted.fields.team))
-      return faults
-        .filter((fault) => !isNewTeam(fault))
-        .map(({ detail, pointer }) => placed(wanted, stepsOf(pointer), detail))
+      return yield* faultsFrom(client.webhooks.check({ payload: payload.right }), (fault) =>
+        isNewTeam(fault) ? [] : [placed(wanted, stepsOf(fault.pointer), fault.detail)]
+      )
     })
   )
-  if (faults.flat().length > 0) return yield* invalid(faults.flat())
+  const ofAlertDestinations = yield* Effect.forEach(alertDestinations, (step) =>
+    Effect.gen(function* () {
+      const { wanted } = step
+      if (wanted === undefined || !isSent(step)) return []
+      const payload = decodedAs(DestinationDraft, draftOfDestination(wanted), (path, detail) =>
+        placedIn(wanted, path, detail)
+      )
+      if (Either.isLeft(payload)) return payload.left
+      return yield* faultsFrom(client.alertDestinations.check({ payload: payload.right }), ({ detail, pointer }) => [
+        placedIn(wanted, stepsOf(pointer), detail)
+      ])
+    })
+  )
+  const faults = [...ofWebhooks, ...ofAlertDestinations].flat()
+  if (faults.length > 0) return yield* invalid(faults)
 })

@@ -16,7 +16,7 @@ import { toConfig, toYaml } from "./Export.ts"
 import { plan } from "./Plan.ts"
 import { deletions, hasChanges, planJson, planText } from "./PlanText.ts"
 import { files, invalid, readAll } from "./ReadFiles.ts"
-import { destinationsOf } from "./State.ts"
+import { alertsOf, destinationsOf, isForbidden } from "./State.ts"
 import type { PlanOptions } from "./Steps.ts"
 import { type Configuration, collect } from "./Wanted.ts"
 
@@ -36,6 +36,13 @@ const tokensOut = Options.text("tokens-out").pipe(
   Options.optional
 )
 
+const noAlerts = ({ detail }: { readonly detail: string }) =>
+  new Failure({
+    exit: exitCodes.refused,
+    title: "This key may not manage alert_destinations and alert_rules",
+    detail
+  })
+
 /** Reads the server only after the files, which may be invalid. */
 const compare = (client: Client, configuration: Configuration, options: PlanOptions) =>
   Effect.gen(function* () {
@@ -46,7 +53,10 @@ const compare = (client: Client, configuration: Configuration, options: PlanOpti
         (wanted) => wanted.destinations && (wanted.id ? wanted.id === id : wanted.name === name)
       )
     const destinations = yield* destinationsOf(client, webhooks.filter(isNamed))
-    const planned = yield* plan(configuration, { teams, webhooks, destinations }, options).pipe(Either.mapLeft(invalid))
+    const hasAlerts = configuration.alertDestinations !== undefined || configuration.alertRules !== undefined
+    const alerts = hasAlerts ? yield* Effect.catchIf(alertsOf(client), isForbidden, noAlerts) : undefined
+    const state = { teams, webhooks, destinations, alerts }
+    const planned = yield* plan(configuration, state, options).pipe(Either.mapLeft(invalid))
     yield* check(client, planned)
     return planned
   })
@@ -104,7 +114,7 @@ const applyFiles = Command.make("apply", { files, prune, resetSecrets, tokensOut
   )
 ).pipe(
   Command.withDescription(
-    about("Create and change webhooks, teams and destinations from configuration files", {
+    about("Create and change webhooks, teams, destinations and alert rules from configuration files", {
       details:
         "Checks all files first and changes nothing if one is invalid. Applying them again changes nothing. What the files do not have is left alone, except with --prune.",
       examples: [
@@ -123,13 +133,16 @@ const showSecrets = (json: boolean, secrets: ReadonlyArray<NewSecret>): Effect.E
     : print(["\nThese are shown only once:", ...secrets.map(secretText)].join("\n"))
 }
 
+const withoutAlerts = ({ detail }: { readonly detail: string }) =>
+  Effect.as(printError(`Without alert_destinations and alert_rules: ${detail}`), undefined)
+
 const output = Options.text("output").pipe(
   Options.withPseudoName("file"),
   Options.withDescription("Write to this file; default: standard output"),
   Options.optional
 )
 const named = Args.text({ name: "webhook" }).pipe(
-  Args.withDescription("Only these webhooks and their teams, by ID or name; default: everything"),
+  Args.withDescription("Only these webhooks and their teams, by ID or name; default: everything, with alert rules"),
   Args.repeated
 )
 
@@ -146,7 +159,9 @@ const exportAll = Command.make("export", { named, output, ...adminOptions }, (op
           return yield* new Failure({ exit: exitCodes.refused, title })
         }
         const chosen = options.named.length === 0 ? webhooks : webhooks.filter(isMeant)
-        const state = { teams, webhooks, destinations: yield* destinationsOf(client, chosen) }
+        const isWhole = options.named.length === 0
+        const alerts = isWhole ? yield* Effect.catchIf(alertsOf(client), isForbidden, withoutAlerts) : undefined
+        const state = { teams, webhooks, destinations: yield* destinationsOf(client, chosen), alerts }
         return options.json ? `${JSON.stringify(toConfig(state, chosen), null, 2)}\n` : yield* toYaml(state, chosen)
       })
     )
@@ -161,7 +176,7 @@ const exportAll = Command.make("export", { named, output, ...adminOptions }, (op
   })
 ).pipe(
   Command.withDescription(
-    about("Print webhooks, teams and destinations as a configuration file, without secrets", {
+    about("Print webhooks, teams, destinations and alert rules as a configuration file, without secrets", {
       examples: ["webhook-trigger export > webhooks.yaml", "webhook-trigger export review --output review.yaml"]
     })
   )

@@ -1,6 +1,7 @@
-/** The form of a configuration file: webhooks, teams and destinations without secrets. */
+/** The form of a configuration file: webhooks, teams, destinations and alert rules, without secrets. */
 import { JSONSchema, Schema, Struct } from "effect"
-import { DestinationDraft } from "../../domain/delivery/Destination.ts"
+import { AlertRuleDraft } from "../../domain/alert/AlertRule.ts"
+import { DestinationDraft, maxDestinations } from "../../domain/delivery/Destination.ts"
 import { TeamDraft } from "../../domain/Team.ts"
 import { optional } from "../../domain/Time.ts"
 import { WebhookDraft } from "../../domain/webhook/Webhook.ts"
@@ -45,15 +46,36 @@ const WebhookEntry = Schema.Struct({
   )
 }).annotations({ identifier: "Webhook" })
 
+const AlertRuleEntry = Schema.Struct({
+  ...Struct.omit(AlertRuleDraft.fields, "webhook_id", "destination_ids"),
+  webhook: optional(
+    Schema.NonEmptyString.annotations({
+      description: "Only this webhook: its name, or its ID if several have the name."
+    })
+  ),
+  destinations: optional(
+    Schema.Array(Schema.NonEmptyString).pipe(
+      Schema.maxItems(maxDestinations),
+      Schema.annotations({
+        description:
+          "The alert destinations that get its alerts: the description of each, or its ID if it has none. Absent: all of them."
+      })
+    )
+  )
+}).annotations({ identifier: "AlertRule" })
+
 export const ConfigFile = Schema.Struct({
   teams: optional(Schema.Array(TeamDraft)),
-  webhooks: optional(Schema.Array(WebhookEntry))
+  webhooks: optional(Schema.Array(WebhookEntry)),
+  alert_destinations: optional(Schema.Array(DestinationEntry).annotations({ description: "Where alerts are sent." })),
+  alert_rules: optional(Schema.Array(AlertRuleEntry).annotations({ description: "When alerts begin." }))
 }).annotations({ title: "Configuration of a Webhook Trigger server" })
 
 export type ConfigFile = typeof ConfigFile.Type
 export type TeamEntry = typeof TeamDraft.Type
 export type WebhookEntry = typeof WebhookEntry.Type
 export type DestinationEntry = typeof DestinationEntry.Type
+export type AlertRuleEntry = typeof AlertRuleEntry.Type
 
 const secretFields: Readonly<Record<string, string>> = {
   secret: "must not be in a file; use secret_env or secret_file",
@@ -61,7 +83,13 @@ const secretFields: Readonly<Record<string, string>> = {
   headers: "must not be in a file; use headers_env"
 }
 
-const entries = { teams: TeamDraft.fields, webhooks: WebhookEntry.fields, destinations: DestinationEntry.fields }
+const entries = {
+  teams: TeamDraft.fields,
+  webhooks: WebhookEntry.fields,
+  destinations: DestinationEntry.fields,
+  alert_destinations: DestinationEntry.fields,
+  alert_rules: AlertRuleEntry.fields
+}
 
 /** Why a field is unknown: it holds a secret, or its name is wrong. */
 export const unknownField = (path: ReadonlyArray<PropertyKey>): string => {

@@ -2,13 +2,14 @@
 import { isDeepStrictEqual } from "node:util"
 import { Effect } from "effect"
 import type { Document, YAMLMap } from "yaml"
+import type { AlertRule } from "../../domain/alert/AlertRule.ts"
 import type { Destination } from "../../domain/delivery/Destination.ts"
-import { runEvents } from "../../domain/delivery/DestinationEvent.ts"
+import { alertEvents, type DestinationEvent, runEvents } from "../../domain/delivery/DestinationEvent.ts"
 import { kindOf } from "../../domain/delivery/DestinationKind.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import { webhookSettingNames } from "../../domain/webhook/WebhookSettings.ts"
-import type { ConfigFile, DestinationEntry, WebhookEntry } from "./ConfigFile.ts"
-import type { State } from "./Steps.ts"
+import type { AlertRuleEntry, ConfigFile, DestinationEntry, WebhookEntry } from "./ConfigFile.ts"
+import type { Alerts, State } from "./Steps.ts"
 import { yaml } from "./YamlFile.ts"
 
 const given = (fields: Readonly<Record<string, unknown>>) =>
@@ -21,7 +22,11 @@ const isShared = <A>(all: ReadonlyArray<A>, one: A, keyOf: (one: A) => unknown):
 const keyOfDestination = ({ description, kind, target, url }: Destination) =>
   description === undefined ? { kind, target, url } : { description }
 
-const destinationEntry = (one: Destination, all: ReadonlyArray<Destination>): DestinationEntry => {
+const destinationEntry = (
+  one: Destination,
+  all: ReadonlyArray<Destination>,
+  events: ReadonlyArray<DestinationEvent>
+): DestinationEntry => {
   const { sends, url } = kindOf(one.kind)
   const isDefaultUrl = url === undefined || url.isSecret || one.url === url.default
   return given({
@@ -30,7 +35,7 @@ const destinationEntry = (one: Destination, all: ReadonlyArray<Destination>): De
     kind: one.kind === "webhook" ? undefined : one.kind,
     url: isDefaultUrl ? undefined : one.url,
     target: one.target,
-    events: isDeepStrictEqual(one.events, runEvents) ? undefined : one.events,
+    events: isDeepStrictEqual(one.events, events) ? undefined : one.events,
     body: one.body === (sends === "event" ? "thin" : "full") ? undefined : one.body,
     template: one.template,
     enabled: one.enabled ? undefined : false
@@ -47,16 +52,52 @@ const webhookEntry = (one: Webhook, { destinations, webhooks }: State): WebhookE
     ...Object.fromEntries(webhookSettingNames.map((name) => [name, one[name]])),
     verification: one.verification,
     prompt_template: one.prompt_template,
-    destinations: all.length === 0 ? undefined : all.map((each) => destinationEntry(each, all))
+    destinations: all.length === 0 ? undefined : all.map((each) => destinationEntry(each, all, runEvents))
   }) as unknown as WebhookEntry
 }
+
+/** Refers to a webhook or destination by its name, or by its ID if it shares the name or has none. */
+const referenceTo = <A extends { readonly id: string }>(
+  all: ReadonlyArray<A>,
+  id: string,
+  nameOf: (one: A) => string | undefined
+): ReadonlyArray<string> => {
+  const found = all.find((one) => one.id === id)
+  if (found === undefined) return []
+  return [isShared(all, found, nameOf) ? id : (nameOf(found) ?? id)]
+}
+
+const ruleEntry = (
+  one: AlertRule,
+  destinations: ReadonlyArray<Destination>,
+  webhooks: ReadonlyArray<Webhook>
+): AlertRuleEntry =>
+  given({
+    condition: one.condition,
+    webhook: one.webhook_id && referenceTo(webhooks, one.webhook_id, ({ name }) => name)[0],
+    team: one.team,
+    threshold: one.threshold,
+    window_hours: one.window_hours,
+    destinations: one.destination_ids?.flatMap((id) => referenceTo(destinations, id, ({ description }) => description)),
+    enabled: one.enabled ? undefined : false
+  }) as unknown as AlertRuleEntry
+
+const unique = <A>(all: ReadonlyArray<A>): ReadonlyArray<A> =>
+  all.filter((one, at) => !all.slice(0, at).some((other) => isDeepStrictEqual(other, one)))
+
+const alertEntries = ({ destinations, rules }: Alerts, webhooks: ReadonlyArray<Webhook>) => ({
+  alert_destinations: destinations.map((each) => destinationEntry(each, destinations, alertEvents)),
+  // Two rules with the same settings say the same.
+  alert_rules: unique(rules.map((each) => ruleEntry(each, destinations, webhooks)))
+})
 
 /** `webhooks`: of these only. */
 export const toConfig = (state: State, webhooks: ReadonlyArray<Webhook> = state.webhooks): ConfigFile => ({
   teams: state.teams
     .filter(({ team }) => webhooks === state.webhooks || webhooks.some((one) => one.team === team))
     .map(({ team }) => ({ team })),
-  webhooks: webhooks.map((one) => webhookEntry(one, state))
+  webhooks: webhooks.map((one) => webhookEntry(one, state)),
+  ...(state.alerts && alertEntries(state.alerts, state.webhooks))
 })
 
 /** Which secrets there are, and how a file refers to them. */
@@ -96,6 +137,9 @@ export const toYaml = (state: State, webhooks: ReadonlyArray<Webhook>) =>
         comment(document, ["webhooks", at, "destinations", place], secretsOfDestination(each))
       )
     })
+    state.alerts?.destinations.forEach((each, at) =>
+      comment(document, ["alert_destinations", at], secretsOfDestination(each))
+    )
     document.commentBefore = " The configuration of a Webhook Trigger server, without secrets."
     // Long lines stay whole: folding would make changes hard to read.
     return document.toString({ lineWidth: 0 })

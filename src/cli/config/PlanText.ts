@@ -33,9 +33,11 @@ const stepLines = (what: string, step: Step<unknown>, below: ReadonlyArray<strin
   return [`${marks[action]} ${what} ${printable(name)}`, ...indent([...details, ...below])]
 }
 
-const stepsOf = ({ teams, webhooks }: Plan): ReadonlyArray<Step<unknown>> => [
+const stepsOf = ({ alertDestinations, alertRules, teams, webhooks }: Plan): ReadonlyArray<Step<unknown>> => [
   ...teams,
-  ...webhooks.flatMap((webhook) => [webhook, ...webhook.destinations])
+  ...webhooks.flatMap((webhook) => [webhook, ...webhook.destinations]),
+  ...alertDestinations,
+  ...alertRules
 ]
 
 const count = (plan: Plan, action: Step<unknown>["action"]) =>
@@ -51,11 +53,13 @@ const summary = (plan: Plan) => ({
 })
 
 /** What a deletion would delete, for the question. */
-export const deletions = ({ teams, webhooks }: Plan): string | undefined => {
+export const deletions = ({ alertDestinations, alertRules, teams, webhooks }: Plan): string | undefined => {
   const isDeleted = ({ action }: Step<unknown>) => action === "delete"
   const counts = [
     [webhooks.filter(isDeleted).length, "webhook with all its runs", "webhooks with all their runs"],
     [webhooks.flatMap(({ destinations }) => destinations).filter(isDeleted).length, "destination", "destinations"],
+    [alertDestinations.filter(isDeleted).length, "alert destination", "alert destinations"],
+    [alertRules.filter(isDeleted).length, "alert rule with its alerts", "alert rules with their alerts"],
     [teams.filter(isDeleted).length, "team", "teams"]
   ] as const
   const texts = counts.filter(([count]) => count > 0).map(([count, one, many]) => plural(count, one, many))
@@ -72,7 +76,9 @@ export const planText = (plan: Plan): string => {
         step,
         step.destinations.flatMap((step) => stepLines("destination", step))
       )
-    )
+    ),
+    ...plan.alertDestinations.flatMap((step) => stepLines("alert destination", step)),
+    ...plan.alertRules.flatMap((step) => stepLines("alert rule", step))
   ]
   const left = plan.left.length === 0 ? [] : ["Not in the files; --prune deletes:", ...indent(plan.left.map(printable))]
   const total = hasChanges(plan)
@@ -99,7 +105,9 @@ export const planJson = (plan: Plan) => ({
     ...plan.webhooks.flatMap((step) => [
       stepJson("webhook", step),
       ...step.destinations.map((each) => ({ ...stepJson("destination", each), webhook: step.name }))
-    ])
+    ]),
+    ...plan.alertDestinations.map((step) => stepJson("alert_destination", step)),
+    ...plan.alertRules.map((step) => stepJson("alert_rule", step))
   ],
   left: plan.left
 })

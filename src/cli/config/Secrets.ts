@@ -2,8 +2,9 @@
 import { isDeepStrictEqual } from "node:util"
 import type { Destination } from "../../domain/delivery/Destination.ts"
 import { secretHintOf } from "../../domain/webhook/SecretHint.ts"
+import { type Fields, isKnown, type Secret } from "./SecretReferences.ts"
 import type { Change, PlanOptions } from "./Steps.ts"
-import { type Fields, isKnown, type Secret, type WantedDestination } from "./Wanted.ts"
+import type { WantedDestination } from "./WantedDestination.ts"
 
 export interface SecretPlan {
   readonly changes: ReadonlyArray<Change>

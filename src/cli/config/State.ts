@@ -4,7 +4,8 @@ import type { Client } from "../../api/Client.ts"
 import type { Destination } from "../../domain/delivery/Destination.ts"
 import type { Fault } from "../../domain/Errors.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
-import type { WantedDestination, WantedWebhook } from "./Wanted.ts"
+import type { WantedWebhook } from "./Wanted.ts"
+import type { WantedDestination } from "./WantedDestination.ts"
 
 /** Enough to be quick, and few beside the server's other work. */
 const concurrency = 8
@@ -14,6 +15,17 @@ export const destinationsOf = (client: Client, webhooks: ReadonlyArray<Webhook>)
     Effect.forEach(webhooks, ({ id }) => client.destinations.list({ path: { id } }), { concurrency }),
     (lists) => new Map(webhooks.map(({ id }, at): [string, ReadonlyArray<Destination>] => [id, lists[at]!.data]))
   )
+
+export const alertsOf = (client: Client) =>
+  Effect.gen(function* () {
+    const { data: destinations } = yield* client.alertDestinations.list()
+    const { data: rules } = yield* client.alerts.rules()
+    return { destinations, rules }
+  })
+
+/** The key is limited to teams, and alerts are of the whole server. */
+export const isForbidden = (error: unknown): error is { readonly status: 403; readonly detail: string } =>
+  typeof error === "object" && error !== null && "status" in error && error.status === 403
 
 type Found<A> = Either.Either<A | undefined, Fault>
 
@@ -37,7 +49,9 @@ export const destinationOf = (
   const { description, kind, target, url } = wanted.shown
   if (wanted.id !== undefined) {
     const found = destinations.find(({ id }) => id === wanted.id)
-    return found ? Either.right(found) : Either.left(wanted.fault("id", "is not a destination of this webhook"))
+    return found
+      ? Either.right(found)
+      : Either.left(wanted.fault("id", "is not one of these destinations on this server"))
   }
   const [first, ...others] = destinations.filter((one) =>
     description !== undefined

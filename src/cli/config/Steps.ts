@@ -1,8 +1,11 @@
 /** The parts of a plan. */
+import type { AlertRule } from "../../domain/alert/AlertRule.ts"
 import type { Destination } from "../../domain/delivery/Destination.ts"
 import type { Team } from "../../domain/Team.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
-import type { Fields, WantedWebhook } from "./Wanted.ts"
+import type { Fields } from "./SecretReferences.ts"
+import type { WantedWebhook } from "./Wanted.ts"
+import type { WantedDestination } from "./WantedDestination.ts"
 
 /** Of a field: its old and its new value. Absent: not set. Secrets are shown by their last characters. */
 export interface Change {
@@ -22,7 +25,12 @@ export interface Step<Before> {
   readonly payload: Fields
 }
 
-export type DestinationStep = Step<Destination>
+export interface DestinationStep extends Step<Destination> {
+  readonly wanted: WantedDestination | undefined
+}
+
+/** Its webhook and its destinations may be created first; then the payload has a `reference` in place of the ID. */
+export type RuleStep = Step<AlertRule>
 
 export interface WebhookStep extends Step<Webhook> {
   readonly wanted: WantedWebhook | undefined
@@ -32,8 +40,15 @@ export interface WebhookStep extends Step<Webhook> {
 export interface Plan {
   readonly teams: ReadonlyArray<Step<Team>>
   readonly webhooks: ReadonlyArray<WebhookStep>
+  readonly alertDestinations: ReadonlyArray<DestinationStep>
+  readonly alertRules: ReadonlyArray<RuleStep>
   /** What the server has and the files do not, if it is left alone. */
   readonly left: ReadonlyArray<string>
+}
+
+export interface Alerts {
+  readonly destinations: ReadonlyArray<Destination>
+  readonly rules: ReadonlyArray<AlertRule>
 }
 
 export interface State {
@@ -41,6 +56,8 @@ export interface State {
   readonly webhooks: ReadonlyArray<Webhook>
   /** By the webhook's id. */
   readonly destinations: ReadonlyMap<string, ReadonlyArray<Destination>>
+  /** Absent: they are not compared or exported. */
+  readonly alerts: Alerts | undefined
 }
 
 export interface PlanOptions {

@@ -1,42 +1,14 @@
 /** What the files ask for: all documents together, with the texts and secrets that they refer to. */
 import { join } from "node:path"
-import type { FileSystem as Files } from "@effect/platform/FileSystem"
-import { Config, Effect, Option, Struct } from "effect"
-import { runEvents } from "../../domain/delivery/DestinationEvent.ts"
-import { kindOf } from "../../domain/delivery/DestinationKind.ts"
+import { Effect, Struct } from "effect"
+import { alertEvents, runEvents } from "../../domain/delivery/DestinationEvent.ts"
 import type { Fault } from "../../domain/Errors.ts"
 import { readText } from "../Files.ts"
-import type { DestinationEntry, WebhookEntry } from "./ConfigFile.ts"
+import type { ConfigFile, WebhookEntry } from "./ConfigFile.ts"
+import { readSecret } from "./SecretReferences.ts"
+import { destination, isGiven, together, type Wanted, type WantedDestination } from "./WantedDestination.ts"
+import { rule, type WantedRule } from "./WantedRule.ts"
 import type { Path, Source } from "./YamlFile.ts"
-
-/** A secret that the files refer to, or why it cannot be read. */
-export type Secret = KnownSecret | { readonly field: string; readonly unknown: string }
-
-interface KnownSecret {
-  /** The field of the file that refers to it. */
-  readonly field: string
-  readonly value: string
-}
-
-export const isKnown = (secret: Secret | undefined): secret is KnownSecret => secret !== undefined && "value" in secret
-
-export type Fields = Readonly<Record<string, unknown>>
-
-interface Wanted {
-  readonly id: string | undefined
-  /** As in the API, without secrets. */
-  readonly fields: Fields
-  readonly secret: Secret | undefined
-  readonly fault: (field: string, detail: string) => Fault
-}
-
-export interface WantedDestination extends Wanted {
-  /** The field of the API that takes its secret. */
-  readonly secretField: "url" | "token"
-  /** With the server's defaults. */
-  readonly shown: Fields
-  readonly headers: Readonly<Record<string, Secret>> | undefined
-}
 
 export interface WantedWebhook extends Wanted {
   readonly name: string
@@ -47,87 +19,12 @@ export interface Configuration {
   /** Absent: no file has such a list. */
   readonly teams: ReadonlyArray<string> | undefined
   readonly webhooks: ReadonlyArray<WantedWebhook> | undefined
+  readonly alertDestinations: ReadonlyArray<WantedDestination> | undefined
+  readonly alertRules: ReadonlyArray<WantedRule> | undefined
   readonly faults: ReadonlyArray<Fault>
   /** Secrets that cannot be read here. */
   readonly unread: ReadonlyArray<Fault>
 }
-
-const fromVariable = (field: string, name: string) =>
-  Config.option(Config.nonEmptyString(name)).pipe(
-    Effect.orElseSucceed(Option.none),
-    Effect.map(
-      (found): Secret =>
-        Option.isSome(found) ? { field, value: found.value } : { field, unknown: `${name} is not set` }
-    )
-  )
-
-const fromFile = (field: string, path: string) =>
-  readText(path).pipe(
-    // As editors end a file.
-    Effect.map((text): Secret => ({ field, value: text.replace(/\r?\n$/, "") })),
-    Effect.catchAll((unknown) => Effect.succeed<Secret>({ field, unknown }))
-  )
-
-/** The secret that `<name>_env` or `<name>_file` refers to. */
-const readSecret = (folder: string, entry: Fields, name: string): Effect.Effect<Secret | undefined, never, Files> => {
-  const [variable, file] = [entry[`${name}_env`], entry[`${name}_file`]]
-  if (typeof variable === "string") return fromVariable(`${name}_env`, variable)
-  if (typeof file === "string") return fromFile(`${name}_file`, join(folder, file))
-  return Effect.succeed(undefined)
-}
-
-const isGiven = (fields: Fields, ...names: ReadonlyArray<string>) => names.filter((name) => fields[name] !== undefined)
-
-/** At most one of the fields may be given. */
-const together = (entry: Fields, fault: Wanted["fault"], ...names: ReadonlyArray<string>): ReadonlyArray<Fault> => {
-  const given = isGiven(entry, ...names)
-  return given.length > 1 ? [fault(given[1]!, `must not be set together with ${given[0]}`)] : []
-}
-
-const destination = Effect.fnUntraced(function* (entry: DestinationEntry, { folder, fault: at }: Source, path: Path) {
-  const fault = (field: string, detail: string) => at([...path, ...(field === "" ? [] : [field])], detail)
-  const { headers_env, id } = entry
-  const fields = Struct.omit(entry, "id", "headers_env", "token_env", "token_file", "url_env", "url_file")
-  const { kind = "webhook" } = fields
-  const data = kindOf(kind)
-  const hasSecretUrl = data.url?.isSecret === true
-  const notFields = isGiven(
-    entry,
-    ...(hasSecretUrl ? [] : ["url_env", "url_file"]),
-    ...(data.token ? [] : ["token_env", "token_file"]),
-    ...(data.sends === "event" ? [] : ["headers_env"])
-  )
-  const faults = [
-    ...notFields.map((field) => fault(field, `is not a field of the kind ${kind}`)),
-    ...(hasSecretUrl && fields.url !== undefined ? [fault("url", "contains a key; use url_env or url_file")] : []),
-    ...together(entry, fault, "url_env", "url_file"),
-    ...together(entry, fault, "token_env", "token_file")
-  ]
-  const secretField = hasSecretUrl ? "url" : "token"
-  const secret = yield* readSecret(folder, entry, secretField)
-  const shown = {
-    kind,
-    ...fields,
-    url: hasSecretUrl ? hostOf(secret) : (fields.url ?? data.url?.default ?? data.shownUrl),
-    events: fields.events ?? runEvents,
-    body: fields.body ?? (data.sends === "event" ? "thin" : "full")
-  }
-  const headers =
-    headers_env && (yield* Effect.all(mapValues(headers_env, (name) => fromVariable("headers_env", name))))
-  return {
-    wanted: {
-      ...{ id, fields, shown, secret, secretField, headers, fault }
-    } satisfies WantedDestination,
-    faults
-  }
-})
-
-const mapValues = <A, B>(record: Readonly<Record<string, A>>, change: (value: A) => B): Record<string, B> =>
-  Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value)]))
-
-/** As the server shows a URL with a key. */
-const hostOf = (secret: Secret | undefined): string | undefined =>
-  isKnown(secret) && URL.canParse(secret.value) ? `${new URL(secret.value).origin}/…` : undefined
 
 const webhook = Effect.fnUntraced(function* (entry: WebhookEntry, source: Source, path: Path) {
   const { folder } = source
@@ -151,7 +48,7 @@ const webhook = Effect.fnUntraced(function* (entry: WebhookEntry, source: Source
           return Effect.succeed("")
         })
   const found = yield* Effect.forEach(entry.destinations ?? [], (each, at) =>
-    destination(each, source, [...path, "destinations", at])
+    destination(each, source, [...path, "destinations", at], runEvents)
   )
   const wanted: WantedWebhook = {
     id: entry.id,
@@ -182,30 +79,51 @@ const unreadOf = ({ fault, ...wanted }: WantedWebhook | WantedDestination): Read
 
 /** All documents together. */
 export const collect = Effect.fn("Cli.collectConfig")(function* (sources: ReadonlyArray<Source>) {
-  const teams = sources.flatMap(({ content, fault }) =>
-    (content.teams ?? []).map(({ team }, at) => ({ team, fault: fault(["teams", at, "team"], "is listed twice") }))
+  /** The entries of a list in all files, or nothing if no file has it. */
+  const each = <K extends keyof ConfigFile, A, R>(
+    list: K,
+    read: (entry: NonNullable<ConfigFile[K]>[number], source: Source, path: Path) => Effect.Effect<A, never, R>
+  ) =>
+    Effect.gen(function* () {
+      if (!sources.some(({ content }) => content[list] !== undefined)) return undefined
+      return (yield* Effect.forEach(sources, (source) =>
+        Effect.forEach(content(source, list), (entry, at) => read(entry, source, [list, at]))
+      )).flat()
+    })
+  const teams = yield* each("teams", ({ team }, { fault }, path) =>
+    Effect.succeed({ team, fault: fault([...path, "team"], "is listed twice") })
   )
-  const found = (yield* Effect.forEach(sources, (source) =>
-    Effect.forEach(source.content.webhooks ?? [], (entry, at) => webhook(entry, source, ["webhooks", at]))
-  )).flat()
-  const webhooks = found.map(({ wanted }) => wanted)
-  const has = (list: "teams" | "webhooks") => sources.some(({ content }) => content[list] !== undefined)
+  const webhooks = yield* each("webhooks", webhook)
+  const alertDestinations = yield* each("alert_destinations", (entry, source, path) =>
+    destination(entry, source, path, alertEvents)
+  )
+  const alertRules = yield* each("alert_rules", (...entry) => Effect.succeed(rule(...entry)))
+  const found = [...(webhooks ?? []), ...(alertDestinations ?? []), ...(alertRules ?? [])]
+  const secrets = [
+    ...(webhooks ?? []).flatMap(({ wanted }) => [wanted, ...(wanted.destinations ?? [])]),
+    ...(alertDestinations ?? []).map(({ wanted }) => wanted)
+  ]
   return {
-    teams: has("teams") ? teams.map(({ team }) => team) : undefined,
-    webhooks: has("webhooks") ? webhooks : undefined,
-    unread: webhooks.flatMap((webhook) => [webhook, ...(webhook.destinations ?? [])].flatMap(unreadOf)),
+    teams: teams?.map(({ team }) => team),
+    webhooks: webhooks?.map(({ wanted }) => wanted),
+    alertDestinations: alertDestinations?.map(({ wanted }) => wanted),
+    alertRules: alertRules?.map(({ wanted }) => wanted),
+    unread: secrets.flatMap(unreadOf),
     faults: [
       ...found.flatMap(({ faults }) => faults),
       ...repeated(
-        teams,
+        teams ?? [],
         ({ team }) => team,
         ({ fault }) => fault
       ),
       ...repeated(
-        webhooks,
+        (webhooks ?? []).map(({ wanted }) => wanted),
         ({ id, name }) => id ?? name,
         ({ fault }) => fault("name", "is listed twice; give each its `id`")
       )
     ]
   } satisfies Configuration
 })
+
+const content = <K extends keyof ConfigFile>(source: Source, list: K): NonNullable<ConfigFile[K]> =>
+  source.content[list] ?? ([] as never)

@@ -4,7 +4,7 @@ import { Schema } from "effect"
 import { AlertRuleId, DestinationId, WebhookId } from "../Id.ts"
 import { TeamName } from "../Team.ts"
 import { optional, time } from "../Time.ts"
-import { alertConditionNames } from "./AlertCondition.ts"
+import { type AlertCondition, alertConditionNames, conditionOf } from "./AlertCondition.ts"
 
 const { Field, FieldExcept, Struct, extract } = VariantSchema.make({
   variants: ["json", "draft", "edit"],
@@ -81,3 +81,28 @@ export const AlertRuleEdit = extract(record, "edit").annotations({
   description: "The fields to change."
 })
 export type AlertRuleEdit = typeof AlertRuleEdit.Type
+
+/** What no schema finds. */
+export const faultsOfRule = (
+  condition: AlertCondition,
+  {
+    team,
+    threshold,
+    webhook_id,
+    window_hours
+  }: Pick<AlertRuleDraft, "team" | "threshold" | "window_hours"> & {
+    readonly webhook_id?: unknown
+  }
+) => {
+  const { hours, of, threshold: limits } = conditionOf(condition)
+  const { max, min, whole } = limits
+  const isWrong =
+    threshold !== undefined && (threshold < min || threshold > max || (whole && !Number.isInteger(threshold)))
+  const faults = [
+    ["threshold", isWrong && `must be ${whole ? "a whole number" : "a number"} from ${min} to ${max}`],
+    ["window_hours", window_hours !== undefined && hours === undefined && `is not a field of ${condition}`],
+    ["webhook_id", webhook_id !== undefined && of === "team" && `${condition} is about teams`],
+    ["webhook_id", webhook_id !== undefined && team !== undefined && "cannot be given with `team`"]
+  ] as const
+  return faults.flatMap(([field, detail]) => (detail === false ? [] : [{ field, detail }]))
+}

@@ -1,7 +1,7 @@
 import { Context, DateTime, Effect, Either, Layer } from "effect"
 import type { Alert } from "../../domain/alert/Alert.ts"
 import { type AlertCondition, conditionOf } from "../../domain/alert/AlertCondition.ts"
-import { type AlertRule, AlertRuleDraft, AlertRuleEdit, maxRules } from "../../domain/alert/AlertRule.ts"
+import { type AlertRule, AlertRuleDraft, AlertRuleEdit, faultsOfRule, maxRules } from "../../domain/alert/AlertRule.ts"
 import { type Fault, Invalid, type NotFound, type Unavailable } from "../../domain/Errors.ts"
 import { makeAlertRuleId } from "../../domain/Id.ts"
 import { alertRuleIdOf } from "../../domain/ParsedId.ts"
@@ -84,24 +84,12 @@ const decodeEdit = decode(AlertRuleEdit)
 type Checked = Pick<AlertRuleDraft, "team" | "threshold" | "webhook_id" | "window_hours"> &
   Pick<AlertRuleEdit, "destination_ids">
 
-const faultsOf = (
-  condition: AlertCondition,
-  { destination_ids, team, threshold, webhook_id, window_hours }: Checked,
-  known: ReadonlySet<string>
-): ReadonlyArray<Fault> => {
-  const { hours, of, threshold: limits } = conditionOf(condition)
-  const { max, min, whole } = limits
-  const isWrong =
-    threshold !== undefined && (threshold < min || threshold > max || (whole && !Number.isInteger(threshold)))
-  const unknown = destination_ids?.findIndex((id) => !known.has(id)) ?? -1
-  const faults: ReadonlyArray<readonly [pointer: string, detail: string | false]> = [
-    ["/threshold", isWrong && `must be ${whole ? "a whole number" : "a number"} from ${min} to ${max}`],
-    ["/window_hours", window_hours !== undefined && hours === undefined && `is not a field of ${condition}`],
-    ["/webhook_id", webhook_id !== undefined && of === "team" && `${condition} is about teams`],
-    ["/webhook_id", webhook_id !== undefined && team !== undefined && "cannot be given with `team`"],
-    [`/destination_ids/${unknown}`, unknown >= 0 && "is not an alert destination"]
+const faultsOf = (condition: AlertCondition, rule: Checked, known: ReadonlySet<string>): ReadonlyArray<Fault> => {
+  const unknown = rule.destination_ids?.findIndex((id) => !known.has(id)) ?? -1
+  return [
+    ...faultsOfRule(condition, rule).map(({ detail, field }) => ({ pointer: `/${field}`, detail })),
+    ...(unknown >= 0 ? [{ pointer: `/destination_ids/${unknown}`, detail: "is not an alert destination" }] : [])
   ]
-  return faults.flatMap(([pointer, detail]) => (detail === false ? [] : [{ pointer, detail }]))
 }
 
 const tooMany = new Invalid({ faults: [{ pointer: "", detail: `there may be at most ${maxRules} rules` }] })

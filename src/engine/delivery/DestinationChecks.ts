@@ -49,6 +49,9 @@ const isWebhookId = Schema.is(WebhookId)
 const faultOfWebhookId = (text: string): string | undefined =>
   isWebhookId(text) ? undefined : "must be the ID of a webhook"
 
+/** The ends of a webhook's runs, or alerts. */
+export type Receives = "runs" | "alerts"
+
 /** What a destination can get. */
 export const eventsOf = (owner: Owner): DestinationRow["events"] => (owner === null ? alertEvents : runEvents)
 
@@ -124,9 +127,8 @@ export const make = Effect.gen(function* () {
   return {
     draft: (owner: Owner, input: unknown) =>
       checked(decodeDraft(input), (draft) => ({ ...draft, isOfAlerts: owner === null })),
-    /** Of a webhook. */
-    withoutSecrets: (input: unknown) =>
-      checked(decodeDraft(input), (draft) => ({ ...draft, isOfAlerts: false, mayLackSecrets: true })),
+    withoutSecrets: (receives: Receives, input: unknown) =>
+      checked(decodeDraft(input), (draft) => ({ ...draft, isOfAlerts: receives === "alerts", mayLackSecrets: true })),
     /** An edit of this destination. */
     edit: (row: DestinationRow, input: unknown) =>
       checked(decodeEdit(input), ({ target = row.target, template = row.template, ...edit }) => ({

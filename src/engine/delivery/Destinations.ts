@@ -50,8 +50,8 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
     readonly show: (owner: OwnerId, id: string) => Effect.Effect<Destination, NotFound | Unavailable>
     /** From an unchecked draft. Lists every fault. */
     readonly create: (owner: OwnerId, draft: unknown) => Effect.Effect<WithSecret, Invalid | NotFound | Unavailable>
-    /** Checks a draft for a webhook as `create` does, and stores nothing. Its token and a secret URL may be absent. */
-    readonly check: (draft: unknown) => Effect.Effect<void, Invalid>
+    /** Checks a draft as `create` does, and stores nothing. Its token and a secret URL may be absent. */
+    readonly check: (receives: DestinationChecks.Receives, draft: unknown) => Effect.Effect<void, Invalid>
     readonly edit: (
       owner: OwnerId,
       id: string,
@@ -269,7 +269,7 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
         })
 
       return Destinations.of({
-        check: (draft) => Effect.asVoid(checks.withoutSecrets(draft)),
+        check: (receives, draft) => Effect.asVoid(checks.withoutSecrets(receives, draft)),
         list: (owner) => inOwner(owner, store.destinations),
         show: (owner, id) => found(owner, id, (row) => Effect.succeed(toDestination(row))),
         create: (owner, draft) => inOwner(owner, (id) => create(id, draft)),

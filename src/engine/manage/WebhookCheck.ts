@@ -26,7 +26,7 @@ export const make = Effect.gen(function* () {
     const faults = [
       yield* faultsAt("/webhook", webhooks.check(drafts.webhook)),
       ...(yield* Effect.forEach(drafts.destinations ?? [], (draft, at) =>
-        faultsAt(`/destinations/${at}`, destinations.check(draft))
+        faultsAt(`/destinations/${at}`, destinations.check("runs", draft))
       ))
     ].flat()
     if (faults.length > 0) return yield* new Invalid({ faults: faults.slice(0, maxFaults) })

@@ -29,6 +29,12 @@ export const layer = HttpApiBuilder.group(Api, "alertDestinations", (handlers) =
           Effect.mapError(Problems.of)
         )
       )
+      .handleRaw("check", ({ request }) =>
+        Body.readObject(request, maxBody).pipe(
+          Effect.flatMap((draft) => destinations.check("alerts", draft)),
+          Effect.mapError(Problems.of)
+        )
+      )
       .handle("show", ({ path: { destination_id } }) =>
         Effect.mapError(destinations.show(null, destination_id), Problems.of)
       )

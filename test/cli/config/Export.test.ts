@@ -6,6 +6,8 @@ import { plan } from "../../../src/cli/config/Plan.ts"
 import { hasChanges } from "../../../src/cli/config/PlanText.ts"
 import { collect } from "../../../src/cli/config/Wanted.ts"
 import { parse } from "../../../src/cli/config/YamlFile.ts"
+import { conditionOf } from "../../../src/domain/alert/AlertCondition.ts"
+import { AlertRule } from "../../../src/domain/alert/AlertRule.ts"
 import { Destination } from "../../../src/domain/delivery/Destination.ts"
 import { kindOf } from "../../../src/domain/delivery/DestinationKind.ts"
 import { Webhook } from "../../../src/domain/webhook/Webhook.ts"
@@ -39,15 +41,43 @@ const webhook = FastCheck.tuple(Arbitrary.make(Webhook), text, text).map(
   ([one, name, prompt_template]): Webhook => ({ ...one, name, prompt_template, secret_hint: "…abcd" })
 )
 
+const alertDestination = destination.map(
+  (one): Destination => ({ ...one, kind: "webhook", events: ["alert.firing"], url: "https://example.com/" })
+)
+
 describe("an export", () => {
   it.effect.prop(
     "asks for exactly what the server has",
-    [FastCheck.array(FastCheck.tuple(webhook, FastCheck.array(destination, { maxLength: 3 })), { maxLength: 3 })],
-    ([pairs]) =>
+    [
+      FastCheck.array(FastCheck.tuple(webhook, FastCheck.array(destination, { maxLength: 3 })), { maxLength: 3 }),
+      FastCheck.array(alertDestination, { maxLength: 3 }),
+      FastCheck.array(
+        FastCheck.tuple(Arbitrary.make(AlertRule), FastCheck.nat(9), FastCheck.uniqueArray(FastCheck.nat(3))),
+        { maxLength: 3 }
+      )
+    ],
+    ([pairs, alertDestinations, drawn]) =>
       Effect.gen(function* () {
         const webhooks = pairs.map(([webhook]) => webhook)
         const destinations = new Map(pairs.map(([{ id }, destinations]) => [id as string, destinations]))
-        const state = { teams: [], webhooks, destinations }
+        const alerts = {
+          destinations: alertDestinations,
+          rules: drawn.map(([one, at, ids]): AlertRule => {
+            const { destination_ids: _, team: _team, webhook_id: _webhook, ...rest } = one
+            const { id } = webhooks[at % webhooks.length] ?? {}
+            const chosen = alertDestinations.filter((_, at) => ids.includes(at)).map(({ id }) => id)
+            const hasHours = conditionOf(one.condition).hours !== undefined
+            const { window_hours = 1, ...fields } = rest
+            return {
+              ...fields,
+              threshold: conditionOf(one.condition).threshold.min + (at % 2),
+              ...(hasHours && { window_hours }),
+              ...(conditionOf(one.condition).of !== "team" && at % 3 > 0 && id !== undefined && { webhook_id: id }),
+              ...(ids.length < 3 && { destination_ids: chosen })
+            }
+          })
+        }
+        const state = { teams: [], webhooks, destinations, alerts }
         const yaml = yield* toYaml(state, webhooks)
         const [source] = yield* parse("export.yaml", ".", yaml)
         expect(Either.isRight(source!) ? "" : `${JSON.stringify(source!.left)}\n${yaml}`).toBe("")

@@ -103,7 +103,12 @@ const restricted: { readonly [endpoint: string]: ReadonlyArray<Role> } = Object.
 )
 
 /** They change nothing. */
-const harmless = ["POST /api/check", "POST /api/webhooks/:id/preview", "POST /api/templates/preview"]
+const harmless = [
+  "POST /api/check",
+  "POST /api/alerts/destinations/check",
+  "POST /api/webhooks/:id/preview",
+  "POST /api/templates/preview"
+]
 
 /** A server, and what the requests of a role have to prove it. */
 const withKeys = (repo: Repositories) =>

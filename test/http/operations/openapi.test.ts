@@ -472,6 +472,8 @@ describe("/openapi.json", () => {
       const alertsAt = "/api/alerts/destinations"
       yield* admin(201, "POST", alertsAt, { body: destination })
       yield* admin(422, "POST", alertsAt, { body: {} })
+      yield* admin(204, "POST", `${alertsAt}/check`, { body: destination })
+      yield* admin(422, "POST", `${alertsAt}/check`, { body: {} })
       yield* admin(200, "GET", alertsAt)
       const alertsTo = `${alertsAt}/${(yield* open.admin("GET", alertsAt)).json.data[0].id}`
       yield* admin(200, "GET", alertsTo)
@@ -656,6 +658,7 @@ describe("/openapi.json", () => {
           ["POST", rulesAt],
           ["PATCH", ruleAt],
           ["POST", alertsAt],
+          ["POST", `${alertsAt}/check`],
           ["PATCH", alertsTo]
         ]
       ] as Array<[string, string]>) {
@@ -798,6 +801,12 @@ describe("/openapi.json", () => {
       yield* caller(401, "GET", "/api/access")
       yield* admin(422, "GET", "/api/access?none=1")
       yield* admin(405, "PUT", "/api/access", {}, "GET")
+      const checkAt = `${alertsAt}/check`
+      const toCheck = { ...asAdmin, body: destination }
+      yield* caller(403, "POST", checkAt, ofOneTeam)
+      yield* caller(401, "POST", checkAt)
+      yield* admin(422, "POST", `${checkAt}?none=1`)
+      yield* admin(405, "PUT", checkAt, {}, "POST")
       for (const [method, path] of ofLeaders) {
         yield* caller(401, method, path)
         yield* caller(405, "PUT", path, {}, method)
@@ -810,15 +819,18 @@ describe("/openapi.json", () => {
       yield* caller(500, "POST", `${idle.path}/runs/${run_id}/cancel`)
       yield* caller(500, "GET", `${idle.path}/runs/${run_id}/events`)
       yield* caller(500, "GET", "/api/access", asAdmin)
+      yield* caller(500, "POST", checkAt, toCheck)
       open.faults.clear()
       const guess = { headers: { authorization: "Bearer a-guess" } }
       yield* Effect.replicateEffect(open.http("GET", "/api/webhooks", guess), 10)
       for (const [method, path] of everything) yield* caller(429, method, path, guess)
       yield* caller(429, "GET", "/api/access", guess)
+      yield* caller(429, "POST", checkAt, guess)
       open.faults.add("database")
       for (const [method, path, request] of ofLeaders) yield* caller(503, method, path, request)
       for (const [method, path] of everything) yield* admin(503, method, path, good[`${method} ${path}`])
       yield* caller(503, "GET", "/api/access", asAdmin)
+      yield* caller(503, "POST", checkAt, toCheck)
       yield* caller(503, "GET", `${idle.path}/runs/${run_id}`)
       yield* caller(503, "POST", `${idle.path}/runs/${run_id}/cancel`)
       yield* caller(503, "GET", `${idle.path}/runs/${run_id}/events`)
