@@ -39,8 +39,12 @@ export const AuditAction = Schema.Literal(
   "api_key.created",
   "api_key.revoked",
   "audit.exported",
-  "key.refused"
-).annotations({ identifier: "AuditAction", description: "What was done, or for `key.refused` tried." })
+  "key.refused",
+  "sign_in.refused"
+).annotations({
+  identifier: "AuditAction",
+  description: "What was done, or for `key.refused` and `sign_in.refused` tried."
+})
 export type AuditAction = typeof AuditAction.Type
 
 export const AuditActor = Schema.Literal("admin_key", "api_key", "session", "host", "automatic", "unknown").annotations(
@@ -90,7 +94,7 @@ export const AuditEvent = Schema.Struct({
   after: optional(
     Fields.annotations({ description: "What is there now: the fields that were changed, or all of what was created." })
   ),
-  attempts: optional(Schema.Number.annotations({ description: "How often, of `key.refused`." }))
+  attempts: optional(Schema.Number.annotations({ description: "How often, of `key.refused` and `sign_in.refused`." }))
 }).annotations({
   identifier: "AuditEvent",
   description: "Something that was done with a key or in the web UI."

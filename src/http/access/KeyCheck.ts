@@ -5,7 +5,7 @@ import type { ApiKey } from "../../domain/access/ApiKey.ts"
 import { TooManyAttempts, Unauthorized, type Unavailable } from "../../domain/Errors.ts"
 import { AdminKey } from "../../engine/access/AdminKey.ts"
 import { ApiKeys, isKeyShaped, voidBecause } from "../../engine/access/ApiKeys.ts"
-import { RefusedKeys } from "../../engine/access/RefusedKeys.ts"
+import * as Refusals from "../../engine/access/Refusals.ts"
 import type { AuditStore } from "../../repo/access/AuditStore.ts"
 import { type Change, ChangeFeed } from "../../repo/ChangeFeed.ts"
 import * as GroupCommit from "../../runtime/GroupCommit.ts"
@@ -43,7 +43,7 @@ export class KeyCheck extends Context.Tag("webhook-trigger/KeyCheck")<
     Effect.gen(function* () {
       const { verify } = yield* AdminKey
       const apiKeys = yield* ApiKeys
-      const refusedKeys = yield* RefusedKeys
+      const countRefused = yield* Refusals.make("key.refused")
       const feed = yield* ChangeFeed
       const proxies = yield* TrustedProxies
       const clock = yield* Effect.clock
@@ -75,7 +75,7 @@ export class KeyCheck extends Context.Tag("webhook-trigger/KeyCheck")<
           Effect.suspend((): Effect.Effect<Checked, TooManyAttempts | Unauthorized | Unavailable> => {
             const address = clientAddress(proxies, request)
             const refuse = <E extends TooManyAttempts | Unauthorized>(refusal: E) =>
-              Effect.zipRight(refusedKeys.count(address), Effect.fail(refusal))
+              Effect.zipRight(countRefused(address), Effect.fail(refusal))
             const network = networkOf(address)
             const now = clock.unsafeCurrentTimeMillis()
             const right = (checked: Checked) => {
@@ -103,5 +103,5 @@ export class KeyCheck extends Context.Tag("webhook-trigger/KeyCheck")<
           })
       })
     })
-  ).pipe(Layer.provide(RefusedKeys.layer))
+  )
 }

@@ -4,9 +4,11 @@ import { Clock, Effect, Layer, Option } from "effect"
 import { callbackPath, signInPath } from "../../api/access/SignIn.ts"
 import { pages } from "../../api/Pages.ts"
 import { personName } from "../../domain/access/PersonName.ts"
+import type { SignInProblem } from "../../domain/access/SignInProblem.ts"
 import { NotFound } from "../../domain/Errors.ts"
 import { Origin } from "../../engine/access/Audit.ts"
 import { OidcProvider, type Provider } from "../../engine/access/oidc/Provider.ts"
+import * as Refusals from "../../engine/access/Refusals.ts"
 import { hashOf, Sessions } from "../../engine/access/Sessions.ts"
 import { clientAddress, networkOf } from "../request/ClientAddress.ts"
 import { makeManagementOriginFor } from "../request/PublicUrl.ts"
@@ -23,6 +25,9 @@ import * as SignInCookie from "./SignInCookie.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
+/** Not those for which the provider is to blame, or the time that passed. */
+const isRefusal = (problem: SignInProblem) => ["denied", "invalid", "no_role", "not_recent"].includes(problem)
+
 /** Not by `URL`, which would fail for a request with the whole URL of an invalid host. */
 const queryOf = ({ url }: Request) => new URLSearchParams(url.includes("?") ? url.slice(url.indexOf("?") + 1) : "")
 
@@ -37,6 +42,7 @@ const make = (provider: Provider, path: string) =>
     const signInCookie = yield* SignInCookie.make
     /** Each response with a code is a request to the provider, so failed ones are limited like wrong keys. */
     const attempts = new KeyAttempts()
+    const countRefused = yield* Refusals.make("sign_in.refused")
 
     const redirectUri = (request: Request) => `${originFor(request)}${path}${callbackPath}`
     const toPage = (request: Request, page: string) => redirect(`${originFor(request)}${path}${page}`)
@@ -78,7 +84,8 @@ const make = (provider: Provider, path: string) =>
 
     const callback = Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
-      const network = networkOf(clientAddress(proxies, request))
+      const address = clientAddress(proxies, request)
+      const network = networkOf(address)
       const now = yield* Clock.currentTimeMillis
       const pending = signInCookie.of(request)
       const query = queryOf(request)
@@ -87,15 +94,19 @@ const make = (provider: Provider, path: string) =>
         return explain(request, pages.home, "expired")
       }
       const to = returnPage(pending.value.to)
-      if (!attempts.allows("api", network, now)) return explain(request, to, "too_many")
+      if (!attempts.allows("api", network, now)) {
+        yield* countRefused(address)
+        return explain(request, to, "too_many")
+      }
       // Counted before the provider answers: of simultaneous responses, each counts. After a sign-in the network is exempt.
       if (query.has("code")) attempts.addWrong(network, now)
       const response = yield* Effect.catchTags(finish(request, pending.value, network), {
         SignInFailed: ({ detail, problem }) =>
-          Effect.as(
-            Effect.logWarning(`Signing in at the OpenID provider failed (${problem}): ${detail}`),
-            explain(request, to, problem)
-          ),
+          Effect.gen(function* () {
+            yield* Effect.logWarning(`Signing in at the OpenID provider failed (${problem}): ${detail}`)
+            if (isRefusal(problem)) yield* countRefused(address)
+            return explain(request, to, problem)
+          }),
         Unavailable: () => Effect.succeed(explain(request, to, "unavailable"))
       })
       return signInCookie.remove(request, response)

@@ -49,7 +49,8 @@ const actions: Record<AuditAction, string> = {
   "api_key.created": "API key created",
   "api_key.revoked": "API key revoked",
   "audit.exported": "Audit events exported",
-  "key.refused": "Wrong key"
+  "key.refused": "Wrong key",
+  "sign_in.refused": "Sign-in refused"
 }
 const allActions = Object.keys(actions) as ReadonlyArray<AuditAction>
 

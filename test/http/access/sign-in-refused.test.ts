@@ -127,6 +127,26 @@ describe("a sign-in at the OpenID provider", () => {
     })
   )
 
+  it.scopedLive("is an audit event if it is refused, but not if it took too long", () =>
+    Effect.gen(function* () {
+      const provider = yield* startProvider()
+      const { admin, origin } = yield* startWith(provider)
+      const callback = yield* visitProvider(origin, new CookieJar())
+      expect(yield* problemAt(new CookieJar(), callback)).toBe("expired")
+      expect(yield* madeUp(provider, origin)).toBe("invalid")
+      const audited = Effect.map(admin("GET", "/api/audit"), ({ json }): ReadonlyArray<any> => json.data)
+      const events = yield* repeatUntil(audited, (all) => all.length > 0)
+      expect(events).toEqual([
+        expect.objectContaining({
+          action: "sign_in.refused",
+          actor: "unknown",
+          client_address: "127.0.0.1",
+          attempts: 1
+        })
+      ])
+    })
+  )
+
   it.scopedLive("is refused to an address with many invalid responses, without asking the provider", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
