@@ -37,13 +37,15 @@ describe("the command line", () => {
       yield* run("team", "create", "keyed")
       expect((yield* run("key", "list")).stdout).toContain("No API keys yet")
       const words = ["key", "create", "--name", "ci-deploy", "--role", "viewer"]
-      expect((yield* run("key", "create", "--name", "x", "--role", "root")).stderr).toContain("must be one of viewer,")
+      expect((yield* run("key", "create", "--name", "x", "--role", "root")).stderr).toContain(
+        "must be one of caller, viewer,"
+      )
       expect((yield* run(...words, "--teams", "none")).code).toBe(1)
       const key = (yield* run(...words, "--teams", "keyed", "--expires", "2999-12-31")).stdout.trim()
       expect(key).toMatch(/^whp_/)
       const table = yield* run("key", "list")
       expect(table.stdout).toMatch(
-        /^KEY +NAME +ROLE +TEAMS +ENDS IN +LAST USED +EXPIRES\n.* ci-deploy +viewer +keyed +…/
+        /^KEY +NAME +ROLE +LIMITS +ENDS IN +LAST USED +EXPIRES\n.* ci-deploy +viewer +keyed +…/
       )
       const own = yield* run("key", "show", "--admin-key", key)
       expect(own.stdout).toMatch(/^Key +ci-deploy\nRole +viewer: reads.*\nTeams +keyed\nExpires +2999-12-31/)
@@ -57,6 +59,41 @@ describe("the command line", () => {
       expect((yield* run("key", "show", "--admin-key", key)).stderr).toContain("missing or wrong")
       expect((yield* run("key", "list")).stdout).toContain("revoked 2")
       expect((yield* run("team", "delete", "keyed", "--yes")).code).toBe(0)
+    })
+  )
+
+  it.live("limits a key to webhooks by their names, which then follows and cancels its own runs", () =>
+    Effect.gen(function* () {
+      yield* run("team", "create", "called")
+      for (const name of ["Review", "Deploy"]) {
+        const draft = ["--name", name, "--team", "called", "--template", "x", "--when-team-stopped", "queue"]
+        expect((yield* run("webhook", "create", ...draft)).code).toBe(0)
+      }
+      const words = ["key", "create", "--name", "assistant", "--role", "caller"]
+      expect((yield* run(...words, "--webhook", "none")).stderr).toContain('No webhook has the id or name "none"')
+      const wrongRole = yield* run("key", "create", "--name", "x", "--role", "viewer", "--webhook", "Review")
+      expect([wrongRole.code, wrongRole.stderr]).toEqual([1, expect.stringContaining("only the role `caller`")])
+      const created = yield* json(...words, "--webhook", "Review", "--webhook", "Deploy")
+      const { data: webhooks } = yield* json("webhook", "list")
+      const ids = ["Review", "Deploy"].map((name) => webhooks.find((each: any) => each.name === name).id)
+      expect(created.api_key.webhooks).toEqual(ids)
+      expect((yield* run("key", "list")).stdout).toMatch(/ assistant +caller +2 webhooks +…/)
+      const own = yield* run("key", "show", "--admin-key", created.key)
+      expect(own.stdout).toContain(`\nWebhooks ${ids.join(", ")}\n`)
+
+      const started = yield* Effect.promise(() =>
+        fetch(`${address()}/api/webhooks/${ids[0]}/runs`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${created.key}`, "content-type": "application/json" },
+          body: JSON.stringify({ variables: {} })
+        }).then((response) => response.json() as Promise<{ readonly run_id: string }>)
+      )
+      const withKey = ["--admin-key", created.key]
+      expect((yield* json("run", "list", ...withKey)).data).toMatchObject([{ run_id: started.run_id }])
+      expect((yield* run("run", "cancel", started.run_id, ...withKey)).code).toBe(0)
+      expect((yield* json("run", "show", started.run_id, ...withKey)).status).toBe("cancelled")
+      for (const name of ["Review", "Deploy"]) yield* run("webhook", "delete", name, "--yes")
+      expect((yield* run("team", "delete", "called", "--yes")).code).toBe(0)
     })
   )
 

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { Role } from "../../domain/access/ApiKey.ts"
 import { Person } from "../../domain/access/Person.ts"
+import { WebhookId } from "../../domain/Id.ts"
 import { TeamName } from "../../domain/Team.ts"
 import { optional, time } from "../../domain/Time.ts"
 
@@ -14,6 +15,11 @@ export const Access = Schema.Struct({
   teams: optional(
     Schema.Array(TeamName).annotations({
       description: "The teams that the key or the person is limited to. Absent: all teams."
+    })
+  ),
+  webhooks: optional(
+    Schema.Array(WebhookId).annotations({
+      description: "The webhooks whose runs the key may start, by ID. Absent: all webhooks of its teams."
     })
   ),
   expires_at: optional(time("When the key stops working. Absent: never."))

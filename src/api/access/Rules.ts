@@ -7,9 +7,9 @@ import type { Permission } from "../../domain/access/Roles.ts"
 import type { Api } from "../Api.ts"
 
 /**
- * How a key that is limited to teams is kept to them.
- * - `team`, `webhook`, `run`, `thread`: by the object in the path. One of another team does not exist for the key.
- * - `filtered`: the handler leaves out, or refuses, what is of other teams.
+ * How a key that is limited to teams, to webhooks or to its own runs is kept to them.
+ * - `team`, `webhook`, `run`, `thread`: by the object in the path. One outside the limits does not exist for the key.
+ * - `filtered`: the handler leaves out, or refuses, what is outside the limits.
  * - `shared`: nothing in it is of a team.
  * - `server`: it is about the whole server, so such a key may not call it.
  */
@@ -107,14 +107,14 @@ export const rules = {
     resend: ["operate", "server"]
   },
   runs: {
-    list: ["read", "filtered"],
+    list: ["follow", "filtered"],
     usage: ["read", "filtered"],
     exportCsv: ["read", "filtered", "fresh"],
     exportJsonLines: ["read", "filtered", "fresh"],
     cancelSome: ["operate", "filtered"],
-    show: ["read", "run"],
-    events: ["read", "run"],
-    cancel: ["operate", "run"],
+    show: ["follow", "run"],
+    events: ["follow", "run"],
+    cancel: ["call", "run"],
     replay: ["operate", "run"],
     replays: ["read", "run"],
     replayMany: ["operate", "filtered"]
@@ -123,7 +123,7 @@ export const rules = {
     list: ["administer", "server"],
     create: ["administer", "server", "fresh"],
     revoke: ["administer", "server"],
-    current: ["read", "shared"]
+    current: ["follow", "shared"]
   },
   sessions: {
     list: ["administer", "server"],
@@ -141,7 +141,7 @@ export const rules = {
     activity: ["read", "filtered"],
     statistics: ["read", "webhook"],
     ahead: ["read", "run"],
-    run: ["operate", "webhook"],
+    run: ["call", "webhook"],
     previewDraft: ["read", "shared"],
     teamRuns: ["read", "team"],
     events: ["read", "filtered"]

@@ -4,6 +4,7 @@ import { optional, time } from "../../domain/Time.ts"
 import {
   BadRequest,
   ContentTooLarge,
+  Forbidden,
   ServiceUnavailable,
   TooManyRequests,
   Unauthorized,
@@ -44,6 +45,7 @@ export class Session extends HttpApiGroup.make("session")
       .addSuccess(SessionState)
       .addError(BadRequest)
       .addError(Unauthorized)
+      .addError(Forbidden)
       .addError(ContentTooLarge)
       .addError(UnsupportedMediaType)
       .addError(UnprocessableContent)

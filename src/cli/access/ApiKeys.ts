@@ -11,8 +11,15 @@ import { adminOptions, call, done, show } from "../Connection.ts"
 import { about } from "../Help.ts"
 import { table, time } from "../Output.ts"
 import { Time, validated } from "../Validated.ts"
+import { findWebhook, webhookNotFound } from "../webhook/WebhookRef.ts"
 
-const teamsOf = ({ teams }: ApiKey): string => teams?.join(", ") ?? "all"
+type Limits = Pick<ApiKey, "teams" | "webhooks">
+
+const limitsOf = ({ teams, webhooks }: Limits): string =>
+  [
+    ...(teams ?? []),
+    ...(webhooks === undefined ? [] : [webhooks.length === 1 ? "1 webhook" : `${webhooks.length} webhooks`])
+  ].join(", ") || "none"
 
 const endOf = ({ expires_at, revoked_at }: ApiKey, now: DateTime.Utc): string => {
   if (revoked_at !== undefined) return `revoked ${time(revoked_at)}`
@@ -28,9 +35,9 @@ const list = Command.make("list", adminOptions, (options) =>
       data.length === 0
         ? "No API keys yet. Create one: webhook-trigger key create --name ci-deploy --role operator"
         : table(
-            ["KEY", "NAME", "ROLE", "TEAMS", "ENDS IN", "LAST USED", "EXPIRES"],
+            ["KEY", "NAME", "ROLE", "LIMITS", "ENDS IN", "LAST USED", "EXPIRES"],
             data.map((key) => [
-              ...[key.id, key.name, key.role, teamsOf(key), key.hint],
+              ...[key.id, key.name, key.role, limitsOf(key), key.hint],
               key.last_used_at === undefined ? "never" : time(key.last_used_at),
               endOf(key, now)
             ])
@@ -63,6 +70,12 @@ const teams = Options.text("teams").pipe(
   Options.optional
 )
 
+const webhooks = Options.text("webhook").pipe(
+  Options.withPseudoName("webhook"),
+  Options.withDescription("Limit a key of the role caller to this webhook, by id or name; repeatable"),
+  Options.repeated
+)
+
 const expires = Options.text("expires").pipe(
   Options.withPseudoName("time"),
   Options.withDescription("When the key stops working, such as 2026-12-31; default: never"),
@@ -70,12 +83,19 @@ const expires = Options.text("expires").pipe(
   Options.optional
 )
 
-const create = Command.make("create", { name, role, teams, expires, ...adminOptions }, (options) =>
+const create = Command.make("create", { name, role, teams, webhooks, expires, ...adminOptions }, (options) =>
   Effect.gen(function* () {
+    const limits = yield* Effect.forEach(options.webhooks, (ref) =>
+      Effect.map(
+        call(options, (client) => findWebhook(client, ref), webhookNotFound(ref)),
+        ({ id }) => id
+      )
+    )
     const payload: ApiKeyDraft = {
       name: options.name,
       role: options.role,
       ...(Option.isSome(options.teams) && { teams: options.teams.value }),
+      ...(limits.length > 0 && { webhooks: limits }),
       ...(Option.isSome(options.expires) && { expires_at: options.expires.value })
     }
     const created = yield* call(options, (client) => client.apiKeys.create({ payload }))
@@ -87,6 +107,7 @@ const create = Command.make("create", { name, role, teams, expires, ...adminOpti
       details: "Prints the key, which is shown only once. Use it as ADMIN_API_KEY, or sign in to the web UI with it.",
       examples: [
         "webhook-trigger key create --name ci-deploy --role operator --teams deploy > ci.key",
+        "webhook-trigger key create --name assistant --role caller --webhook 'Review pull requests'",
         "webhook-trigger key create --name Rosa --role editor --expires 2026-12-31"
       ]
     })
@@ -110,11 +131,12 @@ const revoke = Command.make("revoke", { id, yes, ...adminOptions }, (options) =>
 const current = Command.make("show", adminOptions, (options) =>
   Effect.gen(function* () {
     const access = yield* call(options, (client) => client.apiKeys.current())
-    yield* show(options, Access, access, ({ expires_at, key_name, role, teams }) =>
+    yield* show(options, Access, access, ({ expires_at, key_name, role, teams, webhooks }) =>
       [
         `Key      ${key_name ?? "the admin key"}`,
         `Role     ${role}: ${roles[role].description}`,
         `Teams    ${teams?.join(", ") ?? "all"}`,
+        ...(webhooks === undefined ? [] : [`Webhooks ${webhooks.join(", ")}`]),
         `Expires  ${expires_at === undefined ? "never" : time(expires_at)}`
       ].join("\n")
     )

@@ -10,11 +10,11 @@ export const webhook = Args.text({ name: "webhook" }).pipe(Args.withDescription(
 
 const isId = Schema.is(Schema.UUID)
 
-const notFound = (ref: string) =>
+export const webhookNotFound = (ref: string) =>
   `No webhook has the id or name ${JSON.stringify(ref)}; see webhook-trigger webhook list`
 
 /** Finds the webhook by id or name. */
-const find = Effect.fn("Cli.findWebhook")(function* (client: Client, ref: string) {
+export const findWebhook = Effect.fn("Cli.findWebhook")(function* (client: Client, ref: string) {
   if (isId(ref)) return yield* client.webhooks.show({ path: { id: ref } })
   const named = (yield* client.webhooks.list()).data.filter((webhook) => webhook.name === ref)
   return named.length === 1 ? named[0]! : yield* notUnique(ref, named)
@@ -22,7 +22,7 @@ const find = Effect.fn("Cli.findWebhook")(function* (client: Client, ref: string
 
 const notUnique = (ref: string, named: ReadonlyArray<Webhook>) =>
   named.length === 0
-    ? new Failure({ exit: exitCodes.refused, title: notFound(ref) })
+    ? new Failure({ exit: exitCodes.refused, title: webhookNotFound(ref) })
     : new Failure({
         exit: exitCodes.refused,
         title: "More than one webhook has this name",
@@ -36,6 +36,6 @@ export const callOnWebhook = <A, E, R>(
 ) =>
   call(
     options,
-    (client) => Effect.flatMap(find(client, options.webhook), (found) => request(client, found)),
-    notFound(options.webhook)
+    (client) => Effect.flatMap(findWebhook(client, options.webhook), (found) => request(client, found)),
+    webhookNotFound(options.webhook)
   )

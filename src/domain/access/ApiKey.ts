@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { ApiKeyId } from "../Id.ts"
+import { ApiKeyId, WebhookId } from "../Id.ts"
 import { TeamName } from "../Team.ts"
 import { optional, time } from "../Time.ts"
 import type { TokenHash } from "../webhook/Token.ts"
@@ -9,6 +9,7 @@ const maxName = 100
 
 /** A request would carry them all into its queries. */
 const mostTeams = 100
+const mostWebhooks = 20
 
 export const Role = Schema.Literal(...roleNames).annotations({
   identifier: "Role",
@@ -17,6 +18,7 @@ export const Role = Schema.Literal(...roleNames).annotations({
 
 const name = "Who or what uses the key, for people and in the audit log."
 const teams = "The teams that the key is limited to."
+const webhooks = "The webhooks whose runs the key may start, by ID."
 
 /** A key for the management API and the web UI. */
 export const ApiKey = Schema.Struct({
@@ -24,6 +26,9 @@ export const ApiKey = Schema.Struct({
   name: Schema.String.annotations({ description: name }),
   role: Role,
   teams: optional(Schema.Array(TeamName).annotations({ description: `${teams} Absent: all teams.` })),
+  webhooks: optional(
+    Schema.Array(WebhookId).annotations({ description: `${webhooks} Absent: all webhooks of its teams.` })
+  ),
   hint: Schema.String.annotations({ description: "The key's last characters. Only a hash of the key is stored." }),
   created_at: time("When the key was created."),
   created_by: Schema.String.annotations({ description: "Who created it, as in the audit log." }),
@@ -41,6 +46,15 @@ export const ApiKeyDraft = Schema.Struct({
       Schema.minItems(1),
       Schema.maxItems(mostTeams),
       Schema.annotations({ description: `${teams} Absent: all teams. Not for the role \`auditor\`.` })
+    )
+  ),
+  webhooks: optional(
+    Schema.Array(WebhookId).pipe(
+      Schema.minItems(1),
+      Schema.maxItems(mostWebhooks),
+      Schema.annotations({
+        description: `${webhooks} Absent: all webhooks of its teams. Only for the role \`caller\`.`
+      })
     )
   ),
   expires_at: optional(time("When the key stops working. Absent: never."))

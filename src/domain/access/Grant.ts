@@ -1,15 +1,36 @@
+import type { WebhookId } from "../Id.ts"
 import type { TeamName } from "../Team.ts"
-import type { Role } from "./Roles.ts"
+import { mayDo, type Role } from "./Roles.ts"
 
-/** What the sender of a management request may do, and for which teams. */
-export interface Grant {
-  readonly role: Role
+/** What somebody is limited to. All limits hold together. */
+export interface Limits {
   /** Absent: all teams, also those that are created later. */
   readonly teams?: ReadonlyArray<TeamName> | undefined
+  /** Absent: all webhooks of the teams. */
+  readonly webhooks?: ReadonlyArray<WebhookId> | undefined
+  /** The runs with this `triggered_by`, and no threads. Absent: all runs and threads of the teams. */
+  readonly triggered_by?: string | undefined
+}
+
+/** What the sender of a request may do. */
+export interface Grant extends Limits {
+  readonly role: Role
 }
 
 /** Of the admin key. */
 export const everything = { role: "admin" } as const satisfies Grant
 
-export const includesTeam = ({ teams }: Pick<Grant, "teams">, team: string): boolean =>
+export const includesTeam = ({ teams }: Pick<Limits, "teams">, team: string): boolean =>
   teams === undefined || (teams as ReadonlyArray<string>).includes(team)
+
+export const includesWebhook = (
+  { teams, webhooks }: Pick<Limits, "teams" | "webhooks">,
+  { id, team }: { readonly id: WebhookId; readonly team: TeamName }
+): boolean => includesTeam({ teams }, team) && (webhooks === undefined || webhooks.includes(id))
+
+export const isLimited = ({ teams, triggered_by, webhooks }: Limits): boolean =>
+  (teams ?? triggered_by ?? webhooks) !== undefined
+
+/** With the limit of roles that follow only their own runs. `starter`: what these have as `triggered_by`. */
+export const ofStarter = (grant: Omit<Grant, "triggered_by">, starter: string): Grant =>
+  mayDo(grant.role, "read") ? grant : { ...grant, triggered_by: starter }

@@ -1,13 +1,15 @@
 /** Who may do what. Plain data: the web UI loads it without `Schema`. */
 
 /**
+ * - `follow`: runs. Of a role without `read`: only those that it started.
+ * - `call`: starts runs of webhooks, and cancels runs that it may follow.
  * - `read`: everything but the audit log, keys and sessions.
  * - `operate`: what changes runs, not their webhooks.
  * - `edit`: webhooks, destinations and the rules of alerts.
  * - `audit`: the audit log.
  * - `administer`: keys, teams and sessions.
  */
-export type Permission = "read" | "operate" | "edit" | "audit" | "administer"
+export type Permission = "follow" | "call" | "read" | "operate" | "edit" | "audit" | "administer"
 
 interface RoleFacts {
   /** For people, after the role's name. */
@@ -17,19 +19,23 @@ interface RoleFacts {
 
 /** The roles, the least one that has a permission before the others. */
 export const roles = {
-  viewer: { description: "reads everything but the audit log, keys and sessions", permissions: ["read"] },
+  caller: {
+    description: "starts runs of webhooks, and follows and cancels only these runs",
+    permissions: ["follow", "call"]
+  },
+  viewer: { description: "reads everything but the audit log, keys and sessions", permissions: ["follow", "read"] },
   operator: {
     description: "also starts, cancels and replays runs, pauses teams, sends messages and resends deliveries",
-    permissions: ["read", "operate"]
+    permissions: ["follow", "call", "read", "operate"]
   },
   editor: {
     description: "also creates, edits and deletes webhooks, destinations and alert rules",
-    permissions: ["read", "operate", "edit"]
+    permissions: ["follow", "call", "read", "operate", "edit"]
   },
-  auditor: { description: "reads what a viewer may read, and the audit log", permissions: ["read", "audit"] },
+  auditor: { description: "reads what a viewer may read, and the audit log", permissions: ["follow", "read", "audit"] },
   admin: {
     description: "may do everything",
-    permissions: ["read", "operate", "edit", "audit", "administer"]
+    permissions: ["follow", "call", "read", "operate", "edit", "audit", "administer"]
   }
 } as const satisfies { readonly [role: string]: RoleFacts }
 

@@ -2,12 +2,13 @@ import { hash } from "node:crypto"
 import { Context, DateTime, Duration, Effect, Layer, Option, Redacted } from "effect"
 import { type ApiKey, ApiKeyDraft } from "../../domain/access/ApiKey.ts"
 import { type Fault, Invalid, type NotFound, type Unavailable } from "../../domain/Errors.ts"
-import { type ApiKeyId, makeApiKeyId } from "../../domain/Id.ts"
+import { type ApiKeyId, makeApiKeyId, type WebhookId } from "../../domain/Id.ts"
 import { apiKeyIdOf } from "../../domain/ParsedId.ts"
 import { secretHintOf } from "../../domain/webhook/SecretHint.ts"
 import type { TokenHash } from "../../domain/webhook/Token.ts"
 import { ApiKeyStore } from "../../repo/access/ApiKeyStore.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
+import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import * as GroupCommit from "../../runtime/GroupCommit.ts"
 import { validate } from "../manage/Validation.ts"
 import { isChecksum, makeSecret } from "../verify/Secret.ts"
@@ -46,15 +47,16 @@ export class ApiKeys extends Context.Tag("webhook-trigger/ApiKeys")<
     readonly findById: (id: ApiKeyId) => Effect.Effect<Option.Option<ApiKey>, Unavailable>
   }
 >() {
-  static readonly layer: Layer.Layer<ApiKeys, never, ApiKeyStore | TeamStore> = Layer.scoped(
+  static readonly layer: Layer.Layer<ApiKeys, never, ApiKeyStore | TeamStore | WebhookStore> = Layer.scoped(
     ApiKeys,
     Effect.gen(function* () {
       const store = yield* ApiKeyStore
       const teams = yield* TeamStore
+      const { webhook } = yield* WebhookStore
       const byHash = yield* GroupCommit.make({ size: 500, commit: store.apiKeysByHash })
       const byId = yield* GroupCommit.make({ size: 500, commit: store.apiKeysById })
 
-      const faultsBeyondSchema = ({ expires_at, role, teams: limit }: ApiKeyDraft) =>
+      const faultsBeyondSchema = ({ expires_at, role, teams: limit, webhooks }: ApiKeyDraft) =>
         Effect.gen(function* () {
           const faults: Array<Fault> = []
           if (expires_at !== undefined && (yield* DateTime.isPast(expires_at))) {
@@ -62,6 +64,17 @@ export class ApiKeys extends Context.Tag("webhook-trigger/ApiKeys")<
           }
           if (limit !== undefined && role === "auditor") {
             faults.push({ pointer: "/teams", detail: "must be absent, because the audit log covers all teams" })
+          }
+          if (webhooks !== undefined && role !== "caller") {
+            faults.push({
+              pointer: "/webhooks",
+              detail: "must be absent, because only the role `caller` has this limit"
+            })
+          }
+          for (const [index, id] of (webhooks ?? []).entries()) {
+            yield* Effect.catchTag(webhook(lowerCase(id)), "NotFound", () =>
+              Effect.sync(() => faults.push({ pointer: `/webhooks/${index}`, detail: "there is no such webhook" }))
+            )
           }
           for (const [index, team] of (limit ?? []).entries()) {
             yield* Effect.catchTag(teams.team(team), "NotFound", () =>
@@ -79,6 +92,7 @@ export class ApiKeys extends Context.Tag("webhook-trigger/ApiKeys")<
         const api_key: ApiKey = {
           ...decoded,
           ...(decoded.teams && { teams: [...new Set(decoded.teams)] }),
+          ...(decoded.webhooks && { webhooks: [...new Set(decoded.webhooks.map(lowerCase))] }),
           id: yield* makeApiKeyId,
           hint: secretHintOf(key),
           created_at: yield* DateTime.now,
@@ -120,6 +134,9 @@ export class ApiKeys extends Context.Tag("webhook-trigger/ApiKeys")<
     })
   )
 }
+
+/** As IDs are stored. */
+const lowerCase = (id: WebhookId) => id.toLowerCase() as WebhookId
 
 const decodeDraft = validate(ApiKeyDraft)
 

@@ -7,7 +7,7 @@ import { Effect, Layer, Option, Redacted } from "effect"
 import type { Access } from "../../api/access/Access.ts"
 import { Actor, Admin } from "../../api/access/Auth.ts"
 import type { ApiKey } from "../../domain/access/ApiKey.ts"
-import { everything, type Grant } from "../../domain/access/Grant.ts"
+import { everything, ofStarter } from "../../domain/access/Grant.ts"
 import type { Person } from "../../domain/access/Person.ts"
 import { personName } from "../../domain/access/PersonName.ts"
 import type { Session } from "../../domain/access/Session.ts"
@@ -32,10 +32,16 @@ interface Found {
   readonly session?: Session
 }
 
-const grantOf = ({ key, session }: Found): Grant & Pick<Access, "teams"> => {
+const grantOf = ({ key, session }: Found): Pick<Access, "role" | "teams" | "webhooks"> => {
   const limited = key ?? session?.person
-  return limited === undefined ? everything : { role: limited.role, ...(limited.teams && { teams: limited.teams }) }
+  if (limited === undefined) return everything
+  const { role, teams } = limited
+  return { role, ...(teams && { teams }), ...(key?.webhooks && { webhooks: key.webhooks }) }
 }
+
+/** Stored with the runs that it starts through `/mcp`, and with those of the role `caller` (`triggered_by`). */
+export const starterOf = ({ key, session }: Found): string =>
+  key?.id ?? (session?.person === undefined ? "admin_key" : `person:${session.person.id}`)
 
 /** As people see it. */
 export const accessOf = (found: Found): Access => {
@@ -55,7 +61,7 @@ const personOf = ({ email, id, name }: Person): Person => ({
 })
 
 /** The sender whose key or session was found. */
-export const actorOf = (found: Found) => Actor.of({ ...found, grant: grantOf(found) })
+export const actorOf = (found: Found) => Actor.of({ ...found, grant: ofStarter(grantOf(found), starterOf(found)) })
 
 /** For the log, and for audit events. */
 export const factsOf = (found: Found): RequestFacts.RequestFacts => {

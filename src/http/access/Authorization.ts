@@ -4,7 +4,7 @@ import { DateTime, Effect, Option } from "effect"
 import { Api } from "../../api/Api.ts"
 import type { Actor } from "../../api/access/Auth.ts"
 import { type Rule, ruleOf } from "../../api/access/Rules.ts"
-import { includesTeam } from "../../domain/access/Grant.ts"
+import { includesTeam, isLimited } from "../../domain/access/Grant.ts"
 import { leastRoleFor, mayDo, type Permission, type Role } from "../../domain/access/Roles.ts"
 import { Forbidden, FreshSignInRequired, NotFound, type Unavailable } from "../../domain/Errors.ts"
 import { runIdOf, threadIdOf, webhookIdOf } from "../../domain/ParsedId.ts"
@@ -66,12 +66,11 @@ export const make: Effect.Effect<
         const path = route.path.slice(Option.getOrElse(route.prefix, () => "").length)
         const [permission, scope, sensitive] = byRoute.get(keyOf(route.method, path)) ?? (yield* noRule)
         if (!mayDo(grant.role, permission)) return yield* lacksRole(grant.role, permission)
-        const { teams } = grant
-        if (teams !== undefined) {
+        if (isLimited(grant)) {
           if (scope === "server") return yield* needsAllTeams
           if (scope === "team" && !includesTeam(grant, params.team ?? "")) return yield* new NotFound()
           const object = objectIn(scope, params)
-          if (object !== undefined && !(yield* isOwned(yield* object, teams))) return yield* new NotFound()
+          if (object !== undefined && !(yield* isOwned(yield* object, grant))) return yield* new NotFound()
         }
         if (sensitive === undefined || session === undefined) return
         if (!isRecent(session, yield* DateTime.now)) return yield* new FreshSignInRequired()

@@ -1,17 +1,21 @@
-/** Keeps the requests of a key that is limited to teams to what is of these teams. For other keys, these change nothing. */
+/** Keeps the requests of a key to its limits. For keys without limits, these change nothing. */
 import { Effect } from "effect"
 import { Actor } from "../../api/access/Auth.ts"
-import { includesTeam } from "../../domain/access/Grant.ts"
+import { includesTeam, isLimited } from "../../domain/access/Grant.ts"
 import { NotFound, type Unavailable } from "../../domain/Errors.ts"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import { OwnerStore } from "../../repo/access/OwnerStore.ts"
 
-/** The teams that the actor is limited to, for a query. */
-export const ofActor: Effect.Effect<{ readonly owners?: ReadonlyArray<TeamName> }, never, Actor> = Effect.map(
-  Actor,
-  ({ grant: { teams } }) => (teams === undefined ? {} : { owners: teams })
-)
+/** What the actor is limited to, for a query of runs. */
+export const ofActor: Effect.Effect<
+  { readonly owners?: ReadonlyArray<TeamName>; readonly triggered_by?: string },
+  never,
+  Actor
+> = Effect.map(Actor, ({ grant: { teams, triggered_by } }) => ({
+  ...(teams && { owners: teams }),
+  ...(triggered_by !== undefined && { triggered_by })
+}))
 
 /** Leaves out what is of other teams. */
 export const onlyOwned = <A extends { readonly team: TeamName }, E, R>(
@@ -42,9 +46,9 @@ export const make = Effect.map(OwnerStore, (store) => ({
   }) =>
     Effect.gen(function* () {
       const { grant } = yield* Actor
-      if (grant.teams === undefined) return
+      if (!isLimited(grant)) return
       if (team !== undefined && !includesTeam(grant, team)) return yield* new NotFound()
-      if (webhook_id === undefined || (yield* store.isOwned({ webhook_id }, grant.teams))) return
+      if (webhook_id === undefined || (yield* store.isOwned({ webhook_id }, grant))) return
       return yield* new NotFound()
     }),
 
@@ -52,8 +56,8 @@ export const make = Effect.map(OwnerStore, (store) => ({
   isAllowed: (ids: ReadonlyArray<RunId>): Effect.Effect<(id: RunId) => boolean, Unavailable, Actor> =>
     Effect.gen(function* () {
       const { grant } = yield* Actor
-      if (grant.teams === undefined) return (_id: RunId) => true
-      const owned = yield* store.ownedRuns(ids, grant.teams)
+      if (!isLimited(grant)) return (_id: RunId) => true
+      const owned = yield* store.ownedRuns(ids, grant)
       return (id: RunId) => owned.has(id)
     })
 }))

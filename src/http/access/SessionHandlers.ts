@@ -3,6 +3,7 @@ import { DateTime, Effect, Option, Redacted, Schema } from "effect"
 import { Api } from "../../api/Api.ts"
 import { SessionState, SignedOut, SignIn } from "../../api/access/Session.ts"
 import { pages } from "../../api/Pages.ts"
+import { mayDo } from "../../domain/access/Roles.ts"
 import { Unauthorized } from "../../domain/Errors.ts"
 import { Oidc } from "../../engine/access/oidc/OidcSettings.ts"
 import { OidcProvider } from "../../engine/access/oidc/Provider.ts"
@@ -17,6 +18,7 @@ import * as RequestFacts from "../request/RequestFacts.ts"
 import { TrustedProxies } from "../request/TrustedProxies.ts"
 import { below, UiPath } from "../request/UiPath.ts"
 import { accessOf, factsOf } from "./Auth.ts"
+import { lacksRole } from "./Authorization.ts"
 import { KeyCheck } from "./KeyCheck.ts"
 import * as SessionCookie from "./SessionCookie.ts"
 
@@ -93,6 +95,9 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
             Effect.mapError(Problems.of)
           )
           const checked = yield* Effect.mapError(check(request, Redacted.make(key)), Problems.of)
+          if (!mayDo(accessOf(checked).role, "read")) {
+            return yield* Effect.fail(Problems.of(lacksRole(accessOf(checked).role, "read")))
+          }
           const from = {
             client_address: clientAddress(proxies, request),
             user_agent: request.headers["user-agent"] ?? ""

@@ -6,6 +6,7 @@ import { asWhole } from "../../api/List.ts"
 import { DraftBody } from "../../api/Overview.ts"
 import { pageSize } from "../../api/PageSize.ts"
 import { SampleBody } from "../../api/run/RunAnswers.ts"
+import { NotFound } from "../../domain/Errors.ts"
 import { piecesOf } from "../../domain/prompt/PromptLayout.ts"
 import { Trigger } from "../../engine/accept/Trigger.ts"
 import { recordStart } from "../../engine/access/Audit.ts"
@@ -42,6 +43,10 @@ const ofDraft = ({ names: variables, places, rendered }: DraftPreview) => ({
     onRight: ({ layout, prompt }) => ({ prompt: piecesOf(prompt, layout) })
   })
 })
+
+/** The role `caller` is no person who tries a paused webhook again, and finds the run by its starter. */
+const startedBy = (triggered_by: string | undefined) =>
+  triggered_by === undefined ? { isManual: true } : { triggered_by }
 
 export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
   Effect.gen(function* () {
@@ -91,15 +96,18 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
       .handleRaw("run", ({ path, urlParams, request }) =>
         Effect.gen(function* () {
           const received_at = yield* DateTime.now
+          const { triggered_by } = (yield* Actor).grant
           const webhook = yield* trigger.open(path.id)
+          // Who may not change webhooks' runs uses the webhook as its callers do.
+          if (triggered_by !== undefined && !webhook.enabled) return yield* new NotFound()
           const sample = yield* Effect.flatMap(Body.readObject(request, settings.maxBody), decodeSample)
           const variables = yield* Input.ofSample(webhook, sample)
-          const idempotency = yield* Idempotency.read(request, webhook, variables)
+          const idempotency = yield* Idempotency.read(request, webhook, variables, { sender: triggered_by })
           const wait = urlParams.wait === true
           const started = yield* recordStart(
             "webhook.run_started",
             webhook.id
-          )(trigger.trigger(webhook, { variables, received_at, wait, isManual: true, ...idempotency }))
+          )(trigger.trigger(webhook, { variables, received_at, wait, ...startedBy(triggered_by), ...idempotency }))
           return withLocation(request, RunAnswer.ofRun(request, started), started)
         }).pipe(
           Effect.catchTag("RateLimited", "BudgetExceeded", (refusal) =>

@@ -2,7 +2,6 @@
 import type { HttpServerRequest } from "@effect/platform"
 import { Effect, Option, Redacted } from "effect"
 import type { Grant } from "../../domain/access/Grant.ts"
-import { includesTeam } from "../../domain/access/Grant.ts"
 import { personName } from "../../domain/access/PersonName.ts"
 import { mayDo } from "../../domain/access/Roles.ts"
 import { Unauthorized } from "../../domain/Errors.ts"
@@ -26,9 +25,7 @@ import type { Caller } from "./Runs.ts"
 type Request = HttpServerRequest.HttpServerRequest
 
 const callerWith = (grant: Grant, id: string, works: Effect.Effect<boolean>) =>
-  mayDo(grant.role, "operate")
-    ? Effect.succeed<Caller>({ id, mayUse: (team) => includesTeam(grant, team), works })
-    : lacksRole(grant.role, "operate")
+  mayDo(grant.role, "call") ? Effect.succeed<Caller>({ id, grant, works }) : lacksRole(grant.role, "call")
 
 export const make = Effect.gen(function* () {
   const { check } = yield* KeyCheck
@@ -47,7 +44,7 @@ export const make = Effect.gen(function* () {
       const works = checked.key ? keyWorks(keys, checked.key.id) : Effect.succeed(true)
       return callerWith(
         actor.grant,
-        checked.key?.id ?? "admin_key",
+        Auth.starterOf(checked),
         Effect.orElseSucceed(works, () => false)
       )
     })
@@ -67,7 +64,7 @@ export const make = Effect.gen(function* () {
       }
       RequestFacts.add(request, Auth.factsOf({ session: session.value }))
       const works = Effect.orElseSucceed(Effect.map(find, Option.isSome), () => false)
-      return yield* callerWith(person, `person:${person.id}`, works)
+      return yield* callerWith(person, Auth.starterOf({ session: session.value }), works)
     }).pipe(Effect.provideService(Origin, originOf(proxies, request)))
 
   return (request: Request) =>

@@ -1,5 +1,5 @@
 import { Duration, Effect } from "effect"
-import type { TeamName } from "../../domain/Team.ts"
+import { type Grant, includesWebhook } from "../../domain/access/Grant.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import { toolsOf } from "./Tool.ts"
@@ -18,6 +18,6 @@ export const make = Effect.gen(function* () {
   yield* feed.listen((changes) => {
     if (changes.some(({ _tag }) => _tag === "WebhookChanged")) Effect.runSync(forget)
   })
-  return ({ mayUse }: { readonly mayUse: (team: TeamName) => boolean }) =>
-    Effect.map(offered, (all) => toolsOf(all.filter(({ team }) => mayUse(team))))
+  return ({ grant }: { readonly grant: Grant }) =>
+    Effect.map(offered, (all) => toolsOf(all.filter((webhook) => includesWebhook(grant, webhook))))
 })

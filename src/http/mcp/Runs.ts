@@ -1,10 +1,10 @@
 /** The runs that tools start, read, cancel and answer. */
 import { Context, Data, DateTime, Duration, Effect, Either, Option, Stream } from "effect"
+import { type Grant, includesTeam } from "../../domain/access/Grant.ts"
 import { NotFound, type Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { runIdOf } from "../../domain/ParsedId.ts"
 import type { Run, Variables } from "../../domain/run/Run.ts"
-import type { TeamName } from "../../domain/Team.ts"
 import { type Submitted, Trigger } from "../../engine/accept/Trigger.ts"
 import * as Audit from "../../engine/access/Audit.ts"
 import { Cancellation } from "../../engine/manage/Cancellation.ts"
@@ -17,13 +17,15 @@ import { whileTrue } from "../access/ActorStreams.ts"
 import { RunEvents } from "../events/RunEvents.ts"
 import * as Idempotency from "../trigger/Idempotency.ts"
 import * as OfferedTools from "./OfferedTools.ts"
+import * as Replies from "./Replies.ts"
+import { isToolOf } from "./Replies.ts"
 import { inputOf } from "./Tool.ts"
 
 /** The sender of a call. */
 export interface Caller {
   /** Identifies its key. Its runs are stored with it (`triggered_by`), and it sees no others. */
   readonly id: string
-  readonly mayUse: (team: TeamName) => boolean
+  readonly grant: Grant
   /** Whether its key has neither been revoked nor expired meanwhile. */
   readonly works: Effect.Effect<boolean>
 }
@@ -76,9 +78,10 @@ export const make = Effect.gen(function* () {
   const longestWait = yield* LongestWait
   const toolsFor = yield* OfferedTools.make
   const { enter } = yield* RunEvents
+  const checkReply = yield* Replies.make
 
   const isOwn = (caller: Caller, run: Pick<Run, "team" | "triggered_by">) =>
-    run.triggered_by === caller.id && caller.mayUse(run.team)
+    run.triggered_by === caller.id && includesTeam(caller.grant, run.team)
 
   const read = (caller: Caller, id: RunId): Effect.Effect<Run, NotFound | Unavailable> =>
     Effect.filterOrFail(
@@ -103,9 +106,7 @@ export const make = Effect.gen(function* () {
       if (found === undefined) return yield* new UnknownTool({ name })
       const webhook = yield* trigger.open(found.id)
       // The list of tools may be a moment old.
-      if (!webhook.enabled || webhook.mcp_tool === undefined || !caller.mayUse(webhook.team)) {
-        return yield* new UnknownTool({ name })
-      }
+      if (!isToolOf(caller, webhook)) return yield* new UnknownTool({ name })
       const variables = inputOf(webhook, args)
       const idempotency = yield* Either.flatMap(Input.contentOf(webhook, variables), (content) =>
         idempotencyOf(caller, extra, content)
@@ -154,7 +155,7 @@ export const make = Effect.gen(function* () {
       Effect.gen(function* () {
         const received_at = yield* DateTime.now
         const id = yield* runIdOf(run_id)
-        yield* read(caller, id)
+        yield* checkReply(caller, yield* read(caller, id))
         const { key, team } = yield* threads.ofReply(id)
         const idempotency = yield* idempotencyOf(caller, extra, { run_id: id, message })
         const request = { received_at, wait: false, thread_key: key, triggered_by: caller.id, ...idempotency }

@@ -42,17 +42,18 @@ const withHash = (key: string, content: unknown): Required<Idempotency> => ({
   idempotency: { key, request_hash: createHash("sha256").update(canonical(content)).digest() }
 })
 
-/**
- * A key that is not in a header, with a hash of its request's content. Each sender has their own keys. They never equal
- * the key of a header, which cannot contain a line break.
- */
-export const ofSender = (name: string, key: unknown, sender: string, content: unknown) =>
-  isKey(key) ? Either.right(withHash(`${sender}\n${key}`, content)) : Either.left(wrongKey(name))
+/** Each of these senders has their own keys. They never equal the key of a header, which cannot contain a line break. */
+const keyOf = (sender: string, key: string): string => `${sender}\n${key}`
 
-/** The request's key, if any, with a hash of its input, whose nesting is bounded. */
+/** A key that is not in a header, with a hash of its request's content. */
+export const ofSender = (name: string, key: unknown, sender: string, content: unknown) =>
+  isKey(key) ? Either.right(withHash(keyOf(sender, key), content)) : Either.left(wrongKey(name))
+
+/** The request's key, if any, with a hash of its input, whose nesting is bounded. `sender`: has their own keys. */
 export const readWith = <E>(
   request: HttpServerRequest.HttpServerRequest,
-  content: () => Either.Either<Variables, E>
+  content: () => Either.Either<Variables, E>,
+  sender?: string
 ): Either.Either<Idempotency, InvalidParameter | E> => {
   const text = request.headers[header]
   if (text === undefined) return Either.right({})
@@ -61,7 +62,7 @@ export const readWith = <E>(
   if (key === undefined) {
     return Either.left(wrongKey("Idempotency-Key", ", given once"))
   }
-  return Either.map(content(), (content) => withHash(key, content))
+  return Either.map(content(), (content) => withHash(sender === undefined ? key : keyOf(sender, key), content))
 }
 
 /** The key of a request that triggers the webhook with this input. With another callback it is another request. */
@@ -69,10 +70,13 @@ export const read = (
   request: HttpServerRequest.HttpServerRequest,
   webhook: WebhookRow,
   input: Variables,
-  callback_url?: string
+  { callback_url, sender }: { readonly callback_url?: string | undefined; readonly sender?: string | undefined } = {}
 ): Either.Either<Idempotency, InvalidParameter | InvalidVariables> =>
-  readWith(request, () =>
-    Either.map(Input.contentOf(webhook, input), (content) =>
-      callback_url === undefined ? content : { content, callback_url }
-    )
+  readWith(
+    request,
+    () =>
+      Either.map(Input.contentOf(webhook, input), (content) =>
+        callback_url === undefined ? content : { content, callback_url }
+      ),
+    sender
   )

@@ -130,7 +130,7 @@ export const make = Effect.gen(function* () {
           const delivery = CallerCheck.idempotencyOf(caller)
           const keyed =
             delivery === undefined
-              ? Idempotency.read(request, webhook, variables, callback_url)
+              ? Idempotency.read(request, webhook, variables, { callback_url })
               : Either.right(delivery)
           const sentKey = request.headers["idempotency-key"]
           const ignoresKey = delivery !== undefined && sentKey !== undefined && sentKey !== caller.delivery_id

@@ -1,4 +1,5 @@
 import { Context, type Effect } from "effect"
+import type { Limits } from "../../domain/access/Grant.ts"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId, ThreadId, WebhookId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
@@ -13,13 +14,10 @@ export type Owned = { readonly webhook_id: WebhookId } | { readonly run_id: RunI
 export class OwnerStore extends Context.Tag("webhook-trigger/OwnerStore")<
   OwnerStore,
   {
-    /** Whether it exists, and belongs to these teams alone. */
-    readonly isOwned: (object: Owned, teams: ReadonlyArray<TeamName>) => Effect.Effect<boolean, Unavailable>
-    /** Those of these runs that exist, and belong to these teams alone. */
-    readonly ownedRuns: (
-      ids: ReadonlyArray<RunId>,
-      teams: ReadonlyArray<TeamName>
-    ) => Effect.Effect<ReadonlySet<RunId>, Unavailable>
+    /** Whether it exists, and is within the limits: of several teams' objects, all teams must be. */
+    readonly isOwned: (object: Owned, limits: Limits) => Effect.Effect<boolean, Unavailable>
+    /** Those of these runs that exist, and are within the limits. */
+    readonly ownedRuns: (ids: ReadonlyArray<RunId>, limits: Limits) => Effect.Effect<ReadonlySet<RunId>, Unavailable>
     /** The current teams of webhooks. Unknown webhooks are absent. */
     readonly teamsOf: (ids: ReadonlyArray<WebhookId>) => Effect.Effect<ReadonlyMap<WebhookId, TeamName>, Unavailable>
   }

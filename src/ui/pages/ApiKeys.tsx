@@ -15,6 +15,7 @@ import { UserText } from "../components/UserText.tsx"
 import { ExactTime, RelativeTime } from "../format/Time.tsx"
 import { releaseNavigation, useNavigationGuard } from "../frame/NavigationGuard.ts"
 import { NewApiKey } from "./NewApiKey.tsx"
+import { WebhookNames } from "./WebhookLimit.tsx"
 
 /** The keys of people and programs. New ones are shown until the user has saved them. */
 const ApiKeysPage = () => {
@@ -110,7 +111,7 @@ const stateOf = ({ expires_at, revoked_at }: ApiKey): "Revoked" | "Expired" | un
 }
 
 const Entry = ({ apiKey, onRevoke }: { readonly apiKey: ApiKey; readonly onRevoke: () => void }) => {
-  const { created_at, created_by, expires_at, hint, last_used_at, name, role, teams } = apiKey
+  const { created_at, created_by, expires_at, hint, last_used_at, name, role, teams, webhooks } = apiKey
   const state = stateOf(apiKey)
   return (
     <li className="audit-event">
@@ -129,7 +130,8 @@ const Entry = ({ apiKey, onRevoke }: { readonly apiKey: ApiKey; readonly onRevok
         )}
       </div>
       <p className="small muted">
-        {teams === undefined ? "All teams" : `Teams: ${teams.join(", ")}`}. This role {roles[role].description}.
+        {teams === undefined ? "All teams" : `Teams: ${teams.join(", ")}`}.{" "}
+        {webhooks !== undefined && <WebhookNames ids={webhooks} />}This role {roles[role].description}.
       </p>
       <p className="small muted">
         Ends in <span className="mono">{hint}</span>, created <ExactTime at={created_at} /> by{" "}

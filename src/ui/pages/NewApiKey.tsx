@@ -9,6 +9,7 @@ import { Dialog } from "../components/Dialog.tsx"
 import { SelectField } from "../components/form/SelectField.tsx"
 import { TextField } from "../components/form/TextField.tsx"
 import { Notice } from "../components/Notice.tsx"
+import { WebhookLimit } from "./WebhookLimit.tsx"
 
 const day = 24 * 3_600_000
 
@@ -37,6 +38,7 @@ export const NewApiKey = ({
   const [name, setName] = useState("")
   const [role, setRole] = useState<Role>("viewer")
   const [teams, setTeams] = useState("")
+  const [webhooks, setWebhooks] = useState<ReadonlyArray<string>>([])
   const [lifetime, setLifetime] = useState<Lifetime>("never")
   const [submitted, setSubmitted] = useState(false)
   const [pending, setPending] = useState(false)
@@ -49,15 +51,21 @@ export const NewApiKey = ({
     setPending(true)
     setError(undefined)
     const limit = teamsOf(teams)
-    const payload = { name, role, ...(limit.length > 0 && { teams: limit }), ...expiryOf(lifetime) }
+    const payload = {
+      ...{ name, role, ...(limit.length > 0 && { teams: limit }), ...expiryOf(lifetime) },
+      ...(role === "caller" && webhooks.length > 0 && { webhooks })
+    }
     try {
-      onCreated(await runAction(() => api.apiKeys.create({ payload })))
+      onCreated(await runAction(() => api.apiKeys.create({ payload: payload as never })))
     } catch (cause) {
       setError(cause)
       setPending(false)
     }
   }
   const teamFault = ["/teams", ...teamsOf(teams).map((_, index) => `/teams/${index}`)]
+    .map((pointer) => (error === undefined ? undefined : faultAt(error, pointer)))
+    .find((found) => found !== undefined)
+  const webhookFault = ["/webhooks", ...webhooks.map((_, index) => `/webhooks/${index}`)]
     .map((pointer) => (error === undefined ? undefined : faultAt(error, pointer)))
     .find((found) => found !== undefined)
   const nameFault = error ? faultAt(error, "/name") : submitted ? fault : undefined
@@ -82,13 +90,16 @@ export const NewApiKey = ({
           help="Limits the key to these teams, separated by commas. Empty: all teams."
           fault={teamFault}
         />
+        {role === "caller" && <WebhookLimit chosen={webhooks} onChange={setWebhooks} fault={webhookFault} />}
         <SelectField
           label="Expires"
           value={lifetime}
           onChange={setLifetime}
           options={lifetimes.map(([each, label]) => [each, label] as const)}
         />
-        {error !== undefined && !teamFault && !nameFault && <Notice tone="danger">{explain(error).title}</Notice>}
+        {error !== undefined && !teamFault && !webhookFault && !nameFault && (
+          <Notice tone="danger">{explain(error).title}</Notice>
+        )}
         <div className="row end">
           <Button onPress={onClose}>Cancel</Button>
           <Button type="submit" variant="primary" pending={pending}>

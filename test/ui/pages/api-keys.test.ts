@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { axe } from "../Axe.ts"
-import { errorsOf, eventually, startTestUi, type TestUi } from "../TestUi.ts"
+import { chooseFound, errorsOf, eventually, signIn, startTestUi, type TestUi } from "../TestUi.ts"
 
 let ui: TestUi
 let webhook: string
@@ -68,6 +68,41 @@ describe("the page of API keys", () => {
     await theirs.getByLabel("API key or admin key").waitFor()
     expect(errorsOf(page)).toEqual([])
     for (const each of [page, theirs]) await each.context().close()
+  })
+
+  it("limits a key of the role caller to webhooks, which it names, and which cannot sign in", async () => {
+    for (const width of [320, 1440]) {
+      const page = await ui.newPage({ width })
+      await page.goto("/keys")
+      await signIn(page)
+      await page.goto("/keys")
+      await page.getByRole("button", { name: "New API key" }).click()
+      const dialog = page.getByRole("dialog")
+      expect(await dialog.getByRole("combobox", { name: "Webhooks" }).count()).toBe(0)
+      await dialog.getByLabel("Name").fill(`assistant ${width}`)
+      await dialog.getByLabel("Role").selectOption("caller")
+      for (const name of ["deploy", "theirs"]) await chooseFound(dialog, "Webhooks", name)
+      await dialog.getByRole("button", { name: "Remove theirs" }).click()
+      expect(await dialog.getByRole("list", { name: "Webhooks of the key" }).textContent()).toBe("deployRemove")
+      expect(await axe(page)).toEqual([])
+      await dialog.getByRole("button", { name: "Create key" }).click()
+      const key = (await page.locator("code.secret").textContent())!
+      const entry = page.getByRole("listitem").filter({ hasText: `assistant ${width}` })
+      await eventually(() => entry.textContent()).toMatch(
+        /caller.*All teams\. Webhooks: deploy\. This role starts runs/
+      )
+      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width)
+      expect(await axe(page)).toEqual([])
+      expect(errorsOf(page)).toEqual([])
+      await page.context().close()
+
+      const theirs = await ui.newPage({ width })
+      await theirs.goto("/")
+      await theirs.getByLabel("API key or admin key").fill(key)
+      await theirs.getByRole("button", { name: "Sign in" }).click()
+      await theirs.getByText("This needs the role `viewer`. Your role is `caller`.").waitFor()
+      await theirs.context().close()
+    }
   })
 })
 

@@ -2,6 +2,7 @@
 import { Clock, Context, Data, DateTime, Duration, Effect, Layer, Option, Redacted } from "effect"
 import type * as Client from "openid-client"
 import type { PersonWithGrant } from "../../../domain/access/Person.ts"
+import { mayDo } from "../../../domain/access/Roles.ts"
 import type { SignInProblem } from "../../../domain/access/SignInProblem.ts"
 import { storable } from "../../../domain/StorableText.ts"
 import { isRecent, recentFor } from "../RecentSignIn.ts"
@@ -247,10 +248,10 @@ export const make = (settings: OidcSettings): Effect.Effect<Provider> =>
         }
         const claims: Claims = yield* claimsOf(client, config, tokens, idToken)
         const person = personOf(settings, idToken.sub, claims)
-        if (Option.isNone(person)) {
+        if (Option.isNone(person) || !mayDo(person.value.role, "read")) {
           return yield* new SignInFailed({
             problem: "no_role",
-            detail: `no group of ${printable(idToken.sub)} has a role`
+            detail: `no group of ${printable(idToken.sub)} has a role for the web UI`
           })
         }
         return {

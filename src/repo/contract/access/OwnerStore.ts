@@ -1,5 +1,6 @@
 import { expect } from "@effect/vitest"
 import { Effect, Option } from "effect"
+import type { Limits } from "../../../domain/access/Grant.ts"
 import { makeRunId, makeWebhookId, ThreadId } from "../../../domain/Id.ts"
 import { Repo } from "../../Repo.ts"
 import { acceptOne, at, createWebhook, newMessage, ops, queueRun, team } from "../fixtures.ts"
@@ -27,14 +28,15 @@ export const ownerStore = (test: Test): void => {
         { run_id: yield* makeRunId },
         { thread_id: ThreadId.make(yield* makeRunId) }
       ]
-      const owned = (teams: ReadonlyArray<typeof ops>) => Effect.forEach(objects, (each) => repo.isOwned(each, teams))
+      const owned = (teams: ReadonlyArray<typeof ops>) =>
+        Effect.forEach(objects, (each) => repo.isOwned(each, { teams }))
       const unknown = [false, false, false]
       expect(yield* owned([ops])).toEqual([true, true, false, false, ...unknown])
       expect(yield* owned([other])).toEqual([false, false, true, true, ...unknown])
       expect(yield* owned([other, ops])).toEqual([true, true, true, true, ...unknown])
       expect(yield* owned([team("none")])).toEqual([false, false, false, false, ...unknown])
       const ids = [run_id, message.run_id, yield* makeRunId]
-      expect(yield* repo.ownedRuns(ids, [ops])).toEqual(new Set([run_id]))
+      expect(yield* repo.ownedRuns(ids, { teams: [ops] })).toEqual(new Set([run_id]))
       expect(yield* repo.teamsOf([hook.id, yield* makeWebhookId])).toEqual(new Map([[hook.id, ops]]))
     })
   )
@@ -48,11 +50,39 @@ export const ownerStore = (test: Test): void => {
       const run_id = yield* queueRun(hook)
       yield* repo.updateWebhook(hook.id, { team: other, updated_at: at(1) })
       for (const teams of [[ops], [other]]) {
-        expect(yield* repo.isOwned({ run_id }, teams)).toBe(false)
-        expect(yield* repo.ownedRuns([run_id], teams)).toEqual(new Set())
+        expect(yield* repo.isOwned({ run_id }, { teams })).toBe(false)
+        expect(yield* repo.ownedRuns([run_id], { teams })).toEqual(new Set())
       }
-      expect(yield* repo.isOwned({ run_id }, [ops, other])).toBe(true)
+      expect(yield* repo.isOwned({ run_id }, { teams: [ops, other] })).toBe(true)
       expect(Option.fromNullable((yield* repo.teamsOf([hook.id])).get(hook.id))).toEqual(Option.some(other))
+    })
+  )
+
+  test(
+    "limits to webhooks by their IDs, and to runs by who started them",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const [one, two] = [yield* createWebhook({ team: ops }), yield* createWebhook({ team: ops })]
+      const [own, theirs, nobodys] = [
+        yield* queueRun(one, { triggered_by: "a key" }),
+        yield* queueRun(one, { triggered_by: "another key" }),
+        yield* queueRun(one)
+      ]
+      yield* acceptOne(yield* newMessage({ team: ops, thread_key: "shop#7", triggered_by: "a key" }))
+      const [thread] = (yield* repo.threads({ team: ops, limit: 1 })).data
+      const objects = [
+        ...[{ webhook_id: one.id }, { webhook_id: two.id }, { run_id: own }, { run_id: theirs }],
+        ...[{ run_id: nobodys }, { thread_id: thread!.id }]
+      ]
+      const owned = (limits: Limits) => Effect.forEach(objects, (each) => repo.isOwned(each, limits))
+      expect(yield* owned({})).toEqual([true, true, true, true, true, true])
+      expect(yield* owned({ webhooks: [one.id] })).toEqual([true, false, true, true, true, true])
+      expect(yield* owned({ triggered_by: "a key" })).toEqual([true, true, true, false, false, false])
+      const both = { triggered_by: "a key", teams: [other], webhooks: [one.id] }
+      expect(yield* owned(both)).toEqual([false, false, false, false, false, false])
+      const ids = [own, theirs, nobodys]
+      expect(yield* repo.ownedRuns(ids, { triggered_by: "a key" })).toEqual(new Set([own]))
+      expect(yield* repo.ownedRuns(ids, both)).toEqual(new Set())
     })
   )
 }

@@ -6,7 +6,9 @@ import { sameBytes, storableFields, type Tables } from "../Tables.ts"
 
 const withoutHash = ({ key_hash: _, ...key }: ApiKeyRow): ApiKey => key
 
-const shown = ({ hint, name, role, teams }: ApiKey) => ({ name, role, ...(teams && { teams }), hint })
+const shown = ({ hint, name, role, teams, webhooks }: ApiKey) => ({
+  ...{ name, role, ...(teams && { teams }), ...(webhooks && { webhooks }), hint }
+})
 
 export const makeApiKeyStore = (tables: Tables): Context.Tag.Service<ApiKeyStore> => {
   const { apiKeys, audit, sessions } = tables

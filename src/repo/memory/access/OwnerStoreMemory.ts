@@ -1,4 +1,6 @@
 import { type Context, Effect } from "effect"
+import { includesTeam, includesWebhook, type Limits } from "../../../domain/access/Grant.ts"
+import type { RunId } from "../../../domain/Id.ts"
 import type { RunRow } from "../../../domain/run/Run.ts"
 import type { TeamName } from "../../../domain/Team.ts"
 import { OwnerStore } from "../../access/OwnerStore.ts"
@@ -16,26 +18,26 @@ export const isRunOf = (
 
 export const makeOwnerStore = (tables: Tables): Context.Tag.Service<OwnerStore> => {
   const { find, threads, webhooks } = tables
+  const isOwnRun = (id: RunId, { teams, triggered_by }: Limits) => {
+    const row = find(id)?.row
+    return (
+      row !== undefined &&
+      (teams === undefined || isRunOf(tables, row, teams)) &&
+      (triggered_by === undefined || row.triggered_by === triggered_by)
+    )
+  }
   return OwnerStore.of({
-    isOwned: (object, teams) =>
+    isOwned: (object, limits) =>
       Effect.sync(() => {
-        if ("run_id" in object) {
-          const run = find(object.run_id)
-          return run !== undefined && isRunOf(tables, run.row, teams)
+        if ("run_id" in object) return isOwnRun(object.run_id, limits)
+        if ("webhook_id" in object) {
+          const webhook = webhooks.get(object.webhook_id)
+          return webhook !== undefined && includesWebhook(limits, webhook)
         }
-        const owner = "webhook_id" in object ? webhooks.get(object.webhook_id) : threads.get(object.thread_id)
-        return owner !== undefined && teams.includes(owner.team)
+        const thread = threads.get(object.thread_id)
+        return thread !== undefined && includesTeam(limits, thread.team) && limits.triggered_by === undefined
       }),
-    ownedRuns: (ids, teams) =>
-      Effect.sync(
-        () =>
-          new Set(
-            ids.filter((id) => {
-              const run = find(id)
-              return run !== undefined && isRunOf(tables, run.row, teams)
-            })
-          )
-      ),
+    ownedRuns: (ids, limits) => Effect.sync(() => new Set(ids.filter((id) => isOwnRun(id, limits)))),
     teamsOf: (ids) =>
       Effect.sync(
         () =>

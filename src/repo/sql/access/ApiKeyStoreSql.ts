@@ -21,7 +21,7 @@ export const layer: Layer.Layer<ApiKeyStore, never, SqlClient.SqlClient> = Layer
     const sql = yield* SqlClient.SqlClient
 
     const shown = sql.literal(
-      "json_strip_nulls(json_build_object('name', name, 'role', role, 'teams', teams, 'hint', hint))"
+      "json_strip_nulls(json_build_object('name', name, 'role', role, 'teams', teams, 'webhooks', webhooks, 'hint', hint))"
     )
     const toKey = (row: object) => fromRow<ApiKey>(row, fields)
 

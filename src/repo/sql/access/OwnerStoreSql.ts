@@ -1,5 +1,6 @@
 import { SqlClient, type Statement } from "@effect/sql"
 import { Effect, Layer } from "effect"
+import type { Limits } from "../../../domain/access/Grant.ts"
 import type { RunId, WebhookId } from "../../../domain/Id.ts"
 import type { TeamName } from "../../../domain/Team.ts"
 import { type Owned, OwnerStore } from "../../access/OwnerStore.ts"
@@ -23,26 +24,37 @@ export const layer: Layer.Layer<OwnerStore, never, SqlClient.SqlClient> = Layer.
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const found = (object: Owned, teams: ReadonlyArray<TeamName>) => {
-      const names = teamNames(sql, teams)
+    const inTeams = (teams: Limits["teams"]) => (teams === undefined ? [] : [sql`team = any(${teamNames(sql, teams)})`])
+
+    const ofRun = ({ teams, triggered_by }: Limits) => [
+      ...(teams === undefined ? [] : [isRunOf(sql, "r", teams)]),
+      ...(triggered_by === undefined ? [] : [sql`r.triggered_by = ${triggered_by}`])
+    ]
+
+    const found = (object: Owned, limits: Limits) => {
+      const { teams, triggered_by, webhooks } = limits
       if ("run_id" in object) {
-        return sql`select 1 from webhook_trigger.runs r where r.id = ${object.run_id} and ${isRunOf(sql, "r", teams)}`
+        const conditions = [sql`r.id = ${object.run_id}`, ...ofRun(limits)]
+        return sql`select 1 from webhook_trigger.runs r where ${sql.and(conditions)}`
       }
-      return "webhook_id" in object
-        ? sql`select 1 from webhook_trigger.webhooks where id = ${object.webhook_id} and team = any(${names})`
-        : sql`select 1 from webhook_trigger.threads where id = ${object.thread_id} and team = any(${names})`
+      if ("webhook_id" in object) {
+        const named = webhooks === undefined ? [] : [sql`id = any(${uuids(sql, webhooks)})`]
+        const conditions = [sql`id = ${object.webhook_id}`, ...inTeams(teams), ...named]
+        return sql`select 1 from webhook_trigger.webhooks where ${sql.and(conditions)}`
+      }
+      const none = triggered_by === undefined ? [] : [sql`false`]
+      const conditions = [sql`id = ${object.thread_id}`, ...inTeams(teams), ...none]
+      return sql`select 1 from webhook_trigger.threads where ${sql.and(conditions)}`
     }
 
-    const isOwned = Effect.fn("OwnerStore.isOwned")(function* (object: Owned, teams: ReadonlyArray<TeamName>) {
-      return (yield* found(object, teams)).length > 0
+    const isOwned = Effect.fn("OwnerStore.isOwned")(function* (object: Owned, limits: Limits) {
+      return (yield* found(object, limits)).length > 0
     }, bounded)
 
-    const ownedRuns = Effect.fn("OwnerStore.ownedRuns")(function* (
-      ids: ReadonlyArray<RunId>,
-      teams: ReadonlyArray<TeamName>
-    ) {
+    const ownedRuns = Effect.fn("OwnerStore.ownedRuns")(function* (ids: ReadonlyArray<RunId>, limits: Limits) {
+      const conditions = [sql`r.id = any(${uuids(sql, ids)})`, ...ofRun(limits)]
       const rows = yield* sql<{ readonly id: RunId }>`
-        select r.id from webhook_trigger.runs r where r.id = any(${uuids(sql, ids)}) and ${isRunOf(sql, "r", teams)}`
+        select r.id from webhook_trigger.runs r where ${sql.and(conditions)}`
       return new Set(rows.map(({ id }) => id))
     }, bounded)
 

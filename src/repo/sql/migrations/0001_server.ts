@@ -36,6 +36,7 @@ export const server = Effect.gen(function* () {
       name text not null,
       role text not null,
       teams json,
+      webhooks json,
       hint text not null,
       key_hash bytea not null unique,
       created_at timestamptz(3) not null,
