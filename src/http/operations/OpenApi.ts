@@ -69,7 +69,7 @@ const withRoles = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
     const refused = operation.responses[403]
     if (rule === undefined || refused === undefined) continue
     const [permission, scope] = rule
-    if (permission === "read" && scope !== "server") delete operation.responses[403]
+    if (permission === "follow" && scope !== "server") delete operation.responses[403]
     else
       refused.description = `The key's role or teams do not allow this. It needs the role \`${leastRoleFor(permission)}\`.`
   }

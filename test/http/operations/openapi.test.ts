@@ -620,7 +620,7 @@ describe("/openapi.json", () => {
         Effect.map(open.admin("POST", "/api/keys", { body: { name: role, role, ...more } }), ({ json }) => ({
           headers: { authorization: `Bearer ${json.key}` }
         }))
-      const [asViewer, asAdmin] = [yield* keyOf("viewer"), yield* keyOf("admin")]
+      const [asCaller, asViewer, asAdmin] = [yield* keyOf("caller"), yield* keyOf("viewer"), yield* keyOf("admin")]
       const ofOneTeam = yield* keyOf("editor", { teams: ["ops"] })
 
       // Audit events.
@@ -792,8 +792,10 @@ describe("/openapi.json", () => {
         yield* caller(401, method, path)
         yield* admin(422, method, `${path}${path.includes("?") ? "&" : "?"}none=1`)
         yield* admin(405, "PUT", path, {}, method)
-        const { status } = yield* open.http(method, path, asViewer)
-        if (status === 403) yield* caller(403, method, path, asViewer)
+        for (const request of [asViewer, asCaller]) {
+          const { status } = yield* open.http(method, path, request)
+          if (status === 403) yield* caller(403, method, path, request)
+        }
       }
       for (const path of [rulesAt, alertsAt, alertsTo, alertDeliveries, `${alertDeliveries}/${alertDelivery}`]) {
         yield* caller(403, "GET", path, ofOneTeam)

@@ -91,7 +91,7 @@ describe("the page of API keys", () => {
       await eventually(() => entry.textContent()).toMatch(
         /caller.*All teams\. Webhooks: deploy\. This role starts runs/
       )
-      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width)
+      expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width)
       expect(await axe(page)).toEqual([])
       expect(errorsOf(page)).toEqual([])
       await page.context().close()
