@@ -14,6 +14,7 @@ import { SecretKeys } from "../engine/verify/SecretKeys.ts"
 import { ManagementAccess } from "../http/access/ManagementAccess.ts"
 import { OperationsAccess } from "../http/access/OperationsAccess.ts"
 import { ServerFacts } from "../http/manage/ServerFacts.ts"
+import { AllowedOrigins } from "../http/mcp/AllowedOrigins.ts"
 import { PublicUrl } from "../http/request/PublicUrl.ts"
 import { TrustedProxies } from "../http/request/TrustedProxies.ts"
 import { ConnectionLimits } from "../http/serve/ConnectionLimits.ts"
@@ -118,6 +119,7 @@ export const layer = (environment: Environment, { bus, repo }: Drivers, version:
         AddressPolicy.layer(environment.callbackAllow),
         Mailer.layer(MailEnvironment.mailSettings(environment)),
         ManagementAccess.layer(environment.adminAllowFrom),
+        AllowedOrigins.layer(environment.mcpAllowedOrigins),
         Oidc.layer(OidcEnvironment.toSettings(environment)),
         TrustedProxies.layer(environment.trustedProxies),
         secretKeys(environment, { bus, repo }),

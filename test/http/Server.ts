@@ -25,6 +25,7 @@ import { SnsRequests } from "../../src/engine/verify/SnsRequests.ts"
 import { ManagementAccess } from "../../src/http/access/ManagementAccess.ts"
 import { OperationsAccess } from "../../src/http/access/OperationsAccess.ts"
 import { StreamLimits } from "../../src/http/events/RunEvents.ts"
+import { AllowedOrigins } from "../../src/http/mcp/AllowedOrigins.ts"
 import { PublicUrl } from "../../src/http/request/PublicUrl.ts"
 import { TrustedProxies } from "../../src/http/request/TrustedProxies.ts"
 import { ConnectionLimits, type Limits } from "../../src/http/serve/ConnectionLimits.ts"
@@ -137,6 +138,8 @@ export interface Options {
   readonly access?: OperationsAccess["Type"]
   /** The addresses that may call the management; by default all. */
   readonly allowFrom?: ReadonlyArray<string>
+  /** Whose pages may call `/mcp`; by default none. */
+  readonly mcpOrigins?: ReadonlyArray<string>
   /** Where destinations may be, besides public addresses. Default: on this machine. */
   readonly allowed?: Allowed
   /** By which e-mails are sent. */
@@ -167,6 +170,7 @@ export const services = ({
   secretKeys = [testSecretKey],
   access = { metricsToken: Option.none(), apiDocs: true },
   allowFrom,
+  mcpOrigins = [],
   oidc,
   streamLimits = { inAll: 1_000, ofOne: 1_000 },
   allowed = { hosts: [], networks: ["127.0.0.1"] },
@@ -184,6 +188,7 @@ export const services = ({
         TrustedProxies.layer(trustedProxies),
         OperationsAccess.layer(access),
         ManagementAccess.layer(Option.fromNullable(allowFrom)),
+        AllowedOrigins.layer(mcpOrigins),
         Oidc.layer(Option.fromNullable(oidc)),
         SecretKeys.layer(secretKeys),
         Layer.succeed(StreamLimits, streamLimits),

@@ -9,9 +9,9 @@ import { Origin } from "../../engine/access/Audit.ts"
 import { Settings } from "../../engine/Settings.ts"
 import { ServerFacts } from "../manage/ServerFacts.ts"
 import * as Body from "../request/Body.ts"
-import * as RequestLog from "../request/RequestLog.ts"
 import { originOf } from "../request/RequestOrigin.ts"
 import { TrustedProxies } from "../request/TrustedProxies.ts"
+import * as AllowedOrigins from "./AllowedOrigins.ts"
 import * as Callers from "./Callers.ts"
 import * as ProtectedResource from "./ProtectedResource.ts"
 import * as Protocol from "./Protocol.ts"
@@ -66,5 +66,7 @@ const make = Effect.gen(function* () {
 })
 
 export const layer = HttpLayerRouter.addAll(
-  Effect.map(make, (handler) => [HttpLayerRouter.route("*", route, RequestLog.observe(route, handler))])
+  Effect.map(Effect.all([make, AllowedOrigins.make]), ([handler, { observe }]) => [
+    HttpLayerRouter.route("*", route, observe(route, handler))
+  ])
 ).pipe(Layer.merge(ProtectedResource.layer))

@@ -2,12 +2,13 @@
  * `/mcp` as a protected resource of OAuth 2.0: which provider issues access tokens for it (RFC 9728). Only with a provider,
  * and an audience that no request can choose.
  */
-import { HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { HttpLayerRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect, Layer, Option } from "effect"
 import { NotFound } from "../../domain/Errors.ts"
 import { Oidc, type OidcSettings } from "../../engine/access/oidc/OidcSettings.ts"
-import * as ReadOnlyRoute from "../operations/ReadOnlyRoute.ts"
 import { makeManagementOriginFor, managementUrl } from "../request/PublicUrl.ts"
+import * as Unmatched from "../request/Unmatched.ts"
+import * as AllowedOrigins from "./AllowedOrigins.ts"
 
 export const path = "/mcp"
 
@@ -62,7 +63,17 @@ const metadata = Effect.map(
   })
 )
 
-export const layer = Layer.merge(
-  ReadOnlyRoute.layer(wellKnown, metadata),
-  ReadOnlyRoute.layer(`${wellKnown}${path}`, metadata)
+const paths = [wellKnown, `${wellKnown}${path}`] as const
+
+export const layer = Layer.unwrapEffect(
+  Effect.map(AllowedOrigins.make, ({ isUsed, observe }) => {
+    const methods = isUsed ? (["GET", "OPTIONS"] as const) : (["GET"] as const)
+    const routes = Effect.map(metadata, (handler) =>
+      paths.flatMap((path) => methods.map((method) => HttpLayerRouter.route(method, path, observe(path, handler))))
+    )
+    return Layer.merge(
+      HttpLayerRouter.addAll(routes),
+      Unmatched.methodNotAllowed(new Map(paths.map((path) => [path, new Set<string>(methods)])))
+    )
+  })
 )

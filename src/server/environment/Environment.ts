@@ -49,6 +49,18 @@ const networks: Format<ReadonlyArray<string>> = {
   }).pipe(Schema.filter((texts) => Option.isSome(parseNetworks(texts))))
 }
 
+const isOrigin = (text: string): boolean =>
+  URL.canParse(text) && /^https?:\/\//.test(text) && new URL(text).origin === text
+
+const origins: Format<ReadonlyArray<string>> = {
+  accepts: "takes origins such as `https://inspector.example.com, http://localhost:6274`, without a path",
+  schema: Schema.transform(Schema.String, Schema.Array(Schema.String), {
+    strict: true,
+    decode: (text) => text.split(",").map((part) => part.trim()),
+    encode: (origins) => origins.join()
+  }).pipe(Schema.filter((texts) => texts.every(isOrigin)))
+}
+
 /** The first key encrypts webhooks' secrets. Any key can decrypt them. */
 const secretKeys: Format<ReadonlyArray<SecretKey>> = {
   accepts: "takes one or more keys of 32 random bytes, each as base64 or 64 hexadecimal digits, separated by commas",
@@ -78,6 +90,8 @@ export const settings = {
   adminListen: optional("ADMIN_LISTEN", ListenAddress.format),
   /** The addresses that may call anything other than triggers and health checks. Default: all. */
   adminAllowFrom: optional("ADMIN_ALLOW_FROM", networks),
+  /** Pages of these origins may call `/mcp` in a browser. */
+  mcpAllowedOrigins: withDefault("MCP_ALLOWED_ORIGINS", origins, []),
   /** Default: anyone may read the metrics. */
   metricsToken: optional("METRICS_TOKEN", secret(adminKeyFormat)),
   /** Whether `/docs` and `/openapi.json` are served. */

@@ -1,0 +1,42 @@
+/** Cross-origin requests of pages in a browser (CORS), such as the web UI of the MCP Inspector. */
+import { HttpMiddleware, HttpServerRequest, type HttpServerResponse } from "@effect/platform"
+import { Context, Effect, Layer } from "effect"
+import * as RequestLog from "../request/RequestLog.ts"
+
+type Handler<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+
+/** Origins whose pages may call `/mcp`. Default: none but the server's own. */
+export class AllowedOrigins extends Context.Reference<AllowedOrigins>()("webhook-trigger/McpAllowedOrigins", {
+  defaultValue: (): ReadonlyArray<string> => []
+}) {
+  static readonly layer = (origins: ReadonlyArray<string>): Layer.Layer<never> => Layer.succeed(AllowedOrigins, origins)
+}
+
+/** What clients read of a response, besides the headers that browsers always show. */
+const exposedHeaders = ["Mcp-Session-Id", "Mcp-Protocol-Version", "WWW-Authenticate", "Retry-After"]
+
+/** In seconds. Chromium keeps the answer to a preflight no longer. */
+const maxAge = 7_200
+
+/**
+ * `RequestLog.observe` for a route that allowed pages call. Browsers send such a page's requests without cookies, so it
+ * needs a key or an access token of its own.
+ */
+export const make = Effect.map(AllowedOrigins, (origins) => {
+  const isAllowed = (origin: string | undefined) => origin !== undefined && origins.includes(origin)
+  const allow = HttpMiddleware.cors({
+    ...{ allowedOrigins: isAllowed, exposedHeaders, maxAge, credentials: false },
+    allowedMethods: ["GET", "POST", "DELETE"]
+  })
+  return {
+    isUsed: origins.length > 0,
+    observe: <E, R>(path: `/${string}`, handler: Handler<E, R>) => {
+      const observed = RequestLog.observe(path, handler)
+      const preflight = RequestLog.observe(path, allow(handler))
+      return Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers, method }) => {
+        if (!isAllowed(headers.origin)) return observed
+        return method === "OPTIONS" ? preflight : allow(observed)
+      })
+    }
+  }
+})
