@@ -40,8 +40,8 @@ export interface SessionRow extends Session {
    * session is void.
    */
   readonly key_fingerprint?: Uint8Array
-  /** Of a person: the provider's ID token, if the provider needs it to sign out. */
-  readonly id_token?: string
+  /** Of a person: the provider's ID token, if the provider needs it to sign out. The session's secret encrypts it. */
+  readonly sealed_id_token?: string
   /** Set on an access token's session that was ended: the token is refused until it expires. */
   readonly is_ended?: true
 }

@@ -8,6 +8,7 @@ import { sessionIdOf } from "../../domain/ParsedId.ts"
 import type { TokenHash } from "../../domain/webhook/Token.ts"
 import { SessionStore } from "../../repo/access/SessionStore.ts"
 import * as GroupCommit from "../../runtime/GroupCommit.ts"
+import * as SecretKeys from "../verify/SecretKeys.ts"
 import { AdminKey } from "./AdminKey.ts"
 import { ApiKeys, voidBecause } from "./ApiKeys.ts"
 import * as Audit from "./Audit.ts"
@@ -164,7 +165,7 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
             ...session,
             token_hash: hashOf(token),
             ...(!key && { key_fingerprint: person ? provider!.fingerprint : yield* fingerprint }),
-            ...(signedIn?.id_token && { id_token: signedIn.id_token })
+            ...(signedIn?.id_token && { sealed_id_token: sealIdToken(token, session.id, signedIn.id_token) })
           },
           yield* Audit.draft("session.started")
         )
@@ -238,7 +239,7 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
         idTokenOf: Effect.fn("Sessions.idTokenOf")(function* (token: string) {
           if (!wellFormed.test(token)) return undefined
           const [row] = yield* readTogether([hashOf(token)])
-          return row?.id_token
+          return row?.sealed_id_token && openIdToken(token, row.id, row.sealed_id_token)
         }),
         endAll: Effect.flatMap(store.sessions, (rows) => Effect.asVoid(endNow(rows.map(({ id }) => id))))
       })
@@ -247,6 +248,18 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
 }
 
 export const hashOf = (token: string): TokenHash => createHash("sha256").update(token).digest()
+
+/** Only the browser has the session's secret, so who reads the database cannot read the ID token. */
+const idTokenKey = (token: string): SecretKeys.SecretKey =>
+  Redacted.make(new Uint8Array(createHash("sha256").update("webhook-trigger key of ID token").update(token).digest()))
+
+const sealIdToken = (token: string, id: SessionId, idToken: string): string =>
+  SecretKeys.seal(idTokenKey(token), Redacted.make(idToken), id)
+
+const openIdToken = (token: string, id: SessionId, sealed: string): string | undefined => {
+  const idToken = SecretKeys.open([idTokenKey(token)], sealed, id)
+  return idToken && Redacted.value(idToken)
+}
 
 const sender = ({ client_address, user_agent }: From): From => ({
   client_address,
@@ -257,9 +270,9 @@ const earliest = (time: DateTime.Utc, limit: DateTime.Utc | undefined): DateTime
   limit === undefined ? time : DateTime.min(time, limit)
 
 const shown = ({
-  id_token: _id,
   is_ended: _ended,
   key_fingerprint: _key,
+  sealed_id_token: _idToken,
   token_hash: _token,
   ...session
 }: SessionRow): Session => session

@@ -18,7 +18,7 @@ export class SessionStore extends Context.Tag("webhook-trigger/SessionStore")<
     readonly sessionsByToken: (
       hashes: ReadonlyArray<TokenHash>
     ) => Effect.Effect<ReadonlyArray<SessionRow | undefined>, Unavailable>
-    /** All sessions, last used first, without their `id_token`. */
+    /** All sessions, last used first, without their `sealed_id_token`. */
     readonly sessions: Effect.Effect<ReadonlyArray<SessionRow>, Unavailable>
     /** Has no effect on an ended session. */
     readonly recordSessionUse: (

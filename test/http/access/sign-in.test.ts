@@ -1,9 +1,12 @@
 /** Signing in to the web UI at an OpenID provider. */
 import { describe, expect, it } from "@effect/vitest"
-import { Duration, Effect } from "effect"
+import { Context, Duration, Effect, Layer } from "effect"
 import type { Role } from "../../../src/domain/access/Roles.ts"
+import type { SessionRow } from "../../../src/domain/access/Session.ts"
 import { TeamName } from "../../../src/domain/Team.ts"
 import type { GroupRole } from "../../../src/engine/access/oidc/GroupRoles.ts"
+import { SessionStore } from "../../../src/repo/access/SessionStore.ts"
+import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { CookieJar } from "../../support/CookieJar.ts"
 import { ada, type OpenIdProvider, startProvider } from "../../support/OpenIdProvider.ts"
 import { repeatUntil } from "../../support/Until.ts"
@@ -39,7 +42,7 @@ describe("signing in at the OpenID provider", () => {
       expect((yield* http("GET", "/api/access", { headers })).json).toStrictEqual(access)
       const [session] = (yield* http("GET", "/api/sessions", { headers })).json.data
       expect(session).toMatchObject({ person: { ...person, role: "admin" }, is_current: true })
-      for (const hidden of ["id_token", "key_fingerprint", "token_hash", "api_key_id"]) {
+      for (const hidden of ["sealed_id_token", "key_fingerprint", "token_hash", "api_key_id"]) {
         expect(session).not.toHaveProperty(hidden)
       }
       const create = http("POST", "/api/teams", { body: { team: "ops" }, headers: { ...headers, origin } })
@@ -273,8 +276,18 @@ describe("signing in at the OpenID provider", () => {
   it.scopedLive("ends with signing out at the provider too, so that the next person is asked", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
-      const { http, origin } = yield* startWith(provider)
+      const stored: Array<SessionRow> = []
+      const repo = Layer.map(RepoMemory.layer, (context) => {
+        const store = Context.get(context, SessionStore)
+        return Context.add(context, SessionStore, {
+          ...store,
+          createSession: (row, audit) => Effect.tap(store.createSession(row, audit), () => void stored.push(row))
+        })
+      })
+      const { http, origin } = yield* startWith(provider, { repo })
       const { headers, jar } = yield* signInAs(provider, origin, ada)
+      // The provider's ID token, which it wants back, cannot be read in the database.
+      expect(stored[0]?.sealed_id_token).toMatch(/^[0-9a-f]{8}\./)
       // Signed in at the provider, nobody is asked.
       yield* signInAs(provider, origin, ada, jar)
       expect(provider.signIns()).toBe(1)

@@ -40,9 +40,9 @@ export const sessionStore = (test: Test): void => {
     Effect.gen(function* () {
       const repo = yield* Repo
       const person = { id: "a-1", name: "Ada", role: "operator" as const, teams: [ops] }
-      const session = yield* newSession({ person, authenticated_at: at(-5), id_token: "ey.ey.x" })
+      const session = yield* newSession({ person, authenticated_at: at(-5), sealed_id_token: "a key.a secret" })
       expect(yield* repo.sessionsByToken([session.token_hash])).toEqual([session])
-      const { id_token: _, ...listed } = session
+      const { sealed_id_token: _, ...listed } = session
       expect(yield* repo.sessions).toEqual([listed])
     })
   )

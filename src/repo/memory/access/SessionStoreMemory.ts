@@ -20,7 +20,7 @@ export const makeSessionStore = (tables: Tables): Context.Tag.Service<SessionSto
     sessions: Effect.sync(() =>
       [...sessions.values()]
         .sort((a, b) => DateTime.distance(a.last_used_at, b.last_used_at) || (a.id < b.id ? 1 : -1))
-        .map(({ id_token: _, ...session }) => session)
+        .map(({ sealed_id_token: _, ...session }) => session)
     ),
     recordSessionUse: (id, use) =>
       Effect.sync(() => {

@@ -54,7 +54,7 @@ export const server = Effect.gen(function* () {
       key_name text,
       key_fingerprint bytea check ((key_fingerprint is null) = (api_key_id is not null)),
       person json,
-      id_token text,
+      sealed_id_token text,
       created_at timestamptz(3) not null,
       authenticated_at timestamptz(3),
       last_used_at timestamptz(3) not null,
