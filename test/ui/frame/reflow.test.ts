@@ -21,14 +21,14 @@ beforeAll(async () => {
 afterAll(() => ui?.close())
 
 /** In each run other widths between the fixed ones, so that none escapes for long. */
-const offset = Math.floor(randomFor("widths of windows").between(0, 64))
+const offset = Math.floor(randomFor("widths of windows").between(0, 128))
 
-/** In pixels: the limits, every 64th, and those at which a media query of the page begins or ends to hold. */
+/** In pixels: the limits, every 128th, and those at which a media query of the page begins or ends to hold. */
 const widthsOf = async (page: Page): Promise<ReadonlyArray<number>> => {
   const bounds = (await page.evaluate(`
     [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules]).flatMap(({ media }) =>
       [...(media?.mediaText ?? "").matchAll(/width: ([\\d.]+)rem/g)].map(([, rem]) => Number(rem) * 16))`)) as number[]
-  const steps = [320, 1440, ...Array.from({ length: 17 }, (_, i) => 320 + offset + 64 * i)]
+  const steps = [320, 1440, ...Array.from({ length: 8 }, (_, i) => 320 + offset + 128 * i)]
   return [...new Set([...steps, ...bounds, ...bounds.map((width) => width + 1)])].sort((a, b) => a - b)
 }
 
