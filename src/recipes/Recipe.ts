@@ -9,8 +9,8 @@ import type { SettingValues } from "../domain/webhook/WebhookSettings.ts"
 export interface Sample {
   /** By their names in lower case. */
   readonly headers: { readonly [name: string]: string }
-  /** The body's value; sent as a form if the `content-type` says so, else as JSON. */
-  readonly payload: { readonly [name: string]: unknown }
+  /** The body's value: an object or a list, sent as JSON; or texts by name, sent as a form if the `content-type` says so. */
+  readonly payload: { readonly [name: string]: unknown } | ReadonlyArray<unknown>
 }
 
 /**

@@ -1,23 +1,35 @@
 /** The services that a webhook can be set up for. */
+
 import type { PresetName } from "../domain/verification/Presets.ts"
-import { alertmanager } from "./alertmanager.ts"
-import { awsSns } from "./awsSns.ts"
-import { eventGrid } from "./eventGrid.ts"
+import { discord } from "./communication/discord.ts"
+import { meta } from "./communication/meta.ts"
+import { microsoftGraph } from "./communication/microsoftGraph.ts"
+import { slackCommand } from "./communication/slackCommand.ts"
+import { teams } from "./communication/teams.ts"
+import { twilio } from "./communication/twilio.ts"
+import { zoom } from "./communication/zoom.ts"
+import { calendly } from "./customers/calendly.ts"
+import { hubspot } from "./customers/hubspot.ts"
+import { zendesk } from "./customers/zendesk.ts"
+import { github } from "./development/github.ts"
+import { gitlab } from "./development/gitlab.ts"
+import { jira } from "./development/jira.ts"
+import { linear } from "./development/linear.ts"
+import { trello } from "./development/trello.ts"
 import { generic } from "./generic.ts"
-import { github } from "./github.ts"
-import { gitlab } from "./gitlab.ts"
-import { grafana } from "./grafana.ts"
-import { jira } from "./jira.ts"
-import { linear } from "./linear.ts"
-import { meta } from "./meta.ts"
-import { microsoftGraph } from "./microsoftGraph.ts"
-import { pagerduty } from "./pagerduty.ts"
+import { mux } from "./media/mux.ts"
+import { twitch } from "./media/twitch.ts"
+import { alertmanager } from "./operations/alertmanager.ts"
+import { awsSns } from "./operations/awsSns.ts"
+import { eventGrid } from "./operations/eventGrid.ts"
+import { grafana } from "./operations/grafana.ts"
+import { pagerduty } from "./operations/pagerduty.ts"
+import { sentry } from "./operations/sentry.ts"
+import { paddle } from "./payments/paddle.ts"
+import { square } from "./payments/square.ts"
+import { stripe } from "./payments/stripe.ts"
 import type { Recipe } from "./Recipe.ts"
-import { sentry } from "./sentry.ts"
-import { slackCommand } from "./slackCommand.ts"
 import { standardWebhooks } from "./standardWebhooks.ts"
-import { stripe } from "./stripe.ts"
-import { trello } from "./trello.ts"
 
 /** In the order in which they are shown. */
 export const recipes = {
@@ -32,6 +44,17 @@ export const recipes = {
   pagerduty,
   jira,
   trello,
+  zendesk,
+  hubspot,
+  twilio,
+  teams,
+  discord,
+  paddle,
+  square,
+  calendly,
+  zoom,
+  mux,
+  twitch,
   "aws-sns": awsSns,
   "event-grid": eventGrid,
   "microsoft-graph": microsoftGraph,

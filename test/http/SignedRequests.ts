@@ -1,5 +1,5 @@
 /** Requests as services send them: a recipe's sample, or another payload, signed with the webhook's secret. */
-import { createHmac } from "node:crypto"
+import { createHmac, generateKeyPairSync, type KeyObject, sign } from "node:crypto"
 import { Webhook as StandardWebhook } from "standardwebhooks"
 import type { Recipe } from "../../src/recipes/Recipe.ts"
 import { signedBySns } from "./SnsSender.ts"
@@ -21,6 +21,31 @@ const standard = (raw: string, secret: string, id = "msg_p5jXN8AQM9LWM0D4loKWxJe
     "webhook-signature": new StandardWebhook(secret).sign(id, at, raw)
   }
 }
+
+const inBase64 = (secret: string | Buffer, text: string, algorithm = "sha256") =>
+  createHmac(algorithm, secret).update(text).digest("base64")
+
+/** The private keys, by the public keys that the webhooks have. */
+const discordKeys = new Map<string, KeyObject>()
+
+const discordKey = (): string => {
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519")
+  const key = Buffer.from(publicKey.export({ format: "jwk" }).x!, "base64url").toString("hex")
+  discordKeys.set(key, privateKey)
+  return key
+}
+
+const signedByDiscord = (secret: string, text: string): string => {
+  const { privateKey } = generateKeyPairSync("ed25519")
+  return sign(null, Buffer.from(text), discordKeys.get(secret) ?? privateKey).toString("hex")
+}
+
+/** The names and values, sorted by name, as Twilio signs them. */
+const fieldsOf = (raw: string): string =>
+  [...new URLSearchParams(raw)]
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .flat()
+    .join("")
 
 /** The headers with which a service shows that it knows the secret. */
 const proof = ({ sample, verification }: Recipe, raw: string, secret: string, url: string): Record<string, string> => {
@@ -79,29 +104,70 @@ const proof = ({ sample, verification }: Recipe, raw: string, secret: string, ur
     case "microsoft-graph":
       return {}
     case "calendly":
-    case "discord":
-    case "hubspot":
     case "mux":
+      return {
+        [`${preset}-${preset === "mux" ? "" : "webhook-"}signature`]: `t=${now()},v1=${hmac(secret, `${now()}.${raw}`)}`
+      }
+    case "discord":
+      return {
+        "x-signature-timestamp": String(now()),
+        "x-signature-ed25519": signedByDiscord(secret, `${now()}${raw}`)
+      }
+    case "hubspot": {
+      const at = String(Date.now())
+      return {
+        "x-hubspot-request-timestamp": at,
+        "x-hubspot-signature-v3": inBase64(secret, `POST${url}${raw}${at}`)
+      }
+    }
     case "paddle":
+      return { "paddle-signature": `ts=${now()};h1=${hmac(secret, `${now()}:${raw}`)}` }
     case "square":
+      return { "x-square-hmacsha256-signature": inBase64(secret, url + raw) }
     case "teams":
+      return { authorization: `HMAC ${inBase64(Buffer.from(secret, "base64"), raw)}` }
     case "twilio":
-    case "twitch":
-    case "zendesk":
+      return { "x-twilio-signature": inBase64(secret, url + fieldsOf(raw), "sha1") }
+    case "twitch": {
+      const at = new Date().toISOString()
+      const id = sample.headers["twitch-eventsub-message-id"]
+      return {
+        "twitch-eventsub-message-timestamp": at,
+        "twitch-eventsub-message-signature": `sha256=${hmac(secret, `${id}${at}${raw}`)}`
+      }
+    }
+    case "zendesk": {
+      const at = new Date().toISOString()
+      return {
+        "x-zendesk-webhook-signature-timestamp": at,
+        "x-zendesk-webhook-signature": inBase64(secret, at + raw)
+      }
+    }
     case "zoom":
-      throw new Error(`There is no recipe with ${preset} yet: test/engine/verify/Vendors.test.ts has its signature.`)
+      return {
+        "x-zm-request-timestamp": String(now()),
+        "x-zm-signature": `v0=${hmac(secret, `v0:${now()}:${raw}`)}`
+      }
     case "header":
       return { [verification.header!]: `${verification.prefix ?? ""}${secret}` }
   }
 }
 
 /** A secret that the service could have. */
-export const secretFor = ({ verification: { preset } }: Recipe): string =>
-  preset === "standard-webhooks"
-    ? "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-    : preset === "aws-sns"
-      ? "arn:aws:sns:eu-central-1:123456789012:alarms"
-      : "It's a Secret to Everybody"
+export const secretFor = ({ verification: { preset } }: Recipe): string => {
+  switch (preset) {
+    case "standard-webhooks":
+      return "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+    case "aws-sns":
+      return "arn:aws:sns:eu-central-1:123456789012:alarms"
+    case "discord":
+      return discordKey()
+    case "teams":
+      return Buffer.from("It's a Secret to Everybody").toString("base64")
+    default:
+      return "It's a Secret to Everybody"
+  }
+}
 
 /** The payload with what its service puts there: the time, the secret or a signature. */
 const current = ({ verification: { preset } }: Recipe, secret: string, payload: Recipe["sample"]["payload"]) => {

@@ -43,8 +43,8 @@ const delivers = (title: string, recipe: Recipe, file: string, options: Delivery
 const ignores = (title: string, recipe: Recipe, raw: string) =>
   it.live(title, () =>
     Effect.gen(function* () {
-      const { secret, send } = yield* setUp(recipe)
-      expect(yield* send(sentAs(recipe, secret, raw))).toStrictEqual({ status: 200, text: '{"status":"ignored"}' })
+      const { secret, send, url } = yield* setUp(recipe)
+      expect(yield* send(sentAs(recipe, secret, raw, url))).toStrictEqual({ status: 200, text: '{"status":"ignored"}' })
     })
   )
 
@@ -54,6 +54,10 @@ const sample = ({ sample: { payload } }: Recipe, change: (payload: any) => unkno
   change(changed)
   return JSON.stringify(changed)
 }
+
+/** The same as a form. */
+const form = ({ sample: { payload } }: Recipe, fields: Readonly<Record<string, string>>): string =>
+  new URLSearchParams({ ...(payload as Record<string, string>), ...fields }).toString()
 
 /** The recipe's sample, each of its members on a line. */
 const inLines = ({ sample: { payload } }: Recipe): string => JSON.stringify(payload, undefined, 2)
@@ -183,6 +187,118 @@ delivers("Azure Event Grid: a new file", recipes["event-grid"], "event-grid")
 delivers("Microsoft Graph: a new mail", recipes["microsoft-graph"], "microsoft-graph")
 
 delivers("Meta: a message of WhatsApp", recipes.meta, "meta")
+
+describe("Zendesk", () => {
+  delivers("a ticket", recipes.zendesk, "zendesk")
+  delivers("a ticket without a priority, a type and an organization", recipes.zendesk, "zendesk-without-priority", {
+    raw: sample(recipes.zendesk, ({ detail }) => {
+      for (const name of ["priority", "type", "organization_id", "group_id"]) detail[name] = null
+      detail.tags = []
+    })
+  })
+  ignores(
+    "no other event",
+    recipes.zendesk,
+    sample(recipes.zendesk, (payload) => (payload.type = "zen:event-type:ticket.comment_added"))
+  )
+})
+
+describe("HubSpot", () => {
+  delivers("two tickets in one request, whose body is a list", recipes.hubspot, "hubspot")
+  delivers("a ticket among other events", recipes.hubspot, "hubspot-mixed", {
+    raw: sample(recipes.hubspot, ([other]) => Object.assign(other, { subscriptionType: "contact.creation" }))
+  })
+  ignores(
+    "no request without a new ticket",
+    recipes.hubspot,
+    sample(recipes.hubspot, (events) => {
+      for (const event of events) event.subscriptionType = "contact.creation"
+    })
+  )
+})
+
+describe("Twilio", () => {
+  delivers("a text message", recipes.twilio, "twilio", { answer: "" })
+  delivers("a picture without a text", recipes.twilio, "twilio-picture", {
+    answer: "",
+    raw: form(recipes.twilio, {
+      Body: "",
+      NumMedia: "1",
+      MediaUrl0: "https://api.twilio.com/2010-04-01/Accounts/AC0/Messages/MM0/Media/ME0"
+    })
+  })
+  ignores("no status of a message that was sent", recipes.twilio, form(recipes.twilio, { SmsStatus: "delivered" }))
+})
+
+describe("Microsoft Teams", () => {
+  delivers("a question, which is answered with a message", recipes.teams, "teams", {
+    answer: '{"type":"message","text":"On it. The answer comes into this channel."}'
+  })
+})
+
+describe("Discord", () => {
+  const { discord } = recipes
+  const answer = '{"type":5}'
+  delivers("a command, which is answered with a deferred message", discord, "discord", { answer })
+  delivers("a command without options, in a direct message", discord, "discord-direct", {
+    answer,
+    raw: sample(discord, (payload) => {
+      payload.user = payload.member.user
+      delete payload.member
+      delete payload.data.options
+    })
+  })
+  it.live("its test is answered, and starts no run", () =>
+    Effect.gen(function* () {
+      const { secret, send } = yield* setUp(discord)
+      const ping = JSON.stringify({ id: "786008729715212339", application_id: "1", type: 1, version: 1, token: "t" })
+      expect(yield* send(sentAs(discord, secret, ping))).toStrictEqual({ status: 200, text: '{"type":1}' })
+    })
+  )
+})
+
+describe("Paddle", () => {
+  delivers("a failed payment", recipes.paddle, "paddle")
+  delivers("a payment without customer, subscription and card", recipes.paddle, "paddle-without-card", {
+    raw: sample(recipes.paddle, ({ data }) => {
+      data.customer_id = data.subscription_id = null
+      data.payments[0].method_details = { type: "paypal", card: null }
+      data.payments[0].error_code = null
+    })
+  })
+})
+
+delivers("Square: a dispute", recipes.square, "square")
+
+describe("Calendly", () => {
+  delivers("a meeting", recipes.calendly, "calendly")
+  delivers("a meeting that was moved, without questions and guests", recipes.calendly, "calendly-moved", {
+    raw: sample(recipes.calendly, ({ payload }) => {
+      payload.old_invitee = `${payload.uri}-before`
+      payload.questions_and_answers = []
+      payload.scheduled_event.event_guests = []
+    })
+  })
+})
+
+delivers("Zoom: a transcript", recipes.zoom, "zoom")
+
+describe("Mux", () => {
+  delivers("a video", recipes.mux, "mux")
+  delivers("an upload, without a reference", recipes.mux, "mux-upload", {
+    raw: sample(recipes.mux, (payload) => {
+      payload.type = "video.upload.errored"
+      payload.object.type = "upload"
+      payload.data = {
+        id: payload.object.id,
+        status: "errored",
+        error: { type: "invalid_input", message: "No video." }
+      }
+    })
+  })
+})
+
+delivers("Twitch: an unban request", recipes.twitch, "twitch")
 
 delivers("Standard Webhooks: an event", recipes["standard-webhooks"], "standard-webhooks")
 

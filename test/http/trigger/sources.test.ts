@@ -126,8 +126,8 @@ describe("each recipe", () => {
     )
   }
 
-  // Only Amazon SNS has its private key.
-  for (const name of recipeNames.filter((name) => name !== "aws-sns")) {
+  // Only Amazon SNS and Discord have their private keys.
+  for (const name of recipeNames.filter((name) => name !== "aws-sns" && name !== "discord")) {
     const recipe: Recipe = recipes[name]
     it.live(`${recipe.label}: its webhook is called by the example, which passes the filter`, () =>
       Effect.gen(function* () {

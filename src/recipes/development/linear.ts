@@ -1,4 +1,4 @@
-import { fromStrangers, json, type Recipe } from "./Recipe.ts"
+import { fromStrangers, json, type Recipe } from "../Recipe.ts"
 
 const url = "https://linear.app/acme/issue/SHOP-123/the-total-is-wrong-with-two-coupons"
 const person = { id: "b5ea5f1f-8adc-4f52-b4bd-ab4e84cf51ba", name: "Rosa Diaz", email: "rosa@example.com" }

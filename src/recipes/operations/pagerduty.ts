@@ -1,4 +1,4 @@
-import { fromStrangers, json, type Recipe } from "./Recipe.ts"
+import { fromStrangers, json, type Recipe } from "../Recipe.ts"
 
 const host = "https://acme.pagerduty.com"
 

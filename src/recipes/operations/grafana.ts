@@ -1,5 +1,5 @@
+import { fromStrangers, json, type Recipe } from "../Recipe.ts"
 import { alertsPrompt, lineFor } from "./alertsPrompt.ts"
-import { fromStrangers, json, type Recipe } from "./Recipe.ts"
 
 const silence = "https://grafana.example.com/alerting/silence/new?alertmanager=grafana&matcher="
 

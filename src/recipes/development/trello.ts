@@ -1,4 +1,4 @@
-import { fromStrangers, json, type Recipe } from "./Recipe.ts"
+import { fromStrangers, json, type Recipe } from "../Recipe.ts"
 
 const board = { id: "5f2b8e0c4a1d3e6f7a8b9c0d", name: "Shop", shortLink: "CGKHU6vL" }
 const list = { id: "5f2b8e0c4a1d3e6f7a8b9c11", name: "To do" }

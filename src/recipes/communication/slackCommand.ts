@@ -1,4 +1,4 @@
-import { type Recipe, wholeRequest } from "./Recipe.ts"
+import { type Recipe, wholeRequest } from "../Recipe.ts"
 
 export const slackCommand: Recipe = {
   label: "Slack slash command",

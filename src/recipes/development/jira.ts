@@ -1,4 +1,4 @@
-import { fromStrangers, json, type Recipe } from "./Recipe.ts"
+import { fromStrangers, json, type Recipe } from "../Recipe.ts"
 
 const host = "https://acme.atlassian.net"
 const person = { accountId: "99:27935d01-92a7-4687-8272-a9b8d3b2ae2e", displayName: "Rosa Diaz", active: true }

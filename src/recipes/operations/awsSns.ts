@@ -1,4 +1,4 @@
-import { fromStrangers, type Recipe } from "./Recipe.ts"
+import { fromStrangers, type Recipe } from "../Recipe.ts"
 
 export const awsSns: Recipe = {
   label: "Amazon SNS",

@@ -1,5 +1,5 @@
+import { fromStrangers, json, type Recipe } from "../Recipe.ts"
 import { alertsPrompt, lineFor } from "./alertsPrompt.ts"
-import { fromStrangers, json, type Recipe } from "./Recipe.ts"
 
 /** An alert of a Kubernetes cluster, as the rules of kube-prometheus have it. */
 const alert = (pod: string, at: string, fingerprint: string, status = "firing") => ({

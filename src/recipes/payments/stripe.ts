@@ -1,4 +1,4 @@
-import { fromStrangers, json, type Recipe } from "./Recipe.ts"
+import { fromStrangers, json, type Recipe } from "../Recipe.ts"
 
 const start = 1_775_290_512
 const end = 1_777_882_512

@@ -1,4 +1,4 @@
-import { fromStrangers, type Recipe } from "./Recipe.ts"
+import { fromStrangers, type Recipe } from "../Recipe.ts"
 
 export const eventGrid: Recipe = {
   label: "Azure Event Grid",

@@ -1,4 +1,4 @@
-import { fromStrangers, json, type Recipe } from "./Recipe.ts"
+import { fromStrangers, json, type Recipe } from "../Recipe.ts"
 
 export const meta: Recipe = {
   label: "Meta (WhatsApp, Messenger, Instagram)",

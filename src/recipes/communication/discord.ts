@@ -1,0 +1,82 @@
+import { fromStrangers, json, type Recipe } from "../Recipe.ts"
+
+export const discord: Recipe = {
+  label: "Discord",
+  name: "Discord: /ask",
+  summary: "Lets people in Discord ask with a command.",
+  verification: { preset: "discord" },
+  secret: "known before",
+  settings: { ...fromStrangers, template_language: "liquid", accept_if: "payload.type == `2`" },
+  prompt_template: `Someone asks in Discord:
+
+{% data %}
+From: {% if payload.member %}{{ payload.member.user.username }}{% else %}{{ payload.user.username | default: "unknown" }}{% endif %}
+Command: /{{ payload.data.name }}
+{% if payload.data.options %}{% for option in payload.data.options %}{{ option.name }}: {{ option.value }}
+{% endfor %}{% endif %}
+Answer URL: https://discord.com/api/v10/webhooks/{{ payload.application_id }}/{{ payload.token }}/messages/@original
+{% enddata %}
+
+Answer the question in at most 2,000 characters. When you are done, PATCH {"content": "your answer", "allowed_mentions": {"parse": []}} as JSON to the answer URL within 15 minutes.`,
+  steps: [
+    "At discord.com/developers/applications, open your application, or create one. “General Information”, “Public Key”: that is the secret.",
+    "“Bot”, “Reset Token”. POST the command below as JSON to https://discord.com/api/v10/applications/APPLICATION_ID/commands with the header `Authorization: Bot` and the token.",
+    "“General Information”, “Interactions Endpoint URL”: the trigger URL. Save. Discord tests it at once, which the server answers.",
+    "“Installation”: open the “Install Link”, and add the application to your server."
+  ],
+  config: {
+    file: "command.json",
+    text: `{
+  "name": "ask",
+  "description": "Ask the agents",
+  "options": [{"type": 3, "name": "question", "description": "Your question", "required": true}]
+}
+`
+  },
+  notes: [
+    "Discord waits 3 seconds, so the response is “thinking…” at once, and the run continues. The answer URL needs no token of the bot, and works for 15 minutes.",
+    "A destination of the kind `discord` also sends the answer into a channel, but not in place of “thinking…”. Agents need network access to discord.com for that.",
+    "Buttons have the type 3 and dialogs 5, with payload.data.custom_id. Everyone in the server can use the command, except as “Server Settings”, “Integrations” limits it."
+  ],
+  sample: {
+    headers: { ...json, "user-agent": "Discord-Interactions/1.0 (+https://discord.com)" },
+    payload: {
+      id: "786008729715212338",
+      application_id: "786008729715212300",
+      type: 2,
+      version: 1,
+      token: "aW50ZXJhY3Rpb246Nzg2MDA4NzI5NzE1MjEyMzM4",
+      guild_id: "290926798626357999",
+      channel_id: "645027906669510667",
+      guild_locale: "en-US",
+      locale: "en-US",
+      app_permissions: "442368",
+      context: 0,
+      member: {
+        user: {
+          id: "53908232506183680",
+          username: "rosadiaz",
+          global_name: "Rosa Diaz",
+          avatar: null,
+          discriminator: "0",
+          public_flags: 0
+        },
+        roles: ["539082325061836999"],
+        premium_since: null,
+        permissions: "2147483647",
+        pending: false,
+        nick: null,
+        mute: false,
+        joined_at: "2025-03-13T19:19:14.040000+00:00",
+        deaf: false
+      },
+      data: {
+        id: "771825006014889984",
+        type: 1,
+        name: "ask",
+        options: [{ type: 3, name: "question", value: "why was order 4711 refunded?" }]
+      }
+    }
+  },
+  documentation: "https://discord.com/developers/docs/interactions/receiving-and-responding"
+}
