@@ -116,6 +116,10 @@ const anchor = (title: string): string =>
     .replaceAll(" ", "-")
 
 export const sourcesPage = (): string => {
-  const contents = recipeNames.map((name) => `[${recipes[name].label}](#${anchor(recipes[name].label)})`).join(" · ")
-  return [introduction, `${wrapped(contents)}\n`, ...recipeNames.map((name) => section(name, recipes[name]))].join("\n")
+  const rows = recipeNames.map((name): string => {
+    const { label, summary } = recipes[name]
+    return `| [${label}](#${anchor(label)}) | ${summary} |`
+  })
+  const contents = `${["| Service | Recipe |", "|---|---|", ...rows].join("\n")}\n`
+  return [introduction, contents, ...recipeNames.map((name) => section(name, recipes[name]))].join("\n")
 }
