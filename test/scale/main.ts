@@ -15,6 +15,7 @@ import { startRabbitMq } from "../support/RabbitMq.ts"
 import { measureDeliveries } from "./Deliveries.ts"
 import { measureHttpLeaders } from "./HttpLeaders.ts"
 import { measureManyTeams } from "./ManyTeams.ts"
+import { measureMcp } from "./Mcp.ts"
 import { type Filled, measurePages } from "./Pages.ts"
 import { measurePurge } from "./Purge.ts"
 import { measureQueueDepth } from "./QueueDepth.ts"
@@ -25,7 +26,18 @@ import { measureStorage } from "./Storage.ts"
 import { measureWaitingCallers } from "./WaitingCallers.ts"
 import { measureWatchers } from "./Watchers.ts"
 
-const parts = ["queue", "teams", "callers", "watchers", "deliveries", "leaders", "storage", "pages", "purge"] as const
+const parts = [
+  "queue",
+  "teams",
+  "callers",
+  "watchers",
+  "deliveries",
+  "leaders",
+  "mcp",
+  "storage",
+  "pages",
+  "purge"
+] as const
 type Part = (typeof parts)[number]
 
 const usage = `npm run scale -- [options]
@@ -97,6 +109,7 @@ const measure = async (services: Services, tell: (measured: Measured) => void): 
   if (wanted("watchers")) tell(await measureWatchers(services, load, scaled(1_000), scaled(100), quick ? 1 : 5))
   if (wanted("deliveries")) tell(await measureDeliveries(services, scaled(10_000)))
   if (wanted("leaders")) tell(await measureHttpLeaders(services, scaled(1_000)))
+  if (wanted("mcp")) tell(await measureMcp(services, scaled(1_000), quick ? 3 : 9))
   if (wanted("storage")) tell(await measureStorage(services, scaled(10_000)))
   if (!wanted("pages") && !wanted("purge")) return
   console.log(`writing a history of ${runs} runs`)

@@ -10,6 +10,7 @@ import { ApiKeyStore } from "../../repo/access/ApiKeyStore.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import * as GroupCommit from "../../runtime/GroupCommit.ts"
+import { RecentMap } from "../../runtime/RecentMap.ts"
 import { validate } from "../manage/Validation.ts"
 import { isChecksum, makeSecret } from "../verify/Secret.ts"
 import * as Audit from "./Audit.ts"
@@ -55,6 +56,9 @@ export class ApiKeys extends Context.Tag("webhook-trigger/ApiKeys")<
       const { webhook } = yield* WebhookStore
       const byHash = yield* GroupCommit.make({ size: 500, commit: store.apiKeysByHash })
       const byId = yield* GroupCommit.make({ size: 500, commit: store.apiKeysById })
+
+      /** The uses that this process has recorded. Without them, a thousand first requests would each change the row. */
+      const uses = new RecentMap<ApiKeyId, DateTime.Utc>(1_000)
 
       const faultsBeyondSchema = ({ expires_at, role, teams: limit, webhooks }: ApiKeyDraft) =>
         Effect.gen(function* () {
@@ -105,8 +109,10 @@ export class ApiKeys extends Context.Tag("webhook-trigger/ApiKeys")<
       const used = Effect.fnUntraced(function* (key: ApiKey | undefined) {
         if (key === undefined || Option.isSome(voidBecause(key, yield* DateTime.now))) return
         const now = yield* DateTime.now
-        const { last_used_at } = key
-        if (last_used_at && DateTime.distance(last_used_at, now) < Duration.toMillis(useInterval)) return
+        const isRecent = (use: DateTime.Utc | undefined) =>
+          use !== undefined && DateTime.distance(use, now) < Duration.toMillis(useInterval)
+        if (isRecent(key.last_used_at) || isRecent(uses.get(key.id))) return
+        uses.set(key.id, now)
         // The key was read, so it works. A later request records its use.
         yield* Effect.catchTag(store.recordApiKeyUse(key.id, now), "Unavailable", () => Effect.void)
       })

@@ -232,6 +232,25 @@ describe("API keys", () => {
     })
   )
 
+  it.scopedLive("record their use once, although many first requests come at once", () =>
+    Effect.gen(function* () {
+      let recorded = 0
+      const repo = Layer.map(RepoMemory.layer, (context) => {
+        const store = Context.get(context, ApiKeyStore)
+        const recordApiKeyUse: typeof store.recordApiKeyUse = (id, at) => {
+          recorded++
+          return Effect.zipRight(Effect.yieldNow(), store.recordApiKeyUse(id, at))
+        }
+        return Context.add(context, ApiKeyStore, { ...store, recordApiKeyUse })
+      })
+      const { admin, http } = yield* start({ repo })
+      const { key } = (yield* admin("POST", "/api/keys", { body: { name: "a viewer", role: "viewer" } })).json
+      const request = http("GET", "/api/access", { headers: { authorization: `Bearer ${key}` } })
+      yield* Effect.replicateEffect(request, 50, { concurrency: "unbounded" })
+      expect(recorded).toBe(1)
+    })
+  )
+
   it.scopedLive("are refused with every fault of their draft", () =>
     Effect.gen(function* () {
       const { admin } = yield* start()
