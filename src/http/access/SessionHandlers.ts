@@ -95,6 +95,7 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
             Effect.mapError(Problems.of)
           )
           const checked = yield* Effect.mapError(check(request, Redacted.make(key)), Problems.of)
+          RequestFacts.add(request, factsOf(checked))
           if (!mayDo(accessOf(checked).role, "read")) {
             return yield* Effect.fail(Problems.of(lacksRole(accessOf(checked).role, "read")))
           }
@@ -103,7 +104,6 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
             user_agent: request.headers["user-agent"] ?? ""
           }
           yield* Effect.mapError(end(request), Problems.of)
-          RequestFacts.add(request, factsOf(checked))
           const { session, token } = yield* Effect.mapError(sessions.begin(from, checked.key), Problems.of)
           const state = encodeState({
             ...{ signed_in: true, expires_at: session.expires_at, access: accessOf(checked), recent: true },

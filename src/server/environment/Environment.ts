@@ -50,10 +50,10 @@ const networks: Format<ReadonlyArray<string>> = {
 }
 
 const isOrigin = (text: string): boolean =>
-  URL.canParse(text) && /^https?:\/\//.test(text) && new URL(text).origin === text
+  URL.canParse(text) && /^https?:\/\/[^*]+$/.test(text) && new URL(text).origin === text
 
 const origins: Format<ReadonlyArray<string>> = {
-  accepts: "takes origins such as `https://inspector.example.com, http://localhost:6274`, without a path",
+  accepts: "takes origins such as `https://inspector.example.com, http://localhost:6274`, without a path or `*`",
   schema: Schema.transform(Schema.String, Schema.Array(Schema.String), {
     strict: true,
     decode: (text) => text.split(",").map((part) => part.trim()),

@@ -129,6 +129,15 @@ describe("settings", () => {
     })
   )
 
+  it.effect("name origins exactly: a wildcard is refused", () =>
+    Effect.gen(function* () {
+      for (const given of ["*", "null", "https://*.example.com"]) {
+        const found = yield* faults({ MCP_ALLOWED_ORIGINS: given })
+        expect(found.map(({ given, name }) => [name, given])).toEqual([["MCP_ALLOWED_ORIGINS", given]])
+      }
+    })
+  )
+
   it.effect("that are invalid are all reported together, each by name with what it accepts and what was given", () =>
     Effect.gen(function* () {
       const found = yield* faults({
