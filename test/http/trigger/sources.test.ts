@@ -52,6 +52,32 @@ describe("a storm of alerts, as many and as long as a request may have, starts a
   }
 })
 
+describe("a request that contains its own URL is stored without the token", () => {
+  const cases: ReadonlyArray<readonly [recipe: Recipe, put: (payload: any, url: string) => unknown]> = [
+    [recipes.trello, (payload, url) => (payload.webhook = { id: "1", active: true, callbackURL: url })],
+    [recipes.twitch, ({ subscription }, url) => (subscription.transport.callback = url)]
+  ]
+  for (const [recipe, put] of cases) {
+    it.live(recipe.label, () =>
+      Effect.gen(function* () {
+        const { deliver, hook, next, secret, url } = yield* setUp(recipe)
+        const at = `/api/webhooks/${hook.id}`
+        yield* server().admin("PATCH", at, {
+          body: { store_requests: "all", template_language: "simple", prompt_template: "{{payload}}" }
+        })
+        const payload = structuredClone(recipe.sample.payload)
+        put(payload, url)
+        expect((yield* deliver(requestOf(recipe, secret, payload, url))).status).toBe(202)
+        const listed = yield* server().admin("GET", `${at}/requests?accepted=true`)
+        const shown = yield* server().admin("GET", `${at}/requests/${listed.json.data[0].request_id}`)
+        const token = url.split("/").at(-1)!
+        for (const text of [listed.text, shown.text, yield* next]) expect(text).not.toContain(token)
+        expect(shown.json.body).toContain("/webhook/trigger/whk_redacted")
+      })
+    )
+  }
+})
+
 describe("a request without what need not be there starts a run, as it would be lost if it were refused", () => {
   const cases: ReadonlyArray<readonly [without: string, recipe: Recipe, remove: (payload: any) => unknown]> = [
     [
