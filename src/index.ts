@@ -56,9 +56,12 @@ export {
   type AlertEvent,
   alertEvents,
   type DestinationEvent,
+  type DestinationRunEvent,
   eventOfStatus,
   type RunEndEvent,
-  runEvents
+  runEndEvents,
+  runEvents,
+  startEvent
 } from "./domain/delivery/DestinationEvent.ts"
 export {
   BudgetExceeded,

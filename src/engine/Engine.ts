@@ -14,6 +14,7 @@ import * as Deliverer from "./delivery/Deliverer.ts"
 import { Destinations } from "./delivery/Destinations.ts"
 import { Outbox } from "./delivery/Outbox.ts"
 import { Poster } from "./delivery/Poster.ts"
+import * as Starts from "./delivery/Starts.ts"
 import { CurrentLanes } from "./dispatch/CurrentLanes.ts"
 import * as Dispatcher from "./dispatch/Dispatcher.ts"
 import type { Limiter } from "./dispatch/Limiter.ts"
@@ -51,7 +52,8 @@ const flow = Layer.mergeAll(
   Replies.layer,
   HttpLeaders.layer,
   Retries.layer,
-  AutomaticPause.layer
+  AutomaticPause.layer,
+  Starts.layer
 ).pipe(
   Layer.provide(Layer.merge(HandOver.layer, Waiting.layer)),
   Layer.provide(Layer.mergeAll(CurrentLanes.layer, Correlation.layer, ReplyRecorder.layer))

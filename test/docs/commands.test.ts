@@ -43,7 +43,8 @@ const notRun: { readonly [page: string]: { readonly [block: number]: string } } 
     0: "test/http/manage/destinations.test.ts adds destinations that have a receiver",
     1: "test/http/manage/callbacks.test.ts triggers with callbacks",
     2: "test/http/manage/chains.test.ts adds chains",
-    3: "is a setting, which test/engine/delivery/AddressPolicy.test.ts reads"
+    3: "test/http/manage/run-started.test.ts adds destinations with the event",
+    4: "is a setting, which test/engine/delivery/AddressPolicy.test.ts reads"
   },
   "docs/sources.md": Object.fromEntries(
     blocksOf("docs/sources.md").map((_, index) => [index, "sources.test.ts creates the webhooks"])

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import type { Document, YAMLMap } from "yaml"
 import type { AlertRule } from "../../domain/alert/AlertRule.ts"
 import type { Destination } from "../../domain/delivery/Destination.ts"
-import { alertEvents, type DestinationEvent, runEvents } from "../../domain/delivery/DestinationEvent.ts"
+import { alertEvents, type DestinationEvent, runEndEvents } from "../../domain/delivery/DestinationEvent.ts"
 import { kindOf } from "../../domain/delivery/DestinationKind.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import { webhookSettingNames } from "../../domain/webhook/WebhookSettings.ts"
@@ -52,7 +52,7 @@ const webhookEntry = (one: Webhook, { destinations, webhooks }: State): WebhookE
     ...Object.fromEntries(webhookSettingNames.map((name) => [name, one[name]])),
     verification: one.verification,
     prompt_template: one.prompt_template,
-    destinations: all.length === 0 ? undefined : all.map((each) => destinationEntry(each, all, runEvents))
+    destinations: all.length === 0 ? undefined : all.map((each) => destinationEntry(each, all, runEndEvents))
   }) as unknown as WebhookEntry
 }
 

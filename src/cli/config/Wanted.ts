@@ -1,7 +1,7 @@
 /** What the files ask for: all documents together, with the texts and secrets that they refer to. */
 import { join } from "node:path"
 import { Effect, Struct } from "effect"
-import { alertEvents, runEvents } from "../../domain/delivery/DestinationEvent.ts"
+import { alertEvents, runEndEvents } from "../../domain/delivery/DestinationEvent.ts"
 import type { Fault } from "../../domain/Errors.ts"
 import { readText } from "../Files.ts"
 import type { ConfigFile, WebhookEntry } from "./ConfigFile.ts"
@@ -48,7 +48,7 @@ const webhook = Effect.fnUntraced(function* (entry: WebhookEntry, source: Source
           return Effect.succeed("")
         })
   const found = yield* Effect.forEach(entry.destinations ?? [], (each, at) =>
-    destination(each, source, [...path, "destinations", at], runEvents)
+    destination(each, source, [...path, "destinations", at], runEndEvents)
   )
   const wanted: WantedWebhook = {
     id: entry.id,

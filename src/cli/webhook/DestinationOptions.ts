@@ -2,7 +2,7 @@
 import { Args, type Command, Options } from "@effect/cli"
 import { Effect, Option, Schema } from "effect"
 import { BodyFormat } from "../../domain/delivery/Destination.ts"
-import { type RunEndEvent, runEvents } from "../../domain/delivery/DestinationEvent.ts"
+import { type DestinationRunEvent, runEvents } from "../../domain/delivery/DestinationEvent.ts"
 import { type DestinationKind, destinationKindNames } from "../../domain/delivery/DestinationKind.ts"
 import { exitCodes, Failure } from "../Failure.ts"
 import { validated } from "../Validated.ts"
@@ -68,8 +68,10 @@ export const fieldOptions = {
   description: Options.text("description").pipe(Options.withDescription("What it is for"), Options.optional),
   events: Options.text("events").pipe(
     Options.withPseudoName("list"),
-    Options.withDescription(`The events to send: ${runEvents.join(",")} (default: all)`),
-    Options.mapTryCatch(...validated<readonly [RunEndEvent, ...Array<RunEndEvent>]>("--events", eventList)),
+    Options.withDescription(`The events to send: ${runEvents.join(",")} (default: all but run.started)`),
+    Options.mapTryCatch(
+      ...validated<readonly [DestinationRunEvent, ...Array<DestinationRunEvent>]>("--events", eventList)
+    ),
     Options.optional
   ),
   body: Options.choice("body", BodyFormat.literals).pipe(

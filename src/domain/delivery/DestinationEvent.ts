@@ -11,13 +11,21 @@ export const eventOfStatus = {
 
 export type RunEndEvent = (typeof eventOfStatus)[FinalStatus]
 
-/** What a webhook's destinations get. */
-export const runEvents = Object.values(eventOfStatus) as [RunEndEvent, ...Array<RunEndEvent>]
+/** What a webhook's destinations get, unless they ask for something else. */
+export const runEndEvents = Object.values(eventOfStatus) as [RunEndEvent, ...Array<RunEndEvent>]
+
+/** The run was sent to its team's leader. */
+export const startEvent = "run.started"
+
+export type DestinationRunEvent = typeof startEvent | RunEndEvent
+
+/** What a webhook's destinations can get. */
+export const runEvents: [DestinationRunEvent, ...Array<DestinationRunEvent>] = [startEvent, ...runEndEvents]
 
 /** What alert destinations get. */
 export const alertEvents = ["alert.firing", "alert.resolved"] as const
 export type AlertEvent = (typeof alertEvents)[number]
 
-export type DestinationEvent = RunEndEvent | AlertEvent
+export type DestinationEvent = DestinationRunEvent | AlertEvent
 
 export const allEvents: [DestinationEvent, ...Array<DestinationEvent>] = [...runEvents, ...alertEvents]

@@ -30,6 +30,8 @@ export interface DestinationKindData {
   readonly shownUrl?: string
   /** Each run has its caller's own URL, and alerts have none. So a failure says nothing about the destination. */
   readonly isOfRuns?: true
+  /** The event `run.started` is the reaction 👀 to the target. */
+  readonly reacts?: true
   /** Alerts cannot be sent there. */
   readonly hasNoAlerts?: true
   /** A required token, which is stored encrypted. */
@@ -122,6 +124,7 @@ export const destinationKinds = {
   github: {
     label: "GitHub comment",
     sends: "message",
+    reacts: true,
     url: {
       label: "API URL",
       help: "GitHub Enterprise Server has its own: https://<host>/api/v3.",
@@ -142,6 +145,7 @@ export const destinationKinds = {
   gitlab: {
     label: "GitLab comment",
     sends: "message",
+    reacts: true,
     url: {
       label: "API URL",
       help: "Self-managed GitLab has its own: https://<host>/api/v4.",

@@ -2,6 +2,7 @@ import { DateTime, Duration, Effect, Layer, Schedule } from "effect"
 import { alertIdAt } from "../../domain/Id.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import { PauseStore } from "../../repo/manage/PauseStore.ts"
+import * as UsedGate from "../../runtime/UsedGate.ts"
 import * as Audit from "../access/Audit.ts"
 import { CurrentLanes } from "../dispatch/CurrentLanes.ts"
 
@@ -18,26 +19,9 @@ export const layer: Layer.Layer<never, never, ChangeFeed | CurrentLanes | PauseS
     const lanes = yield* CurrentLanes
     const store = yield* PauseStore
     const feed = yield* ChangeFeed
-    const clock = yield* Effect.clock
-
-    let skipUntil = Number.NEGATIVE_INFINITY
+    const { askAgain, isUsed } = yield* UsedGate.make(store.anyMayPause, skipFor)
     yield* feed.listen((changes) => {
-      if (changes.some(({ _tag }) => _tag === "WebhookChanged")) skipUntil = Number.NEGATIVE_INFINITY
-    })
-
-    const lookUpAgain = Effect.sync(() => {
-      skipUntil = Number.NEGATIVE_INFINITY
-    })
-
-    const isUsed = Effect.suspend(() => {
-      const now = clock.unsafeCurrentTimeMillis()
-      if (now < skipUntil) return Effect.succeed(false)
-      // Before the look-up, so that a change in the meantime ends it.
-      skipUntil = now + Duration.toMillis(skipFor)
-      return Effect.tapBoth(store.anyMayPause, {
-        onFailure: () => lookUpAgain,
-        onSuccess: (used) => (used ? lookUpAgain : Effect.void)
-      })
+      if (changes.some(({ _tag }) => _tag === "WebhookChanged")) askAgain()
     })
 
     const change = Effect.gen(function* () {

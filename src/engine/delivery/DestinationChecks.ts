@@ -5,7 +5,7 @@ import {
   DestinationEdit,
   type DestinationRow
 } from "../../domain/delivery/Destination.ts"
-import { alertEvents, runEvents } from "../../domain/delivery/DestinationEvent.ts"
+import { alertEvents, runEndEvents, runEvents } from "../../domain/delivery/DestinationEvent.ts"
 import { type DestinationKind, isForAlerts, kindOf } from "../../domain/delivery/DestinationKind.ts"
 import { faultOfRecipients } from "../../domain/delivery/EmailAddress.ts"
 import { type Fault, Invalid } from "../../domain/Errors.ts"
@@ -52,8 +52,8 @@ const faultOfWebhookId = (text: string): string | undefined =>
 /** The ends of a webhook's runs, or alerts. */
 export type Receives = "runs" | "alerts"
 
-/** What a destination can get. */
-export const eventsOf = (owner: Owner): DestinationRow["events"] => (owner === null ? alertEvents : runEvents)
+/** What a destination gets by default. */
+export const eventsOf = (owner: Owner): DestinationRow["events"] => (owner === null ? alertEvents : runEndEvents)
 
 /** Checks of drafts and edits of destinations. Each lists every fault. */
 export const make = Effect.gen(function* () {
@@ -89,7 +89,8 @@ export const make = Effect.gen(function* () {
       const needsTokenAgain = isMoved && data.token !== undefined && token === undefined
       const needsHeadersAgain = isMoved && before.header_names.length > 0 && headers === undefined
       const again = "must be entered again for another URL"
-      const possible: ReadonlyArray<string> = isOfAlerts ? alertEvents : runEvents
+      const ofRuns = kind === "chain" ? runEndEvents : runEvents
+      const possible: ReadonlyArray<string> = isOfAlerts ? alertEvents : ofRuns
       const wrong = events?.find((event) => !possible.includes(event))
       const noRun = isOfAlerts && !isForAlerts(kind) ? "is not available for alerts" : undefined
       const faults: ReadonlyArray<readonly [pointer: string, detail: string | undefined]> = [

@@ -3,7 +3,7 @@ import { DateTime, Either } from "effect"
 import type { Alert } from "../../domain/alert/Alert.ts"
 import type { DestinationRow } from "../../domain/delivery/Destination.ts"
 import { maxResponse } from "../../domain/delivery/Destination.ts"
-import type { AlertEvent, RunEndEvent } from "../../domain/delivery/DestinationEvent.ts"
+import { type AlertEvent, type DestinationRunEvent, startEvent } from "../../domain/delivery/DestinationEvent.ts"
 import { kindOf } from "../../domain/delivery/DestinationKind.ts"
 import { PromptTooLarge, Unavailable } from "../../domain/Errors.ts"
 import { textOf } from "../../domain/prompt/FilledPart.ts"
@@ -52,9 +52,11 @@ const full = (run: Run, webhook: WebhookName) => ({
   ...reportOf(run)
 })
 
-/** The end of a run that an event is about. */
+/** The start or the end of a run that an event is about. */
 export interface RunSubject {
-  readonly event: RunEndEvent
+  readonly event: DestinationRunEvent
+  /** When it happened. Default: when the run ended. */
+  readonly at?: DateTime.Utc
   readonly run: Run
   readonly webhook: WebhookName
   readonly isTest?: boolean
@@ -71,7 +73,11 @@ export type Subject = RunSubject | AlertSubject
 
 /** When it happened. */
 export const timeOf = (subject: Subject): DateTime.Utc | undefined =>
-  "run" in subject ? subject.run.finished_at : (subject.alert.resolved_at ?? subject.alert.since)
+  "run" in subject
+    ? subject.event === startEvent
+      ? subject.at
+      : subject.run.finished_at
+    : (subject.alert.resolved_at ?? subject.alert.since)
 
 /** What decides what is sent. */
 type Shape = Pick<DestinationRow, "body" | "id" | "kind" | "target" | "template" | "url">

@@ -4,7 +4,7 @@ import { Context, DateTime, Effect, Either, Layer, Metric, Random } from "effect
 import * as Attempts from "../../domain/delivery/Attempts.ts"
 import type { DeliveryAttempt } from "../../domain/delivery/Delivery.ts"
 import type { DestinationRow } from "../../domain/delivery/Destination.ts"
-import { eventOfStatus, runEvents } from "../../domain/delivery/DestinationEvent.ts"
+import { eventOfStatus, runEndEvents } from "../../domain/delivery/DestinationEvent.ts"
 import { kindOf } from "../../domain/delivery/DestinationKind.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
 import type { SecretKeyStore } from "../../repo/access/SecretKeyStore.ts"
@@ -68,7 +68,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
 
       const sendOnce = (
         destination: DestinationRow,
-        about: Omit<Message, "at" | "finishedAt" | "isTest" | "run">,
+        about: Omit<Message, "at" | "event" | "finishedAt" | "isTest" | "run">,
         subject: EventBody.Subject
       ) =>
         Effect.gen(function* () {
@@ -79,6 +79,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
           const message = {
             ...about,
             at: DateTime.toDateUtc(at),
+            event: subject.event,
             finishedAt,
             ...("run" in subject && { run: subject.run }),
             isTest: subject.isTest === true
@@ -159,7 +160,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
 const tested = (about: Tested): EventBody.Subject => {
   if ("alert" in about) return { ...about, event: "alert.firing" }
   const { status } = about.run
-  return { ...about, event: isFinal(status) ? eventOfStatus[status] : runEvents[0] }
+  return { ...about, event: isFinal(status) ? eventOfStatus[status] : runEndEvents[0] }
 }
 
 const hasPlaces = ({ kind }: DestinationRow): boolean => {

@@ -1,9 +1,10 @@
-/** What people are told about the end of a run. */
-import type { RunEndEvent } from "../../domain/delivery/DestinationEvent.ts"
+/** What people are told about a run. */
+import { type DestinationRunEvent, startEvent } from "../../domain/delivery/DestinationEvent.ts"
 import type { RunSubject } from "./EventBody.ts"
 import { escapeMarkdown, safeUrl } from "./markdown/Markdown.ts"
 
-const ends: { readonly [Event in RunEndEvent]: string } = {
+const predicates: { readonly [Event in DestinationRunEvent]: string } = {
+  "run.started": "started",
   "run.succeeded": "succeeded",
   "run.failed": "failed",
   "run.timed_out": "timed out",
@@ -12,7 +13,8 @@ const ends: { readonly [Event in RunEndEvent]: string } = {
 
 const parts = ({ event, isTest = false, run, webhook }: RunSubject) => ({
   name: `${isTest ? "Test: " : ""}${webhook.name}`,
-  end: `${ends[event]}${run.error === undefined ? "" : `: ${run.error.message}`}`
+  // A run that has started may have ended by now, which is another event.
+  end: `${predicates[event]}${run.error === undefined || event === startEvent ? "" : `: ${run.error.message}`}`
 })
 
 /** In a line, as plain text. */
@@ -32,7 +34,7 @@ const ofError = 2_000
 export const markdownOf = (subject: RunSubject, body: "thin" | "full"): string => {
   const { end, name } = parts(subject)
   const title = `**${escapeMarkdown(name)}** ${escapeMarkdown(end.slice(0, ofError).replace(/\s+/g, " "))}`
-  if (body === "thin") return title
+  if (body === "thin" || subject.event === startEvent) return title
   const { conversation, links = [] } = subject.run
   const list = links.flatMap(({ title, url }) => {
     const safe = safeUrl(url)

@@ -2,16 +2,16 @@ import { Context, type DateTime, type Effect } from "effect"
 import type { Alert } from "../../domain/alert/Alert.ts"
 import type { DeliveryAttempt, DeliveryStatus, EventDelivery } from "../../domain/delivery/Delivery.ts"
 import type { DestinationRow } from "../../domain/delivery/Destination.ts"
-import type { AlertEvent, RunEndEvent } from "../../domain/delivery/DestinationEvent.ts"
+import type { AlertEvent, DestinationRunEvent } from "../../domain/delivery/DestinationEvent.ts"
 import type { InvalidParameter, NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { DeliveryId, DestinationId, RunId, WebhookId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import type { Owner } from "./DestinationStore.ts"
 
-/** What a delivery is about: the end of a run, or an alert. */
+/** What a delivery is about: the start or the end of a run, or an alert. */
 export type About =
   | {
-      readonly event: RunEndEvent
+      readonly event: DestinationRunEvent
       readonly webhook: { readonly id: WebhookId; readonly name: string }
       readonly run: Run
     }
@@ -20,6 +20,8 @@ export type About =
 /** A delivery whose next attempt this server may make. */
 export type DueDelivery = About & {
   readonly id: DeliveryId
+  /** When it was written. Of a run, when that started or ended. */
+  readonly at: DateTime.Utc
   /** How many attempts of the schedule were made. */
   readonly made: number
   readonly destination: DestinationRow
@@ -94,6 +96,13 @@ export const movedAttempt = (at: DateTime.Utc): DeliveryAttempt => ({
 export class DeliveryStore extends Context.Tag("webhook-trigger/DeliveryStore")<
   DeliveryStore,
   {
+    /** Whether a destination wants `run.started`. */
+    readonly anyWantsStarts: Effect.Effect<boolean, Unavailable>
+    /**
+     * Writes the deliveries of `run.started` for runs in work, and notifies; returns how many. A run has one for each
+     * destination. Its end writes those that are missing, so none is forgotten.
+     */
+    readonly deliverStarts: (now: DateTime.Utc) => Effect.Effect<number, Unavailable>
     /**
      * Takes deliveries whose attempts are due, of each place of a destination the ones that are due longest. Those of a destination that
      * was switched off as their run ended fail, and those of runs that the webhook had in another team.

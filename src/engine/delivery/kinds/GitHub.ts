@@ -5,7 +5,15 @@ const form = /^([\w-][\w.-]{0,99})\/(?!\.\.?#)([\w.-]{1,100})#(\d{1,10})$/
 
 const base = (url: string): string => url.replace(/\/+$/, "")
 
-/** Comments of issues and pull requests (https://docs.github.com/rest/issues/comments). */
+const issueOf = (url: string, target: string): string | undefined => {
+  const [, owner, repository, number] = form.exec(target) ?? []
+  return number === undefined ? undefined : `${base(url)}/repos/${owner}/${repository}/issues/${number}`
+}
+
+/**
+ * Comments of issues and pull requests (https://docs.github.com/rest/issues/comments), and reactions to them
+ * (https://docs.github.com/rest/reactions/reactions).
+ */
 export const github: CommentService = {
   dialect: gfm,
   maxLength: 65_536,
@@ -15,8 +23,8 @@ export const github: CommentService = {
     "x-github-api-version": "2022-11-28"
   }),
   comments: (url, target) => {
-    const [, owner, repository, number] = form.exec(target) ?? []
-    return number === undefined ? undefined : `${base(url)}/repos/${owner}/${repository}/issues/${number}/comments`
+    const issue = issueOf(url, target)
+    return issue && `${issue}/comments`
   },
   place: (url, target) => {
     const [, owner, repository] = form.exec(target) ?? []
@@ -27,5 +35,6 @@ export const github: CommentService = {
     return `${base(url)}/repos/${owner}/${repository}/issues/comments/${id}`
   },
   update: "PATCH",
+  reaction: { url: (url, target) => `${issueOf(url, target)}/reactions`, body: { content: "eyes" } },
   form: "owner/repository#number"
 }

@@ -1,6 +1,7 @@
 /** What each kind of destination implements. */
 import type { Effect } from "effect"
 import type { DestinationRow } from "../../../domain/delivery/Destination.ts"
+import type { DestinationEvent } from "../../../domain/delivery/DestinationEvent.ts"
 import type { DestinationId, RunId } from "../../../domain/Id.ts"
 import type { Run } from "../../../domain/run/Run.ts"
 import type { StartChained } from "../ChainedRuns.ts"
@@ -19,6 +20,7 @@ export interface Message {
   readonly title: string
   /** What `target` has become for this run; empty without one. */
   readonly target: string
+  readonly event: DestinationEvent
   /** When the run ended, in milliseconds. */
   readonly finishedAt: number
   /** What it is about, unless that is an alert. */

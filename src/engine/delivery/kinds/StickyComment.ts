@@ -1,11 +1,12 @@
-/** One comment for all runs of an issue: found by a hidden marker, and updated. */
+/** One comment for all runs of an issue: found by a hidden marker, and updated. The start of a run is a reaction to the issue. */
 import { createHmac } from "node:crypto"
 import { Duration, Effect } from "effect"
+import { startEvent } from "../../../domain/delivery/DestinationEvent.ts"
 import type { Dialect } from "../markdown/Markdown.ts"
 import { toBlocks } from "../markdown/Markdown.ts"
 import { toParts } from "../markdown/Parts.ts"
-import { NoAnswer } from "../Poster.ts"
-import { type Access, isSuccess, jsonOf, type Message, type Send, type Sent } from "./Sender.ts"
+import { type Answer, NoAnswer } from "../Poster.ts"
+import { type Access, asJson, isSuccess, jsonOf, type Message, type Send, type Sent } from "./Sender.ts"
 
 /** An attempt, with all its requests. */
 const timeLimit = Duration.seconds(15)
@@ -29,6 +30,13 @@ export interface CommentService {
   /** The URL of one of them. */
   readonly comment: (url: string, target: string, id: number) => string
   readonly update: "PATCH" | "PUT"
+  /** How the reaction 👀 is added to what the comments are of. */
+  readonly reaction: {
+    readonly url: (url: string, target: string) => string
+    readonly body: object
+    /** The answer to another one of the same user, if that is no success. */
+    readonly isRepeated?: (answer: Answer) => boolean
+  }
   /** What `target` must be, for people. */
   readonly form: string
 }
@@ -75,12 +83,27 @@ export const stickyComment =
         return yield* new NoAnswer({ reason: `the target must be ${service.form}`, isOfTarget: true })
       }
       const headers = service.headers(access.secrets[0] ?? "")
+      /** Services answer 404 for what the token may not see. */
+      const unseen = (answer: Answer): Effect.Effect<Sent, NoAnswer> =>
+        Effect.map(send({ method: "GET", url: service.place(url, target), headers }), ({ http_status }) =>
+          http_status === 404 ? { ...answer, isPlaceHidden: true } : answer
+        )
+      if (message.event === startEvent) {
+        const { body, isRepeated, url: reactions } = service.reaction
+        const answer = yield* send({
+          url: reactions(url, target),
+          headers: { ...headers, ...asJson },
+          body: JSON.stringify(body)
+        })
+        if (isRepeated?.(answer)) return { ...answer, http_status: 200 }
+        return answer.http_status === 404 ? yield* unseen(answer) : answer
+      }
       const marker = markerOf(access, target)
       const write = (method: "POST" | "PATCH" | "PUT", to: string) =>
         send({
           ...(method !== "POST" && { method }),
           url: to,
-          headers: { ...headers, "content-type": "application/json" },
+          headers: { ...headers, ...asJson },
           body: JSON.stringify({ body: commentBody(message, marker, service) })
         })
 
@@ -91,11 +114,7 @@ export const stickyComment =
           headers,
           read: ofPage
         })
-        // Services answer 404 for what the token may not see.
-        if (answer.http_status === 404) {
-          const { http_status } = yield* send({ method: "GET", url: service.place(url, target), headers })
-          return http_status === 404 ? { ...answer, isPlaceHidden: true as const } : answer
-        }
+        if (answer.http_status === 404) return yield* unseen(answer)
         if (!isSuccess(answer)) return answer
         const found = jsonOf(answer)
         if (!Array.isArray(found)) return { ...answer, fault: "the list of comments could not be read" }

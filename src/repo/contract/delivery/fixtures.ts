@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { DeliveryAttempt } from "../../../domain/delivery/Delivery.ts"
 import type { DestinationRow } from "../../../domain/delivery/Destination.ts"
-import { runEvents } from "../../../domain/delivery/DestinationEvent.ts"
+import { runEndEvents } from "../../../domain/delivery/DestinationEvent.ts"
 import { makeDestinationId, type WebhookId } from "../../../domain/Id.ts"
 import { type Outcome } from "../../../domain/run/Run.ts"
 import type { AttemptResult, ClaimOptions, DueDelivery } from "../../delivery/DeliveryStore.ts"
@@ -20,7 +20,7 @@ export const newDestination = (
       ...(webhook_id !== undefined && { webhook_id }),
       kind: "webhook",
       url: "https://hooks.example.com/runs",
-      events: runEvents,
+      events: runEndEvents,
       body: "thin",
       header_names: [],
       sealed_secret: "sealed",

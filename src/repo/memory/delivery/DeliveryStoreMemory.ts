@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto"
 import { type Context, DateTime, Effect, Option } from "effect"
 import type { EventDelivery } from "../../../domain/delivery/Delivery.ts"
 import type { DestinationRow } from "../../../domain/delivery/Destination.ts"
-import { eventOfStatus } from "../../../domain/delivery/DestinationEvent.ts"
+import { eventOfStatus, startEvent } from "../../../domain/delivery/DestinationEvent.ts"
 import type { DeliveryId, DestinationId, RunId } from "../../../domain/Id.ts"
 import { type RunRow, toRun } from "../../../domain/run/Run.ts"
 import { isFinal } from "../../../domain/run/RunStatus.ts"
@@ -34,7 +34,7 @@ export const addDelivery = (
   destination_id: DestinationId,
   at: DateTime.Utc,
   about: Pick<EventDelivery, "alert_id" | "event" | "run_id" | "webhook_id">,
-  place = 0
+  { due = at, place = 0 }: { readonly due?: DateTime.Utc; readonly place?: number } = {}
 ): void => {
   tables.deliveries.push({
     row: {
@@ -43,7 +43,7 @@ export const addDelivery = (
       ...about,
       status: "pending",
       created_at: at,
-      next_attempt_at: at,
+      next_attempt_at: due,
       attempts: []
     },
     seq: ++tables.drawn,
@@ -67,10 +67,35 @@ export const deliverAlert = (
   }
 }
 
+const wantsStart = ({ enabled, events, webhook_id }: DestinationRow): boolean =>
+  webhook_id !== undefined && enabled && events.includes(startEvent)
+
+/** Writes the deliveries that a run has started, unless there are some; returns how many. */
+const deliverStart = (tables: Tables, run: RunRow, now: DateTime.Utc): number => {
+  const { callback_url, run_id, sent_at, webhook_id } = run
+  if (sent_at === undefined || webhook_id === undefined) return 0
+  const isKnown = (id: DestinationId) =>
+    tables.deliveries.some(({ row }) => row.destination_id === id && row.run_id === run_id && row.event === startEvent)
+  const wanted = [...tables.destinations.values()].filter(
+    (one) =>
+      one.webhook_id === webhook_id &&
+      wantsStart(one) &&
+      (one.kind !== "callback" || callback_url?.startsWith(one.url) === true) &&
+      !isKnown(one.id)
+  )
+  for (const one of wanted) {
+    const about = { webhook_id, run_id, event: startEvent } as const
+    addDelivery(tables, one.id, sent_at, about, { due: now, place: placeOf(one, callback_url) })
+  }
+  if (wanted.length > 0) tables.notify({ _tag: "DeliveryDue" })
+  return wanted.length
+}
+
 /** Writes the deliveries of a run that has just ended. */
 export const deliverEnd = (tables: Tables, run: RunRow): void => {
   const { callback_url, finished_at, retry_at, run_id, status, webhook_id } = run
   if (!isFinal(status) || webhook_id === undefined || finished_at === undefined) return
+  deliverStart(tables, run, finished_at)
   const event = eventOfStatus[status]
   const wanted = [...tables.destinations.values()].filter(
     (one) =>
@@ -81,7 +106,7 @@ export const deliverEnd = (tables: Tables, run: RunRow): void => {
       (one.kind !== "chain" || retry_at === undefined)
   )
   for (const one of wanted) {
-    addDelivery(tables, one.id, finished_at, { webhook_id, run_id, event }, placeOf(one, callback_url))
+    addDelivery(tables, one.id, finished_at, { webhook_id, run_id, event }, { place: placeOf(one, callback_url) })
   }
   if (wanted.length > 0) tables.notify({ _tag: "DeliveryDue" })
 }
@@ -164,6 +189,13 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
   }
 
   return DeliveryStore.of({
+    anyWantsStarts: Effect.sync(() => [...tables.destinations.values()].some(wantsStart)),
+    deliverStarts: (now) =>
+      Effect.sync(() =>
+        tables
+          .where(({ status }) => status === "running")
+          .reduce((sum, { row }) => sum + deliverStart(tables, row, now), 0)
+      ),
     claimDeliveries: ({ inProgress, limit, limitOfCaller, limitOfEach, limitOfFailing, now, until }) =>
       Effect.sync(() => {
         const keyOf = (id: DestinationId, place: number) => `${id} ${place}`
@@ -196,7 +228,7 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
           .filter(({ row }) => row.status === "pending")
           .map((delivery) => {
             delivery.claimedUntil = until
-            const { alert_id, destination_id, event, id, run_id, webhook_id } = delivery.row
+            const { alert_id, created_at: at, destination_id, event, id, run_id, webhook_id } = delivery.row
             const about =
               run_id === undefined || webhook_id === undefined
                 ? { alert: tables.alerts.get(alert_id!) }
@@ -205,7 +237,7 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
                     run: toRun(tables.find(run_id)!.row)
                   }
             const destination = tables.destinations.get(destination_id)!
-            return { id, event, made: delivery.made, place: delivery.place, destination, ...about } as DueDelivery
+            return { id, event, at, made: delivery.made, place: delivery.place, destination, ...about } as DueDelivery
           })
       }),
     recordAttempts: (results, failingBefore) =>

@@ -115,14 +115,14 @@ export const makeAttempts = Effect.gen(function* () {
       ), claimed as (
         update webhook_trigger.deliveries d set claimed_until = ${DateTime.toDateUtc(until)}
         from due where d.id = due.id and not exists (select from moved where moved.id = due.id)
-        returning d.id, d.run_id, d.alert_id, d.event, d.made, d.destination_id, d.place
+        returning d.id, d.run_id, d.alert_id, d.event, d.created_at, d.made, d.destination_id, d.place
       ), given_up as (
         update webhook_trigger.deliveries d set status = 'failed', next_attempt_at = null, finished_at = ${at}
         where d.status = 'pending' and d.destination_id = any (array(
           select t.id from pending p join webhook_trigger.destinations t on t.id = p.destination_id where not t.enabled
         ))
       )
-      select c.id as delivery_id, c.run_id, c.alert_id, c.event, c.made, c.place, w.name as webhook_name, t.*
+      select c.id as delivery_id, c.run_id, c.alert_id, c.event, c.created_at as at, c.made, c.place, w.name as webhook_name, t.*
       from webhook_trigger.destinations t join claimed c on c.destination_id = t.id
       left join webhook_trigger.webhooks w on w.id = t.webhook_id
       where t.id = any (array(select destination_id from claimed))`
@@ -130,14 +130,24 @@ export const makeAttempts = Effect.gen(function* () {
     const runs = yield* runsOf(claimed)
     const alerts = yield* alertsOf(claimed)
     return claimed.flatMap(
-      ({ alert_id, delivery_id, event, made, place, run_id, webhook_name, ...columns }): DueDelivery | [] => {
+      ({ alert_id, at, delivery_id, event, made, place, run_id, webhook_name, ...columns }): DueDelivery | [] => {
         const run = runs.get(run_id)
         const alert = alerts.get(alert_id)
         const destination = fromRow<DestinationRow>(columns)
         const webhook = { id: destination.webhook_id, name: webhook_name }
         const about = alert !== undefined ? { alert } : run !== undefined && { webhook, run }
         // Deleted in the meantime, with its deliveries.
-        return about === false ? [] : ({ id: delivery_id, event, made, place, destination, ...about } as DueDelivery)
+        return about === false
+          ? []
+          : ({
+              id: delivery_id,
+              event,
+              at: DateTime.unsafeMake(at as Date),
+              made,
+              place,
+              destination,
+              ...about
+            } as DueDelivery)
       }
     )
   }, bounded)

@@ -1,12 +1,21 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
-import { eventOfStatus } from "../../../domain/delivery/DestinationEvent.ts"
+import { eventOfStatus, startEvent } from "../../../domain/delivery/DestinationEvent.ts"
 import { callerPlaces } from "../../delivery/CallerPlace.ts"
 import { channel } from "../database/Notifications.ts"
 
 const events = Object.entries(eventOfStatus)
   .map(([status, event]) => `when '${status}' then '${event}'`)
   .join(" ")
+
+/** `placeOf`, of a destination `d` and the `callback_url` of this name. */
+export const placeOf = (callback_url: string): string => `
+  case d.kind when 'callback' then 1 + get_byte(sha256(convert_to(
+    substring(substr(${callback_url}, length(d.url) + 1) from '^[^/?&]*'), 'UTF8'
+  )), 0) % ${callerPlaces} else 0 end`
+
+/** Whether a destination `d` wants `run.started`: as the index has it. */
+export const wantsStarts = `d.events::text like '%"${startEvent}"%'`
 
 /**
  * Destinations, and what is sent to them. One without a webhook gets alerts. The statement that ends a run writes its deliveries, by a trigger: whichever
@@ -41,6 +50,9 @@ export const deliveries = Effect.gen(function* () {
       updated_at timestamptz(3) not null
     )`
   yield* sql`create index destinations_webhook on webhook_trigger.destinations (webhook_id)`
+  yield* sql.unsafe(
+    `create index destinations_starts on webhook_trigger.destinations (webhook_id) where ${wantsStarts.replaceAll("d.", "")}`
+  )
 
   // `made` counts the attempts of the schedule since it began, `attempts` has the newest attempts themselves. `place` is by
   // `placeOf`.
@@ -72,6 +84,9 @@ export const deliveries = Effect.gen(function* () {
   yield* sql`create index deliveries_webhook on webhook_trigger.deliveries (webhook_id, seq)`
   yield* sql`create index deliveries_destination on webhook_trigger.deliveries (destination_id, seq)`
   yield* sql`create index deliveries_run on webhook_trigger.deliveries (run_id)`
+  // A poll and the end of the run both write it.
+  yield* sql.unsafe(`
+    create unique index deliveries_start on webhook_trigger.deliveries (destination_id, run_id) where event = '${startEvent}'`)
   yield* sql`create index deliveries_alert on webhook_trigger.deliveries (alert_id) where alert_id is not null`
 
   yield* sql.unsafe(`
@@ -80,15 +95,16 @@ export const deliveries = Effect.gen(function* () {
         insert into webhook_trigger.deliveries (
           destination_id, webhook_id, run_id, event, created_at, next_attempt_at, place
         )
-        select d.id, d.webhook_id, new.id, ended.event, new.finished_at, new.finished_at,
-          case d.kind when 'callback' then 1 + get_byte(sha256(convert_to(
-            substring(substr(new.callback_url, length(d.url) + 1) from '^[^/?&]*'), 'UTF8'
-          )), 0) % ${callerPlaces} else 0 end
-        from webhook_trigger.destinations d, (select case new.status ${events} end) as ended (event)
-        where d.webhook_id = new.webhook_id and d.enabled
+        select d.id, d.webhook_id, new.id, happened.event, happened.at, new.finished_at,
+          ${placeOf("new.callback_url")}
+        from webhook_trigger.destinations d, (values
+          ('${startEvent}', new.sent_at), (case new.status ${events} end, new.finished_at)
+        ) as happened (event, at)
+        where d.webhook_id = new.webhook_id and d.enabled and happened.at is not null
           and (d.kind <> 'callback' or starts_with(new.callback_url, d.url))
           and (d.kind <> 'chain' or new.retry_at is null)
-          and ended.event in (select json_array_elements_text(d.events));
+          and happened.event in (select json_array_elements_text(d.events))
+        on conflict (destination_id, run_id) where event = '${startEvent}' do nothing;
         if found then perform pg_notify('${channel}', 'DeliveryDue'); end if;
         return null;
       end

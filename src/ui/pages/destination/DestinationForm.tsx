@@ -1,5 +1,11 @@
 import { type FormEvent, useState } from "react"
-import { alertEvents, type DestinationEvent, runEvents } from "../../../domain/delivery/DestinationEvent.ts"
+import {
+  alertEvents,
+  type DestinationEvent,
+  runEndEvents,
+  runEvents,
+  startEvent
+} from "../../../domain/delivery/DestinationEvent.ts"
 import {
   type DestinationKind,
   destinationKindNames,
@@ -97,16 +103,19 @@ export const DestinationForm = ({
   readonly save: (fields: DestinationFields) => Promise<void>
   readonly onClose: () => void
 }) => {
-  const allEvents: ReadonlyArray<DestinationEvent> = isOfAlerts ? alertEvents : runEvents
   const subjects = isOfAlerts ? "`event` and `alert`" : "`event`, `run`, `webhook` and `values`"
   const [kind, setKind] = useState<DestinationKind>(destination?.kind ?? "webhook")
   const data = kindOf(kind)
+  const ofRuns = data.sends === "run" ? runEndEvents : runEvents
+  const allEvents: ReadonlyArray<DestinationEvent> = isOfAlerts ? alertEvents : ofRuns
   const webhooks = useWebhooks()
   const [url, setUrl] = useState(data.url?.isSecret ? "" : (destination?.url ?? ""))
   const [token, setToken] = useState("")
   const [target, setTarget] = useState(destination?.target ?? "")
   const [description, setDescription] = useState(destination?.description ?? "")
-  const [events, setEvents] = useState<ReadonlyArray<DestinationEvent>>(destination?.events ?? allEvents)
+  const [events, setEvents] = useState<ReadonlyArray<DestinationEvent>>(
+    destination?.events ?? (isOfAlerts ? alertEvents : runEndEvents)
+  )
   const [chosenBody, setBody] = useState<Body | undefined>(destination?.body)
   const body = chosenBody ?? bodies[data.sends][0][0]
   const [ownTemplate, setTemplate] = useState(destination?.template)
@@ -121,7 +130,7 @@ export const DestinationForm = ({
     setError(undefined)
     try {
       await save({
-        ...{ kind, description: description.trim(), events, body },
+        ...{ kind, description: description.trim(), events: events.filter((one) => allEvents.includes(one)), body },
         ...(data.url && url.trim() !== "" && { url: url.trim() }),
         ...(data.token && token.trim() !== "" && { token: token.trim() }),
         ...(data.target && { target: target.trim() }),
@@ -220,6 +229,7 @@ export const DestinationForm = ({
                   }
                 />
                 {isOfAlerts ? alertEventNames[one] : eventNames[one].toLowerCase()}
+                {one === startEvent && data.reacts ? " (reaction 👀)" : ""}
               </label>
             ))}
           </div>

@@ -37,10 +37,20 @@ it("GitHub's comments have its parameters, and at most 65,536 characters", () =>
   expect(github.comments("https://api.github.com/", "acme/shop#7")).toBe(`https://api.github.com${filled}`)
 })
 
+it("GitHub's reaction has its parameters", () => {
+  type Create = Endpoints["POST /repos/{owner}/{repo}/issues/{issue_number}/reactions"]["parameters"]
+  const body: Pick<Create, "content"> = { content: "eyes" }
+  expect(github.reaction.body).toEqual(body)
+  const path: (typeof routes)[number] = "/repos/{owner}/{repo}/issues/{issue_number}/reactions"
+  const filled = path.replace("{owner}/{repo}", "acme/shop").replace("{issue_number}", "7")
+  expect(github.reaction.url("https://api.github.com/", "acme/shop#7")).toBe(`https://api.github.com${filled}`)
+})
+
 /** Only routes that GitHub has compile here. */
-const routes = ["/repos/{owner}/{repo}/issues/{issue_number}/comments"] as const satisfies ReadonlyArray<
-  keyof Endpoints extends `${string} ${infer Path}` ? Path : never
->
+const routes = [
+  "/repos/{owner}/{repo}/issues/{issue_number}/comments",
+  "/repos/{owner}/{repo}/issues/{issue_number}/reactions"
+] as const satisfies ReadonlyArray<keyof Endpoints extends `${string} ${infer Path}` ? Path : never>
 
 it("targets that are no issue of the service have no URL", () => {
   const of = (target: string) => github.comments("https://api.github.com", target)

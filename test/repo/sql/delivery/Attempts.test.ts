@@ -3,7 +3,8 @@ import { SqlClient } from "@effect/sql"
 import { afterAll, describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
 import { claim, deliveriesOf, endRun, newDestination } from "../../../../src/repo/contract/delivery/fixtures.ts"
-import { createWebhook } from "../../../../src/repo/contract/fixtures.ts"
+import { acquireTerm, at, createWebhook, sendRun } from "../../../../src/repo/contract/fixtures.ts"
+import { Repo } from "../../../../src/repo/Repo.ts"
 import * as PostgresClient from "../../../../src/repo/sql/database/PostgresClient.ts"
 import * as RepoSql from "../../../../src/repo/sql/RepoSql.ts"
 import { freshDatabase } from "../../../support/fresh.ts"
@@ -15,12 +16,12 @@ const client = Layer.unwrapScoped(
 )
 const runtime = ManagedRuntime.make(RepoSql.layer.pipe(Layer.provideMerge(client), Layer.provideMerge(recorder.layer)))
 
-/** This many copies of one row, each with its own ID. */
-const copies = (table: string, count: number) =>
+/** This many copies of one row, each with its own ID by a number from `first`. */
+const copies = (table: string, count: number, first = 1) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     sql.unsafe(
       `insert into webhook_trigger.${table} overriding user value
-       select copy.* from (select * from webhook_trigger.${table} limit 1) as t, generate_series(1, ${count}) as n,
+       select copy.* from (select * from webhook_trigger.${table} limit 1) as t, generate_series(${first}, ${first + count - 1}) as n,
          json_populate_record(
            null::webhook_trigger.${table}, (to_jsonb(t) || jsonb_build_object('id', md5(t.id::text || n)))::json
          ) as copy`
@@ -48,6 +49,28 @@ describe("deliveries on PostgreSQL", () => {
       const next = yield* claim(1_000)
       expect(next.map(({ destination }) => destination.id)).toEqual(Array(10).fill(busy.id))
     }).pipe(Effect.provide(runtime))
+  )
+
+  it.live(
+    "of starts are looked for without a look at destinations that do not want them, or at runs that have ended",
+    () =>
+      Effect.gen(function* () {
+        const repo = yield* Repo
+        const webhook = yield* createWebhook()
+        yield* newDestination(webhook.id)
+        yield* copies("destinations", 5_000, 10_000)
+        yield* endRun(webhook, 100)
+        yield* copies("runs", 5_000)
+        yield* newDestination(webhook.id, { events: ["run.started"] })
+        yield* sendRun(webhook, yield* acquireTerm, 50)
+        yield* (yield* SqlClient.SqlClient)`analyze webhook_trigger.destinations, webhook_trigger.runs`
+        for (const look of [Effect.asVoid(repo.anyWantsStarts), Effect.asVoid(repo.deliverStarts(at(200)))]) {
+          const [statement] = yield* recorder.of(look)
+          const { rows, scans } = yield* readsOf(statement!, ["destinations", "runs"])
+          expect(scans).not.toContain("Seq Scan")
+          expect(rows).toBeLessThan(10)
+        }
+      }).pipe(Effect.provide(runtime))
   )
 
   it.live("of a destination that was switched off as their run ended fail with the next claim", () =>

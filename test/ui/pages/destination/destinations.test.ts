@@ -34,6 +34,7 @@ describe("the destinations of a webhook", () => {
     await dialog.getByLabel("URL").fill(url)
     await dialog.getByLabel("Description").fill("CI")
     await dialog.getByLabel("cancelled").uncheck()
+    expect(await dialog.getByLabel("started").isChecked()).toBe(false)
     await dialog.getByLabel("Headers").fill("X-Key: s3cret")
     await dialog.getByRole("button", { name: "Add destination" }).click()
     await page.getByText(/^whsec_/).waitFor()
@@ -129,6 +130,7 @@ describe("the destinations of a webhook", () => {
     await dialog.getByLabel("Issue or pull request").fill("acme/{{ values.nothing")
     await dialog.getByRole("button", { name: "Add destination" }).click()
     await dialog.getByText(/^line 1/).waitFor()
+    await dialog.getByLabel("started (reaction 👀)").check()
     for (const width of [320, 1440]) {
       await page.setViewportSize({ width, height: 900 })
       expect(await axe(page)).toEqual([])
@@ -136,6 +138,7 @@ describe("the destinations of a webhook", () => {
     await dialog.getByLabel("Issue or pull request").fill("acme/shop#7")
     await dialog.getByRole("button", { name: "Add destination" }).click()
     await card.getByText("GitHub comment: acme/shop#7").waitFor()
+    await card.getByText("Started, Succeeded, Failed, Timed out, Cancelled", { exact: true }).waitFor()
     expect(await card.getByRole("button", { name: /^Replace secret/ }).count()).toBe(0)
 
     await card.getByRole("button", { name: /^Edit/ }).click()
