@@ -9,7 +9,7 @@ import type { SettingValues } from "../domain/webhook/WebhookSettings.ts"
 export interface Sample {
   /** By their names in lower case. */
   readonly headers: { readonly [name: string]: string }
-  /** The body's value: an object or a list, sent as JSON; or texts by name, sent as a form if the `content-type` says so. */
+  /** The body: an object or a list, sent as JSON. With the `content-type` of a form: texts by name, sent as a form. */
   readonly payload: { readonly [name: string]: unknown } | ReadonlyArray<unknown>
 }
 

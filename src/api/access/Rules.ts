@@ -7,8 +7,8 @@ import type { Permission } from "../../domain/access/Roles.ts"
 import type { Api } from "../Api.ts"
 
 /**
- * How a key that is limited to teams, to webhooks or to its own runs is kept to them.
- * - `team`, `webhook`, `run`, `thread`: by the object in the path. One outside the limits does not exist for the key.
+ * How the limits of a key are applied: its teams, its webhooks, or its own runs.
+ * - `team`, `webhook`, `run`, `thread`: by the object in the path. Other objects do not exist for the key.
  * - `filtered`: the handler leaves out, or refuses, what is outside the limits.
  * - `shared`: nothing in it is of a team.
  * - `server`: it is about the whole server, so such a key may not call it.

@@ -48,7 +48,7 @@ export class AlertDestinations extends HttpApiGroup.make("alertDestinations")
   .add(
     HttpApiEndpoint.post("check", `${destinations}/check`)
       .setPayload(DestinationDraft)
-      .addSuccess(HttpApiSchema.NoContent.annotations({ description: "It could be created." }))
+      .addSuccess(HttpApiSchema.NoContent.annotations({ description: "The alert destination is valid." }))
       .addError(BadRequest)
       .addError(ContentTooLarge)
       .addError(UnsupportedMediaType)
@@ -56,7 +56,7 @@ export class AlertDestinations extends HttpApiGroup.make("alertDestinations")
       .annotateContext(
         described(
           "Check an alert destination",
-          "Finds all faults that its creation would find, and stores nothing. Its token and a secret URL may be absent."
+          "Finds all faults that creating it would find, and stores nothing. Its token or secret URL may be absent."
         )
       )
   )

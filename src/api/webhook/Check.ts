@@ -12,7 +12,7 @@ export const WebhookCheck = Schema.Struct({
 
 export const checkWebhook = HttpApiEndpoint.post("check", "/api/check")
   .setPayload(WebhookCheck)
-  .addSuccess(HttpApiSchema.NoContent.annotations({ description: "They could be created." }))
+  .addSuccess(HttpApiSchema.NoContent.annotations({ description: "The webhook and its destinations are valid." }))
   .addError(BadRequest)
   .addError(ContentTooLarge)
   .addError(UnsupportedMediaType)
@@ -21,6 +21,6 @@ export const checkWebhook = HttpApiEndpoint.post("check", "/api/check")
     OpenApi.annotations({
       summary: "Check a webhook and its destinations",
       description:
-        "Finds all faults that their creation would find, and stores nothing. Secrets, tokens and secret URLs may be absent."
+        "Finds all faults that creating them would find, and stores nothing. Secrets, tokens and secret URLs may be absent."
     })
   )

@@ -72,7 +72,7 @@ const teams = Options.text("teams").pipe(
 
 const webhooks = Options.text("webhook").pipe(
   Options.withPseudoName("webhook"),
-  Options.withDescription("Limit a key of the role caller to this webhook, by id or name; repeatable"),
+  Options.withDescription("Limit the key to this webhook, by ID or name; only for the role caller; repeatable"),
   Options.repeated
 )
 

@@ -38,7 +38,7 @@ const conflict = (what: string) =>
     detail: "run the command again"
   })
 
-/** Those without a version are read again before the first change. */
+/** Objects without a version are read again before the first change. */
 const unlessEdited = <A extends { readonly id: string; readonly updated_at: DateTime.Utc }, E, R>(
   steps: ReadonlyArray<{ readonly action: string; readonly before: A | undefined }>,
   read: Effect.Effect<{ readonly data: ReadonlyArray<A> }, E, R>,
@@ -85,7 +85,7 @@ const destination = <E>(
 
 export const apply = Effect.fn("Cli.applyConfig")(function* (client: Client, plan: Plan, keep: Keep) {
   const { alertDestinations, alertRules, teams, webhooks } = plan
-  /** The IDs of what rules refer to and was created. */
+  /** The IDs of new objects that rules refer to. */
   const created = new Map<string, string>()
 
   const destinationOf = (id: string, webhook: string, step: DestinationStep) => {
@@ -170,7 +170,7 @@ export const apply = Effect.fn("Cli.applyConfig")(function* (client: Client, pla
 
   yield* unlessEdited(alertDestinations, client.alertDestinations.list(), "The alert destinations were")
   yield* unlessEdited(alertRules, client.alerts.rules(), "The alert rules were")
-  // With a webhook or team, its rules are deleted, too.
+  // Deleting a webhook or team also deletes its rules.
   for (const step of alertRules.filter(isDeleted)) yield* rule(step)
   for (const { action, payload } of teams) {
     if (action === "create") yield* client.teams.create({ payload: payload as typeof TeamDraft.Type })

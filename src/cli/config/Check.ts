@@ -77,7 +77,7 @@ const faultsFrom = <E, R>(request: Effect.Effect<unknown, E, R>, place: (fault: 
     Effect.catchAll((error) => (isRefused(error) ? Effect.succeed(error.errors.flatMap(place)) : Effect.fail(error)))
   )
 
-/** Fails with all faults of everything that would be changed. Alert rules have no faults that only the server finds. */
+/** Fails with all faults of objects that would be changed. Alert rules have no faults that only the server finds. */
 export const check = Effect.fn("Cli.checkConfig")(function* (
   client: Client,
   { alertDestinations, teams, webhooks }: Plan

@@ -39,7 +39,7 @@ const tokensOut = Options.text("tokens-out").pipe(
 const noAlerts = ({ detail }: { readonly detail: string }) =>
   new Failure({
     exit: exitCodes.refused,
-    title: "This key may not manage alert_destinations and alert_rules",
+    title: "This key cannot manage alert_destinations and alert_rules",
     detail
   })
 
@@ -134,7 +134,7 @@ const showSecrets = (json: boolean, secrets: ReadonlyArray<NewSecret>): Effect.E
 }
 
 const withoutAlerts = ({ detail }: { readonly detail: string }) =>
-  Effect.as(printError(`Without alert_destinations and alert_rules: ${detail}`), undefined)
+  Effect.as(printError(`alert_destinations and alert_rules were not exported: ${detail}`), undefined)
 
 const output = Options.text("output").pipe(
   Options.withPseudoName("file"),
@@ -142,7 +142,7 @@ const output = Options.text("output").pipe(
   Options.optional
 )
 const named = Args.text({ name: "webhook" }).pipe(
-  Args.withDescription("Only these webhooks and their teams, by ID or name; default: everything, with alert rules"),
+  Args.withDescription("Only these webhooks and their teams, by ID or name; default: all, including alert rules"),
   Args.repeated
 )
 

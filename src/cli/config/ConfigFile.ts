@@ -1,4 +1,4 @@
-/** The form of a configuration file: webhooks, teams, destinations and alert rules, without secrets. */
+/** The schema of a configuration file: webhooks, teams, destinations and alert rules, without secrets. */
 import { JSONSchema, Schema, Struct } from "effect"
 import { AlertRuleDraft } from "../../domain/alert/AlertRule.ts"
 import { DestinationDraft, maxDestinations } from "../../domain/delivery/Destination.ts"
@@ -50,7 +50,7 @@ const AlertRuleEntry = Schema.Struct({
   ...Struct.omit(AlertRuleDraft.fields, "webhook_id", "destination_ids"),
   webhook: optional(
     Schema.NonEmptyString.annotations({
-      description: "Only this webhook: its name, or its ID if several have the name."
+      description: "Limits the rule to this webhook, by name, or by ID if the name is not unique."
     })
   ),
   destinations: optional(
@@ -58,7 +58,7 @@ const AlertRuleEntry = Schema.Struct({
       Schema.maxItems(maxDestinations),
       Schema.annotations({
         description:
-          "The alert destinations that get its alerts: the description of each, or its ID if it has none. Absent: all of them."
+          "The alert destinations of its alerts, by description, or by ID if it is absent or not unique. Absent: all."
       })
     )
   )

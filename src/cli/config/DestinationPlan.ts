@@ -45,7 +45,7 @@ const destinationStep = (
   return { ...planned, wanted }
 }
 
-/** `what`: how the others are called. */
+/** `what`: the kind of object, for those that are not in the files. */
 export const destinationSteps = (
   all: ReadonlyArray<WantedDestination>,
   existing: ReadonlyArray<Destination>,

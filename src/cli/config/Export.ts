@@ -87,7 +87,7 @@ const unique = <A>(all: ReadonlyArray<A>): ReadonlyArray<A> =>
 
 const alertEntries = ({ destinations, rules }: Alerts, webhooks: ReadonlyArray<Webhook>) => ({
   alert_destinations: destinations.map((each) => destinationEntry(each, destinations, alertEvents)),
-  // Two rules with the same settings say the same.
+  // Two rules with the same settings are equivalent.
   alert_rules: unique(rules.map((each) => ruleEntry(each, destinations, webhooks)))
 })
 

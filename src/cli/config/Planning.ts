@@ -1,4 +1,4 @@
-/** How each kind of object is compared, and what all of them find. */
+/** How objects of every kind are compared, and what the comparisons collect. */
 import { isDeepStrictEqual } from "node:util"
 import { Either } from "effect"
 import type { Fault } from "../../domain/Errors.ts"
@@ -13,7 +13,7 @@ export interface Planning {
   /** What is left alone. */
   readonly left: Array<string>
   readonly orFault: <A>(found: Either.Either<A | undefined, Fault>) => A | undefined
-  /** Of what the files do not have: deleted, or left alone. */
+  /** For objects that are not in the files: deleted, or left alone. */
   readonly others: <A>(all: ReadonlyArray<A>, nameOf: (one: A) => string, what: string) => ReadonlyArray<Step<A>>
 }
 

@@ -1,4 +1,4 @@
-/** The changes of alert rules. They have no names, so equal settings and the order match them. */
+/** The changes of alert rules. Rules have no names, so they are matched by equal settings, then by order. */
 import { isDeepStrictEqual } from "node:util"
 import { conditionOf } from "../../domain/alert/AlertCondition.ts"
 import type { AlertRule } from "../../domain/alert/AlertRule.ts"
@@ -8,12 +8,12 @@ import type { Alerts, Change, DestinationStep, RuleStep, State, Step, WebhookSte
 import type { WantedRule } from "./WantedRule.ts"
 import type { Path } from "./YamlFile.ts"
 
-/** What a rule can refer to. */
+/** An object that a rule can refer to. */
 interface Target {
   readonly kind: "webhook" | "destination"
   /** For people. */
   readonly name: string
-  /** What refers to it in a file, besides its ID. */
+  /** The text that refers to it in a file, besides its ID. */
   readonly text: string | undefined
   /** Absent: it is created first. */
   readonly id: string | undefined
@@ -36,7 +36,7 @@ const webhookTargets = ({ planned, webhooks }: Existing): ReadonlyArray<Target> 
     ...unplanned(webhooks, planned.webhooks)
   ].map(({ id, name }) => ({ kind: "webhook", id, name, text: name }))
 
-/** Those without a description are meant by their IDs. */
+/** Files refer to those without a description by ID. */
 const destinationTargets = ({ alerts, planned }: Existing): ReadonlyArray<Target> => [
   ...planned.alertDestinations.filter(isThere).map(
     ({ before, name, wanted }): Target => ({
@@ -165,7 +165,9 @@ export const ruleSteps = (
     const { destinations: _, ...payload } = planned.payload
     const alike = existing.filter((other) => isAlike(one, other)).length
     const notes =
-      planned.action === "change" && alike > 1 ? [`${alike} rules on the server have this condition and scope`] : []
+      planned.action === "change" && alike > 1
+        ? [`matched by order: ${alike} rules on the server have this condition and scope`]
+        : []
     const isRouted = changes.some(({ field }) => field === "destinations")
     return {
       ...planned,

@@ -23,7 +23,7 @@ export const alertsOf = (client: Client) =>
     return { destinations, rules }
   })
 
-/** The key is limited to teams, and alerts are of the whole server. */
+/** The key is limited to teams, but alerts belong to the whole server. */
 export const isForbidden = (error: unknown): error is { readonly status: 403; readonly detail: string } =>
   typeof error === "object" && error !== null && "status" in error && error.status === 403
 
@@ -51,7 +51,7 @@ export const destinationOf = (
     const found = destinations.find(({ id }) => id === wanted.id)
     return found
       ? Either.right(found)
-      : Either.left(wanted.fault("id", "is not one of these destinations on this server"))
+      : Either.left(wanted.fault("id", "matches no destination in this list on the server"))
   }
   const [first, ...others] = destinations.filter((one) =>
     description !== undefined

@@ -29,7 +29,7 @@ export interface DestinationStep extends Step<Destination> {
   readonly wanted: WantedDestination | undefined
 }
 
-/** Its webhook and its destinations may be created first; then the payload has a `reference` in place of the ID. */
+/** If its webhook or destinations are created first, the payload has a `reference` in place of the ID. */
 export type RuleStep = Step<AlertRule>
 
 export interface WebhookStep extends Step<Webhook> {

@@ -43,7 +43,7 @@ export const AuditAction = Schema.Literal(
   "sign_in.refused"
 ).annotations({
   identifier: "AuditAction",
-  description: "What was done, or for `key.refused` and `sign_in.refused` tried."
+  description: "The action. `key.refused` and `sign_in.refused` are failed attempts."
 })
 export type AuditAction = typeof AuditAction.Type
 
@@ -94,7 +94,9 @@ export const AuditEvent = Schema.Struct({
   after: optional(
     Fields.annotations({ description: "What is there now: the fields that were changed, or all of what was created." })
   ),
-  attempts: optional(Schema.Number.annotations({ description: "How often, of `key.refused` and `sign_in.refused`." }))
+  attempts: optional(
+    Schema.Number.annotations({ description: "Number of attempts, for `key.refused` and `sign_in.refused`." })
+  )
 }).annotations({
   identifier: "AuditEvent",
   description: "Something that was done with a key or in the web UI."

@@ -2,13 +2,13 @@ import type { WebhookId } from "../Id.ts"
 import type { TeamName } from "../Team.ts"
 import { mayDo, type Role } from "./Roles.ts"
 
-/** What somebody is limited to. All limits hold together. */
+/** The limits of a key or a person. They combine with AND. */
 export interface Limits {
   /** Absent: all teams, also those that are created later. */
   readonly teams?: ReadonlyArray<TeamName> | undefined
   /** Absent: all webhooks of the teams. */
   readonly webhooks?: ReadonlyArray<WebhookId> | undefined
-  /** The runs with this `triggered_by`, and no threads. Absent: all runs and threads of the teams. */
+  /** Only runs with this `triggered_by`, and no threads. Absent: all runs and threads of the teams. */
   readonly triggered_by?: string | undefined
 }
 
@@ -31,6 +31,6 @@ export const includesWebhook = (
 export const isLimited = ({ teams, triggered_by, webhooks }: Limits): boolean =>
   (teams ?? triggered_by ?? webhooks) !== undefined
 
-/** With the limit of roles that follow only their own runs. `starter`: what these have as `triggered_by`. */
+/** Adds the limit of roles that follow only their own runs. `starter`: the `triggered_by` of these runs. */
 export const ofStarter = (grant: Omit<Grant, "triggered_by">, starter: string): Grant =>
   mayDo(grant.role, "read") ? grant : { ...grant, triggered_by: starter }

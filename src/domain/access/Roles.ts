@@ -1,7 +1,7 @@
 /** Who may do what. Plain data: the web UI loads it without `Schema`. */
 
 /**
- * - `follow`: runs. Of a role without `read`: only those that it started.
+ * - `follow`: reads and watches runs. Without `read`: only its own runs.
  * - `call`: starts runs of webhooks, and cancels runs that it may follow.
  * - `read`: everything but the audit log, keys and sessions.
  * - `operate`: what changes runs, not their webhooks.

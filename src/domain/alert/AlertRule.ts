@@ -82,7 +82,7 @@ export const AlertRuleEdit = extract(record, "edit").annotations({
 })
 export type AlertRuleEdit = typeof AlertRuleEdit.Type
 
-/** What no schema finds. */
+/** Faults that the schema cannot find. */
 export const faultsOfRule = (
   condition: AlertCondition,
   {
@@ -101,8 +101,8 @@ export const faultsOfRule = (
   const faults = [
     ["threshold", isWrong && `must be ${whole ? "a whole number" : "a number"} from ${min} to ${max}`],
     ["window_hours", window_hours !== undefined && hours === undefined && `is not a field of ${condition}`],
-    ["webhook_id", webhook_id !== undefined && of === "team" && `${condition} is about teams`],
-    ["webhook_id", webhook_id !== undefined && team !== undefined && "cannot be given with `team`"]
+    ["webhook_id", webhook_id !== undefined && of === "team" && `cannot be set for ${condition}, which covers teams`],
+    ["webhook_id", webhook_id !== undefined && team !== undefined && "cannot be set together with `team`"]
   ] as const
   return faults.flatMap(([field, detail]) => (detail === false ? [] : [{ field, detail }]))
 }

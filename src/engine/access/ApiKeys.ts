@@ -72,7 +72,7 @@ export class ApiKeys extends Context.Tag("webhook-trigger/ApiKeys")<
           if (webhooks !== undefined && role !== "caller") {
             faults.push({
               pointer: "/webhooks",
-              detail: "must be absent, because only the role `caller` has this limit"
+              detail: "must be absent unless the role is `caller`"
             })
           }
           for (const [index, id] of (webhooks ?? []).entries()) {

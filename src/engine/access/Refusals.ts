@@ -1,4 +1,4 @@
-/** Audit events for wrong keys and refused sign-ins, a few in a minute, however many are tried. */
+/** Audit events for wrong keys and refused sign-ins: a few per minute, for any number of attempts. */
 import { Duration, Effect, type Scope } from "effect"
 import type { AuditAction } from "../../domain/access/AuditEvent.ts"
 import { AuditStore } from "../../repo/access/AuditStore.ts"

@@ -39,7 +39,7 @@ const grantOf = ({ key, session }: Found): Pick<Access, "role" | "teams" | "webh
   return { role, ...(teams && { teams }), ...(key?.webhooks && { webhooks: key.webhooks }) }
 }
 
-/** Stored with the runs that it starts through `/mcp`, and with those of the role `caller` (`triggered_by`). */
+/** The `triggered_by` of runs that the sender starts through `/mcp`, or with the role `caller`. */
 export const starterOf = ({ key, session }: Found): string =>
   key?.id ?? (session?.person === undefined ? "admin_key" : `person:${session.person.id}`)
 

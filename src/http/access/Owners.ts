@@ -1,4 +1,4 @@
-/** Keeps the requests of a key to its limits. For keys without limits, these change nothing. */
+/** Applies a key's limits to its requests. For keys without limits, these change nothing. */
 import { Effect } from "effect"
 import { Actor } from "../../api/access/Auth.ts"
 import { includesTeam, isLimited } from "../../domain/access/Grant.ts"
@@ -7,7 +7,7 @@ import type { RunId, WebhookId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import { OwnerStore } from "../../repo/access/OwnerStore.ts"
 
-/** What the actor is limited to, for a query of runs. */
+/** The actor's limits, for a query of runs. */
 export const ofActor: Effect.Effect<
   { readonly owners?: ReadonlyArray<TeamName>; readonly triggered_by?: string },
   never,

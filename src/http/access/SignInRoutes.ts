@@ -25,7 +25,7 @@ import * as SignInCookie from "./SignInCookie.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** Not those for which the provider is to blame, or the time that passed. */
+/** Excludes failures of the provider, and expired sign-ins. */
 const isRefusal = (problem: SignInProblem) => ["denied", "invalid", "no_role", "not_recent"].includes(problem)
 
 /** Not by `URL`, which would fail for a request with the whole URL of an invalid host. */

@@ -44,7 +44,7 @@ const ofDraft = ({ names: variables, places, rendered }: DraftPreview) => ({
   })
 })
 
-/** The role `caller` is no person who tries a paused webhook again, and finds the run by its starter. */
+/** A run of the role `caller` does not bypass the pause of its webhook. The caller finds it by `triggered_by`. */
 const startedBy = (triggered_by: string | undefined) =>
   triggered_by === undefined ? { isManual: true } : { triggered_by }
 
@@ -98,7 +98,7 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
           const received_at = yield* DateTime.now
           const { triggered_by } = (yield* Actor).grant
           const webhook = yield* trigger.open(path.id)
-          // Who may not change webhooks' runs uses the webhook as its callers do.
+          // For a role that only starts runs, a disabled webhook does not exist, as for callers with a token.
           if (triggered_by !== undefined && !webhook.enabled) return yield* new NotFound()
           const sample = yield* Effect.flatMap(Body.readObject(request, settings.maxBody), decodeSample)
           const variables = yield* Input.ofSample(webhook, sample)

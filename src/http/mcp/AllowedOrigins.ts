@@ -12,15 +12,15 @@ export class AllowedOrigins extends Context.Reference<AllowedOrigins>()("webhook
   static readonly layer = (origins: ReadonlyArray<string>): Layer.Layer<never> => Layer.succeed(AllowedOrigins, origins)
 }
 
-/** What clients read of a response, besides the headers that browsers always show. */
+/** Response headers that pages may read, besides those that browsers always expose. */
 const exposedHeaders = ["Mcp-Session-Id", "Mcp-Protocol-Version", "WWW-Authenticate", "Retry-After"]
 
-/** In seconds. Chromium keeps the answer to a preflight no longer. */
+/** In seconds. Chromium caches a preflight response no longer. */
 const maxAge = 7_200
 
 /**
- * `RequestLog.observe` for a route that allowed pages call. Browsers send such a page's requests without cookies, so it
- * needs a key or an access token of its own.
+ * `RequestLog.observe` for a route that pages of allowed origins may call. Browsers send these requests without
+ * cookies, so a page needs its own key or access token.
  */
 export const make = Effect.map(AllowedOrigins, (origins) => {
   const isAllowed = (origin: string | undefined) => origin !== undefined && origins.includes(origin)

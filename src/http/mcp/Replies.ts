@@ -1,4 +1,4 @@
-/** Which runs somebody may reply to who may not send messages: each question of an agent can be answered once. */
+/** Replies by callers who may not send messages. They can answer each question of an agent once. */
 import { Effect } from "effect"
 import { includesWebhook } from "../../domain/access/Grant.ts"
 import { mayDo } from "../../domain/access/Roles.ts"
@@ -13,12 +13,12 @@ import type { Caller } from "./Runs.ts"
 export const isToolOf = ({ grant }: Caller, webhook: Webhook): boolean =>
   webhook.enabled && webhook.mcp_tool !== undefined && includesWebhook(grant, webhook)
 
-const noQuestion = new Forbidden({ detail: "You can only reply to a run whose agent asks a question." })
-const answered = new Forbidden({ detail: "This question has been answered. Reply to the newest run." })
+const noQuestion = new Forbidden({ detail: "Your role can only reply to a run whose agent asks a question." })
+const answered = new Forbidden({ detail: "This question has been answered. Reply to the conversation's newest run." })
 
 /**
- * A check of a reply to the caller's own run. A reply is a prompt of its own, which no template limits. So a role that
- * only starts runs answers questions, and only while the webhook of the conversation is one of its tools.
+ * Checks a reply to one of the caller's own runs. A reply is a prompt that no template limits. So a role that only
+ * starts runs can only answer questions, and only while the webhook of the conversation is one of its tools.
  */
 export const make = Effect.gen(function* () {
   const history = yield* HistoryStore

@@ -42,14 +42,14 @@ const withHash = (key: string, content: unknown): Required<Idempotency> => ({
   idempotency: { key, request_hash: createHash("sha256").update(canonical(content)).digest() }
 })
 
-/** Each of these senders has their own keys. They never equal the key of a header, which cannot contain a line break. */
+/** Each of these senders has its own keys. They never equal the key of a header, which cannot contain a line break. */
 const keyOf = (sender: string, key: string): string => `${sender}\n${key}`
 
 /** A key that is not in a header, with a hash of its request's content. */
 export const ofSender = (name: string, key: unknown, sender: string, content: unknown) =>
   isKey(key) ? Either.right(withHash(keyOf(sender, key), content)) : Either.left(wrongKey(name))
 
-/** The request's key, if any, with a hash of its input, whose nesting is bounded. `sender`: has their own keys. */
+/** The request's key, if any, with a hash of its input, whose nesting is bounded. Each `sender` has its own keys. */
 export const readWith = <E>(
   request: HttpServerRequest.HttpServerRequest,
   content: () => Either.Either<Variables, E>,

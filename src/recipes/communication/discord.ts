@@ -3,7 +3,7 @@ import { fromStrangers, json, type Recipe } from "../Recipe.ts"
 export const discord: Recipe = {
   label: "Discord",
   name: "Discord: /ask",
-  summary: "Lets people in Discord ask with a command.",
+  summary: "Lets people in Discord ask the agents with a command.",
   verification: { preset: "discord" },
   secret: "known before",
   settings: { ...fromStrangers, template_language: "liquid", accept_if: "payload.type == `2`" },
@@ -21,8 +21,8 @@ Answer the question in at most 2,000 characters. When you are done, PATCH {"cont
   steps: [
     "At discord.com/developers/applications, open your application, or create one. “General Information”, “Public Key”: that is the secret.",
     "“Bot”, “Reset Token”. POST the command below as JSON to https://discord.com/api/v10/applications/APPLICATION_ID/commands with the header `Authorization: Bot` and the token.",
-    "“General Information”, “Interactions Endpoint URL”: the trigger URL. Save. Discord tests it at once, which the server answers.",
-    "“Installation”: open the “Install Link”, and add the application to your server."
+    "“General Information”, “Interactions Endpoint URL”: the trigger URL. Save. Discord tests the URL immediately, and the server answers.",
+    "“Installation”: open the “Install Link”, and add the application to your Discord server."
   ],
   config: {
     file: "command.json",
@@ -34,9 +34,9 @@ Answer the question in at most 2,000 characters. When you are done, PATCH {"cont
 `
   },
   notes: [
-    "Discord waits 3 seconds, so the response is “thinking…” at once, and the run continues. The answer URL needs no token of the bot, and works for 15 minutes.",
-    "A destination of the kind `discord` also sends the answer into a channel, but not in place of “thinking…”. Agents need network access to discord.com for that.",
-    "Buttons have the type 3 and dialogs 5, with payload.data.custom_id. Everyone in the server can use the command, except as “Server Settings”, “Integrations” limits it."
+    "Discord waits 3 seconds for a response. So it shows “thinking…” immediately, and the run continues. The answer URL needs no bot token, and works for 15 minutes.",
+    "To replace “thinking…” with the answer, agents need network access to discord.com. A destination of the kind `discord` can only send the answer to a channel.",
+    "Buttons have the type 3 and dialogs the type 5, with `payload.data.custom_id`. Everyone in the Discord server can use the command, unless “Server Settings”, “Integrations” restricts it."
   ],
   sample: {
     headers: { ...json, "user-agent": "Discord-Interactions/1.0 (+https://discord.com)" },

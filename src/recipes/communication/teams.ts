@@ -5,25 +5,25 @@ const channel = "19:253b1f341670408fb6fe51050b6e5ceb@thread.tacv2"
 export const teams: Recipe = {
   label: "Microsoft Teams",
   name: "Teams: @Agent",
-  summary: "Lets people in a team of Microsoft Teams ask by mentioning the webhook.",
-  verification: { preset: "teams", reply_text: "On it. The answer comes into this channel." },
+  summary: "Lets people in Microsoft Teams ask the agents by mentioning the webhook.",
+  verification: { preset: "teams", reply_text: "On it. The answer will be posted in this channel." },
   secret: "shown after",
   settings: { ...wholeRequest, template_language: "liquid", accept_if: "payload.type == 'message' && payload.text" },
-  prompt_template: `{{ payload.from.name | default: "Someone" }} asks in a channel of Microsoft Teams:
+  prompt_template: `{{ payload.from.name | default: "Someone" }} asks in a Microsoft Teams channel:
 
 {{ payload.text | strip_html | replace: "&nbsp;", " " | strip }}
 
-Answer for the channel: short, and without a greeting.`,
+Write a short answer for the channel, without a greeting.`,
   steps: [
     "In Teams: the team's “Manage team”, “Apps”, “Create an outgoing webhook”.",
     "“Name”: what people mention, such as Agent. “Callback URL”: the trigger URL. “Create”.",
     "Teams shows the security token once: that is the secret."
   ],
   notes: [
-    "Teams waits 5 seconds, so the response is `reply_text` at once, and the run continues.",
+    "Teams waits 5 seconds for a response. So the server sends `reply_text` immediately, and the run continues.",
     "The server can send the answer: add a destination of the kind `teams` with the URL of the channel's workflow (docs/destinations.md).",
-    "The text begins with the name that was mentioned. It is not marked as data: the people of the team instruct the agents.",
-    "Outgoing webhooks work in public channels of one team. Everyone in the team can call it."
+    "The text begins with the mentioned name. It is not marked as data, because the people in the team may instruct the agents.",
+    "Outgoing webhooks work in public channels of one team. Everyone in the team can use them."
   ],
   sample: {
     headers: { ...json, "user-agent": "Microsoft-SkypeBotApi (Microsoft-BotFramework/3.0)" },

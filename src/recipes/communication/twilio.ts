@@ -5,7 +5,7 @@ const sid = "SM8a1f0c2b3d4e5f60718293a4b5c6d7e8"
 export const twilio: Recipe = {
   label: "Twilio",
   name: "Text messages",
-  summary: "Handles text messages (SMS, MMS, WhatsApp) to a number of Twilio.",
+  summary: "Handles text messages (SMS, MMS, WhatsApp) to a Twilio number.",
   verification: { preset: "twilio" },
   secret: "known before",
   settings: { ...fromStrangers, template_language: "liquid", accept_if: "payload.SmsStatus == 'received'" },
@@ -23,13 +23,13 @@ Say what the sender wants, and draft a reply of at most 300 characters.`,
   steps: [
     "In the Twilio Console: “Account Info”, “Auth Token”. That is the secret.",
     "“Phone Numbers”, “Manage”, “Active numbers”: open the number. “Messaging Configuration”, “A message comes in”: “Webhook”, the trigger URL, “HTTP POST”. Save.",
-    "With a messaging service: its “Integration”, “Send a webhook”, “Request URL”."
+    "If you use a messaging service: “Integration”, “Send a webhook”, “Request URL”."
   ],
   notes: [
     "The signature covers the URL. Behind a proxy, set `PUBLIC_URL`, or every message is refused.",
-    "The sender gets no message at once. For one, add `--verification-option reply_text='We will answer soon.'`. The answer itself needs an agent with an API key of Twilio.",
-    "For one conversation for each sender, add `--thread-key '{{ payload.From }}'`.",
-    "Twilio does not retry. Set “Primary handler fails” to the same URL; a message that arrives twice starts no second run."
+    "The sender gets no immediate reply. To send one, add `--verification-option reply_text='We will answer soon.'`. To send the answer, agents need a Twilio API key.",
+    "To keep one conversation for each sender, add `--thread-key '{{ payload.From }}'`.",
+    "Twilio does not retry. Set “Primary handler fails” to the same URL. A message that arrives twice starts no second run."
   ],
   sample: {
     headers: {

@@ -6,8 +6,8 @@ const user = `${api}/users/9d1f0a2b-3c4d-4e5f-8a6b-7c8d9e0f1a2b`
 
 export const calendly: Recipe = {
   label: "Calendly",
-  name: "Prepare meetings of Calendly",
-  summary: "Prepares each meeting that is booked.",
+  name: "Prepare Calendly meetings",
+  summary: "Writes a briefing for each booked meeting.",
   verification: { preset: "calendly" },
   secret: "made here",
   settings: {
@@ -22,14 +22,14 @@ export const calendly: Recipe = {
 With: {% for host in payload.payload.scheduled_event.event_memberships %}{{ host.user_name | default: host.user_email }}{% unless forloop.last %}, {% endunless %}{% endfor %}
 Invitee: {{ payload.payload.name }} <{{ payload.payload.email }}>, {{ payload.payload.timezone }}
 {% if payload.payload.scheduled_event.location.join_url %}At: {{ payload.payload.scheduled_event.location.join_url }}
-{% endif %}{% if payload.payload.old_invitee %}It was moved from another time.
+{% endif %}{% if payload.payload.old_invitee %}It was rescheduled.
 {% endif %}{% for guest in payload.payload.scheduled_event.event_guests %}Guest: {{ guest.email }}
 {% endfor %}{% for entry in payload.payload.questions_and_answers %}{{ entry.question }} {{ entry.answer }}
 {% endfor %}{% enddata %}
 
 Find out what we know about the invitee and their company. Write a briefing of at most one page: who they are, what they want, open points, and three questions to ask.`,
   steps: [
-    "In Calendly: “Integrations & apps”, “API & webhooks”: get a personal access token. Webhooks need a paid plan.",
+    "In Calendly: “Integrations & apps”, “API & webhooks”: create a personal access token. Webhooks require a paid plan.",
     "POST the subscription below as JSON to https://api.calendly.com/webhook_subscriptions with the header `Authorization: Bearer` and the token. GET https://api.calendly.com/users/me shows `current_organization`."
   ],
   config: {
@@ -44,9 +44,9 @@ Find out what we know about the invitee and their company. Write a briefing of a
 `
   },
   notes: [
-    "A meeting that is moved is an invitee.created with `old_invitee`, and an invitee.canceled of the one before.",
+    "A rescheduled meeting sends `invitee.created` with `old_invitee`, and `invitee.canceled` for the earlier time.",
     "The server can send the briefing: add a destination, such as `email` or `slack` (docs/destinations.md).",
-    "Calendly retries for 24 hours. The same body starts no second run for 7 days."
+    "Calendly retries for 24 hours. The same body starts no second run within 7 days."
   ],
   sample: {
     headers: { ...json, "user-agent": "Calendly" },

@@ -12,8 +12,8 @@ const event = {
 
 export const hubspot: Recipe = {
   label: "HubSpot",
-  name: "New tickets of HubSpot",
-  summary: "Works on new tickets.",
+  name: "New HubSpot tickets",
+  summary: "Drafts replies to new tickets.",
   verification: { preset: "hubspot" },
   secret: "known before",
   settings: {
@@ -33,11 +33,11 @@ Read each of them in HubSpot. Say what the customer needs, and draft a first rep
     "Install the app in the account whose tickets it handles."
   ],
   notes: [
-    "The body is a list: up to 100 events in a request, which become one run.",
-    "An event has only IDs. Agents need an access token of HubSpot to read the tickets.",
+    "The body is a list of up to 100 events, which become one run.",
+    "An event contains only IDs. Agents need a HubSpot access token to read the tickets.",
     "The signature covers the URL. Behind a proxy, set `PUBLIC_URL`, or every request is refused.",
-    "HubSpot's events have no unique ID. It retries up to ten times for a day, with another attemptNumber, so an event can start a second run if its answer was lost.",
-    "For other events, subscribe to them and change the filter and the template: contact.creation, deal.propertyChange, and so on."
+    "HubSpot's events have no unique ID, and each retry has another `attemptNumber`. So an event can start a second run if the response was lost. HubSpot retries up to ten times within a day.",
+    "For other events, such as `contact.creation` or `deal.propertyChange`, subscribe to them and change the filter and the template."
   ],
   sample: {
     headers: { ...json, "user-agent": "HubSpot Connect 2.0 (http://dev.hubspot.com/) - WebhooksExecutorDaemon" },

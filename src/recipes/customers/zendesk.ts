@@ -2,7 +2,7 @@ import { fromStrangers, json, type Recipe } from "../Recipe.ts"
 
 export const zendesk: Recipe = {
   label: "Zendesk",
-  name: "New tickets of Zendesk",
+  name: "New Zendesk tickets",
   summary: "Triages each new ticket.",
   verification: { preset: "zendesk" },
   secret: "shown after",
@@ -34,8 +34,8 @@ Say in a sentence what the customer needs, how urgent it is, and who should work
     "Open the webhook, “Reveal secret”: that is the secret."
   ],
   notes: [
-    "The request has the IDs of people but not their names: agents need an API token of Zendesk to look them up, and to reply.",
-    "A webhook that a trigger or an automation calls sends the JSON that is written there. Name its fields in the template, and remove the filter.",
+    "The request has the IDs of people, but not their names. Agents need a Zendesk API token to look them up and to reply.",
+    "If a Zendesk trigger or automation calls the webhook, it sends the JSON that is set there. Use its fields in the template, and remove the filter.",
     "Repeats of a delivery start no second run."
   ],
   sample: {

@@ -4,7 +4,7 @@ const id = "0201p02fGKPE7MrbC269XRD7LpcHhrmbu0002"
 
 export const mux: Recipe = {
   label: "Mux",
-  name: "Failed videos of Mux",
+  name: "Failed Mux videos",
   summary: "Finds out why a video could not be processed.",
   verification: { preset: "mux" },
   secret: "shown after",
@@ -33,9 +33,9 @@ Find the cause. Say whether the file, its source or our settings are wrong, who 
     "“URL to notify”: the trigger URL. Create it. “Show signing secret”: that is the secret."
   ],
   notes: [
-    "A webhook gets all events of its environment. The filter ignores the others.",
+    "Mux sends all events of the environment. The filter accepts only these errors.",
     "Give uploads a `passthrough`, such as the ID of the video in your system, so that agents can find it.",
-    "Mux retries for 24 hours, under the same ID, which starts no second run."
+    "Mux retries for 24 hours with the same ID, so a retry starts no second run."
   ],
   sample: {
     headers: { ...json, "user-agent": "Mux Webhooks" },

@@ -2,8 +2,8 @@ import { fromStrangers, json, type Recipe } from "../Recipe.ts"
 
 export const twitch: Recipe = {
   label: "Twitch",
-  name: "Unban requests of Twitch",
-  summary: "Prepares decisions about unban requests, or handles other events of EventSub.",
+  name: "Twitch unban requests",
+  summary: "Prepares decisions about unban requests, or handles other EventSub events.",
   verification: { preset: "twitch" },
   secret: "made here",
   settings: { ...fromStrangers, accept_if: "payload.subscription.type == 'channel.unban_request.create'" },
@@ -21,7 +21,7 @@ Read the viewer's messages in the channel and why they were banned, as far as yo
   steps: [
     "At dev.twitch.tv/console/apps, open your application, or register one. A moderator authorizes it once with the scope `moderator:read:unban_requests`.",
     "POST the subscription below as JSON to https://api.twitch.tv/helix/eventsub/subscriptions with the headers `Client-Id` and `Authorization: Bearer` with an app access token.",
-    "Twitch tests the URL at once, which the server answers. The subscription is then “enabled”."
+    "Twitch tests the URL immediately, and the server answers. The subscription is then “enabled”."
   ],
   config: {
     file: "subscription.json",
@@ -34,9 +34,9 @@ Read the viewer's messages in the channel and why they were banned, as far as yo
 `
   },
   notes: [
-    "Other events are other subscriptions (stream.online, automod.message.hold). Each has its own filter and template, or one webhook gets all of them without a filter.",
-    "The request contains its callback, the trigger URL.",
-    "Twitch retries a few times, under the same message ID, which starts no second run. It ends subscriptions whose URL fails too often; a “revocation” gets 200 and starts no run."
+    "Other events, such as `stream.online` or `automod.message.hold`, need their own subscriptions. Each can have its own webhook, or one webhook without a filter receives all of them.",
+    "The request contains the trigger URL, as its callback.",
+    "Twitch retries a few times with the same message ID, so a retry starts no second run. It revokes subscriptions whose URL fails too often. A “revocation” message gets 200 and starts no run."
   ],
   sample: {
     headers: {

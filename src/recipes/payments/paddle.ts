@@ -2,8 +2,8 @@ import { fromStrangers, json, type Recipe } from "../Recipe.ts"
 
 export const paddle: Recipe = {
   label: "Paddle",
-  name: "Failed payments of Paddle",
-  summary: "Works on failed payments.",
+  name: "Failed Paddle payments",
+  summary: "Follows up on failed payments.",
   verification: { preset: "paddle" },
   secret: "shown after",
   settings: {
@@ -31,9 +31,9 @@ Say why the payment failed, and whether Paddle will try again. Propose what to d
   ],
   notes: [
     "Attempts are listed newest first.",
-    "The request has no name or address of the customer: agents need an API key of Paddle to look them up.",
-    "The sandbox is another account with its own destinations. “Simulations” sends examples to destinations whose usage type includes them.",
-    "Paddle retries for three days, under the same event ID, which starts no second run."
+    "The request does not contain the customer's name or address. Agents need a Paddle API key to look them up.",
+    "The sandbox is a separate account with its own destinations. “Simulations” sends examples to destinations whose usage type includes them.",
+    "Paddle retries for three days with the same event ID, so a retry starts no second run."
   ],
   sample: {
     headers: { ...json, "user-agent": "Paddle" },

@@ -2,7 +2,7 @@ import { fromStrangers, json, type Recipe } from "../Recipe.ts"
 
 export const square: Recipe = {
   label: "Square",
-  name: "Disputes of Square",
+  name: "Square disputes",
   summary: "Prepares an answer to each new dispute.",
   verification: { preset: "square" },
   secret: "shown after",
@@ -28,8 +28,8 @@ Find the order and what was delivered. Say whether to accept or to challenge the
   notes: [
     "The signature covers the URL. Behind a proxy, set `PUBLIC_URL`, or every request is refused.",
     "Sandbox and production are separate: each has its own subscription and key. “Send test event” is in the subscription's menu.",
-    "Agents need an access token of Square to read the payment, and the right `DISPUTES_READ`.",
-    "Square retries for 24 hours, under the same event ID, which starts no second run."
+    "Agents need a Square access token to read the payment, and the permission `DISPUTES_READ` to read the dispute.",
+    "Square retries for 24 hours with the same event ID, so a retry starts no second run."
   ],
   sample: {
     headers: {

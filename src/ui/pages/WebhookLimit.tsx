@@ -6,7 +6,7 @@ import { UserText } from "../components/UserText.tsx"
 /** As in `ApiKeyDraft`. */
 const most = 20
 
-/** The webhooks that a key is limited to; none chosen: it has no such limit. */
+/** The webhooks that a key is limited to. None selected: all webhooks of its teams. */
 export const WebhookLimit = ({
   chosen,
   onChange,
@@ -32,7 +32,7 @@ export const WebhookLimit = ({
         />
       )}
       {chosen.length > 0 && (
-        <ul className="stack tight" aria-label="Webhooks of the key">
+        <ul className="stack tight" aria-label="Selected webhooks">
           {chosen.map((id) => (
             <li key={id} className="row between">
               <UserText>{nameOf(id)}</UserText>

@@ -189,7 +189,7 @@ describe("alerts in a configuration file", { timeout: 60_000 }, () => {
       expect((yield* run("diff", "-f", of(300, 60))).code).toBe(0)
       const diff = yield* run("diff", "-f", of(300, 90))
       expect(diff.stdout).toContain(
-        "~ alert rule latency\n    threshold: 60 → 90\n    2 rules on the server have this condition and scope\n"
+        "~ alert rule latency\n    threshold: 60 → 90\n    matched by order: 2 rules on the server have this condition and scope\n"
       )
       expect((yield* run("apply", "-f", of(300, 90))).code).toBe(0)
       expect(yield* rules).toMatchObject([
@@ -238,7 +238,7 @@ describe("alerts in a configuration file", { timeout: 60_000 }, () => {
       ).toBe(
         [
           "Wrong usage: the configuration is invalid",
-          "  wrong.yaml:3  alert_rules[1].webhook no_leader is about teams",
+          "  wrong.yaml:3  alert_rules[1].webhook cannot be set for no_leader, which covers teams",
           "  wrong.yaml:5  alert_rules[2].threshold must be a whole number from 1 to 100",
           "  wrong.yaml:6  alert_rules[2].window_hours is not a field of budget",
           ""
@@ -274,12 +274,12 @@ describe("alerts in a configuration file", { timeout: 60_000 }, () => {
         const refused = yield* runAs(limited, command, "-f", path)
         expect([refused.code, refused.stderr]).toEqual([
           1,
-          "This key may not manage alert_destinations and alert_rules: This needs access to all teams. Yours is limited to certain teams.\n"
+          "This key cannot manage alert_destinations and alert_rules: This needs access to all teams. Yours is limited to certain teams.\n"
         ])
       }
       const exported = yield* runAs(limited, "export")
       expect(exported.code).toBe(0)
-      expect(exported.stderr).toMatch(/^Without alert_destinations and alert_rules: /)
+      expect(exported.stderr).toMatch(/^alert_destinations and alert_rules were not exported: /)
       expect(exported.stdout).not.toContain("alert_")
       expect((yield* runAs(limited, "diff", "-f", file("limited.yaml", exported.stdout))).code).toBe(0)
 

@@ -128,7 +128,7 @@ describe("alerts", () => {
       ])
       expect(yield* faultsOf({ condition: "no_leader", webhook_id: hook.id, destination_ids: [unusedId] })).toEqual([
         422,
-        "/webhook_id no_leader is about teams",
+        "/webhook_id cannot be set for no_leader, which covers teams",
         "/destination_ids/0 is not an alert destination"
       ])
       expect(yield* faultsOf({ condition: "cost", webhook_id: unusedId })).toEqual([422, "/webhook_id does not exist"])

@@ -232,7 +232,7 @@ describe("Twilio", () => {
 
 describe("Microsoft Teams", () => {
   delivers("a question, which is answered with a message", recipes.teams, "teams", {
-    answer: '{"type":"message","text":"On it. The answer comes into this channel."}'
+    answer: '{"type":"message","text":"On it. The answer will be posted in this channel."}'
   })
 })
 

@@ -83,7 +83,7 @@ describe("the page of API keys", () => {
       await dialog.getByLabel("Role").selectOption("caller")
       for (const name of ["deploy", "theirs"]) await chooseFound(dialog, "Webhooks", name)
       await dialog.getByRole("button", { name: "Remove theirs" }).click()
-      expect(await dialog.getByRole("list", { name: "Webhooks of the key" }).textContent()).toBe("deployRemove")
+      expect(await dialog.getByRole("list", { name: "Selected webhooks" }).textContent()).toBe("deployRemove")
       expect(await axe(page)).toEqual([])
       await dialog.getByRole("button", { name: "Create key" }).click()
       const key = (await page.locator("code.secret").textContent())!
