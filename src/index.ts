@@ -33,6 +33,7 @@ export {
   auditedFields,
   auditedLength
 } from "./domain/access/AuditEvent.ts"
+export { type GrantLimits, includesTeam, includesWebhook } from "./domain/access/Grant.ts"
 export { LeaderKey, LeaderKeyDraft, type LeaderKeyRow } from "./domain/access/LeaderKey.ts"
 export type { Session, SessionRow } from "./domain/access/Session.ts"
 export { Alert, AlertState, describeAlert } from "./domain/alert/Alert.ts"

@@ -3,7 +3,7 @@ import type { TeamName } from "../Team.ts"
 import { mayDo, type Role } from "./Roles.ts"
 
 /** The limits of a key or a person. They combine with AND. */
-export interface Limits {
+export interface GrantLimits {
   /** Absent: all teams, also those that are created later. */
   readonly teams?: ReadonlyArray<TeamName> | undefined
   /** Absent: all webhooks of the teams. */
@@ -13,22 +13,22 @@ export interface Limits {
 }
 
 /** What the sender of a request may do. */
-export interface Grant extends Limits {
+export interface Grant extends GrantLimits {
   readonly role: Role
 }
 
 /** Of the admin key. */
 export const everything = { role: "admin" } as const satisfies Grant
 
-export const includesTeam = ({ teams }: Pick<Limits, "teams">, team: string): boolean =>
+export const includesTeam = ({ teams }: Pick<GrantLimits, "teams">, team: string): boolean =>
   teams === undefined || (teams as ReadonlyArray<string>).includes(team)
 
 export const includesWebhook = (
-  { teams, webhooks }: Pick<Limits, "teams" | "webhooks">,
+  { teams, webhooks }: Pick<GrantLimits, "teams" | "webhooks">,
   { id, team }: { readonly id: WebhookId; readonly team: TeamName }
 ): boolean => includesTeam({ teams }, team) && (webhooks === undefined || webhooks.includes(id))
 
-export const isLimited = ({ teams, triggered_by, webhooks }: Limits): boolean =>
+export const isLimited = ({ teams, triggered_by, webhooks }: GrantLimits): boolean =>
   (teams ?? triggered_by ?? webhooks) !== undefined
 
 /** Adds the limit of roles that follow only their own runs. `starter`: the `triggered_by` of these runs. */

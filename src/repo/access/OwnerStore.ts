@@ -1,5 +1,5 @@
 import { Context, type Effect } from "effect"
-import type { Limits } from "../../domain/access/Grant.ts"
+import type { GrantLimits } from "../../domain/access/Grant.ts"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId, ThreadId, WebhookId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
@@ -15,9 +15,12 @@ export class OwnerStore extends Context.Tag("webhook-trigger/OwnerStore")<
   OwnerStore,
   {
     /** Whether it exists, and is within the limits: of several teams' objects, all teams must be. */
-    readonly isOwned: (object: Owned, limits: Limits) => Effect.Effect<boolean, Unavailable>
+    readonly isOwned: (object: Owned, limits: GrantLimits) => Effect.Effect<boolean, Unavailable>
     /** Those of these runs that exist, and are within the limits. */
-    readonly ownedRuns: (ids: ReadonlyArray<RunId>, limits: Limits) => Effect.Effect<ReadonlySet<RunId>, Unavailable>
+    readonly ownedRuns: (
+      ids: ReadonlyArray<RunId>,
+      limits: GrantLimits
+    ) => Effect.Effect<ReadonlySet<RunId>, Unavailable>
     /** The current teams of webhooks. Unknown webhooks are absent. */
     readonly teamsOf: (ids: ReadonlyArray<WebhookId>) => Effect.Effect<ReadonlyMap<WebhookId, TeamName>, Unavailable>
   }

@@ -1,6 +1,6 @@
 import { expect } from "@effect/vitest"
 import { Effect, Option } from "effect"
-import type { Limits } from "../../../domain/access/Grant.ts"
+import type { GrantLimits } from "../../../domain/access/Grant.ts"
 import { makeRunId, makeWebhookId, ThreadId } from "../../../domain/Id.ts"
 import { Repo } from "../../Repo.ts"
 import { acceptOne, at, createWebhook, newMessage, ops, queueRun, team } from "../fixtures.ts"
@@ -74,7 +74,7 @@ export const ownerStore = (test: Test): void => {
         ...[{ webhook_id: one.id }, { webhook_id: two.id }, { run_id: own }, { run_id: theirs }],
         ...[{ run_id: nobodys }, { thread_id: thread!.id }]
       ]
-      const owned = (limits: Limits) => Effect.forEach(objects, (each) => repo.isOwned(each, limits))
+      const owned = (limits: GrantLimits) => Effect.forEach(objects, (each) => repo.isOwned(each, limits))
       expect(yield* owned({})).toEqual([true, true, true, true, true, true])
       expect(yield* owned({ webhooks: [one.id] })).toEqual([true, false, true, true, true, true])
       expect(yield* owned({ triggered_by: "a key" })).toEqual([true, true, true, false, false, false])

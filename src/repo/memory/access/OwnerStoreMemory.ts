@@ -1,5 +1,5 @@
 import { type Context, Effect } from "effect"
-import { includesTeam, includesWebhook, type Limits } from "../../../domain/access/Grant.ts"
+import { type GrantLimits, includesTeam, includesWebhook } from "../../../domain/access/Grant.ts"
 import type { RunId } from "../../../domain/Id.ts"
 import type { RunRow } from "../../../domain/run/Run.ts"
 import type { TeamName } from "../../../domain/Team.ts"
@@ -18,7 +18,7 @@ export const isRunOf = (
 
 export const makeOwnerStore = (tables: Tables): Context.Tag.Service<OwnerStore> => {
   const { find, threads, webhooks } = tables
-  const isOwnRun = (id: RunId, { teams, triggered_by }: Limits) => {
+  const isOwnRun = (id: RunId, { teams, triggered_by }: GrantLimits) => {
     const row = find(id)?.row
     return (
       row !== undefined &&

@@ -1,6 +1,6 @@
 import { SqlClient, type Statement } from "@effect/sql"
 import { Effect, Layer } from "effect"
-import type { Limits } from "../../../domain/access/Grant.ts"
+import type { GrantLimits } from "../../../domain/access/Grant.ts"
 import type { RunId, WebhookId } from "../../../domain/Id.ts"
 import type { TeamName } from "../../../domain/Team.ts"
 import { type Owned, OwnerStore } from "../../access/OwnerStore.ts"
@@ -24,14 +24,15 @@ export const layer: Layer.Layer<OwnerStore, never, SqlClient.SqlClient> = Layer.
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const inTeams = (teams: Limits["teams"]) => (teams === undefined ? [] : [sql`team = any(${teamNames(sql, teams)})`])
+    const inTeams = (teams: GrantLimits["teams"]) =>
+      teams === undefined ? [] : [sql`team = any(${teamNames(sql, teams)})`]
 
-    const ofRun = ({ teams, triggered_by }: Limits) => [
+    const ofRun = ({ teams, triggered_by }: GrantLimits) => [
       ...(teams === undefined ? [] : [isRunOf(sql, "r", teams)]),
       ...(triggered_by === undefined ? [] : [sql`r.triggered_by = ${triggered_by}`])
     ]
 
-    const found = (object: Owned, limits: Limits) => {
+    const found = (object: Owned, limits: GrantLimits) => {
       const { teams, triggered_by, webhooks } = limits
       if ("run_id" in object) {
         const conditions = [sql`r.id = ${object.run_id}`, ...ofRun(limits)]
@@ -47,11 +48,11 @@ export const layer: Layer.Layer<OwnerStore, never, SqlClient.SqlClient> = Layer.
       return sql`select 1 from webhook_trigger.threads where ${sql.and(conditions)}`
     }
 
-    const isOwned = Effect.fn("OwnerStore.isOwned")(function* (object: Owned, limits: Limits) {
+    const isOwned = Effect.fn("OwnerStore.isOwned")(function* (object: Owned, limits: GrantLimits) {
       return (yield* found(object, limits)).length > 0
     }, bounded)
 
-    const ownedRuns = Effect.fn("OwnerStore.ownedRuns")(function* (ids: ReadonlyArray<RunId>, limits: Limits) {
+    const ownedRuns = Effect.fn("OwnerStore.ownedRuns")(function* (ids: ReadonlyArray<RunId>, limits: GrantLimits) {
       const conditions = [sql`r.id = any(${uuids(sql, ids)})`, ...ofRun(limits)]
       const rows = yield* sql<{ readonly id: RunId }>`
         select r.id from webhook_trigger.runs r where ${sql.and(conditions)}`
