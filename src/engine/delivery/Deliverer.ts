@@ -20,8 +20,13 @@ import { Outbox } from "./Outbox.ts"
 const atOnce = 200
 const atOnceOfEach = 5
 const atOnceOfFailing = 1
-/** To each place of callers. Their URLs may never answer, and nobody has tested them. */
+/**
+ * Callers choose the URLs of callbacks, which may never answer and count against no destination. So all of them together leave
+ * half of the attempts for other destinations and for alerts. The others are of one bucket, and of one destination.
+ */
 const atOnceOfCaller = 2
+const atOnceOfCallback = 8
+const atOnceOfCallbacks = atOnce / 2
 /** Longer than an attempt takes, with its record. */
 const claimedFor = Duration.seconds(60)
 /** At a stop, how long attempts in progress may still take, and then the release of their claims. */
@@ -58,10 +63,10 @@ export const layer: Layer.Layer<never, never, ChangeFeed | DeliveryStore | Outbo
         Effect.ensuring(Effect.sync(() => finish(due)))
       )
 
-    const count = ({ destination: { id: destination_id }, place }: DueDelivery, more: 1 | -1): void => {
-      const key = `${destination_id} ${place}`
+    const count = ({ bucket, destination: { id: destination_id } }: DueDelivery, more: 1 | -1): void => {
+      const key = `${destination_id} ${bucket}`
       const attempts = (working.get(key)?.attempts ?? 0) + more
-      if (attempts > 0) working.set(key, { destination_id, place, attempts })
+      if (attempts > 0) working.set(key, { destination_id, bucket, attempts })
       else working.delete(key)
     }
 
@@ -88,6 +93,8 @@ export const layer: Layer.Layer<never, never, ChangeFeed | DeliveryStore | Outbo
           limitOfEach: atOnceOfEach,
           limitOfFailing: atOnceOfFailing,
           limitOfCaller: atOnceOfCaller,
+          limitOfCallback: atOnceOfCallback,
+          limitOfCallbacks: atOnceOfCallbacks,
           inProgress: [...working.values()]
         })
         if (claimed.length === 0) return

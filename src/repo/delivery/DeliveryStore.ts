@@ -25,14 +25,14 @@ export type DueDelivery = About & {
   /** How many attempts of the schedule were made. */
   readonly made: number
   readonly destination: DestinationRow
-  /** By `placeOf`. */
-  readonly place: number
+  /** By `bucketOf`. */
+  readonly bucket: number
 }
 
-/** How many attempts a server is making at one place of a destination. */
+/** How many attempts a server is making for one bucket of a destination. */
 export interface InProgress {
   readonly destination_id: DestinationId
-  readonly place: number
+  readonly bucket: number
   readonly attempts: number
 }
 
@@ -44,8 +44,10 @@ export interface ClaimOptions {
   /** The maximum for each destination, and for each whose last attempt failed: with those in progress. */
   readonly limitOfEach: number
   readonly limitOfFailing: number
-  /** The maximum for each place of callers. */
+  /** The maximum for callbacks, as well: for each bucket of callers, for each destination, and for all together. */
   readonly limitOfCaller: number
+  readonly limitOfCallback: number
+  readonly limitOfCallbacks: number
   /** What this server is doing. */
   readonly inProgress: ReadonlyArray<InProgress>
 }
@@ -104,8 +106,8 @@ export class DeliveryStore extends Context.Tag("webhook-trigger/DeliveryStore")<
      */
     readonly deliverStarts: (now: DateTime.Utc) => Effect.Effect<number, Unavailable>
     /**
-     * Takes deliveries whose attempts are due, of each place of a destination the ones that are due longest. Those of a destination that
-     * was switched off as their run ended fail, and those of runs that the webhook had in another team.
+     * Takes deliveries whose attempts are due, of each bucket of a destination the ones that are due longest. Those of a
+     * destination that was switched off as their run ended fail, and those of runs that the webhook had in another team.
      */
     readonly claimDeliveries: (options: ClaimOptions) => Effect.Effect<ReadonlyArray<DueDelivery>, Unavailable>
     /**

@@ -1,8 +1,9 @@
 import { expect } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import type { DestinationRow } from "../../../domain/delivery/Destination.ts"
+import type { DestinationId } from "../../../domain/Id.ts"
 import { subscribe } from "../../ChangeFeed.ts"
-import { placeOf } from "../../delivery/CallerPlace.ts"
+import { bucketOf } from "../../delivery/CallerBucket.ts"
 import { Repo } from "../../Repo.ts"
 import { at, count, createWebhook, endOne, queueRun, success, team as teamOf, together } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
@@ -79,8 +80,8 @@ export const deliveryAttempts = (test: Test): void => {
       const more = yield* claim(1_000, { limitOfEach: 3 })
       expect(more.map(({ destination }) => destination.id).sort()).toEqual([one.id, two.id, two.id, two.id].sort())
       const inProgress = (attempts: number) => [
-        { destination_id: one.id, place: 0, attempts: 1 },
-        { destination_id: two.id, place: 0, attempts }
+        { destination_id: one.id, bucket: 0, attempts: 1 },
+        { destination_id: two.id, bucket: 0, attempts }
       ]
       expect(yield* claim(1_000, { limitOfEach: 3, inProgress: inProgress(4) })).toEqual([])
       const last = yield* claim(1_000, { limitOfEach: 3, inProgress: inProgress(2) })
@@ -103,11 +104,46 @@ export const deliveryAttempts = (test: Test): void => {
         claimed.map(({ run }) => run.callback_url!.slice(url.length)).toSorted()
       const first = yield* claim(1_000, { limitOfEach: 100, limitOfCaller: 2 })
       expect(namesOf(first)).toEqual(["", "a", "b/1", "b/2", "d/5?e"])
-      for (const { place, run } of first) expect(place).toBe(placeOf(destination, run.callback_url))
-      const { place } = first.find(({ run }) => run.callback_url === `${url}b/1`)!
-      const inProgress = [{ destination_id: destination.id, place, attempts: 1 }]
+      for (const { bucket, run } of first) expect(bucket).toBe(bucketOf(destination, run.callback_url))
+      const { bucket } = first.find(({ run }) => run.callback_url === `${url}b/1`)!
+      const inProgress = [{ destination_id: destination.id, bucket, attempts: 1 }]
       expect(namesOf(yield* claim(1_000, { inProgress }))).toEqual(["b?3"])
       expect(namesOf(yield* claim(1_000))).toEqual(["b"])
+    })
+  )
+
+  test(
+    "gives up to a limit of callbacks for each destination and for all together, and any number of other deliveries",
+    Effect.gen(function* () {
+      const [webhook, other] = [yield* createWebhook(), yield* createWebhook()]
+      const urls = ["https://one.example.com/", "https://two.example.com/"]
+      const [one, two] = yield* Effect.forEach(urls, (url) => newDestination(webhook.id, { kind: "callback", url }))
+      const configured = yield* newDestination(other.id)
+      const callers = count(20).flatMap((n) => urls.map((url) => `${url}${n}/1`))
+      for (const [n, callback_url] of callers.entries()) {
+        const run_id = yield* queueRun(webhook, { callback_url })
+        yield* endOne(run_id, success("Done"), 100 + n)
+      }
+      for (const n of count(10)) yield* endRun(other, 500 + n)
+      const limits = { limitOfCallback: 6, limitOfCallbacks: 9 }
+      const claimed = yield* claim(1_000, limits)
+      const of = (all: ReadonlyArray<RunDelivery>, ...ids: ReadonlyArray<string>) =>
+        all.filter(({ destination }) => ids.includes(destination.id)).length
+      expect(of(claimed, configured.id)).toBe(10)
+      expect(of(claimed, one!.id, two!.id)).toBe(9)
+      expect(Math.max(of(claimed, one!.id), of(claimed, two!.id))).toBeLessThanOrEqual(6)
+      yield* endRun(other, 600)
+      // In buckets of their own, so that only the limits for all of a destination, and of all, count them.
+      const busy = (id: DestinationId, ...attempts: ReadonlyArray<number>) =>
+        attempts.map((some, n) => ({ destination_id: id, bucket: 100 + n, attempts: some }))
+      const full = yield* claim(1_000, { ...limits, inProgress: [...busy(one!.id, 4, 2), ...busy(two!.id, 3)] })
+      expect(full.map(({ destination }) => destination.id)).toEqual([configured.id])
+      const more = yield* claim(1_000, { ...limits, inProgress: [...busy(one!.id, 4, 2), ...busy(two!.id, 1)] })
+      expect(more.map(({ destination }) => destination.id)).toEqual([two!.id, two!.id])
+      const others = { destination_id: configured.id, bucket: 0, attempts: 9 }
+      const last = yield* claim(1_000, { ...limits, inProgress: [...busy(one!.id, 4), others] })
+      expect(of(last, one!.id)).toBe(2)
+      expect(of(last, two!.id)).toBe(3)
     })
   )
 

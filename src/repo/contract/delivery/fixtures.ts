@@ -60,6 +60,8 @@ export const claimAll = (ms: number, options: Partial<ClaimOptions> = {}) =>
       limitOfEach: 10,
       limitOfFailing: 1,
       limitOfCaller: 2,
+      limitOfCallback: 100,
+      limitOfCallbacks: 100,
       inProgress: [],
       ...options
     })

@@ -7,11 +7,12 @@ import type { DeliveryId, DestinationId, RunId } from "../../../domain/Id.ts"
 import { type RunRow, toRun } from "../../../domain/run/Run.ts"
 import { isFinal } from "../../../domain/run/RunStatus.ts"
 import type { AlertChanges } from "../../alert/AlertChanges.ts"
-import { placeOf } from "../../delivery/CallerPlace.ts"
+import { bucketOf } from "../../delivery/CallerBucket.ts"
 import {
   type AttemptResult,
   DeliveryStore,
   type DueDelivery,
+  type InProgress,
   movedAttempt,
   storedAttempts
 } from "../../delivery/DeliveryStore.ts"
@@ -24,7 +25,7 @@ export interface StoredDelivery {
   readonly seq: number
   /** How many attempts of the schedule were made. */
   made: number
-  readonly place: number
+  readonly bucket: number
   claimedUntil: DateTime.Utc | undefined
 }
 
@@ -34,7 +35,7 @@ export const addDelivery = (
   destination_id: DestinationId,
   at: DateTime.Utc,
   about: Pick<EventDelivery, "alert_id" | "event" | "run_id" | "webhook_id">,
-  { due = at, place = 0 }: { readonly due?: DateTime.Utc; readonly place?: number } = {}
+  { due = at, bucket = 0 }: { readonly due?: DateTime.Utc; readonly bucket?: number } = {}
 ): void => {
   tables.deliveries.push({
     row: {
@@ -48,7 +49,7 @@ export const addDelivery = (
     },
     seq: ++tables.drawn,
     made: 0,
-    place,
+    bucket,
     claimedUntil: undefined
   })
 }
@@ -85,7 +86,7 @@ const deliverStart = (tables: Tables, run: RunRow, now: DateTime.Utc): number =>
   )
   for (const one of wanted) {
     const about = { webhook_id, run_id, event: startEvent } as const
-    addDelivery(tables, one.id, sent_at, about, { due: now, place: placeOf(one, callback_url) })
+    addDelivery(tables, one.id, sent_at, about, { due: now, bucket: bucketOf(one, callback_url) })
   }
   if (wanted.length > 0) tables.notify({ _tag: "DeliveryDue" })
   return wanted.length
@@ -106,7 +107,7 @@ export const deliverEnd = (tables: Tables, run: RunRow): void => {
       (one.kind !== "chain" || retry_at === undefined)
   )
   for (const one of wanted) {
-    addDelivery(tables, one.id, finished_at, { webhook_id, run_id, event }, { place: placeOf(one, callback_url) })
+    addDelivery(tables, one.id, finished_at, { webhook_id, run_id, event }, { bucket: bucketOf(one, callback_url) })
   }
   if (wanted.length > 0) tables.notify({ _tag: "DeliveryDue" })
 }
@@ -134,6 +135,31 @@ export const failPending = (tables: Tables, id: DestinationId, at: DateTime.Utc)
 
 const isPaused = ({ enabled, paused_until }: DestinationRow, now: DateTime.Utc): boolean =>
   !enabled || (paused_until !== undefined && isAfter(paused_until, now))
+
+type Bucket = Omit<InProgress, "attempts">
+
+const ofBucket = ({ bucket, destination_id }: Bucket) => `${destination_id} ${bucket}`
+const ofDestination = ({ destination_id }: Bucket) => destination_id
+const ofCallbacks = ({ bucket }: Bucket) => String(bucket > 0)
+
+/** Whether a delivery is among the first that its limit allows, with what is in progress. */
+const upTo = (
+  inProgress: ReadonlyArray<InProgress>,
+  keyOf: (bucket: Bucket) => string,
+  limitOf: (bucket: Bucket) => number
+) => {
+  const counts = new Map<string, number>()
+  const count = (of: Bucket, more: number): number => {
+    const total = (counts.get(keyOf(of)) ?? 0) + more
+    counts.set(keyOf(of), total)
+    return total
+  }
+  for (const one of inProgress) count(one, one.attempts)
+  return ({ bucket, row: { destination_id } }: StoredDelivery): boolean => {
+    const of = { destination_id, bucket }
+    return count(of, 1) <= limitOf(of)
+  }
+}
 
 export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryStore> => {
   /** Those of runs and webhooks that were deleted go with them. */
@@ -196,12 +222,8 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
           .where(({ status }) => status === "running")
           .reduce((sum, { row }) => sum + deliverStart(tables, row, now), 0)
       ),
-    claimDeliveries: ({ inProgress, limit, limitOfCaller, limitOfEach, limitOfFailing, now, until }) =>
+    claimDeliveries: ({ inProgress, limit, now, until, ...limits }) =>
       Effect.sync(() => {
-        const keyOf = (id: DestinationId, place: number) => `${id} ${place}`
-        const taken = new Map(
-          inProgress.map(({ attempts, destination_id, place }) => [keyOf(destination_id, place), attempts])
-        )
         const isDue = ({ claimedUntil, row }: StoredDelivery) =>
           row.next_attempt_at !== undefined &&
           !isAfter(row.next_attempt_at, now) &&
@@ -211,13 +233,15 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
         const due = kept()
           .filter(isDue)
           .sort((a, b) => DateTime.distance(b.row.next_attempt_at!, a.row.next_attempt_at!))
-          .filter(({ place, row }) => {
-            const key = keyOf(row.destination_id, place)
-            const count = (taken.get(key) ?? 0) + 1
-            taken.set(key, count)
-            const isFailing = tables.destinations.get(row.destination_id)?.failing_since !== undefined
-            return count <= (place > 0 ? limitOfCaller : isFailing ? limitOfFailing : limitOfEach)
-          })
+          .filter(
+            upTo(inProgress, ofBucket, ({ bucket, destination_id }) => {
+              if (bucket > 0) return limits.limitOfCaller
+              const isFailing = tables.destinations.get(destination_id)?.failing_since !== undefined
+              return isFailing ? limits.limitOfFailing : limits.limitOfEach
+            })
+          )
+          .filter(upTo(inProgress, ofDestination, ({ bucket }) => (bucket > 0 ? limits.limitOfCallback : Infinity)))
+          .filter(upTo(inProgress, ofCallbacks, ({ bucket }) => (bucket > 0 ? limits.limitOfCallbacks : Infinity)))
           .slice(0, limit)
         for (const delivery of due.filter(({ row }) => !isOfTeam(row))) {
           const attempts = [...delivery.row.attempts, movedAttempt(now)].slice(-storedAttempts)
@@ -237,7 +261,7 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
                     run: toRun(tables.find(run_id)!.row)
                   }
             const destination = tables.destinations.get(destination_id)!
-            return { id, event, at, made: delivery.made, place: delivery.place, destination, ...about } as DueDelivery
+            return { id, event, at, made: delivery.made, bucket: delivery.bucket, destination, ...about } as DueDelivery
           })
       }),
     recordAttempts: (results, failingBefore) =>

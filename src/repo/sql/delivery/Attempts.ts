@@ -25,7 +25,7 @@ const toStored = ({ at, ...rest }: DeliveryAttempt) => ({
   )
 })
 
-const workingTypes: ColumnTypes = { destination_id: "uuid", place: "int", attempts: "int" }
+const workingTypes: ColumnTypes = { destination_id: "uuid", bucket: "int", attempts: "int" }
 
 const resultTypes: ColumnTypes = {
   id: "uuid",
@@ -45,16 +45,16 @@ type Claimed = Record<string, unknown> & { readonly run_id: RunId | null; readon
 export const makeAttempts = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  /** Jumps from place to place, so that many deliveries to one do not hide those to others. */
-  const withPending = sql`pending(destination_id, place) as (
+  /** Jumps from bucket to bucket, so that many deliveries to one do not hide those to others. */
+  const withPending = sql`pending(destination_id, bucket) as (
     (
-      select destination_id, place from webhook_trigger.deliveries where status = 'pending'
-      order by destination_id, place limit 1
+      select destination_id, bucket from webhook_trigger.deliveries where status = 'pending'
+      order by destination_id, bucket limit 1
     ) union all (
-      select next.destination_id, next.place from pending p cross join lateral (
-        select d.destination_id, d.place from webhook_trigger.deliveries d
-        where d.status = 'pending' and (d.destination_id, d.place) > (p.destination_id, p.place)
-        order by d.destination_id, d.place limit 1
+      select next.destination_id, next.bucket from pending p cross join lateral (
+        select d.destination_id, d.bucket from webhook_trigger.deliveries d
+        where d.status = 'pending' and (d.destination_id, d.bucket) > (p.destination_id, p.bucket)
+        order by d.destination_id, d.bucket limit 1
       ) as next
     )
   )`
@@ -85,27 +85,43 @@ export const makeAttempts = Effect.gen(function* () {
   })
 
   const claimDeliveries = Effect.fn("DeliveryStore.claimDeliveries")(function* (options: ClaimOptions) {
-    const { inProgress, limit, limitOfCaller, limitOfEach, limitOfFailing, now, until } = options
+    const { inProgress, limit, limitOfEach, limitOfFailing, now, until } = options
+    const { limitOfCaller, limitOfCallback, limitOfCallbacks } = options
     const at = DateTime.toDateUtc(now)
-    const free = sql`greatest(0, coalesce(-(
-        select attempts from working where destination_id = t.id and working.place = p.place
-      ), 0) + case
-        when p.place > 0 then ${limitOfCaller}::int
-        when t.failing_since is null then ${limitOfEach}::int else ${limitOfFailing}::int
-      end)`
     const claimed = yield* sql<Claimed>`
       with recursive ${withPending}, working as materialized (
         select i.* from ${recordset(sql, workingTypes, inProgress)}
-      ), due as materialized (
-        select oldest.id from pending p join webhook_trigger.destinations t on t.id = p.destination_id
+      ), oldest as (
+        select each.*, p.destination_id, p.bucket, free.of_callback, free.of_callbacks
+        from pending p join webhook_trigger.destinations t on t.id = p.destination_id
+        cross join lateral (
+          select
+            case
+              when p.bucket > 0 then ${limitOfCaller}::int
+              when t.failing_since is null then ${limitOfEach}::int else ${limitOfFailing}::int
+            end - coalesce(sum(attempts) filter (where destination_id = t.id and working.bucket = p.bucket), 0) as of_bucket,
+            ${limitOfCallback}::int - coalesce(sum(attempts) filter (where destination_id = t.id), 0) as of_callback,
+            ${limitOfCallbacks}::int - coalesce(sum(attempts) filter (where working.bucket > 0), 0) as of_callbacks
+          from working
+        ) as free
         cross join lateral (
           select d.id, d.next_attempt_at from webhook_trigger.deliveries d
-          where d.destination_id = t.id and d.place = p.place and d.status = 'pending' and d.next_attempt_at <= ${at}
+          where d.destination_id = t.id and d.bucket = p.bucket and d.status = 'pending' and d.next_attempt_at <= ${at}
             and (d.claimed_until is null or d.claimed_until <= ${at})
-          order by d.next_attempt_at limit (${free}) for update skip locked
-        ) as oldest
+          order by d.next_attempt_at limit greatest(0, case
+            when p.bucket = 0 then free.of_bucket else least(free.of_bucket, free.of_callback, free.of_callbacks)
+          end) for update skip locked
+        ) as each
         where t.enabled and (t.paused_until is null or t.paused_until <= ${at})
-        order by oldest.next_attempt_at limit ${limit}
+      ), of_destinations as (
+        select *, row_number() over (partition by destination_id order by next_attempt_at) as nth from oldest
+      ), due as materialized (
+        select id from (
+          select *, row_number() over (partition by bucket > 0 order by next_attempt_at) as nth_of_all
+          from of_destinations where bucket = 0 or nth <= of_callback
+        ) as each
+        where bucket = 0 or nth_of_all <= of_callbacks
+        order by next_attempt_at limit ${limit}
       ), moved as (
         update webhook_trigger.deliveries d set status = 'failed', next_attempt_at = null, finished_at = ${at},
           attempts = ${withAttempt(sql`${JSON.stringify(toStored(movedAttempt(now)))}`)}
@@ -115,14 +131,14 @@ export const makeAttempts = Effect.gen(function* () {
       ), claimed as (
         update webhook_trigger.deliveries d set claimed_until = ${DateTime.toDateUtc(until)}
         from due where d.id = due.id and not exists (select from moved where moved.id = due.id)
-        returning d.id, d.run_id, d.alert_id, d.event, d.created_at, d.made, d.destination_id, d.place
+        returning d.id, d.run_id, d.alert_id, d.event, d.created_at, d.made, d.destination_id, d.bucket
       ), given_up as (
         update webhook_trigger.deliveries d set status = 'failed', next_attempt_at = null, finished_at = ${at}
         where d.status = 'pending' and d.destination_id = any (array(
           select t.id from pending p join webhook_trigger.destinations t on t.id = p.destination_id where not t.enabled
         ))
       )
-      select c.id as delivery_id, c.run_id, c.alert_id, c.event, c.created_at as at, c.made, c.place, w.name as webhook_name, t.*
+      select c.id as delivery_id, c.run_id, c.alert_id, c.event, c.created_at as at, c.made, c.bucket, w.name as webhook_name, t.*
       from webhook_trigger.destinations t join claimed c on c.destination_id = t.id
       left join webhook_trigger.webhooks w on w.id = t.webhook_id
       where t.id = any (array(select destination_id from claimed))`
@@ -130,7 +146,7 @@ export const makeAttempts = Effect.gen(function* () {
     const runs = yield* runsOf(claimed)
     const alerts = yield* alertsOf(claimed)
     return claimed.flatMap(
-      ({ alert_id, at, delivery_id, event, made, place, run_id, webhook_name, ...columns }): DueDelivery | [] => {
+      ({ alert_id, at, bucket, delivery_id, event, made, run_id, webhook_name, ...columns }): DueDelivery | [] => {
         const run = runs.get(run_id)
         const alert = alerts.get(alert_id)
         const destination = fromRow<DestinationRow>(columns)
@@ -144,7 +160,7 @@ export const makeAttempts = Effect.gen(function* () {
               event,
               at: DateTime.unsafeMake(at as Date),
               made,
-              place,
+              bucket,
               destination,
               ...about
             } as DueDelivery)

@@ -3,7 +3,7 @@ import { DateTime, Effect } from "effect"
 import { startEvent } from "../../../domain/delivery/DestinationEvent.ts"
 import { notify } from "../Changes.ts"
 import { bounded } from "../database/Database.ts"
-import { placeOf, wantsStarts } from "../migrations/0001_deliveries.ts"
+import { bucketOf, wantsStarts } from "../migrations/0001_deliveries.ts"
 
 /** `DeliveryStore.anyWantsStarts` and `DeliveryStore.deliverStarts`. */
 export const makeStarts = Effect.gen(function* () {
@@ -22,10 +22,10 @@ export const makeStarts = Effect.gen(function* () {
     const rows = yield* sql`
       with due as (
         insert into webhook_trigger.deliveries (
-          destination_id, webhook_id, run_id, event, created_at, next_attempt_at, place
+          destination_id, webhook_id, run_id, event, created_at, next_attempt_at, bucket
         )
         select d.id, d.webhook_id, r.id, ${startEvent}::text, r.sent_at, ${DateTime.toDateUtc(now)}::timestamptz,
-          ${sql.literal(placeOf("r.callback_url"))}
+          ${sql.literal(bucketOf("r.callback_url"))}
         from webhook_trigger.destinations d
         join webhook_trigger.runs r on r.webhook_id = d.webhook_id and r.status = 'running' and r.sent_at is not null
         where ${wanted} and (d.kind <> 'callback' or starts_with(r.callback_url, d.url)) and not exists (

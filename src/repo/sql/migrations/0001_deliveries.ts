@@ -1,18 +1,18 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import { eventOfStatus, startEvent } from "../../../domain/delivery/DestinationEvent.ts"
-import { callerPlaces } from "../../delivery/CallerPlace.ts"
+import { callerBuckets } from "../../delivery/CallerBucket.ts"
 import { channel } from "../database/Notifications.ts"
 
 const events = Object.entries(eventOfStatus)
   .map(([status, event]) => `when '${status}' then '${event}'`)
   .join(" ")
 
-/** `placeOf`, of a destination `d` and the `callback_url` of this name. */
-export const placeOf = (callback_url: string): string => `
+/** `bucketOf`, of a destination `d` and the `callback_url` of this name. */
+export const bucketOf = (callback_url: string): string => `
   case d.kind when 'callback' then 1 + get_byte(sha256(convert_to(
     substring(substr(${callback_url}, length(d.url) + 1) from '^[^/?&]*'), 'UTF8'
-  )), 0) % ${callerPlaces} else 0 end`
+  )), 0) % ${callerBuckets} else 0 end`
 
 /** Whether a destination `d` wants `run.started`: as the index has it. */
 export const wantsStarts = `d.events::text like '%"${startEvent}"%'`
@@ -54,8 +54,8 @@ export const deliveries = Effect.gen(function* () {
     `create index destinations_starts on webhook_trigger.destinations (webhook_id) where ${wantsStarts.replaceAll("d.", "")}`
   )
 
-  // `made` counts the attempts of the schedule since it began, `attempts` has the newest attempts themselves. `place` is by
-  // `placeOf`.
+  // `made` counts the attempts of the schedule since it began, `attempts` has the newest attempts themselves. `bucket` is by
+  // `bucketOf`.
   yield* sql`
     create table webhook_trigger.deliveries (
       id uuid primary key default gen_random_uuid(),
@@ -72,14 +72,14 @@ export const deliveries = Effect.gen(function* () {
       finished_at timestamptz(3),
       made integer not null default 0,
       attempts json not null default '[]',
-      place smallint not null default 0,
+      bucket smallint not null default 0,
       check (num_nonnulls(run_id, alert_id) = 1),
       check ((run_id is null) = (webhook_id is null)),
       check ((status = 'pending') = (next_attempt_at is not null)),
       check ((status = 'pending') = (finished_at is null))
     )`
   yield* sql`
-    create index deliveries_due on webhook_trigger.deliveries (destination_id, place, next_attempt_at)
+    create index deliveries_due on webhook_trigger.deliveries (destination_id, bucket, next_attempt_at)
       where status = 'pending'`
   yield* sql`create index deliveries_webhook on webhook_trigger.deliveries (webhook_id, seq)`
   yield* sql`create index deliveries_destination on webhook_trigger.deliveries (destination_id, seq)`
@@ -93,10 +93,10 @@ export const deliveries = Effect.gen(function* () {
     create function webhook_trigger.deliver_ended_run() returns trigger language plpgsql as $$
       begin
         insert into webhook_trigger.deliveries (
-          destination_id, webhook_id, run_id, event, created_at, next_attempt_at, place
+          destination_id, webhook_id, run_id, event, created_at, next_attempt_at, bucket
         )
         select d.id, d.webhook_id, new.id, happened.event, happened.at, new.finished_at,
-          ${placeOf("new.callback_url")}
+          ${bucketOf("new.callback_url")}
         from webhook_trigger.destinations d, (values
           ('${startEvent}', new.sent_at), (case new.status ${events} end, new.finished_at)
         ) as happened (event, at)
