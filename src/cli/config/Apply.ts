@@ -8,6 +8,7 @@ import type { Destination, DestinationDraft, DestinationEdit } from "../../domai
 import type { TeamDraft } from "../../domain/Team.ts"
 import type { WebhookDraft, WebhookEdit } from "../../domain/webhook/Webhook.ts"
 import { exitCodes, Failure, usage } from "../Failure.ts"
+import { isDeletion, limitedDestination, limitedRule, withDeletionsLast } from "./Limits.ts"
 import { reference } from "./RulePlan.ts"
 import type { Fields } from "./SecretReferences.ts"
 import type { DestinationStep, Plan, RuleStep, WebhookStep } from "./Steps.ts"
@@ -137,7 +138,8 @@ export const apply = Effect.fn("Cli.applyConfig")(function* (client: Client, pla
           break
         case "keep":
       }
-      for (const each of destinations) yield* destinationOf(id, name, each)
+      const ordered = withDeletionsLast(destinations.map(limitedDestination)).flat()
+      for (const each of ordered) yield* destinationOf(id, name, each)
     }).pipe(Effect.catchIf(isConflict, () => conflict(`The webhook ${step.name} was`)))
 
   const withIds = ({ destination_ids, webhook_id, ...fields }: Fields): Fields => {
@@ -165,20 +167,20 @@ export const apply = Effect.fn("Cli.applyConfig")(function* (client: Client, pla
     }
   }
 
-  const isDeleted = ({ action }: { readonly action: string }) => action === "delete"
-  const isKept = ({ action }: { readonly action: string }) => action !== "delete"
+  const [destinationSteps, oldDestinations] = withDeletionsLast(alertDestinations.map(limitedDestination))
+  const [ruleSteps, oldRules] = withDeletionsLast(alertRules.map(limitedRule))
 
   yield* unlessEdited(alertDestinations, client.alertDestinations.list(), "The alert destinations were")
   yield* unlessEdited(alertRules, client.alerts.rules(), "The alert rules were")
-  // Deleting a webhook or team also deletes its rules.
-  for (const step of alertRules.filter(isDeleted)) yield* rule(step)
   for (const { action, payload } of teams) {
     if (action === "create") yield* client.teams.create({ payload: payload as typeof TeamDraft.Type })
   }
-  for (const step of webhooks) yield* webhook(step)
-  for (const step of alertDestinations.filter(isKept)) yield* alertDestination(step)
-  for (const step of alertRules.filter(isKept)) yield* rule(step)
-  for (const step of alertDestinations.filter(isDeleted)) yield* alertDestination(step)
+  for (const step of webhooks) if (!isDeletion(step)) yield* webhook(step)
+  for (const step of destinationSteps) yield* alertDestination(step)
+  for (const step of [...ruleSteps, ...oldRules]) yield* rule(step)
+  for (const step of oldDestinations) yield* alertDestination(step)
+  // Deleting a webhook or team also deletes its rules.
+  for (const step of webhooks.filter(isDeletion)) yield* webhook(step)
   // A team can be deleted once no webhook uses it.
   for (const { action, name } of teams) {
     if (action === "delete") yield* client.teams.delete({ path: { team: name } })

@@ -1,6 +1,7 @@
 /** The changes of destinations: of one webhook, or of alerts. */
 import type { Destination } from "../../domain/delivery/Destination.ts"
-import { changesOf, compared, type Planning, step } from "./Planning.ts"
+import { exceeded, limitedDestination, limitsOfDestination } from "./Limits.ts"
+import { changesOf, compared, type Planning, step, unplanned } from "./Planning.ts"
 import { type Fields, isKnown } from "./SecretReferences.ts"
 import { headersPlan, noSecret, type SecretPlan, secretPlan } from "./Secrets.ts"
 import { destinationOf } from "./State.ts"
@@ -68,8 +69,11 @@ export const destinationSteps = (
     if (found.kind !== each.shown.kind) faults.push(each.fault("kind", `cannot be changed; it is ${found.kind}`))
   })
   const rest = existing.filter((one) => !matches.some(({ found }) => found === one))
-  return [
+  const steps: ReadonlyArray<DestinationStep> = [
     ...matches.map(({ each, found }) => destinationStep(each, found, options)),
     ...others(rest, nameOfDestination, what).map((step) => ({ ...step, wanted: undefined }))
   ]
+  const left = unplanned(existing, steps).map(limitsOfDestination)
+  faults.push(...exceeded(steps.map(limitedDestination), left, (at, ...fault) => all[at]!.fault(...fault)))
+  return steps
 }

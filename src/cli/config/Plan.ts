@@ -87,7 +87,7 @@ export const plan = (
   for (const { fault, fields } of configuration.alertRules ?? []) {
     const { team } = fields
     const isKnown = team === undefined || isThere(team) !== undefined || configuration.teams?.includes(team)
-    if (!isKnown) faults.push(fault(["team"], "there is no such team"))
+    if (!isKnown) faults.push(fault(["team"], "does not exist"))
   }
   return faults.length > 0
     ? Either.left(faults)

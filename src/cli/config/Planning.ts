@@ -73,6 +73,10 @@ export const step = <Before>(
   }
 }
 
+/** What has no step. */
+export const unplanned = <A extends { readonly id: string }>(all: ReadonlyArray<A>, steps: ReadonlyArray<Step<A>>) =>
+  all.filter(({ id }) => !steps.some(({ before }) => before?.id === id))
+
 const removal = <Before>(name: string, before: Before): Step<Before> => ({
   action: "delete",
   name,

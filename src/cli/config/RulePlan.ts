@@ -3,7 +3,8 @@ import { isDeepStrictEqual } from "node:util"
 import { conditionOf } from "../../domain/alert/AlertCondition.ts"
 import type { AlertRule } from "../../domain/alert/AlertRule.ts"
 import { nameOfDestination } from "./DestinationPlan.ts"
-import { changesOf, compared, type Planning, step } from "./Planning.ts"
+import { exceeded, limitedRule, limitsOfRule } from "./Limits.ts"
+import { changesOf, compared, type Planning, step, unplanned } from "./Planning.ts"
 import type { Alerts, Change, DestinationStep, RuleStep, State, Step, WebhookStep } from "./Steps.ts"
 import type { WantedRule } from "./WantedRule.ts"
 import type { Path } from "./YamlFile.ts"
@@ -25,10 +26,6 @@ export const reference = ({ id, kind, name }: Pick<Target, "id" | "kind" | "name
 
 /** What stays or is created by a plan. */
 const isThere = ({ action }: Step<unknown>): boolean => action !== "delete"
-
-/** What a plan has no step for. */
-const unplanned = <A extends { readonly id: string }>(all: ReadonlyArray<A>, steps: ReadonlyArray<Step<A>>) =>
-  all.filter(({ id }) => !steps.some(({ before }) => before?.id === id))
 
 const webhookTargets = ({ planned, webhooks }: Existing): ReadonlyArray<Target> =>
   [
@@ -73,7 +70,7 @@ interface Existing {
 }
 
 export const ruleSteps = (
-  all: ReadonlyArray<WantedRule>,
+  entries: ReadonlyArray<WantedRule>,
   state: Existing,
   { faults, others }: Planning
 ): ReadonlyArray<RuleStep> => {
@@ -81,10 +78,10 @@ export const ruleSteps = (
   const [ofWebhooks, ofDestinations] = [webhookTargets(state), destinationTargets(state)]
 
   /** By its ID, else by its text. */
-  const find = (targets: ReadonlyArray<Target>, text: string, what: string, fault: (detail: string) => void) => {
+  const find = (targets: ReadonlyArray<Target>, text: string, fault: (detail: string) => void) => {
     const named = targets.filter((target) => target.text === text)
     const found = targets.find(({ id }) => id === text) ?? named[0]
-    if (found === undefined) fault(`there is no such ${what}: ${JSON.stringify(text)}`)
+    if (found === undefined) fault(`does not exist: ${JSON.stringify(text)}`)
     else if (found.id !== text && named.length > 1) {
       fault(`matches several; use the ID of one: ${named.map(({ id }) => id ?? "(new)").join(", ")}`)
     }
@@ -118,21 +115,19 @@ export const ruleSteps = (
   })
   const existing = alerts.rules.map((before) => ({ before, ...stored(before) }))
 
-  const wanted = all.map(({ destinations, fault, fields, shown, webhook }) => {
+  const wanted = entries.map(({ destinations, fault, fields, shown, webhook }) => {
     const at = (path: Path) => (detail: string) => void faults.push(fault(path, detail))
     return {
       ...{ fault, fields },
       of: {
         condition: fields.condition,
         team: fields.team,
-        webhook: webhook === undefined ? undefined : find(ofWebhooks, webhook, "webhook", at(["webhook"]))
+        webhook: webhook === undefined ? undefined : find(ofWebhooks, webhook, at(["webhook"]))
       },
       settings: {
         ...shown,
         destinations: sorted(
-          destinations?.map((text, index) =>
-            find(ofDestinations, text, "alert destination", at(["destinations", index]))
-          )
+          destinations?.map((text, index) => find(ofDestinations, text, at(["destinations", index])))
         )
       },
       enabled: fields.enabled ?? true
@@ -184,7 +179,10 @@ export const ruleSteps = (
   })
   const rest = existing.filter((one) => !matches.includes(one))
   const removals = others(rest, (one) => `${titleOf(one.of)} (${thresholdOf(one.before)})`, "alert rule")
-  return [...steps, ...removals.map(({ before, ...step }) => ({ ...step, before: before?.before }))]
+  const all = [...steps, ...removals.map(({ before, ...step }): RuleStep => ({ ...step, before: before?.before }))]
+  const left = unplanned(alerts.rules, all).map(limitsOfRule)
+  faults.push(...exceeded(all.map(limitedRule), left, (at, _, detail) => wanted[at]!.fault([], detail)))
+  return all
 }
 
 const pick = ({ enabled, of, settings }: Comparable) => ({ of, settings, enabled })

@@ -26,6 +26,8 @@ const removable = (maxLength: number, description: string) => {
 const generated = FieldExcept("draft", "edit")
 
 export const maxDestinations = 20
+/** Of a webhook. With five runs after the first, one trigger starts at most 3 + 9 + 27 + 81 + 243 runs. */
+export const maxChains = 3
 /** Characters of an answer in a `full` event. */
 export const maxResponse = 256 * 1024
 const maxUrl = 2_000

@@ -1,14 +1,11 @@
 /** Who may let a webhook start runs of another one, and how often. */
 import { Effect } from "effect"
-import type { DestinationEdit, DestinationRow } from "../../domain/delivery/Destination.ts"
+import { type DestinationEdit, type DestinationRow, maxChains } from "../../domain/delivery/Destination.ts"
 import { Invalid, type Unavailable } from "../../domain/Errors.ts"
 import { webhookIdOf } from "../../domain/ParsedId.ts"
 import type { FaultBeside, Owner } from "../../repo/delivery/DestinationStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import * as Audit from "../access/Audit.ts"
-
-/** With five runs after the first, one trigger starts at most 3 + 9 + 27 + 81 + 243 runs. */
-export const maxChains = 3
 
 export const make = Effect.gen(function* () {
   const webhooks = yield* WebhookStore

@@ -170,6 +170,6 @@ const isSchema = (value: unknown): value is JsonObject =>
 const isWindow = (value: unknown): value is Window =>
   Predicate.isReadonlyRecord(value) && isAccepted(webhookSettings.coalesce, value)
 
-const noSuchTeam: Fault = { pointer: "/team", detail: "there is no such team" }
+const noSuchTeam: Fault = { pointer: "/team", detail: "does not exist" }
 /** The team was deleted after the check. */
 export const teamGone = (_: TeamUnknown) => new Invalid({ faults: [noSuchTeam] })

@@ -249,10 +249,10 @@ describe("alerts in a configuration file", { timeout: 60_000 }, () => {
         ...["  - condition: cost", "    webhook: twin", "  - condition: cost", "    team: nobody"],
         ...["    destinations: [nowhere]"]
       )
-      expect(told).toContain('wrong.yaml:4  alert_rules[1].webhook there is no such webhook: "nobody"')
+      expect(told).toContain('wrong.yaml:4  alert_rules[1].webhook does not exist: "nobody"')
       expect(told).toMatch(/wrong\.yaml:6 {2}alert_rules\[2\]\.webhook matches several; use the ID of one: \S+, \S+\n/)
-      expect(told).toContain("wrong.yaml:8  alert_rules[3].team there is no such team")
-      expect(told).toContain('alert_rules[3].destinations[0] there is no such alert destination: "nowhere"')
+      expect(told).toContain("wrong.yaml:8  alert_rules[3].team does not exist")
+      expect(told).toContain('alert_rules[3].destinations[0] does not exist: "nowhere"')
       // What only the server knows.
       const ofServer = yield* refused(
         ...["alert_destinations:", "  - url: http://10.0.0.1/", "  - kind: callback", "    url: https://example.com/"]

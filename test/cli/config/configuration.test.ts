@@ -180,7 +180,7 @@ describe("configuration as code", { timeout: 60_000 }, () => {
         ...["  - name: wrong", "    team: nobody", "    accept_if: a = 1", "    prompt_template: '{{broken'"],
         ...["    destinations:", "      - url: http://10.0.0.1/", "      - kind: github", "        target: a/b#1"]
       )
-      expect(told).toContain("server.yaml:6  webhooks[1].team there is no such team")
+      expect(told).toContain("server.yaml:6  webhooks[1].team does not exist")
       expect(told).toMatch(/server\.yaml:7 {2}webhooks\[1\]\.accept_if /)
       expect(told).toMatch(/server\.yaml:8 {2}webhooks\[1\]\.prompt_template line 1, column/)
       expect(told).toMatch(/server\.yaml:10 {2}webhooks\[1\]\.destinations\[0\]\.url /)

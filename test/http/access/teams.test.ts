@@ -179,10 +179,10 @@ for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", postg
         for (const answer of refusals) {
           expect(refusal(answer)).toStrictEqual([422, "invalid"])
           // As for a team that does not exist.
-          expect(answer.json.errors).toStrictEqual([{ pointer: "/team", detail: "there is no such team" }])
+          expect(answer.json.errors).toStrictEqual([{ pointer: "/team", detail: "does not exist" }])
         }
         const checked = yield* a.as("POST", "/api/check", { body: { webhook: { ...draft, team: "b" } } })
-        expect(checked.json.errors).toStrictEqual([{ pointer: "/webhook/team", detail: "there is no such team" }])
+        expect(checked.json.errors).toStrictEqual([{ pointer: "/webhook/team", detail: "does not exist" }])
         expect(refusal(yield* a.as("POST", "/api/check", { body: {} }))).toStrictEqual([422, "invalid"])
         expect((yield* b.as("GET", "/api/webhooks")).json.data).toHaveLength(1)
         expect((yield* a.as("POST", "/api/webhooks", { body: { ...draft, team: "a" } })).status).toBe(201)

@@ -22,7 +22,7 @@ describe("a refused request", () => {
     await ui.call("DELETE", "/api/teams/short-lived")
     await page.getByRole("button", { name: "Create webhook" }).click()
     await eventually(() => page.getByRole("alert").textContent()).toBe(
-      "Some fields are not valid. team: there is no such team."
+      "Some fields are not valid. team: does not exist."
     )
     await page.context().close()
   })

@@ -1,0 +1,232 @@
+/** The server's limits in configuration files, and the order in which they are applied. */
+import { writeFileSync } from "node:fs"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import { Effect, Exit, Scope } from "effect"
+import { runWith } from "../CommandLine.ts"
+import * as Program from "../Program.ts"
+
+const ADMIN_API_KEY = "a-key-for-these-tests"
+
+const scope = Effect.runSync(Scope.make())
+let server: Program.Server
+let folder: string
+
+beforeAll(async () => {
+  const start = Effect.gen(function* () {
+    folder = yield* Program.newFolder
+    return yield* Program.serve({ DATA_DIR: folder, ADMIN_API_KEY, CALLBACK_ALLOW: "127.0.0.1" })
+  })
+  server = await Effect.runPromise(Scope.extend(start, scope))
+}, 60_000)
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+
+const runAt = (url: string, ...words: ReadonlyArray<string>) =>
+  runWith({ ADMIN_API_KEY, WEBHOOK_TRIGGER_URL: url }, ...words)
+
+const json = (...words: ReadonlyArray<string>) =>
+  Effect.map(runAt(server.url, ...words, "--json"), ({ code, stdout, stderr }) => {
+    expect({ code, stderr }, words.join(" ")).toEqual({ code: 0, stderr: "" })
+    return JSON.parse(stdout)
+  })
+
+const file = (...lines: ReadonlyArray<string>): string => {
+  const path = join(folder, "limits.yaml")
+  writeFileSync(path, `${lines.join("\n")}\n`)
+  return path
+}
+
+const rules = Effect.suspend(() => json("alert", "rule", "list"))
+const alertDestinations = Effect.suspend(() => json("alert", "destination", "list"))
+const destinationsOf = (webhook: string) => json("destination", "list", webhook)
+
+/** The changes that reach the server, such as `POST rules`. The connection is lost at `lost`. */
+const recorder = (lost?: string) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const changes: Array<string> = []
+      const proxy = createServer(async (request, response) => {
+        const chunks: Array<Uint8Array> = []
+        for await (const chunk of request) chunks.push(chunk)
+        const kind = /\/(rules|destinations|webhooks|teams)(\/[^/]+)?$/.exec(request.url!)?.[1]
+        const change = `${request.method} ${kind}`
+        if (change === lost) return void request.socket.destroy()
+        if (kind !== undefined && request.method !== "GET" && !request.url!.endsWith("/check")) changes.push(change)
+        const ifMatch = request.headers["if-match"]
+        const answer = await fetch(server.url + request.url, {
+          method: request.method!,
+          headers: {
+            ...{ authorization: `Bearer ${ADMIN_API_KEY}`, "content-type": "application/json" },
+            ...(ifMatch && { "if-match": ifMatch })
+          },
+          ...(chunks.length > 0 && { body: Buffer.concat(chunks) })
+        })
+        response.writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "text/plain" })
+        response.end(await answer.text())
+      })
+      await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve))
+      const { port } = proxy.address() as AddressInfo
+      return { changes, close: () => proxy.close(), url: `http://127.0.0.1:${port}` }
+    }),
+    ({ close }) => Effect.sync(close)
+  )
+
+/** With descriptions: `new 1`, `new 2` and so on. */
+const destinations = (name: string, count: number) =>
+  Array.from({ length: count }, (_, at) => `  - {description: ${name} ${at + 1}, url: "http://127.0.0.1:1/"}`)
+const alike = (condition: string, count: number) =>
+  Array.from({ length: count }, (_, at) => `  - {condition: ${condition}, threshold: ${at + 1}}`)
+
+const prune = ["--prune", "--yes"]
+const none = ["alert_destinations: []", "alert_rules: []"]
+const old = ["alert_destinations:", ...destinations("old", 2), "alert_rules:", ...alike("latency", 2)]
+
+const applied = (...lines: ReadonlyArray<string>) => json("apply", "-f", file(...lines), ...prune)
+
+const times = <A>(count: number, change: A): ReadonlyArray<A> => Array.from({ length: count }, () => change)
+
+const names = (all: ReadonlyArray<{ readonly description: string }>) => all.map(({ description }) => description)
+
+describe("the limits of a server", { timeout: 60_000 }, () => {
+  it.scopedLive("let files replace alert destinations: only as many as necessary are deleted before the rest", () =>
+    Effect.gen(function* () {
+      yield* applied(...old)
+      const { changes, url } = yield* recorder()
+      const path = file("alert_destinations:", ...destinations("new", 19), "alert_rules:", ...alike("queue_age", 1))
+      const { code, stderr } = yield* runAt(url, "apply", "-f", path, ...prune)
+      expect([code, stderr]).toEqual([0, ""])
+      expect(changes).toEqual([
+        ...times(18, "POST destinations"),
+        ...["DELETE destinations", "POST destinations"],
+        ...["POST rules", "DELETE rules", "DELETE rules"],
+        "DELETE destinations"
+      ])
+      expect(names(yield* alertDestinations)).toEqual(Array.from({ length: 19 }, (_, at) => `new ${at + 1}`))
+      expect(yield* rules).toMatchObject([{ condition: "queue_age" }])
+      yield* applied(...none)
+    })
+  )
+
+  it.scopedLive("and a connection that is lost on the way leave the old rules and destinations in place", () =>
+    Effect.gen(function* () {
+      yield* applied(...old)
+      const before = [yield* rules, names(yield* alertDestinations)]
+      const { url } = yield* recorder("POST rules")
+      const path = file("alert_destinations:", ...destinations("new", 1), "alert_rules:", ...alike("queue_age", 1))
+      const lost = yield* runAt(url, "apply", "-f", path, ...prune)
+      expect(lost.code).toBe(3)
+      expect([yield* rules, names(yield* alertDestinations)]).toEqual([before[0], [...before[1], "new 1"]])
+      // The next attempt does the rest.
+      yield* json("apply", "-f", path, ...prune)
+      expect(yield* rules).toMatchObject([{ condition: "queue_age" }])
+      expect(names(yield* alertDestinations)).toEqual(["new 1"])
+      yield* applied(...none)
+    })
+  )
+
+  it.scopedLive("let files replace a rule among the most that there may be", () =>
+    Effect.gen(function* () {
+      yield* applied("alert_rules:", ...alike("latency", 200))
+      const { changes, url } = yield* recorder()
+      const path = file("alert_rules:", ...alike("latency", 199), ...alike("queue_age", 1))
+      const { code, stderr } = yield* runAt(url, "apply", "-f", path, ...prune)
+      expect([code, stderr]).toEqual([0, ""])
+      expect(changes).toEqual(["DELETE rules", "POST rules"])
+      expect(yield* rules).toHaveLength(200)
+      yield* applied(...none)
+    })
+  )
+
+  it.scopedLive("delete a webhook after its rules, and a team after its webhooks", () =>
+    Effect.gen(function* () {
+      const webhook = "{name: leaving, team: leaving, prompt_template: x}"
+      yield* json(
+        ...["apply", "-f"],
+        file("teams: [{team: leaving}]", `webhooks: [${webhook}]`, "alert_rules: [{condition: cost, webhook: leaving}]")
+      )
+      const { changes, url } = yield* recorder()
+      const exported = yield* runAt(server.url, "export", "demo")
+      const path = file(exported.stdout, ...none)
+      const { code, stderr } = yield* runAt(url, "apply", "-f", path, ...prune)
+      expect([code, stderr]).toEqual([0, ""])
+      expect(changes).toEqual(["DELETE rules", "DELETE webhooks", "DELETE teams"])
+    })
+  )
+
+  it.scopedLive("let files replace the destinations of a webhook, and a chain by another to the same webhook", () =>
+    Effect.gen(function* () {
+      const webhook = (name: string, ...destinations: ReadonlyArray<string>) => [
+        ...["webhooks:", `  - {name: ${name}, team: demo, prompt_template: x, destinations: [`],
+        ...destinations.map((line) => `      ${line.replace(/^ +- /, "")},`),
+        "    ]}"
+      ]
+      yield* json("apply", "-f", file(...webhook("target")))
+      const { id } = (yield* json("webhook", "list")).data.find(({ name }: { name: string }) => name === "target")
+      const chain = (name: string) => `{description: ${name}, kind: chain, target: ${id}}`
+      yield* json("apply", "-f", file(...webhook("full", chain("chain"), ...destinations("old", 19))))
+      const { changes, url } = yield* recorder()
+      const { stdout } = yield* runAt(server.url, "export")
+      expect(stdout).toContain("description: old 19")
+      const path = file(stdout.replaceAll("description: old", "description: new").replace(": chain\n", ": renamed\n"))
+      const { code, stderr } = yield* runAt(url, "apply", "-f", path, ...prune)
+      expect([code, stderr]).toEqual([0, ""])
+      expect(changes).toEqual(times(20, ["DELETE destinations", "POST destinations"]).flat())
+      const all = yield* destinationsOf("full")
+      expect(names(all)).toEqual(["renamed", ...Array.from({ length: 19 }, (_, at) => `new ${at + 1}`)])
+
+      const refused = (...lines: ReadonlyArray<string>) =>
+        Effect.gen(function* () {
+          const { code, stderr } = yield* runAt(server.url, "apply", "-f", file(...lines))
+          expect(code).toBe(2)
+          expect(yield* destinationsOf("full")).toEqual(all)
+          return stderr
+        })
+      const others = Array.from({ length: 3 }, (_, at) => `{kind: chain, target: ${id.slice(0, -1)}${at}}`)
+      const told = yield* refused(...webhook("full", ...others, chain("again")))
+      expect(told).toContain(
+        "limits.yaml:3  webhooks[0].destinations[0] exceeds the limit of 20 destinations; 20 on the server are in no file: delete them, or use --prune\n"
+      )
+      expect(told).toContain(
+        "limits.yaml:5  webhooks[0].destinations[2] exceeds the limit of 3 chains; 1 on the server are in no file: delete them, or use --prune\n"
+      )
+      expect(told).toContain(
+        "limits.yaml:6  webhooks[0].destinations[3].target is already started by another destination of this webhook; "
+      )
+      const tooMany = yield* refused(...webhook("new", ...destinations("new", 21)))
+      expect(tooMany).toContain("webhooks[0].destinations[20] exceeds the limit of 20 destinations\n")
+    })
+  )
+
+  it.scopedLive("refuse too many alert destinations and rules before the first change, and say what to do", () =>
+    Effect.gen(function* () {
+      yield* applied(...old)
+      const { changes, url } = yield* recorder()
+      const many = ["alert_destinations:", ...destinations("new", 19), "alert_rules:", ...alike("queue_age", 199)]
+      for (const command of ["apply", "diff"]) {
+        const { code, stderr } = yield* runAt(url, command, "-f", file("teams: [{team: another}]", ...many))
+        expect([code, stderr]).toEqual([
+          2,
+          [
+            "Wrong usage: the configuration is invalid",
+            "  limits.yaml:21  alert_destinations[18] exceeds the limit of 20 destinations; 2 on the server are in no file: delete them, or use --prune",
+            "  limits.yaml:221  alert_rules[198] exceeds the limit of 200 rules; 2 on the server are in no file: delete them, or use --prune",
+            ""
+          ].join("\n")
+        ])
+      }
+      const tooMany = file(
+        "alert_destinations:",
+        ...destinations("new", 21),
+        "alert_rules:",
+        ...alike("queue_age", 201)
+      )
+      const refused = yield* runAt(url, "apply", "-f", tooMany, ...prune)
+      expect(refused.code).toBe(2)
+      expect(refused.stderr).toContain("alert_destinations[20] exceeds the limit of 20 destinations\n")
+      expect(refused.stderr).toContain("alert_rules[200] exceeds the limit of 200 rules\n")
+      expect(changes).toEqual([])
+    })
+  )
+})
