@@ -1,5 +1,5 @@
 import { Cause, DateTime, Duration, Effect, Either, Exit, Option, type Scope } from "effect"
-import type { Unavailable } from "../../domain/Errors.ts"
+import type { IdempotencyKeyReused, Unavailable, WebhookPaused } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { LaneRun, LaneStore } from "../../repo/run/LaneStore.ts"
 import { type Acceptance, type AcceptanceRefused, type NewRun, RunStore } from "../../repo/run/RunStore.ts"
@@ -14,8 +14,8 @@ export interface Candidate {
   readonly webhook?: NonNullable<LaneRun["webhook"]>
   /** The run waits for a leader. */
   readonly isTeamStopped?: boolean
-  /** The webhook is paused: only a repeat of an accepted request is answered. */
-  readonly isWebhookPaused?: boolean
+  /** Only a repeat of an accepted request is answered. This is why a new one is refused. */
+  readonly refusedIfNew?: IdempotencyKeyReused | WebhookPaused
 }
 
 /** False turns this off (decision 0028): a lane reads each run that waits. */

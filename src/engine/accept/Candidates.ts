@@ -30,6 +30,14 @@ export interface RunRequest {
   }
   /** The key of its thread; absent: it stands alone. */
   readonly thread_key?: string
+  /** Its thread is this starter's own; absent: the team's. */
+  readonly thread_owner?: string
+  /** Its prompt, from a caller who answers the agent's question; absent: the webhook's template makes one. */
+  readonly answer?: {
+    readonly message: string
+    /** Only a repeat of the accepted answer gets a run. */
+    readonly isAnswered: boolean
+  }
   /** Its window, when it may become the run of an earlier trigger. */
   readonly coalesce?: NonNullable<NewRun["coalesce"]>
   /** The version that the prompt was made from, if it is not the current one. */

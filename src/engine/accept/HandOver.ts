@@ -1,6 +1,6 @@
 import { Context, type DateTime, Effect, Either, type Fiber, Layer, Metric } from "effect"
 import { Bus } from "../../bus/Bus.ts"
-import { IdempotencyKeyReused, TeamNotRunning, Unavailable, WebhookPaused } from "../../domain/Errors.ts"
+import { IdempotencyKeyReused, TeamNotRunning, Unavailable, type WebhookPaused } from "../../domain/Errors.ts"
 import { type Run, waitsForLeader } from "../../domain/run/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
@@ -56,7 +56,7 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
       const unlessStopping = <A, E>(begin: () => Effect.Effect<A, E>): Effect.Effect<A, E | Unavailable> =>
         shutdown.hasBegun() ? Effect.fail(stopping) : begin()
 
-      /** A repeat gets its first answer even after its team has stopped, or its webhook was paused. A new run is refused. */
+      /** A repeat gets its first answer even after its team has stopped, its webhook was paused, or another reply was sent. A new run is refused. */
       const repeatOnly = (
         { coalesce: _, ...run }: NewRun,
         error: HandOverRefused = new TeamNotRunning({ team: run.team })
@@ -87,8 +87,8 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
       }
 
       const accept = (candidate: Candidate) => {
-        if (candidate.isWebhookPaused) {
-          return Effect.flatMap(repeatOnly(candidate.run, new WebhookPaused()), (answer) =>
+        if (candidate.refusedIfNew !== undefined) {
+          return Effect.flatMap(repeatOnly(candidate.run, candidate.refusedIfNew), (answer) =>
             earlierOf(candidate.run, answer)
           )
         }

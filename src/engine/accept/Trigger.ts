@@ -2,7 +2,7 @@ import { Context, DateTime, Effect, Layer, Metric, Option, type Scope, type Stre
 import {
   type BudgetExceeded,
   type FilterFailed,
-  type IdempotencyKeyReused,
+  IdempotencyKeyReused,
   type InvalidParameter,
   type InvalidVariables,
   MissingVariables,
@@ -15,7 +15,7 @@ import {
   type ThreadKeyTooLong,
   type TooManyQueued,
   type Unavailable,
-  type WebhookPaused
+  WebhookPaused
 } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { webhookIdOf } from "../../domain/ParsedId.ts"
@@ -41,6 +41,7 @@ import * as Rendering from "../prompt/Rendering.ts"
 import * as ThreadKeys from "../prompt/ThreadKeys.ts"
 import { Settings } from "../Settings.ts"
 import type { Token } from "../verify/Token.ts"
+import type { Candidate } from "./Acceptance.ts"
 import type { MessageRequest, RunRequest } from "./Candidates.ts"
 import * as Candidates from "./Candidates.ts"
 import * as Coalescing from "./Coalescing.ts"
@@ -169,11 +170,25 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         return Input.takesPayload(webhook) ? Effect.mapError(result, missingInPayload) : result
       }
 
+      const isTooLarge = (prompt: string) => Buffer.byteLength(prompt) > settings.maxPrompt
+
+      const submitOf = (webhook: WebhookRow, request: TriggerRequest, candidate: Candidate) => {
+        const refusedIfNew = refusalIfNew(webhook, request)
+        return submit(refusedIfNew === undefined ? candidate : { ...candidate, refusedIfNew }, request)
+      }
+
+      /** The webhook's limits hold for it. Its filter, schema and template are for the input that began the conversation. */
+      const reply = (webhook: WebhookRow, request: TriggerRequest, prompt: string) =>
+        isTooLarge(prompt)
+          ? Effect.fail(new PromptTooLarge({ limit_bytes: settings.maxPrompt }))
+          : submitOf(webhook, request, candidates.ofWebhook(webhook, request, { prompt }))
+
       const triggerOnce = (
         webhook: WebhookRow,
         request: TriggerRequest
-      ): Effect.Effect<Submitted, Ignored | InvalidParameter | Refused | WebhookEdited> =>
-        Effect.flatMap(
+      ): Effect.Effect<Submitted, Ignored | InvalidParameter | Refused | WebhookEdited> => {
+        if (request.answer !== undefined) return reply(webhook, request, request.answer.message)
+        return Effect.flatMap(
           Input.used(webhook, request.variables),
           (variables): Effect.Effect<Submitted, Ignored | InvalidParameter | Refused | WebhookEdited> => {
             if (request.wait && webhook.coalesce !== undefined) return Effect.fail(Coalescing.waitRefused)
@@ -190,19 +205,18 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
             const start = (thread_key?: string) =>
               Effect.flatMap(render(webhook, variables), (rendered) => {
                 const run = { ...request, variables, ...(thread_key && { thread_key }), ...(coalesce && { coalesce }) }
-                const candidate = candidates.ofWebhook(webhook, run, rendered)
-                const isWebhookPaused = webhook.paused_at !== undefined && request.isManual !== true
-                return submit(isWebhookPaused ? { ...candidate, isWebhookPaused } : candidate, request)
+                return submitOf(webhook, request, candidates.ofWebhook(webhook, run, rendered))
               })
             const started =
               webhook.thread_key === undefined
                 ? start()
-                : Effect.flatMap(threadKeyOf(webhook, request.variables), start)
+                : Effect.flatMap(threadKeyOf(webhook, request.variables, request.thread_owner), start)
             return request.callback_url === undefined
               ? started
               : Effect.zipRight(callbacks.check(webhook.id, request.callback_url), started)
           }
         )
+      }
 
       const triggerRead = <Request extends TriggerRequest, E>(
         webhook: WebhookRow,
@@ -242,9 +256,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
 
       const message = Effect.fnUntraced(function* (team: TeamName, message: string, request: MessageRequest) {
         yield* teams.team(team)
-        if (Buffer.byteLength(message) > settings.maxPrompt) {
-          return yield* new PromptTooLarge({ limit_bytes: settings.maxPrompt })
-        }
+        if (isTooLarge(message)) return yield* new PromptTooLarge({ limit_bytes: settings.maxPrompt })
         const candidate = candidates.ofMessage(team, message, request)
         return yield* Effect.catchTag(submit(candidate), "WebhookEdited", Effect.die)
       })
@@ -299,6 +311,12 @@ const ignored = ({ team }: WebhookRow): Effect.Effect<Submitted> =>
     Metrics.record(ignoredTriggers, 1, { team })
     return { _tag: "Ignored" }
   })
+
+/** Why only a repeat of this request may get a run. */
+const refusalIfNew = ({ paused_at }: WebhookRow, { answer, isManual }: TriggerRequest) => {
+  if (answer?.isAnswered === true) return new IdempotencyKeyReused()
+  return paused_at !== undefined && isManual !== true ? new WebhookPaused() : undefined
+}
 
 const missingInPayload = (error: RenderRefused): RenderRefused =>
   error._tag === "MissingVariables" ? new MissingVariables({ names: error.names, of: "payload" }) : error

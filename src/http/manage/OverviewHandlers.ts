@@ -44,9 +44,12 @@ const ofDraft = ({ names: variables, places, rendered }: DraftPreview) => ({
   })
 })
 
-/** A run of the role `caller` does not bypass the pause of its webhook. The caller finds it by `triggered_by`. */
+/**
+ * A run of the role `caller` does not bypass the pause of its webhook. The caller finds it by `triggered_by`, and has its own
+ * threads.
+ */
 const startedBy = (triggered_by: string | undefined) =>
-  triggered_by === undefined ? { isManual: true } : { triggered_by }
+  triggered_by === undefined ? { isManual: true } : { triggered_by, thread_owner: triggered_by }
 
 export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
   Effect.gen(function* () {

@@ -1,7 +1,7 @@
 /** Who calls: a key, or a person with an access token of the OpenID provider. */
 import type { HttpServerRequest } from "@effect/platform"
 import { Effect, Option, Redacted } from "effect"
-import type { Grant } from "../../domain/access/Grant.ts"
+import { type Grant, ofStarter } from "../../domain/access/Grant.ts"
 import { personName } from "../../domain/access/PersonName.ts"
 import { mayDo } from "../../domain/access/Roles.ts"
 import { Unauthorized } from "../../domain/Errors.ts"
@@ -25,7 +25,9 @@ import type { Caller } from "./Runs.ts"
 type Request = HttpServerRequest.HttpServerRequest
 
 const callerWith = (grant: Grant, id: string, works: Effect.Effect<boolean>) =>
-  mayDo(grant.role, "call") ? Effect.succeed<Caller>({ id, grant, works }) : lacksRole(grant.role, "call")
+  mayDo(grant.role, "call")
+    ? Effect.succeed<Caller>({ id, grant: ofStarter(grant, id), works })
+    : lacksRole(grant.role, "call")
 
 export const make = Effect.gen(function* () {
   const { check } = yield* KeyCheck

@@ -3,8 +3,9 @@ import type { CallToolResult, ClientCapabilities, McpServerFactory, ServerContex
 import { Cause, Effect, Exit, Schema } from "effect"
 import type { Run } from "../../domain/run/Run.ts"
 import * as Problems from "../request/Problems.ts"
+import { idempotencyMeta } from "./Replies.ts"
 import * as RunResult from "./RunResult.ts"
-import { type Caller, type Extra, idempotencyMeta, type Runs, UnknownTool } from "./Runs.ts"
+import { type Caller, type Extra, type Runs, UnknownTool } from "./Runs.ts"
 import * as RunTools from "./RunTools.ts"
 import * as Tool from "./Tool.ts"
 

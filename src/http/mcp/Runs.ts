@@ -1,6 +1,7 @@
 /** The runs that tools start, read, cancel and answer. */
 import { Context, Data, DateTime, Duration, Effect, Either, Option, Stream } from "effect"
-import { type Grant, includesTeam } from "../../domain/access/Grant.ts"
+import type { Grant } from "../../domain/access/Grant.ts"
+import { mayDo } from "../../domain/access/Roles.ts"
 import { NotFound, type Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { runIdOf } from "../../domain/ParsedId.ts"
@@ -12,13 +13,14 @@ import { Threads } from "../../engine/manage/Threads.ts"
 import type { RunUpdate } from "../../engine/progress/RunUpdate.ts"
 import { RunWatch } from "../../engine/progress/RunWatch.ts"
 import * as Input from "../../engine/prompt/Input.ts"
+import { OwnerStore } from "../../repo/access/OwnerStore.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { whileTrue } from "../access/ActorStreams.ts"
 import { RunEvents } from "../events/RunEvents.ts"
 import * as Idempotency from "../trigger/Idempotency.ts"
 import * as OfferedTools from "./OfferedTools.ts"
 import * as Replies from "./Replies.ts"
-import { isToolOf } from "./Replies.ts"
+import { idempotencyMeta, isToolOf } from "./Replies.ts"
 import { inputOf } from "./Tool.ts"
 
 /** The sender of a call. */
@@ -42,9 +44,6 @@ export interface Extra {
   /** As its client sent it: a repeat with the same one starts no second run. */
   readonly idempotency_key?: unknown
 }
-
-/** The member of `_meta` with a call's idempotency key. */
-export const idempotencyMeta = "webhook-trigger/idempotency_key"
 
 /** A call's idempotency key, which is of its caller. */
 const idempotencyOf = (caller: Caller, { idempotency_key: key }: Extra, content: unknown) =>
@@ -71,6 +70,7 @@ const idOf = (submitted: Exclude<Submitted, { readonly _tag: "Ignored" }>): RunI
 
 export const make = Effect.gen(function* () {
   const history = yield* HistoryStore
+  const owners = yield* OwnerStore
   const trigger = yield* Trigger
   const threads = yield* Threads
   const cancellation = yield* Cancellation
@@ -78,17 +78,16 @@ export const make = Effect.gen(function* () {
   const longestWait = yield* LongestWait
   const toolsFor = yield* OfferedTools.make
   const { enter } = yield* RunEvents
-  const checkReply = yield* Replies.make
+  const answer = yield* Replies.make
 
-  const isOwn = (caller: Caller, run: Pick<Run, "team" | "triggered_by">) =>
-    run.triggered_by === caller.id && includesTeam(caller.grant, run.team)
+  /** For a query of the caller's runs. Of a webhook that was moved, they belong to both teams. */
+  const ownOf = ({ grant: { teams }, id }: Caller) => ({ triggered_by: id, ...(teams && { owners: teams }) })
 
   const read = (caller: Caller, id: RunId): Effect.Effect<Run, NotFound | Unavailable> =>
-    Effect.filterOrFail(
-      history.run(id),
-      (run) => isOwn(caller, run),
-      () => new NotFound()
-    )
+    Effect.if(owners.isOwned({ run_id: id }, { ...caller.grant, triggered_by: caller.id }), {
+      onTrue: () => history.run(id),
+      onFalse: () => new NotFound()
+    })
 
   /** A failed run's last attempt so far. */
   const lastAttempt = (caller: Caller, run: Run): Effect.Effect<Run, NotFound | Unavailable> =>
@@ -111,7 +110,11 @@ export const make = Effect.gen(function* () {
       const idempotency = yield* Either.flatMap(Input.contentOf(webhook, variables), (content) =>
         idempotencyOf(caller, extra, content)
       )
-      const request = { variables, received_at, wait: false, triggered_by: caller.id, ...idempotency }
+      const { triggered_by: thread_owner } = caller.grant
+      const request = {
+        ...{ variables, received_at, wait: false, triggered_by: caller.id },
+        ...{ ...(thread_owner !== undefined && { thread_owner }), ...idempotency }
+      }
       const submitted = yield* Audit.recordStart("webhook.run_started", webhook.id)(trigger.trigger(webhook, request))
       return submitted._tag === "Ignored" ? undefined : idOf(submitted)
     }),
@@ -155,7 +158,10 @@ export const make = Effect.gen(function* () {
       Effect.gen(function* () {
         const received_at = yield* DateTime.now
         const id = yield* runIdOf(run_id)
-        yield* checkReply(caller, yield* read(caller, id))
+        const run = yield* read(caller, id)
+        if (!mayDo(caller.grant.role, "operate")) {
+          return idOf(yield* answer(caller, run, { message, received_at, idempotency_key: extra.idempotency_key }))
+        }
         const { key, team } = yield* threads.ofReply(id)
         const idempotency = yield* idempotencyOf(caller, extra, { run_id: id, message })
         const request = { received_at, wait: false, thread_key: key, triggered_by: caller.id, ...idempotency }
@@ -171,16 +177,13 @@ export const make = Effect.gen(function* () {
       }),
 
     /** The caller's newest runs. */
-    list: (caller: Caller, limit: number) =>
-      Effect.map(history.runs({ triggered_by: caller.id, limit }), ({ data }) =>
-        data.filter((run) => isOwn(caller, run))
-      ),
+    list: (caller: Caller, limit: number) => Effect.map(history.runs({ ...ownOf(caller), limit }), ({ data }) => data),
 
     /** The run that a run's conversation has come to: the caller's newest one in its thread, or the run itself. */
     latest: (caller: Caller, run: Run) =>
       run.thread === undefined
         ? lastAttempt(caller, run)
-        : Effect.flatMap(history.runs({ thread_id: run.thread.id, triggered_by: caller.id, limit: 1 }), ({ data }) => {
+        : Effect.flatMap(history.runs({ ...ownOf(caller), thread_id: run.thread.id, limit: 1 }), ({ data }) => {
             const id = data[0]?.run_id ?? run.run_id
             return id === run.run_id ? Effect.succeed(run) : read(caller, id)
           })
