@@ -191,6 +191,7 @@ export type { SignedInPerson } from "./engine/access/oidc/Provider.ts"
 export { type NewSession, type OpenSession, Sessions } from "./engine/access/Sessions.ts"
 export { Alerts } from "./engine/alert/Alerts.ts"
 export { AddressPolicy, type AddressPolicyService, type Allowed } from "./engine/delivery/AddressPolicy.ts"
+export type { Receives } from "./engine/delivery/DestinationChecks.ts"
 export { type DeliveryFilter, Destinations, type OwnerId, type WithSecret } from "./engine/delivery/Destinations.ts"
 export type { Sent } from "./engine/delivery/kinds/Sender.ts"
 export { type Email, Mailer, type MailerService, type MailSettings } from "./engine/delivery/mail/Mailer.ts"
@@ -282,6 +283,7 @@ export {
 } from "./repo/alert/AlertChanges.ts"
 export { type AlertQuery, type AlertRuleChange, AlertStore } from "./repo/alert/AlertStore.ts"
 export { type Change, ChangeFeed, type ChangeListener, makeChangeListeners } from "./repo/ChangeFeed.ts"
+export { bucketOf } from "./repo/delivery/CallerBucket.ts"
 export {
   type About,
   type AttemptResult,
@@ -290,12 +292,14 @@ export {
   type DeliveryQuery,
   DeliveryStore,
   type DueDelivery,
+  type InProgress,
   movedAttempt,
   storedAttempts
 } from "./repo/delivery/DeliveryStore.ts"
 export {
   type DestinationChange,
   DestinationStore,
+  type FaultBeside,
   type Owner,
   type SealedFields
 } from "./repo/delivery/DestinationStore.ts"

@@ -26,9 +26,12 @@ const rights = "the test of the rights on the broker grants these"
 const notRun: { readonly [page: string]: { readonly [block: number]: string } } = {
   "README.md": { 0: "CI does this with a fresh clone" },
   "CONTRIBUTING.md": { 0: "the tests themselves" },
-  "docs/access.md": { 0: "test/server/environment/oidc.test.ts reads these settings" },
+  "docs/access.md": { 1: "test/server/environment/oidc.test.ts reads these settings" },
   "docs/amqp.md": { 0: rights, 1: rights },
-  "docs/mcp.md": { 1: "test:agents adds the server to the real program" },
+  "docs/mcp.md": {
+    2: "test:agents adds the server to the real program",
+    3: "is a setting, which test/http/mcp/browser-clients.test.ts uses"
+  },
   "docs/production.md": { 1: "README.md's and test/package's installations", 2: rights, 3: "needs Docker" },
   "docs/kubernetes.md": Object.fromEntries(
     blocksOf("docs/kubernetes.md").map((_, index) => [index, "needs Docker or a cluster; test/deploy checks the chart"])
@@ -200,9 +203,13 @@ describe("the commands of the documentation", () => {
     expect(output).toMatch(/^Review main\nsuccess\t\d+\n$/)
   })
 
-  it("docs/mcp.md: making a webhook a tool", async () => {
+  it("docs/mcp.md, docs/access.md: making a webhook a tool, with a key for its assistant", async () => {
+    const variables = { WEBHOOK_TRIGGER_URL: embedded.url }
     const edit = block("docs/mcp.md", 0, { WEBHOOK: "Deploy" })
-    expect(await shell(edit, { WEBHOOK_TRIGGER_URL: embedded.url })).toContain("review_pull_request")
+    expect(await shell(edit, variables)).toContain("review_pull_request")
+    expect(await shell(block("docs/mcp.md", 1, { WEBHOOK: "Deploy" }), variables)).toMatch(/whp_/)
+    const access = block("docs/access.md", 0, { "Review pull requests": "Deploy" })
+    expect(await shell(access, variables)).toMatch(/whp_/)
   })
 
   it("README.md, docs/production.md, docs/leaders.md: a server on PostgreSQL and RabbitMQ, and leaders", async () => {

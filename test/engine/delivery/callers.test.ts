@@ -35,7 +35,9 @@ it.scoped("callers whose URLs never answer leave attempts for configured destina
         attempt: { at: yield* DateTime.now, duration_ms: 1, http_status: 200 }
       }
     })
-    yield* Layer.build(Layer.provide(Deliverer.layer, Layer.mock(Outbox, { attempt })))
+    yield* Layer.build(
+      Layer.provide(Deliverer.layer, Layer.mock(Outbox, { attempt, faultOfTemplate: () => undefined }))
+    )
     yield* Effect.addFinalizer(() => isOver.open)
     yield* untilEffect(
       "the configured destination has all its deliveries",
