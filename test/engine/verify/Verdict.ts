@@ -10,7 +10,8 @@ export interface Sent {
 
 export const verdictOf = (options: Options, secrets: string | ReadonlyArray<string>, sent: Sent, now = Date.now()) => {
   const checks = [secrets].flat().map((secret) => makeCheck(describeSender(options, secret), secret, options.username))
-  return verify(checks, { ...sent, body: Buffer.from(sent.body) } satisfies SignedRequest, now)
+  const request: SignedRequest = { ...sent, body: Buffer.from(sent.body), method: "POST", url: () => "" }
+  return verify(checks, request, now)
 }
 
 export const outcome = (...args: Parameters<typeof verdictOf>) => {
