@@ -72,7 +72,10 @@ describe("the command line", () => {
       const words = ["key", "create", "--name", "assistant", "--role", "caller"]
       expect((yield* run(...words, "--webhook", "none")).stderr).toContain('No webhook has the id or name "none"')
       const wrongRole = yield* run("key", "create", "--name", "x", "--role", "viewer", "--webhook", "Review")
-      expect([wrongRole.code, wrongRole.stderr]).toEqual([1, expect.stringContaining("only the role `caller`")])
+      expect([wrongRole.code, wrongRole.stderr]).toEqual([
+        1,
+        expect.stringContaining("/webhooks  must be absent unless the role is `caller`")
+      ])
       const created = yield* json(...words, "--webhook", "Review", "--webhook", "Deploy")
       const { data: webhooks } = yield* json("webhook", "list")
       const ids = ["Review", "Deploy"].map((name) => webhooks.find((each: any) => each.name === name).id)
