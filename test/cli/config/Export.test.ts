@@ -51,9 +51,9 @@ describe("an export", () => {
     [
       FastCheck.array(FastCheck.tuple(webhook, FastCheck.array(destination, { maxLength: 3 })), { maxLength: 3 }),
       FastCheck.array(alertDestination, { maxLength: 3 }),
-      FastCheck.array(
+      FastCheck.uniqueArray(
         FastCheck.tuple(Arbitrary.make(AlertRule), FastCheck.nat(9), FastCheck.uniqueArray(FastCheck.nat(3))),
-        { maxLength: 3 }
+        { maxLength: 3, selector: ([{ id }]) => id }
       )
     ],
     ([pairs, alertDestinations, drawn]) =>
