@@ -1,4 +1,6 @@
 /** A server for all tests of a file, and commands that speak to it. */
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { afterAll, beforeAll, expect } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { runWith } from "./CommandLine.ts"
@@ -6,19 +8,26 @@ import * as Program from "./Program.ts"
 
 export const ADMIN_API_KEY = "a-key-for-these-tests"
 
-export const sharedServer = () => {
+type Variables = Readonly<Record<string, string>>
+
+/** `settings`: of the server, besides the defaults. `variables`: of each command. */
+export const sharedServer = ({ settings, variables }: { settings?: Variables; variables?: Variables } = {}) => {
   const scope = Effect.runSync(Scope.make())
   let server: Program.Server
+  let folder: string
 
   beforeAll(async () => {
-    const start = Effect.flatMap(Program.newFolder, (DATA_DIR) =>
-      Program.serve({ DATA_DIR, ADMIN_API_KEY, WEBHOOK_TIMEOUT: "2" })
-    )
+    const start = Effect.gen(function* () {
+      folder = yield* Program.newFolder
+      return yield* Program.serve({ DATA_DIR: folder, ADMIN_API_KEY, WEBHOOK_TIMEOUT: "2", ...settings })
+    })
     server = await Effect.runPromise(Scope.extend(start, scope))
   }, 60_000)
   afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
-  const run = (...words: ReadonlyArray<string>) => runWith({ ADMIN_API_KEY, WEBHOOK_TRIGGER_URL: server.url }, ...words)
+  const runAt = (more: Variables, ...words: ReadonlyArray<string>) =>
+    runWith({ ADMIN_API_KEY, WEBHOOK_TRIGGER_URL: server.url, ...more }, ...words)
+  const run = (...words: ReadonlyArray<string>) => runAt(variables ?? {}, ...words)
 
   /** The JSON document on standard output, which holds nothing else. */
   const json = (...words: ReadonlyArray<string>) =>
@@ -27,5 +36,12 @@ export const sharedServer = () => {
       return JSON.parse(stdout)
     })
 
-  return { run, json, address: () => server.url }
+  /** Writes a file beside the server's data. Returns its path. */
+  const file = (name: string, ...lines: ReadonlyArray<string>): string => {
+    const path = join(folder, name)
+    writeFileSync(path, `${lines.join("\n")}\n`)
+    return path
+  }
+
+  return { run, runAt, json, file, address: () => server.url, folder: () => folder }
 }

@@ -1,45 +1,18 @@
 /** Alert destinations and alert rules in configuration files. */
-import { writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { join } from "node:path"
-import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Ajv } from "ajv"
-import { Effect, Exit, Scope } from "effect"
+import { Effect } from "effect"
 import { parse } from "yaml"
-import { runWith } from "../CommandLine.ts"
-import * as Program from "../Program.ts"
+import { ADMIN_API_KEY, sharedServer } from "../SharedServer.ts"
 
-const ADMIN_API_KEY = "a-key-for-these-tests"
 const variables = { SLACK_URL: "https://hooks.slack.com/services/T000/B000/XXXXabcd" }
-
-const scope = Effect.runSync(Scope.make())
-let server: Program.Server
-let folder: string
-
-beforeAll(async () => {
-  const start = Effect.gen(function* () {
-    folder = yield* Program.newFolder
-    return yield* Program.serve({ DATA_DIR: folder, ADMIN_API_KEY, CALLBACK_ALLOW: "127.0.0.1" })
-  })
-  server = await Effect.runPromise(Scope.extend(start, scope))
-}, 60_000)
-afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
-
-const runAs = (key: string, ...words: ReadonlyArray<string>) =>
-  runWith({ ADMIN_API_KEY: key, WEBHOOK_TRIGGER_URL: server.url, ...variables }, ...words)
-const run = (...words: ReadonlyArray<string>) => runAs(ADMIN_API_KEY, ...words)
-
-const json = (...words: ReadonlyArray<string>) =>
-  Effect.map(run(...words, "--json"), ({ code, stdout, stderr }) => {
-    expect({ code, stderr }, words.join(" ")).toEqual({ code: 0, stderr: "" })
-    return JSON.parse(stdout)
-  })
-
-const file = (name: string, ...lines: ReadonlyArray<string>): string => {
-  const path = join(folder, name)
-  writeFileSync(path, `${lines.join("\n")}\n`)
-  return path
-}
+const { address, file, folder, json, run, runAt } = sharedServer({
+  settings: { CALLBACK_ALLOW: "127.0.0.1" },
+  variables
+})
+const runAs = (key: string, ...words: ReadonlyArray<string>) => runAt({ ...variables, ADMIN_API_KEY: key }, ...words)
 
 const rules = Effect.suspend(() => json("alert", "rule", "list"))
 const destinations = Effect.suspend(() => json("alert", "destination", "list"))
@@ -167,9 +140,9 @@ describe("alerts in a configuration file", { timeout: 60_000 }, () => {
         expect(left.stdout).toContain(
           "    alert destination log\n    alert rule cost of the webhook nightly (2.5 US dollars in 48 h)\n    alert rule queue_age of the team review (30 minutes)\n"
         )
-        const refused = yield* run("apply", "-f", join(folder, "fewer.yaml"), "--prune")
+        const refused = yield* run("apply", "-f", join(folder(), "fewer.yaml"), "--prune")
         expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("--yes")])
-        expect((yield* run("apply", "-f", join(folder, "fewer.yaml"), "--prune", "--yes")).code).toBe(0)
+        expect((yield* run("apply", "-f", join(folder(), "fewer.yaml"), "--prune", "--yes")).code).toBe(0)
         expect((yield* rules).map(({ id }: { id: string }) => id)).toEqual([created[0].id])
         expect((yield* destinations).map(({ id }: { id: string }) => id)).toEqual([slack.id])
         // A file without a list deletes nothing of its kind.
@@ -300,19 +273,19 @@ describe("alerts in a configuration file", { timeout: 60_000 }, () => {
       // A person edits the rule once the command has read it.
       let isRead = false
       const proxy = createServer(async (request, response) => {
-        const answer = await fetch(server.url + request.url, { method: request.method!, headers })
+        const answer = await fetch(address() + request.url, { method: request.method!, headers })
         response.writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "text/plain" })
         const body = await answer.text()
         if (request.url === "/api/alerts/rules" && !isRead) {
           isRead = true
-          await fetch(`${server.url}/api/alerts/rules/${id}`, edit)
+          await fetch(`${address()}/api/alerts/rules/${id}`, edit)
         }
         response.end(body)
       })
       yield* Effect.promise(() => new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve)))
       const { port } = proxy.address() as { port: number }
       const words = ["apply", "-f", file("prune.yaml", "alert_rules: []"), "--prune", "--yes"]
-      const refused = yield* runWith({ ADMIN_API_KEY, WEBHOOK_TRIGGER_URL: `http://127.0.0.1:${port}` }, ...words)
+      const refused = yield* runAt({ WEBHOOK_TRIGGER_URL: `http://127.0.0.1:${port}` }, ...words)
       proxy.close()
       expect([refused.code, refused.stderr]).toEqual([
         1,

@@ -2,48 +2,22 @@
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { join } from "node:path"
-import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Ajv } from "ajv"
-import { Effect, Exit, Scope } from "effect"
+import { Effect } from "effect"
 import { parse } from "yaml"
-import { runWith } from "../CommandLine.ts"
 import * as Program from "../Program.ts"
+import { ADMIN_API_KEY, sharedServer } from "../SharedServer.ts"
 
-const ADMIN_API_KEY = "a-key-for-these-tests"
 const secrets = {
   GITHUB_SECRET: "0123456789abcdefghij",
   SLACK_URL: "https://hooks.slack.com/services/T000/B000/XXXXabcd"
 }
 
-const scope = Effect.runSync(Scope.make())
-let server: Program.Server
-let folder: string
-
-beforeAll(async () => {
-  const start = Effect.gen(function* () {
-    folder = yield* Program.newFolder
-    return yield* Program.serve({ DATA_DIR: folder, ADMIN_API_KEY, CALLBACK_ALLOW: "127.0.0.1" })
-  })
-  server = await Effect.runPromise(Scope.extend(start, scope))
-}, 60_000)
-afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
-
-const runAt = (variables: Readonly<Record<string, string>>, ...words: ReadonlyArray<string>) =>
-  runWith({ ADMIN_API_KEY, WEBHOOK_TRIGGER_URL: server.url, ...variables }, ...words)
-const run = (...words: ReadonlyArray<string>) => runAt(secrets, ...words)
-
-/** The JSON document on standard output. */
-const json = (...words: ReadonlyArray<string>) =>
-  Effect.map(run(...words, "--json"), ({ code, stdout, stderr }) => {
-    expect({ code, stderr }, words.join(" ")).toEqual({ code: 0, stderr: "" })
-    return JSON.parse(stdout)
-  })
-
-const file = (name: string, ...lines: ReadonlyArray<string>): string => {
-  const path = join(folder, name)
-  writeFileSync(path, `${lines.join("\n")}\n`)
-  return path
-}
+const { address, file, folder, json, run, runAt } = sharedServer({
+  settings: { CALLBACK_ALLOW: "127.0.0.1" },
+  variables: secrets
+})
 
 const webhookNamed = (name: string) =>
   Effect.map(json("webhook", "list"), ({ data }) => data.find((one: { name: string }) => one.name === name))
@@ -225,7 +199,7 @@ describe("configuration as code", { timeout: 60_000 }, () => {
 
   it.live("reads folders, files beside the file, and its own export from standard input, without changes", () =>
     Effect.gen(function* () {
-      const config = join(folder, "config")
+      const config = join(folder(), "config")
       mkdirSync(join(config, "prompts"), { recursive: true })
       writeFileSync(join(config, "prompts", "triage.md"), "Triage {{title}}\n\n- carefully: yes\n")
       writeFileSync(join(config, "secret.txt"), "a-secret-in-a-file-1234\n")
@@ -253,7 +227,7 @@ describe("configuration as code", { timeout: 60_000 }, () => {
       expect(isValid(parse(stdout)), JSON.stringify(isValid.errors)).toBe(true)
       expect(isValid({ webhooks: [{ name: "x", team: "demo", secret: "x" }] })).toBe(false)
 
-      const program = `ADMIN_API_KEY=${ADMIN_API_KEY} WEBHOOK_TRIGGER_URL=${server.url} '${process.execPath}' '${Program.program}'`
+      const program = `ADMIN_API_KEY=${ADMIN_API_KEY} WEBHOOK_TRIGGER_URL=${address()} '${process.execPath}' '${Program.program}'`
       const piped = yield* Program.shell(`${program} export | ${program} apply -f - --prune`)
       expect(piped).toMatchObject({ code: 0, stderr: "" })
       expect(piped.stdout).toMatch(/^No changes: \d+ unchanged\.\n$/)
@@ -272,10 +246,10 @@ describe("configuration as code", { timeout: 60_000 }, () => {
         const chunks: Array<Uint8Array> = []
         for await (const chunk of request) chunks.push(chunk)
         if (request.method === "PATCH") {
-          await fetch(`${server.url}/api/webhooks/${id}`, { method: "PATCH", headers, body: '{"timeout_seconds": 5}' })
+          await fetch(`${address()}/api/webhooks/${id}`, { method: "PATCH", headers, body: '{"timeout_seconds": 5}' })
         }
         const ifMatch = request.headers["if-match"]
-        const answer = await fetch(server.url + request.url, {
+        const answer = await fetch(address() + request.url, {
           method: request.method!,
           headers: { ...headers, ...(ifMatch && { "if-match": ifMatch }) },
           ...(chunks.length > 0 && { body: Buffer.concat(chunks) })
@@ -301,7 +275,7 @@ describe("configuration as code", { timeout: 60_000 }, () => {
       expect(readFileSync(taken, "utf8")).toBe("mine\n")
       expect(yield* webhookNamed("new")).toBeUndefined()
 
-      const out = join(folder, "tokens.jsonl")
+      const out = join(folder(), "tokens.jsonl")
       const applied = yield* run("apply", "-f", path, "--tokens-out", out)
       expect(applied.stdout).not.toContain("whk_")
       expect(statSync(out).mode & 0o777).toBe(0o600)

@@ -1,42 +1,20 @@
 /** The server's limits in configuration files, and the order in which they are applied. */
-import { writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { join } from "node:path"
-import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Scope } from "effect"
-import { runWith } from "../CommandLine.ts"
-import * as Program from "../Program.ts"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { ADMIN_API_KEY, sharedServer } from "../SharedServer.ts"
 
-const ADMIN_API_KEY = "a-key-for-these-tests"
-
-const scope = Effect.runSync(Scope.make())
-let server: Program.Server
-let folder: string
-
-beforeAll(async () => {
-  const start = Effect.gen(function* () {
-    folder = yield* Program.newFolder
-    return yield* Program.serve({ DATA_DIR: folder, ADMIN_API_KEY, CALLBACK_ALLOW: "127.0.0.1" })
-  })
-  server = await Effect.runPromise(Scope.extend(start, scope))
-}, 60_000)
-afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
-
-const runAt = (url: string, ...words: ReadonlyArray<string>) =>
-  runWith({ ADMIN_API_KEY, WEBHOOK_TRIGGER_URL: url }, ...words)
-
-const json = (...words: ReadonlyArray<string>) =>
-  Effect.map(runAt(server.url, ...words, "--json"), ({ code, stdout, stderr }) => {
-    expect({ code, stderr }, words.join(" ")).toEqual({ code: 0, stderr: "" })
-    return JSON.parse(stdout)
-  })
-
-const file = (...lines: ReadonlyArray<string>): string => {
-  const path = join(folder, "limits.yaml")
-  writeFileSync(path, `${lines.join("\n")}\n`)
-  return path
-}
+const {
+  address,
+  file: fileNamed,
+  json,
+  run,
+  runAt: runWithVariables
+} = sharedServer({ settings: { CALLBACK_ALLOW: "127.0.0.1" } })
+const runAt = (WEBHOOK_TRIGGER_URL: string, ...words: ReadonlyArray<string>) =>
+  runWithVariables({ WEBHOOK_TRIGGER_URL }, ...words)
+const file = (...lines: ReadonlyArray<string>) => fileNamed("limits.yaml", ...lines)
 
 const rules = Effect.suspend(() => json("alert", "rule", "list"))
 const alertDestinations = Effect.suspend(() => json("alert", "destination", "list"))
@@ -55,7 +33,7 @@ const recorder = (lost?: string) =>
         if (change === lost) return void request.socket.destroy()
         if (kind !== undefined && request.method !== "GET" && !request.url!.endsWith("/check")) changes.push(change)
         const ifMatch = request.headers["if-match"]
-        const answer = await fetch(server.url + request.url, {
+        const answer = await fetch(address() + request.url, {
           method: request.method!,
           headers: {
             ...{ authorization: `Bearer ${ADMIN_API_KEY}`, "content-type": "application/json" },
@@ -147,7 +125,7 @@ describe("the limits of a server", { timeout: 60_000 }, () => {
         file("teams: [{team: leaving}]", `webhooks: [${webhook}]`, "alert_rules: [{condition: cost, webhook: leaving}]")
       )
       const { changes, url } = yield* recorder()
-      const exported = yield* runAt(server.url, "export", "demo")
+      const exported = yield* run("export", "demo")
       const path = file(exported.stdout, ...none)
       const { code, stderr } = yield* runAt(url, "apply", "-f", path, ...prune)
       expect([code, stderr]).toEqual([0, ""])
@@ -167,7 +145,7 @@ describe("the limits of a server", { timeout: 60_000 }, () => {
       const chain = (name: string) => `{description: ${name}, kind: chain, target: ${id}}`
       yield* json("apply", "-f", file(...webhook("full", chain("chain"), ...destinations("old", 19))))
       const { changes, url } = yield* recorder()
-      const { stdout } = yield* runAt(server.url, "export")
+      const { stdout } = yield* run("export")
       expect(stdout).toContain("description: old 19")
       const path = file(stdout.replaceAll("description: old", "description: new").replace(": chain\n", ": renamed\n"))
       const { code, stderr } = yield* runAt(url, "apply", "-f", path, ...prune)
@@ -178,7 +156,7 @@ describe("the limits of a server", { timeout: 60_000 }, () => {
 
       const refused = (...lines: ReadonlyArray<string>) =>
         Effect.gen(function* () {
-          const { code, stderr } = yield* runAt(server.url, "apply", "-f", file(...lines))
+          const { code, stderr } = yield* run("apply", "-f", file(...lines))
           expect(code).toBe(2)
           expect(yield* destinationsOf("full")).toEqual(all)
           return stderr

@@ -1,35 +1,12 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Scope } from "effect"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
 import { receiver } from "../../support/Receiver.ts"
 import { untilEffect } from "../../support/Until.ts"
-import { runWith } from "../CommandLine.ts"
-import * as Program from "../Program.ts"
+import { sharedServer } from "../SharedServer.ts"
 
-const ADMIN_API_KEY = "a-key-for-these-tests"
-
-const scope = Effect.runSync(Scope.make())
-let server: Program.Server
-let folder: string
-
-beforeAll(async () => {
-  const start = Effect.gen(function* () {
-    folder = yield* Program.newFolder
-    return yield* Program.serve({ DATA_DIR: folder, ADMIN_API_KEY, CALLBACK_ALLOW: "127.0.0.1" })
-  })
-  server = await Effect.runPromise(Scope.extend(start, scope))
-}, 60_000)
-afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
-
-const run = (...words: ReadonlyArray<string>) => runWith({ ADMIN_API_KEY, WEBHOOK_TRIGGER_URL: server.url }, ...words)
-
-/** The JSON document on standard output, which holds nothing else. */
-const json = (...words: ReadonlyArray<string>) =>
-  Effect.map(run(...words, "--json"), ({ code, stderr, stdout }) => {
-    expect({ code, stderr }, words.join(" ")).toEqual({ code: 0, stderr: "" })
-    return JSON.parse(stdout)
-  })
+const { folder, json, run } = sharedServer({ settings: { CALLBACK_ALLOW: "127.0.0.1" } })
 
 describe("destinations on the command line", { timeout: 60_000 }, () => {
   it.scopedLive("are added, edited, tested, switched off and deleted", () =>
@@ -53,7 +30,7 @@ describe("destinations on the command line", { timeout: 60_000 }, () => {
         new RegExp(`${id}  on +webhook +run.failed  thin`)
       )
 
-      const template = join(folder, "body.liquid")
+      const template = join(folder(), "body.liquid")
       writeFileSync(template, '{"text": "{{ run.status }}"}')
       const fields = ["--events", "run.failed,run.succeeded", "--body", "template", "--template-file", template]
       const edited = yield* json("destination", "edit", "review", id, ...fields, "--header", "X-Key: s3cret")
