@@ -10,6 +10,18 @@ const withOwnClock = [
 /** Counts work that is done in groups. Their size depends on the load, so these run after all other files. */
 const alone = ["test/cost/**/*.test.ts"]
 
+/** Every fault at full size, and how long recovery takes: `npm run test:faults`. The smallest are in `test/faults/daily`. */
+const faults = ["test/faults/rows/**/*.test.ts"]
+
+/** What rarely breaks and takes long: `npm run test:all`. */
+const release = [
+  "test/package/**/*.test.ts",
+  "test/repo/sql/RepoSql.pglite.test.ts",
+  "test/docs/commands.test.ts",
+  "test/deploy/**/*.test.ts",
+  "test/ui/frame/reflow.test.ts"
+]
+
 /**
  * Node options of a worker: room for Effect's short-lived objects, whose copying takes a tenth of the CPU time, and
  * WebAssembly without optimization, since tests' databases are short-lived.
@@ -32,16 +44,23 @@ const project = (test: TestProjectInlineConfiguration["test"]): TestProjectInlin
 export default defineConfig({
   test: {
     globalSetup: ["test/support/services.ts", "test/faults/support/bundle.mjs"],
+    // `npm test` runs those that are named "daily".
     projects: [
-      project({ name: "own clock", include: withOwnClock, pool: "threads" }),
+      project({ name: "daily, own clock", include: withOwnClock, pool: "threads" }),
       project({
-        name: "others",
+        name: "daily",
         include: ["test/**/*.test.ts"],
-        exclude: [...configDefaults.exclude, ...withOwnClock, ...alone],
+        exclude: [...configDefaults.exclude, ...withOwnClock, ...alone, ...faults, ...release],
         pool: "forks"
       }),
-      project({ name: "alone", include: alone, pool: "forks", sequence: { groupOrder: 1 } })
+      project({ name: "daily, alone", include: alone, pool: "forks", sequence: { groupOrder: 1 } }),
+      project({ name: "faults", include: faults, pool: "forks" }),
+      project({ name: "release", include: release, pool: "forks" })
     ],
+    // A failed test shows what it has logged, no other does.
+    silent: "passed-only",
+    // In milliseconds; the times of all files are shown anyway.
+    slowTestThreshold: 30_000,
     isolate: false,
     // One more than the two cores of a small machine, because tests wait for a quarter of the time. With more than one
     // idle worker, Vitest would end one twice, and itself with it.

@@ -1,10 +1,11 @@
 /** A server for all tests of a file, and commands that speak to it. */
-import { writeFileSync } from "node:fs"
+import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, expect } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
+import { type Server, serve } from "../support/InProcess.ts"
 import { runWith } from "./CommandLine.ts"
-import * as Program from "./Program.ts"
+import { newFolder } from "./Program.ts"
 
 export const ADMIN_API_KEY = "a-key-for-these-tests"
 
@@ -13,16 +14,17 @@ type Variables = Readonly<Record<string, string>>
 /** `settings`: of the server, besides the defaults. `variables`: of each command. */
 export const sharedServer = ({ settings, variables }: { settings?: Variables; variables?: Variables } = {}) => {
   const scope = Effect.runSync(Scope.make())
-  let server: Program.Server
+  let server: Server
   let folder: string
 
   beforeAll(async () => {
     const start = Effect.gen(function* () {
-      folder = yield* Program.newFolder
-      return yield* Program.serve({ DATA_DIR: folder, ADMIN_API_KEY, WEBHOOK_TIMEOUT: "2", ...settings })
+      folder = yield* newFolder
+      mkdirSync(folder)
+      return yield* serve({ ADMIN_API_KEY, WEBHOOK_TIMEOUT: "2", ...settings })
     })
     server = await Effect.runPromise(Scope.extend(start, scope))
-  }, 60_000)
+  })
   afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
   const runAt = (more: Variables, ...words: ReadonlyArray<string>) =>
@@ -36,7 +38,7 @@ export const sharedServer = ({ settings, variables }: { settings?: Variables; va
       return JSON.parse(stdout)
     })
 
-  /** Writes a file beside the server's data. Returns its path. */
+  /** Writes a file of the tests. Returns its path. */
   const file = (name: string, ...lines: ReadonlyArray<string>): string => {
     const path = join(folder, name)
     writeFileSync(path, `${lines.join("\n")}\n`)

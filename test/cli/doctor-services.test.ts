@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { freshDatabase, freshVhost, managementUrl } from "../support/fresh.ts"
+import { emptyDatabase, freshVhost, managementUrl } from "../support/fresh.ts"
 import { mailServer } from "../support/MailServer.ts"
 import { queryPostgres } from "../support/Postgres.ts"
 import { freePort } from "../support/Process.ts"
@@ -35,7 +35,7 @@ const yes = (...names: ReadonlyArray<string>) => Object.fromEntries(names.map((n
 describe("doctor without an agent", () => {
   it.scopedLive("finds a database and a broker that a server can use, and declares the server's queues", () =>
     Effect.gen(function* () {
-      const [DATABASE_URL, AMQP_URL] = [yield* freshDatabase, yield* freshVhost]
+      const [DATABASE_URL, AMQP_URL] = [yield* emptyDatabase, yield* freshVhost]
       const { code, stderr, stdout } = yield* Program.run(["doctor"], { DATABASE_URL, AMQP_URL })
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
       expect(stdout).toMatch(
@@ -54,7 +54,7 @@ describe("doctor without an agent", () => {
 
   it.scopedLive("says what a database lacks, and what to do about it", () =>
     Effect.gen(function* () {
-      const url = yield* freshDatabase
+      const url = yield* emptyDatabase
       const port = yield* Effect.promise(() => freePort())
       const absent = yield* examine({ DATABASE_URL: changed(url, (url) => (url.port = String(port))) })
       expect(absent.found).toEqual({ reached: "no", "signed in": "unknown", version: "unknown", rights: "unknown" })

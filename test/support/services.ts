@@ -11,13 +11,16 @@ import { freemem, tmpdir } from "node:os"
 import { join } from "node:path"
 import type { TestProject } from "vitest/node"
 import { installServices } from "./install.ts"
-import { startPostgres } from "./Postgres.ts"
+import { queryPostgres, startPostgres } from "./Postgres.ts"
 import { cleanUpAtExit } from "./Process.ts"
 import { startRabbitMq } from "./RabbitMq.ts"
+import { createTemplate } from "./Template.ts"
 
 declare module "vitest" {
   export interface ProvidedContext {
     databaseUrl: string
+    /** The name of the migrated database. */
+    templateDatabase: string
     amqpUrl: string
     amqpManagementUrl: string
   }
@@ -44,6 +47,7 @@ export default async (project: TestProject): Promise<(() => Promise<void>) | und
   const given = { database: process.env.TEST_DATABASE_URL, amqp: process.env.TEST_AMQP_URL }
   if (process.env.TEST_SERVICES === "none") {
     project.provide("databaseUrl", "")
+    project.provide("templateDatabase", "")
     project.provide("amqpUrl", "")
     project.provide("amqpManagementUrl", "")
     return
@@ -63,10 +67,14 @@ export default async (project: TestProject): Promise<(() => Promise<void>) | und
         ? { url: given.amqp, managementUrl: managementOf(given.amqp), dispose: async () => {} }
         : startRabbitMq({ dir: join(dir, "rabbitmq") })
     ])
+    const template = `template_${process.pid}`
+    await createTemplate(database.url, template)
     project.provide("databaseUrl", database.url)
+    project.provide("templateDatabase", template)
     project.provide("amqpUrl", broker.url)
     project.provide("amqpManagementUrl", broker.managementUrl)
     return async () => {
+      await queryPostgres(database.url, `DROP DATABASE ${template} WITH (FORCE)`)
       await Promise.all([database.stop(), broker.dispose()])
       await cleanUp()
     }

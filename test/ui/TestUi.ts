@@ -2,8 +2,8 @@
 import { Effect, Exit, Scope } from "effect"
 import type { BrowserContext, Locator, Page } from "playwright-core"
 import { expect } from "vitest"
-import { newFolder, type Server, serve } from "../cli/Program.ts"
 import { type Browser, sharedBrowser } from "../support/Chromium.ts"
+import { type Server, serve } from "../support/InProcess.ts"
 
 export const adminKey = "an-admin-key-for-the-tests-of-the-ui"
 
@@ -79,18 +79,14 @@ export const pagesOf = (browser: Browser, url: string) => {
   return { newPage, close: () => Promise.all([...contexts].map((context) => context.close())) }
 }
 
-/** Starts the server with the embedded database and bus, or with the ones in `settings`. */
+/** Starts a server with the embedded bus, or with the one in `settings`. */
 export const startTestUi = async (
   settings: Effect.Effect<Record<string, string>, never, Scope.Scope> = Effect.succeed({})
 ): Promise<TestUi> => {
   const scope = Effect.runSync(Scope.make())
   const run = <A>(effect: Effect.Effect<A, never, Scope.Scope>) => Effect.runPromise(Scope.extend(effect, scope))
-  const folder = await run(newFolder)
   const variables = await run(settings)
-  const [server, browser] = await Promise.all([
-    run(serve({ DATA_DIR: folder, ADMIN_API_KEY: adminKey, ...variables })),
-    sharedBrowser()
-  ])
+  const [server, browser] = await Promise.all([run(serve({ ADMIN_API_KEY: adminKey, ...variables })), sharedBrowser()])
   const { newPage, close } = pagesOf(browser, server.url)
 
   return {

@@ -55,7 +55,6 @@ describe("the overview of a new server", () => {
     const start = page.getByRole("region", { name: "Get started" })
     await page.goto("/")
     const { command } = await ui.call("GET", "/api/server")
-    expect(command).toMatch(/^node .*main.js$/)
     await start.getByText(`${command} serve --agent 'review=claude --permission-mode acceptEdits'`).waitFor()
     await start.getByRole("tab", { name: "Any program" }).click()
     await start.getByText(`${command} serve --leader 'review=cat'`).waitFor()

@@ -135,7 +135,6 @@ describe("the snippets", () => {
         ["-c", text.replace(/^export .*\n/, "exec ")]
       ]
     ],
-    ["typescript", "typescript", (text) => [process.execPath, ["--input-type=module", "-e", text]]],
     ["python", "python", (text) => ["/usr/bin/python3", ["-c", text]]]
   ]
 
