@@ -1,10 +1,13 @@
 import { ConfigProvider, Effect } from "effect"
 import * as Cli from "../../src/cli/Cli.ts"
+import type { LocalCommands } from "../../src/cli/LocalCommands.ts"
+import { examine } from "../../src/server/doctor/Doctor.ts"
 
-const noLocalCommands = {
+/** The others need a process of their own: `Program.ts`. */
+const local: LocalCommands = {
   serve: () => Effect.void,
   leader: () => Effect.void,
-  doctor: () => Effect.void,
+  doctor: examine,
   supportBundle: () => Effect.void
 }
 
@@ -13,7 +16,7 @@ export const runWith = (variables: Readonly<Record<string, string>>, ...words: R
   Effect.gen(function* () {
     const [out, err]: [Array<string>, Array<string>] = [[], []]
     const to = (lines: Array<string>) => (text: string) => Effect.sync(() => void lines.push(`${text}\n`))
-    const code = yield* Cli.run(words, "1.2.3", noLocalCommands).pipe(
+    const code = yield* Cli.run(words, "1.2.3", local).pipe(
       Effect.withConsole({ ...(yield* Effect.console), log: to(out), info: to(out), error: to(err), warn: to(err) }),
       Effect.withConfigProvider(ConfigProvider.fromMap(new Map(Object.entries(variables))))
     )

@@ -9,7 +9,8 @@ import { mailServer } from "../support/MailServer.ts"
 import { queryPostgres } from "../support/Postgres.ts"
 import { freePort } from "../support/Process.ts"
 import { manage } from "../support/RabbitMq.ts"
-import * as Program from "./Program.ts"
+import { runWith } from "./CommandLine.ts"
+import { run } from "./Program.ts"
 
 const changed = (url: string, change: (url: URL) => void): string => {
   const copy = new URL(url)
@@ -19,16 +20,19 @@ const changed = (url: string, change: (url: URL) => void): string => {
 
 /** The results of the checks, by name, and what the command says to do. */
 const examine = (variables: Readonly<Record<string, string>>) =>
-  Effect.map(Program.run(["doctor"], variables), ({ code, stderr, stdout }) => ({
-    code,
-    stderr,
-    found: Object.fromEntries(
-      [...stdout.matchAll(/^(?:database|broker|mail server) (.+?) {2,}(yes|no|unknown)/gm)].map(([, what, result]) => [
-        what,
-        result
-      ])
-    )
-  }))
+  // Node reads a file of certificates only when it starts.
+  Effect.map(
+    variables.NODE_EXTRA_CA_CERTS ? run(["doctor"], variables) : runWith(variables, "doctor"),
+    ({ code, stderr, stdout }) => ({
+      code,
+      stderr,
+      found: Object.fromEntries(
+        [...stdout.matchAll(/^(?:database|broker|mail server) (.+?) {2,}(yes|no|unknown)/gm)].map(
+          ([, what, result]) => [what, result]
+        )
+      )
+    })
+  )
 
 const yes = (...names: ReadonlyArray<string>) => Object.fromEntries(names.map((name) => [name, "yes"]))
 
@@ -36,7 +40,7 @@ describe("doctor without an agent", () => {
   it.scopedLive("finds a database and a broker that a server can use, and declares the server's queues", () =>
     Effect.gen(function* () {
       const [DATABASE_URL, AMQP_URL] = [yield* emptyDatabase, yield* freshVhost]
-      const { code, stderr, stdout } = yield* Program.run(["doctor"], { DATABASE_URL, AMQP_URL })
+      const { code, stderr, stdout } = yield* runWith({ DATABASE_URL, AMQP_URL }, "doctor")
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
       expect(stdout).toMatch(
         /^database reached +yes .*\ndatabase signed in +yes .*\ndatabase version +yes +\d.*\ndatabase rights +yes +the tables will be created\nbroker reached +yes .*\nbroker signed in +yes\nbroker rights +yes\nbroker queues +yes\n$/
@@ -142,7 +146,7 @@ describe("doctor without an agent", () => {
 
   it.scopedLive("needs an agent, a database, a broker or a mail server", () =>
     Effect.gen(function* () {
-      const { code, stderr } = yield* Program.run(["doctor"])
+      const { code, stderr } = yield* runWith({}, "doctor")
       expect(code).toBe(2)
       expect(stderr).toContain("set DATABASE_URL, AMQP_URL, SMTP_URL or OIDC_ISSUER")
     })
