@@ -5,6 +5,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { type Array as Arr, Effect, type Scope } from "effect"
+import { onTestFailed } from "vitest"
+import { getCurrentTest } from "vitest/suite"
 
 export const program = fileURLToPath(new URL("../../dist/main.js", import.meta.url))
 
@@ -145,6 +147,11 @@ export interface Server {
   readonly end: (signal: NodeJS.Signals) => Effect.Effect<Ended>
 }
 
+/** Shows the end of its log if the test that has started it fails. */
+const showIfFailed = (process: Process): void => {
+  if (getCurrentTest() !== undefined) onTestFailed(() => console.error(process.stderr.slice(-8_000)))
+}
+
 /** A port that is free, unless the test says which. */
 const address = { HOST: "127.0.0.1", PORT: "0" }
 
@@ -163,6 +170,7 @@ export const serve = (
     Effect.acquireRelease(
       Effect.promise(async () => {
         const server = new Process(process.execPath, [...words, "serve", ...options], { ...address, ...variables })
+        showIfFailed(server)
         return { server, url: await running(server) }
       }),
       ({ server }) => Effect.promise(() => server.end("SIGKILL"))
