@@ -115,7 +115,8 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
         // Without its row, an access token would begin another session.
         const isRefused = ({ expires_at, oauth_client }: SessionRow) =>
           oauth_client !== undefined && DateTime.greaterThan(expires_at, now)
-        return { open, over: rows.filter((row) => !open.includes(row) && !isRefused(row)).map(({ id }) => id) }
+        const stillOpen = new Set(open)
+        return { open, over: rows.filter((row) => !stillOpen.has(row) && !isRefused(row)).map(({ id }) => id) }
       })
 
       const latestEnd = (created_at: DateTime.Utc, person: Session["person"], key: ApiKey | undefined) =>

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Context, Effect, Fiber, Layer, Option, Redacted, TestClock } from "effect"
+import { Context, DateTime, Effect, Fiber, Layer, Option, Redacted, TestClock } from "effect"
+import { makeSessionId } from "../../../src/domain/Id.ts"
 import { AdminKey } from "../../../src/engine/access/AdminKey.ts"
 import { ApiKeys } from "../../../src/engine/access/ApiKeys.ts"
 import { mostSessions, mostSessionsOfApiKey, type NewSession, Sessions } from "../../../src/engine/access/Sessions.ts"
@@ -259,7 +260,7 @@ const counted = Effect.gen(function* () {
   )
   const sessions = Effect.map(Layer.build(layer), Context.get(Sessions))
   const keys = Context.get(yield* Layer.build(Layer.provide(ApiKeys.layer, Layer.succeedContext(repo))), ApiKeys)
-  return { keys, one: yield* sessions, two: yield* sessions, reads: () => reads }
+  return { keys, store, one: yield* sessions, two: yield* sessions, reads: () => reads }
 })
 
 const from = { client_address: "127.0.0.1", user_agent: "" }
@@ -298,10 +299,16 @@ describe("a session in time", () => {
 
   it.scoped("is one of a thousand with the admin key: for more of these, those used longest ago are ended", () =>
     Effect.gen(function* () {
-      const { keys, one } = yield* counted
+      const { keys, one, store } = yield* counted
       const oldest = yield* one.begin(from)
+      const [row] = yield* store.sessions
       yield* TestClock.adjust("1 minute")
-      for (let i = 0; i < mostSessions; i++) yield* one.begin(from)
+      const last_used_at = yield* DateTime.now
+      for (let n = 1; n < mostSessions; n++) {
+        const token_hash = new TextEncoder().encode(`token ${n}`)
+        yield* store.createSession({ ...row!, id: yield* makeSessionId, token_hash, last_used_at })
+      }
+      yield* one.begin(from)
       expect(yield* one.list).toHaveLength(mostSessions)
       expect(Option.isNone(yield* one.find(Redacted.value(oldest.token)))).toBe(true)
       const { api_key } = yield* keys.create({ name: "a viewer", role: "viewer" })
