@@ -23,7 +23,6 @@ export const WebhookLimit = ({
     <>
       {chosen.length < most && (
         <SearchableSelect
-          key={chosen.length}
           label="Webhooks"
           value=""
           onChange={(id) => id !== "" && onChange([...chosen, id])}

@@ -81,7 +81,13 @@ describe("the page of API keys", () => {
       expect(await dialog.getByRole("combobox", { name: "Webhooks" }).count()).toBe(0)
       await dialog.getByLabel("Name").fill(`assistant ${width}`)
       await dialog.getByLabel("Role").selectOption("caller")
-      for (const name of ["deploy", "theirs"]) await chooseFound(dialog, "Webhooks", name)
+      const field = dialog.getByRole("combobox", { name: "Webhooks" })
+      for (const name of ["deploy", "theirs"]) {
+        await chooseFound(dialog, "Webhooks", name)
+        await dialog.getByRole("button", { name: `Remove ${name}` }).waitFor()
+        // What is typed next arrives there.
+        expect(await field.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true)
+      }
       await dialog.getByRole("button", { name: "Remove theirs" }).click()
       expect(await dialog.getByRole("list", { name: "Selected webhooks" }).textContent()).toBe("deployRemove")
       expect(await axe(page)).toEqual([])
