@@ -1,75 +1,92 @@
 import { randomUUID } from "node:crypto"
-import { writeFileSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { mkdirSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import { Effect, Exit, Fiber, Scope } from "effect"
 import { startFakeModel } from "../agents/FakeModel.ts"
+import { freshDatabase } from "../support/fresh.ts"
+import * as InProcess from "../support/InProcess.ts"
 import { freePort } from "../support/Process.ts"
 import { until, untilEffect } from "../support/Until.ts"
+import { refusedLeader } from "./CommandLine.ts"
 import * as Program from "./Program.ts"
 import { ADMIN_API_KEY } from "./SharedServer.ts"
 
-/** An embedded server with the team `review` and a key of it, and what an admin does there. */
-const served = Effect.gen(function* () {
-  const DATA_DIR = yield* Program.newFolder
-  const settings = { ADMIN_API_KEY, DATA_DIR, PORT: String(yield* Effect.promise(() => freePort())) }
-  const server = yield* Program.serve(settings)
-  const { url } = server
-  const call = (method: string, path: string, body?: object) =>
-    Effect.promise(
-      (): Promise<any> =>
-        fetch(`${url}${path}`, {
-          method,
-          headers: { authorization: `Bearer ${ADMIN_API_KEY}`, "content-type": "application/json" },
-          ...(body && { body: JSON.stringify(body) })
-        }).then(async (response) => JSON.parse((await response.text()) || "null"))
-    )
-  yield* call("POST", "/api/teams", { team: "review" })
-  const created = yield* call("POST", "/api/teams/review/leader-keys", { name: "laptop" })
-  const file = join(dirname(DATA_DIR), `${randomUUID()}.key`)
-  writeFileSync(file, `${created.key}\n`, { mode: 0o600 })
-  const isRunning = (running: boolean) =>
-    untilEffect(
-      `running is ${running}`,
-      Effect.map(call("GET", "/api/teams/review"), (team) => team.running === running)
-    )
-  return {
-    ...{ call, file, isRunning, server, url },
-    key: created.key as string,
-    revoke: call("DELETE", `/api/teams/review/leader-keys/${created.leader_key.id}`),
-    say: (message: string) => call("POST", "/api/teams/review/messages?wait=true", { message }),
-    /** The run, once the leader works on it. */
-    begin: (message: string) =>
-      Effect.flatMap(
-        call("POST", "/api/teams/review/messages", { message }),
-        ({ message_id }: { message_id: string }) =>
-          untilEffect(
-            "the run was started",
-            Effect.map(call("GET", `/api/runs/${message_id}`), (run) => (run.started_at === undefined ? false : run))
-          )
-      ),
-    ended: (run_id: string) =>
+/** A team of its own at the server, a key of it, and what an admin does there. */
+const teamAt = (url: string) =>
+  Effect.gen(function* () {
+    const team = `review-${randomUUID()}`
+    const folder = yield* Program.newFolder
+    mkdirSync(folder)
+    const call = (method: string, path: string, body?: object) =>
+      Effect.promise(
+        (): Promise<any> =>
+          fetch(`${url}${path}`, {
+            method,
+            headers: { authorization: `Bearer ${ADMIN_API_KEY}`, "content-type": "application/json" },
+            ...(body && { body: JSON.stringify(body) })
+          }).then(async (response) => JSON.parse((await response.text()) || "null"))
+      )
+    yield* call("POST", "/api/teams", { team })
+    const created = yield* call("POST", `/api/teams/${team}/leader-keys`, { name: "laptop" })
+    const file = join(folder, "leader.key")
+    writeFileSync(file, `${created.key}\n`, { mode: 0o600 })
+    const isRunning = (running: boolean) =>
       untilEffect(
-        "the run has ended",
-        Effect.map(call("GET", `/api/runs/${run_id}`), (run) =>
-          ["queued", "running"].includes(run.status) ? false : run
+        `running is ${running}`,
+        Effect.map(call("GET", `/api/teams/${team}`), (team) => team.running === running)
+      )
+    return {
+      ...{ call, file, folder, isRunning, team, url },
+      key: created.key as string,
+      revoke: call("DELETE", `/api/teams/${team}/leader-keys/${created.leader_key.id}`),
+      say: (message: string) => call("POST", `/api/teams/${team}/messages?wait=true`, { message }),
+      /** The run, once the leader works on it. */
+      begin: (message: string) =>
+        Effect.flatMap(
+          call("POST", `/api/teams/${team}/messages`, { message }),
+          ({ message_id }: { message_id: string }) =>
+            untilEffect(
+              "the run was started",
+              Effect.map(call("GET", `/api/runs/${message_id}`), (run) => (run.started_at === undefined ? false : run))
+            )
+        ),
+      ended: (run_id: string) =>
+        untilEffect(
+          "the run has ended",
+          Effect.map(call("GET", `/api/runs/${run_id}`), (run) =>
+            ["queued", "running"].includes(run.status) ? false : run
+          )
         )
-      ),
-    startAgain: Program.serve(settings)
-  }
+    }
+  })
+
+/** The settings of a server that starts again: its port and what it has stored stay. */
+const lasting = Effect.gen(function* () {
+  const PORT = String(yield* Effect.promise(() => freePort()))
+  return { ADMIN_API_KEY, DATABASE_URL: yield* freshDatabase, SECRETS_KEY: "0".repeat(64), PORT }
 })
 
 const shell = ["--", "/bin/sh", "-s"]
 
 describe("the leader command over HTTP", { timeout: 120_000 }, () => {
+  const scope = Effect.runSync(Scope.make())
+  let url: string
+  const served = Effect.suspend(() => teamAt(url))
+
+  beforeAll(async () => {
+    url = (await Effect.runPromise(Scope.extend(InProcess.serve({ ADMIN_API_KEY }), scope))).url
+  })
+  afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+
   it.scopedLive("answers the prompts of its key's team, and leaves when it is stopped", () =>
     Effect.gen(function* () {
-      const { file, isRunning, key, say, url } = yield* served
-      const leader = yield* Program.lead(["--url", url, "--key-file", file, "--team", "review", ...shell], {})
+      const { file, isRunning, key, say, team, url } = yield* served
+      const leader = yield* Program.lead(["--url", url, "--key-file", file, "--team", team, ...shell], {})
       yield* isRunning(true)
       const environment = yield* say("env; echo $WEBHOOK_TEAM")
-      expect(environment).toMatchObject({ status: "success", response: expect.stringContaining("review") })
+      expect(environment).toMatchObject({ status: "success", response: expect.stringContaining(team) })
       expect(environment.response).not.toContain(key)
       expect(yield* say("echo no disk >&2; exit 3")).toMatchObject({
         code: "agent_failed",
@@ -77,7 +94,7 @@ describe("the leader command over HTTP", { timeout: 120_000 }, () => {
       })
       const { code, stderr } = yield* leader.end("SIGTERM")
       expect(code).toBe(0)
-      expect(stderr).toContain(`receives the prompts of the team review from ${url}`)
+      expect(stderr).toContain(`receives the prompts of the team ${team} from ${url}`)
       expect(stderr).not.toContain(key)
       // At once, so that another leader does not wait for the prompts of a dead one.
       yield* isRunning(false)
@@ -103,16 +120,17 @@ describe("the leader command over HTTP", { timeout: 120_000 }, () => {
 
   it.scopedLive("delivers its answer after the server was killed while it worked, without repeating the work", () =>
     Effect.gen(function* () {
-      const { begin, ended, file, isRunning, server, startAgain, url } = yield* served
-      const folder = dirname(file)
-      const [go, starts] = [join(folder, `${randomUUID()}.go`), join(folder, `${randomUUID()}.starts`)]
+      const settings = yield* lasting
+      const server = yield* Program.serve(settings)
+      const { begin, ended, file, folder, isRunning, url } = yield* teamAt(server.url)
+      const [go, starts] = [join(folder, "go"), join(folder, "starts")]
       yield* Program.lead(["--url", url, "--key-file", file, ...shell], {})
       yield* isRunning(true)
       const { run_id } = yield* begin(
         `echo started >> ${starts}; until test -e ${go}; do sleep 0.05; done; cat ${starts}; rm ${go} ${starts}`
       )
       yield* server.end("SIGKILL")
-      yield* startAgain
+      yield* Program.serve(settings)
       writeFileSync(go, "")
       expect(yield* ended(run_id)).toMatchObject({ status: "success", conversation: { response: "started" } })
     })
@@ -120,8 +138,8 @@ describe("the leader command over HTTP", { timeout: 120_000 }, () => {
 
   it.scopedLive("gives its prompt to a standby when its process is killed at work", () =>
     Effect.gen(function* () {
-      const { begin, ended, file, isRunning, url } = yield* served
-      const go = join(dirname(file), `${randomUUID()}.go`)
+      const { begin, ended, file, folder, isRunning, url } = yield* served
+      const go = join(folder, "go")
       const first = yield* Program.lead(["--url", url, "--key-file", file, ...shell], { WHO: "first" })
       yield* isRunning(true)
       yield* Program.lead(["--url", url, "--key-file", file, ...shell], { WHO: "standby" })
@@ -152,10 +170,10 @@ describe("the leader command over HTTP", { timeout: 120_000 }, () => {
 
   it.scopedLive("leads with an agent of the Agent Client Protocol, whose session, tokens and cost are stored", () =>
     Effect.gen(function* () {
-      const { file, isRunning, say, url } = yield* served
+      const { file, folder, isRunning, say, url } = yield* served
       const program = fileURLToPath(new URL("../leader/agents/acp-agent.mjs", import.meta.url))
       // It keeps its sessions in its folder.
-      const agent = ["/bin/sh", "-c", `cd '${dirname(file)}' && exec '${process.execPath}' '${program}'`]
+      const agent = ["/bin/sh", "-c", `cd '${folder}' && exec '${process.execPath}' '${program}'`]
       const options = ["--agent", "acp", "--", "--allow", "execute", ...agent]
       yield* Program.lead(["--url", url, "--key-file", file, ...options], {})
       yield* isRunning(true)
@@ -184,36 +202,41 @@ describe("the leader command over HTTP", { timeout: 120_000 }, () => {
 
   it.scopedLive("waits until its server can be reached", () =>
     Effect.gen(function* () {
-      const { file, isRunning, server, startAgain, url } = yield* served
-      yield* server.end("SIGTERM")
+      const settings = yield* lasting
+      const stopped = yield* Scope.make()
+      const server = yield* Scope.extend(InProcess.serve(settings), stopped)
+      const { file, isRunning, url } = yield* teamAt(server.url)
+      yield* Scope.close(stopped, Exit.void)
       const leader = yield* Program.lead(["--url", url, "--key-file", file, ...shell], {})
       yield* Effect.promise(() => until("it has tried", () => leader.log().includes("cannot reach its server")))
-      yield* startAgain
+      yield* InProcess.serve(settings)
       yield* isRunning(true)
     })
   )
 
   it.scopedLive("does not start without a valid key, with another team, or with settings that contradict", () =>
     Effect.gen(function* () {
-      const { file, key, url } = yield* served
+      const { file, key, team, url } = yield* served
       const start = (variables: Readonly<Record<string, string>>, ...words: ReadonlyArray<string>) =>
         Effect.fork(Program.run(["leader", ...words, "--", "true"], variables))
+      const refused = (variables: Readonly<Record<string, string>>, ...words: ReadonlyArray<string>) =>
+        Effect.fork(refusedLeader(variables, ...words, "--", "true"))
       const [LEADER_URL, LEADER_KEY, AMQP_URL] = [url, key, "amqp://127.0.0.1:9"]
       const wrong = { LEADER_KEY: `${key.slice(0, -1)}${key.endsWith("0") ? "1" : "0"}` }
       for (const [starting, code, says] of [
         [yield* start(wrong, "--url", url), 1, "The leader key is wrong or was revoked."],
-        [yield* start({}, "--url", url, "--key-file", file, "--team", "deploy"), 1, "belongs to the team review"],
+        [yield* start({}, "--url", url, "--key-file", file, "--team", "deploy"), 1, `belongs to the team ${team}`],
         [yield* start({ LEADER_KEY }, "--url", `${url}/elsewhere`), 1, `${url}/elsewhere/leader/team answered 404`],
-        [yield* start({ LEADER_KEY: "secret" }, "--url", url), 2, "whl_"],
-        [yield* start({}, "--url", url), 2, "--key-file"],
-        [yield* start({}, "--url", url, "--key-file", "/no/such/file"), 2, "/no/such/file cannot be read"],
-        [yield* start({}, "--key-file", file), 2, "--url"],
-        [yield* start({ LEADER_KEY }, "--url", "localhost"), 2, "LEADER_URL"],
-        [yield* start({ LEADER_URL, LEADER_KEY, AMQP_URL }), 2, "AMQP_URL"],
-        [yield* start({ LEADER_KEY }, "--url", url, "--amqp-url", AMQP_URL), 2, "not both"],
-        [yield* start({ AMQP_URL }), 2, "--team is missing"]
+        [yield* refused({ LEADER_KEY: "secret" }, "--url", url), 2, "whl_"],
+        [yield* refused({}, "--url", url), 2, "--key-file"],
+        [yield* refused({}, "--url", url, "--key-file", "/no/such/file"), 2, "/no/such/file cannot be read"],
+        [yield* refused({}, "--key-file", file), 2, "--url"],
+        [yield* refused({ LEADER_KEY }, "--url", "localhost"), 2, "LEADER_URL"],
+        [yield* refused({ LEADER_URL, LEADER_KEY, AMQP_URL }), 2, "AMQP_URL"],
+        [yield* refused({ LEADER_KEY }, "--url", url, "--amqp-url", AMQP_URL), 2, "not both"],
+        [yield* refused({ AMQP_URL }), 2, "--team is missing"]
       ] as const) {
-        const ended = yield* Fiber.join(starting)
+        const ended = yield* Fiber.join<{ code: number | null; stdout: string; stderr: string }, never>(starting)
         expect(ended, says).toMatchObject({ code, stdout: "", stderr: expect.stringContaining(says) })
         expect(ended.stderr).not.toContain(key)
       }

@@ -6,6 +6,7 @@ import * as BusAmqp from "../../src/bus/amqp/BusAmqp.ts"
 import { Bus } from "../../src/bus/Bus.ts"
 import { collectReplies, makePrompt, team, untilQueue } from "../../src/bus/contract.ts"
 import { freshVhost } from "../support/fresh.ts"
+import { refusedLeader } from "./CommandLine.ts"
 import * as Program from "./Program.ts"
 
 /**
@@ -190,9 +191,8 @@ describe("a leader's program that looks for the broker's address", { timeout: 90
         [["--amqp-url-file", "/no/such/file"], "/no/such/file cannot be read"],
         [["--amqp-url-file", "/etc/hostname", "--amqp-url", "amqp://127.0.0.1:9"], "not both"]
       ] as const) {
-        const ended = yield* Program.run(["leader", "--team", "a", ...options, "--", "true"], {
-          AMQP_URL: "amqp://127.0.0.1:9"
-        })
+        const words = ["--team", "a", ...options, "--", "true"]
+        const ended = yield* refusedLeader({ AMQP_URL: "amqp://127.0.0.1:9" }, ...words)
         expect({ code: ended.code, stdout: ended.stdout }, options.join(" ")).toEqual({ code: 2, stdout: "" })
         expect(ended.stderr).toContain(says)
       }

@@ -2,6 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { freshDatabase, freshVhost } from "../support/fresh.ts"
 import { repeatUntil } from "../support/Until.ts"
+import { refusedLeader, runWith } from "./CommandLine.ts"
 import * as Program from "./Program.ts"
 
 const ADMIN_API_KEY = "a-key-for-these-tests"
@@ -10,8 +11,7 @@ const ADMIN_API_KEY = "a-key-for-these-tests"
 const production = Effect.gen(function* () {
   const AMQP_URL = yield* freshVhost
   const server = yield* Program.serve({ DATABASE_URL: yield* freshDatabase, AMQP_URL, ADMIN_API_KEY })
-  const run = (...words: ReadonlyArray<string>) =>
-    Program.run(words, { ADMIN_API_KEY, WEBHOOK_TRIGGER_URL: server.url })
+  const run = (...words: ReadonlyArray<string>) => runWith({ ADMIN_API_KEY, WEBHOOK_TRIGGER_URL: server.url }, ...words)
   const json = (...words: ReadonlyArray<string>) =>
     Effect.map(run(...words, "--json"), ({ stderr, stdout }) => {
       expect(stderr, words.join(" ")).toBe("")
@@ -81,7 +81,7 @@ describe("the leader command with a real program", { timeout: 90_000 }, () => {
   it.scopedLive("reports a missing broker, an invalid setting or a missing program and does not start", () =>
     Effect.gen(function* () {
       const start = (variables: Readonly<Record<string, string>>, ...words: ReadonlyArray<string>) =>
-        Program.run(["leader", "--team", "a", ...words], variables)
+        refusedLeader(variables, "--team", "a", ...words)
       const AMQP_URL = "amqp://127.0.0.1:9"
       for (const [ended, says] of [
         [yield* start({}, "--", "true"), "AMQP_URL"],

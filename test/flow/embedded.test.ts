@@ -11,95 +11,84 @@ const fixedPort = Effect.map(Effect.promise(freePort), String)
 
 // Creating a database takes PGlite seconds of computing, many on a busy machine.
 describe("the embedded default", { timeout: 180_000 }, () => {
-  it.scopedLive("goes from an empty folder to the first answer with the lines that it prints", () =>
-    Effect.gen(function* () {
-      const server = yield* serve({ DATA_DIR: yield* newFolder })
-      expect(server.welcome()).toContain("This mode is for evaluation and for single-process use")
-      const [trigger, triggerAndWait] = curls(server)
+  it.scopedLive(
+    "goes from an empty folder to the first answer with the lines that it prints, and refuses a second server",
+    () =>
+      Effect.gen(function* () {
+        const DATA_DIR = yield* newFolder
+        const server = yield* serve({ DATA_DIR })
+        expect(server.welcome()).toContain("This mode is for evaluation and for single-process use")
+        const [trigger, triggerAndWait] = curls(server)
 
-      const accepted = yield* shell(`${trigger} --silent --include`)
-      expect(accepted.stdout).toMatch(/^HTTP\/1\.1 202 /)
-      expect(accepted.stdout).toMatch(/\{"status":"accepted","run_id":"[0-9a-f-]{36}"\}$/)
+        const accepted = yield* shell(`${trigger} --silent --include`)
+        expect(accepted.stdout).toMatch(/^HTTP\/1\.1 202 /)
+        expect(accepted.stdout).toMatch(/\{"status":"accepted","run_id":"[0-9a-f-]{36}"\}$/)
 
-      const answered = yield* shell(`${triggerAndWait} --silent --include`)
-      expect(answered.stdout).toMatch(/^HTTP\/1\.1 200 /)
-      expect(answered.stdout).toContain('"status":"success","response":"Say hello to world."')
-    })
-  )
+        const answered = yield* shell(`${triggerAndWait} --silent --include`)
+        expect(answered.stdout).toMatch(/^HTTP\/1\.1 200 /)
+        expect(answered.stdout).toContain('"status":"success","response":"Say hello to world."')
 
-  it.scopedLive("keeps everything over a clean stop, and shows no secret twice", () =>
-    Effect.gen(function* () {
-      const [DATA_DIR, PORT] = [yield* newFolder, yield* fixedPort]
-      const first = yield* serve({ DATA_DIR, PORT })
-      const [, triggerAndWait] = curls(first)
-      const ADMIN_API_KEY = adminKey(first)
-      const token = /whk_\w+/.exec(triggerAndWait!)![0]
-      yield* shell(`${triggerAndWait} --silent`)
-      expect((yield* first.end("SIGTERM")).code).toBe(0)
+        // A second server on the same folder, and one on the same port, learn what to do about it.
+        const PORT = new URL(server.url).port
+        const sameFolder = yield* run(["serve"], { DATA_DIR, PORT: "0" })
+        expect(sameFolder.code).toBe(1)
+        expect(sameFolder.stdout).toBe("")
+        expect(sameFolder.stderr).toContain(`is in use by another server (process ${server.pid})`)
+        expect(sameFolder.stderr).toContain("DATA_DIR")
 
-      const second = yield* serve({ DATA_DIR, PORT })
-      expect(curls(second)).toEqual([])
-      for (const secret of [token, ADMIN_API_KEY]) {
-        expect(second.welcome()).not.toContain(secret)
-        expect(first.log() + second.log()).not.toContain(secret)
-      }
-      expect((yield* shell(`${triggerAndWait} --silent`)).stdout).toContain('"response":"Say hello to world."')
-      const runs = yield* run(["run", "list", "demo", "--json", "--url", second.url], { ADMIN_API_KEY })
-      expect(JSON.parse(runs.stdout).data).toHaveLength(2)
+        const samePort = yield* run(["serve"], { DATA_DIR: yield* newFolder, HOST: "127.0.0.1", PORT })
+        expect(samePort.code).toBe(1)
+        expect(samePort.stdout).toBe("")
+        expect(samePort.stderr).toContain(`port ${PORT} is in use`)
+        expect(samePort.stderr).toContain("--port")
 
-      // The way to a new URL that the second start prints.
-      const [line] = /webhook regenerate .*/.exec(second.welcome())!
-      const regenerated = yield* run(line.split(" "), { ADMIN_API_KEY })
-      const [fresh] = /whk_\w+/.exec(regenerated.stdout)!
-      expect((yield* shell(`${triggerAndWait} --silent --output /dev/null --write-out '%{http_code}'`)).stdout).toBe(
-        "404"
-      )
-      expect((yield* shell(`${triggerAndWait!.replace(token, fresh)} --silent`)).stdout).toContain(
-        "Say hello to world."
-      )
-    })
-  )
-
-  it.scopedLive("starts again after it was killed, with what it had accepted", () =>
-    Effect.gen(function* () {
-      const [DATA_DIR, PORT] = [yield* newFolder, yield* fixedPort]
-      const first = yield* serve({ DATA_DIR, PORT })
-      const [trigger, triggerAndWait] = curls(first)
-      const ADMIN_API_KEY = adminKey(first)
-      const { run_id } = JSON.parse((yield* shell(`${trigger} --silent`)).stdout)
-      yield* first.end("SIGKILL")
-
-      const second = yield* serve({ DATA_DIR, PORT })
-      expect((yield* shell(`${triggerAndWait} --silent`)).stdout).toContain('"response":"Say hello to world."')
-      const shown = yield* run(["run", "show", run_id, "--json", "--url", second.url], { ADMIN_API_KEY })
-      // It was in the lane before the one that has just been answered.
-      expect(JSON.parse(shown.stdout)).toMatchObject({
-        status: "success",
-        conversation: { response: "Say hello to world." }
+        expect((yield* shell(`${triggerAndWait} --silent`)).stdout).toContain("success")
       })
-    })
   )
 
-  it.scopedLive("refuses a second server on the same folder, and one on the same port, with what to do about it", () =>
-    Effect.gen(function* () {
-      const DATA_DIR = yield* newFolder
-      const server = yield* serve({ DATA_DIR })
-      const PORT = new URL(server.url).port
+  it.scopedLive(
+    "keeps everything over a clean stop, shows no secret twice, and has what it had accepted when killed",
+    () =>
+      Effect.gen(function* () {
+        const [DATA_DIR, PORT] = [yield* newFolder, yield* fixedPort]
+        const first = yield* serve({ DATA_DIR, PORT })
+        const [trigger, triggerAndWait] = curls(first)
+        const ADMIN_API_KEY = adminKey(first)
+        const token = /whk_\w+/.exec(triggerAndWait!)![0]
+        yield* shell(`${triggerAndWait} --silent`)
+        expect((yield* first.end("SIGTERM")).code).toBe(0)
 
-      const sameFolder = yield* run(["serve"], { DATA_DIR, PORT: "0" })
-      expect(sameFolder.code).toBe(1)
-      expect(sameFolder.stdout).toBe("")
-      expect(sameFolder.stderr).toContain(`is in use by another server (process ${server.pid})`)
-      expect(sameFolder.stderr).toContain("DATA_DIR")
+        const second = yield* serve({ DATA_DIR, PORT })
+        expect(curls(second)).toEqual([])
+        for (const secret of [token, ADMIN_API_KEY]) {
+          expect(second.welcome()).not.toContain(secret)
+          expect(first.log() + second.log()).not.toContain(secret)
+        }
+        expect((yield* shell(`${triggerAndWait} --silent`)).stdout).toContain('"response":"Say hello to world."')
+        const runs = yield* run(["run", "list", "demo", "--json", "--url", second.url], { ADMIN_API_KEY })
+        expect(JSON.parse(runs.stdout).data).toHaveLength(2)
 
-      const samePort = yield* run(["serve"], { DATA_DIR: yield* newFolder, HOST: "127.0.0.1", PORT })
-      expect(samePort.code).toBe(1)
-      expect(samePort.stdout).toBe("")
-      expect(samePort.stderr).toContain(`port ${PORT} is in use`)
-      expect(samePort.stderr).toContain("--port")
+        // The way to a new URL that the second start prints.
+        const [line] = /webhook regenerate .*/.exec(second.welcome())!
+        const regenerated = yield* run(line.split(" "), { ADMIN_API_KEY })
+        const [fresh] = /whk_\w+/.exec(regenerated.stdout)!
+        expect((yield* shell(`${triggerAndWait} --silent --output /dev/null --write-out '%{http_code}'`)).stdout).toBe(
+          "404"
+        )
+        const [triggerFresh, triggerFreshAndWait] = [trigger, triggerAndWait].map((line) => line!.replace(token, fresh))
+        expect((yield* shell(`${triggerFreshAndWait} --silent`)).stdout).toContain("Say hello to world.")
 
-      expect((yield* shell(`${curls(server)[1]} --silent`)).stdout).toContain("success")
-    })
+        const { run_id } = JSON.parse((yield* shell(`${triggerFresh} --silent`)).stdout)
+        yield* second.end("SIGKILL")
+        const third = yield* serve({ DATA_DIR, PORT })
+        expect((yield* shell(`${triggerFreshAndWait} --silent`)).stdout).toContain('"response":"Say hello to world."')
+        const shown = yield* run(["run", "show", run_id, "--json", "--url", third.url], { ADMIN_API_KEY })
+        // It was in the lane before the one that has just been answered.
+        expect(JSON.parse(shown.stdout)).toMatchObject({
+          status: "success",
+          conversation: { response: "Say hello to world." }
+        })
+      })
   )
 
   it.scopedLive("does not start with wrong settings, and names every one", () =>

@@ -1,7 +1,4 @@
 /** The main job on a real PostgreSQL and a real RabbitMQ, over HTTP, with the built server as a process of its own. */
-import { once } from "node:events"
-import { Agent, type IncomingMessage, request } from "node:http"
-import { text } from "node:stream/consumers"
 import { expect } from "vitest"
 import { answerWhenOpen } from "../faults/support/Answers.ts"
 import type { Cluster } from "../faults/support/Cluster.ts"
@@ -10,16 +7,6 @@ import { Gate } from "../support/Gate.ts"
 import { until } from "../support/Until.ts"
 
 const numbered = (count: number) => Array.from({ length: count }, (_, n) => n)
-
-/** Not `fetch`: how long its shared connections are kept depends on what else they have shown to the server. */
-const postOnFreshConnection = async (url: string, body: string) => {
-  const agent = new Agent({ keepAlive: true })
-  const call = request(url, { method: "POST", agent }).end(body)
-  const [response] = (await once(call, "response")) as [IncomingMessage]
-  const answer = { status: response.statusCode, headers: response.headers, body: await text(response) }
-  agent.destroy()
-  return answer
-}
 
 const inFlight = (cluster: Cluster, webhook?: string) =>
   cluster.storage
@@ -156,24 +143,4 @@ job("finishes in order, after a stop and a start, what was queued and what was r
   const rows = await cluster.checked({ count: 55, limits: { global: 5 } })
   expect(rows.map(({ status }) => status)).toEqual(rows.map(() => "success"))
   expect([...new Set(leader.log.map(({ prompt }) => prompt))]).toEqual(calls.map(({ nonce }) => nonce))
-})
-
-job("answers an unknown, malformed, replaced, deleted or disabled token with the same bytes", async ({ cluster }) => {
-  const { server, webhook } = await cluster.single()
-  const make = () => cluster.webhook(server, { team: webhook.team })
-  const [replaced, deleted, disabled] = await Promise.all([make(), make(), make()])
-  await cluster.api(server, "POST", `/api/webhooks/${replaced.id}/token`)
-  await cluster.api(server, "DELETE", `/api/webhooks/${deleted.id}`)
-  await cluster.api(server, "PATCH", `/api/webhooks/${disabled.id}`, { enabled: false })
-  const answers = await Promise.all(
-    [`whk_${"0".repeat(43)}`, "nonsense", replaced.token, deleted.token, disabled.token].map(async (token) => {
-      const { status, headers, body } = await postOnFreshConnection(
-        `${server.url}/webhook/trigger/${token}`,
-        "not json"
-      )
-      return { status, headers: { ...headers, date: "" }, body }
-    })
-  )
-  expect(answers[0]!.status).toBe(404)
-  for (const answer of answers) expect(answer).toEqual(answers[0])
 })

@@ -3,29 +3,44 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
+import { refusedServer } from "../cli/CommandLine.ts"
 import * as Program from "../cli/Program.ts"
 import { type Answer, call, refusal } from "../http/Client.ts"
+import { leadOn } from "../support/AmqpLeader.ts"
 import { freshDatabase, freshVhost } from "../support/fresh.ts"
+import { Gate } from "../support/Gate.ts"
+import * as InProcess from "../support/InProcess.ts"
 import { until, untilEffect } from "../support/Until.ts"
 
 const ADMIN_API_KEY = "a-key-for-these-tests"
 const headers = { authorization: `Bearer ${ADMIN_API_KEY}` }
 
+const withListener = Effect.gen(function* () {
+  return { DATABASE_URL: yield* freshDatabase, ADMIN_API_KEY, ADMIN_LISTEN: "127.0.0.1:0" }
+})
+
+const callsTo = (addresses: ReadonlyArray<string>) => {
+  const [callers, management] = addresses.map((address) => call(`http://${address}`))
+  const ports = addresses.map((address) => Number(new URL(`http://${address}`).port))
+  return { callers: callers!, management: management!, ports }
+}
+
 /** A server whose management has a listener of its own; both are called at their addresses of this machine. */
 const serve = (variables: Readonly<Record<string, string>> = {}) =>
   Effect.gen(function* () {
-    const server = yield* Program.serve({
-      ...{ DATABASE_URL: yield* freshDatabase, ADMIN_API_KEY, ADMIN_LISTEN: "127.0.0.1:0" },
-      ...variables
-    })
+    const { addresses, welcome } = yield* InProcess.serve({ ...(yield* withListener), ...variables })
+    return { ...callsTo(addresses), welcome }
+  })
+
+/** The same as a process. */
+const start = (variables: Readonly<Record<string, string>>) =>
+  Effect.gen(function* () {
+    const server = yield* Program.serve({ ...(yield* withListener), ...variables })
     const log = /Listening on (127\.0\.0\.1:\d+) and (127\.0\.0\.1:\d+)/
-    const [, callers, management] = yield* Effect.promise(() =>
+    const [, ...addresses] = yield* Effect.promise(() =>
       until("it says where it listens", () => log.exec(server.log()) ?? undefined)
     )
-    return {
-      ...{ server, callers: call(`http://${callers}`), management: call(`http://${management}`) },
-      ports: [callers!, management!].map((address) => Number(new URL(`http://${address}`).port))
-    }
+    return { ...callsTo(addresses), server }
   })
 
 const newWebhook = (http: ReturnType<typeof call>, team: string, more: object = {}) =>
@@ -66,9 +81,9 @@ describe("a management with a listener of its own", { timeout: 60_000 }, () => {
   it.scopedLive("has the origin that it is called at, while trigger URLs begin with PUBLIC_URL", () =>
     Effect.gen(function* () {
       const PUBLIC_URL = "https://hooks.example.com/in"
-      const { callers, management, ports, server } = yield* serve({ PUBLIC_URL })
-      expect(server.welcome()).toMatch(new RegExp(`Web UI and API +http://localhost:${ports[1]}/\n`))
-      expect(server.welcome()).toMatch(new RegExp(`Triggers +${PUBLIC_URL}/webhook/trigger/\n`))
+      const { callers, management, ports, welcome } = yield* serve({ PUBLIC_URL })
+      expect(welcome).toMatch(new RegExp(`Web UI and API +http://localhost:${ports[1]}/\n`))
+      expect(welcome).toMatch(new RegExp(`Triggers +${PUBLIC_URL}/webhook/trigger/\n`))
       const { trigger_url } = yield* newWebhook(management, "demo")
       expect(trigger_url).toMatch(/^https:\/\/hooks\.example\.com\/in\/webhook\/trigger\/whk_/)
       const facts = yield* management("GET", "/api/server", { headers })
@@ -111,20 +126,22 @@ describe("a management with a listener of its own", { timeout: 60_000 }, () => {
   it.scopedLive("does not end the wait of callers at the other listener when it stops", () =>
     Effect.gen(function* () {
       const AMQP_URL = yield* freshVhost
-      const { callers, management, server } = yield* serve({ AMQP_URL })
-      yield* management("POST", "/api/teams", { headers, body: { team: "shell" } })
-      yield* Program.lead(["--team", "shell", "--", "/bin/sh"], { AMQP_URL })
-      const running = management("GET", "/api/teams/shell", { headers })
+      const { callers, management, server } = yield* start({ AMQP_URL })
+      yield* management("POST", "/api/teams", { headers, body: { team: "ops" } })
+      const gate = new Gate()
+      yield* leadOn(AMQP_URL, "ops", () =>
+        Effect.as(
+          Effect.promise(() => gate.opened),
+          "done"
+        )
+      )
+      const running = management("GET", "/api/teams/ops", { headers })
       yield* untilEffect(
         "the leader is connected",
         Effect.map(running, ({ json }) => json.running as boolean)
       )
-      const { token, webhook } = yield* newWebhook(management, "shell")
-      const folder = yield* Program.newFolder
-      const script = `until [ -e ${folder} ]; do sleep 0.1; done; echo done`
-      const caller = yield* Effect.fork(
-        callers("POST", `/webhook/trigger/${token}?wait=true`, { body: { variables: { text: script } } })
-      )
+      const { token, webhook } = yield* newWebhook(management, "ops")
+      const caller = yield* Effect.fork(callers("POST", `/webhook/trigger/${token}?wait=true`, sample))
       const runs = management("GET", `/api/webhooks/${webhook.id}/runs`, { headers })
       yield* untilEffect(
         "the run has started",
@@ -137,7 +154,7 @@ describe("a management with a listener of its own", { timeout: 60_000 }, () => {
           Effect.map(http("GET", "/health/ready"), ({ status }) => status === 503)
         )
       }
-      yield* Program.shell(`touch ${folder}`)
+      gate.open()
       expect((yield* Fiber.join(caller)).json).toMatchObject({ status: "success", response: "done" })
       expect((yield* Fiber.join(ended)).code).toBe(0)
     })
@@ -145,7 +162,7 @@ describe("a management with a listener of its own", { timeout: 60_000 }, () => {
 
   it.scopedLive("is shared by all workers, as the other listener is", () =>
     Effect.gen(function* () {
-      const { callers, management } = yield* serve({ AMQP_URL: yield* freshVhost, WORKERS: "2" })
+      const { callers, management } = yield* start({ AMQP_URL: yield* freshVhost, WORKERS: "2" })
       // Each on a connection of its own, of which either worker may accept any.
       const own = { headers: { ...headers, connection: "close" } }
       for (let request = 0; request < 20; request++) {
@@ -159,7 +176,7 @@ describe("a management with a listener of its own", { timeout: 60_000 }, () => {
 describe("a management whose address cannot be used", { timeout: 60_000 }, () => {
   const refused = (variables: Readonly<Record<string, string>>) =>
     Effect.gen(function* () {
-      const { code, stderr, stdout } = yield* Program.run(["serve"], {
+      const { code, stderr, stdout } = yield* refusedServer({
         ...{ HOST: "127.0.0.1", PORT: "0", DATABASE_URL: yield* freshDatabase, ADMIN_API_KEY },
         ...variables
       })

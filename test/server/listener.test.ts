@@ -1,15 +1,25 @@
 import { once } from "node:events"
 import { connect } from "node:net"
-import { expect, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import { Effect, Exit, Fiber, Scope } from "effect"
 import * as Program from "../cli/Program.ts"
 import { wire } from "../http/Client.ts"
 import { freshDatabase } from "../support/fresh.ts"
+import { type Server, serve } from "../support/InProcess.ts"
 import { freePort } from "../support/Process.ts"
 import { until } from "../support/Until.ts"
 
 const ADMIN_API_KEY = "a-key-for-these-tests"
 const withKey = { headers: { authorization: `Bearer ${ADMIN_API_KEY}` } }
+
+const scope = Effect.runSync(Scope.make())
+let server: Server
+const portOf = ({ url }: Server) => Number(new URL(url).port)
+
+beforeAll(async () => {
+  server = await Effect.runPromise(Scope.extend(serve({ ADMIN_API_KEY }), scope))
+})
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
 /** How long the server keeps the connection that it has answered on. */
 const keptFor = (url: string, options: RequestInit = {}) =>
@@ -17,29 +27,49 @@ const keptFor = (url: string, options: RequestInit = {}) =>
 
 it.scopedLive("a connection is kept for longer than the usual proxies keep theirs, once it has shown a valid key", () =>
   Effect.gen(function* () {
-    const server = yield* Program.serve({ DATABASE_URL: yield* freshDatabase, ADMIN_API_KEY })
     expect(yield* keptFor(`${server.url}/api/teams`, withKey)).toBe("timeout=65")
   })
 )
 
 it.scopedLive("a trusted proxy's connection is kept that long from the beginning", () =>
   Effect.gen(function* () {
-    const variables = { DATABASE_URL: yield* freshDatabase, ADMIN_API_KEY, TRUSTED_PROXIES: "127.0.0.1" }
-    const server = yield* Program.serve(variables)
-    expect(yield* keptFor(`${server.url}/health/live`)).toBe("timeout=65")
+    const trusting = yield* serve({ ADMIN_API_KEY, TRUSTED_PROXIES: "127.0.0.1" })
+    expect(yield* keptFor(`${trusting.url}/health/live`)).toBe("timeout=65")
   })
 )
 
-it.scopedLive("a connection that has shown neither token nor key is closed after 5 s without a request", () =>
-  Effect.gen(function* () {
-    const server = yield* Program.serve({ DATABASE_URL: yield* freshDatabase, ADMIN_API_KEY })
-    const begun = performance.now()
-    const { text } = yield* wire(Number(new URL(server.url).port), "GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n")
-    expect(text).toMatch(/^HTTP\/1\.1 200 [\s\S]*\r\nKeep-Alive: timeout=5\r\n/)
-    expect(performance.now() - begun).toBeGreaterThan(4_900)
-    expect(performance.now() - begun).toBeLessThan(20_000)
-  })
-)
+describe.concurrent("a connection that is closed after a time", () => {
+  it.scopedLive("has shown neither token nor key, and been without a request for 5 s", () =>
+    Effect.gen(function* () {
+      const begun = performance.now()
+      const { text } = yield* wire(portOf(server), "GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n")
+      expect(text).toMatch(/^HTTP\/1\.1 200 [\s\S]*\r\nKeep-Alive: timeout=5\r\n/)
+      expect(performance.now() - begun).toBeGreaterThan(4_900)
+      expect(performance.now() - begun).toBeLessThan(20_000)
+    })
+  )
+
+  it.scopedLive(
+    "is of a caller that does not finish its headers in 10 s, or its request in 30 s",
+    () =>
+      Effect.gen(function* () {
+        const begun = performance.now()
+        const secondsUntilClosed = (bytes: string) =>
+          Effect.map(wire(portOf(server), bytes), ({ text }) => ({ text, seconds: (performance.now() - begun) / 1000 }))
+        const head = "POST /api/session HTTP/1.1\r\nHost: x\r\n"
+        const { body, headers } = yield* Effect.all(
+          { headers: secondsUntilClosed(head), body: secondsUntilClosed(`${head}Content-Length: 99\r\n\r\n{`) },
+          { concurrency: "unbounded" }
+        )
+        expect(headers.seconds).toBeGreaterThan(9)
+        expect(headers.seconds).toBeLessThan(20)
+        expect(headers.text).toMatch(/^HTTP\/1\.1 408 /)
+        expect(body.seconds).toBeGreaterThan(29)
+        expect(body.seconds).toBeLessThan(45)
+      }),
+    90_000
+  )
+})
 
 it.scopedLive("a server with few open files answers its health checks while 700 connections are open", () =>
   Effect.gen(function* () {
@@ -62,32 +92,6 @@ it.scopedLive("a server with few open files answers its health checks while 700 
     }
     expect((yield* Effect.promise(() => fetch(`${server.url}/api/teams`, withKey))).status).toBe(200)
   })
-)
-
-it.scopedLive(
-  "a caller that does not finish its headers in 10 s, or its request in 30 s, is disconnected",
-  () =>
-    Effect.gen(function* () {
-      const server = yield* Program.serve({
-        DATABASE_URL: yield* freshDatabase,
-        ADMIN_API_KEY: "a-key-for-these-tests"
-      })
-      const port = Number(new URL(server.url).port)
-      const begun = performance.now()
-      const secondsUntilClosed = (bytes: string) =>
-        Effect.map(wire(port, bytes), ({ text }) => ({ text, seconds: (performance.now() - begun) / 1000 }))
-      const head = "POST /api/session HTTP/1.1\r\nHost: x\r\n"
-      const { body, headers } = yield* Effect.all(
-        { headers: secondsUntilClosed(head), body: secondsUntilClosed(`${head}Content-Length: 99\r\n\r\n{`) },
-        { concurrency: "unbounded" }
-      )
-      expect(headers.seconds).toBeGreaterThan(9)
-      expect(headers.seconds).toBeLessThan(20)
-      expect(headers.text).toMatch(/^HTTP\/1\.1 408 /)
-      expect(body.seconds).toBeGreaterThan(29)
-      expect(body.seconds).toBeLessThan(45)
-    }),
-  90_000
 )
 
 it.scopedLive("the first request that is let in is answered, because the server listens once its routes exist", () =>

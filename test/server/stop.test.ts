@@ -1,13 +1,16 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Option } from "effect"
 import * as Program from "../cli/Program.ts"
+import { leadOn } from "../support/AmqpLeader.ts"
 import { freshDatabase, freshVhost } from "../support/fresh.ts"
+import { Gate } from "../support/Gate.ts"
+import { serve } from "../support/InProcess.ts"
 import { until, untilEffect } from "../support/Until.ts"
 
 const ADMIN_API_KEY = "a-key-for-these-tests"
 const headers = { authorization: `Bearer ${ADMIN_API_KEY}`, "content-type": "application/json" }
 
-/** A server with a team whose leader runs the prompt in a shell, and a webhook for it. */
+/** A server with a team whose leader answers "done" when the gate is open, and a webhook for it. */
 const world = (variables: Readonly<Record<string, string>>) =>
   Effect.gen(function* () {
     const environment = { DATABASE_URL: yield* freshDatabase, AMQP_URL: yield* freshVhost, ADMIN_API_KEY, ...variables }
@@ -22,22 +25,28 @@ const world = (variables: Readonly<Record<string, string>>) =>
         const text = await answer.text()
         return { status: answer.status, headers: answer.headers, body: text === "" ? undefined : JSON.parse(text) }
       })
-    yield* api("POST", "/api/teams", { team: "shell" })
-    yield* Program.lead(["--team", "shell", "--", "/bin/sh"], { AMQP_URL: environment.AMQP_URL })
-    const team = api("GET", "/api/teams/shell")
+    yield* api("POST", "/api/teams", { team: "ops" })
+    const gate = new Gate()
+    const handler = () =>
+      Effect.as(
+        Effect.promise(() => gate.opened),
+        "done"
+      )
+    yield* leadOn(environment.AMQP_URL, "ops", handler)
+    const team = api("GET", "/api/teams/ops")
     yield* Effect.promise(() =>
       until("the leader is connected", async () => (await Effect.runPromise(team)).body.running)
     )
-    const draft = { name: "script", team: "shell", prompt_template: "{{script}}", timeout_seconds: 60 }
+    const draft = { name: "slow", team: "ops", prompt_template: "{{text}}", timeout_seconds: 60 }
     const { token, webhook } = (yield* api("POST", "/api/webhooks", draft)).body
-    const trigger = (script: string) => api("POST", `/webhook/trigger/${token}?wait=true`, { variables: { script } })
+    const trigger = api("POST", `/webhook/trigger/${token}?wait=true`, { variables: { text: "x" } })
     const started = Effect.promise(() =>
       until("the run has started", async () => {
         const { body } = await Effect.runPromise(api("GET", `/api/webhooks/${webhook.id}/runs`))
         return body.data[0]?.started_at !== undefined
       })
     )
-    return { server, api, trigger, started, environment }
+    return { server, api, trigger, started, environment, gate }
   })
 
 /** Each as its users start it, without the build that `npm start` begins with. */
@@ -76,8 +85,8 @@ describe("the server that npm start has started", { timeout: 90_000 }, () => {
 describe("a stop", { timeout: 90_000 }, () => {
   it.scopedLive("answers waiting callers, accepts nothing new, and does not wait for event streams", () =>
     Effect.gen(function* () {
-      const { api, server, started, trigger } = yield* world({ SHUTDOWN_GRACE: "30 s" })
-      const caller = yield* Effect.fork(trigger("sleep 3; echo done"))
+      const { api, gate, server, started, trigger } = yield* world({ SHUTDOWN_GRACE: "30 s" })
+      const caller = yield* Effect.fork(trigger)
       yield* started
       const stream = yield* Effect.promise(() => fetch(`${server.url}/api/events`, { headers }))
       expect(stream.status).toBe(200)
@@ -90,10 +99,11 @@ describe("a stop", { timeout: 90_000 }, () => {
           async () => (await Effect.runPromise(api("GET", "/health/ready"))).status === 503
         )
       )
-      const refused = yield* trigger("echo more")
+      const refused = yield* trigger
       expect(refused).toMatchObject({ status: 503, body: { code: "unavailable" } })
       expect(refused.headers.get("retry-after")).toMatch(/^\d+$/)
 
+      gate.open()
       const answered = yield* Fiber.join(caller)
       expect(answered).toMatchObject({ status: 200, body: { status: "success", response: "done" } })
       expect((yield* Fiber.join(ended)).code).toBe(0)
@@ -104,15 +114,16 @@ describe("a stop", { timeout: 90_000 }, () => {
 
   it.scopedLive("answers waiting callers with 503 when the grace period is over; their runs continue", () =>
     Effect.gen(function* () {
-      const { environment, server, started, trigger } = yield* world({ SHUTDOWN_GRACE: "1 s" })
-      const caller = yield* Effect.fork(trigger("sleep 5; echo done"))
+      const { environment, gate, server, started, trigger } = yield* world({ SHUTDOWN_GRACE: "1 s" })
+      const caller = yield* Effect.fork(trigger)
       yield* started
       expect((yield* server.end("SIGTERM")).code).toBe(0)
       const { body, headers: responseHeaders, status } = yield* Fiber.join(caller)
       expect({ status, body }).toMatchObject({ status: 503, body: { code: "unavailable" } })
       expect(responseHeaders.get("retry-after")).toMatch(/^\d+$/)
 
-      const again = yield* Program.serve(environment)
+      gate.open()
+      const again = yield* serve(environment)
       const run = () =>
         fetch(`${again.url}/api/runs/${body.run_id}`, { headers }).then((answer) => answer.json() as Promise<any>)
       const ended = yield* Effect.promise(() =>
@@ -140,7 +151,7 @@ describe("a stop", { timeout: 90_000 }, () => {
   it.scopedLive("ends immediately at a second signal", () =>
     Effect.gen(function* () {
       const { api, server, started, trigger } = yield* world({ SHUTDOWN_GRACE: "1 hour" })
-      const caller = yield* Effect.fork(Effect.exit(trigger("sleep 60")))
+      const caller = yield* Effect.fork(Effect.exit(trigger))
       yield* started
       const first = yield* Effect.fork(server.end("SIGTERM"))
       yield* Effect.promise(() =>

@@ -2,9 +2,10 @@ import type { IncomingHttpHeaders } from "node:http"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Exit, Scope } from "effect"
 import * as Program from "../cli/Program.ts"
 import { freshDatabase, freshVhost } from "../support/fresh.ts"
+import { serve } from "../support/InProcess.ts"
 import { untilEffect } from "../support/Until.ts"
 
 interface Received {
@@ -94,12 +95,13 @@ const world = (variables: Readonly<Record<string, string>>) =>
 const [sampled, unsampled] = ["1".repeat(32), "2".repeat(32)]
 const callersSpan = "3".repeat(16)
 
-describe("telemetry", { timeout: 120_000 }, () => {
+// Some wait for metrics, which are sent every ten seconds.
+describe.concurrent("telemetry", { timeout: 120_000 }, () => {
   it.scopedLive("is sent to the configured collector: traces, metrics and logs, none with a token", () =>
     Effect.gen(function* () {
       const { byPath, url } = yield* collector
       const server = yield* Program.serve({
-        DATA_DIR: yield* Program.newFolder,
+        DATABASE_URL: yield* freshDatabase,
         OTEL_EXPORTER_OTLP_ENDPOINT: url,
         LOG_LEVEL: "trace",
         LOG_FORMAT: "json"
@@ -211,12 +213,8 @@ describe("telemetry", { timeout: 120_000 }, () => {
   it.scopedLive("an idle server sends no spans", () =>
     Effect.gen(function* () {
       const { requests, spans, url } = yield* collector
-      const server = yield* Program.serve({
-        DATABASE_URL: yield* freshDatabase,
-        AMQP_URL: yield* freshVhost,
-        ADMIN_API_KEY: "a-key-for-these-tests",
-        OTEL_EXPORTER_OTLP_ENDPOINT: url
-      })
+      const stopped = yield* Scope.make()
+      yield* Scope.extend(serve({ AMQP_URL: yield* freshVhost, OTEL_EXPORTER_OTLP_ENDPOINT: url }), stopped)
       // They are sent every ten seconds, spans more often.
       const metrics = () => requests.filter(({ path }) => path === "/v1/metrics").length
       yield* untilEffect(
@@ -224,7 +222,7 @@ describe("telemetry", { timeout: 120_000 }, () => {
         Effect.sync(() => metrics() > 1),
         60_000
       )
-      yield* server.end("SIGTERM")
+      yield* Scope.close(stopped, Exit.void)
       expect(spans().map(({ name }) => name)).toEqual([])
     })
   )

@@ -8,6 +8,10 @@ import { freshDatabase } from "./fresh.ts"
 
 export interface Server {
   readonly url: string
+  /** What the start says to the user. */
+  readonly welcome: string
+  /** Where its listeners are, as `host:port`: that of callers, then that of the management if it has its own. */
+  readonly addresses: ReadonlyArray<string>
 }
 
 /** Starts it on a copied database and the embedded bus, or on those that the variables name. It runs until the scope closes. */
@@ -28,6 +32,6 @@ export const serve = (variables: Readonly<Record<string, string>>): Effect.Effec
       Effect.withConfigProvider(ConfigProvider.fromMap(new Map(Object.entries(environment)))),
       Effect.forkScoped
     )
-    const { welcome } = yield* Effect.orDie(Deferred.await(started))
-    return { url: /Web UI and API +(\S+)\//.exec(welcome)![1]! }
+    const { address, welcome } = yield* Effect.orDie(Deferred.await(started))
+    return { url: /Web UI and API +(\S+)\//.exec(welcome)![1]!, welcome, addresses: address.split(" and ") }
   })

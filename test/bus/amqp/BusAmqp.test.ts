@@ -14,6 +14,8 @@ const onRabbitMq = (queueType: QueueType) =>
     })
   )
 
-describe("the bus on RabbitMQ, classic queues", () => contract(onRabbitMq("classic")))
+// Its tests mostly wait for the broker, and each has its own virtual host.
+describe.concurrent("the bus on RabbitMQ, classic queues", () => contract(onRabbitMq("classic")))
 
-describe("the bus on RabbitMQ, quorum queues", () => contract(onRabbitMq("quorum"), { countsStandbys: false }))
+describe.concurrent("the bus on RabbitMQ, quorum queues", () =>
+  contract(onRabbitMq("quorum"), { countsStandbys: false }))

@@ -140,6 +140,7 @@ const onRabbitMq = Layer.unwrapScoped(
   })
 )
 
-describe("leaders over HTTP, on RabbitMQ", () => contract(overHttp(onRabbitMq), options))
+// Its tests mostly wait, and each has its own server and virtual host.
+describe.concurrent("leaders over HTTP, on RabbitMQ", () => contract(overHttp(onRabbitMq), options))
 
-describe("leaders over HTTP, on the bus in process", () => contract(overHttp(BusMemory.layer), options))
+describe.concurrent("leaders over HTTP, on the bus in process", () => contract(overHttp(BusMemory.layer), options))

@@ -1,9 +1,10 @@
-/** `run watch` and `trigger --stream`, with the built program. */
+/** `run watch` and `trigger --stream`, with the built program where they write an answer as it grows. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import { makeLeader } from "../../http/events/StepLeader.ts"
 import * as Server from "../../http/Server.ts"
 import { Proxy } from "../../support/Proxy.ts"
+import { runWith } from "../CommandLine.ts"
 import * as Program from "../Program.ts"
 
 /** A server behind a proxy, with a webhook whose leader does what the test says. */
@@ -16,12 +17,13 @@ const startLed = Effect.gen(function* () {
     (proxy) => Effect.promise(() => proxy.close())
   )
   const WEBHOOK_TRIGGER_URL = proxy.through(server.origin)
-  const start = (...words: ReadonlyArray<string>) =>
-    Program.start(words, { WEBHOOK_TRIGGER_URL, ADMIN_API_KEY: Server.adminKey })
+  const variables = { WEBHOOK_TRIGGER_URL, ADMIN_API_KEY: Server.adminKey }
+  const start = (...words: ReadonlyArray<string>) => Program.start(words, variables)
+  const run = (...words: ReadonlyArray<string>) => runWith(variables, ...words)
   const accepted = Effect.map(server.http("POST", path, { body: Server.hello }), ({ json }) => json.run_id as string)
-  const stream = (...words: ReadonlyArray<string>) =>
-    start("trigger", path.split("/").at(-1)!, "--var", "text=hello", "--stream", ...words)
-  return { ...server, accepted, does, path, proxy, start, stream }
+  const streaming = ["trigger", path.split("/").at(-1)!, "--var", "text=hello", "--stream"]
+  const stream = () => start(...streaming)
+  return { ...server, accepted, does, path, proxy, run, start, stream, streaming }
 })
 
 const idIn = (text: string) => /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/.exec(text)![0]
@@ -85,10 +87,10 @@ describe("a command that follows a run", () => {
 
   it.scopedLive("ends with the exit code and message of the run's end", () =>
     Effect.gen(function* () {
-      const { accepted, admin, does, start, stream } = yield* startLed
-      const failed = yield* stream()
+      const { accepted, admin, does, run, start, streaming } = yield* startLed
+      const failed = yield* Effect.fork(run(...streaming))
       yield* does({ error: "no disk" })
-      const { code, stderr } = yield* failed.ended
+      const { code, stderr } = yield* Fiber.join(failed)
       expect(code).toBe(4)
       expect(stderr).toContain("failed (agent_error): no disk")
 
@@ -142,9 +144,8 @@ describe("a command that follows a run", () => {
 
   it.scopedLive("reports a refusal, an unknown run and a request that starts no run", () =>
     Effect.gen(function* () {
-      const { start, team, webhook } = yield* startLed
-      const unknown = yield* start("run", "watch", Server.unusedId)
-      expect(yield* unknown.ended).toMatchObject({
+      const { run, team, webhook } = yield* startLed
+      expect(yield* run("run", "watch", Server.unusedId)).toMatchObject({
         code: 1,
         stdout: "",
         stderr: expect.stringContaining("No run has the id")
@@ -153,10 +154,11 @@ describe("a command that follows a run", () => {
         accept_if: "text == 'yes'"
       })
       const words = ["trigger", hook.path.split("/").at(-1)!, "--stream"]
-      const refused = yield* start(...words, "--var", "text=yes")
-      expect(yield* refused.ended).toMatchObject({ code: 1, stdout: "" })
-      const ignored = yield* start(...words, "--var", "text=no")
-      expect(yield* ignored.ended).toMatchObject({ code: 0, stdout: expect.stringContaining("Ignored") })
+      expect(yield* run(...words, "--var", "text=yes")).toMatchObject({ code: 1, stdout: "" })
+      expect(yield* run(...words, "--var", "text=no")).toMatchObject({
+        code: 0,
+        stdout: expect.stringContaining("Ignored")
+      })
     })
   )
 })

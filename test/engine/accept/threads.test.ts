@@ -200,13 +200,13 @@ it.scoped("a thread without runs for `threadIdle` ends, and its next run begins 
     yield* leader.answer("done", { session_id: "s-1" })
     yield* until(Effect.map(runOf(first), ({ status }) => status === "success"))
     const { id } = (yield* runOf(first)).thread!
-    yield* TestClock.adjust("90 seconds")
+    yield* TestClock.adjust("1 minute")
     expect((yield* repo.thread(id)).ended_at).toBeUndefined()
-    yield* TestClock.adjust("2 minutes")
+    yield* TestClock.adjust("1 minute")
     expect((yield* repo.thread(id)).ended_at).toBeDefined()
     yield* webhook.submit({ thread: "a" })
     const { prompt } = yield* leader.next
     expect(prompt.thread?.id).not.toBe(id)
     expect(prompt.thread).not.toHaveProperty("session_id")
-  }).pipe(Effect.provide(engineInMemory({ threadIdle: Option.some(Duration.minutes(2)) })))
+  }).pipe(Effect.provide(engineInMemory({ threadIdle: Option.some(Duration.seconds(90)) })))
 )

@@ -43,7 +43,8 @@ const withMail = (mailOptions: MailServerOptions = {}, target = "ops@example.com
     }
   })
 
-describe("e-mail", () => {
+// Two wait for real limits of 15 s and 30 s, which are those of sockets.
+describe.concurrent("e-mail", () => {
   it.scopedLive("sends the answer as text and as HTML that runs and loads nothing", () =>
     Effect.gen(function* () {
       const target = "ops@example.com, On.Call+1@example.org"

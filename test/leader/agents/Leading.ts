@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { it } from "@effect/vitest"
-import { Effect, Logger, LogLevel, Queue, Schedule, type Scope } from "effect"
+import { Effect, Layer, Logger, LogLevel, Queue, Schedule, type Scope } from "effect"
 import { Bus, type LeaderBus, type Prompt, type Reply } from "../../../src/bus/Bus.ts"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
 import { collectReplies, makePrompt, team, untilQueue } from "../../../src/bus/contract.ts"
@@ -15,6 +15,10 @@ export const behaviour = (name: string, test: Effect.Effect<unknown, unknown, Bu
   it.live(name, () =>
     Effect.scoped(test).pipe(Effect.provide(BusMemory.layer), Logger.withMinimumLogLevel(LogLevel.None))
   )
+
+/** For teams of the same name at the same time. The bus ends with the scope of the test. */
+export const onBusOfItsOwn = <A, E, R>(test: Effect.Effect<A, E, R>) =>
+  Effect.flatMap(Layer.build(Layer.fresh(BusMemory.layer)), (bus) => Effect.provide(test, bus))
 
 /** A folder that is the first in `PATH`. */
 export const folderInPath = Effect.acquireRelease(

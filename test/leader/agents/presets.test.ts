@@ -8,7 +8,7 @@ import { team } from "../../../src/bus/contract.ts"
 import type { AgentName } from "../../../src/domain/AgentName.ts"
 import { presets } from "../../../src/leader/index.ts"
 import { repeatUntil } from "../../support/Until.ts"
-import { behaviour, folderInPath, isRunning, leading, threadId, written } from "./Leading.ts"
+import { behaviour, folderInPath, isRunning, leading, onBusOfItsOwn, threadId, written } from "./Leading.ts"
 
 const recorded = (name: AgentName, what: string) =>
   fileURLToPath(new URL(`../../agents/recorded/${name}/${what}.jsonl`, import.meta.url))
@@ -86,14 +86,6 @@ describe.each(programNames)("the preset %s", (name) => {
   )
 
   behaviour(
-    "is ended if it hangs after its result, and its answer counts",
-    Effect.gen(function* () {
-      const { send } = yield* preset(name, `${print(name, "answer")}; sleep 600`)
-      expect(yield* send("Do it.")).toMatchObject({ _tag: "Answered", response: "I did what you asked." })
-    })
-  )
-
-  behaviour(
     "fails with the end of the standard error when the program prints no event",
     Effect.gen(function* () {
       const { send } = yield* preset(name, "echo 'not signed in' >&2; exit 1")
@@ -134,6 +126,20 @@ describe.each(programNames)("the preset %s", (name) => {
     })
   )
 })
+
+// All at once: each waits five seconds for the program's end.
+behaviour(
+  "every preset's program is ended if it hangs after its result, and its answer counts",
+  Effect.forEach(
+    programNames,
+    (name) =>
+      Effect.gen(function* () {
+        const { send } = yield* preset(name, `${print(name, "answer")}; sleep 600`)
+        expect(yield* send("Do it.")).toMatchObject({ _tag: "Answered", response: "I did what you asked." })
+      }).pipe(onBusOfItsOwn),
+    { concurrency: "unbounded" }
+  )
+)
 
 describe("Claude Code", () => {
   behaviour(

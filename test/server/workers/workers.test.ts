@@ -4,6 +4,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Program from "../../cli/Program.ts"
 import { freshDatabase, freshVhost } from "../../support/fresh.ts"
+import { serve } from "../../support/InProcess.ts"
 import { until } from "../../support/Until.ts"
 import { isAlive, workersOf } from "../../support/Workers.ts"
 
@@ -16,16 +17,23 @@ const production = Effect.gen(function* () {
 const lines = (log: string) => log.trim().split("\n")
 
 describe("a server with several workers", { timeout: 120_000 }, () => {
-  it.scopedLive("says once that it is running, and which worker wrote a log line", () =>
+  it.scopedLive("has the workers that --workers says, says once that it is running, and leaves none when killed", () =>
     Effect.gen(function* () {
-      const server = yield* Program.serve(yield* production)
-      expect(workersOf(server.pid).size).toBe(2)
+      const server = yield* Program.serve({ ...(yield* production), WORKERS: "3" }, ["--workers", "2"])
+      expect([...workersOf(server.pid).keys()].sort()).toEqual([1, 2])
       expect(server.welcome().match(/is running/g)).toHaveLength(1)
       yield* Effect.promise(() => fetch(`${server.url}/health/ready`))
       const found = (text: string) => lines(server.log()).filter((line) => line.includes(text))
       yield* Effect.promise(() => until("the request has its line", () => found("/health/ready").length > 0))
       expect(found("/health/ready")).toEqual([expect.stringMatching(/ worker=[12]\b/)])
       expect(found("Listening on")).toEqual([expect.stringMatching(/ on 127\.0\.0\.1:\d+ with 2 workers"/)])
+
+      const workers = [...workersOf(server.pid).values()]
+      yield* server.end("SIGKILL")
+      yield* Effect.promise(() => until("the killed server's workers have ended", () => !workers.some(isAlive)))
+      // Its port is free.
+      const { port } = new URL(server.url)
+      expect((yield* serve({ ADMIN_API_KEY, PORT: port })).addresses).toEqual([`127.0.0.1:${port}`])
     })
   )
 
@@ -37,25 +45,6 @@ describe("a server with several workers", { timeout: 120_000 }, () => {
       for (const pid of [...workers, ...workers]) process.kill(pid, "SIGINT")
       expect((yield* server.end("SIGINT")).code).toBe(0)
       expect(workers.filter(isAlive)).toEqual([])
-    })
-  )
-
-  it.scopedLive("leaves no worker behind when it is killed, and its port is free", () =>
-    Effect.gen(function* () {
-      const variables = yield* production
-      const server = yield* Program.serve(variables)
-      const workers = [...workersOf(server.pid).values()]
-      yield* server.end("SIGKILL")
-      yield* Effect.promise(() => until("the workers have ended", () => !workers.some(isAlive)))
-      const { port } = new URL(server.url)
-      expect((yield* Program.serve({ ...variables, PORT: port })).url).toBe(server.url)
-    })
-  )
-
-  it.scopedLive("starts as many workers as --workers says, whatever WORKERS says", () =>
-    Effect.gen(function* () {
-      const server = yield* Program.serve(yield* production, ["--workers", "3"])
-      expect([...workersOf(server.pid).keys()].sort()).toEqual([1, 2, 3])
     })
   )
 })

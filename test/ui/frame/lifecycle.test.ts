@@ -1,10 +1,9 @@
-import { Effect, Layer, Logger, Redacted } from "effect"
+import { Effect } from "effect"
 import type { Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { LeaderAmqp } from "../../../src/amqp.ts"
-import { Leader, TeamName } from "../../../src/leader/index.ts"
-import { serve } from "../../cli/Program.ts"
+import { leadOn } from "../../support/AmqpLeader.ts"
 import { freshDatabase, freshVhost } from "../../support/fresh.ts"
+import { serve } from "../../support/InProcess.ts"
 import { axe } from "../Axe.ts"
 import { adminKey, errorsOf, eventually, foreignRequestsOf, startTestUi, type TestUi } from "../TestUi.ts"
 
@@ -113,18 +112,6 @@ const lifecycle = async (ui: TestUi, page: Page, team: string) => {
 }
 
 describe("a webhook's lifecycle", () => {
-  describe("on the embedded default", () => {
-    let ui: TestUi
-    beforeAll(async () => {
-      ui = await startTestUi()
-    })
-    afterAll(() => ui?.close())
-
-    it("can be completed in the UI, from signing in to deletion", async () => {
-      await lifecycle(ui, await ui.newSignedInPage(), "demo")
-    })
-  })
-
   describe("on PostgreSQL and RabbitMQ", () => {
     let ui: TestUi
     let settings: { readonly DATABASE_URL: string; readonly AMQP_URL: string }
@@ -136,9 +123,7 @@ describe("a webhook's lifecycle", () => {
         })
       )
       await ui.call("POST", "/api/teams", { team: "writers" })
-      const bus = LeaderAmqp.layer({ url: Redacted.make(settings.AMQP_URL), queueType: "classic" })
-      const leader = Leader.layer({ team: TeamName.make("writers"), handler: ({ prompt }) => Effect.succeed(prompt) })
-      await ui.run(Layer.build(leader.pipe(Layer.provide(bus), Layer.provide(Logger.remove(Logger.defaultLogger)))))
+      await ui.run(leadOn(settings.AMQP_URL, "writers", ({ prompt }) => Effect.succeed(prompt)))
     })
     afterAll(() => ui?.close())
 

@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { axe } from "../Axe.ts"
-import { chooseFound, errorsOf, eventually, signIn, startTestUi, type TestUi } from "../TestUi.ts"
+import { chooseFound, errorsOf, eventually, startTestUi, type TestUi } from "../TestUi.ts"
 
 let ui: TestUi
 let webhook: string
@@ -18,12 +18,19 @@ beforeAll(async () => {
 })
 afterAll(() => ui?.close())
 
-const signInWith = async (key: string, width = 1440): Promise<Page> => {
-  const page = await ui.newPage({ width })
+const signInWith = async (key: string): Promise<Page> => {
+  const page = await ui.newPage()
   await page.goto("/")
   await page.getByLabel("API key or admin key").fill(key)
   await page.getByRole("button", { name: "Sign in" }).click()
   await page.getByRole("link", { name: "Webhooks" }).first().waitFor()
+  return page
+}
+
+/** A page that has opened nothing yet, with a session of this key. */
+const pageOf = async (key: string, width = 1440): Promise<Page> => {
+  const page = await ui.newPage({ width })
+  expect((await page.context().request.post("/api/session", { data: { key } })).status()).toBe(200)
   return page
 }
 
@@ -72,9 +79,7 @@ describe("the page of API keys", () => {
 
   it("limits a key of the role caller to webhooks, which it names, and which cannot sign in", async () => {
     for (const width of [320, 1440]) {
-      const page = await ui.newPage({ width })
-      await page.goto("/keys")
-      await signIn(page)
+      const page = await ui.newPage({ width, signedIn: true })
       await page.goto("/keys")
       await page.getByRole("button", { name: "New API key" }).click()
       const dialog = page.getByRole("dialog")
@@ -117,9 +122,9 @@ const keyOf = async (role: string, teams?: ReadonlyArray<string>): Promise<strin
 
 describe("the pages of someone with the role", () => {
   it("viewer have no button for what the server would refuse", async () => {
-    const page = await signInWith(await keyOf("viewer", ["ops"]))
-    expect(await page.getByRole("link", { name: "Audit" }).count()).toBe(0)
+    const page = await pageOf(await keyOf("viewer", ["ops"]))
     expect(await buttonsOf(page, "/webhooks", "deploy")).not.toContain("New webhook")
+    expect(await page.getByRole("link", { name: "Audit" }).count()).toBe(0)
     expect(await page.getByText("theirs").count()).toBe(0)
     for (const [path, text] of [
       [`/webhooks/${webhook}`, "Last triggered"],
@@ -148,7 +153,7 @@ describe("the pages of someone with the role", () => {
   })
 
   it("operator have those for runs and teams, editor also those for webhooks, and admin all", async () => {
-    const operator = await signInWith(await keyOf("operator"), 320)
+    const operator = await pageOf(await keyOf("operator"), 320)
     expect(await buttonsOf(operator, `/runs/${run}`, "Queued")).toContain("Cancel run")
     expect(await buttonsOf(operator, "/teams/ops", "Send a message")).toEqual(
       expect.arrayContaining(["Pause", "Send", "Cancel queued"])
@@ -157,7 +162,7 @@ describe("the pages of someone with the role", () => {
     expect(await buttonsOf(operator, "/webhooks", "deploy")).not.toContain("New webhook")
     await operator.context().close()
 
-    const editor = await signInWith(await keyOf("editor"))
+    const editor = await pageOf(await keyOf("editor"))
     expect(await buttonsOf(editor, "/webhooks", "deploy")).toContain("New webhook")
     expect(await buttonsOf(editor, `/webhooks/${webhook}?tab=settings`, "Prompt template")).toEqual(
       expect.arrayContaining(["Edit", "Duplicate", "Regenerate token", "Delete webhook"])
@@ -165,12 +170,12 @@ describe("the pages of someone with the role", () => {
     expect(await buttonsOf(editor, "/teams", "ops")).not.toContain("New team")
     await editor.context().close()
 
-    const auditor = await signInWith(await keyOf("auditor"))
+    const auditor = await pageOf(await keyOf("auditor"))
     const ofAudit = await buttonsOf(auditor, "/audit", "from 127.0.0.1")
     expect(ofAudit.filter((name) => ["API keys", "Sessions"].includes(name))).toEqual([])
     await auditor.context().close()
 
-    const admin = await signInWith(await keyOf("admin"))
+    const admin = await pageOf(await keyOf("admin"))
     expect(await buttonsOf(admin, "/audit", "from 127.0.0.1")).toEqual(expect.arrayContaining(["API keys", "Sessions"]))
     expect(await buttonsOf(admin, "/teams/ops", "Send a message")).toEqual(
       expect.arrayContaining(["Delete team", "New leader key"])

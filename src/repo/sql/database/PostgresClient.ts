@@ -86,13 +86,19 @@ const makePool = (config: pg.PoolConfig): Effect.Effect<pg.Pool, never, Scope.Sc
     (pool) => Effect.promise(() => endPool(pool))
   )
 
-/** Cuts connections on which a silent server delays the end. */
+/**
+ * Cuts connections on which a silent server delays the end. Statements that wait for a connection fail at once: a pool
+ * that ends gives them none, and would let them wait for five seconds.
+ */
 const endPool = (pool: pg.Pool): Promise<void> => {
-  const clients: ReadonlyArray<any> = [...(pool as any)._clients]
+  const { _clients, _pendingQueue } = pool as any
+  const clients: ReadonlyArray<any> = [..._clients]
   setTimeout(() => {
     for (const { connection } of clients) connection.stream.destroy()
   }, closeTimeout).unref()
-  return pool.end()
+  const ended = pool.end()
+  for (const { callback } of _pendingQueue.splice(0)) callback(new Error("the pool has ended"))
+  return ended
 }
 
 /** Waiting does not help: a wrong password or name. */

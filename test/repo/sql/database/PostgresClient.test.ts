@@ -1,6 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { describe, expect, it } from "@effect/vitest"
-import { Context, Effect, Layer, Logger } from "effect"
+import { Context, Effect, Exit, Fiber, Layer, Logger, Scope } from "effect"
 import { Unavailable } from "../../../../src/domain/Errors.ts"
 import { freshDatabase } from "../../../support/fresh.ts"
 import { layerOf, replicaOf } from "../Replica.ts"
@@ -16,6 +16,29 @@ describe("PostgresClient", () => {
       const sql = Context.get(context, SqlClient.SqlClient)
       const settings = yield* Effect.all([sql`show jit`, sql`show jit_above_cost`])
       expect(settings).toEqual([[{ jit: "off" }], [{ jit_above_cost: "0" }]])
+    })
+  )
+
+  it.scopedLive("ends at once the statements that wait for a connection when it ends", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const context = yield* Layer.buildWithScope(layerOf(yield* freshDatabase), scope)
+      const sql = Context.get(context, SqlClient.SqlClient)
+      const ends: Array<string> = []
+      const start = (name: string, statement: Effect.Effect<unknown, unknown>) =>
+        Effect.fork(
+          Effect.ensuring(
+            Effect.exit(statement),
+            Effect.sync(() => ends.push(name))
+          )
+        )
+      // All connections, until they are cut.
+      const busy = yield* Effect.replicateEffect(start("busy", sql`select pg_sleep(60)`), 5)
+      const waiting = yield* start("waiting", sql`select 1`)
+      yield* Effect.yieldNow()
+      yield* Scope.close(scope, Exit.void)
+      yield* Fiber.joinAll([...busy, waiting])
+      expect(ends[0]).toBe("waiting")
     })
   )
 
