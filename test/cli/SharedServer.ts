@@ -22,7 +22,7 @@ export const sharedServer = ({ settings, variables }: { settings?: Variables; va
       return yield* Program.serve({ DATA_DIR: folder, ADMIN_API_KEY, WEBHOOK_TIMEOUT: "2", ...settings })
     })
     server = await Effect.runPromise(Scope.extend(start, scope))
-  }, 60_000)
+  })
   afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
   const runAt = (more: Variables, ...words: ReadonlyArray<string>) =>

@@ -62,7 +62,7 @@ const served = Effect.gen(function* () {
 
 const shell = ["--", "/bin/sh", "-s"]
 
-describe("the leader command over HTTP", { timeout: 120_000 }, () => {
+describe("the leader command over HTTP", () => {
   it.scopedLive("answers the prompts of its key's team, and leaves when it is stopped", () =>
     Effect.gen(function* () {
       const { file, isRunning, key, say, url } = yield* served

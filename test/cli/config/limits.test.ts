@@ -67,7 +67,7 @@ const times = <A>(count: number, change: A): ReadonlyArray<A> => Array.from({ le
 
 const names = (all: ReadonlyArray<{ readonly description: string }>) => all.map(({ description }) => description)
 
-describe("the limits of a server", { timeout: 60_000 }, () => {
+describe("the limits of a server", () => {
   it.scopedLive("let files replace alert destinations: only as many as necessary are deleted before the rest", () =>
     Effect.gen(function* () {
       yield* applied(...old)
