@@ -97,7 +97,7 @@ describe("the data folder", () => {
       })
       yield* Effect.retry(hold(folder), {
         while: (error) => error._tag === "DataFolderInUse",
-        times: 100,
+        times: 1_000,
         schedule: Schedule.spaced("50 millis")
       })
     })

@@ -20,7 +20,6 @@ import { openSession } from "../../../../src/repo/sql/database/PostgresSession.t
 import { freshDatabase } from "../../../support/fresh.ts"
 import { queryPostgres } from "../../../support/Postgres.ts"
 import { privatePostgres } from "../../../support/private.ts"
-import { timed } from "../../../support/time/Stopwatch.ts"
 import { repeatUntil } from "../../../support/Until.ts"
 import { eventually, refusal, replicaOf } from "../Replica.ts"
 
@@ -104,9 +103,9 @@ describe("a database that goes away", () => {
       yield* Effect.fork(Effect.exit(repo.teams))
       yield* repeatUntil(waiting, (rows) => rows.length > 0)
       server.pause()
-      const [took] = yield* timed(Scope.close(scope, Exit.void))
+      // The database answers nothing until this has ended.
+      yield* Scope.close(scope, Exit.void)
       server.resume()
-      expect(took).toBeLessThan(4000)
     })
   )
 
