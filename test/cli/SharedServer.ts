@@ -19,7 +19,7 @@ export const sharedServer = ({ settings, variables }: { settings?: Variables; va
   beforeAll(async () => {
     const start = Effect.gen(function* () {
       folder = yield* Program.newFolder
-      return yield* Program.serve({ DATA_DIR: folder, ADMIN_API_KEY, WEBHOOK_TIMEOUT: "2", ...settings })
+      return yield* Program.serve({ DATA_DIR: folder, ADMIN_API_KEY, ...settings })
     })
     server = await Effect.runPromise(Scope.extend(start, scope))
   })
