@@ -21,7 +21,7 @@ export const sharedServer = ({ settings, variables }: { settings?: Variables; va
     const start = Effect.gen(function* () {
       folder = yield* newFolder
       mkdirSync(folder)
-      return yield* serve({ ADMIN_API_KEY, WEBHOOK_TIMEOUT: "2", ...settings })
+      return yield* serve({ ADMIN_API_KEY, ...settings })
     })
     server = await Effect.runPromise(Scope.extend(start, scope))
   })

@@ -14,7 +14,7 @@ beforeAll(async () => {
     return yield* Program.serve({ DATA_DIR: yield* Program.newFolder, ADMIN_API_KEY, CALLBACK_ALLOW: "127.0.0.1" })
   })
   server = await Effect.runPromise(Scope.extend(start, scope))
-}, 60_000)
+})
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
 const run = (...words: ReadonlyArray<string>) => runWith({ ADMIN_API_KEY, WEBHOOK_TRIGGER_URL: server.url }, ...words)
@@ -26,7 +26,7 @@ const json = (...words: ReadonlyArray<string>) =>
     return JSON.parse(stdout)
   })
 
-describe("alerts on the command line", { timeout: 60_000 }, () => {
+describe("alerts on the command line", () => {
   it.scopedLive("have destinations that are added, tested, switched off and deleted", () =>
     Effect.gen(function* () {
       const { received, url } = yield* receiver(200, 500)

@@ -70,7 +70,7 @@ const lasting = Effect.gen(function* () {
 
 const shell = ["--", "/bin/sh", "-s"]
 
-describe("the leader command over HTTP", { timeout: 120_000 }, () => {
+describe("the leader command over HTTP", () => {
   const scope = Effect.runSync(Scope.make())
   let url: string
   const served = Effect.suspend(() => teamAt(url))

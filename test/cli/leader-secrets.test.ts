@@ -103,7 +103,7 @@ const withBroker = <A, E>(
     )
   }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
 
-describe("a leader's program that looks for the broker's address", { timeout: 90_000 }, () => {
+describe("a leader's program that looks for the broker's address", () => {
   const ways: Readonly<
     Record<string, (url: string, file: string) => { options: ReadonlyArray<string>; variables: Record<string, string> }>
   > = {

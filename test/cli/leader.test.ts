@@ -22,7 +22,7 @@ const production = Effect.gen(function* () {
   return { AMQP_URL, server, run, json, connected }
 })
 
-describe("the leader command with a real program", { timeout: 90_000 }, () => {
+describe("the leader command with a real program", () => {
   it.scopedLive(
     "takes the program's output as the answer, and ends the run as an error or a timeout when it fails or is slow",
     () =>

@@ -28,7 +28,7 @@ const withUser = (address: string, user: string, password: string): string => {
   return url.href
 }
 
-describe("support-bundle", { timeout: 180_000 }, () => {
+describe("support-bundle", () => {
   it.scopedLive("has what helps, and none of the server's secrets and texts", () =>
     Effect.gen(function* () {
       const secrets = {

@@ -8,7 +8,7 @@ const { json, run } = sharedServer()
 const say = (text: string, ...options: ReadonlyArray<string>) =>
   Effect.map(json("team", "message", "demo", text, ...options, "--wait"), ({ message_id }) => message_id as string)
 
-describe("threads on the command line", { timeout: 60_000 }, () => {
+describe("threads on the command line", () => {
   it.live("are listed, shown as a conversation and reset, which ends them", () =>
     Effect.gen(function* () {
       expect((yield* run("thread", "list", "demo")).stdout).toBe("No threads.\n")

@@ -133,7 +133,7 @@ describe("the commands of the documentation", () => {
       Effect.flatMap(Program.newFolder, (DATA_DIR) => Program.serve({ DATA_DIR, ADMIN_API_KEY }))
     )
     demoUrl = /'(\S+\/webhook\/trigger\/\S+?)'/.exec(embedded.welcome())![1]!
-  }, 90_000)
+  })
   afterAll(async () => {
     await Effect.runPromise(Scope.close(scope, Exit.void))
     await model.close()
@@ -171,17 +171,13 @@ describe("the commands of the documentation", () => {
       () => filled(/^ +(node .* serve --agent .*)$/m.exec(embedded.welcome())![1]!, here),
       agentAnswer
     ]
-  ] as const)(
-    "%s: a server that runs an agent itself",
-    async (of, text, answer) => {
-      const server = start(of.replaceAll(/\W/g, "-"), text(), { PORT: "0", OPENAI_BASE_URL: model.url })
-      const trigger = () => /curl .*"task".*/.exec(server.output())?.[0]
-      await server.until("the server has printed how to trigger it", async () => trigger() !== undefined)
-      expect(await shell(`${trigger()} --silent`, {})).toContain(`"response":"${answer}`)
-      await server.stop()
-    },
-    90_000
-  )
+  ] as const)("%s: a server that runs an agent itself", async (of, text, answer) => {
+    const server = start(of.replaceAll(/\W/g, "-"), text(), { PORT: "0", OPENAI_BASE_URL: model.url })
+    const trigger = () => /curl .*"task".*/.exec(server.output())?.[0]
+    await server.until("the server has printed how to trigger it", async () => trigger() !== undefined)
+    expect(await shell(`${trigger()} --silent`, {})).toContain(`"response":"${answer}`)
+    await server.stop()
+  })
 
   it("docs/http.md, docs/management.md: triggering the demo webhook, creating one, and replaying runs", async () => {
     const [first, second] = block("docs/http.md", 0).trim().split("\n")
@@ -262,7 +258,7 @@ describe("the commands of the documentation", () => {
       block("docs/leaders.md", 5, { "/etc/webhook-trigger/deploy.url": file, " --user agent": asUser })
     )
     await server.stop()
-  }, 180_000)
+  })
 
   it("are all run, but for those with a reason", () => {
     const all = pagesWithBlocks().flatMap((page) => blocksOf(page).map((_, index) => `${page} ${index}`))

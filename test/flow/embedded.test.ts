@@ -10,7 +10,7 @@ const adminKey = (server: Server): string => /Admin key +(wha_\S+)/.exec(server.
 const fixedPort = Effect.map(Effect.promise(freePort), String)
 
 // Creating a database takes PGlite seconds of computing, many on a busy machine.
-describe("the embedded default", { timeout: 180_000 }, () => {
+describe("the embedded default", () => {
   it.scopedLive(
     "goes from an empty folder to the first answer with the lines that it prints, and refuses a second server",
     () =>

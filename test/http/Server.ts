@@ -53,6 +53,7 @@ import type { Repo } from "../../src/repo/Repo.ts"
 import { HttpLeaderStore } from "../../src/repo/run/HttpLeaderStore.ts"
 import { LaneStore } from "../../src/repo/run/LaneStore.ts"
 import { LeaseStore } from "../../src/repo/run/LeaseStore.ts"
+import { ProgressStore } from "../../src/repo/run/ProgressStore.ts"
 import { RunStore } from "../../src/repo/run/RunStore.ts"
 import { ThreadStore } from "../../src/repo/run/ThreadStore.ts"
 import { TimeStore } from "../../src/repo/TimeStore.ts"
@@ -67,8 +68,13 @@ const testSecretKey: SecretKey = Redacted.make(new Uint8Array(32).fill(7))
 type Fault = "database" | "broker" | "bug"
 
 /** What is out of reach at the moment; `bug`: the database's driver throws. */
-export class Faults extends Context.Tag("test/Faults")<Faults, Set<Fault>>() {
-  static readonly layer = Layer.sync(Faults, () => new Set<Fault>())
+class FaultSet extends Set<Fault> {
+  /** The keys of the effects that have failed so far. */
+  readonly failed: Array<string> = []
+}
+
+export class Faults extends Context.Tag("test/Faults")<Faults, FaultSet>() {
+  static readonly layer = Layer.sync(Faults, () => new FaultSet())
 }
 
 /** The service, all of whose effects fail while its part is among the faults. */
@@ -76,10 +82,12 @@ const breakable = <I, S extends object>(tag: Context.Tag<I, S>, what: "database"
   Layer.effect(
     tag,
     Effect.map(Effect.all([tag, Faults]), ([service, faults]) => {
-      const guarded = (effect: Effect.Effect<unknown, unknown>) =>
+      const guarded = (key: string, effect: Effect.Effect<unknown, unknown>) =>
         Effect.suspend(() => {
           if (faults.has("bug") && what === "database") return Effect.die(new Error("a bug"))
-          return faults.has(what) ? new Unavailable({ what, detail: `The ${what} is out of reach.` }) : effect
+          if (!faults.has(what)) return effect
+          faults.failed.push(key)
+          return new Unavailable({ what, detail: `The ${what} is out of reach.` })
         })
       return new Proxy(service, {
         get: (target, key) => {
@@ -87,10 +95,10 @@ const breakable = <I, S extends object>(tag: Context.Tag<I, S>, what: "database"
           if (typeof value === "function") {
             return (...args: Array<unknown>) => {
               const result = value(...args)
-              return Effect.isEffect(result) ? guarded(result as Effect.Effect<unknown>) : result
+              return Effect.isEffect(result) ? guarded(String(key), result as Effect.Effect<unknown>) : result
             }
           }
-          return Effect.isEffect(value) ? guarded(value as Effect.Effect<unknown>) : value
+          return Effect.isEffect(value) ? guarded(String(key), value as Effect.Effect<unknown>) : value
         }
       })
     })
@@ -102,6 +110,7 @@ const breakablePorts = Layer.mergeAll(
   breakable(WebhookStore, "database"),
   breakable(PauseStore, "database"),
   breakable(RunStore, "database"),
+  breakable(ProgressStore, "database"),
   breakable(LaneStore, "database"),
   breakable(ThreadStore, "database"),
   breakable(LeaseStore, "database"),
@@ -281,6 +290,10 @@ export const start = (options: Options = {}) =>
       ...{ port, origin, http, admin, team, webhook, history, firstRuns },
       context,
       repo: Layer.succeedContext(context as Context.Context<Repo>),
+      /** The same data in an hour's time, for another server. */
+      repoInAnHour: Layer.succeedContext(
+        Context.add(context as Context.Context<Repo>, TimeStore, { databaseTime: Effect.sync(() => Date.now() + hour) })
+      ),
       faults: Context.get(context, Faults),
       shutdown: Context.get(context, Shutdown)
     }
@@ -306,6 +319,9 @@ export const triggers = <A, E>(name: string, test: () => Effect.Effect<A, E, Sco
     it.scopedLive(`${name} (${way})`, () => Effect.withTracerEnabled(test(), traced))
   }
 }
+
+/** In milliseconds. */
+const hour = 3_600_000
 
 /** A body that the webhook's template accepts. */
 export const hello = { variables: { text: "hello" } }

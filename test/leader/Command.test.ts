@@ -57,13 +57,13 @@ const isAlive = (pid: number): boolean => {
 const pidIn = (file: string) =>
   Effect.try(() => Number(readFileSync(file, "utf8").trim())).pipe(
     Effect.filterOrFail((pid) => pid > 0),
-    Effect.retry({ schedule: Schedule.spaced("10 millis"), times: 1000 })
+    Effect.retry({ schedule: Schedule.spaced("10 millis"), times: 6_000 })
   )
 
 const untilDead = (pid: number) =>
   Effect.sync(() => isAlive(pid)).pipe(
     Effect.filterOrFail((alive) => !alive),
-    Effect.retry({ schedule: Schedule.spaced("10 millis"), times: 500 })
+    Effect.retry({ schedule: Schedule.spaced("10 millis"), times: 6_000 })
   )
 
 describe("the leader command", () => {

@@ -42,7 +42,7 @@ it.scopedLive("a file that is no key is left alone, and nothing can be encrypted
   })
 )
 
-describe("a server with a database that others can share", { timeout: 60_000 }, () => {
+describe("a server with a database that others can share", () => {
   it.scopedLive("takes its key from SECRETS_KEY, and makes none", () =>
     Effect.gen(function* () {
       const DATA_DIR = yield* folder

@@ -55,7 +55,7 @@ const sample = { body: { variables: { text: "hello" } } }
 /** A browser's, from a page of this origin. */
 const fromPage = (host: string) => ({ origin: `http://${host}`, "sec-fetch-site": "same-origin" })
 
-describe("a management with a listener of its own", { timeout: 60_000 }, () => {
+describe("a management with a listener of its own", () => {
   it.scopedLive("is served there, and the first listener has triggers and health alone", () =>
     Effect.gen(function* () {
       const { callers, management, ports } = yield* serve()
@@ -173,7 +173,7 @@ describe("a management with a listener of its own", { timeout: 60_000 }, () => {
   )
 })
 
-describe("a management whose address cannot be used", { timeout: 60_000 }, () => {
+describe("a management whose address cannot be used", () => {
   const refused = (variables: Readonly<Record<string, string>>) =>
     Effect.gen(function* () {
       const { code, stderr, stdout } = yield* refusedServer({

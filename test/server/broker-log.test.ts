@@ -10,7 +10,7 @@ import { repeatUntil } from "../support/Until.ts"
 
 const names = ["publish", "consume", "probe"]
 
-describe("the log while the broker is away", { timeout: 60_000 }, () => {
+describe("the log while the broker is away", () => {
   it.scopedLive(
     "has one line when a connection is lost and one when it is back, however many attempts are made in between",
     () =>

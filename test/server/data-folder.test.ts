@@ -4,7 +4,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Program from "../cli/Program.ts"
 
-describe("a data folder that cannot be used", { timeout: 60_000 }, () => {
+describe("a data folder that cannot be used", () => {
   it.scopedLive("stops the start with one line that names DATA_DIR and what it must be", () =>
     Effect.gen(function* () {
       const folder = dirname(yield* Program.newFolder)

@@ -1,7 +1,7 @@
 import { once } from "node:events"
 import { connect } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Scope } from "effect"
+import { Effect, Exit, Fiber, Option, Scope } from "effect"
 import * as Program from "../cli/Program.ts"
 import { wire } from "../http/Client.ts"
 import { freshDatabase } from "../support/fresh.ts"
@@ -41,33 +41,39 @@ it.scopedLive("a trusted proxy's connection is kept that long from the beginning
 describe.concurrent("a connection that is closed after a time", () => {
   it.scopedLive("has shown neither token nor key, and been without a request for 5 s", () =>
     Effect.gen(function* () {
+      const port = portOf(server)
+      const withKey = yield* Effect.fork(
+        wire(port, `GET /api/teams HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ADMIN_API_KEY}\r\n\r\n`)
+      )
       const begun = performance.now()
-      const { text } = yield* wire(portOf(server), "GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n")
+      const { text } = yield* wire(port, "GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n")
       expect(text).toMatch(/^HTTP\/1\.1 200 [\s\S]*\r\nKeep-Alive: timeout=5\r\n/)
       expect(performance.now() - begun).toBeGreaterThan(4_900)
-      expect(performance.now() - begun).toBeLessThan(20_000)
+      // One that is kept for 65 s is still open.
+      expect(yield* Fiber.poll(withKey)).toEqual(Option.none())
+      yield* Fiber.interrupt(withKey)
     })
   )
 
-  it.scopedLive(
-    "is of a caller that does not finish its headers in 10 s, or its request in 30 s",
-    () =>
-      Effect.gen(function* () {
-        const begun = performance.now()
-        const secondsUntilClosed = (bytes: string) =>
-          Effect.map(wire(portOf(server), bytes), ({ text }) => ({ text, seconds: (performance.now() - begun) / 1000 }))
-        const head = "POST /api/session HTTP/1.1\r\nHost: x\r\n"
-        const { body, headers } = yield* Effect.all(
-          { headers: secondsUntilClosed(head), body: secondsUntilClosed(`${head}Content-Length: 99\r\n\r\n{`) },
-          { concurrency: "unbounded" }
-        )
-        expect(headers.seconds).toBeGreaterThan(9)
-        expect(headers.seconds).toBeLessThan(20)
-        expect(headers.text).toMatch(/^HTTP\/1\.1 408 /)
-        expect(body.seconds).toBeGreaterThan(29)
-        expect(body.seconds).toBeLessThan(45)
-      }),
-    90_000
+  it.scopedLive("is of a caller that does not finish its headers in 10 s, or its request in 30 s", () =>
+    Effect.gen(function* () {
+      const port = portOf(server)
+      const begun = performance.now()
+      const ends: Array<readonly [what: string, seconds: number]> = []
+      const untilClosed = (what: string, bytes: string) =>
+        Effect.tap(wire(port, bytes), () => Effect.sync(() => ends.push([what, (performance.now() - begun) / 1000])))
+      const head = "POST /api/session HTTP/1.1\r\nHost: x\r\n"
+      const body = yield* Effect.fork(untilClosed("body", `${head}Content-Length: 99\r\n\r\n{`))
+      expect((yield* untilClosed("headers", head)).text).toMatch(/^HTTP\/1\.1 408 /)
+      yield* untilClosed("headers again", head)
+      yield* Fiber.join(body)
+      // Never early. That none is late shows in their order, on a machine of any speed.
+      expect(ends).toEqual([
+        ["headers", expect.toSatisfy((seconds) => seconds > 9)],
+        ["headers again", expect.toSatisfy((seconds) => seconds > 18)],
+        ["body", expect.toSatisfy((seconds) => seconds > 29)]
+      ])
+    })
   )
 })
 
@@ -85,9 +91,7 @@ it.scopedLive("a server with few open files answers its health checks while 700 
       (sockets) => Effect.sync(() => sockets.forEach((socket) => void socket.destroy()))
     )
     for (const path of ["/health/ready", "/health/live"]) {
-      const { status } = yield* Effect.promise(() =>
-        fetch(`${server.url}${path}`, { signal: AbortSignal.timeout(20_000) })
-      )
+      const { status } = yield* Effect.promise(() => fetch(`${server.url}${path}`))
       expect(status).toBe(200)
     }
     expect((yield* Effect.promise(() => fetch(`${server.url}/api/teams`, withKey))).status).toBe(200)
@@ -102,7 +106,7 @@ it.scopedLive("the first request that is let in is answered, because the server 
     // One at a time: a connection is refused until the server listens, and then kept.
     const first = yield* Effect.promise(() =>
       until("the server lets a request in", () =>
-        fetch(`http://127.0.0.1:${port}/health/live`, { signal: AbortSignal.timeout(10_000) }).catch((error) =>
+        fetch(`http://127.0.0.1:${port}/health/live`, { signal: AbortSignal.timeout(60_000) }).catch((error) =>
           error.name === "TimeoutError" ? error : undefined
         )
       )

@@ -53,7 +53,7 @@ const world = (variables: Readonly<Record<string, string>>) =>
 const npmStart = ["npm", "start", "--ignore-scripts"] as const
 const onTerminal = ["script", "-qec", `exec ${npmStart.join(" ")}`, "/dev/null"] as const
 
-describe("the server that npm start has started", { timeout: 90_000 }, () => {
+describe("the server that npm start has started", () => {
   const isServing = (url: string) =>
     Effect.promise(() =>
       fetch(`${url}/health/live`).then(
@@ -82,16 +82,15 @@ describe("the server that npm start has started", { timeout: 90_000 }, () => {
   )
 })
 
-describe("a stop", { timeout: 90_000 }, () => {
+describe("a stop", () => {
   it.scopedLive("answers waiting callers, accepts nothing new, and does not wait for event streams", () =>
     Effect.gen(function* () {
-      const { api, gate, server, started, trigger } = yield* world({ SHUTDOWN_GRACE: "30 s" })
+      const { api, gate, server, started, trigger } = yield* world({ SHUTDOWN_GRACE: "1 hour" })
       const caller = yield* Effect.fork(trigger)
       yield* started
       const stream = yield* Effect.promise(() => fetch(`${server.url}/api/events`, { headers }))
       expect(stream.status).toBe(200)
 
-      const begun = Date.now()
       const ended = yield* Effect.fork(server.end("SIGTERM"))
       yield* Effect.promise(() =>
         until(
@@ -107,7 +106,6 @@ describe("a stop", { timeout: 90_000 }, () => {
       const answered = yield* Fiber.join(caller)
       expect(answered).toMatchObject({ status: 200, body: { status: "success", response: "done" } })
       expect((yield* Fiber.join(ended)).code).toBe(0)
-      expect(Date.now() - begun).toBeLessThan(20_000)
       yield* Effect.promise(async () => stream.body?.cancel().catch(() => {}))
     })
   )

@@ -2,6 +2,8 @@
  * Reproducible random numbers. Every test file draws from one seed, which a failed test prints and which `TEST_SEED`
  * sets. (fast-check prints the seed of a failed property itself.)
  */
+import { afterEach } from "vitest"
+import { getCurrentTest } from "vitest/suite"
 
 const given = process.env.TEST_SEED
 if (given !== undefined && !/^\d+$/.test(given)) throw new Error(`TEST_SEED must be a whole number, not "${given}"`)
@@ -32,6 +34,12 @@ export const seeded = (seed: number): Random => {
   }
 }
 
-/** Numbers for one purpose, from the test seed: other draws do not change them. */
-export const randomFor = (purpose: string): Random =>
-  seeded([...purpose].reduce((hash, char) => Math.imul(hash, 31) + char.charCodeAt(0), testSeed))
+/** Numbers for one purpose, from the test seed: other draws do not change them. Outside of tests, so that each prints it. */
+export const randomFor = (purpose: string): Random => {
+  if (getCurrentTest() === undefined) {
+    afterEach(({ task }) => {
+      if (task.result?.state === "fail") console.error(`Random numbers of this file: TEST_SEED=${testSeed}`)
+    })
+  }
+  return seeded([...purpose].reduce((hash, char) => Math.imul(hash, 31) + char.charCodeAt(0), testSeed))
+}

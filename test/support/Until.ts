@@ -10,7 +10,7 @@ import { Effect } from "effect"
 import { Stopwatch } from "./time/Stopwatch.ts"
 
 /** In milliseconds: the limit of `until`, and the longest time between two checks of a short wait. */
-const defaultLimit = 30_000
+const defaultLimit = 60_000
 const defaultInterval = 25
 
 /** The rule for both versions. `next` resolves when it is time to check again. */
@@ -48,7 +48,7 @@ const holds = <A>(found: A | undefined | false): found is A => found !== undefin
  * Waits until `check` returns something other than `undefined` and `false`, and returns it. An error of `check` fails
  * `until`.
  *
- * @param what the condition, in words that complete "not within 30000 ms: …"
+ * @param what the condition, in words that complete "not within 60000 ms: …"
  * @param limit milliseconds
  * @param interval maximum milliseconds between two checks, of a short wait
  */

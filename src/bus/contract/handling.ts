@@ -51,6 +51,14 @@ const consumeAfterPause = Effect.fnUntraced(function* (checks?: Pick<ReplyChecks
   }
 })
 
+/** Waits until no more than this many replies are still stored by a broker, and not with the consumer. */
+const untilWaiting = (most: number) =>
+  Effect.flatMap(Bus, (bus) =>
+    bus.durable
+      ? Effect.repeat(bus.repliesWaiting, { until: (count) => count <= most, schedule: Schedule.spaced("20 millis") })
+      : Effect.void
+  )
+
 export const handling = (behaviour: Behaviour): void => {
   behaviour(
     "a leader that says that it has started is heard before its answer",
@@ -69,9 +77,10 @@ export const handling = (behaviour: Behaviour): void => {
   behaviour(
     "replies that arrive while a group is handled come in groups, in order, one group at a time",
     Effect.gen(function* () {
-      const { begun, goOn, groups, handled, overlaps } = yield* consumeAfterPause()
+      const { begun, goOn, groups, handled, overlaps } = yield* consumeAfterPause({ atOnce: 60 })
       const answered = yield* answerAll(Array.from({ length: 60 }, (_, i) => `answer ${i}`))
       yield* begun
+      yield* untilWaiting(0)
       yield* goOn
       expect(ids(yield* Queue.takeN(handled, 60))).toEqual(answered)
       expect(groups.length).toBeLessThan(30)
@@ -82,17 +91,11 @@ export const handling = (behaviour: Behaviour): void => {
   behaviour(
     "all that the server takes at a time may be one group, and no more",
     Effect.gen(function* () {
-      const bus = yield* Bus
       const { begun, goOn, groups, handled } = yield* consumeAfterPause({ atOnce: 40 })
       yield* answerAll(Array.from({ length: 60 }, (_, i) => `answer ${i}`))
       yield* begun
-      // Of those that a broker stores, the consumer has got 40.
-      if (bus.durable) {
-        yield* Effect.repeat(bus.repliesWaiting, {
-          until: (count) => count <= 20,
-          schedule: Schedule.spaced("20 millis")
-        })
-      }
+      // Of 60, the consumer has got 40.
+      yield* untilWaiting(20)
       yield* goOn
       yield* Queue.takeN(handled, 60)
       const sizes = groups.map(({ length }) => length)

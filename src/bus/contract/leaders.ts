@@ -169,7 +169,7 @@ export const leaders = (behaviour: Behaviour, { isRelayed, withStandby }: Option
             Effect.zipRight(Deferred.await(finish)),
             Effect.zipRight(echo(delivery))
           ),
-        { grace: 10_000 }
+        { grace: 60_000 }
       )
       const [one, two] = [yield* makePrompt(), yield* makePrompt()]
       yield* bus.publish([one])

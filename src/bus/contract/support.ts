@@ -37,16 +37,19 @@ export const byRunId: Correlation = {
     Option.getOrUndefined(Option.map(Schema.decodeUnknownOption(RunId)(correlation_id), (run_id) => ({ run_id })))
 }
 
+/** For a minute at least, so that a busy machine fails no test. */
+const again = { schedule: Schedule.spaced("20 millis"), times: 3_000 }
+
 /** Waits until the bus is connected: an operation waits for that for three seconds only. */
 export const untilUp: Effect.Effect<void, Unavailable, Bus> = Effect.flatMap(Bus, (bus) =>
-  Effect.retry(bus.ping, { schedule: Schedule.spaced("20 millis"), times: 1500 })
+  Effect.retry(bus.ping, again)
 )
 
 /** Waits until the team's queue meets the condition, and returns it. */
 export const untilQueue = (condition: (queue: TeamQueue) => boolean): Effect.Effect<TeamQueue, unknown, Bus> =>
   Effect.flatMap(Bus, (bus) => bus.queue(team)).pipe(
     Effect.filterOrFail(condition, (queue) => new Error(`the queue is still ${JSON.stringify(queue)}`)),
-    Effect.retry({ schedule: Schedule.spaced("20 millis"), times: 700 })
+    Effect.retry(again)
   )
 
 /** Leads the team with this handler until the returned effect is run, and waits until the bus shows it. */

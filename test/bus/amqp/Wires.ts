@@ -34,25 +34,23 @@ export const behaviour = (
     readonly heartbeat?: number
   } = {}
 ) =>
-  it.live(
-    name,
-    () =>
-      Effect.gen(function* () {
-        const url = options.url?.() ?? (yield* freshVhost)
-        const wires = { url, server: yield* proxied(url), leader: yield* proxied(url) }
-        options.before?.(wires)
-        const query = options.heartbeat === undefined ? "" : `?heartbeat=${options.heartbeat}`
-        const through = (proxy: Proxy) => ({
-          url: Redacted.make(proxy.through(url) + query),
-          queueType: "classic" as const
-        })
-        const layer = Layer.merge(BusAmqp.layer(through(wires.server)), LeaderAmqp.layer(through(wires.leader)))
-        yield* Effect.provide(Effect.scoped(test(wires)), layer)
-      }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None)),
-    120_000
+  it.live(name, () =>
+    Effect.gen(function* () {
+      const url = options.url?.() ?? (yield* freshVhost)
+      const wires = { url, server: yield* proxied(url), leader: yield* proxied(url) }
+      options.before?.(wires)
+      const query = options.heartbeat === undefined ? "" : `?heartbeat=${options.heartbeat}`
+      const through = (proxy: Proxy) => ({
+        url: Redacted.make(proxy.through(url) + query),
+        queueType: "classic" as const
+      })
+      const layer = Layer.merge(BusAmqp.layer(through(wires.server)), LeaderAmqp.layer(through(wires.leader)))
+      yield* Effect.provide(Effect.scoped(test(wires)), layer)
+    }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
   )
 
-export const again = { schedule: Schedule.spaced("20 millis"), times: 1500 }
+/** For a minute at least. */
+export const again = { schedule: Schedule.spaced("20 millis"), times: 3_000 }
 
 /** Why the broker is out of reach for the request. */
 export const refusal = <E>(request: Effect.Effect<unknown, E>) =>

@@ -16,7 +16,7 @@ describe("a broker with an alarm", () => {
 
   beforeAll(async () => {
     broker = await startRabbitMq({ dir })
-  }, 180_000)
+  })
 
   afterAll(async () => {
     await broker.dispose()

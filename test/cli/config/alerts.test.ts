@@ -39,7 +39,7 @@ const lines = [
   "    threshold: 30"
 ]
 
-describe("alerts in a configuration file", { timeout: 60_000 }, () => {
+describe("alerts in a configuration file", () => {
   it.live(
     "are created with their webhook and destinations, changed in place, exported without secrets and deleted",
     () =>

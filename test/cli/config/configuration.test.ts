@@ -22,7 +22,7 @@ const { address, file, folder, json, run, runAt } = sharedServer({
 const webhookNamed = (name: string) =>
   Effect.map(json("webhook", "list"), ({ data }) => data.find((one: { name: string }) => one.name === name))
 
-describe("configuration as code", { timeout: 60_000 }, () => {
+describe("configuration as code", () => {
   it.live("creates what files have, shows each change with old and new value, and then has nothing to change", () =>
     Effect.gen(function* () {
       const lines = [

@@ -24,7 +24,7 @@ beforeAll(async () => {
     return yield* Program.serve({ DATA_DIR: folder, ADMIN_API_KEY, ...settings })
   })
   server = await Effect.runPromise(Scope.extend(start, scope))
-}, 60_000)
+})
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
 const run = (...words: ReadonlyArray<string>) => runWith({ ADMIN_API_KEY, WEBHOOK_TRIGGER_URL: server.url }, ...words)
@@ -43,7 +43,7 @@ const destinations = Effect.suspend(() =>
   Effect.map(run("destination", "list", "nightly", "--json"), ({ stdout }) => JSON.parse(stdout))
 )
 
-describe("an e-mail destination in a configuration file", { timeout: 60_000 }, () => {
+describe("an e-mail destination in a configuration file", () => {
   it.live("is created, sends, is changed in its place, exported and deleted", () =>
     Effect.gen(function* () {
       const path = file("ops@example.com, qa@example.com", "        description: on call")

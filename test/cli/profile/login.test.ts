@@ -32,7 +32,7 @@ const newUser = Effect.map(
   }
 )
 
-describe("login", { timeout: 60_000 }, () => {
+describe("login", () => {
   it.scopedLive("checks the key, shows its role, and stores it for the commands after it, for its user only", () =>
     Effect.gen(function* () {
       const { file, keyFile, run, runAt } = yield* newUser

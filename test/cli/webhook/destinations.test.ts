@@ -8,7 +8,7 @@ import { sharedServer } from "../SharedServer.ts"
 
 const { folder, json, run } = sharedServer({ settings: { CALLBACK_ALLOW: "127.0.0.1" } })
 
-describe("destinations on the command line", { timeout: 60_000 }, () => {
+describe("destinations on the command line", () => {
   it.scopedLive("are added, edited, tested, switched off and deleted", () =>
     Effect.gen(function* () {
       const { received, url } = yield* receiver(200, 200, 500)

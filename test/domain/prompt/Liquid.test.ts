@@ -176,8 +176,9 @@ describe("a template in Liquid", () => {
   it("takes time that grows with the list that it loops over, and not with its square", () => {
     const work = (length: number) =>
       cpuTimeOf(() => prompt("{% for a in list %}{% if a %}x{% endif %}{% endfor %}", { list: Array(length).fill(1) }))
-    work(20_000)
-    expect(work(20_000)).toBeLessThan(40 * work(2_000) + 50)
+    /** Of ten times, since some include the collection of garbage. */
+    const least = (length: number) => Math.min(...Array.from({ length: 10 }, () => work(length)))
+    expect(least(20_000)).toBeLessThan(40 * least(2_000) + 50)
   })
 
   it("marks each value as data with fence, and gives leaders template and values apart", () => {

@@ -4,7 +4,7 @@ import { TeamName } from "../../../src/domain/Team.ts"
 import * as Backlog from "../../../src/engine/accept/Backlog.ts"
 import { count, newRun, type Target } from "../../../src/repo/contract/fixtures.ts"
 import { LaneStore } from "../../../src/repo/run/LaneStore.ts"
-import { seeded, testSeed } from "../../support/Random.ts"
+import { randomFor } from "../../support/Random.ts"
 
 const team = TeamName.make("ops")
 const target = (id: string, max_queued: number) => ({ id, team, max_queued, version: 1 }) as unknown as Target
@@ -59,11 +59,12 @@ const cluster = (servers: number, maxQueued: number) =>
     return { waiting, accept, begin, results, counted: () => counted }
   })
 
+const random = randomFor("webhooks")
+
 describe("the backlog", () => {
   it.scoped("is held exactly by one server, of a webhook and of all", () =>
     Effect.gen(function* () {
       const { waiting, accept } = yield* cluster(1, 3_000)
-      const random = seeded(testSeed)
       const [small, large] = [target("small", 1_000), target("large", 1_000_000)]
       for (const n of count(12_000)) {
         yield* accept(0, random.pick([small, large]))

@@ -67,7 +67,9 @@ const races = (count: number, lanes: number, pausesFor: (ms: number) => Pauses) 
         const id = yield* webhook.submit("hello")
         const follow = n % 4 === 0 ? trigger.run(rows[n % lanes]!, id, { wait: true }) : Effect.succeed(undefined)
         const told = yield* Effect.fork(follow)
-        yield* pauses.patience
+        // Some surely come too late, and some almost at once, however fast this machine is now.
+        if (n % 20 === 19) yield* trigger.run(rows[n % lanes]!, id, { wait: true })
+        else if (n % 20 !== 18) yield* pauses.patience
         const result = yield* Effect.either(cancellation.cancel(id))
         return { id, result, told: (yield* told)?.status }
       })
@@ -97,30 +99,24 @@ const races = (count: number, lanes: number, pausesFor: (ms: number) => Pauses) 
 
 const random = randomFor("cancellations")
 
-it.scoped(
-  "however a cancellation races with acceptance, sending, start and answer, all agree, and no lane stops",
-  () =>
-    races(2_000, 1, () => {
-      const turns = (most: number) =>
-        Effect.suspend(() => Effect.repeatN(Effect.yieldNow(), Math.floor(random.between(0, most))))
-      return { work: turns(8), patience: turns(30) }
-    }).pipe(Effect.provide(engineInMemory())),
-  60_000
+it.scoped("however a cancellation races with acceptance, sending, start and answer, all agree, and no lane stops", () =>
+  races(2_000, 1, () => {
+    const turns = (most: number) =>
+      Effect.suspend(() => Effect.repeatN(Effect.yieldNow(), Math.floor(random.between(0, most))))
+    return { work: turns(8), patience: turns(30) }
+  }).pipe(Effect.provide(engineInMemory()))
 )
 
 const onBoth = Number(process.env.TEST_CANCEL_RACES ?? 200)
 
-it.scopedLive(
-  "so it is on PostgreSQL and RabbitMQ",
-  () =>
-    Effect.gen(function* () {
-      const { begun, cancelled } = yield* races(onBoth, 4, (ms) => {
-        const unit = Math.min(ms, 100)
-        const some = (most: number) => Effect.suspend(() => Effect.sleep(random.between(0, most * unit)))
-        return { work: some(0.3), patience: some(6) }
-      })
-      if (process.env.TEST_CANCEL_RACES) console.info({ races: onBoth, begun, cancelled })
-      // The leaders stop before their broker goes.
-    }).pipe(Effect.scoped, Effect.provide(onRealServices)),
-  120_000
+it.scopedLive("so it is on PostgreSQL and RabbitMQ", () =>
+  Effect.gen(function* () {
+    const { begun, cancelled } = yield* races(onBoth, 4, (ms) => {
+      const unit = Math.min(ms, 100)
+      const some = (most: number) => Effect.suspend(() => Effect.sleep(random.between(0, most * unit)))
+      return { work: some(0.3), patience: some(6) }
+    })
+    if (process.env.TEST_CANCEL_RACES) console.info({ races: onBoth, begun, cancelled })
+    // The leaders stop before their broker goes.
+  }).pipe(Effect.scoped, Effect.provide(onRealServices))
 )

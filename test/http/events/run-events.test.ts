@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { untilEffect } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
 import { adminKey, failing, hello, silent, start, unusedId } from "../Server.ts"
 import { type Event, openEvents } from "./EventReader.ts"
@@ -289,7 +290,10 @@ describe("the events of a run", () => {
       const { next, rest } = yield* openEvents(url, post)
       expect([(yield* next).event, (yield* next).event]).toStrictEqual(["accepted", "started"])
       faults.add("database")
-      yield* Effect.sleep("600 millis")
+      yield* untilEffect(
+        "the database was asked for news in vain",
+        Effect.sync(() => faults.failed.includes("newsOf"))
+      )
       faults.clear()
       yield* does({ seq: 0, text: "still here" })
       expect((yield* next).data).toStrictEqual({ text: "still here" })

@@ -151,8 +151,9 @@ describe("leaders over HTTP", () => {
       for (const path of ["/api/teams", "/api/runs", `/api/runs/${prompt.run_id}`]) {
         expect((yield* key.get(path)).status).toBe(401)
       }
+      const wrong = `${key.key.slice(0, -1)}${key.key.endsWith("x") ? "y" : "x"}`
       const refused = yield* Effect.forEach(
-        [{}, { authorization: "Bearer x" }, { authorization: `Bearer ${key.key.slice(0, -1)}x` }],
+        [{}, { authorization: "Bearer x" }, { authorization: `Bearer ${wrong}` }],
         (headers) => http("GET", "/leader/team", { headers })
       )
       for (const answer of refused) expect(refusal(answer)).toEqual([401, "unauthorized"])

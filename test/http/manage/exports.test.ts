@@ -189,7 +189,7 @@ describe("exporting runs", () => {
       ).pipe(Effect.catchTag("TooManyExports", () => HttpServerResponse.empty({ status: 429 })))
       const context = yield* Layer.build(
         HttpServer.serve(HttpRouter.empty.pipe(HttpRouter.get("/", handler))).pipe(
-          Layer.provide(RunExport.layerWith({ atOnce: 1, patience: "100 millis" })),
+          Layer.provide(RunExport.layerWith({ atOnce: 1, patience: "1 seconds" })),
           Layer.provideMerge(listening),
           Layer.provide(services({ repo }))
         )

@@ -73,8 +73,9 @@ describe("what an agent reports of its work", () => {
       const slow = yield* http("POST", `${hook.path}?wait=true`, { body: { variables: { text: "slow" } } })
       expect(slow.status).toBe(408)
       yield* Deferred.succeed(timedOut, undefined)
-      const run = yield* http("POST", hook.path, { body: hello })
-      yield* http("POST", `${hook.path}/runs/${run.json.run_id}/cancel`)
+      const patient = yield* webhook(review)
+      const run = yield* http("POST", patient.path, { body: hello })
+      yield* http("POST", `${patient.path}/runs/${run.json.run_id}/cancel`)
       for (const [status, run_id] of Object.entries({ timeout: slow.json.run_id, cancelled: run.json.run_id })) {
         const shown = yield* repeatUntil(admin("GET", `/api/runs/${run_id}`), ({ json }) => json.usage !== undefined)
         expect(shown.json).toMatchObject({ status, ...report })

@@ -62,8 +62,7 @@ it.scopedLive(
         // In SQL a quote stands twice.
         expect(dump.replaceAll("''", "'")).not.toContain(text.replace(/=+$/, ""))
       }
-    }),
-  60_000
+    })
 )
 
 it.scopedLive(

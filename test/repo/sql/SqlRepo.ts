@@ -39,7 +39,7 @@ const emptied = Effect.flatMap(SqlClient.SqlClient, (sql) => sql.withTransaction
 
 export const withSqlRepo = <E>(client: Layer.Layer<SqlClient.SqlClient | Notifications, E>): WithRepo => {
   const runtime = ManagedRuntime.make(RepoSql.layer.pipe(Layer.provideMerge(client)))
-  beforeAll(() => runtime.runPromise(Effect.void), 120_000)
+  beforeAll(() => runtime.runPromise(Effect.void))
   afterAll(() => runtime.dispose())
 
   return (test) =>

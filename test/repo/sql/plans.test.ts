@@ -75,18 +75,16 @@ describe("with a hundred thousand queued runs, and as many that have ended", () 
   let ended: Target
   let term: number
   let behind: RunId
-  beforeAll(
-    () =>
-      runtime.runPromise(
-        Effect.gen(function* () {
-          queued = yield* createWebhook({ name: "queued" })
-          ended = yield* createWebhook({ name: "ended" })
-          term = yield* acquireTerm
-          yield* fill(queued, ended, yield* createWebhook({ team: idle }))
-          behind = yield* sendRun(ended, term, 0, { timeout: Duration.millis(1) })
-        })
-      ),
-    60_000
+  beforeAll(() =>
+    runtime.runPromise(
+      Effect.gen(function* () {
+        queued = yield* createWebhook({ name: "queued" })
+        ended = yield* createWebhook({ name: "ended" })
+        term = yield* acquireTerm
+        yield* fill(queued, ended, yield* createWebhook({ team: idle }))
+        behind = yield* sendRun(ended, term, 0, { timeout: Duration.millis(1) })
+      })
+    )
   )
   afterAll(() => runtime.dispose())
 

@@ -15,7 +15,7 @@ const api = (server: Server, ...words: ReadonlyArray<string>) =>
   Effect.map(run([...words, "--json", "--url", server.url], { ADMIN_API_KEY }), ({ stdout }) => JSON.parse(stdout))
 
 // Creating a database takes PGlite seconds of computing, many on a busy machine.
-describe("a server that leads teams itself", { timeout: 180_000 }, () => {
+describe("a server that leads teams itself", () => {
   it.scopedLive(
     "creates each team with a webhook in the embedded database, and prints a line that gets an answer",
     () =>

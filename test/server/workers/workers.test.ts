@@ -16,7 +16,7 @@ const production = Effect.gen(function* () {
 
 const lines = (log: string) => log.trim().split("\n")
 
-describe("a server with several workers", { timeout: 120_000 }, () => {
+describe("a server with several workers", () => {
   it.scopedLive("has the workers that --workers says, says once that it is running, and leaves none when killed", () =>
     Effect.gen(function* () {
       const server = yield* Program.serve({ ...(yield* production), WORKERS: "3" }, ["--workers", "2"])
@@ -49,7 +49,7 @@ describe("a server with several workers", { timeout: 120_000 }, () => {
   )
 })
 
-describe("a server whose workers cannot start", { timeout: 60_000 }, () => {
+describe("a server whose workers cannot start", () => {
   /** Ends by itself; gives the lines of standard error, of which each process could have written its own. */
   const refused = (variables: Readonly<Record<string, string>>) =>
     Effect.map(Program.run(["serve"], { PORT: "0", WORKERS: "2", ...variables }), ({ code, stderr, stdout }) => {

@@ -1,10 +1,11 @@
 import { expect } from "@effect/vitest"
 import { cpuTimeOf } from "./CpuTime.ts"
 
-/** In MB. The budget of an evaluation is ten million characters, some of which take four bytes for a moment. */
-const mostMemory = 400
-/** In milliseconds of a processor. Without a bound these would be minutes, and the end of the process. */
-const mostTime = 3_000
+/**
+ * In MB, and in milliseconds of a processor. An evaluation within its budget takes 20 and 130 at most, so no load on the
+ * machine reaches these. Without a bound they would be the end of the process, and minutes.
+ */
+const [mostMemory, mostTime] = [1_000, 20_000]
 
 /** Expects the evaluation to stay within bounds. The process's memory must not have been larger before. */
 export const inBounds = (what: string, work: () => void): void => {

@@ -35,7 +35,7 @@ describe("accessibility by every rule of axe", () => {
     return found
   }
 
-  it("has no violation on any page, light and dark, 390 and 1440 pixels wide", { timeout: 240_000 }, async () => {
+  it("has no violation on any page, light and dark, 390 and 1440 pixels wide", async () => {
     const page = await ui.newPage()
     await page.goto("/")
     await page.getByLabel("API key or admin key").waitFor()

@@ -104,7 +104,7 @@ describe("the snippets", () => {
   it.each([
     ["agent", "I did what you asked."],
     ["server", "Say hello."]
-  ])("start a server that leads the team: %s", { timeout: 90_000 }, async (id, answer) => {
+  ])("start a server that leads the team: %s", async (id, answer) => {
     const bin = mkdtempSync(join(dir, "bin-"))
     const recorded = join(root, "test/agents/recorded/claude/answer.jsonl")
     writeFileSync(join(bin, "claude"), `#!/bin/sh\ncat '${recorded}'\n`, { mode: 0o755 })

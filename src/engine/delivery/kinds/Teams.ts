@@ -12,8 +12,7 @@ const ofBlock = 2_000
 
 /** Of a long paragraph, what fits is shown. */
 const textBlocks = ({ code, text }: Block) =>
-  // Teams reads Markdown in all text, so code is escaped as well.
-  split(code === undefined ? text : card.text(code).replace(/\n/g, "\n\n"), ofBlock).map((text) => ({
+  split(text, ofBlock).map((text) => ({
     type: "TextBlock" as const,
     text,
     wrap: true,

@@ -48,7 +48,9 @@ export const gfm: Dialect = {
     escaped(raw, /[\\`*_[\]~|]/g)
       .replace(/&/g, "&amp;")
       .replace(/</g, "&lt;")
-      .replace(/>/g, "&gt;")
+      .replace(/>/g, "&gt;"),
+  // Entities count in addresses, too.
+  link: (inner, url) => `[${inner}](${url.replace(/&(?=#?\w+;)/g, "&amp;")})`
 }
 
 /** GitLab carries out lines that begin with `/`, such as `/close`; older versions even some in code. */
@@ -64,13 +66,16 @@ export const discord: Dialect = {
   rule: "———"
 }
 
-/** Adaptive Cards know bold, italic, links and lists. Code is a block of its own there. */
+const cardText = (raw: string): string => escaped(raw, /[\\*_[\]]/g)
+
+/** Adaptive Cards know bold, italic, links and lists. Markdown is also read in code, so that is escaped as text is. */
 export const card: Dialect = {
   ...commonmark(/[\\*_[\]]/g),
   del: (inner) => inner,
-  codespan: (raw) => escaped(raw, /[\\*_[\]]/g),
+  codespan: cardText,
   heading: (inner) => `**${inner}**`,
-  fence: (raw) => raw,
+  // A single line break is no more than a space there.
+  fence: (raw) => cardText(raw).replace(/\n/g, "\n\n"),
   rule: "———"
 }
 

@@ -24,7 +24,7 @@ export interface Dialect {
 /** What stays together: a paragraph, a list, a heading or code. */
 export interface Block {
   readonly text: string
-  /** Of code: its raw text, so that it can be split. */
+  /** Of code and tables: the raw text, so that it can be split. */
   readonly code?: string
 }
 
@@ -46,7 +46,8 @@ export const toBlocks = (markdown: string, dialect: Dialect): ReadonlyArray<Bloc
 const topLevel = (token: Token, dialect: Dialect): Block | [] => {
   const text = blockOf(token, dialect, 0)
   if (text.trim() === "") return []
-  return token.type === "code" ? { text, code: (token as Tokens.Code).text } : { text }
+  if (token.type === "code") return { text, code: (token as Tokens.Code).text }
+  return token.type === "table" ? { text, code: tableOf(token as Tokens.Table) } : { text }
 }
 
 const blockOf = (token: Token, dialect: Dialect, depth: number): string => {

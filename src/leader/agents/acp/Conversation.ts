@@ -35,6 +35,8 @@ const cancelTimeout = "1 second"
 /** How long its program may take to end once its input has ended, and then again after the signal: the answer waits for it. */
 const endTimeout = "500 millis"
 const stop = { signal: "SIGTERM", grace: endTimeout } as const
+/** How long a program that has closed its output may take to end: what it printed, and its exit code, are the reason. */
+const crashTimeout = "5 seconds"
 /** An agent may still be replaying a session when it says that it is done. So the replay is over when it pauses. */
 const replayPause = "100 millis"
 const replayPauses = 20
@@ -56,7 +58,7 @@ export const converse = (
       ({ connection, running }) => {
         const ending = Effect.flatMap(running.ended, (status) => failedWith(status, running.errors()))
         const talk = Effect.catchAll(conversation(options, connection, task, session), (error) =>
-          connection.isClosed() ? Effect.timeoutFail(ending, { duration: endTimeout, onTimeout: () => error }) : error
+          connection.isClosed() ? Effect.timeoutFail(ending, { duration: crashTimeout, onTimeout: () => error }) : error
         )
         return Effect.raceFirst(talk, ending)
       },

@@ -15,7 +15,7 @@ import { temporaryFolder } from "../../../support/private.ts"
 const repoIn = (folder: string) => RepoSql.layer.pipe(Layer.provide(PgliteClient.layer({ folder })))
 
 // Creating a database takes PGlite seconds of computing, many on a busy machine.
-describe("PgliteClient", { timeout: 120_000 }, () => {
+describe("PgliteClient", () => {
   it.scopedLive("keeps its rows from one start to the next", () =>
     Effect.gen(function* () {
       const folder = join(yield* temporaryFolder, "new", "data")
@@ -97,7 +97,7 @@ describe("the data folder", () => {
       })
       yield* Effect.retry(hold(folder), {
         while: (error) => error._tag === "DataFolderInUse",
-        times: 100,
+        times: 1_000,
         schedule: Schedule.spaced("50 millis")
       })
     })

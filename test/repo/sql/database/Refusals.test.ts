@@ -26,33 +26,29 @@ const logged = (lines: Array<string>) =>
   )
 
 describe.each(Object.entries(clients))("%s without room on its disk", (_, client) => {
-  it.scopedLive(
-    "is one line in the log, with the cause, and one when it has room again",
-    () => {
-      const lines: Array<string> = []
-      return Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
-        const webhook = yield* createWebhook()
-        yield* sql`
+  it.scopedLive("is one line in the log, with the cause, and one when it has room again", () => {
+    const lines: Array<string> = []
+    return Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const webhook = yield* createWebhook()
+      yield* sql`
           create function fill_disk() returns trigger language plpgsql as $$ begin
             raise exception 'could not extend file "base/1/2": No space left on device' using errcode = '53100';
           end $$`
-        yield* sql`create trigger full_disk before insert on webhook_trigger.runs execute function fill_disk()`
-        const repo = yield* Repo
-        for (const _ of count(10)) {
-          expect(yield* Effect.flip(acceptOne(yield* newRun(webhook)))).toBeInstanceOf(Unavailable)
-          yield* repo.webhook(webhook.id)
-        }
-        expect(lines).toEqual([
-          'ERROR The database refuses writes, because its disk is full (53100: could not extend file "base/1/2": No space left on device)'
-        ])
-        yield* sql`drop trigger full_disk on webhook_trigger.runs`
-        const accepted = Effect.flatMap(newRun(webhook), acceptOne)
-        yield* repeatUntil(accepted, () => lines.length > 1)
-        yield* accepted
-        expect(lines.slice(1)).toEqual(["INFO The database accepts writes again"])
-      }).pipe(Effect.provide(RepoSql.layer.pipe(Layer.provideMerge(client))), Effect.provide(logged(lines)))
-    },
-    60_000
-  )
+      yield* sql`create trigger full_disk before insert on webhook_trigger.runs execute function fill_disk()`
+      const repo = yield* Repo
+      for (const _ of count(10)) {
+        expect(yield* Effect.flip(acceptOne(yield* newRun(webhook)))).toBeInstanceOf(Unavailable)
+        yield* repo.webhook(webhook.id)
+      }
+      expect(lines).toEqual([
+        'ERROR The database refuses writes, because its disk is full (53100: could not extend file "base/1/2": No space left on device)'
+      ])
+      yield* sql`drop trigger full_disk on webhook_trigger.runs`
+      const accepted = Effect.flatMap(newRun(webhook), acceptOne)
+      yield* repeatUntil(accepted, () => lines.length > 1)
+      yield* accepted
+      expect(lines.slice(1)).toEqual(["INFO The database accepts writes again"])
+    }).pipe(Effect.provide(RepoSql.layer.pipe(Layer.provideMerge(client))), Effect.provide(logged(lines)))
+  })
 })

@@ -161,18 +161,15 @@ describe("replicas on one database", () => {
 })
 
 describe("a database that goes away", () => {
-  it.scopedLive(
-    "leaves its holder the lease, whose lock goes with it",
-    () =>
-      Effect.gen(function* () {
-        const server = yield* privatePostgres()
-        const [a, b] = [yield* replicaOf(server.url), yield* replicaOf(server.url)]
-        const term = yield* leaseWithLock(a, yield* Effect.scope)
-        yield* Effect.promise(server.crash)
-        yield* Effect.promise(server.start)
-        expect(yield* eventually(b.acquireLease("b", minute))).toEqual(Option.none())
-        yield* eventually(a.renewLease(term, minute))
-      }),
-    60_000
+  it.scopedLive("leaves its holder the lease, whose lock goes with it", () =>
+    Effect.gen(function* () {
+      const server = yield* privatePostgres()
+      const [a, b] = [yield* replicaOf(server.url), yield* replicaOf(server.url)]
+      const term = yield* leaseWithLock(a, yield* Effect.scope)
+      yield* Effect.promise(server.crash)
+      yield* Effect.promise(server.start)
+      expect(yield* eventually(b.acquireLease("b", minute))).toEqual(Option.none())
+      yield* eventually(a.renewLease(term, minute))
+    })
   )
 })
