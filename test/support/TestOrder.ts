@@ -1,6 +1,6 @@
 import { relative } from "node:path"
 import { BaseSequencer, type TestSpecification } from "vitest/node"
-import { seeded } from "./Random.ts"
+import { seeded } from "./Seeded.ts"
 import { readTimes } from "./Times.ts"
 
 /**

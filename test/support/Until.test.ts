@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Cause, Effect } from "effect"
-import { seeded } from "./Random.ts"
+import { seeded } from "./Seeded.ts"
 import { until, untilEffect, within } from "./Until.ts"
 
 const never = new Promise<never>(() => {})

@@ -1,7 +1,8 @@
 /** Three servers under a steady load, for random faults. */
 import { exitCodes } from "../../../src/cli/Failure.ts"
 import type { Proxy } from "../../support/Proxy.ts"
-import { type Random, randomFor } from "../../support/Random.ts"
+import { randomFor } from "../../support/Random.ts"
+import type { Random } from "../../support/Seeded.ts"
 import { answerAfter } from "./Answers.ts"
 import type { Webhook } from "./Callers.ts"
 import type { Cluster, WebhookDraft } from "./Cluster.ts"

@@ -1,6 +1,7 @@
 /** Random faults: the same test seed gives the same faults in the same order at the same distances. */
 import { setTimeout as sleep } from "node:timers/promises"
-import { type Random, randomFor, seeded } from "../../support/Random.ts"
+import { randomFor } from "../../support/Random.ts"
+import { type Random, seeded } from "../../support/Seeded.ts"
 import type { Span } from "./Checker.ts"
 
 /** Something that breaks, and is whole again when `inject` resolves. */

@@ -1,6 +1,6 @@
 /** What a network does to the connections of one server, or of all, to the broker, the database, or both. */
 import type { Proxy } from "../../support/Proxy.ts"
-import type { Random } from "../../support/Random.ts"
+import type { Random } from "../../support/Seeded.ts"
 import { breakFor, type Fault, timeStopped } from "./Faults.ts"
 
 /** Between one server, or one leader, and its services. */
