@@ -180,7 +180,8 @@ export const leaders = (behaviour: Behaviour, { isRelayed, withStandby }: Option
       yield* Deferred.succeed(finish, undefined)
       yield* Fiber.join(stopping)
       expect(yield* Queue.take(collected)).toEqual({ _tag: "Answered", run_id: one.run_id, response: "hello" })
-      yield* untilQueue(({ consumers, messages }) => consumers === 0 && messages === 1)
+      // A relay that stops as well may leave an answered prompt in the queue, and passes it on to nobody.
+      yield* untilQueue(({ consumers, messages }) => consumers === 0 && (isRelayed || messages === 1))
       const deliveries = yield* Queue.unbounded<Delivery>()
       yield* startLeader((delivery) => Effect.asVoid(Queue.offer(deliveries, delivery)))
       const next = yield* Queue.take(deliveries)
