@@ -8,8 +8,13 @@ import { type Server, serve } from "../support/InProcess.ts"
 export const adminKey = "an-admin-key-for-the-tests-of-the-ui"
 
 // Browser, server and database share two processors with other tests.
-/** How long a page may take to show something; less than the 30 s after which it polls for missed changes. */
-const timeout = 20_000
+/** How long a page may take to show something. */
+const timeout = 60_000
+
+/** A page that is live polls every 30 s for missed changes. Not in tests: what they see, the page was told. */
+const withoutPolling = `
+const begin = setInterval
+window.setInterval = (act, interval, ...more) => (interval < 30_000 ? begin(act, interval, ...more) : 0)`
 
 /** `expect.poll`, with the timeout of everything that waits for a page. */
 export const eventually = <A>(read: () => A | Promise<A>) => expect.poll(read, { timeout })
@@ -59,6 +64,7 @@ export const pagesOf = (browser: Browser, url: string) => {
     contexts.add(context)
     context.on("close", () => contexts.delete(context))
     context.setDefaultTimeout(timeout)
+    await context.addInitScript(`{${withoutPolling}}`)
     const [errorTexts, foreignUrls]: [Array<string>, Array<string>] = [[], []]
     errors.set(context, errorTexts)
     foreignRequests.set(context, foreignUrls)

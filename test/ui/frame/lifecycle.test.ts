@@ -142,7 +142,6 @@ describe("a webhook's lifecycle", () => {
       await page.getByText("Live", { exact: true }).waitFor()
       await eventually(async () => (await ui.call("GET", "/api/teams/writers")).running).toBe(true)
       await ui.call("POST", `${other.url}/api/webhooks/${webhook.id}/runs`, { variables: {} })
-      // Sooner than the page would poll for it.
       await page.getByRole("link", { name: /Success/ }).waitFor()
       await ui.call("DELETE", `${other.url}/api/webhooks/${webhook.id}`)
       await page.getByText("This has been deleted.").first().waitFor()
