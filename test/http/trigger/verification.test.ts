@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { repeatUntil } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
-import { hello, start, triggers } from "../Server.ts"
+import { hello, start, trigger, triggers } from "../Server.ts"
 import { countsOf, deliverTo, github, other, secret, sign, startWithGithub } from "./Github.ts"
 
 describe("a webhook with a verification", () => {
@@ -42,7 +42,7 @@ describe("a webhook with a verification", () => {
     })
   )
 
-  triggers("needs the token as well, and shows runs to whoever signs an empty body", () =>
+  trigger("needs the token as well, and shows runs to whoever signs an empty body", () =>
     Effect.gen(function* () {
       const { hook, http, deliver, admin } = yield* startWithGithub
       const raw = JSON.stringify(hello)
@@ -94,7 +94,7 @@ describe("a webhook with a verification", () => {
     })
   )
 
-  triggers("answers handshakes and commands as JSON where the service wants that", () =>
+  trigger("answers handshakes and commands as JSON where the service wants that", () =>
     Effect.gen(function* () {
       const server = yield* startWithGithub
       const key = Buffer.from(secret).toString("base64")
@@ -131,7 +131,7 @@ describe("a webhook with a verification", () => {
     })
   )
 
-  triggers("keeps of what it refuses the cause, and nothing that was sent", () =>
+  trigger("keeps of what it refuses the cause, and nothing that was sent", () =>
     Effect.gen(function* () {
       const { admin, hook, http, deliver } = yield* startWithGithub
       yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { store_requests: "refused" } })
