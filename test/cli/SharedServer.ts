@@ -11,8 +11,14 @@ export const ADMIN_API_KEY = "a-key-for-these-tests"
 
 type Variables = Readonly<Record<string, string>>
 
-/** `settings`: of the server, besides the defaults. `variables`: of each command. */
-export const sharedServer = ({ settings, variables }: { settings?: Variables; variables?: Variables } = {}) => {
+interface Options {
+  /** Of the server, besides the defaults; what they need lives as long as the server. */
+  readonly settings?: Variables | Effect.Effect<Variables, never, Scope.Scope>
+  /** Of each command. */
+  readonly variables?: Variables
+}
+
+export const sharedServer = ({ settings = {}, variables }: Options = {}) => {
   const scope = Effect.runSync(Scope.make())
   let server: Server
   let folder: string
@@ -21,7 +27,7 @@ export const sharedServer = ({ settings, variables }: { settings?: Variables; va
     const start = Effect.gen(function* () {
       folder = yield* newFolder
       mkdirSync(folder)
-      return yield* serve({ ADMIN_API_KEY, ...settings })
+      return yield* serve({ ADMIN_API_KEY, ...(Effect.isEffect(settings) ? yield* settings : settings) })
     })
     server = await Effect.runPromise(Scope.extend(start, scope))
   })

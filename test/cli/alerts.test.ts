@@ -1,30 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Scope } from "effect"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
 import { receiver } from "../support/Receiver.ts"
-import { runWith } from "./CommandLine.ts"
-import * as Program from "./Program.ts"
+import { sharedServer } from "./SharedServer.ts"
 
-const ADMIN_API_KEY = "a-key-for-these-tests"
-
-const scope = Effect.runSync(Scope.make())
-let server: Program.Server
-
-beforeAll(async () => {
-  const start = Effect.gen(function* () {
-    return yield* Program.serve({ DATA_DIR: yield* Program.newFolder, ADMIN_API_KEY, CALLBACK_ALLOW: "127.0.0.1" })
-  })
-  server = await Effect.runPromise(Scope.extend(start, scope))
-})
-afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
-
-const run = (...words: ReadonlyArray<string>) => runWith({ ADMIN_API_KEY, WEBHOOK_TRIGGER_URL: server.url }, ...words)
-
-/** The JSON document on standard output, which holds nothing else. */
-const json = (...words: ReadonlyArray<string>) =>
-  Effect.map(run(...words, "--json"), ({ code, stderr, stdout }) => {
-    expect({ code, stderr }, words.join(" ")).toEqual({ code: 0, stderr: "" })
-    return JSON.parse(stdout)
-  })
+const { json, run } = sharedServer({ settings: { CALLBACK_ALLOW: "127.0.0.1" } })
 
 describe("alerts on the command line", () => {
   it.scopedLive("have destinations that are added, tested, switched off and deleted", () =>

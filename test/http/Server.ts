@@ -320,6 +320,13 @@ export const triggers = <A, E>(name: string, test: () => Effect.Effect<A, E, Sco
   }
 }
 
+/**
+ * The same test once, past Effect's server, as in the product by default: for what is decided after a request has been read,
+ * where both ways meet.
+ */
+export const trigger = <A, E>(name: string, test: () => Effect.Effect<A, E, Scope.Scope>): void =>
+  it.scopedLive(name, () => Effect.withTracerEnabled(test(), false))
+
 /** In milliseconds. */
 const hour = 3_600_000
 

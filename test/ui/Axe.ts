@@ -25,3 +25,15 @@ export const axe = async (page: Page, only?: "colours"): Promise<ReadonlyArray<s
     nodes.map(({ html, failureSummary }) => `${id} (${help}): ${html.slice(0, 200)} ${failureSummary}`)
   )
 }
+
+/** What axe finds in a narrow and in a wide window, and whether the page scrolls sideways there. The window stays wide. */
+export const axeAtBothWidths = async (page: Page): Promise<ReadonlyArray<string>> => {
+  const found: Array<string> = []
+  for (const width of [320, 1440]) {
+    await page.setViewportSize({ width, height: 900 })
+    found.push(...(await axe(page)).map((violation) => `${width}: ${violation}`))
+    const over = Number(await page.evaluate("document.documentElement.scrollWidth - innerWidth"))
+    if (over > 0) found.push(`${over} pixels wider than the window of ${width}`)
+  }
+  return found
+}

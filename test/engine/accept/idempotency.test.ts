@@ -20,23 +20,6 @@ it.scoped("returns the same run to a repeat, once it has ended and while it is o
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("makes one run of 100 repeats that arrive together", () =>
-  Effect.gen(function* () {
-    const team = yield* makeTeam("deploy")
-    yield* echo(team)
-    const webhook = yield* makeWebhook(team)
-    const ids = yield* Effect.all(
-      Array.from({ length: 100 }, () => webhook.submit("work", { key: "key" })),
-      {
-        concurrency: "unbounded"
-      }
-    )
-    expect(new Set(ids).size).toBe(1)
-    const { data } = yield* (yield* Repo).runs({ webhook_id: webhook.id, limit: 100 })
-    expect(data).toHaveLength(1)
-  }).pipe(Effect.provide(engineInMemory()))
-)
-
 it.scoped("refuses the same key with another body, or without waiting in place of waiting", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
@@ -45,15 +28,6 @@ it.scoped("refuses the same key with another body, or without waiting in place o
     yield* webhook.submit("work", { key: "key" })
     expect((yield* Effect.flip(webhook.submit("other work", { key: "key" })))._tag).toBe("IdempotencyKeyReused")
     expect((yield* Effect.flip(webhook.ask("work", { key: "key" })))._tag).toBe("IdempotencyKeyReused")
-  }).pipe(Effect.provide(engineInMemory()))
-)
-
-it.scoped("keeps the keys of two webhooks apart", () =>
-  Effect.gen(function* () {
-    const team = yield* makeTeam("deploy")
-    yield* echo(team)
-    const [one, two] = [yield* makeWebhook(team), yield* makeWebhook(team)]
-    expect(yield* one.submit("work", { key: "key" })).not.toBe(yield* two.submit("work", { key: "key" }))
   }).pipe(Effect.provide(engineInMemory()))
 )
 

@@ -1,9 +1,6 @@
-import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
-import { AddressPolicy, make, parseAllowed } from "../../../src/engine/delivery/AddressPolicy.ts"
-import { Poster } from "../../../src/engine/delivery/Poster.ts"
+import { make, parseAllowed } from "../../../src/engine/delivery/AddressPolicy.ts"
 import { hostile } from "./Hostile.ts"
 
 const publicOnly = make({ hosts: [], networks: [] })
@@ -87,27 +84,5 @@ describe("where requests may be sent", () => {
     (text) => {
       expect(Option.isNone(parseAllowed(text))).toBe(true)
     }
-  )
-
-  it.scopedLive("never connects to an address that a name only has at the second look", () =>
-    Effect.gen(function* () {
-      let connections = 0
-      const server = createServer((_, response) => response.end())
-      server.on("connection", () => connections++)
-      yield* Effect.acquireRelease(
-        Effect.async<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
-        () => Effect.sync(() => server.close())
-      )
-      const { port } = server.address() as AddressInfo
-      let asked = 0
-      const rebinding = AddressPolicy.layer(Option.none(), () =>
-        Promise.resolve([asked++ === 0 ? "127.0.0.1" : "1.1.1.1"])
-      )
-      const error = yield* Effect.flatMap(Poster, ({ post }) =>
-        Effect.flip(post({ url: `https://rebind.example.com:${port}/`, headers: {}, body: "{}" }))
-      ).pipe(Effect.provide(Poster.layer), Effect.provide(rebinding))
-      expect(error.reason).toContain("public address")
-      expect([asked, connections]).toEqual([1, 0])
-    })
   )
 })

@@ -1,34 +1,19 @@
-/** What a key of the role `caller` can reach, on memory and on PostgreSQL. */
+/** What a key of the role `caller` can reach; its runs are also looked for on PostgreSQL. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Layer, Redacted } from "effect"
+import { Effect, type Layer } from "effect"
 import type { Repo } from "../../../src/repo/Repo.ts"
-import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
-import * as RepoSql from "../../../src/repo/sql/RepoSql.ts"
 import { CookieJar } from "../../support/CookieJar.ts"
-import { freshDatabase } from "../../support/fresh.ts"
 import { startProvider } from "../../support/OpenIdProvider.ts"
+import { repoOnPostgres } from "../../support/RealServices.ts"
 import { type Call, pointers, refusal } from "../Client.ts"
 import { openEvents } from "../events/EventReader.ts"
 import { clients, connected } from "../mcp/Clients.ts"
 import { hello, type Leader, silent, start, unusedId } from "../Server.ts"
-import { bearer, managementEndpoints, nameOf, pathWith, statusOf } from "./Endpoints.ts"
+import { bearer, statusOf } from "./Endpoints.ts"
 import { problemOf, visit } from "./SignIn.ts"
-
-const postgres: Layer.Layer<Repo> = RepoSql.layer.pipe(
-  Layer.provide(
-    Layer.unwrapScoped(Effect.map(freshDatabase, (url) => PostgresClient.layer({ url: Redacted.make(url) })))
-  ),
-  Layer.orDie
-)
 
 const notFound = [404, "not_found"]
 const forbidden = [403, "forbidden"]
-
-/** Everything that the role may call. Whatever else there is, is refused. */
-const allowed = [
-  ...["GET /api/access", "GET /api/runs", "GET /api/runs/:run_id", "GET /api/runs/:run_id/events"],
-  ...["POST /api/webhooks/:id/runs", "POST /api/runs/:run_id/cancel"]
-]
 
 type Server = Effect.Effect.Success<ReturnType<typeof start>>
 
@@ -41,7 +26,7 @@ const callerOf = (server: Server, more: object = {}) =>
   })
 
 /** A key for one of two webhooks, with a run that it started, and another key's run of the same webhook. */
-const twoCallers = (repo: Layer.Layer<Repo> | undefined) =>
+const twoCallers = (repo?: Layer.Layer<Repo>) =>
   Effect.gen(function* () {
     const server = yield* start({ ...(repo && { repo }) })
     yield* server.team("ops")
@@ -62,27 +47,8 @@ const twoCallers = (repo: Layer.Layer<Repo> | undefined) =>
     return { server, hook, other, mine, theirs, run, own, foreign, byToken }
   })
 
-for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", postgres] as const]) {
+for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoOnPostgres] as const]) {
   describe(`a key of the role caller, with the rows in ${name}`, () => {
-    it.scopedLive("reaches no endpoint but those to start, follow and cancel runs", () =>
-      Effect.gen(function* () {
-        const { foreign, hook, mine, server } = yield* twoCallers(repo)
-        for (const endpoint of managementEndpoints) {
-          const at = nameOf(endpoint)
-          if (allowed.includes(at)) continue
-          const path = pathWith(endpoint.path, { id: hook.id, run_id: foreign, team: "ops" })
-          const { code, detail, status } = yield* statusOf(server.origin, { ...endpoint, path }, bearer(mine.key))
-          expect([status, code], `${at}: ${detail}`).toStrictEqual(forbidden)
-        }
-        expect(refusal(yield* server.http("POST", "/api/session", { body: { key: mine.key } }))).toStrictEqual(
-          forbidden
-        )
-        expect((yield* mine.as("GET", "/api/access")).json).toStrictEqual({
-          ...{ key_name: "caller", role: "caller", webhooks: [hook.id] }
-        })
-      })
-    )
-
     it.scopedLive("finds its own runs, and none that others started, of the same webhook or of another", () =>
       Effect.gen(function* () {
         const { byToken, foreign, hook, mine, other, own, run, server, theirs } = yield* twoCallers(repo)
@@ -117,77 +83,87 @@ for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", postg
         expect((yield* mine.as("GET", "/api/runs")).json.data).toHaveLength(1)
       })
     )
-
-    it.scopedLive("starts runs of its webhooks only, and of none that is disabled, paused or deleted", () =>
-      Effect.gen(function* () {
-        const { hook, mine, other, server } = yield* twoCallers(repo)
-        const call = (id: string) => mine.as("POST", `/api/webhooks/${id}/runs`, { body: hello })
-        for (const id of [other.id, unusedId]) expect(refusal(yield* call(id))).toStrictEqual(notFound)
-        yield* server.admin("PATCH", `/api/webhooks/${hook.id}`, { body: { enabled: false } })
-        expect(refusal(yield* call(hook.id))).toStrictEqual(notFound)
-        yield* server.admin("PATCH", `/api/webhooks/${hook.id}`, { body: { enabled: true } })
-        expect((yield* call(hook.id)).status).toBe(202)
-        yield* server.admin("DELETE", `/api/webhooks/${hook.id}`)
-        expect(refusal(yield* call(hook.id))).toStrictEqual(notFound)
-        expect((yield* mine.as("GET", "/api/runs")).json.data).toStrictEqual([])
-      })
-    )
-
-    it.scopedLive("repeats its own requests by their idempotency key, and gets no run of another caller by it", () =>
-      Effect.gen(function* () {
-        const { hook, mine, server, theirs } = yield* twoCallers(repo)
-        const headers = { "idempotency-key": "order 7" }
-        const ids = []
-        for (const { as } of [mine, mine, theirs]) {
-          ids.push((yield* as("POST", `/api/webhooks/${hook.id}/runs?wait=true`, { body: hello, headers })).json.run_id)
-        }
-        ids.push((yield* server.http("POST", `${hook.path}?wait=true`, { body: hello, headers })).json.run_id)
-        expect(ids[1]).toBe(ids[0])
-        expect(new Set(ids).size).toBe(3)
-      })
-    )
-
-    it.scopedLive("is offered its webhooks as tools, until they are deleted or it is revoked", () =>
-      Effect.gen(function* () {
-        const { foreign, hook, mine, own, server } = yield* twoCallers(repo)
-        const client = yield* connected(clients["of 2026"], server.origin, mine.key)
-        const tools = Effect.map(
-          Effect.promise(() => client.tools()),
-          (all) => all.map((tool) => tool.name as string).slice(0, -4)
-        )
-        const call = (tool: string, args: object) => Effect.promise(() => client.call(tool, args))
-        expect(yield* tools).toStrictEqual(["say"])
-        expect((yield* call("say", { text: "a tool" })).content[0]!.text).toBe("echo: a tool")
-        expect((yield* call("get_run", { run_id: own })).content[0]!.text).toBe("echo: mine")
-        expect((yield* call("get_run", { run_id: foreign })).isError).toBe(true)
-        expect((yield* mine.as("GET", "/api/runs")).json.data).toHaveLength(2)
-        yield* Effect.flip(Effect.tryPromise(() => client.call("other", { text: "x" })))
-        yield* server.admin("DELETE", `/api/webhooks/${hook.id}`)
-        expect(yield* tools).toStrictEqual([])
-        yield* server.admin("DELETE", `/api/keys/${mine.id}`)
-        expect(refusal(yield* mine.as("GET", "/api/access"))).toStrictEqual([401, "unauthorized"])
-        yield* Effect.flip(Effect.tryPromise(() => client.tools()))
-      })
-    )
-
-    it.scopedLive("watches and cancels a run of its own, until it is revoked", () =>
-      Effect.gen(function* () {
-        const server = yield* start({ ...(repo && { repo }) })
-        const hook = yield* server.webhook(yield* server.team("ops", silent), "{{text}}")
-        const mine = yield* callerOf(server, { teams: ["ops"] })
-        const started = yield* mine.as("POST", `/api/webhooks/${hook.id}/runs`, { body: hello })
-        const path = `/api/runs/${started.json.run_id}`
-        const reader = yield* openEvents(`${server.origin}${path}/events`, { headers: bearer(mine.key) })
-        expect((yield* reader.next).data.run_id).toBe(started.json.run_id)
-        expect((yield* mine.as("POST", `${path}/cancel`)).json).toMatchObject({ status: "cancelled" })
-        const [event] = (yield* server.admin("GET", "/api/audit?action=run.cancelled")).json.data
-        expect(event).toMatchObject({ actor: "api_key", key_id: mine.id })
-      })
-    )
   })
 }
 
 describe("a key of the role caller", () => {
+  it.scopedLive("does not sign in, and sees which webhooks it may use", () =>
+    Effect.gen(function* () {
+      const { hook, mine, server } = yield* twoCallers()
+      expect(refusal(yield* server.http("POST", "/api/session", { body: { key: mine.key } }))).toStrictEqual(forbidden)
+      expect((yield* mine.as("GET", "/api/access")).json).toStrictEqual({
+        ...{ key_name: "caller", role: "caller", webhooks: [hook.id] }
+      })
+    })
+  )
+
+  it.scopedLive("starts runs of its webhooks only, and of none that is disabled, paused or deleted", () =>
+    Effect.gen(function* () {
+      const { hook, mine, other, server } = yield* twoCallers()
+      const call = (id: string) => mine.as("POST", `/api/webhooks/${id}/runs`, { body: hello })
+      for (const id of [other.id, unusedId]) expect(refusal(yield* call(id))).toStrictEqual(notFound)
+      yield* server.admin("PATCH", `/api/webhooks/${hook.id}`, { body: { enabled: false } })
+      expect(refusal(yield* call(hook.id))).toStrictEqual(notFound)
+      yield* server.admin("PATCH", `/api/webhooks/${hook.id}`, { body: { enabled: true } })
+      expect((yield* call(hook.id)).status).toBe(202)
+      yield* server.admin("DELETE", `/api/webhooks/${hook.id}`)
+      expect(refusal(yield* call(hook.id))).toStrictEqual(notFound)
+      expect((yield* mine.as("GET", "/api/runs")).json.data).toStrictEqual([])
+    })
+  )
+
+  it.scopedLive("repeats its own requests by their idempotency key, and gets no run of another caller by it", () =>
+    Effect.gen(function* () {
+      const { hook, mine, server, theirs } = yield* twoCallers()
+      const headers = { "idempotency-key": "order 7" }
+      const ids = []
+      for (const { as } of [mine, mine, theirs]) {
+        ids.push((yield* as("POST", `/api/webhooks/${hook.id}/runs?wait=true`, { body: hello, headers })).json.run_id)
+      }
+      ids.push((yield* server.http("POST", `${hook.path}?wait=true`, { body: hello, headers })).json.run_id)
+      expect(ids[1]).toBe(ids[0])
+      expect(new Set(ids).size).toBe(3)
+    })
+  )
+
+  it.scopedLive("is offered its webhooks as tools, until they are deleted or it is revoked", () =>
+    Effect.gen(function* () {
+      const { foreign, hook, mine, own, server } = yield* twoCallers()
+      const client = yield* connected(clients["of 2026"], server.origin, mine.key)
+      const tools = Effect.map(
+        Effect.promise(() => client.tools()),
+        (all) => all.map((tool) => tool.name as string).slice(0, -4)
+      )
+      const call = (tool: string, args: object) => Effect.promise(() => client.call(tool, args))
+      expect(yield* tools).toStrictEqual(["say"])
+      expect((yield* call("say", { text: "a tool" })).content[0]!.text).toBe("echo: a tool")
+      expect((yield* call("get_run", { run_id: own })).content[0]!.text).toBe("echo: mine")
+      expect((yield* call("get_run", { run_id: foreign })).isError).toBe(true)
+      expect((yield* mine.as("GET", "/api/runs")).json.data).toHaveLength(2)
+      yield* Effect.flip(Effect.tryPromise(() => client.call("other", { text: "x" })))
+      yield* server.admin("DELETE", `/api/webhooks/${hook.id}`)
+      expect(yield* tools).toStrictEqual([])
+      yield* server.admin("DELETE", `/api/keys/${mine.id}`)
+      expect(refusal(yield* mine.as("GET", "/api/access"))).toStrictEqual([401, "unauthorized"])
+      yield* Effect.flip(Effect.tryPromise(() => client.tools()))
+    })
+  )
+
+  it.scopedLive("watches and cancels a run of its own, until it is revoked", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      const hook = yield* server.webhook(yield* server.team("ops", silent), "{{text}}")
+      const mine = yield* callerOf(server, { teams: ["ops"] })
+      const started = yield* mine.as("POST", `/api/webhooks/${hook.id}/runs`, { body: hello })
+      const path = `/api/runs/${started.json.run_id}`
+      const reader = yield* openEvents(`${server.origin}${path}/events`, { headers: bearer(mine.key) })
+      expect((yield* reader.next).data.run_id).toBe(started.json.run_id)
+      expect((yield* mine.as("POST", `${path}/cancel`)).json).toMatchObject({ status: "cancelled" })
+      const [event] = (yield* server.admin("GET", "/api/audit?action=run.cancelled")).json.data
+      expect(event).toMatchObject({ actor: "api_key", key_id: mine.id })
+    })
+  )
+
   it.scopedLive("answers each question of an agent once, and sends no other messages", () =>
     Effect.gen(function* () {
       const server = yield* start()

@@ -1,31 +1,19 @@
-/** Every endpoint with a key and with a person's session of every role, on memory and on PostgreSQL. */
+/** Every endpoint with a key and with a person's session of every role. */
 import { describe, expect, it } from "@effect/vitest"
-import { Context, Effect, Layer, Redacted } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import { ApiKeyStore } from "../../../src/repo/access/ApiKeyStore.ts"
 import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
-import type { Repo } from "../../../src/repo/Repo.ts"
-import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
-import * as RepoSql from "../../../src/repo/sql/RepoSql.ts"
 import { CookieJar } from "../../support/CookieJar.ts"
-import { freshDatabase } from "../../support/fresh.ts"
 import { startProvider } from "../../support/OpenIdProvider.ts"
 import { refusal } from "../Client.ts"
-import { type Options, start } from "../Server.ts"
+import { start } from "../Server.ts"
 import { bearer, type Endpoint, managementEndpoints, nameOf, pathWith, statusOf } from "./Endpoints.ts"
 import { visit } from "./SignIn.ts"
-
-const postgres: Layer.Layer<Repo> = RepoSql.layer.pipe(
-  Layer.provide(
-    Layer.unwrapScoped(Effect.map(freshDatabase, (url) => PostgresClient.layer({ url: Redacted.make(url) })))
-  ),
-  Layer.orDie
-)
 
 const readers = ["viewer", "operator", "editor", "auditor", "admin"] as const
 const roles = ["caller", ...readers] as const
 type Role = (typeof roles)[number]
-type Repositories = Pick<Options, "repo">
 
 /** What not exactly the readers may do. Said here again, so that a change of the server's table is noticed. */
 const restricted: { readonly [endpoint: string]: ReadonlyArray<Role> } = Object.fromEntries(
@@ -116,64 +104,57 @@ const harmless = [
 ]
 
 /** A server, and what the requests of a role have to prove it. */
-const withKeys = (repo: Repositories) =>
-  Effect.map(start(repo), ({ admin, origin }) => ({
-    origin,
-    roles,
-    headersFor: (role: Role) =>
-      Effect.map(admin("POST", "/api/keys", { body: { name: role, role } }), ({ json }) => bearer(json.key))
-  }))
+const withKeys = Effect.map(start(), ({ admin, origin }) => ({
+  origin,
+  roles,
+  headersFor: (role: Role) =>
+    Effect.map(admin("POST", "/api/keys", { body: { name: role, role } }), ({ json }) => bearer(json.key))
+}))
 
-const withPeople = (repo: Repositories) =>
-  Effect.gen(function* () {
-    const provider = yield* startProvider()
-    const groups = readers.map((role) => ({ group: `${role}s`, role }))
-    const { origin } = yield* start({ ...repo, oidc: provider.settings({ roles: groups }) })
-    provider.allow(origin)
-    const headersFor = (role: Role) =>
-      Effect.gen(function* () {
-        const jar = new CookieJar()
-        provider.person = { id: role, name: role, groups: [`${role}s`] }
-        yield* visit(origin, jar, "?fresh=true")
-        return { cookie: jar.header(origin), origin }
-      })
-    return { origin, roles: readers, headersFor }
-  })
+const withPeople = Effect.gen(function* () {
+  const provider = yield* startProvider()
+  const groups = readers.map((role) => ({ group: `${role}s`, role }))
+  const { origin } = yield* start({ oidc: provider.settings({ roles: groups }) })
+  provider.allow(origin)
+  const headersFor = (role: Role) =>
+    Effect.gen(function* () {
+      const jar = new CookieJar()
+      provider.person = { id: role, name: role, groups: [`${role}s`] }
+      yield* visit(origin, jar, "?fresh=true")
+      return { cookie: jar.header(origin), origin }
+    })
+  return { origin, roles: readers, headersFor }
+})
 
 /** It ends the session that the walk uses. */
 const endsAllSessions = (endpoint: Endpoint) => nameOf(endpoint) === "DELETE /api/sessions"
 const inOrder = [...managementEndpoints].sort((a, b) => Number(endsAllSessions(a)) - Number(endsAllSessions(b)))
 
-for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", postgres] as const]) {
-  describe(`roles, with the rows in ${name}`, () => {
-    it.scopedLive.each([
-      ["keys", withKeys],
-      ["people who have signed in", withPeople]
-    ] as const)("allow each endpoint to the %s whose role includes it, and to no other", ([, server]) =>
-      Effect.gen(function* () {
-        const { headersFor, origin, roles } = yield* server(repo === undefined ? {} : { repo })
-        for (const role of roles) {
-          const headers = yield* headersFor(role)
-          for (const endpoint of inOrder) {
-            const at = nameOf(endpoint)
-            const allowed = allowedFor(at).includes(role)
-            const request = { ...endpoint, path: pathWith(endpoint.path) }
-            const { code, detail, status } = yield* statusOf(origin, request, headers)
-            expect(status, `${role} ${at}: ${detail}`).not.toBe(401)
-            expect([code === "forbidden", status === 403], `${role} ${at}: ${detail}`).toStrictEqual([
-              !allowed,
-              !allowed
-            ])
-            if (!allowed) {
-              const [least] = allowedFor(at)
-              expect(detail, at).toBe(`This needs the role \`${least}\`. Your role is \`${role}\`.`)
-            }
+describe("roles", () => {
+  it.scopedLive.each([
+    ["keys", withKeys],
+    ["people who have signed in", withPeople]
+  ] as const)("allow each endpoint to the %s whose role includes it, and to no other", ([, server]) =>
+    Effect.gen(function* () {
+      const { headersFor, origin, roles } = yield* server
+      for (const role of roles) {
+        const headers = yield* headersFor(role)
+        for (const endpoint of inOrder) {
+          const at = nameOf(endpoint)
+          const allowed = allowedFor(at).includes(role)
+          const request = { ...endpoint, path: pathWith(endpoint.path) }
+          const { code, detail, status } = yield* statusOf(origin, request, headers)
+          expect(status, `${role} ${at}: ${detail}`).not.toBe(401)
+          expect([code === "forbidden", status === 403], `${role} ${at}: ${detail}`).toStrictEqual([!allowed, !allowed])
+          if (!allowed) {
+            const [least] = allowedFor(at)
+            expect(detail, at).toBe(`This needs the role \`${least}\`. Your role is \`${role}\`.`)
           }
         }
-      })
-    )
-  })
-}
+      }
+    })
+  )
+})
 
 describe("the table of roles", () => {
   it("allows changes to no role that only reads", () => {

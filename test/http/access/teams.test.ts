@@ -1,23 +1,14 @@
 /** What a key that is limited to teams can reach, on memory and on PostgreSQL. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Layer, Redacted } from "effect"
+import { Effect, type Layer } from "effect"
 import type { Repo } from "../../../src/repo/Repo.ts"
-import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
-import * as RepoSql from "../../../src/repo/sql/RepoSql.ts"
-import { freshDatabase } from "../../support/fresh.ts"
+import { repoOnPostgres } from "../../support/RealServices.ts"
 import { receiver } from "../../support/Receiver.ts"
 import { untilEffect } from "../../support/Until.ts"
 import { type Answer, type Call, refusal } from "../Client.ts"
 import { openEvents } from "../events/EventReader.ts"
 import { hello, start } from "../Server.ts"
 import { bearer, managementEndpoints, nameOf, pathWith, statusOf } from "./Endpoints.ts"
-
-const postgres: Layer.Layer<Repo> = RepoSql.layer.pipe(
-  Layer.provide(
-    Layer.unwrapScoped(Effect.map(freshDatabase, (url) => PostgresClient.layer({ url: Redacted.make(url) })))
-  ),
-  Layer.orDie
-)
 
 const notFound = [404, "not_found"]
 
@@ -43,7 +34,7 @@ const aboutMany = [
 ]
 
 /** Two teams with a webhook, a run, a message and a thread each, and a key for each of them. */
-const twoTeams = (repo: Layer.Layer<Repo> | undefined) =>
+const twoTeams = (repo?: Layer.Layer<Repo>) =>
   Effect.gen(function* () {
     const server = yield* start({ ...(repo && { repo }) })
     const keyFor = (teams: ReadonlyArray<string>, role = "admin") =>
@@ -74,7 +65,7 @@ const twoTeams = (repo: Layer.Layer<Repo> | undefined) =>
     return { server, keyFor, a: yield* filled("a"), b: yield* filled("b") }
   })
 
-for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", postgres] as const]) {
+for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoOnPostgres] as const]) {
   describe(`a key that is limited to a team, with the rows in ${name}`, () => {
     it.scopedLive("finds no object of another team at any endpoint, and its own ones", () =>
       Effect.gen(function* () {
@@ -166,30 +157,6 @@ for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", postg
       })
     )
 
-    it.scopedLive("cannot move a webhook to another team, nor create or copy one there", () =>
-      Effect.gen(function* () {
-        const { a, b } = yield* twoTeams(repo)
-        const draft = { name: "n", prompt_template: "x" }
-        const refusals = [
-          yield* a.as("POST", "/api/webhooks", { body: { ...draft, team: "b" } }),
-          yield* a.as("POST", "/api/webhooks", { body: { ...draft, team: "none" } }),
-          yield* a.as("PATCH", `/api/webhooks/${a.hook.id}`, { body: { team: "b" } }),
-          yield* a.as("POST", `/api/webhooks/${a.hook.id}/duplicate`, { body: { team: "b" } })
-        ]
-        for (const answer of refusals) {
-          expect(refusal(answer)).toStrictEqual([422, "invalid"])
-          // As for a team that does not exist.
-          expect(answer.json.errors).toStrictEqual([{ pointer: "/team", detail: "does not exist" }])
-        }
-        const checked = yield* a.as("POST", "/api/check", { body: { webhook: { ...draft, team: "b" } } })
-        expect(checked.json.errors).toStrictEqual([{ pointer: "/webhook/team", detail: "does not exist" }])
-        expect(refusal(yield* a.as("POST", "/api/check", { body: {} }))).toStrictEqual([422, "invalid"])
-        expect((yield* b.as("GET", "/api/webhooks")).json.data).toHaveLength(1)
-        expect((yield* a.as("POST", "/api/webhooks", { body: { ...draft, team: "a" } })).status).toBe(201)
-        expect((yield* a.as("PATCH", `/api/webhooks/${a.hook.id}`, { body: { team: "a" } })).status).toBe(200)
-      })
-    )
-
     it.scopedLive("does not see, or replay, the runs that a webhook had in another team", () =>
       Effect.gen(function* () {
         const { a, b, keyFor, server } = yield* twoTeams(repo)
@@ -254,32 +221,58 @@ for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", postg
         expect(yield* test).toMatchObject({ run_id, team: "b", variables: { text: "hello" } })
       })
     )
-
-    it.scopedLive("gets the changes of its team only, until it is revoked", () =>
-      Effect.gen(function* () {
-        const { a, b, server } = yield* twoTeams(repo)
-        const { data: keys } = (yield* server.admin("GET", "/api/keys")).json
-        const reader = yield* openEvents(`${server.origin}/api/events`, {
-          headers: { authorization: `Bearer ${a.key}` }
-        })
-        for (const { hook } of [b, a]) {
-          yield* server.http("POST", `${hook.path}?wait=true`, { body: hello })
-          yield* server.admin("PATCH", `/api/webhooks/${hook.id}`, { body: { name: "m" } })
-        }
-        const ofRuns = new Set<string>()
-        const ofWebhooks = new Set<string>()
-        while (!ofWebhooks.has(a.hook.id) || ofRuns.size === 0) {
-          const { data } = yield* reader.next
-          expect(data.incomplete).toBe(false)
-          for (const { team } of data.runs) ofRuns.add(team)
-          for (const id of [...data.webhooks, ...data.requests]) ofWebhooks.add(id)
-        }
-        expect([[...ofRuns], [...ofWebhooks]]).toStrictEqual([["a"], [a.hook.id]])
-        const { id } = keys.find(({ teams }: { teams: ReadonlyArray<string> }) => teams[0] === "a")
-        yield* server.admin("DELETE", `/api/keys/${id}`)
-        yield* server.http("POST", `${a.hook.path}?wait=true`, { body: hello })
-        expect((yield* reader.rest).flatMap(({ data }) => data.runs)).toStrictEqual([])
-      })
-    )
   })
 }
+
+describe("a key that is limited to a team", () => {
+  it.scopedLive("cannot move a webhook to another team, nor create or copy one there", () =>
+    Effect.gen(function* () {
+      const { a, b } = yield* twoTeams()
+      const draft = { name: "n", prompt_template: "x" }
+      const refusals = [
+        yield* a.as("POST", "/api/webhooks", { body: { ...draft, team: "b" } }),
+        yield* a.as("POST", "/api/webhooks", { body: { ...draft, team: "none" } }),
+        yield* a.as("PATCH", `/api/webhooks/${a.hook.id}`, { body: { team: "b" } }),
+        yield* a.as("POST", `/api/webhooks/${a.hook.id}/duplicate`, { body: { team: "b" } })
+      ]
+      for (const answer of refusals) {
+        expect(refusal(answer)).toStrictEqual([422, "invalid"])
+        // As for a team that does not exist.
+        expect(answer.json.errors).toStrictEqual([{ pointer: "/team", detail: "does not exist" }])
+      }
+      const checked = yield* a.as("POST", "/api/check", { body: { webhook: { ...draft, team: "b" } } })
+      expect(checked.json.errors).toStrictEqual([{ pointer: "/webhook/team", detail: "does not exist" }])
+      expect(refusal(yield* a.as("POST", "/api/check", { body: {} }))).toStrictEqual([422, "invalid"])
+      expect((yield* b.as("GET", "/api/webhooks")).json.data).toHaveLength(1)
+      expect((yield* a.as("POST", "/api/webhooks", { body: { ...draft, team: "a" } })).status).toBe(201)
+      expect((yield* a.as("PATCH", `/api/webhooks/${a.hook.id}`, { body: { team: "a" } })).status).toBe(200)
+    })
+  )
+
+  it.scopedLive("gets the changes of its team only, until it is revoked", () =>
+    Effect.gen(function* () {
+      const { a, b, server } = yield* twoTeams()
+      const { data: keys } = (yield* server.admin("GET", "/api/keys")).json
+      const reader = yield* openEvents(`${server.origin}/api/events`, {
+        headers: { authorization: `Bearer ${a.key}` }
+      })
+      for (const { hook } of [b, a]) {
+        yield* server.http("POST", `${hook.path}?wait=true`, { body: hello })
+        yield* server.admin("PATCH", `/api/webhooks/${hook.id}`, { body: { name: "m" } })
+      }
+      const ofRuns = new Set<string>()
+      const ofWebhooks = new Set<string>()
+      while (!ofWebhooks.has(a.hook.id) || ofRuns.size === 0) {
+        const { data } = yield* reader.next
+        expect(data.incomplete).toBe(false)
+        for (const { team } of data.runs) ofRuns.add(team)
+        for (const id of [...data.webhooks, ...data.requests]) ofWebhooks.add(id)
+      }
+      expect([[...ofRuns], [...ofWebhooks]]).toStrictEqual([["a"], [a.hook.id]])
+      const { id } = keys.find(({ teams }: { teams: ReadonlyArray<string> }) => teams[0] === "a")
+      yield* server.admin("DELETE", `/api/keys/${id}`)
+      yield* server.http("POST", `${a.hook.path}?wait=true`, { body: hello })
+      expect((yield* reader.rest).flatMap(({ data }) => data.runs)).toStrictEqual([])
+    })
+  )
+})

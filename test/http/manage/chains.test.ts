@@ -78,9 +78,9 @@ describe("a destination that is another webhook", () => {
       })
   )
 
-  onBoth("ends a chain of webhooks that start each other after five runs, and says so", (given) =>
+  it.scopedLive("ends a chain of webhooks that start each other after five runs, and says so", () =>
     Effect.gen(function* () {
-      const { ended, first, link, run, second, settled, trigger } = yield* given
+      const { ended, first, link, run, second, settled, trigger } = yield* two
       const body = { body: "template", template: '{"text": "{{ run.status }}"}' }
       expect((yield* link(first.id, second.id)).status).toBe(201)
       expect((yield* link(second.id, first.id, body)).status).toBe(201)
@@ -132,9 +132,9 @@ describe("a destination that is another webhook", () => {
     })
   )
 
-  onBoth("is edited and tested only by a key that may use the target, except to switch it off", (given) =>
+  it.scopedLive("is edited and tested only by a key that may use the target, except to switch it off", () =>
     Effect.gen(function* () {
-      const { admin, first, history, http, link, second } = yield* given
+      const { admin, first, history, http, link, second } = yield* two
       const { key } = (yield* admin("POST", "/api/keys", { body: { name: "ops", role: "editor", teams: ["ops"] } }))
         .json
       const template = (text: string) => JSON.stringify({ webhook: { name: "a" }, response: "b", variables: { text } })
@@ -158,9 +158,9 @@ describe("a destination that is another webhook", () => {
     })
   )
 
-  onBoth("is sent again only by a key that may use the target, one delivery or all that failed", (given) =>
+  it.scopedLive("is sent again only by a key that may use the target, one delivery or all that failed", () =>
     Effect.gen(function* () {
-      const { admin, ended, first, history, http, link, second, settled, trigger, webhook } = yield* given
+      const { admin, ended, first, history, http, link, second, settled, trigger, webhook } = yield* two
       const { key } = (yield* admin("POST", "/api/keys", { body: { name: "ops", role: "editor", teams: ["ops"] } }))
         .json
       const headers = { authorization: `Bearer ${key}` }
@@ -280,9 +280,9 @@ describe("a destination that is another webhook", () => {
     })
   )
 
-  onBoth("is switched off when its target was deleted, and waits while the target is disabled", (given) =>
+  it.scopedLive("is switched off when its target was deleted, and waits while the target is disabled", () =>
     Effect.gen(function* () {
-      const { admin, deliveries, first, link, second, trigger } = yield* given
+      const { admin, deliveries, first, link, second, trigger } = yield* two
       const { id } = (yield* link(first.id, second.id)).json.destination
       const destination = Effect.map(admin("GET", `/api/webhooks/${first.id}/destinations/${id}`), (a) => a.json)
       const attempted = (count: number) =>

@@ -58,42 +58,6 @@ describe("destinations", () => {
     })
   )
 
-  it.scopedLive("are tried again by the schedule, under one id and with a new signature", () =>
-    Effect.gen(function* () {
-      const { received, url } = yield* receiver(500, 302, { status: 429, headers: { "retry-after": "3600" } })
-      const { deliveriesThat, secret, trigger } = yield* withDestination(url)
-      yield* trigger
-      const [delivery] = yield* deliveriesThat(({ attempts }) => attempts.length === 2)
-      expect(delivery).toMatchObject({
-        status: "pending",
-        attempts: [
-          { http_status: 500, error: "answered 500", answer: "answer 1" },
-          { http_status: 302, error: "answered 302; redirects are not followed" }
-        ]
-      })
-      const { at, duration_ms } = delivery.attempts[1]
-      const pause = Date.parse(delivery.next_attempt_at) - Date.parse(at) - duration_ms
-      expect(pause).toBeGreaterThanOrEqual(300_000)
-      expect(pause).toBeLessThan(340_000)
-      const ids = received.map(({ headers }) => headers["webhook-id"])
-      expect(ids).toEqual([delivery.id, delivery.id])
-      for (const { body, headers } of received) {
-        new StandardWebhook(secret).verify(body, headers as Record<string, string>)
-      }
-      expect(received[0]!.headers["webhook-timestamp"]).not.toBe(received[1]!.headers["webhook-timestamp"])
-    })
-  )
-
-  it.scopedLive("wait as long as they ask for with Retry-After", () =>
-    Effect.gen(function* () {
-      const { url } = yield* receiver({ status: 503, headers: { "retry-after": "3600" } })
-      const { deliveriesThat, trigger } = yield* withDestination(url)
-      yield* trigger
-      const [{ attempts, next_attempt_at }] = yield* deliveriesThat(({ attempts }) => attempts.length === 1)
-      expect(Date.parse(next_attempt_at) - Date.parse(attempts[0].at)).toBeGreaterThanOrEqual(3_600_000)
-    })
-  )
-
   it.scopedLive("that answer 410 are switched off, say so, and get nothing more until they are switched on", () =>
     Effect.gen(function* () {
       const { received, url } = yield* receiver(410, 200)

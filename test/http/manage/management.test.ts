@@ -1,56 +1,36 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { managementEndpoints, pathWith } from "../access/Endpoints.ts"
 import { refusal } from "../Client.ts"
 import { adminKey, start, unusedId } from "../Server.ts"
 
 describe("the admin key", () => {
-  const endpoints = [
-    ["GET", "/api/teams"],
-    ["POST", "/api/teams"],
-    ["GET", "/api/teams/none"],
-    ["DELETE", "/api/teams/none"],
-    ["POST", "/api/teams/none/messages?wait=x"],
-    ["GET", "/api/webhooks"],
-    ["POST", "/api/webhooks"],
-    ["GET", `/api/webhooks/${unusedId}`],
-    ["PATCH", "/api/webhooks/malformed"],
-    ["DELETE", `/api/webhooks/${unusedId}`],
-    ["POST", `/api/webhooks/${unusedId}/token`],
-    ["POST", `/api/webhooks/${unusedId}/preview`],
-    ["GET", `/api/webhooks/${unusedId}/runs?limit=x`],
-    ["GET", "/api/runs/malformed"],
-    ["GET", "/api/sessions"],
-    ["DELETE", "/api/sessions/malformed"]
-  ] as const
-
   it.scopedLive("is required before anything else, with 401 and WWW-Authenticate", () =>
     Effect.gen(function* () {
       const { http, faults } = yield* start({ trustedProxies: ["127.0.0.1"] })
       faults.add("database")
       let callers = 0
-      const wrong = ["", "Bearer", `Basic ${adminKey}`, adminKey, `Bearer ${adminKey}x`, `Bearer ${adminKey.slice(1)}`]
-      for (const [method, path] of endpoints) {
-        for (const authorization of wrong) {
+      const isRefused = (method: string, path: string, authorization?: string) =>
+        Effect.gen(function* () {
           // From an address each: more than ten wrong keys from one are answered differently.
           const from = { "x-forwarded-for": `203.0.113.${++callers}` }
-          const answer = yield* http(method, path, {
-            headers: { ...from, ...(authorization !== "" && { authorization }) }
-          })
+          const headers = { ...from, ...(authorization !== undefined && { authorization }) }
+          const answer = yield* http(method, path, { headers })
           expect(refusal(answer), `${method} ${path} ${authorization}`).toStrictEqual([401, "unauthorized"])
           expect(answer.headers.get("www-authenticate")!).toMatch(/^Bearer /)
-        }
-      }
+        })
+      for (const { method, path } of managementEndpoints) yield* isRefused(method, pathWith(path))
+      const wrong = ["Bearer", `Basic ${adminKey}`, adminKey, `Bearer ${adminKey}x`, `Bearer ${adminKey.slice(1)}`]
+      for (const authorization of wrong) yield* isRefused("POST", "/api/teams", authorization)
+      yield* isRefused("GET", `/api/webhooks/${unusedId}/runs?limit=x`)
     })
   )
 
-  it.scopedLive("is accepted by every endpoint, however its scheme is written", () =>
+  it.scopedLive("is accepted however its scheme is written", () =>
     Effect.gen(function* () {
       const { http } = yield* start()
-      for (const [method, path] of endpoints) {
-        const answer = yield* http(method, path, { headers: { authorization: `bearer  ${adminKey}` } })
-        expect(answer.status, `${method} ${path}`).not.toBe(401)
-        expect(answer.status, `${method} ${path}`).toBeLessThan(500)
-      }
+      const answer = yield* http("GET", "/api/teams", { headers: { authorization: `bearer  ${adminKey}` } })
+      expect(answer.status).toBe(200)
     })
   )
 })

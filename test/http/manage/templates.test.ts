@@ -1,9 +1,9 @@
 /** Duplicating a webhook, and the versions of its template. */
-import { createHmac } from "node:crypto"
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { pointers, refusal } from "../Client.ts"
 import { hello, start, unusedId } from "../Server.ts"
+import { github, other, secret, sign } from "../trigger/Github.ts"
 
 it.scopedLive("a webhook is duplicated with its settings, but for the fields given, and a token of its own", () =>
   Effect.gen(function* () {
@@ -49,22 +49,18 @@ it.scopedLive("a webhook is duplicated with its settings, but for the fields giv
 it.scopedLive("a duplicate asks its callers for the same signature, unless it is to ask for none or for another", () =>
   Effect.gen(function* () {
     const { admin, http, team, webhook } = yield* start()
-    const signed = { verification: { preset: "github" }, secret: "It's a Secret to Everybody" }
-    const { id } = yield* webhook(yield* team("ops"), "{{text}}", signed)
+    const { id } = yield* webhook(yield* team("ops"), "{{text}}", github)
     const duplicate = (body: object) =>
       Effect.map(admin("POST", `/api/webhooks/${id}/duplicate`, { body }), ({ json }) => json)
     const post = (token: string, key?: string) => {
       const raw = JSON.stringify(hello)
-      const signature = key && `sha256=${createHmac("sha256", key).update(raw).digest("hex")}`
-      const headers = { "content-type": "application/json", ...(signature && { "x-hub-signature-256": signature }) }
+      const headers = key === undefined ? { "content-type": "application/json" } : sign(raw, key)
       return Effect.map(http("POST", `/webhook/trigger/${token}`, { raw, headers }), ({ status }) => status)
     }
     const same = (yield* duplicate({})).token
-    expect([yield* post(same), yield* post(same, signed.secret)]).toStrictEqual([401, 202])
-    const other = (yield* duplicate({ secret: "Another secret that is long" })).token
-    expect([yield* post(other, signed.secret), yield* post(other, "Another secret that is long")]).toStrictEqual([
-      401, 202
-    ])
+    expect([yield* post(same), yield* post(same, secret)]).toStrictEqual([401, 202])
+    const changed = (yield* duplicate({ secret: other })).token
+    expect([yield* post(changed, secret), yield* post(changed, other)]).toStrictEqual([401, 202])
     expect(yield* post((yield* duplicate({ verification: null })).token)).toBe(202)
   })
 )

@@ -5,11 +5,11 @@ import { Context, Effect, Layer } from "effect"
 import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { RunStore } from "../../../src/repo/run/RunStore.ts"
 import { refusal } from "../Client.ts"
-import { hello, start, triggers } from "../Server.ts"
+import { hello, start, trigger, triggers } from "../Server.ts"
 
 const secret = "It's a Secret to Everybody"
 
-triggers("a token that a request repeats is neither rendered nor kept", () =>
+trigger("a token that a request repeats is neither rendered nor kept", () =>
   Effect.gen(function* () {
     const { admin, firstRuns, http, team, webhook } = yield* start()
     const template = "{{payload.url}} {{payload.list.0}} {{headers.x-original-uri}} {{headers.referer}} {{query.from}}"

@@ -1,7 +1,7 @@
 import { describe, expect } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
 import { repeatUntil } from "../../support/Until.ts"
-import { hello, start, triggers } from "../Server.ts"
+import { hello, start, trigger } from "../Server.ts"
 
 const report = {
   usage: { input_tokens: 1200, output_tokens: 34, cached_input_tokens: 200, cost_usd: 0.0125, model: "m-1" },
@@ -15,7 +15,7 @@ const report = {
 let servers = 0
 
 describe("what an agent reports of its work", () => {
-  triggers("comes with the answer and with the error, and is part of the run, its export and the metrics", () =>
+  trigger("comes with the answer and with the error, and is part of the run, its export and the metrics", () =>
     Effect.gen(function* () {
       const { team, webhook, http, admin } = yield* start()
       const name = `review-${++servers}`
@@ -57,7 +57,7 @@ describe("what an agent reports of its work", () => {
     })
   )
 
-  triggers("is kept when the run was cancelled or has timed out before, and counts once", () =>
+  trigger("is kept when the run was cancelled or has timed out before, and counts once", () =>
     Effect.gen(function* () {
       const { team, webhook, http, admin } = yield* start()
       const name = `review-${++servers}`

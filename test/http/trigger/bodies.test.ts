@@ -1,6 +1,6 @@
 /** What callers cost who send bodies that nobody reads, or many at once. */
 import type { Server } from "node:http"
-import { expect } from "@effect/vitest"
+import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { repeatUntil } from "../../support/Until.ts"
 import { dialog, flood, refusal, wire } from "../Client.ts"
@@ -13,7 +13,7 @@ const little = 32 * MiB
 
 const announced = `Content-Length: ${1024 * MiB}\r\n\r\n`
 
-triggers("a refused caller that goes on sending gets its answer and is disconnected", () =>
+it.scopedLive("a refused caller that goes on sending gets its answer and is disconnected", () =>
   Effect.gen(function* () {
     const { port, hook } = yield* startWithWebhook
     const unknown = `/webhook/trigger/whk_${"0".repeat(43)}`
@@ -41,7 +41,7 @@ triggers("a refused caller that goes on sending gets its answer and is disconnec
   })
 )
 
-triggers("a body in many pieces adds no more listeners to its response than one in one piece", () =>
+it.scopedLive("a body in many pieces adds no more listeners to its response than one in one piece", () =>
   Effect.gen(function* () {
     const listeners: Array<number> = []
     const onServer = (server: Server) =>

@@ -1,5 +1,4 @@
 /** Verified deliveries on a real PostgreSQL, over several servers. */
-import { createHmac } from "node:crypto"
 import { join } from "node:path"
 import { expect, it } from "@effect/vitest"
 import { DateTime, Effect, Layer, Redacted } from "effect"
@@ -11,8 +10,7 @@ import { postgresBin } from "../../support/Postgres.ts"
 import { exec } from "../../support/Process.ts"
 import { command } from "../../support/System.ts"
 import { hello, start } from "../Server.ts"
-
-const secret = "It's a Secret to Everybody"
+import { deliverTo, secret } from "./Github.ts"
 
 /** On one database, with a team that has no leader. */
 const twoServers = Effect.gen(function* () {
@@ -31,17 +29,8 @@ it.scopedLive(
       const hook = yield* server.webhook(idle, "{{text}}", {
         ...{ verification: { preset: "github" }, secret, when_team_stopped: "queue", store_requests: "refused" }
       })
-      const deliver = (to: typeof server, key = secret) => {
-        const raw = JSON.stringify(hello)
-        const signature = `sha256=${createHmac("sha256", key).update(raw).digest("hex")}`
-        const id = "72d3162e-cc78-11e3-81ab-4c9367dc0958"
-        const headers = {
-          "content-type": "application/json",
-          "x-hub-signature-256": signature,
-          "x-github-delivery": id
-        }
-        return to.http("POST", hook.path, { raw, headers })
-      }
+      const id = { "x-github-delivery": "72d3162e-cc78-11e3-81ab-4c9367dc0958" }
+      const deliver = (to: typeof server, key = secret) => deliverTo(to, hook.path)(hello, key, id)
       expect((yield* deliver(server, "a secret of somebody else")).status).toBe(401)
       const ten = yield* Effect.forEach(
         Array.from({ length: 10 }, (_, i) => (i % 2 === 0 ? server : replica)),
@@ -74,12 +63,8 @@ it.scopedLive(
         server.webhook(idle, "{{payload.n}} {{headers.x-event?}} {{query.q?}}", {
           ...{ input: "payload", verification, secret, when_team_stopped: "queue", name: JSON.stringify(verification) }
         })
-      const send = (to: typeof server, path: string, n: number, more: Record<string, string>, query = "") => {
-        const raw = JSON.stringify({ n })
-        const signature = `sha256=${createHmac("sha256", secret).update(raw).digest("hex")}`
-        const headers = { "content-type": "application/json", "x-hub-signature-256": signature, ...more }
-        return Effect.map(to.http("POST", path + query, { raw, headers }), ({ json }) => json.run_id as string)
-      }
+      const send = (to: typeof server, path: string, n: number, more: Record<string, string>, query = "") =>
+        Effect.map(deliverTo(to, path + query)({ n }, secret, more), ({ json }) => json.run_id as string)
       const github = yield* create({ preset: "github" })
       const first = yield* send(server, github.path, 1, { "x-github-delivery": "a" })
       expect(yield* send(replica, github.path, 1, { "x-github-delivery": "b", "x-event": "inject" }, "?q=inject")).toBe(
@@ -108,13 +93,10 @@ it.scopedLive("a delivery that became part of a run stays part of it, sent again
       coalesce: { key: "payload.branch", within: 3_600 }
     })
     const deliver = (commit: number, to = server) => {
-      const raw = JSON.stringify({ branch: "main", commit })
-      const signature = `sha256=${createHmac("sha256", secret).update(raw).digest("hex")}`
-      const headers = {
-        ...{ "content-type": "application/json", "x-hub-signature-256": signature },
+      const delivered = deliverTo(to, hook.path)({ branch: "main", commit }, secret, {
         "x-github-delivery": `delivery ${commit}`
-      }
-      return Effect.map(to.http("POST", hook.path, { raw, headers }), ({ json }) => json.run_id ?? json.code)
+      })
+      return Effect.map(delivered, ({ json }) => json.run_id ?? json.code)
     }
     const run_id = yield* deliver(1)
     expect(yield* Effect.forEach([2, 3], (commit) => deliver(commit, replica))).toStrictEqual([run_id, run_id])
@@ -146,12 +128,8 @@ it.scopedLive("a delivery of a cancelled run that is sent again starts a new run
       ...{ input: "payload", verification: { preset: "github" }, secret, when_team_stopped: "queue" },
       coalesce: { key: "payload.branch", within: 3_600 }
     })
-    const send = (commit: number, to: typeof server, more = {}) => {
-      const raw = JSON.stringify({ branch: "main", commit })
-      const signature = `sha256=${createHmac("sha256", secret).update(raw).digest("hex")}`
-      const headers = { "content-type": "application/json", "x-hub-signature-256": signature, ...more }
-      return to.http("POST", hook.path, { raw, headers })
-    }
+    const send = (commit: number, to: typeof server, more = {}) =>
+      deliverTo(to, hook.path)({ branch: "main", commit }, secret, more)
     const deliver = (commit: number, to = server) => Effect.map(send(commit, to), ({ json }) => json.run_id)
     const first = yield* deliver(1)
     expect(yield* deliver(2, replica)).toBe(first)

@@ -1,10 +1,10 @@
 /** GitHub's own examples of what it sends, all of them: each is taken with its signature, and fills a template in. */
-import { createHmac } from "node:crypto"
 import { createRequire } from "node:module"
 import { expect, it } from "@effect/vitest"
 import { Effect, Logger, LogLevel, Queue } from "effect"
 import { nameOf } from "../../../src/domain/prompt/Path.ts"
 import { start } from "../Server.ts"
+import { deliverTo, github, secret } from "./Github.ts"
 
 interface Event {
   readonly name: string
@@ -12,8 +12,6 @@ interface Event {
 }
 
 const events: ReadonlyArray<Event> = createRequire(import.meta.url)("@octokit/webhooks-examples")
-
-const secret = "It's a Secret to Everybody"
 
 /** The texts, numbers and truth values in a payload, as a prompt shows them, by the paths at which they are. */
 const valuesIn = (value: unknown, path = ["payload"]): ReadonlyArray<readonly [path: string, text: string]> =>
@@ -32,18 +30,9 @@ it.scopedLive(
       const team = yield* server.team("ops", ({ prompt, reply }) =>
         Effect.zipRight(Queue.offer(prompts, prompt.prompt), reply({ _tag: "Answered", response: "done" }))
       )
-      const hook = yield* server.webhook(team, "{{payload}}", {
-        ...{ input: "payload", verification: { preset: "github" }, secret }
-      })
-      const deliver = (event: string, payload: object) => {
-        const raw = JSON.stringify(payload)
-        const headers = {
-          "content-type": "application/json",
-          "x-github-event": event,
-          "x-hub-signature-256": `sha256=${createHmac("sha256", secret).update(raw).digest("hex")}`
-        }
-        return server.http("POST", hook.path, { raw, headers })
-      }
+      const hook = yield* server.webhook(team, "{{payload}}", { input: "payload", ...github })
+      const deliver = (event: string, payload: object) =>
+        deliverTo(server, hook.path)(payload, secret, { "x-github-event": event })
       let deliveries = 0
       for (const { name, examples: all } of events.filter(({ name }) => name !== "ping")) {
         // A few stand there twice, which would be one run.

@@ -1,10 +1,10 @@
 import { describe, expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { refusal, wire } from "../Client.ts"
-import { hello, startWithWebhook, triggers } from "../Server.ts"
+import { hello, startWithWebhook, trigger, triggers } from "../Server.ts"
 
 describe("Idempotency-Key", () => {
-  triggers("makes a repeat return the first run, however the body is written", () =>
+  trigger("makes a repeat return the first run, however the body is written", () =>
     Effect.gen(function* () {
       const { http, hook, runs } = yield* startWithWebhook
       const send = (raw: string, key: string) =>
@@ -21,7 +21,7 @@ describe("Idempotency-Key", () => {
     })
   )
 
-  triggers("is refused with 422 for another request", () =>
+  trigger("is refused with 422 for another request", () =>
     Effect.gen(function* () {
       const { post } = yield* startWithWebhook
       const key = { "idempotency-key": "k" }

@@ -1,12 +1,12 @@
-import { describe, expect } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { pointers, refusal, wire, writeThenRead } from "../Client.ts"
-import { hello, startWithWebhook, triggers, unusedId } from "../Server.ts"
+import { hello, startWithWebhook, trigger, triggers, unusedId } from "../Server.ts"
 
 const unknownToken = `whk_${"0".repeat(43)}`
 
 describe("refuses, in this order,", () => {
-  triggers("1: any other method with 405 and Allow, whatever the token", () =>
+  it.scopedLive("1: any other method with 405 and Allow, whatever the token", () =>
     Effect.gen(function* () {
       const { http, hook, port } = yield* startWithWebhook
       for (const path of [hook.path, `/webhook/trigger/${unknownToken}`, "/webhook/trigger/x"]) {
@@ -65,7 +65,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  triggers("2: the run's address likewise, another webhook's run, and text that is no run's id", () =>
+  it.scopedLive("2: the run's address likewise, another webhook's run, and text that is no run's id", () =>
     Effect.gen(function* () {
       const { post, http, webhook, hook } = yield* startWithWebhook
       const { run_id } = (yield* post(hello)).json
@@ -132,7 +132,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  triggers("4: a chunked body over the limit too, before it ends", () =>
+  it.scopedLive("4: a chunked body over the limit too, before it ends", () =>
     Effect.gen(function* () {
       const { port, hook } = yield* startWithWebhook
       const chunk = `10000\r\n${"x".repeat(0x10000)}\r\n`
@@ -143,7 +143,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  triggers("4: with an answer that reaches a caller that goes on sending, without a reset", () =>
+  it.scopedLive("4: with an answer that reaches a caller that goes on sending, without a reset", () =>
     Effect.gen(function* () {
       const { port, hook } = yield* startWithWebhook
       const size = 24 * 1024 * 1024
@@ -159,7 +159,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  triggers("5: a body that is not the expected JSON object with 400", () =>
+  trigger("5: a body that is not the expected JSON object with 400", () =>
     Effect.gen(function* () {
       const { http, hook, runs } = yield* startWithWebhook
       const bodies = [
@@ -176,7 +176,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  triggers("5: `wait` that is neither `true` nor `false`, or comes twice, with 400", () =>
+  trigger("5: `wait` that is neither `true` nor `false`, or comes twice, with 400", () =>
     Effect.gen(function* () {
       const { post, http, hook, runs } = yield* startWithWebhook
       for (const query of ["?wait", "?wait=", "?wait=TRUE", "?wait=1", "?wait=true&wait=true", "?wait=false&wait="]) {
@@ -189,7 +189,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  triggers("6: variables that cannot be stored with 400, each fault with its place", () =>
+  trigger("6: variables that cannot be stored with 400, each fault with its place", () =>
     Effect.gen(function* () {
       const { http, hook, runs } = yield* startWithWebhook
       const raw = String.raw`{"variables":{"a":"\u0000","b":["\ud800"],"c":1e999,"d":9007199254740992}}`

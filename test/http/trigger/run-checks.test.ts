@@ -1,10 +1,10 @@
 import { describe, expect } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { pointers, refusal } from "../Client.ts"
-import { hello, silent, start, startWithWebhook, triggers, unusedId } from "../Server.ts"
+import { hello, silent, start, startWithWebhook, trigger, triggers, unusedId } from "../Server.ts"
 
 describe("refuses, in this order,", () => {
-  triggers("7: input that breaks the webhook's JSON Schema with 422, before placeholders without a value", () =>
+  trigger("7: input that breaks the webhook's JSON Schema with 422, before placeholders without a value", () =>
     Effect.gen(function* () {
       const { admin, webhook, http, history } = yield* startWithWebhook
       const schema = { required: ["service"], properties: { text: { maxLength: 5 }, service: { type: "string" } } }
@@ -22,7 +22,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  triggers("7: placeholders without a value with 422, all of them named", () =>
+  trigger("7: placeholders without a value with 422, all of them named", () =>
     Effect.gen(function* () {
       const { webhook, http } = yield* startWithWebhook
       const { path } = yield* webhook("ops", "{{a}} {{b.c}} {{constructor}} {{text}}")
@@ -32,7 +32,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  triggers("8: a prompt over the limit with 422", () =>
+  trigger("8: a prompt over the limit with 422", () =>
     Effect.gen(function* () {
       const { post, runs } = yield* startWithWebhook
       expect((yield* post({ variables: { text: "x".repeat(256 * 1024) } })).status).toBe(202)
@@ -44,7 +44,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  triggers("9: a team that is not running with 409", () =>
+  trigger("9: a team that is not running with 409", () =>
     Effect.gen(function* () {
       const { team, webhook, http, admin } = yield* startWithWebhook
       const idle = yield* team("idle", "no leader")
@@ -57,7 +57,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  triggers("9: for a stopped team only callers that wait, when the webhook queues its triggers", () =>
+  trigger("9: for a stopped team only callers that wait, when the webhook queues its triggers", () =>
     Effect.gen(function* () {
       const { admin, team, webhook, http } = yield* start()
       const idle = yield* team("idle", "no leader")
@@ -89,7 +89,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  triggers("10: more of one webhook than may be queued of it, a tenth of all by default, and not of another", () =>
+  trigger("10: more of one webhook than may be queued of it, a tenth of all by default, and not of another", () =>
     Effect.gen(function* () {
       const { admin, team, webhook, http } = yield* start({ settings: { maxQueued: 20, maxConcurrent: 1 } })
       const busy = yield* team("busy", silent)
@@ -106,7 +106,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  triggers(
+  trigger(
     "10: more than the webhook's budget of the day, with the seconds until it resets, but replays are accepted",
     () =>
       Effect.gen(function* () {
@@ -134,7 +134,7 @@ describe("refuses, in this order,", () => {
       })
   )
 
-  triggers("10: more than the webhook may cost per day, once its runs have reported as much", () =>
+  trigger("10: more than the webhook may cost per day, once its runs have reported as much", () =>
     Effect.gen(function* () {
       const { admin, team, webhook, http } = yield* start({ settings: { unknownCost: 0.25 } })
       const ops = yield* team("ops", ({ reply }) =>
@@ -151,7 +151,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  triggers("10: more than the webhook's rate, with the seconds until it takes one again, from the web UI as well", () =>
+  trigger("10: more than the webhook's rate, with the seconds until it takes one again, from the web UI as well", () =>
     Effect.gen(function* () {
       const { admin, team, webhook, http } = yield* start()
       const { id, path } = yield* webhook(yield* team("ops"), "{{text}}", { rate: "2/hour" })
@@ -174,7 +174,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  triggers("11: with 503 and Retry-After while the database or the broker is out of reach", () =>
+  trigger("11: with 503 and Retry-After while the database or the broker is out of reach", () =>
     Effect.gen(function* () {
       const { post, http, hook, faults, runs } = yield* startWithWebhook
       for (const what of ["database", "broker"] as const) {

@@ -1,9 +1,9 @@
-import { describe, expect } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Fiber, Layer } from "effect"
 import { HistoryStore } from "../../../src/repo/history/HistoryStore.ts"
 import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { type Answer, refusal } from "../Client.ts"
-import { hello, silent, start, startWithWebhook, triggers, unusedId } from "../Server.ts"
+import { hello, silent, start, startWithWebhook, trigger, triggers, unusedId } from "../Server.ts"
 
 const withToken = (token: string) => ({ authorization: `Bearer ${token}` })
 
@@ -60,7 +60,7 @@ describe("a token in a header", () => {
 })
 
 describe("a token's checksum", () => {
-  triggers("tells a text that only looks like a token apart without the database, with the same answer", () =>
+  trigger("tells a text that only looks like a token apart without the database, with the same answer", () =>
     Effect.gen(function* () {
       const { faults, hook, http } = yield* startWithWebhook
       const unknown = bytesOf(yield* http("POST", `/webhook/trigger/whk_${"0".repeat(43)}`, { body: hello }))
@@ -80,7 +80,7 @@ describe("a caller that waits for a run", () => {
     ["is that of a webhook that is disabled", "PATCH", "", { enabled: false }],
     ["is that of a webhook that is deleted", "DELETE", "", undefined]
   ] as const) {
-    triggers(`gets 404 on every replica when its token ${what}`, () =>
+    it.scopedLive(`gets 404 on every replica when its token ${what}`, () =>
       Effect.gen(function* () {
         const held = yield* Deferred.make<void>()
         const repo = yield* Layer.build(RepoMemory.layer)

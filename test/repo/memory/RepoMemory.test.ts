@@ -1,6 +1,16 @@
-import { describe } from "@effect/vitest"
+import { describe, it } from "@effect/vitest"
 import { Context, Effect, Either, Layer } from "effect"
-import { repoContract, type WithRepo } from "../../../src/repo/contract/RepoContract.ts"
+import { deliveryStore } from "../../../src/repo/contract/delivery/DeliveryStore.ts"
+import { repoContract, type Test, type WithRepo } from "../../../src/repo/contract/RepoContract.ts"
+import { accept } from "../../../src/repo/contract/run/accept.ts"
+import { acceptancesThatAdmit } from "../../../src/repo/contract/run/acceptAndAdmit.ts"
+import { budgets } from "../../../src/repo/contract/run/budgets.ts"
+import { coalesce } from "../../../src/repo/contract/run/coalesce.ts"
+import { endsThatAdmit } from "../../../src/repo/contract/run/endAndAdmit.ts"
+import { idempotency } from "../../../src/repo/contract/run/idempotency.ts"
+import { limits } from "../../../src/repo/contract/run/limits.ts"
+import { pause } from "../../../src/repo/contract/run/pause.ts"
+import { threads } from "../../../src/repo/contract/run/threads.ts"
 import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { type Acceptance, RunStore } from "../../../src/repo/run/RunStore.ts"
 
@@ -24,4 +34,20 @@ const minimal = Layer.map(RepoMemory.layer, (context) => {
 
 describe("RepoMemory", () => repoContract(on(RepoMemory.layer), { optional: true }))
 
-describe("RepoMemory without what is optional", () => repoContract(on(minimal)))
+// Only the suites that accept runs, or end and admit them, in another way: all else is the driver from above.
+describe("RepoMemory without what is optional", () => {
+  const test: Test = (name, body) => it.live(name, () => on(minimal)(body))
+  const ifOptional: Test = () => {}
+  describe("RunStore.accept", () => {
+    accept(test, ifOptional)
+    idempotency(test)
+    acceptancesThatAdmit(test, ifOptional)
+    limits(test, ifOptional)
+    budgets(test)
+    coalesce(test)
+    threads(test)
+  })
+  describe("RunStore.endAndAdmit", () => endsThatAdmit(test))
+  describe("TeamStore.pauseTeam and resumeTeam", () => pause(test))
+  describe("DestinationStore and DeliveryStore", () => deliveryStore(test))
+})
