@@ -93,8 +93,10 @@ const idleSecond = async (read: () => Counts): Promise<Counts> => {
   return perUnit(difference(read(), before), seconds)
 }
 
-/** How often each count is measured: the server's background work, and a busy machine, can only add to a run's. */
-const measurements = 25
+/**
+ * How often each count is measured. On a busy machine, a run takes longer, and its progress is recorded before its end.
+ */
+const measurements = 5
 
 /**
  * The work per run of `count` runs, after a warm-up, without background work. Of several measurements, the lowest of
