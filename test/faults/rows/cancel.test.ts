@@ -1,12 +1,12 @@
 /** Runs are cancelled while the server dies: what was answered holds, no slot is lost, and no lane stops. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect } from "vitest"
-import { Gate } from "../support/Gate.ts"
-import { randomFor } from "../support/Random.ts"
-import { until } from "../support/Until.ts"
-import { answerWhenOpen } from "./support/Answers.ts"
-import type { Cluster } from "./support/Cluster.ts"
-import { faultTest } from "./support/FaultTest.ts"
+import { Gate } from "../../support/Gate.ts"
+import { randomFor } from "../../support/Random.ts"
+import { until } from "../../support/Until.ts"
+import { answerWhenOpen } from "../support/Answers.ts"
+import type { Cluster } from "../support/Cluster.ts"
+import { faultTest } from "../support/FaultTest.ts"
 
 const cancel = (cluster: Cluster, server: { readonly url: string }, run_id: string) =>
   cluster.api(server, "POST", `/api/runs/${run_id}/cancel`)

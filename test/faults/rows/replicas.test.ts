@@ -1,14 +1,14 @@
 /** Several servers on one database and one broker: they share the work, and take over from each other. */
 import { describe, expect } from "vitest"
-import { Gate } from "../support/Gate.ts"
-import type { Proxy } from "../support/Proxy.ts"
-import { Stopwatch } from "../support/time/Stopwatch.ts"
-import { until } from "../support/Until.ts"
-import { answerAfter, answerTo, answerWhenOpen } from "./support/Answers.ts"
-import type { Webhook } from "./support/Callers.ts"
-import type { Cluster } from "./support/Cluster.ts"
-import { faultTest } from "./support/FaultTest.ts"
-import type { TestServer } from "./support/TestServer.ts"
+import { Gate } from "../../support/Gate.ts"
+import type { Proxy } from "../../support/Proxy.ts"
+import { Stopwatch } from "../../support/time/Stopwatch.ts"
+import { until } from "../../support/Until.ts"
+import { answerAfter, answerTo, answerWhenOpen } from "../support/Answers.ts"
+import type { Webhook } from "../support/Callers.ts"
+import type { Cluster } from "../support/Cluster.ts"
+import { faultTest } from "../support/FaultTest.ts"
+import type { TestServer } from "../support/TestServer.ts"
 
 /** Two servers, the first of which sends the prompts, one team and one webhook. */
 const twoServers = async (cluster: Cluster, broker?: Proxy) => {

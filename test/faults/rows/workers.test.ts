@@ -1,15 +1,15 @@
 /** One server of two processes on one port. */
 import { get } from "node:http"
 import { describe, expect } from "vitest"
-import { Gate } from "../support/Gate.ts"
-import { Stopwatch } from "../support/time/Stopwatch.ts"
-import { until } from "../support/Until.ts"
-import { isAlive } from "../support/Workers.ts"
-import { answerWhenOpen } from "./support/Answers.ts"
-import type { Call, Webhook } from "./support/Callers.ts"
-import type { Cluster } from "./support/Cluster.ts"
-import { faultTest } from "./support/FaultTest.ts"
-import type { TestServer } from "./support/TestServer.ts"
+import { Gate } from "../../support/Gate.ts"
+import { Stopwatch } from "../../support/time/Stopwatch.ts"
+import { until } from "../../support/Until.ts"
+import { isAlive } from "../../support/Workers.ts"
+import { answerWhenOpen } from "../support/Answers.ts"
+import type { Call, Webhook } from "../support/Callers.ts"
+import type { Cluster } from "../support/Cluster.ts"
+import { faultTest } from "../support/FaultTest.ts"
+import type { TestServer } from "../support/TestServer.ts"
 
 const twoWorkers = async (cluster: Cluster) => {
   const found = await cluster.single({}, { env: { WORKERS: "2" } })

@@ -1,9 +1,9 @@
 /** The server dies at the worst moments: nothing that was accepted is lost, nothing is done twice. */
 import { describe, expect } from "vitest"
-import { Gate } from "../support/Gate.ts"
-import { until } from "../support/Until.ts"
-import { answerWhenOpen } from "./support/Answers.ts"
-import { faultTest } from "./support/FaultTest.ts"
+import { Gate } from "../../support/Gate.ts"
+import { until } from "../../support/Until.ts"
+import { answerWhenOpen } from "../support/Answers.ts"
+import { faultTest } from "../support/FaultTest.ts"
 
 // Side by side: most of the time passes until a killed server's lease has ended.
 describe.concurrent("when the server is killed", () => {

@@ -1,14 +1,14 @@
 /** Prompts that the broker had confirmed are lost: with a deleted queue, in a purged one, with the broker's disk. */
 import { once } from "node:events"
 import { describe, expect } from "vitest"
-import { Gate } from "../support/Gate.ts"
-import { until } from "../support/Until.ts"
-import { answerAfter, answerTo, answerWhenOpen } from "./support/Answers.ts"
-import type { Call } from "./support/Callers.ts"
-import type { Cluster } from "./support/Cluster.ts"
-import { faultTest } from "./support/FaultTest.ts"
-import { teamQueue } from "./support/TeamQueue.ts"
-import type { TestServer } from "./support/TestServer.ts"
+import { Gate } from "../../support/Gate.ts"
+import { until } from "../../support/Until.ts"
+import { answerAfter, answerTo, answerWhenOpen } from "../support/Answers.ts"
+import type { Call } from "../support/Callers.ts"
+import type { Cluster } from "../support/Cluster.ts"
+import { faultTest } from "../support/FaultTest.ts"
+import { teamQueue } from "../support/TeamQueue.ts"
+import type { TestServer } from "../support/TestServer.ts"
 
 /** Milliseconds within which a lost prompt is with its leader again; the runs' own timeout is a minute. */
 const noticed = 15_000

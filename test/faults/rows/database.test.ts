@@ -2,12 +2,12 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import pg from "pg"
 import { afterAll, beforeAll, describe, expect } from "vitest"
-import { Gate } from "../support/Gate.ts"
-import { until } from "../support/Until.ts"
-import { answerWhenOpen } from "./support/Answers.ts"
-import { latency } from "./support/Callers.ts"
-import { faultTest, faultTestOn } from "./support/FaultTest.ts"
-import { type PrivateServices, privateServices } from "./support/Services.ts"
+import { Gate } from "../../support/Gate.ts"
+import { until } from "../../support/Until.ts"
+import { answerWhenOpen } from "../support/Answers.ts"
+import { latency } from "../support/Callers.ts"
+import { faultTest, faultTestOn } from "../support/FaultTest.ts"
+import { type PrivateServices, privateServices } from "../support/Services.ts"
 
 let own: PrivateServices
 beforeAll(async () => {

@@ -2,12 +2,12 @@
 import { createHmac } from "node:crypto"
 import { once } from "node:events"
 import { describe, expect } from "vitest"
-import { Gate } from "../support/Gate.ts"
-import { until } from "../support/Until.ts"
-import { answerAfter, answerTo, answerWhenOpen } from "./support/Answers.ts"
-import type { Call } from "./support/Callers.ts"
-import { faultTest } from "./support/FaultTest.ts"
-import { teamQueue } from "./support/TeamQueue.ts"
+import { Gate } from "../../support/Gate.ts"
+import { until } from "../../support/Until.ts"
+import { answerAfter, answerTo, answerWhenOpen } from "../support/Answers.ts"
+import type { Call } from "../support/Callers.ts"
+import { faultTest } from "../support/FaultTest.ts"
+import { teamQueue } from "../support/TeamQueue.ts"
 
 // Side by side: most of the time passes in waits for timeouts.
 describe.concurrent("leaders", () => {

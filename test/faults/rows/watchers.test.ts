@@ -1,11 +1,11 @@
 /** Followers of a run, behind a balancer over several servers. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect } from "vitest"
-import { Gate } from "../support/Gate.ts"
-import { until } from "../support/Until.ts"
-import { Balancer } from "./support/Balancer.ts"
-import { faultTest } from "./support/FaultTest.ts"
-import { Watcher } from "./support/Watcher.ts"
+import { Gate } from "../../support/Gate.ts"
+import { until } from "../../support/Until.ts"
+import { Balancer } from "../support/Balancer.ts"
+import { faultTest } from "../support/FaultTest.ts"
+import { Watcher } from "../support/Watcher.ts"
 
 const linesOf = (text: string): ReadonlyArray<number> => text.split("\n").filter(Boolean).map(Number)
 

@@ -1,8 +1,8 @@
 /** Failed runs are replayed on two servers at once, one of which dies, while new runs arrive. */
 import { expect, vi } from "vitest"
-import { until } from "../support/Until.ts"
-import { faultTest } from "./support/FaultTest.ts"
-import { stormSize } from "./support/StormSize.ts"
+import { until } from "../../support/Until.ts"
+import { faultTest } from "../support/FaultTest.ts"
+import { stormSize } from "../support/StormSize.ts"
 
 /** Fails for want of a row, if a run was replayed twice. */
 const countReplays = `

@@ -2,12 +2,12 @@
 import { readFileSync } from "node:fs"
 import { connect } from "amqplib"
 import { describe, expect } from "vitest"
-import { until } from "../support/Until.ts"
-import type { Call } from "./support/Callers.ts"
-import type { Cluster } from "./support/Cluster.ts"
-import { faultTest } from "./support/FaultTest.ts"
-import { reports } from "./support/Reports.ts"
-import type { TestServer } from "./support/TestServer.ts"
+import { until } from "../../support/Until.ts"
+import type { Call } from "../support/Callers.ts"
+import type { Cluster } from "../support/Cluster.ts"
+import { faultTest } from "../support/FaultTest.ts"
+import { reports } from "../support/Reports.ts"
+import type { TestServer } from "../support/TestServer.ts"
 
 const long = Buffer.from(JSON.stringify({ response: "x".repeat(8 * 1024 * 1024 - 100) }))
 

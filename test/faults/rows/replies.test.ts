@@ -1,11 +1,11 @@
 /** Replies that no one expects. */
 import { connect } from "amqplib"
 import { describe, expect } from "vitest"
-import { until } from "../support/Until.ts"
-import type { Cluster } from "./support/Cluster.ts"
-import { faultTest } from "./support/FaultTest.ts"
-import { reports } from "./support/Reports.ts"
-import { declareTeamQueue } from "./support/TeamQueue.ts"
+import { until } from "../../support/Until.ts"
+import type { Cluster } from "../support/Cluster.ts"
+import { faultTest } from "../support/FaultTest.ts"
+import { reports } from "../support/Reports.ts"
+import { declareTeamQueue } from "../support/TeamQueue.ts"
 
 /** Sends messages as a leader would; resolves when the broker has them. */
 const replier = async (cluster: Cluster) => {

@@ -1,13 +1,13 @@
 /** Leaders over HTTP: servers and leaders are killed, and connections cut, at every step of their work. */
 import { describe, expect } from "vitest"
-import { Gate } from "../support/Gate.ts"
-import { Proxy } from "../support/Proxy.ts"
-import { until } from "../support/Until.ts"
-import { answerAfter, answerTo, answerWhenOpen } from "./support/Answers.ts"
-import type { Cluster } from "./support/Cluster.ts"
-import { faultTest } from "./support/FaultTest.ts"
-import { HttpLeader } from "./support/HttpLeader.ts"
-import type { TestServer } from "./support/TestServer.ts"
+import { Gate } from "../../support/Gate.ts"
+import { Proxy } from "../../support/Proxy.ts"
+import { until } from "../../support/Until.ts"
+import { answerAfter, answerTo, answerWhenOpen } from "../support/Answers.ts"
+import type { Cluster } from "../support/Cluster.ts"
+import { faultTest } from "../support/FaultTest.ts"
+import { HttpLeader } from "../support/HttpLeader.ts"
+import type { TestServer } from "../support/TestServer.ts"
 
 /** Servers, and a team that has no leader yet. */
 const servers = async (cluster: Cluster, count: number) => {

@@ -1,12 +1,12 @@
 /** A server that receives replies and cannot record them: what was answered in time must not lose to the clock. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect } from "vitest"
-import type { Proxy } from "../support/Proxy.ts"
-import { until } from "../support/Until.ts"
-import { answerAfter } from "./support/Answers.ts"
-import type { Cluster } from "./support/Cluster.ts"
-import { faultTest } from "./support/FaultTest.ts"
-import type { TestServer } from "./support/TestServer.ts"
+import type { Proxy } from "../../support/Proxy.ts"
+import { until } from "../../support/Until.ts"
+import { answerAfter } from "../support/Answers.ts"
+import type { Cluster } from "../support/Cluster.ts"
+import { faultTest } from "../support/FaultTest.ts"
+import type { TestServer } from "../support/TestServer.ts"
 
 /** Milliseconds. */
 const timeBroken = 10_000

@@ -1,14 +1,14 @@
 /** What stays connected and does not respond: a frozen broker, half-open connections, a frozen server. Slow by nature. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, beforeAll, describe, expect } from "vitest"
-import type { Proxy } from "../support/Proxy.ts"
-import { randomFor } from "../support/Random.ts"
-import { until } from "../support/Until.ts"
-import { answerAfter } from "./support/Answers.ts"
-import { latency } from "./support/Callers.ts"
-import type { Cluster } from "./support/Cluster.ts"
-import { faultTest, faultTestOn } from "./support/FaultTest.ts"
-import { type PrivateServices, privateServices } from "./support/Services.ts"
+import type { Proxy } from "../../support/Proxy.ts"
+import { randomFor } from "../../support/Random.ts"
+import { until } from "../../support/Until.ts"
+import { answerAfter } from "../support/Answers.ts"
+import { latency } from "../support/Callers.ts"
+import type { Cluster } from "../support/Cluster.ts"
+import { faultTest, faultTestOn } from "../support/FaultTest.ts"
+import { type PrivateServices, privateServices } from "../support/Services.ts"
 
 let own: PrivateServices
 beforeAll(async () => {

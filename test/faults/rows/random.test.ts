@@ -1,9 +1,9 @@
 import { describe, expect } from "vitest"
-import { testSeed } from "../support/Random.ts"
-import { clusterUnderLoad, crashes } from "./support/ClusterUnderLoad.ts"
-import { injectFaults } from "./support/Faults.ts"
-import { faultTest } from "./support/FaultTest.ts"
-import { stormSize } from "./support/StormSize.ts"
+import { testSeed } from "../../support/Random.ts"
+import { clusterUnderLoad, crashes } from "../support/ClusterUnderLoad.ts"
+import { injectFaults } from "../support/Faults.ts"
+import { faultTest } from "../support/FaultTest.ts"
+import { stormSize } from "../support/StormSize.ts"
 
 /** `npm run soak` goes on for as long as one likes. */
 const faults = stormSize(6)
