@@ -105,10 +105,15 @@ describe.concurrent("leaders over HTTP", () => {
       /** Resolves once a server has given the prompt to the leader, which does not get it. */
       const offered = async (proxy: Proxy) => {
         const before = cluster.deliveries.length
+        // If the proxy held back the answer to its last reply, it would repeat that again and again, and never ask.
+        await until("the leader knows that its reply is stored", () =>
+          cluster.deliveries.every(({ acknowledgedAt }) => acknowledgedAt !== undefined)
+        )
         proxy.hold("received")
+        // It asks anew. If the proxy held back "no prompt yet" from just before, it would not ask for half a minute.
+        proxy.reset()
         expect((await cluster.callers.trigger(two, webhook)).status).toBe(202)
         const given = "select 1 from webhook_trigger.http_leaders where taken and not done"
-        // If the proxy holds back "no prompt yet" from a second before, the leader first has to ask again.
         await until("the prompt was given", async () => (await cluster.storage.query(given)).length > 0, 60_000)
         expect(cluster.deliveries).toHaveLength(before)
       }
