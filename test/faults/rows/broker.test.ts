@@ -35,8 +35,11 @@ const busyCluster = async (cluster: Cluster) => {
   return { servers, webhooks, limits }
 }
 
-/** Milliseconds within which a call that does not wait for its run has its answer. */
-const bound = 12_000
+/**
+ * Milliseconds within which a call that does not wait for its run has its answer. The server's own limits are a few seconds;
+ * the rest is for a busy machine.
+ */
+const bound = 60_000
 
 describe("a broker", () => {
   faultTest(
