@@ -31,7 +31,7 @@ const suites = { classic: ["test/bus", "test/repo", "test/faults"], quorum: ["te
 let failed = false
 for (const [queueType, chosen] of Object.entries(suites)) {
   console.log(`\n=== RabbitMQ 4.0, PostgreSQL 17, ${queueType} queues`)
-  const env = { ...process.env, TEST_ROOT: root, TEST_QUEUE_TYPE: queueType, TEST_STORMS: "full" }
+  const env = { ...process.env, TEST_ROOT: root, TEST_QUEUE_TYPE: queueType }
   const run = ["vitest", "run", ...(files.length > 0 ? files : chosen)]
   const { status } = spawnSync("npx", run, { stdio: "inherit", env })
   failed ||= status !== 0

@@ -1,18 +1,24 @@
 /** A server that receives replies and cannot record them: what was answered in time must not lose to the clock. */
 import { setTimeout as sleep } from "node:timers/promises"
-import { describe, expect } from "vitest"
-import type { Proxy } from "../support/Proxy.ts"
-import { until } from "../support/Until.ts"
-import { answerAfter } from "./support/Answers.ts"
-import type { Cluster } from "./support/Cluster.ts"
-import { faultTest } from "./support/FaultTest.ts"
-import type { TestServer } from "./support/TestServer.ts"
+import { afterAll, describe, expect } from "vitest"
+import type { Proxy } from "../../support/Proxy.ts"
+import { FairClock } from "../../support/time/FairClock.ts"
+import { until } from "../../support/Until.ts"
+import { answerAfter } from "../support/Answers.ts"
+import type { Cluster } from "../support/Cluster.ts"
+import { faultTest } from "../support/FaultTest.ts"
+import type { TestServer } from "../support/TestServer.ts"
 
 /** Milliseconds. */
 const timeBroken = 10_000
 
 /** Milliseconds after which the broker has taken replies back from a server, and another one has recorded them. */
-const answers = { withinMs: 3_500 }
+const withinMs = 3_500
+
+// It does not count the share of other work on the machine, which may delay an answer for as long as it likes.
+const clock = new FairClock()
+afterAll(() => clock.stop())
+const answers = { withinMs, between: clock.between }
 
 /** What breaks, and is whole again after `timeBroken`. */
 interface Break {
@@ -59,7 +65,7 @@ const breaks: ReadonlyArray<Break> = [
 const underLoad = async (cluster: Cluster, load: (servers: ReadonlyArray<TestServer>) => ReadonlyArray<TestServer>) => {
   const databases = [await cluster.storage.proxy("database"), await cluster.storage.proxy("database")] as const
   const first = await cluster.server({ database: databases[0] })
-  await until("the first sends the prompts", () => first.dispatches() === 1)
+  await until("the first sends the prompts", () => first.dispatches() > 0)
   const servers = [first, await cluster.server({ database: databases[1] })] as const
   const teams = ["a", "b", "c", "d"]
   const webhooks = await Promise.all(teams.map((team) => cluster.webhook(first, { team, timeout_seconds: 5 })))

@@ -4,14 +4,14 @@ import { readFileSync } from "node:fs"
 import { type Channel, type ChannelModel, type ConsumeMessage, connect, type Options } from "amqplib"
 import { Option } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { commandsOf, rightsOf } from "../../src/cli/BrokerRights.ts"
-import { TeamName } from "../../src/domain/Team.ts"
-import { until } from "../support/Until.ts"
-import type { Cluster } from "./support/Cluster.ts"
-import { faultTestOn } from "./support/FaultTest.ts"
-import { reports } from "./support/Reports.ts"
-import { type PrivateServices, privateServices } from "./support/Services.ts"
-import { queueOptions } from "./support/TeamQueue.ts"
+import { commandsOf, rightsOf } from "../../../src/cli/BrokerRights.ts"
+import { TeamName } from "../../../src/domain/Team.ts"
+import { until } from "../../support/Until.ts"
+import type { Cluster } from "../support/Cluster.ts"
+import { faultTestOn } from "../support/FaultTest.ts"
+import { reports } from "../support/Reports.ts"
+import { type PrivateServices, privateServices } from "../support/Services.ts"
+import { queueOptions } from "../support/TeamQueue.ts"
 
 let own: PrivateServices
 beforeAll(async () => {
@@ -56,7 +56,7 @@ const leaderUrl = async (cluster: Cluster, team: string): Promise<string> => {
 
 /** The commands about the broker that a page of the documentation shows: the first ones, or those at that place. */
 const documented = (page: string, place = 0): string => {
-  const text = readFileSync(new URL(`../../docs/${page}`, import.meta.url), "utf8")
+  const text = readFileSync(new URL(`../../../docs/${page}`, import.meta.url), "utf8")
   return [...text.matchAll(/^```sh\n(rabbitmqctl [\s\S]*?)^```$/gm)][place]![1]!
 }
 

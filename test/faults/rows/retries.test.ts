@@ -1,8 +1,8 @@
 /** Failed runs are tried again while the servers die: each once. */
 import { expect } from "vitest"
-import { until } from "../support/Until.ts"
-import { answerTo } from "./support/Answers.ts"
-import { faultTest } from "./support/FaultTest.ts"
+import { until } from "../../support/Until.ts"
+import { answerTo } from "../support/Answers.ts"
+import { faultTest } from "../support/FaultTest.ts"
 
 faultTest(
   "row 35: failed runs wait to be tried again while their server is killed, and again while it does so: each is, once",

@@ -1,14 +1,15 @@
 /** What stays connected and does not respond: a frozen broker, half-open connections, a frozen server. Slow by nature. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, beforeAll, describe, expect } from "vitest"
-import type { Proxy } from "../support/Proxy.ts"
-import { randomFor } from "../support/Random.ts"
-import { until } from "../support/Until.ts"
-import { answerAfter } from "./support/Answers.ts"
-import { latency } from "./support/Callers.ts"
-import type { Cluster } from "./support/Cluster.ts"
-import { faultTest, faultTestOn } from "./support/FaultTest.ts"
-import { type PrivateServices, privateServices } from "./support/Services.ts"
+import type { Proxy } from "../../support/Proxy.ts"
+import { randomFor } from "../../support/Random.ts"
+import { until } from "../../support/Until.ts"
+import { answerAfter } from "../support/Answers.ts"
+import { latency } from "../support/Callers.ts"
+import type { Cluster } from "../support/Cluster.ts"
+import { faultTest, faultTestOn } from "../support/FaultTest.ts"
+import { replaceFrozenDispatcher } from "../support/FrozenDispatcher.ts"
+import { type PrivateServices, privateServices } from "../support/Services.ts"
 
 let own: PrivateServices
 beforeAll(async () => {
@@ -19,8 +20,11 @@ const faultTestOnOwnBroker = faultTestOn(() => own.services)
 
 /** Milliseconds. */
 const timeFrozen = 30_000
-/** Milliseconds within which a call that does not wait for its run has its answer. */
-const bound = 15_000
+/**
+ * Milliseconds within which a call that does not wait for its run has its answer. The server's own limits are a few seconds;
+ * the rest is for a busy machine.
+ */
+const bound = 60_000
 
 /** Leaders that take a few milliseconds for a prompt. */
 const quickly = () => {
@@ -74,35 +78,8 @@ describe.concurrent("what stays connected and does not respond", () => {
     })
   }
 
-  faultTest(
-    "row 21: the server that sends the prompts, for 30 s: another sends, limits and order hold",
-    async ({ cluster }) => {
-      const env = { WEBHOOK_TIMEOUT: "300" }
-      const first = await cluster.server({ env })
-      await until("the first sends the prompts", () => first.dispatches() === 1)
-      const second = await cluster.server({ env })
-      const teams = ["a", "b", "c"]
-      const webhooks = await Promise.all(
-        teams.map((team) => cluster.webhook(first, { team, ...(team === "a" && { max_concurrent: 2 }) }))
-      )
-      for (const team of teams) await cluster.leader(team, { handle: quickly() })
-      for (const team of teams) await cluster.running(second, team)
-      const stop = cluster.callers.load([second], webhooks, { lanes: 6, pauseMs: 20 })
-      await until("100 deliveries", () => cluster.deliveries.length > 100)
-      expect(second.dispatches()).toBe(0)
-      first.signal("SIGSTOP")
-      await sleep(timeFrozen)
-      const before = cluster.deliveries.length
-      expect(second.dispatches()).toBe(1)
-      first.signal("SIGCONT")
-      await until("100 more deliveries", () => cluster.deliveries.length > before + 100)
-      await until("the first knows that it is not the sender any more", () =>
-        first.output().includes("Another process sends the prompts now")
-      )
-      const calls = await stop()
-      expect(calls.filter(({ mode, status }) => status !== (mode === "wait" ? 200 : 202))).toEqual([])
-      const rows = await cluster.checked({ limits: { global: 20, webhooks: { [webhooks[0]!.id]: 2 } }, limit: 90_000 })
-      expect(rows.filter(({ status }) => status !== "success")).toEqual([])
-    }
-  )
+  faultTest("row 21: the server that sends the prompts, for 30 s: limits and order hold", async ({ cluster }) => {
+    const meanwhile = () => sleep(timeFrozen)
+    await replaceFrozenDispatcher(cluster, { teams: ["a", "b", "c"], handle: quickly(), deliveries: 100, meanwhile })
+  })
 })

@@ -1,13 +1,13 @@
-/** Replies of 8 MiB, of one team or of nobody: other teams' callers get theirs, and the server's memory is bounded. */
+/** Replies of 8 MiB, of one team or of nobody: other teams' callers get theirs. Prints how soon, and the server's memory. */
 import { readFileSync } from "node:fs"
 import { connect } from "amqplib"
 import { describe, expect } from "vitest"
-import { until } from "../support/Until.ts"
-import type { Call } from "./support/Callers.ts"
-import type { Cluster } from "./support/Cluster.ts"
-import { faultTest } from "./support/FaultTest.ts"
-import { reports } from "./support/Reports.ts"
-import type { TestServer } from "./support/TestServer.ts"
+import { until } from "../../support/Until.ts"
+import type { Call } from "../support/Callers.ts"
+import type { Cluster } from "../support/Cluster.ts"
+import { faultTest } from "../support/FaultTest.ts"
+import { reports } from "../support/Reports.ts"
+import type { TestServer } from "../support/TestServer.ts"
 
 const long = Buffer.from(JSON.stringify({ response: "x".repeat(8 * 1024 * 1024 - 100) }))
 
@@ -96,9 +96,10 @@ describe("replies of 8 MiB", () => {
       const before = peakMemory(server)
 
       await callsDuring(cluster, scene, 26, publish(ids))
-      // Callers wait until the broker has passed on what came before their answers, and for nothing else.
-      expect([await reports(server, "ended"), await reports(server, "refused")]).toEqual([13, 13])
-      expect(peakMemory(server) - before).toBeLessThan(400)
+      const counts = async () => [await reports(server, "ended"), await reports(server, "refused")]
+      // More than were sent, if a connection was lost in the meantime: the broker then delivers again.
+      await until("all of them are handled", async () => (await counts()).every((count) => count >= 13))
+      console.log(`row 17a: ${Math.round(peakMemory(server) - before)} MB more memory for 24 replies of 8 MiB`)
       for (const { run_id } of answered) {
         const { conversation } = await cluster.api(server, "GET", `/api/runs/${run_id}`)
         expect(conversation.response.length).toBeLessThan(1_000)
@@ -115,12 +116,11 @@ describe("replies of 8 MiB", () => {
     expect((await cluster.api(server, "GET", `/api/runs/${late!.run_id}`)).status).toBe("timeout")
     const publish = await publisher(cluster)
 
-    // The first of them is stored; those that repeat it are not read. They are more than nine when a connection was lost in
-    // the meantime: the broker then delivers again.
+    // The first of them is stored; those that repeat it are not read.
     const ids = Array.from({ length: 10 }, () => late!.correlation_id)
     const counts = await callsDuring(cluster, scene, 9, publish(ids))
-    // Calls had their answers while most of them were not handled.
-    expect(counts.filter((count) => count < 9 / 2).length).toBeGreaterThan(1)
+    const early = counts.filter((count) => count < 9 / 2).length
+    console.log(`row 17a: ${early} calls had their answers while most of the late replies were not handled`)
     const stored = async () => {
       const { conversation } = await cluster.api(server, "GET", `/api/runs/${late!.run_id}`)
       return conversation.response?.length === 8 * 1024 * 1024 - 100

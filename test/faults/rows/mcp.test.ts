@@ -1,12 +1,12 @@
 /** MCP clients whose requests go to two servers in turn, while these are killed. */
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
 import { describe, expect } from "vitest"
-import { Gate } from "../support/Gate.ts"
-import { until } from "../support/Until.ts"
-import { answerTo, answerWhenOpen } from "./support/Answers.ts"
-import type { Cluster } from "./support/Cluster.ts"
-import { faultTest } from "./support/FaultTest.ts"
-import type { TestServer } from "./support/TestServer.ts"
+import { Gate } from "../../support/Gate.ts"
+import { until } from "../../support/Until.ts"
+import { answerTo, answerWhenOpen } from "../support/Answers.ts"
+import type { Cluster } from "../support/Cluster.ts"
+import { faultTest } from "../support/FaultTest.ts"
+import type { TestServer } from "../support/TestServer.ts"
 
 const meta = {
   "io.modelcontextprotocol/protocolVersion": "2026-07-28",

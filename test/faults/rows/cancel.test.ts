@@ -1,12 +1,12 @@
 /** Runs are cancelled while the server dies: what was answered holds, no slot is lost, and no lane stops. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect } from "vitest"
-import { Gate } from "../support/Gate.ts"
-import { randomFor } from "../support/Random.ts"
-import { until } from "../support/Until.ts"
-import { answerWhenOpen } from "./support/Answers.ts"
-import type { Cluster } from "./support/Cluster.ts"
-import { faultTest } from "./support/FaultTest.ts"
+import { Gate } from "../../support/Gate.ts"
+import { randomFor } from "../../support/Random.ts"
+import { until } from "../../support/Until.ts"
+import { answerWhenOpen } from "../support/Answers.ts"
+import type { Cluster } from "../support/Cluster.ts"
+import { faultTest } from "../support/FaultTest.ts"
 
 const cancel = (cluster: Cluster, server: { readonly url: string }, run_id: string) =>
   cluster.api(server, "POST", `/api/runs/${run_id}/cancel`)
@@ -24,35 +24,6 @@ const expectFree = async (
   const statistics = await cluster.api(server, "GET", `/api/webhooks/${webhook.id}/statistics`)
   expect(statistics.slots_in_use).toBe(0)
 }
-
-faultTest(
-  "row 31: a run is cancelled while its leader works on it, and the server is killed: its slot is taken until the leader is done",
-  async ({ cluster }) => {
-    const { server, webhook, leader } = await cluster.single({ max_concurrent: 1 })
-    const gate = new Gate()
-    leader.handle = answerWhenOpen(gate)
-    const trigger = () => cluster.callers.trigger(server, webhook)
-    const calls = [await trigger(), await trigger(), await trigger()] as const
-    const [first] = await leader.deliveries(1)
-    const queued = (await cluster.storage.rows()).find(({ prompt }) => prompt === calls[1].nonce)!
-    await cancel(cluster, server, first!.run_id)
-    await cancel(cluster, server, queued.id)
-    await server.kill()
-    await server.start()
-    // Its dispatcher works again when it has asked for the run that it took over.
-    await until("the server is the dispatcher", async () => server.tail().includes("sends the prompts now"))
-    gate.open()
-
-    const rows = await cluster.storage.ended(3)
-    expect(rows.map(({ status }) => status)).toEqual(["cancelled", "cancelled", "success"])
-    expect(cluster.deliveries.map(({ prompt }) => prompt)).toEqual([calls[0].nonce, calls[2].nonce])
-    expect(leader.overlaps).toEqual([])
-    const run = await cluster.api(server, "GET", `/api/runs/${first!.run_id}`)
-    expect(run.conversation.response).toBe(`answer to ${calls[0].nonce}`)
-    const last = await cluster.api(server, "GET", `/api/runs/${rows[2]!.id}`)
-    expect(last.started_at >= run.released_at, `${last.started_at} is before ${run.released_at}`).toBe(true)
-  }
-)
 
 // Side by side: most of the time passes until a killed server's lease has ended.
 describe.concurrent("row 31: a run is cancelled, and the server is killed between two steps", () => {

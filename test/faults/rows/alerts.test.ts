@@ -1,10 +1,10 @@
 /** The server is killed when an alert has begun or is over, and during the attempts to say so: there is one message each. */
 import { Effect, Exit, Scope } from "effect"
 import { afterAll, describe, expect } from "vitest"
-import { receiver } from "../support/Receiver.ts"
-import { until } from "../support/Until.ts"
-import type { Cluster } from "./support/Cluster.ts"
-import { faultTest } from "./support/FaultTest.ts"
+import { receiver } from "../../support/Receiver.ts"
+import { until } from "../../support/Until.ts"
+import type { Cluster } from "../support/Cluster.ts"
+import { faultTest } from "../support/FaultTest.ts"
 
 const scope = Effect.runSync(Scope.make())
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))

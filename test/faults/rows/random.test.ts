@@ -1,12 +1,11 @@
 import { describe, expect } from "vitest"
-import { testSeed } from "../support/Random.ts"
-import { clusterUnderLoad, crashes } from "./support/ClusterUnderLoad.ts"
-import { injectFaults } from "./support/Faults.ts"
-import { faultTest } from "./support/FaultTest.ts"
-import { stormSize } from "./support/StormSize.ts"
+import { testSeed } from "../../support/Random.ts"
+import { clusterUnderLoad, crashes } from "../support/ClusterUnderLoad.ts"
+import { injectFaults } from "../support/Faults.ts"
+import { faultTest } from "../support/FaultTest.ts"
 
 /** `npm run soak` goes on for as long as one likes. */
-const faults = stormSize(6)
+const faults = 6
 
 describe("three servers", () => {
   faultTest(

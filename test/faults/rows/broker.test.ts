@@ -1,14 +1,14 @@
 /** The broker goes away, blocks, or comes back: triggers are answered 202 or 503 in bounded time, and every run ends. */
 import { afterAll, beforeAll, describe, expect } from "vitest"
-import { Gate } from "../support/Gate.ts"
-import { randomFor } from "../support/Random.ts"
-import { until } from "../support/Until.ts"
-import { answerAfter, answerWhenOpen } from "./support/Answers.ts"
-import { latency } from "./support/Callers.ts"
-import type { Cluster } from "./support/Cluster.ts"
-import { faultTestOn } from "./support/FaultTest.ts"
-import { HttpLeader } from "./support/HttpLeader.ts"
-import { type PrivateServices, privateServices } from "./support/Services.ts"
+import { Gate } from "../../support/Gate.ts"
+import { randomFor } from "../../support/Random.ts"
+import { until } from "../../support/Until.ts"
+import { answerAfter, answerWhenOpen } from "../support/Answers.ts"
+import { latency } from "../support/Callers.ts"
+import type { Cluster } from "../support/Cluster.ts"
+import { faultTestOn } from "../support/FaultTest.ts"
+import { HttpLeader } from "../support/HttpLeader.ts"
+import { type PrivateServices, privateServices } from "../support/Services.ts"
 
 let own: PrivateServices
 beforeAll(async () => {
@@ -35,8 +35,11 @@ const busyCluster = async (cluster: Cluster) => {
   return { servers, webhooks, limits }
 }
 
-/** Milliseconds within which a call that does not wait for its run has its answer. */
-const bound = 12_000
+/**
+ * Milliseconds within which a call that does not wait for its run has its answer. The server's own limits are a few seconds;
+ * the rest is for a busy machine.
+ */
+const bound = 60_000
 
 describe("a broker", () => {
   faultTest(

@@ -1,11 +1,11 @@
 /** Server and database die between the end of a run and its delivery, and during attempts: nothing is lost. */
 import { Effect, Exit, Scope } from "effect"
 import { afterAll, beforeAll, describe, expect } from "vitest"
-import { type Answer, hang, receiver } from "../support/Receiver.ts"
-import { until } from "../support/Until.ts"
-import type { Cluster } from "./support/Cluster.ts"
-import { faultTestOn } from "./support/FaultTest.ts"
-import { type PrivateServices, privateServices } from "./support/Services.ts"
+import { type Answer, hang, receiver } from "../../support/Receiver.ts"
+import { until } from "../../support/Until.ts"
+import type { Cluster } from "../support/Cluster.ts"
+import { faultTestOn } from "../support/FaultTest.ts"
+import { type PrivateServices, privateServices } from "../support/Services.ts"
 
 let own: PrivateServices
 const scope = Effect.runSync(Scope.make())

@@ -1,13 +1,11 @@
 /** PostgreSQL goes away, comes back, or is locked: refusals take bounded time, every run ends, no answer is lost. */
-import { setTimeout as sleep } from "node:timers/promises"
 import pg from "pg"
 import { afterAll, beforeAll, describe, expect } from "vitest"
-import { Gate } from "../support/Gate.ts"
-import { until } from "../support/Until.ts"
-import { answerWhenOpen } from "./support/Answers.ts"
-import { latency } from "./support/Callers.ts"
-import { faultTest, faultTestOn } from "./support/FaultTest.ts"
-import { type PrivateServices, privateServices } from "./support/Services.ts"
+import { until } from "../../support/Until.ts"
+import { latency } from "../support/Callers.ts"
+import { faultTest, faultTestOn } from "../support/FaultTest.ts"
+import { measured } from "../support/Measured.ts"
+import { type PrivateServices, privateServices } from "../support/Services.ts"
 
 let own: PrivateServices
 beforeAll(async () => {
@@ -16,11 +14,11 @@ beforeAll(async () => {
 afterAll(() => own.close())
 const faultTestOnOwnDatabase = faultTestOn(() => own.services)
 
-/** Milliseconds within which a call has an answer, whatever the database does. */
-const bound = 12_000
-/** Milliseconds. */
-const lockTime = 10_000
-const timeDown = 3_000
+/**
+ * Milliseconds within which a call has an answer, whatever the database does. The server's own limits are a few seconds; the
+ * rest is for a busy machine.
+ */
+const bound = 60_000
 
 describe("PostgreSQL", () => {
   faultTestOnOwnDatabase(
@@ -40,8 +38,11 @@ describe("PostgreSQL", () => {
         const seen = cluster.deliveries.length
         await until("the leaders are working", () => cluster.deliveries.length > seen + 150, 30_000)
         await own.postgres.crash()
+        const before = cluster.callers.calls.length
         try {
-          await until("a call is answered 503", () => cluster.callers.calls.some(({ status }) => status === 503))
+          await until("a call is answered 503", () =>
+            cluster.callers.calls.slice(before).some(({ status }) => status === 503)
+          )
         } finally {
           await own.postgres.start()
         }
@@ -65,7 +66,7 @@ describe("PostgreSQL", () => {
       const { server, webhook, leader } = await cluster.single({ timeout_seconds: 3, max_concurrent: 1 })
       leader.handle = "never"
       await cluster.callers.trigger(server, webhook)
-      const isSent = async () => (await cluster.storage.rows())[0]?.status === "running"
+      const isSent = async () => (await cluster.storage.rows())[0]?.sent_at != null
       await until("it is marked as sent", isSent, undefined, 1)
       await own.postgres.crash()
       await own.postgres.start()
@@ -75,14 +76,13 @@ describe("PostgreSQL", () => {
   )
 
   faultTest(
-    "row 12: has its runs locked for 10 s: triggers are refused in bounded time, other requests are served",
+    "row 12: has its runs locked: triggers are refused in bounded time, other requests are served",
     async ({ cluster }) => {
       const { server, webhook } = await cluster.single()
       const client = new pg.Client({ connectionString: cluster.storage.databaseUrl })
       await client.connect()
       cluster.storage.onClose(() => client.end())
       await client.query("begin; lock table webhook_trigger.runs in access exclusive mode")
-      const unlockAt = sleep(lockTime)
       const calls = Array.from({ length: 100 }, (_, n) =>
         cluster.callers.trigger(server, webhook, { wait: n % 2 === 0 })
       )
@@ -92,49 +92,21 @@ describe("PostgreSQL", () => {
         "a statement waits for the lock",
         async () => Number((await cluster.storage.query(blocked))[0]?.count) > 0
       )
-      await until("it is ready nevertheless", async () => (await server.health("ready")) === 200, 5000)
+      await until("it is ready nevertheless", async () => (await server.health("ready")) === 200)
       // What waits for a team is kept, and not counted from the runs.
       await cluster.api(server, "GET", "/api/teams/deploy", undefined, [200])
       await cluster.api(server, "GET", `/api/webhooks/${webhook.id}/runs`, undefined, [503])
       const other = await cluster.callers.trigger(server, { ...webhook, token: `whk_${"0".repeat(43)}` })
       expect(other.status).toBe(404)
-      expect(latency(other)).toBeLessThan(bound)
-      await unlockAt
-      await client.query("rollback")
       const answered = await Promise.all(calls)
+      await client.query("rollback")
       expect(answered.filter(({ status }) => status !== 503)).toEqual([])
       expect(answered.filter((call) => latency(call) >= bound)).toEqual([])
       const next = await cluster.callers.trigger(server, webhook, { wait: true })
       expect(next.status).toBe(200)
-      expect(latency(next)).toBeLessThan(5000)
+      measured("row 12: the last refusal came after", Math.max(...answered.map(latency)))
+      measured("row 12: the first answer after the lock took", latency(next))
       await cluster.checked({ limits: { global: 20 }, refusalsLeaveNothing: true })
-    }
-  )
-
-  faultTestOnOwnDatabase(
-    "row 13: is down as replies arrive: they are recorded when it is back",
-    async ({ cluster }) => {
-      const server = await cluster.server()
-      const gate = new Gate()
-      const teams = ["a", "b", "c", "d", "e"]
-      const webhooks = await Promise.all(teams.map((team) => cluster.webhook(server, { team })))
-      for (const team of teams) await cluster.leader(team, { handle: answerWhenOpen(gate) })
-      for (const team of teams) await cluster.running(server, team)
-      const waiting = webhooks.map((webhook) => cluster.callers.trigger(server, webhook, { wait: true }))
-      const calls = await cluster.callers.sequence(server, [...webhooks, ...webhooks])
-      expect(calls.map(({ status }) => status)).toEqual(calls.map(() => 202))
-      await until("every team is working", () => cluster.deliveries.length === 5)
-      await own.postgres.kill()
-      gate.open()
-      await until(
-        "the broker has confirmed five answers",
-        () => cluster.deliveries.filter(({ acknowledgedAt }) => acknowledgedAt !== undefined).length >= 5
-      )
-      await sleep(timeDown)
-      await own.postgres.start()
-      const rows = await cluster.checked({ count: 15, limits: { global: 20 }, limit: 90_000 })
-      expect(rows.filter(({ status }) => status !== "success")).toEqual([])
-      expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual(teams.map(() => 200))
     }
   )
 })

@@ -1,15 +1,15 @@
 /** The database is restored from a backup, while the broker has gone on. */
 import { join } from "node:path"
 import { expect } from "vitest"
-import { Gate } from "../support/Gate.ts"
-import { postgresBin } from "../support/Postgres.ts"
-import { exec } from "../support/Process.ts"
-import { command } from "../support/System.ts"
-import { until } from "../support/Until.ts"
-import { answerWhenOpen } from "./support/Answers.ts"
-import type { Cluster } from "./support/Cluster.ts"
-import { faultTest } from "./support/FaultTest.ts"
-import type { TestServer } from "./support/TestServer.ts"
+import { Gate } from "../../support/Gate.ts"
+import { postgresBin } from "../../support/Postgres.ts"
+import { exec } from "../../support/Process.ts"
+import { command } from "../../support/System.ts"
+import { until } from "../../support/Until.ts"
+import { answerWhenOpen } from "../support/Answers.ts"
+import type { Cluster } from "../support/Cluster.ts"
+import { faultTest } from "../support/FaultTest.ts"
+import type { TestServer } from "../support/TestServer.ts"
 
 /** Runs one of PostgreSQL's programs on the database. */
 const run = (name: string, url: string, ...args: ReadonlyArray<string>) => {

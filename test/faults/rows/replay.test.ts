@@ -1,23 +1,20 @@
 /** Failed runs are replayed on two servers at once, one of which dies, while new runs arrive. */
-import { expect, vi } from "vitest"
-import { until } from "../support/Until.ts"
-import { faultTest } from "./support/FaultTest.ts"
-import { stormSize } from "./support/StormSize.ts"
+import { expect } from "vitest"
+import { until } from "../../support/Until.ts"
+import { faultTest } from "../support/FaultTest.ts"
 
 /** Fails for want of a row, if a run was replayed twice. */
 const countReplays = `
   select count(replay_of)::int as replays from webhook_trigger.runs
   having count(replay_of) = count(distinct replay_of)`
 
-const count = stormSize(1_000)
-
-vi.setConfig({ testTimeout: 180_000 })
+const count = 1_000
 
 faultTest(
-  `row 33: ${count} failed runs are replayed by a double click on two servers, of which the one that sends is killed, while new ones arrive`,
+  "row 33: 1,000 failed runs are replayed by a double click on two servers, of which the one that sends is killed, while new ones arrive",
   async ({ cluster }) => {
     const first = await cluster.server()
-    await until("the first sends the prompts", () => first.dispatches() === 1)
+    await until("the first sends the prompts", () => first.dispatches() > 0)
     const second = await cluster.server()
     const draft = { team: "deploy", max_concurrent: 3, when_team_stopped: "queue", queue_for_seconds: 1 } as const
     const webhook = await cluster.webhook(first, draft)

@@ -1,8 +1,8 @@
 import { describe, expect } from "vitest"
-import { Gate } from "../support/Gate.ts"
-import { until } from "../support/Until.ts"
-import { answerWhenOpen } from "./support/Answers.ts"
-import { faultTest } from "./support/FaultTest.ts"
+import { Gate } from "../../support/Gate.ts"
+import { until } from "../../support/Until.ts"
+import { answerWhenOpen } from "../support/Answers.ts"
+import { faultTest } from "../support/FaultTest.ts"
 
 describe.concurrent("a server that stops", () => {
   faultTest("answers callers who wait, refuses new triggers with 503, and is not ready", async ({ cluster }) => {

@@ -1,9 +1,9 @@
 /**
- * `npm run recovery`: how long callers get no answers after a fault, measured on two servers, for each server and team.
- * `RECOVERY_TRIES=9 npm run recovery -- -t killed` tries some of the faults nine times. Not part of `npm test`.
+ * Prints how long callers get no answers after a fault, measured on two servers, for each server and team. Asserts only that
+ * calls are answered again. `RECOVERY_TRIES` says how often each fault is tried: once, unless set.
  */
 import { setTimeout as sleep } from "node:timers/promises"
-import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { afterAll, beforeAll, describe, test } from "vitest"
 import type { Proxy } from "../../support/Proxy.ts"
 import { until } from "../../support/Until.ts"
 import type { Call } from "../support/Callers.ts"
@@ -11,7 +11,7 @@ import { Cluster } from "../support/Cluster.ts"
 import { type PrivateServices, privateServices } from "../support/Services.ts"
 import type { TestServer } from "../support/TestServer.ts"
 
-const tries = Number(process.env.RECOVERY_TRIES ?? 5)
+const tries = Number(process.env.RECOVERY_TRIES ?? 1)
 const teams = ["a", "b", "c"]
 /** Milliseconds between two calls to a server for a team. */
 const callEvery = 100
@@ -89,7 +89,7 @@ afterAll(() => own.close())
 
 describe("longest time without an answer, beyond the outage", () => {
   for (const fault of faults) {
-    test(fault.name, { timeout: tries * 120_000 }, async () => {
+    test(fault.name, { timeout: tries * 240_000 }, async () => {
       const measured: Array<Gaps> = []
       for (let n = 0; n < tries; n++) measured.push(await measure(fault))
       const ordered = measured.map(({ after }) => after).sort((a, b) => a - b)
@@ -115,32 +115,38 @@ const measure = async ({ inject, sparesFirst }: Fault): Promise<Gaps> => {
   try {
     const database = await cluster.storage.proxy("database")
     const { server: first } = await cluster.single({}, { database })
-    await until("the first sends the prompts", () => first.dispatches() === 1)
+    await until("the first sends the prompts", () => first.dispatches() > 0)
     const second = await cluster.server()
     const webhooks = await Promise.all(teams.map((team) => cluster.webhook(first, { team })))
     for (const team of teams) await cluster.leader(team)
     for (const team of teams) await cluster.running(second, team)
     const callers = (sparesFirst ? [first, second] : [second]).flatMap((server) =>
-      webhooks.map((webhook) => ({ server, webhook, calls: [] as Array<Promise<Call>> }))
+      webhooks.map((webhook) => ({ server, webhook, answered: [] as Array<Call> }))
     )
-    const timers = callers.map(({ calls, server, webhook }) =>
-      setInterval(() => calls.push(cluster.callers.trigger(server, webhook, { wait: true })), callEvery)
+    const calls: Array<Promise<unknown>> = []
+    const timers = callers.map(({ answered, server, webhook }) =>
+      setInterval(() => {
+        const call = cluster.callers.trigger(server, webhook, { wait: true })
+        calls.push(call.then((call) => call.status === 200 && answered.push(call)))
+      }, callEvery)
     )
     await sleep(lookBefore)
     const injectedAt = performance.now()
     const outage = await inject({ first, database, postgres: own.postgres, rabbitmq: own.rabbitmq })
+    const overAt = performance.now()
     await sleep(lookAfter)
-    for (const timer of timers) clearInterval(timer)
-    const gaps = await Promise.all(
-      callers.map(async ({ calls }): Promise<Gaps> => {
-        const answered = (await Promise.all(calls)).filter(({ status }) => status === 200)
-        const times = answered.map(({ answeredAt }) => answeredAt!).sort((a, b) => a - b)
-        const lastBefore = times.findLastIndex((time) => time < injectedAt)
-        return { before: longestGap(times.slice(1, lastBefore + 1)), after: longestGap(times.slice(lastBefore)) }
-      })
-    )
+    await until(
+      "each caller is answered again",
+      () => callers.every(({ answered }) => answered.some(({ sentAt }) => sentAt > overAt)),
+      60_000
+    ).finally(() => timers.forEach((timer) => clearInterval(timer)))
+    await Promise.all(calls)
+    const gaps = callers.map(({ answered }): Gaps => {
+      const times = answered.map(({ answeredAt }) => answeredAt!).sort((a, b) => a - b)
+      const lastBefore = times.findLastIndex((time) => time < injectedAt)
+      return { before: longestGap(times.slice(1, lastBefore + 1)), after: longestGap(times.slice(lastBefore)) }
+    })
     const of = (gap: keyof Gaps): number => Math.max(...gaps.map((each) => each[gap]))
-    expect(of("after")).toBeLessThan(Number.POSITIVE_INFINITY)
     return { before: of("before"), after: Math.max(0, of("after") - outage) }
   } finally {
     await cluster.close()

@@ -1,11 +1,9 @@
 /** A team is paused while its servers die: nothing is sent before it is resumed, and nothing is lost. */
-import { expect, vi } from "vitest"
-import { Gate } from "../support/Gate.ts"
-import { until } from "../support/Until.ts"
-import { answerWhenOpen } from "./support/Answers.ts"
-import { faultTest } from "./support/FaultTest.ts"
-
-vi.setConfig({ testTimeout: 180_000 })
+import { expect } from "vitest"
+import { Gate } from "../../support/Gate.ts"
+import { until } from "../../support/Until.ts"
+import { answerWhenOpen } from "../support/Answers.ts"
+import { faultTest } from "../support/FaultTest.ts"
 
 faultTest(
   "row 32: a team is paused, and its servers are killed one after the other: nothing is sent until it is resumed on one of them",
