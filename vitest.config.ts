@@ -10,7 +10,7 @@ const withOwnClock = [
 /** Counts work that is done in groups. Their size depends on the load, so these run after all other files. */
 const alone = ["test/cost/**/*.test.ts"]
 
-/** Every fault at full size, and how long recovery takes: `npm run test:faults`. The smallest are in `test/faults/daily`. */
+/** Every fault at full size, and how long recovery takes: `npm run test:faults`, which runs the daily ones, too. */
 const faults = ["test/faults/rows/**/*.test.ts"]
 
 /** What rarely breaks and takes long: `npm run test:all`. */
