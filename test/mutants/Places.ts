@@ -61,27 +61,30 @@ const placesIn = (file: string, text: string): ReadonlyArray<Place> => {
     const line = source.getLineAndCharacterOfPosition(start).line + 1
     places.push({ file, line, kind, start, end, broken, marked })
   }
+  const swapIn = (call: ts.CallExpression) => {
+    if (symmetric.test(call.expression.getText())) return
+    for (const [index, first] of call.arguments.slice(0, -1).entries()) {
+      const second = call.arguments[index + 1]!
+      if (ts.isSpreadElement(first) || ts.isSpreadElement(second)) continue
+      const [a, b] = [first.getText(), second.getText()]
+      const literals = new Set([first, second].map(literalOf))
+      if (a === b || (literals.size === 2 && !literals.has(undefined))) continue
+      const between = text.slice(first.getEnd(), second.getStart())
+      add("swap", first, second, b + between + a, (marker) => `(${marker}, ${a})${between}${b}`)
+    }
+  }
   const visit = (node: ts.Node): void => {
-    const of = node.getText()
-    if (isCondition(node)) add("negate", node, node, `!(${of})`, (marker) => `(${marker}, ${of})`)
-    if (ts.isExpressionStatement(node)) {
-      const call = callIn(node.expression)
-      // `void` first: an opening parenthesis would continue the line before, which no semicolon ends.
-      if (call !== undefined && !unpromised.test(call.expression.getText())) {
-        add("drop", node, node, "void 0", (marker) => `void ${marker}, ${of}`)
-      }
+    if (isCondition(node)) {
+      const condition = node.getText()
+      add("negate", node, node, `!(${condition})`, (marker) => `(${marker}, ${condition})`)
     }
-    if (ts.isCallExpression(node) && !symmetric.test(node.expression.getText())) {
-      for (const [index, second] of node.arguments.entries()) {
-        const first = node.arguments[index - 1]
-        if (first === undefined || ts.isSpreadElement(first) || ts.isSpreadElement(second)) continue
-        const [a, b] = [first.getText(), second.getText()]
-        const [kindOfA, kindOfB] = [literalOf(first), literalOf(second)]
-        if (a === b || (kindOfA !== undefined && kindOfB !== undefined && kindOfA !== kindOfB)) continue
-        const between = text.slice(first.getEnd(), second.getStart())
-        add("swap", first, second, b + between + a, (marker) => `(${marker}, ${a})${between}${b}`)
-      }
+    const dropped = ts.isExpressionStatement(node) ? callIn(node.expression) : undefined
+    if (dropped !== undefined && !unpromised.test(dropped.expression.getText())) {
+      const statement = node.getText()
+      // `void` first: without semicolons, a parenthesis would continue the previous line.
+      add("drop", node, node, "void 0", (marker) => `void ${marker}, ${statement}`)
     }
+    if (ts.isCallExpression(node)) swapIn(node)
     ts.forEachChild(node, visit)
   }
   ts.forEachChild(source, visit)

@@ -1,4 +1,4 @@
-/** Vitest's reporter in runs on mutants: one line of JSON for each test file, in the file `MUTANTS_REPORT`. */
+/** Vitest's reporter in runs on mutants: a line of JSON for each test file and for the end, in the file `MUTANTS_REPORT`. */
 import { appendFileSync } from "node:fs"
 import { relative } from "node:path"
 import type { Reporter, TestModule, Vitest } from "vitest/node"
@@ -9,36 +9,30 @@ export interface TestedFile {
   /** When its worker began to load it and when its last hook ended, in milliseconds since 1970. */
   readonly begin: number
   readonly end: number
-  /** Of its tests, in milliseconds. */
+  /** The duration of its longest test, in milliseconds. */
   readonly longest: number
+  /** The first test that failed, and why. */
   readonly failure: string | undefined
 }
 
-/** The last line. */
 export interface Ended {
   readonly passed: boolean
+  /** Outside the tests. */
   readonly errors: ReadonlyArray<string>
 }
 
-interface WithMessage {
-  readonly message: string
-}
+const oneLine = (text: string): string => text.replace(/\s+/g, " ").slice(0, 240)
 
-/** Begins with the name of the test. */
 const failureOf = (module: TestModule): string | undefined => {
-  const said = (name: string, errors: ReadonlyArray<WithMessage>) =>
-    errors.map(({ message }) => `${name}: ${message.split("\n")[0]}`)
-  const tests = [...module.children.allTests("failed")]
-  const suites = [...module.children.allSuites()]
-  return [
-    ...tests.flatMap((test) => said(test.fullName, test.result().errors ?? [])),
-    ...suites.flatMap((suite) => said(suite.fullName, suite.errors())),
-    ...said("the file", module.errors())
-  ][0]
+  const { children } = module
+  const tests = [...children.allTests("failed")].map((test) => [test.fullName, test.result().errors] as const)
+  const hooks = [...children.allSuites()].map((suite) => [suite.fullName, suite.errors()] as const)
+  const found = [...tests, ...hooks, ["", module.errors()] as const].find(([, errors]) => errors?.length)
+  return found && oneLine(`${found[0]}: ${found[1]![0]!.message}`)
 }
 
 export default class MutantReporter implements Reporter {
-  #vitest: Vitest | undefined
+  #vitest!: Vitest
   readonly #begun = new Map<string, number>()
 
   onInit(vitest: Vitest): void {
@@ -50,23 +44,17 @@ export default class MutantReporter implements Reporter {
   }
 
   onTestModuleEnd(module: TestModule): void {
+    const { config } = this.#vitest
     const durations = [...module.children.allTests()].map((test) => test.diagnostic()?.duration ?? 0)
-    const end = Date.now()
-    const tested: TestedFile = {
-      file: relative(this.#vitest!.config.root, module.moduleId),
-      begin: this.#begun.get(module.moduleId) ?? end,
-      end,
-      longest: Math.max(0, ...durations),
-      failure: failureOf(module)
-    }
-    this.#write(tested)
-    // `--bail` counts failed tests only, not files that cannot be loaded and hooks.
-    if (tested.failure !== undefined && this.#vitest?.config.bail) this.#vitest.cancelCurrentRun("test-failure")
+    const [file, failure, end] = [relative(config.root, module.moduleId), failureOf(module), Date.now()]
+    const begin = this.#begun.get(module.moduleId) ?? end
+    this.#write({ file, begin, end, longest: Math.max(0, ...durations), failure })
+    // `--bail` itself counts tests only, not failed hooks and files that cannot be loaded.
+    if (failure !== undefined && config.bail) this.#vitest.cancelCurrentRun("test-failure")
   }
 
-  onTestRunEnd(_: ReadonlyArray<TestModule>, errors: ReadonlyArray<WithMessage>, reason: string): void {
-    const ended: Ended = { passed: reason === "passed", errors: errors.map(({ message }) => message.split("\n")[0]!) }
-    this.#write(ended)
+  onTestRunEnd(_: unknown, errors: ReadonlyArray<{ readonly message: string }>, reason: string): void {
+    this.#write({ passed: reason === "passed", errors: errors.map(({ message }) => oneLine(message)) })
   }
 
   #write(line: TestedFile | Ended): void {

@@ -8,8 +8,9 @@ import { mayBeBroken, type Place, replaced } from "./Places.ts"
 import type { Ended, TestedFile } from "./Reporter.ts"
 
 const here = fileURLToPath(new URL("../../", import.meta.url))
+const reporter = fileURLToPath(new URL("Reporter.ts", import.meta.url))
 
-/** Of vite-node and npm, for this process. Builds and tests would take them for theirs. */
+/** Variables that npm and vite-node set for this process. Builds and tests must not take them for their own. */
 const ofThisProcess = /^(NODE_ENV|MODE|DEV|PROD|SSR|BASE_URL|TEST|VITE.*|npm_.*)$/
 
 /** As in tsconfig.build.json. */
@@ -22,9 +23,8 @@ const compilerOptions: ts.CompilerOptions = {
 
 export interface TestRun {
   readonly files: ReadonlyArray<TestedFile>
-  /** Undefined if Vitest did not come to its end. */
-  readonly ended: Ended | undefined
-  /** The first one, of a test or outside all tests. */
+  /** Vitest came to its end. */
+  readonly ended: boolean
   readonly failure: string | undefined
 }
 
@@ -32,28 +32,23 @@ export class Tree {
   readonly root: string
   /** The files of `src` that may be broken, by their path from the root. */
   readonly sources: ReadonlyMap<string, string>
-  /** The command of `npm test`. */
-  readonly #test: string
   readonly #dir: string
   readonly #env: NodeJS.ProcessEnv
 
-  private constructor(dir: string, env: NodeJS.ProcessEnv) {
+  private constructor(dir: string, env: Readonly<Record<string, string>>) {
     this.#dir = dir
     this.root = join(dir, "tree")
-    this.#test = JSON.parse(readFileSync(join(this.root, "package.json"), "utf8")).scripts.test
     const inherited = Object.entries(process.env).filter(([name]) => !ofThisProcess.test(name))
     this.#env = { ...Object.fromEntries(inherited), ...env, PATH: `${this.root}/node_modules/.bin:${process.env.PATH}` }
     const files = readdirSync(join(this.root, "src"), { recursive: true, encoding: "utf8" }).map(
       (file) => `src/${file}`
     )
-    const texts = files.filter(mayBeBroken).map((file) => [file, readFileSync(join(this.root, file), "utf8")] as const)
-    this.sources = new Map(texts)
+    this.sources = new Map(files.filter(mayBeBroken).map((file) => [file, this.#read(file)]))
   }
 
-  /** Copies and builds a commit. */
+  /** Copies and builds the commit. `env` is for the tests. */
   static async of(commit: string, dir: string, env: Readonly<Record<string, string>>): Promise<Tree> {
-    const root = join(dir, "tree")
-    const modules = join(root, "node_modules")
+    const [root, modules] = [join(dir, "tree"), join(dir, "tree/node_modules")]
     mkdirSync(modules, { recursive: true })
     mkdirSync(join(dir, "vitest"))
     await exec("sh", ["-c", 'git archive "$0" | tar -x -C "$1"', commit, root], { cwd: here })
@@ -66,7 +61,9 @@ export class Tree {
     return tree
   }
 
-  /** Runs `act` while the places have another text. */
+  buildProgram = () => this.#run("npm", "run", "--silent", "build:program")
+
+  /** Runs `act` while the places have another text, also in the compiled modules. */
   async whileChanged<A>(
     places: ReadonlyArray<Place>,
     text: (place: Place) => string,
@@ -74,10 +71,8 @@ export class Tree {
   ): Promise<A> {
     const write = (file: string, source: string) => {
       writeFileSync(join(this.root, file), source)
-      const compiled = join(this.root, file.replace(/^src/, "dist").replace(/\.ts$/, ".js"))
-      if (!existsSync(compiled)) return
-      // One file, in place of a minute of the compiler for all.
-      writeFileSync(compiled, ts.transpileModule(source, { compilerOptions }).outputText)
+      const module = join(this.root, file.replace(/^src/, "dist").replace(/\.ts$/, ".js"))
+      if (existsSync(module)) writeFileSync(module, ts.transpileModule(source, { compilerOptions }).outputText)
     }
     try {
       for (const place of places) write(place.file, replaced(this.sources.get(place.file)!, place, text(place)))
@@ -87,61 +82,61 @@ export class Tree {
     }
   }
 
-  /** Those whose files have no type errors when all of them are broken. */
+  /** The places whose files have no type error while all of them are broken. */
   compiling = (places: ReadonlyArray<Place>): Promise<ReadonlyArray<Place>> =>
     this.whileChanged(
       places,
       ({ broken }) => broken,
       async () => {
-        // A dropped call may leave unused names.
+        // Only a dropped call used some names.
         const options = ["--noEmit", "--pretty", "false", "--noUnusedLocals", "false", "--noUnusedParameters", "false"]
-        const check = (project: string) =>
-          this.#run("tsc", "-p", project, ...options).catch((error: { readonly stdout: string }) => error)
-        const output = [await check("tsconfig.build.json"), await check("src/ui/tsconfig.json")]
-        const lines = output.flatMap(({ stdout }) => stdout.split("\n"))
-        const wrong = new Set(lines.map((line) => /^(src\/.*?)\(\d/.exec(line)?.[1]))
+        const wrong = new Set<string | undefined>()
+        for (const project of ["tsconfig.build.json", "src/ui/tsconfig.json"]) {
+          const run = this.#run("tsc", "-p", project, ...options)
+          const { stdout } = await run.catch((error: { readonly stdout: string }) => error)
+          for (const line of stdout.split("\n")) wrong.add(/^(src\/.*?)\(\d/.exec(line)?.[1])
+        }
         return places.filter(({ file }) => !wrong.has(file))
       }
     )
 
-  buildProgram = () => this.#run("npm", "run", "--silent", "build:program")
-
-  /** Runs the suite, or files of it; at most for `limit` milliseconds. */
+  /** Runs what `npm test` runs, or parts of it; at most for `limit` milliseconds. */
   async test(limit: number, ...args: ReadonlyArray<string>): Promise<TestRun> {
     const report = join(this.#dir, "report")
     writeFileSync(report, "")
-    const reporter = fileURLToPath(new URL("Reporter.ts", import.meta.url))
+    const { test } = JSON.parse(this.#read("package.json")).scripts
+    const command = ["-c", `${test} "$@"`, "sh", `--reporter=${reporter}`, ...args]
     const env = { ...this.#env, MUTANTS_REPORT: report }
-    const command = ["-c", `exec ${this.#test} "$@"`, "sh", `--reporter=${reporter}`, ...args]
     const vitest = startDaemon(join(this.#dir, "vitest"), "/bin/sh", command, { cwd: this.root, env })
-    // Its group, with what the tests have started.
-    const kill = () => {
-      try {
-        process.kill(-vitest.pid, "SIGKILL")
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error
-      }
-    }
-    let late = false
-    const timer = setTimeout(() => {
-      late = true
-      kill()
-    }, limit)
+    const timer = setTimeout(() => killGroup(vitest.pid), limit)
     await vitest.exited
     clearTimeout(timer)
-    kill()
+    // What the tests have left behind.
+    killGroup(vitest.pid)
     const lines = readFileSync(report, "utf8").split("\n").filter(Boolean)
     const parsed = lines.map((line) => JSON.parse(line) as TestedFile | Ended)
     const files = parsed.filter((line) => "file" in line)
-    const ended = parsed.find((line) => "passed" in line)
+    const end = parsed.find((line) => "passed" in line)
     const failed = files.find(({ failure }) => failure !== undefined)
-    if (failed !== undefined) return { files, ended, failure: `${failed.file} > ${failed.failure}` }
-    if (ended === undefined)
-      return { files, ended, failure: late ? `no end within ${Math.round(limit / 1000)} s` : "Vitest crashed" }
-    return { files, ended, failure: ended.passed ? undefined : `outside the tests: ${ended.errors[0]}` }
+    const outside =
+      end === undefined ? `no end in ${Math.round(limit / 1000)} s, or a crash` : (end.errors[0] ?? "no test")
+    const failure = failed === undefined ? outside : `${failed.file} > ${failed.failure}`
+    return { files, ended: end !== undefined, failure: end?.passed ? undefined : failure }
+  }
+
+  #read(file: string): string {
+    return readFileSync(join(this.root, file), "utf8")
   }
 
   #run(program: string, ...args: ReadonlyArray<string>) {
     return exec(program, [...args], { cwd: this.root, env: this.#env, maxBuffer: 64 * 1024 * 1024 })
+  }
+}
+
+const killGroup = (pid: number): void => {
+  try {
+    process.kill(-pid, "SIGKILL")
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error
   }
 }
