@@ -9,7 +9,7 @@ import type { Tree } from "./Tree.ts"
 export interface Reach {
   /** The test files that passed, with the duration of the file and of its longest test in milliseconds. */
   readonly files: Readonly<Record<string, { readonly duration: number; readonly longest: number }>>
-  /** For each place, the files that can reach it: first those that certainly do, then the quickest. */
+  /** For each place, the files that can reach it: those that certainly do, the closest and the quickest come first. */
   readonly of: Readonly<Record<string, ReadonlyArray<string>>>
 }
 
@@ -50,6 +50,18 @@ const importers = async (root: string, tests: ReadonlyArray<string>) => {
   }
   const all = tests.map((test) => [test, imported(test, new Set())] as const)
   return (file: string): ReadonlyArray<string> => all.filter(([, files]) => files.has(file)).map(([test]) => test)
+}
+
+/** How much of their paths a file of `src` and a test file have in common: tests are in the corresponding folder. */
+const closeness = (file: string, test: string): number => {
+  const [a, b] = [file, test].map((path) =>
+    path
+      .replace(/(\.test)?\.tsx?$/, "")
+      .split("/")
+      .slice(1)
+  ) as [string[], string[]]
+  const differing = a.findIndex((name, index) => name !== b[index])
+  return differing === -1 ? a.length : differing
 }
 
 /** Runs the suite, or the part of it that `args` select. */
@@ -97,10 +109,10 @@ export const measureReach = async (
       const wasRunning = seconds.some((second) => begin < (second + 1) * 1000 && second * 1000 <= end)
       if (wasRunning || (inBrowser.has(place) && file.startsWith("test/ui/"))) possible.add(file)
     }
-    const uncertainty = ({ file }: TestedFile) => (sure.has(file) ? 0 : 1)
+    const rank = ({ file }: TestedFile) => (sure.has(file) ? 100 : 0) + closeness(place.file, file)
     return passed
       .filter(({ file }) => sure.has(file) || possible.has(file))
-      .sort((a, b) => uncertainty(a) - uncertainty(b) || a.end - a.begin - (b.end - b.begin))
+      .sort((a, b) => rank(b) - rank(a) || a.end - a.begin - (b.end - b.begin))
       .map(({ file }) => file)
   }
   const durations = passed.map(({ begin, end, file, longest }) => [file, { duration: end - begin, longest }] as const)

@@ -108,11 +108,14 @@ export class Tree {
     const command = ["-c", `${test} "$@"`, "sh", `--reporter=${reporter}`, ...args]
     const env = { ...this.#env, MUTANTS_REPORT: report }
     const vitest = startDaemon(join(this.#dir, "vitest"), "/bin/sh", command, { cwd: this.root, env })
-    const timer = setTimeout(() => killGroup(vitest.pid), limit)
+    // The group: with what the tests have started and left behind.
+    const kill = () => killGroup(vitest.pid)
+    const timer = setTimeout(kill, limit)
+    process.once("exit", kill)
     await vitest.exited
+    process.off("exit", kill)
     clearTimeout(timer)
-    // What the tests have left behind.
-    killGroup(vitest.pid)
+    kill()
     const lines = readFileSync(report, "utf8").split("\n").filter(Boolean)
     const parsed = lines.map((line) => JSON.parse(line) as TestedFile | Ended)
     const files = parsed.filter((line) => "file" in line)

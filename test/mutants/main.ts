@@ -49,6 +49,7 @@ const filesOfRuns = [15, 45, Number.POSITIVE_INFINITY]
 
 /** What notices the change that `tree` has now. Undefined: nothing. */
 const noticedBy = async (tree: Tree, files: ReadonlyArray<string>, reach: Reach): Promise<string | undefined> => {
+  if (files.length === 0) return undefined
   try {
     await tree.buildProgram()
   } catch (error) {
@@ -116,7 +117,7 @@ const run = async (dir: string): Promise<void> => {
       ({ broken }) => broken,
       () => noticedBy(tree, files, reach)
     )
-    say(by === undefined ? `   NOT NOTICED by ${files.length} test files that may reach it` : `   noticed by ${by}`)
+    say(`   ${by === undefined ? `NOT NOTICED; ${files.length} test files can reach it` : `noticed by ${by}`}`)
     if (by !== undefined) continue
     const patch = createPatch(place.file, source, replaced(source, place, place.broken), "", "", { context: 3 })
     survivors.push(`${name}\n${patch.split("\n").slice(4).join("\n")}`)
@@ -125,6 +126,7 @@ const run = async (dir: string): Promise<void> => {
   console.log(`noticed ${tried - survivors.length} of ${tried} (seed ${seed})`)
 }
 
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1))
 const dir = mkdtempSync(join(tmpdir(), "webhook-trigger-mutants-"))
 // PostgreSQL runs as another user.
 chmodSync(dir, 0o755)
