@@ -1,6 +1,6 @@
 /** The places of `src` to break, one in a file: conditions to negate, calls to drop, arguments to swap. */
 import ts from "typescript-5.9"
-import { type Random, seeded } from "../support/Random.ts"
+import { type Random, seeded } from "../support/Seeded.ts"
 
 export const kinds = ["negate", "drop", "swap"] as const
 export type Kind = (typeof kinds)[number]
