@@ -11,15 +11,18 @@ export interface Counts {
   readonly fibers: number
   /** Sent to PostgreSQL. */
   readonly statements: number
-  /** Prompts, and questions about queues, sent to RabbitMQ. */
-  readonly messages: number
+  /** Sent to RabbitMQ. */
+  readonly prompts: number
+  /** About queues, to RabbitMQ. */
+  readonly questions: number
 }
 
 const combine = (left: Counts, right: Counts, each: (left: number, right: number) => number): Counts => ({
   operations: each(left.operations, right.operations),
   fibers: each(left.fibers, right.fibers),
   statements: each(left.statements, right.statements),
-  messages: each(left.messages, right.messages)
+  prompts: each(left.prompts, right.prompts),
+  questions: each(left.questions, right.questions)
 })
 
 export const difference = (after: Counts, before: Counts): Counts => combine(after, before, (a, b) => a - b)
@@ -73,7 +76,8 @@ export class Counters extends Context.Tag("test/Counters")<Counters, { readonly 
         operations: scheduler.operations,
         fibers: supervisor.fibers,
         statements: statements.mock.calls.length,
-        messages: prompts.mock.calls.filter(ofServer).length + questions.mock.calls.length
+        prompts: prompts.mock.calls.filter(ofServer).length,
+        questions: questions.mock.calls.length
       })
       return Layer.succeed(Counters, { read }).pipe(
         Layer.provideMerge(Layer.merge(Layer.setScheduler(scheduler), Supervisor.addSupervisor(supervisor)))

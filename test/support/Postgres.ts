@@ -73,7 +73,7 @@ export const startPostgres = async (options: {
       const server = command(join(bin, "postgres"), ["-D", data, ...args], user)
       daemon = startDaemon(options.dir, server.program, server.args, { ...server.options, env, cwd: options.dir })
       try {
-        await untilReady(options.dir, daemon, 30_000, () => ping(url))
+        await untilReady(options.dir, daemon, 120_000, () => ping(url))
         return
       } catch (error) {
         await daemon.stop("SIGKILL")
@@ -114,7 +114,7 @@ const ping = async (url: string) => {
 
 /** One statement over a connection of its own. */
 export const queryPostgres = async (url: string, sql: string): Promise<ReadonlyArray<Record<string, unknown>>> => {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 20_000 })
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 60_000 })
   client.on("error", () => {})
   await client.connect()
   try {

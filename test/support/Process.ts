@@ -14,7 +14,7 @@ export interface Daemon {
   readonly exited: Promise<void>
   readonly alive: () => boolean
   readonly signal: (signal: NodeJS.Signals) => void
-  /** Sends `signal`, after ten seconds SIGKILL, and waits for the end. */
+  /** Sends `signal`, after a minute SIGKILL, and waits for the end. */
   readonly stop: (signal?: NodeJS.Signals) => Promise<void>
 }
 
@@ -50,7 +50,7 @@ export const startDaemon = (
     signal,
     stop: async (name = "SIGTERM") => {
       signal(name)
-      const killer = setTimeout(() => signal("SIGKILL"), 10_000)
+      const killer = setTimeout(() => signal("SIGKILL"), 60_000)
       await exited
       clearTimeout(killer)
     }

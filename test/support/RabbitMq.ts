@@ -135,7 +135,7 @@ export const manage = (base: string, method: string, path: string, body?: unknow
       "content-type": "application/json"
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    signal: AbortSignal.timeout(15_000)
+    signal: AbortSignal.timeout(60_000)
   })
 }
 
