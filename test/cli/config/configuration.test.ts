@@ -22,7 +22,8 @@ const { address, file, folder, json, run, runAt } = sharedServer({
 const webhookNamed = (name: string) =>
   Effect.map(json("webhook", "list"), ({ data }) => data.find((one: { name: string }) => one.name === name))
 
-describe("configuration as code", () => {
+// In this order: each test goes on with what the one before has applied, as users do.
+describe("configuration as code", { shuffle: false }, () => {
   it.live("creates what files have, shows each change with old and new value, and then has nothing to change", () =>
     Effect.gen(function* () {
       const lines = [

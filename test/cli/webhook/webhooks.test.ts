@@ -53,10 +53,8 @@ describe("the command line", () => {
 
       // By id or by name.
       expect(yield* json("webhook", "show", webhook.id)).toEqual(yield* json("webhook", "show", "review"))
-      expect((yield* json("webhook", "list")).data.map(({ name }: { name: string }) => name)).toEqual([
-        "demo",
-        "review"
-      ])
+      const names = (yield* json("webhook", "list")).data.map(({ name }: { name: string }) => name)
+      expect(names).toEqual(expect.arrayContaining(["demo", "review"]))
 
       const described = (yield* run("webhook", "show", "review")).stdout
       expect(described).toMatch(

@@ -70,7 +70,8 @@ const fill = (queued: Target, ended: Target, moved: Target) =>
     yield* insert(moved, 5_000, "success", DateTime.toDateUtc(at(1)))
   })
 
-describe("with a hundred thousand queued runs, and as many that have ended", () => {
+// In this order: filling the tables takes long, and the last tests change what the others read.
+describe("with a hundred thousand queued runs, and as many that have ended", { shuffle: false }, () => {
   let queued: Target
   let ended: Target
   let term: number
