@@ -37,9 +37,9 @@ const consumeAfterPause = Effect.fnUntraced(function* (checks?: Pick<ReplyChecks
         yield* Deferred.await(goOn)
         yield* Effect.yieldNow()
         groups.push(replies)
-        busy--
         yield* Queue.offerAll(handled, replies)
-      }),
+        // Also if it is interrupted, as when a busy machine loses the connection: then the broker gives the replies again.
+      }).pipe(Effect.ensuring(Effect.sync(() => busy--))),
     checks
   )
   return {
