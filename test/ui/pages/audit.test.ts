@@ -12,7 +12,8 @@ beforeAll(async () => {
 })
 afterAll(() => ui?.close())
 
-describe("the audit page", () => {
+// Each shows events that the ones before it caused.
+describe("the audit page", { shuffle: false }, () => {
   it("shows who did what, with what was there before and after, and filters it", async () => {
     const page = await ui.newSignedInPage()
     await page.getByRole("link", { name: "Audit", exact: true }).click()

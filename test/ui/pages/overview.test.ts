@@ -17,10 +17,8 @@ describe("the overview", () => {
     const page = await ui.newPage({ signedIn: true })
     await page.route("**/api/activity", async (route) => {
       const { data, ...list } = await (await route.fetch()).json()
-      const failed = { hour: 20, error: 2, timeout: 1 }
-      await route.fulfill({
-        json: { ...list, data: data.map((each: any) => ({ ...each, hours: [failed, ...each.hours] })) }
-      })
+      const hours = [{ hour: 20, success: 1, error: 2, timeout: 1 }]
+      await route.fulfill({ json: { ...list, data: data.map((each: any) => ({ ...each, hours })) } })
     })
     await page.route("**/api/teams", async (route) => {
       const { data, ...list } = await (await route.fetch()).json()

@@ -35,7 +35,8 @@ const runReview = async (): Promise<string> => {
   return (await ui.call("POST", `/api/webhooks/${review.id}/runs?wait=true`, { variables })).run_id
 }
 
-describe("the page of all runs", () => {
+// The first ones say which runs there are on the whole server; the later ones add some.
+describe("the page of all runs", { shuffle: false }, () => {
   it("shows the runs of all webhooks and chat, and finds them by what stands in its address", async () => {
     const page = await ui.newSignedInPage()
     await page.getByRole("link", { name: "Runs", exact: true }).click()

@@ -120,9 +120,14 @@ describe("the page of a thread", () => {
     await last.locator(".turn-answer").getByText("the end, in s-5").waitFor()
   })
 
+  /** The id of a thread with 23 runs. */
+  const longThread = async (key: string): Promise<string> => {
+    for (let n = 0; n < 22; n++) await say(`message ${n}`, key)
+    return (await threadOf(await say("the last one", key))).id
+  }
+
   it("shows earlier runs in pages", async () => {
-    for (let n = 0; n < 22; n++) await say(`message ${n}`, "shop#9")
-    const { id } = await threadOf(await say("the last one", "shop#9"))
+    const id = await longThread("shop#9")
     await page.goto(`/threads/${id}`)
     await eventually(() => turns().count()).toBe(20)
     await page.getByRole("button", { name: "Show earlier runs" }).click()
@@ -132,7 +137,7 @@ describe("the page of a thread", () => {
   })
 
   it("shows earlier runs also if the list is read again while they load", async () => {
-    const { id } = await threadOf(await say("one more", "shop#9"))
+    const id = await longThread("shop#11")
     const isEarlier = (url: URL) => url.pathname === "/api/runs" && (url.searchParams.get("cursor") ?? "") !== ""
     const gate = new Gate()
     await page.route(isEarlier, async (route) => {
@@ -145,10 +150,10 @@ describe("the page of a thread", () => {
     await page.getByRole("button", { name: "Show earlier runs" }).click()
     await asked
     const changed = page.waitForResponse((response) => new URL(response.url()).pathname === `/api/threads/${id}`)
-    await say("meanwhile", "shop#9")
+    await say("meanwhile", "shop#11")
     await changed
     gate.open()
-    await eventually(() => turns().count()).toBe(25)
+    await eventually(() => turns().count()).toBe(24)
     await page.unrouteAll({ behavior: "ignoreErrors" })
   })
 
