@@ -28,4 +28,9 @@ export const bundle = async (entry, name) => {
   })
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await bundle(`${root}src/main.ts`, "main")
+/** The program of the threads that evaluate filters, schemas and templates. */
+export const bundleEvaluation = () => bundle(`${root}src/engine/prompt/EvaluationThread.ts`, "evaluation")
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  await Promise.all([bundle(`${root}src/main.ts`, "main"), bundleEvaluation()])
+}

@@ -32,6 +32,7 @@ import { ReplyRecorder } from "./outcome/ReplyRecorder.ts"
 import { Waiting } from "./outcome/Waiting.ts"
 import { ProgressReports } from "./progress/ProgressReports.ts"
 import { RunWatch } from "./progress/RunWatch.ts"
+import { Evaluator } from "./prompt/Evaluator.ts"
 import { InputChecks } from "./prompt/InputChecks.ts"
 import type { Renderer } from "./prompt/Renderer.ts"
 import type { Settings } from "./Settings.ts"
@@ -105,6 +106,7 @@ export const layer: Layer.Layer<
 > = Layer.mergeAll(flow, management, delivery, SnsRequests.layer).pipe(
   Layer.provide(Poster.layer),
   Layer.provide(InputChecks.layer),
+  Layer.provide(Evaluator.layer),
   Layer.provideMerge(RunWatch.layer),
   Layer.provideMerge(Layer.mergeAll(Outcomes.layer, ProgressReports.layer, Shutdown.layer))
 )

@@ -27,7 +27,8 @@ export const call =
         method,
         signal,
         redirect: "manual",
-        headers: { ...(body !== undefined && { "content-type": "application/json" }), ...headers },
+        // Else a busy process may send a request just when the server closes the connection.
+        headers: { connection: "close", ...(body !== undefined && { "content-type": "application/json" }), ...headers },
         ...(body !== undefined ? { body: JSON.stringify(body) } : raw !== undefined ? { body: bytes(raw) } : {})
       })
       const text = await response.text()

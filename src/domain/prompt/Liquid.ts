@@ -178,8 +178,9 @@ export const fill = (
 ): Either.Either<ReadonlyArray<FilledPart>, Failure> => partsOf(template, input, { ...bounds, strictVariables: true })
 
 /** Why the template exceeds its budget for any input; otherwise `undefined`. */
-export const excessOf = (template: LiquidTemplate): BrokenBraces | undefined => {
-  const tried = partsOf(template, {}, { limit: Number.POSITIVE_INFINITY, strictVariables: false })
+export const excessOf = (template: LiquidTemplate, budget?: Budget): BrokenBraces | undefined => {
+  const bounds = { limit: Number.POSITIVE_INFINITY, ...(budget && { budget }) }
+  const tried = partsOf(template, {}, { ...bounds, strictVariables: false })
   return Either.isLeft(tried) && tried.left._tag === "Failed" && tried.left.isOverBudget ? tried.left : undefined
 }
 

@@ -89,8 +89,9 @@ export const make = Effect.gen(function* () {
       const variables = request.prompt === "same" ? given : yield* Input.used(webhook, given)
       // A person asked for it, so `accept_if` does not apply.
       const { accept_if: _, ...unfiltered } = webhook
-      const fault = request.variables && !Input.takesPayload(webhook) && inputChecks.refusalOf(unfiltered, variables)
-      if (fault && fault._tag !== "Ignored") return yield* fault
+      if (request.variables && !Input.takesPayload(webhook)) {
+        yield* Effect.catchTag(inputChecks.check(unfiltered, variables), "Ignored", Effect.die)
+      }
       const rendered =
         request.prompt === "same"
           ? { prompt: run.conversation.prompt, ...(run.layout && { layout: run.layout }) }

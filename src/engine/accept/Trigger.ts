@@ -195,8 +195,6 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
             if (request.callback_url !== undefined && webhook.coalesce !== undefined) {
               return Effect.fail(Coalescing.callbackRefused)
             }
-            const refusal = inputChecks.refusalOf(webhook, request.variables)
-            if (refusal !== undefined) return Effect.fail(refusal)
             // A tool's caller gets the answer to its own call, and to no other.
             const coalesce =
               request.triggered_by === undefined
@@ -211,9 +209,13 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
               webhook.thread_key === undefined
                 ? start()
                 : Effect.flatMap(threadKeyOf(webhook, request.variables, request.thread_owner), start)
-            return request.callback_url === undefined
-              ? started
-              : Effect.zipRight(callbacks.check(webhook.id, request.callback_url), started)
+            const called =
+              request.callback_url === undefined
+                ? started
+                : Effect.zipRight(callbacks.check(webhook.id, request.callback_url), started)
+            return webhook.accept_if === undefined && webhook.schema === undefined
+              ? called
+              : Effect.zipRight(inputChecks.check(webhook, request.variables), called)
           }
         )
       }

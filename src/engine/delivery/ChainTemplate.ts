@@ -2,7 +2,7 @@
  * The template of a `chain`: a JSON object whose texts are Liquid templates. Each is filled in by itself, so no answer of an
  * agent can change the other fields.
  */
-import { Either, Predicate } from "effect"
+import { Effect, Predicate } from "effect"
 
 /** Maximum number of texts with placeholders. It bounds the time that filling them in takes. */
 export const maxTexts = 100
@@ -37,33 +37,37 @@ const noObject =
   'must be a JSON object; placeholders may only be inside its texts, as in {"text": "{{ run.response }}"}'
 
 /** @param faultOfText what is wrong with one text */
-export const faultOf = (template: string, faultOfText: (text: string) => string | undefined): string | undefined => {
-  const json = parse(template)
-  if (json === undefined) return noObject
-  const texts = textsOf(json)
-  if (texts.length > maxTexts) return `must have at most ${maxTexts} texts with placeholders`
-  for (const [pointer, text] of texts) {
-    const fault = faultOfText(text)
-    if (fault !== undefined) return `${pointer} ${fault}`
-  }
-  return undefined
-}
+export const faultOf = <E, R>(
+  template: string,
+  faultOfText: (text: string) => Effect.Effect<string | undefined, E, R>
+): Effect.Effect<string | undefined, E, R> =>
+  Effect.gen(function* () {
+    const json = parse(template)
+    if (json === undefined) return noObject
+    const texts = textsOf(json)
+    if (texts.length > maxTexts) return `must have at most ${maxTexts} texts with placeholders`
+    for (const [pointer, text] of texts) {
+      const fault = yield* faultOfText(text)
+      if (fault !== undefined) return `${pointer} ${fault}`
+    }
+    return undefined
+  })
 
 /** As JSON. */
 export const fill = <E>(
   template: string,
-  fillText: (text: string) => Either.Either<string, E>
-): Either.Either<string, E> => {
-  const filled = (value: unknown): Either.Either<unknown, E> => {
+  fillText: (text: string) => Effect.Effect<string, E>
+): Effect.Effect<string, E> => {
+  const filled = (value: unknown): Effect.Effect<unknown, E> => {
     if (typeof value === "string") {
-      return isFilledIn(value) ? Either.map(fillText(value), isValue(value) ? valueOf : String) : Either.right(value)
+      return isFilledIn(value) ? Effect.map(fillText(value), isValue(value) ? valueOf : String) : Effect.succeed(value)
     }
-    if (Array.isArray(value)) return Either.all(value.map(filled))
-    if (!Predicate.isReadonlyRecord(value)) return Either.right(value)
+    if (Array.isArray(value)) return Effect.all(value.map(filled))
+    if (!Predicate.isReadonlyRecord(value)) return Effect.succeed(value)
     const entries = Object.entries(value).map(([name, one]) =>
-      Either.map(filled(one), (result) => [name, result] as const)
+      Effect.map(filled(one), (result) => [name, result] as const)
     )
-    return Either.map(Either.all(entries), Object.fromEntries)
+    return Effect.map(Effect.all(entries), Object.fromEntries)
   }
-  return Either.map(filled(parse(template)), (value) => JSON.stringify(value))
+  return Effect.map(filled(parse(template)), (value) => JSON.stringify(value))
 }

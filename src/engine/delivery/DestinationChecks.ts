@@ -64,9 +64,9 @@ export const make = Effect.gen(function* () {
   const faultOfUrl = (url: string) =>
     URL.canParse(url) ? policy.check(new URL(url)) : Effect.succeed("must be an https URL")
 
-  const faultOfTarget = (kind: DestinationKind, target: string): string | undefined => {
-    if (kind === "email") return faultOfRecipients(target)
-    return kind === "chain" ? faultOfWebhookId(target) : outbox.faultOfTemplate(target)
+  const faultOfTarget = (kind: DestinationKind, target: string) => {
+    if (kind === "email") return Effect.succeed(faultOfRecipients(target))
+    return kind === "chain" ? Effect.succeed(faultOfWebhookId(target)) : outbox.faultOfTemplate(target)
   }
 
   const faultOfTemplate = (kind: DestinationKind, template: string) =>
@@ -78,7 +78,7 @@ export const make = Effect.gen(function* () {
       const { before, body, events, headers, isOfAlerts, kind = "webhook", mayLackSecrets } = checked
       const { target, template, token, url } = checked
       const data = kindOf(kind)
-      const ofTemplate = template === undefined ? undefined : faultOfTemplate(kind, template)
+      const ofTemplate = template === undefined ? undefined : yield* faultOfTemplate(kind, template)
       const unknown = `is not a field of the kind ${kind}`
       const required = `is required by the kind ${kind}`
       const isNew = before === undefined
@@ -106,7 +106,7 @@ export const make = Effect.gen(function* () {
         ["/token", needsTokenAgain ? again : undefined],
         ["/target", target && data.target === undefined ? unknown : undefined],
         ["/target", !target && data.target !== undefined ? required : undefined],
-        ["/target", target && faultOfTarget(kind, target)],
+        ["/target", target ? yield* faultOfTarget(kind, target) : undefined],
         ["/headers", needsHeadersAgain ? again : undefined],
         ["/headers", headers !== undefined && data.sends !== "event" ? unknown : undefined],
         ["/template", body === "template" && !template ? "is required by `body: template`" : undefined],

@@ -51,7 +51,7 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
     /** From an unchecked draft. Lists every fault. */
     readonly create: (owner: OwnerId, draft: unknown) => Effect.Effect<WithSecret, Invalid | NotFound | Unavailable>
     /** Checks a draft as `create` does, and stores nothing. Its token and a secret URL may be absent. */
-    readonly check: (receives: DestinationChecks.Receives, draft: unknown) => Effect.Effect<void, Invalid>
+    readonly check: (receives: DestinationChecks.Receives, draft: unknown) => Effect.Effect<void, Invalid | Unavailable>
     readonly edit: (
       owner: OwnerId,
       id: string,

@@ -1,5 +1,5 @@
 /** What a destination gets about a run or an alert: an event, or a message for people. */
-import { DateTime, Either } from "effect"
+import { DateTime, Effect, Either } from "effect"
 import type { Alert } from "../../domain/alert/Alert.ts"
 import type { DestinationRow } from "../../domain/delivery/Destination.ts"
 import { maxResponse } from "../../domain/delivery/Destination.ts"
@@ -97,64 +97,70 @@ export interface Unfillable {
   readonly isPassing: boolean
 }
 
-export const make = () => {
-  const liquid = LiquidRenderer.make(maxBody)
-
-  const filled = (text: string, what: string, { id }: Shape, subject: Subject) => {
-    const parts = liquid.fill(text, scopeOf(subject), `${id} ${what}`)
-    return Either.mapLeft(
-      Either.flatMap(parts, (parts) => withinLimit(textOf(parts))),
-      (failure): Unfillable => ({
-        reason: `the ${what} could not be filled in: ${reasonOf(failure)}`,
-        isPassing: failure._tag === "Unavailable"
-      })
+export const make = Effect.map(LiquidRenderer.make(maxBody), (liquid) => {
+  const filled = (text: string, what: string, { id }: Shape, subject: Subject) =>
+    liquid.fill(text, scopeOf(subject), id).pipe(
+      Effect.flatMap((parts) => withinLimit(textOf(parts))),
+      Effect.mapError(
+        (failure): Unfillable => ({
+          reason: `the ${what} could not be filled in: ${reasonOf(failure)}`,
+          isPassing: failure._tag === "Unavailable"
+        })
+      )
     )
+
+  const targetOf = (destination: Shape, subject: Subject): Effect.Effect<string, Unfillable> => {
+    const { kind, target = "" } = destination
+    if (kind === "callback") return Effect.succeed(callbackOf(destination, subject))
+    return target === "" || kindOf(kind).target?.isFixed
+      ? Effect.succeed(target)
+      : filled(target, "target", destination, subject)
+  }
+
+  const bodyOf = (destination: Shape, subject: Subject): Effect.Effect<string, Unfillable> => {
+    const { body, kind, template = "" } = destination
+    if (body === "template") {
+      const fill = (text: string) => filled(text, "template", destination, subject)
+      return kind === "chain" ? Effect.flatMap(ChainTemplate.fill(template, fill), withinBody) : fill(template)
+    }
+    switch (kindOf(kind).sends) {
+      case "message":
+        return Effect.succeed(
+          "run" in subject ? RunMessage.markdownOf(subject, body) : AlertMessage.markdownOf(subject)
+        )
+      case "run":
+        return Effect.succeed(JSON.stringify({ event: subject.event, ...dataOf(subject, body) }))
+      default:
+        return Effect.succeed(
+          JSON.stringify({
+            type: subject.isTest === true ? "test" : subject.event,
+            timestamp: formatTime(timeOf(subject)),
+            data: dataOf(subject, body)
+          })
+        )
+    }
   }
 
   return {
     /** What is wrong with a template, for the person who saves it. */
-    faultOfTemplate: (template: string): string | undefined =>
-      Either.match(liquid.names(template), {
-        onLeft: (fault) =>
-          fault instanceof Unavailable ? undefined : `line ${fault.line}, column ${fault.column}: ${fault.reason}`,
-        onRight: () => undefined
-      }),
+    faultOfTemplate: (template: string): Effect.Effect<string | undefined, Unavailable> =>
+      liquid.names(template).pipe(
+        Effect.as(undefined),
+        Effect.catchAll((fault) =>
+          fault instanceof Unavailable
+            ? Effect.fail(fault)
+            : Effect.succeed(`line ${fault.line}, column ${fault.column}: ${fault.reason}`)
+        )
+      ),
     /** The same at each attempt. A test has the type `test`; a template gets the event that it is a test of. */
-    of: (destination: Shape, subject: Subject): Either.Either<Filled, Unfillable> =>
-      Either.gen(function* () {
-        const { body, kind, target = "", template = "" } = destination
-        const fill = (text: string, what: string) => filled(text, what, destination, subject)
-        return {
-          target:
-            kind === "callback"
-              ? callbackOf(destination, subject)
-              : target === "" || kindOf(kind).target?.isFixed
-                ? target
-                : yield* fill(target, "target"),
-          title: "run" in subject ? RunMessage.titleOf(subject) : AlertMessage.titleOf(subject),
-          body:
-            body === "template"
-              ? yield* kind === "chain"
-                  ? Either.flatMap(
-                      ChainTemplate.fill(template, (text) => fill(text, "template")),
-                      withinBody
-                    )
-                  : fill(template, "template")
-              : kindOf(kind).sends === "message"
-                ? "run" in subject
-                  ? RunMessage.markdownOf(subject, body)
-                  : AlertMessage.markdownOf(subject)
-                : kindOf(kind).sends === "run"
-                  ? JSON.stringify({ event: subject.event, ...dataOf(subject, body) })
-                  : JSON.stringify({
-                      type: subject.isTest === true ? "test" : subject.event,
-                      timestamp: formatTime(timeOf(subject)),
-                      data: dataOf(subject, body)
-                    })
-        }
+    of: (destination: Shape, subject: Subject): Effect.Effect<Filled, Unfillable> =>
+      Effect.all({
+        target: targetOf(destination, subject),
+        title: Effect.sync(() => ("run" in subject ? RunMessage.titleOf(subject) : AlertMessage.titleOf(subject))),
+        body: bodyOf(destination, subject)
       })
   }
-}
+})
 
 /** A test of a run without one is sent to where the allowed URLs begin. */
 const callbackOf = ({ url }: Shape, subject: Subject): string =>
@@ -186,9 +192,7 @@ const withinLimit = (text: string): Either.Either<string, PromptTooLarge> =>
 /** Plain JSON, as Liquid's templates read it. */
 const toJson = (value: object): Variables => JSON.parse(JSON.stringify(value))
 
-type Failure = Either.Either.Left<ReturnType<ReturnType<typeof LiquidRenderer.make>["fill"]>>
-
-const reasonOf = (failure: Failure): string => {
+const reasonOf = (failure: LiquidRenderer.FillRefused): string => {
   switch (failure._tag) {
     case "MissingVariables":
       return `no value for ${failure.names.join(", ")}`

@@ -6,12 +6,14 @@ import type { DeliveryAttempt } from "../../domain/delivery/Delivery.ts"
 import type { DestinationRow } from "../../domain/delivery/Destination.ts"
 import { eventOfStatus, runEndEvents } from "../../domain/delivery/DestinationEvent.ts"
 import { kindOf } from "../../domain/delivery/DestinationKind.ts"
+import type { Unavailable } from "../../domain/Errors.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
 import type { SecretKeyStore } from "../../repo/access/SecretKeyStore.ts"
 import type { AttemptResult, DueDelivery } from "../../repo/delivery/DeliveryStore.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"
 import type { Trigger } from "../accept/Trigger.ts"
+import type { Evaluator } from "../prompt/Evaluator.ts"
 import * as Sealing from "../verify/Sealing.ts"
 import * as ChainedRuns from "./ChainedRuns.ts"
 import * as EventBody from "./EventBody.ts"
@@ -30,10 +32,10 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
     /** Sends a test event about the run or alert, outside of any schedule. */
     readonly test: (destination: DestinationRow, about: Tested) => Effect.Effect<DeliveryAttempt>
     /** What is wrong with a template; `undefined`: nothing. */
-    readonly faultOfTemplate: (template: string) => string | undefined
+    readonly faultOfTemplate: (template: string) => Effect.Effect<string | undefined, Unavailable>
   }
 >() {
-  static readonly layer: Layer.Layer<Outbox, never, Poster | SecretKeyStore | Trigger> = Layer.effect(
+  static readonly layer: Layer.Layer<Outbox, never, Evaluator | Poster | SecretKeyStore | Trigger> = Layer.effect(
     Outbox,
     Effect.gen(function* () {
       Metrics.begin(attempts, "outcome", ["delivered", "retry", "failed"])
@@ -42,7 +44,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
       const start = yield* ChainedRuns.make
       const sealing = yield* Sealing.make
       const clock = yield* Effect.clock
-      const bodies = EventBody.make()
+      const bodies = yield* EventBody.make
 
       const open = (sealed: string, { id }: DestinationRow) => sealing.open(id, sealed)
 
@@ -116,7 +118,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
       const attempt = Effect.fn("Outbox.attempt")(function* (due: DueDelivery) {
         const { destination, id, made } = due
         const common = { id, destination_id: destination.id, isGone: false }
-        const body = bodies.of(destination, due)
+        const body = yield* Effect.either(bodies.of(destination, due))
         if (Either.isLeft(body)) {
           const attempt = yield* notSent(body.left)
           const pause = body.left.isPassing ? Attempts.pauseAfter(made + 1, { random: yield* Random.next }) : undefined
@@ -143,7 +145,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
 
       const test = Effect.fn("Outbox.test")(function* (destination: DestinationRow, about: Tested) {
         const subject = { ...tested(about), isTest: true }
-        const body = bodies.of(destination, subject)
+        const body = yield* Effect.either(bodies.of(destination, subject))
         if (Either.isLeft(body)) return yield* notSent(body.left)
         return (yield* sendOnce(destination, { id: `test_${randomUUID()}`, ...body.right }, subject)).attempt
       })

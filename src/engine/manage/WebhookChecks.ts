@@ -13,12 +13,14 @@ import { isAccepted, type JsonObject, type Window } from "../../domain/webhook/W
 import { webhookSettings } from "../../domain/webhook/WebhookSettings.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
 import { Origin } from "../access/Audit.ts"
+import { Evaluator } from "../prompt/Evaluator.ts"
 import * as Input from "../prompt/Input.ts"
-import { faultsOfSchema } from "../prompt/InputSchema.ts"
+import { tooComplex } from "../prompt/InputSchema.ts"
 import { type LanguageOptions, Renderer } from "../prompt/Renderer.ts"
 import { decode, tokenFaults } from "./Validation.ts"
 
 export const make = Effect.gen(function* () {
+  const { evaluate } = yield* Evaluator
   const renderer = yield* Renderer
   const teams = yield* TeamStore
 
@@ -94,7 +96,11 @@ export const make = Effect.gen(function* () {
       if (Either.isLeft(Template.parse(`{{${input.coalesce.key}}}`)))
         faults.push({ pointer: "/coalesce", detail: "`key` must be a name as in a template" })
     }
-    if (isSchema(input.schema)) faults.push(...(yield* faultsOfSchema(input.schema)).map(inSchema))
+    if (isSchema(input.schema)) {
+      const ofSchema = evaluate("schema", input.schema)
+      const all = yield* Effect.catchTag(ofSchema, "TooSlow", () => Effect.succeed([tooComplex]))
+      faults.push(...all.map(inSchema))
+    }
     if (isTeamName(input.team)) {
       const { teams: allowed } = yield* Origin
       // A team that the actor may not use looks like one that does not exist.

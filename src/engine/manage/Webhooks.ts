@@ -19,6 +19,7 @@ import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import * as Audit from "../access/Audit.ts"
 import { Outcomes } from "../outcome/Outcomes.ts"
 import * as DraftPreview from "../prompt/DraftPreview.ts"
+import type { Evaluator } from "../prompt/Evaluator.ts"
 import type * as Input from "../prompt/Input.ts"
 import type { InputChecks } from "../prompt/InputChecks.ts"
 import type { Renderer } from "../prompt/Renderer.ts"
@@ -39,7 +40,7 @@ export interface WithToken {
 }
 
 /** What rendering needs. */
-type Prompts = InputChecks | Renderer | Settings
+type Prompts = Evaluator | InputChecks | Renderer | Settings
 
 /** What storing needs. */
 type WebhookRows = PauseStore | SecretKeyStore | WebhookStore

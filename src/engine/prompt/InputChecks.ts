@@ -1,15 +1,14 @@
-import { Context, Data, Either, Layer, Option } from "effect"
-import { FilterFailed, SchemaMismatch, type Unavailable } from "../../domain/Errors.ts"
-import * as Jmespath from "../../domain/evaluation/Jmespath.ts"
+import { Context, Data, Effect, Layer } from "effect"
+import { type Fault, FilterFailed, SchemaMismatch, type Unavailable } from "../../domain/Errors.ts"
+import { Budget } from "../../domain/evaluation/Budget.ts"
 import type { WebhookId } from "../../domain/Id.ts"
-import { filter, tooMuchWork } from "../../domain/prompt/Filter.ts"
+import { tooMuchWork } from "../../domain/prompt/Filter.ts"
 import { type FilterReason, reasonOf } from "../../domain/prompt/FilterReason.ts"
 import type { Variables } from "../../domain/run/Run.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
-import { RecentMap } from "../../runtime/RecentMap.ts"
-import * as Evaluation from "./Evaluation.ts"
+import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
+import { Evaluator } from "./Evaluator.ts"
 import * as Input from "./Input.ts"
-import { checkTime, faultsIn } from "./InputSchema.ts"
 
 /** The webhook's `accept_if` does not hold. The request is ignored; nothing is wrong. */
 export class Ignored extends Data.TaggedError("Ignored") {}
@@ -18,69 +17,60 @@ export type InputRefused = Ignored | FilterFailed | SchemaMismatch | Unavailable
 
 type Webhook = Pick<WebhookRow, "id" | "input" | "accept_if" | "schema">
 
-/** The CPU time that a filter may take, in milliseconds: four times what its budget usually takes. */
-const filterTime = 1_000
-
-/** Compiled filters in memory, at most. */
-const maxCompiled = 2_000
+/** For the reason why a filter ignores an input: at most a few milliseconds, as it is only shown. */
+const reasonWork = 100_000
 
 /** Checks inputs by the webhook's own rules, beyond what its template needs. */
 export class InputChecks extends Context.Tag("webhook-trigger/InputChecks")<
   InputChecks,
   {
-    /** `undefined`: the webhook accepts the input. */
-    readonly refusalOf: (webhook: Webhook, input: Variables) => InputRefused | undefined
-    /** Why the webhook's filter ignores the input, as far as that can be found out within the filter's limits. */
+    /** Succeeds if the webhook accepts the input. */
+    readonly check: (webhook: Webhook, input: Variables) => Effect.Effect<void, InputRefused>
+    /** Why the webhook's filter ignores the input, as far as that can be found out quickly. */
     readonly ignoredBecause: (webhook: Webhook, input: Variables) => FilterReason | undefined
   }
 >() {
-  static readonly layer: Layer.Layer<InputChecks> = Layer.sync(InputChecks, () => {
-    const evaluateFilter = Evaluation.make<WebhookId>(filterTime)
-    const evaluateSchema = Evaluation.make<WebhookId>(checkTime)
+  static readonly layer: Layer.Layer<InputChecks, never, Evaluator> = Layer.effect(
+    InputChecks,
+    Effect.map(Evaluator, ({ evaluate }) => {
+      const checkFilter = (id: WebhookId, accept_if: string, input: Variables): Effect.Effect<void, InputRefused> =>
+        evaluate("filter", { accept_if, input }, id).pipe(
+          Effect.catchTag("TooSlow", () => Effect.succeed({ failed: tooMuchWork })),
+          Effect.flatMap((result): Effect.Effect<void, InputRefused> => {
+            if ("failed" in result) return Effect.fail(new FilterFailed({ detail: result.failed }))
+            return result.accepted ? Effect.void : Effect.fail(new Ignored())
+          })
+        )
 
-    const compiled = new RecentMap<string, Jmespath.Expression>(maxCompiled)
-
-    const compile = (expression: string): Jmespath.Expression => {
-      const known = compiled.get(expression)
-      if (known !== undefined) return known
-      const fresh = Jmespath.compile(expression)
-      compiled.set(expression, fresh)
-      return fresh
-    }
-
-    const filterRefusal = (id: WebhookId, accept_if: string, input: Variables): InputRefused | undefined => {
-      const evaluated = evaluateFilter(id, (budget) => filter(accept_if, input, { budget, compile }))
-      if (Either.isLeft(evaluated)) {
-        return evaluated.left._tag === "TooSlow" ? new FilterFailed({ detail: tooMuchWork }) : evaluated.left
-      }
-      const result = evaluated.right
-      if ("failed" in result) return new FilterFailed({ detail: result.failed })
-      return result.accepted ? undefined : new Ignored()
-    }
-
-    const refusalOf = (webhook: Webhook, input: Variables): InputRefused | undefined => {
-      const { id, accept_if, schema } = webhook
-      const refusal = accept_if === undefined ? undefined : filterRefusal(id, accept_if, input)
-      if (refusal !== undefined || schema === undefined) return refusal
-      const [subject, root] = Input.takesPayload(webhook) ? [input.payload, "/payload"] : [input, "/variables"]
-      const checked = evaluateSchema(id, () => faultsIn(schema, subject))
-      if (Either.isLeft(checked)) {
-        if (checked.left._tag === "Unavailable") return checked.left
-        return new SchemaMismatch({ faults: [{ pointer: root, detail: tooSlow }] })
-      }
-      const faults = checked.right.map((fault) => ({ ...fault, pointer: `${root}${fault.pointer}` }))
-      return faults.length === 0 ? undefined : new SchemaMismatch({ faults })
-    }
-
-    const ignoredBecause = ({ id, accept_if }: Webhook, input: Variables): FilterReason | undefined =>
-      accept_if === undefined
-        ? undefined
-        : Option.getOrUndefined(
-            Either.getRight(evaluateFilter(id, (budget) => reasonOf(accept_if, input, { budget, compile })))
+      const checkSchema = (
+        webhook: Webhook,
+        schema: JsonObject,
+        input: Variables
+      ): Effect.Effect<void, InputRefused> => {
+        const [value, root] = Input.takesPayload(webhook) ? [input.payload, "/payload"] : [input, "/variables"]
+        return evaluate("value", { schema, value }, webhook.id).pipe(
+          Effect.catchTag("TooSlow", () => Effect.succeed<ReadonlyArray<Fault>>([tooSlow])),
+          Effect.flatMap((faults) =>
+            faults.length === 0
+              ? Effect.void
+              : Effect.fail(
+                  new SchemaMismatch({ faults: faults.map((fault) => ({ ...fault, pointer: root + fault.pointer })) })
+                )
           )
+        )
+      }
 
-    return { refusalOf, ignoredBecause }
-  })
+      return {
+        check: (webhook, input) => {
+          const { accept_if, id, schema } = webhook
+          const filtered = accept_if === undefined ? Effect.void : checkFilter(id, accept_if, input)
+          return schema === undefined ? filtered : Effect.zipRight(filtered, checkSchema(webhook, schema, input))
+        },
+        ignoredBecause: ({ accept_if }, input) =>
+          accept_if === undefined ? undefined : reasonOf(accept_if, input, { budget: new Budget(reasonWork) })
+      }
+    })
+  )
 }
 
-const tooSlow = `takes more than ${checkTime} ms to check against the schema`
+const tooSlow: Fault = { pointer: "", detail: "takes too long to check against the schema" }

@@ -1,17 +1,12 @@
 /**
  * JSON Schema, draft 2020-12, for callers' input. Interpreted and never compiled to code; nothing is fetched. Nothing
- * here limits the duration of a check: a regular expression may never finish.
+ * here limits the duration of a check: a regular expression may never finish. What `isQuick` takes a millisecond at most.
  */
 import { dereference, type OutputUnit, type Schema, validate } from "@cfworker/json-schema"
-import { Either } from "effect"
-import { type Fault, maxFaults, type Unavailable } from "../../domain/Errors.ts"
+import { type Fault, maxFaults } from "../../domain/Errors.ts"
 import { checkVariables } from "../../domain/prompt/Variables.ts"
 import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
 import { metaSchema } from "./MetaSchema.ts"
-import { withinTime } from "./TimeLimit.ts"
-
-/** The CPU time that a check may take, in milliseconds: 1 MiB usually takes a twentieth of it. */
-export const checkTime = 1_000
 
 /** Maximum length of a fault's text, which may quote the schema and the input's names, in characters. */
 const maxText = 300
@@ -89,25 +84,57 @@ const faultsOf = (units: ReadonlyArray<OutputUnit>): ReadonlyArray<Fault> => {
   return [...faults.values()]
 }
 
-/** The faults of a value, with pointers into it; empty if it is valid. Call it within `checkTime`. */
+/** The faults of a value, with pointers into it; empty if it is valid. */
 export const faultsIn = (schema: JsonObject, value: unknown): ReadonlyArray<Fault> =>
   faultsOf(errorsOf(preparedOnce(schema), value))
+
+/** A schema's items, at any depth, times those of a value. Each part is checked once with each part of the value at most. */
+const quickChecks = 5_000
+
+/** Keywords whose checks may take longer: regular expressions, also of formats, references, and comparisons of all items. */
+const slow = ["$ref", "format", "pattern", "patternProperties", "uniqueItems"]
+
+/** The items of a value, at any depth, and of its texts: one for each 64 characters. Counted up to a limit. */
+const sizeOf = (value: unknown, limit: number): number => {
+  if (typeof value === "string") return 1 + value.length / 64
+  if (typeof value !== "object" || value === null) return 1
+  let size = 1
+  for (const name in value) {
+    size += sizeOf((value as Record<string, unknown>)[name], limit - size)
+    if (size >= limit) return size
+  }
+  return size
+}
+
+/** Whether it has one of these keywords, or a property of its name. */
+const hasSlow = (schema: unknown): boolean =>
+  typeof schema === "object" &&
+  schema !== null &&
+  Object.entries(schema).some(([name, part]) => slow.includes(name) || hasSlow(part))
+
+const quickSize = 500
+
+/** Whether a schema can be checked quickly, whatever it is. */
+export const isQuickSchema = (schema: JsonObject): boolean => sizeOf(schema, quickSize) < quickSize && !hasSlow(schema)
+
+/** Whether a value can be checked quickly. */
+export const isQuick = (schema: JsonObject, value: unknown): boolean => {
+  if (!isQuickSchema(schema)) return false
+  const limit = quickChecks / sizeOf(schema, quickSize)
+  return sizeOf(value, limit) < limit
+}
 
 /** Values of every type: a schema that takes too long or fails for one of these does so for all. */
 const samples: ReadonlyArray<unknown> = [{}, [], "", 0, true, null]
 
 /** The faults that make a schema unusable, with pointers into it; empty if there are none. */
-export const faultsOfSchema = (schema: JsonObject): Either.Either<ReadonlyArray<Fault>, Unavailable> => {
+export const faultsOfSchema = (schema: JsonObject): ReadonlyArray<Fault> => {
   const unstorable = checkVariables({ schema })
   if (unstorable.length > 0) {
-    return Either.right(
-      unstorable.map(({ pointer, detail }) => ({ pointer: pointer.replace("/variables/schema", ""), detail }))
-    )
+    return unstorable.map(({ pointer, detail }) => ({ pointer: pointer.replace("/variables/schema", ""), detail }))
   }
-  return withinTime(checkTime, () => {
-    const faults = faultsOf(errorsOf(preparedMetaSchema, schema))
-    return faults.length > 0 ? faults : faultsOfUse(schema)
-  }).pipe(Either.orElse((error) => (error._tag === "TooSlow" ? Either.right([tooComplex]) : Either.left(error))))
+  const faults = faultsOf(errorsOf(preparedMetaSchema, schema))
+  return faults.length > 0 ? faults : faultsOfUse(schema)
 }
 
 /** Of a well-formed schema: invalid references, and faults that only values reveal. */
@@ -127,4 +154,4 @@ const faultsOfUse = (schema: JsonObject): ReadonlyArray<Fault> => {
   return []
 }
 
-const tooComplex: Fault = { pointer: "", detail: "takes too long to check: a reference to itself, perhaps" }
+export const tooComplex: Fault = { pointer: "", detail: "takes too long to check: a reference to itself, perhaps" }

@@ -14,6 +14,7 @@ import type { PromptLayout } from "../../domain/prompt/PromptLayout.ts"
 import * as Template from "../../domain/prompt/Template.ts"
 import type { Variables } from "../../domain/run/Run.ts"
 import { Settings } from "../Settings.ts"
+import { Evaluator } from "./Evaluator.ts"
 import * as LiquidRenderer from "./LiquidRenderer.ts"
 
 /** A prompt, and which parts came from the template and which from values. */
@@ -31,7 +32,7 @@ export interface LanguageOptions {
 export interface RenderOptions extends LanguageOptions {
   /** Blocks of data, and values outside them, are marked, see `domain/prompt/Fence.ts`; default: not. */
   readonly fence?: boolean
-  /** The webhook's ID, so that an expensive template delays only its own webhook; absent: a draft. */
+  /** The webhook's ID, whose CPU time it takes; absent: a draft. */
   readonly id?: WebhookId
 }
 
@@ -80,11 +81,23 @@ export class Renderer extends Context.Tag("webhook-trigger/Renderer")<
   /** `{{name}}` as in `domain/prompt/Template.ts`, or Liquid; limited by `Settings.maxPrompt`. */
   static readonly layer: Layer.Layer<Renderer, never, Settings> = Layer.effect(
     Renderer,
-    Effect.map(Settings, ({ maxPrompt }) => {
-      const liquid = LiquidRenderer.make(maxPrompt)
-      return {
+    Effect.gen(function* () {
+      const { maxPrompt } = yield* Settings
+      const liquid = yield* LiquidRenderer.make(maxPrompt)
+
+      const finished = (
+        parts: ReadonlyArray<FilledPart>,
+        options: RenderOptions | undefined
+      ): Either.Either<Rendered, PromptTooLarge> => {
+        // Before a fence's key is looked for in each part. Each code unit takes a byte at least.
+        const length = parts.reduce((sum, part) => sum + textOfPart(part).length, 0)
+        if (length > maxPrompt) return Either.left(new PromptTooLarge({ limit_bytes: maxPrompt }))
+        return joined(parts, maxPrompt, options?.fence === true && parts.some(isMarked) ? freshFence(parts) : undefined)
+      }
+
+      return Renderer.of({
         placeholders: (template, options) =>
-          Either.mapLeft(
+          Effect.mapError(
             isLiquid(options) ? liquid.names(template) : Either.map(Template.parse(template), Template.names),
             (broken) => (broken instanceof Unavailable ? broken : new TemplateInvalid(broken))
           ),
@@ -93,24 +106,12 @@ export class Renderer extends Context.Tag("webhook-trigger/Renderer")<
             ? []
             : Either.getOrThrowWith(Template.parse(template), ({ reason }) => new Error(reason)).placeholders,
         render: (template, variables, options) =>
-          Either.flatMap(
-            isLiquid(options)
-              ? liquid.fill(template, variables, options?.id ?? template)
-              : fillSimple(template, variables),
-            (parts) => {
-              // Before a fence's key is looked for in each part. Each code unit takes a byte at least.
-              const length = parts.reduce((sum, part) => sum + textOfPart(part).length, 0)
-              if (length > maxPrompt) return Either.left(new PromptTooLarge({ limit_bytes: maxPrompt }))
-              return joined(
-                parts,
-                maxPrompt,
-                options?.fence === true && parts.some(isMarked) ? freshFence(parts) : undefined
-              )
-            }
-          )
-      }
+          isLiquid(options)
+            ? Effect.flatMap(liquid.fill(template, variables, options?.id), (parts) => finished(parts, options))
+            : Either.flatMap(fillSimple(template, variables), (parts) => finished(parts, options))
+      })
     })
-  )
+  ).pipe(Layer.provide(Evaluator.layer))
 }
 
 const isLiquid = (options: LanguageOptions | undefined): boolean => options?.template_language === "liquid"

@@ -45,12 +45,14 @@ export const make = Effect.gen(function* () {
   return Effect.fn("Webhooks.preview")(function* (webhook: Webhook, sample: Input.Sample) {
     const input = yield* Input.ofSample(webhook, sample)
     const variables = yield* Input.used(webhook, input)
-    const refusal = inputChecks.refusalOf(webhook, input)
-    if (refusal !== undefined && refusal._tag !== "Ignored") return yield* refusal
+    const accepted = yield* inputChecks.check(webhook, input).pipe(
+      Effect.as(true),
+      Effect.catchTag("Ignored", () => Effect.succeed(false))
+    )
     const thread_key = yield* threadKeyOf(webhook, input)
-    const reason = refusal && inputChecks.ignoredBecause(webhook, input)
+    const reason = accepted ? undefined : inputChecks.ignoredBecause(webhook, input)
     const others = {
-      ...(webhook.accept_if !== undefined && { accepted: refusal === undefined }),
+      ...(webhook.accept_if !== undefined && { accepted }),
       ...(reason && { ignored_because: textOfReason(reason, { withValues: true }) }),
       ...(thread_key !== undefined && { thread_key })
     }

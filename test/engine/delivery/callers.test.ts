@@ -36,7 +36,7 @@ it.scoped("callers whose URLs never answer leave attempts for configured destina
       }
     })
     yield* Layer.build(
-      Layer.provide(Deliverer.layer, Layer.mock(Outbox, { attempt, faultOfTemplate: () => undefined }))
+      Layer.provide(Deliverer.layer, Layer.mock(Outbox, { attempt, faultOfTemplate: () => Effect.succeed(undefined) }))
     )
     yield* Effect.addFinalizer(() => isOver.open)
     yield* untilEffect(

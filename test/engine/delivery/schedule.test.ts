@@ -2,11 +2,14 @@ import { expect, it } from "@effect/vitest"
 import { DateTime, Duration, Effect, Exit, Layer, Redacted, Scope, TestClock } from "effect"
 import { Webhook as StandardWebhook } from "standardwebhooks"
 import * as Attempts from "../../../src/domain/delivery/Attempts.ts"
+import type { DestinationRow } from "../../../src/domain/delivery/Destination.ts"
+import { Unavailable } from "../../../src/domain/Errors.ts"
 import { makeDestinationId } from "../../../src/domain/Id.ts"
 import { Trigger } from "../../../src/engine/accept/Trigger.ts"
 import * as Deliverer from "../../../src/engine/delivery/Deliverer.ts"
 import { Outbox } from "../../../src/engine/delivery/Outbox.ts"
 import { NoAnswer, type Post, Poster } from "../../../src/engine/delivery/Poster.ts"
+import { Evaluator } from "../../../src/engine/prompt/Evaluator.ts"
 import { makeKey, SecretKeys, seal } from "../../../src/engine/verify/SecretKeys.ts"
 import { claim, deliveriesOf, endRun, newDestination } from "../../../src/repo/contract/delivery/fixtures.ts"
 import { at, createWebhook, epoch } from "../../../src/repo/contract/fixtures.ts"
@@ -17,14 +20,19 @@ import { untilEffect } from "../../support/Until.ts"
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 /** A webhook with a destination, and what sends to it with `post`. */
-const withOutbox = (post: Poster["Type"]["post"]) =>
+const withOutbox = (post: Poster["Type"]["post"], more: Partial<DestinationRow> = {}, evaluator = Evaluator.layer) =>
   Effect.gen(function* () {
     yield* TestClock.setTime(epoch)
     const key = yield* makeKey
     const webhook = yield* createWebhook()
     const id = yield* makeDestinationId
-    yield* newDestination(webhook.id, { id, sealed_secret: seal(key, Redacted.make(secret), id) })
-    const services = Layer.mergeAll(Layer.succeed(Poster, { post }), SecretKeys.layer([key]), Layer.mock(Trigger, {}))
+    yield* newDestination(webhook.id, { id, sealed_secret: seal(key, Redacted.make(secret), id), ...more })
+    const services = Layer.mergeAll(
+      evaluator,
+      Layer.succeed(Poster, { post }),
+      SecretKeys.layer([key]),
+      Layer.mock(Trigger, {})
+    )
     const outbox = yield* Effect.provide(Outbox, Layer.provide(Outbox.layer, services))
     return { destination: Effect.flatMap(Repo, (repo) => repo.destinationRow(webhook.id, id)), outbox, webhook }
   })
@@ -115,3 +123,18 @@ it("the pause of a failing destination doubles, from 5 seconds to 5 minutes, or 
   expect([0, 5, 10, 20, 299, 301, 90_000].map((seconds) => pause(seconds))).toEqual([5, 5, 10, 20, 299, 300, 300])
   expect([pause(0, "1 second"), pause(0, "1 hour"), pause(0, "2 days")]).toEqual([5, 3_600, 86_400])
 })
+
+it.scoped("a delivery whose template gets no CPU time now is tried again", () =>
+  Effect.gen(function* () {
+    const busy = new Unavailable({ what: "server", detail: "no CPU time" })
+    const evaluator = Layer.succeed(Evaluator, { evaluate: () => Effect.fail(busy) })
+    const template = { body: "template", template: "{{ run.response }}" } as const
+    const { outbox, webhook } = yield* withOutbox(() => Effect.die("nothing is sent"), template, evaluator)
+    yield* endRun(webhook, 0)
+    yield* TestClock.adjust("1 seconds")
+    const [due] = yield* claim(1_000)
+    const { attempt, next } = yield* outbox.attempt(due!)
+    expect(attempt.error).toBe("the template could not be filled in: no CPU time")
+    expect(next).toMatchObject({ next_attempt_at: expect.anything() })
+  }).pipe(Effect.provide(RepoMemory.layer))
+)

@@ -79,8 +79,8 @@ describe("a prompt", () => {
   it("has each value of a template in Liquid between such marks too, however it was inserted", () => {
     const template = `{% for x in list %}- {{ x }}
 {% endfor %}{% capture c %}{{ list[0] }}{% endcapture %}{{ c }}|{% assign d = list[1] %}{{ d | append: "" }}.`
-    // Liquid has a time limit, of which long texts take their part.
-    const short = hostile.map((text) => storable(text.slice(0, 100_000)))
+    // Short enough to be rendered at once.
+    const short = hostile.map((text) => storable(text.slice(0, 1_000)))
     fc.assert(
       fc.property(short, short, (a, b) => {
         const { prompt } = rendered(template, { list: [a, b] }, true, "liquid")
@@ -103,7 +103,7 @@ describe("a prompt", () => {
       ]
     ] as const
     // Liquid refuses what cannot be stored.
-    const short = hostile.map((text) => `-${storable(text.slice(0, 100_000))}`)
+    const short = hostile.map((text) => `-${storable(text.slice(0, 1_000))}`)
     fc.assert(
       fc.property(short, short, fc.constantFrom(...languages), (a, b, [language, template]) => {
         const { prompt, values } = rendered(template, { n: 42, a, b }, true, language)

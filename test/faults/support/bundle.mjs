@@ -5,6 +5,7 @@
 import { mkdirSync, readdirSync, rmSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { build } from "esbuild"
+import { bundleEvaluation } from "../../../build/bundle.mjs"
 
 /** `<process>/` for each run. */
 const folder = fileURLToPath(new URL("../../../.test-server", import.meta.url))
@@ -13,6 +14,8 @@ export default async (project) => {
   mkdirSync(folder, { recursive: true })
   for (const run of readdirSync(folder)) if (!isAlive(Number(run))) remove(run)
   const run = String(process.pid)
+  // Servers in the tests' own process use the one of the build, which may be older than the sources.
+  await bundleEvaluation()
   await build({
     entryPoints: [fileURLToPath(new URL("server.mjs", import.meta.url))],
     outfile: `${folder}/${run}/server.cjs`,

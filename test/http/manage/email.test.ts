@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber, Option } from "effect"
+import { Effect, Option } from "effect"
 import { parseSmtpUrl } from "../../../src/engine/delivery/mail/SmtpServer.ts"
 import { headerOf, type MailServerOptions, mailServer, partOf } from "../../support/MailServer.ts"
-import { repeatUntil, untilEffect } from "../../support/Until.ts"
+import { repeatUntil } from "../../support/Until.ts"
 import { hello, start } from "../Server.ts"
 
 const answer =
@@ -43,7 +43,6 @@ const withMail = (mailOptions: MailServerOptions = {}, target = "ops@example.com
     }
   })
 
-// One waits for a real limit of 30 s, which is that of sockets.
 describe.concurrent("e-mail", () => {
   it.scopedLive("sends the answer as text and as HTML that runs and loads nothing", () =>
     Effect.gen(function* () {
@@ -151,32 +150,6 @@ describe.concurrent("e-mail", () => {
       cases.forEach(([, , error], i) => expect(errors[i]).toMatch(error))
       expect(plain.received).toEqual([])
       expect(refused.received).toEqual([])
-    })
-  )
-
-  it.scopedLive("waits for others without a fault of its destination, and has the whole time once it has begun", () =>
-    Effect.gen(function* () {
-      const busy = yield* withMail({ replies: [...Array.from({ length: 20 }, () => "hang" as const), undefined] })
-      const added = yield* busy.admin("POST", "/api/alerts/destinations", {
-        body: { kind: "email", target: "on-call@example.com" }
-      })
-      const sendTest = busy.admin("POST", `/api/alerts/destinations/${added.json.destination.id}/test`)
-      const tests = yield* Effect.fork(Effect.replicateEffect(sendTest, 20, { concurrency: "unbounded" }))
-      yield* untilEffect(
-        "all connections are in use",
-        Effect.sync(() => busy.received.length === 10)
-      )
-      const delivery = yield* busy.triggered
-      expect(delivery).toMatchObject({
-        status: "pending",
-        attempts: [{ error: "the server is sending too many e-mails" }]
-      })
-      const { enabled, failing_since, paused_until } = yield* busy.destination
-      expect({ enabled, failing_since, paused_until }).toEqual({ enabled: true })
-      const answers = (yield* Fiber.join(tests)).map(({ json }) => json)
-      expect(answers.map(({ error }) => error)).toEqual(answers.map(() => "no answer within 15s"))
-      // Half of them: 15 s of waiting, and 15 s of their own. A busy machine delays some by a few.
-      expect(answers.filter(({ duration_ms }) => duration_ms >= 22_000)).toHaveLength(10)
     })
   )
 

@@ -1,0 +1,35 @@
+/** The program of a thread that evaluates filters, schemas and templates, one at a time. */
+import { parentPort } from "node:worker_threads"
+import { Either } from "effect"
+import { Budget } from "../../domain/evaluation/Budget.ts"
+import { threadTime } from "../../runtime/ThreadTime.ts"
+import * as EvaluationTasks from "./EvaluationTasks.ts"
+import type { Answer, Question } from "./Evaluator.ts"
+import { withinTime } from "./TimeLimit.ts"
+
+/** The CPU time of one evaluation, in milliseconds: four times what its whole budget of work usually takes. */
+const limit = 1_000
+
+const tasks = EvaluationTasks.make()
+
+const evaluate = ({ input, name }: Question): Pick<Answer, "result" | "output"> => {
+  const run = tasks[name].run as (input: unknown, budget: Budget) => unknown
+  return Either.match(
+    withinTime(limit, () => run(input, new Budget())),
+    {
+      onLeft: ({ _tag }) => ({ result: _tag }),
+      onRight: (output) => ({ result: "done", output })
+    }
+  )
+}
+
+parentPort!.on("message", (question: Question) => {
+  const begun = threadTime()
+  let answer: Pick<Answer, "result" | "output">
+  try {
+    answer = evaluate(question)
+  } catch (error) {
+    answer = { result: "defect", output: error }
+  }
+  parentPort!.postMessage({ ...answer, milliseconds: threadTime() - begun } satisfies Answer)
+})

@@ -1,0 +1,45 @@
+import { expect, it } from "@effect/vitest"
+import { Effect, Either, Fiber, Layer, Option, TestClock } from "effect"
+import { type Email, Mailer } from "../../../src/engine/delivery/mail/Mailer.ts"
+import { parseSmtpUrl } from "../../../src/engine/delivery/mail/SmtpServer.ts"
+import { mailServer } from "../../support/MailServer.ts"
+import { untilEffect } from "../../support/Until.ts"
+
+const email: Email = {
+  ...{ id: "one", to: ["ops@example.com"], subject: "a run", text: "done", html: "<p>done</p>" },
+  at: new Date(0)
+}
+
+it.scoped(
+  "an e-mail waits for others without a fault of its destination, and has the whole time once it has begun",
+  () =>
+    Effect.gen(function* () {
+      const { ca, received, url } = yield* mailServer({ replies: ["hang"] })
+      const server = Option.getOrThrow(parseSmtpUrl(url))
+      const from = { name: "", address: "hooks@sender.example" }
+      const { send } = yield* Effect.provide(
+        Mailer,
+        Mailer.layer(Option.some({ server, from, ca })) as Layer.Layer<never>
+      )
+      const sending = yield* Effect.forEach(Array(21), () => Effect.fork(Effect.either(send(email))))
+      const sent = (count: number) =>
+        untilEffect(
+          `the mail server has ${count} e-mails`,
+          Effect.sync(() => received.length === count)
+        )
+      const answers = (from: number, to: number) =>
+        Effect.map(Fiber.joinAll(sending.slice(from, to)), (results) =>
+          results.map((result) => (Either.isLeft(result) ? result.left : result.right))
+        )
+      const unanswered = Array(10).fill(expect.objectContaining({ reason: "no answer within 15s" }))
+      yield* sent(10)
+      yield* TestClock.adjust("15 seconds")
+      expect(yield* answers(0, 10)).toEqual(unanswered)
+      yield* sent(20)
+      yield* TestClock.adjust("5 seconds")
+      expect(yield* answers(20, 21)).toMatchObject([{ reason: "the server is sending too many e-mails", isBusy: true }])
+      expect(yield* Fiber.poll(sending[10]!)).toEqual(Option.none())
+      yield* TestClock.adjust("10 seconds")
+      expect(yield* answers(10, 20)).toEqual(unanswered)
+    })
+)
