@@ -79,7 +79,7 @@ export class Renderer extends Context.Tag("webhook-trigger/Renderer")<
   }
 >() {
   /** `{{name}}` as in `domain/prompt/Template.ts`, or Liquid; limited by `Settings.maxPrompt`. */
-  static readonly layer: Layer.Layer<Renderer, never, Settings> = Layer.effect(
+  static readonly layerWithEvaluator: Layer.Layer<Renderer, never, Evaluator | Settings> = Layer.effect(
     Renderer,
     Effect.gen(function* () {
       const { maxPrompt } = yield* Settings
@@ -111,7 +111,13 @@ export class Renderer extends Context.Tag("webhook-trigger/Renderer")<
             : Either.flatMap(fillSimple(template, variables), (parts) => finished(parts, options))
       })
     })
-  ).pipe(Layer.provide(Evaluator.layer))
+  )
+
+  /** The same, with threads of its own. */
+  static readonly layer: Layer.Layer<Renderer, never, Settings> = Layer.provide(
+    Renderer.layerWithEvaluator,
+    Evaluator.layer
+  )
 }
 
 const isLiquid = (options: LanguageOptions | undefined): boolean => options?.template_language === "liquid"

@@ -9,9 +9,12 @@ import type { Variables } from "../../../src/domain/run/Run.ts"
 import { isStorable } from "../../../src/domain/StorableText.ts"
 import { Renderer, type RenderOptions } from "../../../src/engine/prompt/Renderer.ts"
 import { Settings } from "../../../src/engine/Settings.ts"
+import { evaluatedHere } from "../../support/EvaluatedHere.ts"
 import { cpuTimeOf } from "../../support/time/CpuTime.ts"
 
-const layer = Renderer.layer.pipe(Layer.provide(Settings.layer({ maxPrompt: 256 * 1024 })))
+const layer = Renderer.layerWithEvaluator.pipe(
+  Layer.provide([evaluatedHere, Settings.layer({ maxPrompt: 256 * 1024 })])
+)
 const liquid = { template_language: "liquid" } as const
 
 const rendered = (template: string, variables: Variables, options: RenderOptions = {}) =>

@@ -8,6 +8,7 @@ import { storable } from "../../../src/domain/StorableText.ts"
 import { Renderer } from "../../../src/engine/prompt/Renderer.ts"
 import { Settings } from "../../../src/engine/Settings.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
+import { evaluatedHere } from "../../support/EvaluatedHere.ts"
 import { engine, lead, makeTeam, makeWebhook, ports, until, waiting } from "../Scenario.ts"
 
 const megabytes = Settings.layer({ maxPrompt: 8 * 1024 * 1024 })
@@ -15,7 +16,7 @@ const rendered = (template: string, variables: Variables, fence: boolean, langua
   Renderer.pipe(
     Effect.flatMap(({ render }) => render(template, variables, { fence, template_language: language })),
     Effect.map(({ prompt, layout }) => ({ prompt, ...takeApart(prompt, layout!) })),
-    Effect.provide(Layer.provide(Renderer.layer, megabytes)),
+    Effect.provide(Layer.provide(Renderer.layerWithEvaluator, [evaluatedHere, megabytes])),
     Effect.runSync
   )
 
@@ -79,8 +80,8 @@ describe("a prompt", () => {
   it("has each value of a template in Liquid between such marks too, however it was inserted", () => {
     const template = `{% for x in list %}- {{ x }}
 {% endfor %}{% capture c %}{{ list[0] }}{% endcapture %}{{ c }}|{% assign d = list[1] %}{{ d | append: "" }}.`
-    // Short enough to be rendered at once.
-    const short = hostile.map((text) => storable(text.slice(0, 1_000)))
+    // Liquid has a budget, of which long texts take their part.
+    const short = hostile.map((text) => storable(text.slice(0, 100_000)))
     fc.assert(
       fc.property(short, short, (a, b) => {
         const { prompt } = rendered(template, { list: [a, b] }, true, "liquid")
@@ -103,7 +104,7 @@ describe("a prompt", () => {
       ]
     ] as const
     // Liquid refuses what cannot be stored.
-    const short = hostile.map((text) => `-${storable(text.slice(0, 1_000))}`)
+    const short = hostile.map((text) => `-${storable(text.slice(0, 100_000))}`)
     fc.assert(
       fc.property(short, short, fc.constantFrom(...languages), (a, b, [language, template]) => {
         const { prompt, values } = rendered(template, { n: 42, a, b }, true, language)
