@@ -1,6 +1,8 @@
 /** The functions of JMESPath within a budget: each counts its work before it begins. */
+
 import type { BuiltInFunctionNames } from "@jmespath-community/jmespath"
 import { Predicate } from "effect"
+import * as Json from "../Json.ts"
 import { type Budget, itemWork, membersWork, spendOnSort, spendOnText } from "./Budget.ts"
 import * as Text from "./Text.ts"
 
@@ -143,8 +145,12 @@ type Instead = (budget: Budget, args: Arguments, evaluate: Evaluate) => unknown
  * A replacement that returns `undefined` leaves the call to the library's own function.
  */
 export const instead: { readonly [name in Names]?: Instead } = {
-  contains: (budget, [text, part]) =>
-    isText(text) && isText(part) ? Text.indexOf(budget, text, part) >= 0 : undefined,
+  contains: (budget, [text, part]) => {
+    if (isText(text) && isText(part)) return Text.indexOf(budget, text, part) >= 0
+    if (!Array.isArray(text) || !Json.isNumber(part)) return undefined
+    return text.some((item) => Json.isNumber(item) && Json.compare(item, part) === 0)
+  },
+  to_string: (_, [value]) => (isText(value) ? undefined : Json.stringify(value)),
   find_first: find(Text.indexOf),
   find_last: find(Text.lastIndexOf),
   // The library's own finds `constructor` and `__proto__` among the groups.

@@ -1,6 +1,8 @@
 /** The context that a template is rendered in, with its budget instead of the library's limits on memory and time. */
+
 import { Predicate } from "effect"
 import { Context, defaultOperators, type Liquid, toValue } from "liquidjs"
+import { isNumber } from "../Json.ts"
 import { type Budget, itemWork, membersWork, spendOnText } from "./Budget.ts"
 import * as Text from "./Text.ts"
 
@@ -51,6 +53,7 @@ class BoundedContext extends Context {
   }
 
   override readProperty(object: any, name: any): unknown {
+    if (isNumber(object)) return undefined
     if (name === "size" && Predicate.isRecord(object)) this.memoryLimit.use(membersWork(object))
     return super.readProperty(object, name)
   }

@@ -1,5 +1,7 @@
 /** The filters of Liquid within a budget: each counts its work before it begins. */
+
 import { type FilterImplOptions, filters, toValue } from "liquidjs"
+import * as Json from "../Json.ts"
 import { adf_to_text } from "./AtlassianDocument.ts"
 import { type Budget, itemWork, spendOnSort, spendOnText } from "./Budget.ts"
 import { budgetOf, spendOnMembers, spendOnOperand, stepWork } from "./LiquidContext.ts"
@@ -231,7 +233,11 @@ const bounded = (name: string, own: FilterImplOptions, cost: Cost): FilterImplOp
   }
 }
 
-const own = { ...filters, ...Dates, adf_to_text } as { readonly [name: string]: FilterImplOptions }
+const toJson = (value: unknown, space?: number) => Json.stringify(value, space)
+
+const own = { ...filters, ...Dates, adf_to_text, inspect: toJson, json: toJson, jsonify: toJson } as {
+  readonly [name: string]: FilterImplOptions
+}
 
 /** All filters that a template may use. `raw` is missing, because it passes a value off as template text. */
 export const boundedFilters: { readonly [name: string]: FilterImplOptions } = Object.fromEntries(

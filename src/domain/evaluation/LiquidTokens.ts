@@ -2,6 +2,7 @@
  * Checks of what ranges and tags take. The library turns that into numbers, names and lists, which may take any time: a list
  * that contains itself 40 times is a text of 2^40 characters, and a range that begins at 2^53 never ends.
  */
+
 import {
   CaseTag,
   CycleTag,
@@ -19,6 +20,7 @@ import {
   toValue,
   type Value
 } from "liquidjs"
+import * as Json from "../Json.ts"
 import { spendOnText } from "./Budget.ts"
 import { budgetOf, spendOnMembers, spendOnOperand } from "./LiquidContext.ts"
 
@@ -79,6 +81,8 @@ const checkRanges = (parent: Members): void => {
   for (const [name, part] of Object.entries(parent)) {
     if (apart.has(name) || typeof part !== "object" || part === null) continue
     checkRanges(part)
+    // As it is written: the library would round it.
+    if (TypeGuards.isNumberToken(part)) (part as Members).content = Json.numberOf(part.getText())
     if (TypeGuards.isRangeToken(part)) {
       check(part, "lhs", " number")
       check(part, "rhs", " number")

@@ -1,4 +1,5 @@
 /** A filled template, in parts: its text, its values, and the marks of its blocks of data. */
+import { isNumber } from "../Json.ts"
 
 /** The text of a value. */
 export interface FilledValue {
@@ -18,7 +19,7 @@ export interface BlockMark {
 export type FilledPart = string | FilledValue | BlockMark
 
 export const isDataValue = (value: unknown): boolean =>
-  typeof value === "string" ? value !== "" : typeof value === "object" && value !== null
+  typeof value === "string" ? value !== "" : typeof value === "object" && value !== null && !isNumber(value)
 
 export const textOfPart = (part: FilledPart): string =>
   typeof part === "string" ? part : "text" in part ? part.text : ""

@@ -1,6 +1,8 @@
 /** Why a filter ignores an input: the first part of its `&&` that does not hold, and the values that it reads. Browser-safe. */
+
 import { Predicate } from "effect"
 import * as Jmespath from "../evaluation/Jmespath.ts"
+import * as Json from "../Json.ts"
 import { type FilterOptions, filter } from "./Filter.ts"
 import { pathsIn } from "./FilterPaths.ts"
 
@@ -40,7 +42,7 @@ const jsonAt = (path: ReadonlyArray<string>, input: unknown): string | undefined
     value = value[name]
   }
   if (Array.isArray(value)) return `a list of ${value.length}`
-  return Predicate.isReadonlyRecord(value) ? "an object" : cut(JSON.stringify(value))
+  return Predicate.isReadonlyRecord(value) && !Json.isNumber(value) ? "an object" : cut(Json.stringify(value))
 }
 
 /** Of an input that the expression ignores. `undefined`: it accepts it, or fails. */

@@ -1,4 +1,5 @@
 /** How a template in Liquid becomes the parts of a prompt. */
+
 import {
   type Context,
   type Emitter,
@@ -10,6 +11,7 @@ import {
   type TopLevelToken,
   TypeGuards
 } from "liquidjs"
+import * as Json from "../Json.ts"
 import { type FilledPart, isDataValue } from "./FilledPart.ts"
 
 /** An output in the prompt, or in a capture. */
@@ -17,7 +19,7 @@ export class Inserted {
   readonly text: string
   readonly isData: boolean
   constructor(value: unknown) {
-    this.text = typeof value === "string" ? value : value === null || value === undefined ? "" : JSON.stringify(value)
+    this.text = typeof value === "string" ? value : value === null || value === undefined ? "" : Json.stringify(value)
     this.isData = isDataValue(value)
   }
   toString(): string {

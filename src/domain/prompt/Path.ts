@@ -2,7 +2,9 @@
  * The place of a placeholder's value in the input: `payload.pull_request.title`, `alerts.0.labels."app/name"`.
  * Browser-safe, like the template language.
  */
+
 import { Option, Predicate } from "effect"
+import { isNumber } from "../Json.ts"
 import type { Variables } from "../run/Run.ts"
 
 /** Names of members and numbers of array items, from the outside in. */
@@ -50,7 +52,7 @@ const keyAt = (container: object, path: ReadonlyArray<string>, at: number): stri
 }
 
 const isContainer = (value: unknown): value is { readonly [name: string]: unknown } =>
-  Predicate.isReadonlyRecord(value) || Array.isArray(value)
+  Array.isArray(value) || (Predicate.isReadonlyRecord(value) && !isNumber(value))
 
 /**
  * Each step from the input to the value, by own properties only; the last one holds the value. Empty if there is no

@@ -1,5 +1,7 @@
 /** Prompt templates: text with `{{name}}` placeholders. Parsing and filling take time linear in the input. */
+
 import { Either, Option } from "effect"
+import * as Json from "../Json.ts"
 import type { Variables } from "../run/Run.ts"
 import { type BlockMark, type FilledPart, type FilledValue, isDataValue, textOf } from "./FilledPart.ts"
 import { bareName, lookUp, nameOf, type Path, quotedName, unquoted } from "./Path.ts"
@@ -148,7 +150,7 @@ export const names = (template: Template): ReadonlyArray<string> => [
   ...new Set(template.placeholders.map(({ name }) => name))
 ]
 
-const write = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value))
+const write = (value: unknown): string => (typeof value === "string" ? value : Json.stringify(value))
 
 const nothing = { text: "", isData: false }
 

@@ -1,4 +1,5 @@
 import { type Fault, maxFaults } from "../Errors.ts"
+import { isNumber } from "../Json.ts"
 import type { Variables } from "../run/Run.ts"
 import { isStorable, unstorableDetail } from "../StorableText.ts"
 
@@ -29,7 +30,7 @@ const isPlain = (value: object): boolean => {
 
 /**
  * Faults that keep these variables from being stored and sent unchanged, with JSON Pointers below `root`. PostgreSQL
- * has no NUL, UTF-8 no lone surrogate, and other readers of JSON round integers beyond 2^53-1. Empty if there are none.
+ * has no NUL, and UTF-8 no lone surrogate. Empty if there are none.
  */
 export const checkVariables = (variables: Variables, root = "/variables"): ReadonlyArray<Fault> => {
   const faults: Array<Fault> = []
@@ -49,12 +50,9 @@ export const checkVariables = (variables: Variables, root = "/variables"): Reado
         return
       case "number":
         if (!Number.isFinite(value)) fault(pointer(), "must be a finite number")
-        else if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
-          fault(pointer(), "must be an integer within ±(2^53-1), or a string")
-        }
         return
       case "object":
-        if (value === null) return
+        if (value === null || isNumber(value)) return
         if (depth === maxDepth) {
           fault(pointer(), tooDeep)
           return

@@ -1,5 +1,7 @@
 /** Bodies of requests as values. Browser-safe: an editor reads a pasted body as the server reads a received one. */
+
 import { Either, Predicate } from "effect"
+import * as Json from "../Json.ts"
 
 /** The kinds of bodies. */
 export type BodyKind = "json" | "form" | "text"
@@ -41,7 +43,7 @@ export const decode = (body: Uint8Array): Either.Either<string, string> => {
 
 export const parseJson = (text: string): Either.Either<unknown, string> => {
   try {
-    return Either.right(JSON.parse(text))
+    return Either.right(Json.parse(text))
   } catch {
     return Either.left("The body is not JSON.")
   }

@@ -1,3 +1,5 @@
+import * as Json from "../Json.ts"
+
 /** One token of JSON, or a string that does not end. */
 const token = /\s*(?:([{[])|([}\]])|(,)|(:)|("(?:[^"\\]|\\u[0-9a-f]{4}|\\[^u])*)("?)|([^\s,:"[\]{}]+))/iy
 
@@ -29,5 +31,5 @@ export const parseJsonPrefix = (json: string): Readonly<Record<string, unknown>>
     else if (word && end < json.length) knownUpTo(end)
     if (text && !quote) break
   }
-  return JSON.parse(known)
+  return Json.parse(known) as Readonly<Record<string, unknown>>
 }

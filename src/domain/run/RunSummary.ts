@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import * as Json from "../Json.ts"
 import { optional } from "../Time.ts"
 import { parseJsonPrefix } from "./JsonPrefix.ts"
 import { Run, type RunRow, toRun } from "./Run.ts"
@@ -42,7 +43,10 @@ export const toRunSummary = (row: SummaryRow): RunSummary => {
   const isCut = (text: string | undefined, size: number | undefined) => size !== undefined && bytesOf(text ?? "") < size
   const variablesAreCut = isCut(variables, variables_size)
   return {
-    ...toRun({ ...rest, variables: variablesAreCut ? parseJsonPrefix(variables) : JSON.parse(variables) }),
+    ...toRun({
+      ...rest,
+      variables: variablesAreCut ? parseJsonPrefix(variables) : (Json.parse(variables) as RunRow["variables"])
+    }),
     truncated:
       variablesAreCut ||
       isCut(row.prompt, prompt_size) ||
@@ -63,7 +67,7 @@ const cut = (text: string): string =>
 
 /** The summary of a complete row. */
 export const summarize = ({ variables, prompt, response, error_message, ...row }: RunRow): RunSummary => {
-  const json = JSON.stringify(variables)
+  const json = Json.stringify(variables)
   return toRunSummary({
     ...row,
     variables: cut(json),

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto"
 import { DateTime, Option } from "effect"
 import { InvalidParameter } from "../../domain/Errors.ts"
+import * as Json from "../../domain/Json.ts"
 import { lookUp, pathOf } from "../../domain/prompt/Path.ts"
 import type { Variables } from "../../domain/run/Run.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
@@ -33,7 +34,7 @@ export const windowOf = (
   const place = chain_depth === undefined ? "" : `chain ${chain_depth} `
   // Of any length; two values of one JSON are one key.
   const key = createHash("sha256")
-    .update(`${place}${JSON.stringify(value)}`)
+    .update(`${place}${Json.isNumber(value) ? Json.canonical(value) : Json.stringify(value)}`)
     .digest("base64url")
   return { key, until: DateTime.add(now, { seconds: coalesce.within }) }
 }

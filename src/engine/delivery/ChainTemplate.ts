@@ -2,22 +2,24 @@
  * The template of a `chain`: a JSON object whose texts are Liquid templates. Each is filled in by itself, so no answer of an
  * agent can change the other fields.
  */
+
 import { Effect, Predicate } from "effect"
+import * as Json from "../../domain/Json.ts"
 
 /** Maximum number of texts with placeholders. It bounds the time that filling them in takes. */
 export const maxTexts = 100
 
-type Json = Readonly<Record<string, unknown>>
+type Template = Readonly<Record<string, unknown>>
 
 const valueOf = (text: string): unknown => {
   try {
-    return JSON.parse(text)
+    return Json.parse(text)
   } catch {
     return text
   }
 }
 
-const parse = (template: string): Json | undefined => {
+const parse = (template: string): Template | undefined => {
   const value = valueOf(template)
   return Predicate.isReadonlyRecord(value) ? value : undefined
 }
@@ -69,5 +71,5 @@ export const fill = <E>(
     )
     return Effect.map(Effect.all(entries), Object.fromEntries)
   }
-  return Effect.map(filled(parse(template)), (value) => JSON.stringify(value))
+  return Effect.map(filled(parse(template)), (value) => Json.stringify(value))
 }

@@ -1,8 +1,10 @@
 /** Starts a run of another webhook when one ends, for destinations of the kind `chain`. */
+
 import { createHash } from "node:crypto"
 import { Data, DateTime, Duration, Effect, Either, Predicate } from "effect"
 import type { DestinationRow } from "../../domain/delivery/Destination.ts"
 import { maxChainDepth } from "../../domain/delivery/DestinationKind.ts"
+import * as Json from "../../domain/Json.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { Trigger, type TriggerRefused } from "../accept/Trigger.ts"
 import * as Input from "../prompt/Input.ts"
@@ -122,7 +124,7 @@ const faultsOf = (refusal: TriggerRefused): string => {
 
 const objectIn = (text: string): Readonly<Record<string, unknown>> | undefined => {
   try {
-    const value: unknown = JSON.parse(text)
+    const value: unknown = Json.parse(text)
     return Predicate.isReadonlyRecord(value) ? value : undefined
   } catch {
     return undefined

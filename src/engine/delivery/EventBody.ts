@@ -1,4 +1,5 @@
 /** What a destination gets about a run or an alert: an event, or a message for people. */
+
 import { DateTime, Effect, Either } from "effect"
 import type { Alert } from "../../domain/alert/Alert.ts"
 import type { DestinationRow } from "../../domain/delivery/Destination.ts"
@@ -6,6 +7,7 @@ import { maxResponse } from "../../domain/delivery/Destination.ts"
 import { type AlertEvent, type DestinationRunEvent, startEvent } from "../../domain/delivery/DestinationEvent.ts"
 import { kindOf } from "../../domain/delivery/DestinationKind.ts"
 import { PromptTooLarge, Unavailable } from "../../domain/Errors.ts"
+import * as Json from "../../domain/Json.ts"
 import { textOf } from "../../domain/prompt/FilledPart.ts"
 import { reportOf } from "../../domain/run/AgentReport.ts"
 import type { Run, Variables } from "../../domain/run/Run.ts"
@@ -129,10 +131,10 @@ export const make = Effect.map(LiquidRenderer.make(maxBody), (liquid) => {
           "run" in subject ? RunMessage.markdownOf(subject, body) : AlertMessage.markdownOf(subject)
         )
       case "run":
-        return Effect.succeed(JSON.stringify({ event: subject.event, ...dataOf(subject, body) }))
+        return Effect.succeed(Json.stringify({ event: subject.event, ...dataOf(subject, body) }))
       default:
         return Effect.succeed(
-          JSON.stringify({
+          Json.stringify({
             type: subject.isTest === true ? "test" : subject.event,
             timestamp: formatTime(timeOf(subject)),
             data: dataOf(subject, body)
@@ -190,7 +192,7 @@ const withinLimit = (text: string): Either.Either<string, PromptTooLarge> =>
   Buffer.byteLength(text) > maxBody ? Either.left(new PromptTooLarge({ limit_bytes: maxBody })) : Either.right(text)
 
 /** Plain JSON, as Liquid's templates read it. */
-const toJson = (value: object): Variables => JSON.parse(JSON.stringify(value))
+const toJson = (value: object): Variables => Json.parse(Json.stringify(value)) as Variables
 
 const reasonOf = (failure: LiquidRenderer.FillRefused): string => {
   switch (failure._tag) {

@@ -1,7 +1,9 @@
 /** The program of a thread that evaluates filters, schemas and templates, one at a time. */
+
 import { parentPort } from "node:worker_threads"
 import { Either } from "effect"
 import { Budget } from "../../domain/evaluation/Budget.ts"
+import * as Json from "../../domain/Json.ts"
 import { threadTime } from "../../runtime/ThreadTime.ts"
 import * as EvaluationTasks from "./EvaluationTasks.ts"
 import type { Answer, Question } from "./Evaluator.ts"
@@ -15,7 +17,7 @@ const tasks = EvaluationTasks.make()
 const evaluate = ({ input, name }: Question): Pick<Answer, "result" | "output"> => {
   const run = tasks[name].run as (input: unknown, budget: Budget) => unknown
   return Either.match(
-    withinTime(limit, () => run(input, new Budget())),
+    withinTime(limit, () => run(Json.parse(input), new Budget())),
     {
       onLeft: ({ _tag }) => ({ result: _tag }),
       onRight: (output) => ({ result: "done", output })

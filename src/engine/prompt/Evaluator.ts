@@ -3,6 +3,7 @@ import { availableParallelism } from "node:os"
 import { Context, Effect, Layer } from "effect"
 import { Unavailable } from "../../domain/Errors.ts"
 import { Budget } from "../../domain/evaluation/Budget.ts"
+import * as Json from "../../domain/Json.ts"
 import { RecentMap } from "../../runtime/RecentMap.ts"
 import * as ThreadPool from "../../runtime/ThreadPool.ts"
 import { Origin, type OriginValues } from "../access/Audit.ts"
@@ -21,7 +22,8 @@ const capacity = 2_000
 
 export interface Question {
   readonly name: EvaluationTasks.TaskName
-  readonly input: unknown
+  /** As JSON, whose numbers would not arrive otherwise. */
+  readonly input: string
 }
 
 export interface Answer {
@@ -89,7 +91,7 @@ export class Evaluator extends Context.Tag("webhook-trigger/Evaluator")<
         name: Name,
         input: EvaluationTasks.InputOf<Name>
       ): Effect.Effect<EvaluationTasks.OutputOf<Name>, TooSlow | Unavailable> =>
-        Effect.matchEffect(onThread(key, { name, input }), {
+        Effect.matchEffect(onThread(key, { name, input: Json.stringify(input) }), {
           onFailure: (failure): Effect.Effect<never, TooSlow | Unavailable> => {
             if (failure._tag === "ThreadLost") return Effect.fail(new TooSlow())
             return Effect.fail(failure.reason === "late" ? busy : usedUp)

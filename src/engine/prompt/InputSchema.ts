@@ -2,8 +2,10 @@
  * JSON Schema, draft 2020-12, for callers' input. Interpreted and never compiled to code; nothing is fetched. Nothing
  * here limits the duration of a check: a regular expression may never finish. What `isQuick` takes a millisecond at most.
  */
+
 import { dereference, type OutputUnit, type Schema, validate } from "@cfworker/json-schema"
 import { type Fault, maxFaults } from "../../domain/Errors.ts"
+import * as Json from "../../domain/Json.ts"
 import { checkVariables } from "../../domain/prompt/Variables.ts"
 import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
 import { metaSchema } from "./MetaSchema.ts"
@@ -85,8 +87,11 @@ const faultsOf = (units: ReadonlyArray<OutputUnit>): ReadonlyArray<Fault> => {
 }
 
 /** The faults of a value, with pointers into it; empty if it is valid. */
-export const faultsIn = (schema: JsonObject, value: unknown): ReadonlyArray<Fault> =>
-  faultsOf(errorsOf(preparedOnce(schema), value))
+export const faultsIn = (schema: JsonObject, value: unknown): ReadonlyArray<Fault> => {
+  if (!Json.hasExact(value) && !Json.hasExact(schema)) return faultsOf(errorsOf(preparedOnce(schema), value))
+  const [ordered, plain] = Json.withOrderedNumbers([schema, value])
+  return faultsOf(errorsOf(prepare(ordered), plain))
+}
 
 /** A schema's items, at any depth, times those of a value. Each part is checked once with each part of the value at most. */
 const quickChecks = 5_000
@@ -133,14 +138,14 @@ export const faultsOfSchema = (schema: JsonObject): ReadonlyArray<Fault> => {
   if (unstorable.length > 0) {
     return unstorable.map(({ pointer, detail }) => ({ pointer: pointer.replace("/variables/schema", ""), detail }))
   }
-  const faults = faultsOf(errorsOf(preparedMetaSchema, schema))
+  const faults = faultsOf(errorsOf(preparedMetaSchema, Json.withPlainNumbers(schema)))
   return faults.length > 0 ? faults : faultsOfUse(schema)
 }
 
 /** Of a well-formed schema: invalid references, and faults that only values reveal. */
 const faultsOfUse = (schema: JsonObject): ReadonlyArray<Fault> => {
   try {
-    const { parts } = prepare(schema)
+    const { parts } = prepare(Json.withPlainNumbers(schema) as JsonObject)
     const unresolved = Object.values(parts).flatMap((part) =>
       typeof part === "object" && part.$ref !== undefined && parts[part.__absolute_ref__ ?? ""] === undefined
         ? [{ pointer: "", detail: cut(`nothing in the schema is called ${part.$ref}`) }]

@@ -1,7 +1,9 @@
 /** The updates of a run as the events of this server. */
+
 import * as Sse from "@effect/experimental/Sse"
 import { DateTime } from "effect"
 import { endId, type RunEvent } from "../../api/run/RunEvents.ts"
+import * as Json from "../../domain/Json.ts"
 import { reportOf } from "../../domain/run/AgentReport.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import { mark, type RunUpdate } from "../../engine/progress/RunUpdate.ts"
@@ -11,7 +13,7 @@ import { bodies } from "../trigger/RunAnswer.ts"
 export const comment = ":\n\n"
 
 const write = (event: RunEvent["event"], id: number | string, data: unknown): string =>
-  Sse.encoder.write({ _tag: "Event", event, id: String(id), data: JSON.stringify(data) })
+  Sse.encoder.write({ _tag: "Event", event, id: String(id), data: Json.stringify(data) })
 
 const ended = (run: Run): string => {
   const { conversation, error, run_id, status } = run

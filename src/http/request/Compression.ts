@@ -2,10 +2,12 @@
  * Compresses responses of the management API. Lists are mostly names of fields: 450 KB of them become 10. Not for
  * triggers, whose responses are small, nor for streams, which are read as they come.
  */
+
 import { promisify } from "node:util"
 import { gzip } from "node:zlib"
 import { HttpApp, HttpBody, HttpLayerRouter, HttpServerResponse } from "@effect/platform"
 import { Effect } from "effect"
+import * as Json from "../../domain/Json.ts"
 
 /** In bytes. A shorter response fits in one packet anyway. */
 const shortest = 1_024
@@ -16,15 +18,26 @@ const gzipped = promisify(gzip)
 const acceptsGzip = (header: string | undefined): boolean =>
   header?.split(",").some((part) => /^\s*(?:x-)?gzip\s*(?:;\s*q=(?!0(?:\.0+)?\s*$)[\d.]+\s*)?$/i.test(part)) ?? false
 
+/** Numbers of callers as they were written: the encoder of the API knows JavaScript's only. */
+const withNumbers = (body: HttpBody.HttpBody): HttpBody.HttpBody => {
+  if (body._tag !== "Uint8Array" || !Buffer.from(body.body.buffer, body.body.byteOffset, body.body.byteLength).includes(Json.mark)) return body
+  return HttpBody.text(Json.withNumbers(new TextDecoder().decode(body.body)), body.contentType)
+}
+
 const compressed = (
   response: HttpServerResponse.HttpServerResponse,
   accepted: string | undefined
 ): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
-  const { body, headers } = response
+  const { headers } = response
+  const body = withNumbers(response.body)
   if (body._tag !== "Uint8Array" || body.body.length < shortest || headers["content-encoding"] !== undefined) {
-    return Effect.succeed(response)
+    return Effect.succeed(body === response.body ? response : HttpServerResponse.setBody(response, body))
   }
-  const varying = HttpServerResponse.setHeader(response, "vary", "accept-encoding")
+  const varying = HttpServerResponse.setHeader(
+    body === response.body ? response : HttpServerResponse.setBody(response, body),
+    "vary",
+    "accept-encoding"
+  )
   // An `ETag` is a version for `If-Match`, and would have to differ for each encoding.
   if (headers.etag !== undefined || !acceptsGzip(accepted)) return Effect.succeed(varying)
   return Effect.map(

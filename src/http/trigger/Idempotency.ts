@@ -1,8 +1,10 @@
 /** `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header): a repeat of the request returns the first run. */
+
 import { createHash } from "node:crypto"
 import type { HttpServerRequest } from "@effect/platform"
 import { Either } from "effect"
 import { InvalidParameter, type InvalidVariables } from "../../domain/Errors.ts"
+import * as Json from "../../domain/Json.ts"
 import type { Variables } from "../../domain/run/Run.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { TriggerRequest } from "../../engine/accept/Trigger.ts"
@@ -25,6 +27,7 @@ const parse = (text: string): string | undefined => {
 /** JSON independent of the order of members and of white space. */
 const canonical = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
+  if (Json.isNumber(value)) return Json.canonical(value)
   if (typeof value !== "object" || value === null) return JSON.stringify(value)
   const members = Object.keys(value)
     .sort()

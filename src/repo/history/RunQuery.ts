@@ -1,5 +1,6 @@
 import { DateTime, Schema } from "effect"
 import { RunId, type ThreadId, type WebhookId } from "../../domain/Id.ts"
+import * as Json from "../../domain/Json.ts"
 import { durationOf, type RunMode, type RunRow, type RunStatus } from "../../domain/run/Run.ts"
 import type { RunSource } from "../../domain/run/RunSource.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
@@ -68,7 +69,7 @@ const contains = (text: string | undefined, part: string): boolean =>
   text !== undefined && foldCase([...text].slice(0, searchedLength).join("")).includes(foldCase(part))
 
 const fulfilsSearch = ({ variables, prompt, response, error_message }: RunRow, search: string): boolean =>
-  contains(JSON.stringify(variables), inJson(search)) ||
+  contains(Json.stringify(variables), inJson(search)) ||
   [prompt, response, error_message].some((text) => contains(text, search))
 
 /** Whether a run fulfils the filter. Its texts are only searched with `searching`. */

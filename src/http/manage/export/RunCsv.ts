@@ -1,5 +1,7 @@
 /** Runs as CSV, with all their fields. */
+
 import { DateTime } from "effect"
+import * as Json from "../../../domain/Json.ts"
 import type { Run } from "../../../domain/run/Run.ts"
 import { csvLine } from "./Csv.ts"
 import type { Format } from "./RunExport.ts"
@@ -14,7 +16,7 @@ const own = (field: keyof { [F in keyof Run as NonNullable<Run[F]> extends strin
 const timeOf = (field: keyof { [F in keyof Run as NonNullable<Run[F]> extends DateTime.Utc ? F : never]: F }) =>
   [[field, (run) => time(run[field])]] satisfies ReadonlyArray<Column>
 
-const json = (value: object | undefined): string | undefined => value && JSON.stringify(value)
+const json = (value: object | undefined): string | undefined => value && Json.stringify(value)
 
 /** The columns of each field, in this order. A field without columns does not compile. */
 const columnsOf: { readonly [Field in keyof Run]-?: ReadonlyArray<Column> } = {

@@ -1,12 +1,18 @@
 import { type Context, Deferred, Effect, Redacted, Schedule, type Scope } from "effect"
 import pg from "pg"
+import * as Json from "../../../domain/Json.ts"
 import { channel, type Notifications } from "./Notifications.ts"
 import { lockClass, type SessionLocks } from "./SessionLocks.ts"
+
+/** Of the type `json`: numbers of callers stay as they were written. */
+const getTypeParser = (type: number, format?: "text" | "binary") =>
+  type === pg.types.builtins.JSON ? Json.parse : pg.types.getTypeParser(type, format as "text")
 
 /** The options of each of our connections. */
 export const connection = (url: Redacted.Redacted): pg.ClientConfig => ({
   connectionString: Redacted.value(url),
   application_name: "webhook-trigger",
+  types: { getTypeParser },
   connectionTimeoutMillis: 5_000,
   keepAlive: true,
   keepAliveInitialDelayMillis: 10_000
