@@ -7,8 +7,11 @@ const withOwnClock = [
   "test/{bus/BusMemory,bus/amqp/CancelListener,bus/amqp/Link,bus/http/silent-server,leader/Work,http/access/session}.test.ts"
 ]
 
-/** Counts work that is done in groups. Their size depends on the load, so these run after all other files. */
-const alone = ["test/cost/**/*.test.ts"]
+/**
+ * Counts the work of a run: `npm run test:all`, after all other files. The more a machine does beside it, the fewer runs
+ * share a statement.
+ */
+const cost = ["test/cost/**/*.test.ts"]
 
 /** Every fault at full size, and how long recovery takes: `npm run test:faults`, which runs the daily ones, too. */
 const faults = ["test/faults/rows/**/*.test.ts"]
@@ -50,10 +53,10 @@ export default defineConfig({
       project({
         name: "daily",
         include: ["test/**/*.test.ts"],
-        exclude: [...configDefaults.exclude, ...withOwnClock, ...alone, ...faults, ...release],
+        exclude: [...configDefaults.exclude, ...withOwnClock, ...cost, ...faults, ...release],
         pool: "forks"
       }),
-      project({ name: "daily, alone", include: alone, pool: "forks", sequence: { groupOrder: 1 } }),
+      project({ name: "cost", include: cost, pool: "forks", sequence: { groupOrder: 1 } }),
       project({ name: "faults", include: faults, pool: "forks" }),
       project({ name: "release", include: release, pool: "forks" })
     ],

@@ -143,7 +143,11 @@ export const canonical = (value: number | JsonNumber): string => {
   return compare(numberOf(plain), value) === 0 ? plain : `${sign < 0 ? "-" : ""}0.${digits}e${before}`
 }
 
-const mapped = (value: unknown, number: (value: number | JsonNumber) => unknown, isKept: (name: string) => boolean): unknown => {
+const mapped = (
+  value: unknown,
+  number: (value: number | JsonNumber) => unknown,
+  isKept: (name: string) => boolean
+): unknown => {
   if (isNumber(value)) return number(value)
   if (Array.isArray(value)) return value.map((item) => mapped(item, number, isKept))
   if (!Predicate.isReadonlyRecord(value)) return value

@@ -20,7 +20,11 @@ const acceptsGzip = (header: string | undefined): boolean =>
 
 /** Numbers of callers as they were written: the encoder of the API knows JavaScript's only. */
 const withNumbers = (body: HttpBody.HttpBody): HttpBody.HttpBody => {
-  if (body._tag !== "Uint8Array" || !Buffer.from(body.body.buffer, body.body.byteOffset, body.body.byteLength).includes(Json.mark)) return body
+  if (
+    body._tag !== "Uint8Array" ||
+    !Buffer.from(body.body.buffer, body.body.byteOffset, body.body.byteLength).includes(Json.mark)
+  )
+    return body
   return HttpBody.text(Json.withNumbers(new TextDecoder().decode(body.body)), body.contentType)
 }
 

@@ -27,7 +27,7 @@ const started = Effect.gen(function* () {
       return {
         id,
         post: (body: string, headers = {}) =>
-          send("POST", new URL(created.json.trigger_url).pathname + "?wait=true", body, headers)
+          send("POST", `${new URL(created.json.trigger_url).pathname}?wait=true`, body, headers)
       }
     })
   return { send, webhook }
