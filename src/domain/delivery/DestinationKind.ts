@@ -6,6 +6,9 @@
 /** How many runs of a chain may follow the first one. So webhooks that start each other come to an end. */
 export const maxChainDepth = 5
 
+/** The header of signed events with the number of runs before, should they start another run of a webhook. */
+export const depthHeader = "webhook-trigger-depth"
+
 /** A field of a kind, as people see it. */
 export interface KindField {
   readonly label: string

@@ -7,8 +7,10 @@ import type { DestinationRow } from "../../domain/delivery/Destination.ts"
 import { eventOfStatus, runEndEvents } from "../../domain/delivery/DestinationEvent.ts"
 import { kindOf } from "../../domain/delivery/DestinationKind.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
+import type { ReplyKeyStore } from "../../repo/access/ReplyKeyStore.ts"
 import type { SecretKeyStore } from "../../repo/access/SecretKeyStore.ts"
 import type { AttemptResult, DueDelivery } from "../../repo/delivery/DeliveryStore.ts"
+import { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"
 import type { Trigger } from "../accept/Trigger.ts"
@@ -19,6 +21,10 @@ import { type Access, type Message, type Sent } from "./kinds/Sender.ts"
 import { senders } from "./kinds/Senders.ts"
 import { Mailer } from "./mail/Mailer.ts"
 import { NoAnswer, Poster } from "./Poster.ts"
+import * as Signature from "./Signature.ts"
+
+/** Of a destination, the IDs that are remembered. */
+const maxAuthors = 20
 
 /** What a test event is about. */
 export type Tested = Pick<EventBody.RunSubject, "run" | "webhook"> | Pick<EventBody.AlertSubject, "alert">
@@ -33,7 +39,11 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
     readonly faultOfTemplate: (template: string) => string | undefined
   }
 >() {
-  static readonly layer: Layer.Layer<Outbox, never, Poster | SecretKeyStore | Trigger> = Layer.effect(
+  static readonly layer: Layer.Layer<
+    Outbox,
+    never,
+    DestinationStore | Poster | ReplyKeyStore | SecretKeyStore | Trigger
+  > = Layer.effect(
     Outbox,
     Effect.gen(function* () {
       Metrics.begin(attempts, "outcome", ["delivered", "retry", "failed"])
@@ -43,6 +53,8 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
       const sealing = yield* Sealing.make
       const clock = yield* Effect.clock
       const bodies = EventBody.make()
+      const sign = yield* Signature.make
+      const { rememberAuthors } = yield* DestinationStore
 
       const open = (sealed: string, { id }: DestinationRow) => sealing.open(id, sealed)
 
@@ -63,7 +75,21 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
         const headers = sealed_headers === undefined ? "{}" : open(sealed_headers, destination)
         if (headers === undefined || secrets.length < sealed.length) return undefined
         const url = kindOf(kind).url?.isSecret ? secrets[0]! : destination.url
-        return { id, url, secrets, ...(teams && { teams }), headers: JSON.parse(headers) as Record<string, string> }
+        return {
+          id,
+          url,
+          secrets,
+          sign,
+          ...(teams && { teams }),
+          headers: JSON.parse(headers) as Record<string, string>
+        }
+      }
+
+      /** Once for each, with those that were known before: messages of a replaced token still count. */
+      const learn = ({ authors: known = [], id }: DestinationRow, { authors = [] }: Sent) => {
+        const fresh = authors.filter((author) => !known.includes(author))
+        if (fresh.length === 0) return Effect.void
+        return Effect.ignoreLogged(rememberAuthors(id, [...fresh, ...known].slice(0, maxAuthors)))
       }
 
       const sendOnce = (
@@ -94,6 +120,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
             const { isBusy = false, isOfTarget = false, reason } = result.left
             return { attempt: { ...took, error: reason }, answer: undefined, saysNothing: isBusy, isOfTarget }
           }
+          yield* learn(destination, result.right)
           const { answer, fault, http_status, isBusy = false, isOfRun = false, started_run } = result.right
           const error = fault ?? faultOfStatus(http_status)
           const attempt = {

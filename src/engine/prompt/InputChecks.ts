@@ -11,8 +11,8 @@ import * as Evaluation from "./Evaluation.ts"
 import * as Input from "./Input.ts"
 import { checkTime, faultsIn } from "./InputSchema.ts"
 
-/** The webhook's `accept_if` does not hold. The request is ignored; nothing is wrong. */
-export class Ignored extends Data.TaggedError("Ignored") {}
+/** The request is ignored; nothing is wrong. Without a reason, the webhook's `accept_if` does not hold. */
+export class Ignored extends Data.TaggedError("Ignored")<{ readonly reason?: string }> {}
 
 export type InputRefused = Ignored | FilterFailed | SchemaMismatch | Unavailable
 
@@ -55,7 +55,7 @@ export class InputChecks extends Context.Tag("webhook-trigger/InputChecks")<
       }
       const result = evaluated.right
       if ("failed" in result) return new FilterFailed({ detail: result.failed })
-      return result.accepted ? undefined : new Ignored()
+      return result.accepted ? undefined : new Ignored({})
     }
 
     const refusalOf = (webhook: Webhook, input: Variables): InputRefused | undefined => {

@@ -76,6 +76,7 @@ describe("destinations by name", () => {
         blocks: [
           {
             type: "section",
+            block_id: expect.stringMatching(/^webhook-trigger [\da-f-]{36} [\da-f]{32}$/),
             text: {
               type: "mrkdwn",
               text: "*a webhook* succeeded\n\nHello *@\u200boctocat*, &lt;!channel&gt; see <https://a.example/|docs>.",
@@ -209,9 +210,9 @@ describe("destinations by name", () => {
       })
       expect(all).toHaveLength(61)
       expect(all[60]!.body).toMatch(
-        /^<!-- webhook-trigger [\da-f]{32} \d{13} -->\n\*\*a webhook\*\* succeeded\n\nHello \*\*@\u200boctocat\*\*, &lt;!channel&gt; see \[docs\]/
+        /^<!-- webhook-trigger [\da-f]{32} \d{13} [\da-f]{32} -->\n\*\*a webhook\*\* succeeded\n\nHello \*\*@\u200boctocat\*\*, &lt;!channel&gt; see \[docs\]/
       )
-      const newer = all[60]!.body.replace(/\d{13} -->/, `${Date.now() + 60_000} -->`)
+      const newer = all[60]!.body.replace(/ \d{13} /, ` ${Date.now() + 60_000} `)
       all[60]!.body = newer
       const late = yield* triggered
       expect(late).toMatchObject({

@@ -7,6 +7,7 @@ import type { Run } from "../../../domain/run/Run.ts"
 import type { StartChained } from "../ChainedRuns.ts"
 import type { Email } from "../mail/Mailer.ts"
 import type { Answer, NoAnswer, Post } from "../Poster.ts"
+import type { Sign } from "../Signature.ts"
 
 /** What is sent. */
 export interface Message {
@@ -36,6 +37,7 @@ export interface Access {
   /** Of a kind with a token: the token. Else what events are signed with, the newest first. */
   readonly secrets: ReadonlyArray<string>
   readonly headers: Readonly<Record<string, string>>
+  readonly sign: Sign
   /** Of `chain`. */
   readonly teams?: DestinationRow["chain_teams"]
 }
@@ -50,6 +52,8 @@ export type Sent = Answer & {
   readonly isOfRun?: true
   /** It may accept another attempt, and is not failing. */
   readonly isBusy?: true
+  /** Whom the service names as the author, as in `DestinationStore.isAuthor`. */
+  readonly authors?: ReadonlyArray<string>
   /** Of `chain`: the run that was started. */
   readonly started_run?: RunId
   /** The token sees nothing of the repository, project or channel. */

@@ -1,11 +1,12 @@
 /** One comment for all runs of an issue: found by a hidden marker, and updated. The start of a run is a reaction to the issue. */
 import { createHmac } from "node:crypto"
-import { Duration, Effect } from "effect"
+import { Duration, Effect, Predicate } from "effect"
 import { startEvent } from "../../../domain/delivery/DestinationEvent.ts"
 import type { Dialect } from "../markdown/Markdown.ts"
 import { toBlocks } from "../markdown/Markdown.ts"
 import { toParts } from "../markdown/Parts.ts"
 import { type Answer, NoAnswer } from "../Poster.ts"
+import { headOf, type Sign } from "../Signature.ts"
 import { type Access, asJson, isSuccess, jsonOf, type Message, type Send, type Sent } from "./Sender.ts"
 
 /** An attempt, with all its requests. */
@@ -14,6 +15,8 @@ const pageSize = 50
 const maxPages = 10
 /** Bytes of a page of comments. */
 const ofPage = 8 * 1024 * 1024
+/** Bytes of the answer to a new comment or reaction, which repeats it. */
+const ofComment = 512 * 1024
 
 /** How a service has comments. */
 export interface CommentService {
@@ -37,6 +40,8 @@ export interface CommentService {
     /** The answer to another one of the same user, if that is no success. */
     readonly isRepeated?: (answer: Answer) => boolean
   }
+  /** Under which name the service reports the author's reactions, if it does. */
+  readonly author?: string
   /** What `target` must be, for people. */
   readonly form: string
 }
@@ -57,13 +62,15 @@ const markerOf = ({ id, secrets: [token] }: Access, target: string): string =>
 export const commentBody = (
   { body, finishedAt }: Pick<Message, "body" | "finishedAt">,
   marker: string,
-  { dialect, maxLength }: Pick<CommentService, "dialect" | "maxLength">
+  { dialect, maxLength }: Pick<CommentService, "dialect" | "maxLength">,
+  sign: Sign
 ): string => {
   const shown = body.slice(0, maxLength)
   const size = maxLength - 200
   const { isCut, parts } = toParts(toBlocks(shown, dialect), { count: 1, dialect, size })
   const note = isCut || shown.length < body.length ? "\n\n_The answer is longer._" : ""
-  return `${marker}${finishedAt} -->\n${parts[0] ?? ""}${note}`
+  const text = `${parts[0] ?? ""}${note}`
+  return `${headOf(`${marker}${finishedAt}`, text, sign)}${text}`
 }
 
 const isComment = (value: unknown): value is Comment =>
@@ -71,6 +78,14 @@ const isComment = (value: unknown): value is Comment =>
   value !== null &&
   typeof (value as Comment).id === "number" &&
   typeof (value as Comment).body === "string"
+
+/** The author of the reaction or comment in an answer. */
+const authorIn = (answer: Answer, { author: service }: CommentService): Pick<Sent, "authors"> => {
+  const json = jsonOf(answer)
+  const { author, user = author } = Predicate.isReadonlyRecord(json) ? json : {}
+  const id = Predicate.isReadonlyRecord(user) ? user.id : undefined
+  return service !== undefined && id !== undefined ? { authors: [`${service} ${id}`] } : {}
+}
 
 export const stickyComment =
   (service: CommentService) =>
@@ -83,6 +98,7 @@ export const stickyComment =
         return yield* new NoAnswer({ reason: `the target must be ${service.form}`, isOfTarget: true })
       }
       const headers = service.headers(access.secrets[0] ?? "")
+      const withAuthor = (answer: Answer): Sent => ({ ...answer, ...authorIn(answer, service) })
       /** Services answer 404 for what the token may not see. */
       const unseen = (answer: Answer): Effect.Effect<Sent, NoAnswer> =>
         Effect.map(send({ method: "GET", url: service.place(url, target), headers }), ({ http_status }) =>
@@ -93,19 +109,24 @@ export const stickyComment =
         const answer = yield* send({
           url: reactions(url, target),
           headers: { ...headers, ...asJson },
-          body: JSON.stringify(body)
+          body: JSON.stringify(body),
+          read: ofComment
         })
         if (isRepeated?.(answer)) return { ...answer, http_status: 200 }
-        return answer.http_status === 404 ? yield* unseen(answer) : answer
+        return answer.http_status === 404 ? yield* unseen(answer) : withAuthor(answer)
       }
       const marker = markerOf(access, target)
       const write = (method: "POST" | "PATCH" | "PUT", to: string) =>
-        send({
-          ...(method !== "POST" && { method }),
-          url: to,
-          headers: { ...headers, ...asJson },
-          body: JSON.stringify({ body: commentBody(message, marker, service) })
-        })
+        Effect.map(
+          send({
+            ...(method !== "POST" && { method }),
+            url: to,
+            headers: { ...headers, ...asJson },
+            body: JSON.stringify({ body: commentBody(message, marker, service, access.sign) }),
+            read: ofComment
+          }),
+          withAuthor
+        )
 
       for (let page = 1; page <= maxPages; page++) {
         const answer = yield* send({

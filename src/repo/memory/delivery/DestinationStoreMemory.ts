@@ -53,6 +53,21 @@ export const makeDestinationStore = (tables: Tables): Context.Tag.Service<Destin
         audit.write(draft, { object: id, before: shown(before), after: shown(after) })
         return Effect.succeed(toDestination(after))
       }),
+    isAuthor: ({ id, team }, { ids, isSameApp = false }) =>
+      Effect.sync(() =>
+        [...destinations.values()].some(
+          ({ authors = [], enabled, kind, webhook_id }) =>
+            webhook_id !== undefined &&
+            tables.webhooks.get(webhook_id)?.team === team &&
+            (authors.some((author) => ids.includes(author)) ||
+              (isSameApp && webhook_id === id && enabled && (kind === "slack" || kind === "slack-message")))
+        )
+      ),
+    rememberAuthors: (id, authors) =>
+      Effect.sync(() => {
+        const row = destinations.get(id)
+        if (row !== undefined) destinations.set(id, { ...row, authors })
+      }),
     sealAgain: ({ id, sealed_headers, sealed_secret }, sealed) =>
       Effect.sync(() => {
         const row = destinations.get(id)

@@ -131,6 +131,27 @@ export const layer: Layer.Layer<DestinationStore, never, SqlClient.SqlClient> = 
       )
     }, bounded)
 
+    const isAuthor = Effect.fn("DestinationStore.isAuthor")(function* (
+      ...[{ id, team }, { ids, isSameApp = false }]: Parameters<Service["isAuthor"]>
+    ) {
+      const rows = yield* sql`
+        select 1 from webhook_trigger.destinations d join webhook_trigger.webhooks w on w.id = d.webhook_id
+        where w.team = ${team} and (
+          exists (
+            select from json_array_elements_text(d.authors) as author
+            where author in (select json_array_elements_text(${JSON.stringify(ids)}::json))
+          ) or (${isSameApp}::boolean and w.id = ${id} and d.enabled and d.kind in ('slack', 'slack-message'))
+        ) limit 1`
+      return rows.length > 0
+    }, bounded)
+
+    const rememberAuthors = Effect.fn("DestinationStore.rememberAuthors")(function* (
+      id: DestinationId,
+      authors: ReadonlyArray<string>
+    ) {
+      yield* sql`update webhook_trigger.destinations set ${sql.update(toColumns({ authors }))} where id = ${id}`
+    }, bounded)
+
     const sealAgain = Effect.fn("DestinationStore.sealAgain")(function* (
       { id, sealed_headers, sealed_secret }: DestinationRow,
       sealed: Partial<SealedFields>
@@ -162,6 +183,8 @@ export const layer: Layer.Layer<DestinationStore, never, SqlClient.SqlClient> = 
       destinationRows,
       destinationRow,
       updateDestination,
+      isAuthor,
+      rememberAuthors,
       sealAgain,
       deleteDestination
     })

@@ -31,6 +31,7 @@ export const deliveries = Effect.gen(function* () {
       kind text not null,
       url text not null,
       target text,
+      authors json,
       chain_teams json,
       description text,
       events json not null,

@@ -9,12 +9,13 @@ import { slackPostBody, slackWebhookBody } from "../../../../src/engine/delivery
 import { commentBody } from "../../../../src/engine/delivery/kinds/StickyComment.ts"
 import { teamsBody } from "../../../../src/engine/delivery/kinds/Teams.ts"
 
-const long = { body: "word ".repeat(20_000), title: "Review succeeded" }
+const long = { body: "word ".repeat(20_000), id: "test_1", title: "Review succeeded" }
+const sign = () => "0".repeat(32)
 
 it("Slack's messages have its types, sections of at most 3,000 characters, and at most 50 blocks", () => {
   const message: IncomingWebhookSendArguments & { readonly attachments?: ReadonlyArray<MessageAttachment> } =
-    slackWebhookBody(long)
-  const blocks: ReadonlyArray<KnownBlock> = slackPostBody(long, "C0123").blocks
+    slackWebhookBody(long, sign)
+  const blocks: ReadonlyArray<KnownBlock> = slackPostBody(long, sign, "C0123").blocks
   expect(message.text).toBe("Review succeeded")
   const lengths = blocks.map((block) => (block.type === "section" ? block.text!.text.length : 0))
   expect(Math.max(...lengths)).toBeLessThanOrEqual(3_000)
@@ -26,10 +27,10 @@ it("Slack's messages have its types, sections of at most 3,000 characters, and a
 it("GitHub's comments have its parameters, and at most 65,536 characters", () => {
   type Create = Endpoints["POST /repos/{owner}/{repo}/issues/{issue_number}/comments"]["parameters"]
   type Update = Endpoints["PATCH /repos/{owner}/{repo}/issues/comments/{comment_id}"]["parameters"]
-  const body = commentBody({ body: "*".repeat(70_000), finishedAt: 1 }, "<!-- marker ", github)
+  const body = commentBody({ body: "*".repeat(70_000), finishedAt: 1 }, "<!-- marker ", github, sign)
   const created: Pick<Create, "body"> & Pick<Update, "body"> = { body }
   expect(created.body.length).toBeLessThanOrEqual(65_536)
-  expect(created.body).toMatch(/^<!-- marker 1 -->\n[\s\S]*\n\n_The answer is longer\._$/)
+  expect(created.body).toMatch(/^<!-- marker 1 0{32} -->\n[\s\S]*\n\n_The answer is longer\._$/)
   type Parameters = { readonly [Name in keyof Create]?: unknown }
   const names: Parameters = { owner: "acme", repo: "shop", issue_number: 7 }
   const path: (typeof routes)[number] = "/repos/{owner}/{repo}/issues/{issue_number}/comments"
