@@ -54,7 +54,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
       const clock = yield* Effect.clock
       const bodies = EventBody.make()
       const sign = yield* Signature.make
-      const { rememberAuthors } = yield* DestinationStore
+      const destinations = yield* DestinationStore
 
       const open = (sealed: string, { id }: DestinationRow) => sealing.open(id, sealed)
 
@@ -89,31 +89,38 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
       const learn = ({ authors: known = [], id }: DestinationRow, { authors = [] }: Sent) => {
         const fresh = authors.filter((author) => !known.includes(author))
         if (fresh.length === 0) return Effect.void
-        return Effect.ignoreLogged(rememberAuthors(id, [...fresh, ...known].slice(0, maxAuthors)))
+        return Effect.ignoreLogged(destinations.rememberAuthors(id, [...fresh, ...known].slice(0, maxAuthors)))
       }
+
+      /** Where it cannot be read, the comment is looked for. */
+      const commentOf = ({ id, kind }: DestinationRow, target: string) =>
+        kindOf(kind).sharesComment
+          ? Effect.orElseSucceed(destinations.comment(id, target), () => undefined)
+          : Effect.succeed(undefined)
 
       const sendOnce = (
         destination: DestinationRow,
-        about: Omit<Message, "at" | "event" | "finishedAt" | "isTest" | "run">,
+        about: Omit<Message, "at" | "event" | "isTest" | "order" | "run">,
         subject: EventBody.Subject
       ) =>
         Effect.gen(function* () {
           const at = yield* DateTime.now
           const startedAt = stopwatch(clock)
           const access = accessTo(destination, DateTime.toDateUtc(at))
-          const finishedAt = DateTime.toEpochMillis(EventBody.timeOf(subject) ?? at)
           const message = {
             ...about,
             at: DateTime.toDateUtc(at),
             event: subject.event,
-            finishedAt,
+            order: orderOf(subject, at),
             ...("run" in subject && { run: subject.run }),
             isTest: subject.isTest === true
           }
           const result = yield* Effect.either(
             access === undefined
               ? new NoAnswer({ reason: "the server has no key that opens the destination's secrets (SECRETS_KEY)" })
-              : senders[destination.kind](message, access, post, mailer.send, start)
+              : Effect.flatMap(commentOf(destination, about.target), (comment) =>
+                  senders[destination.kind](message, { ...access, comment }, post, mailer.send, start)
+                )
           )
           const took = { at, duration_ms: Math.round(stopwatch(clock) - startedAt) }
           if (Either.isLeft(result)) {
@@ -121,6 +128,10 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
             return { attempt: { ...took, error: reason }, answer: undefined, saysNothing: isBusy, isOfTarget }
           }
           yield* learn(destination, result.right)
+          const { comment_id } = result.right
+          if (comment_id !== undefined) {
+            yield* Effect.ignoreLogged(destinations.rememberComment(destination.id, about.target, comment_id))
+          }
           const { answer, fault, http_status, isBusy = false, isOfRun = false, started_run } = result.right
           const error = fault ?? faultOfStatus(http_status)
           const attempt = {
@@ -188,6 +199,15 @@ const tested = (about: Tested): EventBody.Subject => {
   if ("alert" in about) return { ...about, event: "alert.firing" }
   const { status } = about.run
   return { ...about, event: isFinal(status) ? eventOfStatus[status] : runEndEvents[0] }
+}
+
+/** By the time, as IDs of runs are. */
+const orderOf = (subject: EventBody.Subject, now: DateTime.Utc): string => {
+  if ("run" in subject) return subject.run.run_id
+  const hex = DateTime.toEpochMillis(EventBody.timeOf(subject) ?? now)
+    .toString(16)
+    .padStart(12, "0")
+  return `${hex.slice(0, 8)}-${hex.slice(8)}`
 }
 
 const hasPlaces = ({ kind }: DestinationRow): boolean => {

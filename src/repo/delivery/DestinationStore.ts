@@ -63,6 +63,13 @@ export class DestinationStore extends Context.Tag("webhook-trigger/DestinationSt
     ) => Effect.Effect<boolean, Unavailable>
     /** The IDs that the service uses for the destination, as its answers show them. */
     readonly rememberAuthors: (id: DestinationId, authors: ReadonlyArray<string>) => Effect.Effect<void, Unavailable>
+    /** The ID of the comment that runs with this target share; `undefined`: none is known. */
+    readonly comment: (id: DestinationId, target: string) => Effect.Effect<string | undefined, Unavailable>
+    readonly rememberComment: (
+      id: DestinationId,
+      target: string,
+      comment_id: string
+    ) => Effect.Effect<void, Unavailable>
     /** Replaces what is encrypted, unless it has changed since `before` was read; returns whether it did. */
     readonly sealAgain: (before: DestinationRow, sealed: Partial<SealedFields>) => Effect.Effect<boolean, Unavailable>
     /** Deletes its deliveries, too. */

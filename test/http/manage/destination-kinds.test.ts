@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { comments } from "../../support/Comments.ts"
 import { type Answer, cut, type Received, receiver } from "../../support/Receiver.ts"
 import { repeatUntil } from "../../support/Until.ts"
 import { hello, type Options, start } from "../Server.ts"
@@ -38,24 +39,6 @@ const withDestination = (draft: object, options: Options = {}) =>
       triggered: Effect.flatMap(trigger, (id) => attempted(id))
     }
   })
-
-/** A service that has comments of issues, as GitHub and GitLab do. */
-const comments = () => {
-  const all: Array<{ id: number; body: string }> = []
-  const answerTo: Answer = (response, { body, method, path }) => {
-    const send = (status: number, json: unknown) => response.writeHead(status).end(JSON.stringify(json))
-    if (method === "GET") {
-      const page = Number(new URL(path, "http://x").searchParams.get("page"))
-      return send(200, all.slice((page - 1) * 50, page * 50))
-    }
-    const text = JSON.parse(body).body as string
-    const known = all.find(({ id }) => path.endsWith(`/${id}`))
-    if (known === undefined) all.push({ id: all.length + 1, body: text })
-    else known.body = text
-    return send(known === undefined ? 201 : 200, { id: known?.id ?? all.length })
-  }
-  return { all, answerTo }
-}
 
 describe("destinations by name", () => {
   it.scopedLive("send the answer to Slack in its form, and show only the host of the secret URL", () =>
@@ -201,8 +184,7 @@ describe("destinations by name", () => {
         "GET /repos/acme/shop/issues/7/comments?per_page=50&page=1",
         "GET /repos/acme/shop/issues/7/comments?per_page=50&page=2",
         "POST /repos/acme/shop/issues/7/comments",
-        "GET /repos/acme/shop/issues/7/comments?per_page=50&page=1",
-        "GET /repos/acme/shop/issues/7/comments?per_page=50&page=2",
+        "GET /repos/acme/shop/issues/comments/61",
         "PATCH /repos/acme/shop/issues/comments/61"
       ])
       expect(received[0]!.headers).toMatchObject({
@@ -210,9 +192,9 @@ describe("destinations by name", () => {
       })
       expect(all).toHaveLength(61)
       expect(all[60]!.body).toMatch(
-        /^<!-- webhook-trigger [\da-f]{32} \d{13} [\da-f]{32} -->\n\*\*a webhook\*\* succeeded\n\nHello \*\*@\u200boctocat\*\*, &lt;!channel&gt; see \[docs\]/
+        /^<!-- webhook-trigger [\da-f]{32} [\da-f-]{36} answer [\da-f]{32} -->\n\*\*a webhook\*\* succeeded\n\nHello \*\*@\u200boctocat\*\*, &lt;!channel&gt; see \[docs\]/
       )
-      const newer = all[60]!.body.replace(/ \d{13} /, ` ${Date.now() + 60_000} `)
+      const newer = all[60]!.body.replace(/ [\da-f-]{36} /, " ffffffff-0000-7000-8000-000000000000 ")
       all[60]!.body = newer
       const late = yield* triggered
       expect(late).toMatchObject({
@@ -234,7 +216,7 @@ describe("destinations by name", () => {
       expect(received.map(({ method, path }) => `${method} ${path}`)).toEqual([
         "GET /api/v4/projects/acme%2Fshop/merge_requests/7/notes?sort=asc&order_by=created_at&per_page=50&page=1",
         "POST /api/v4/projects/acme%2Fshop/merge_requests/7/notes",
-        "GET /api/v4/projects/acme%2Fshop/merge_requests/7/notes?sort=asc&order_by=created_at&per_page=50&page=1",
+        "GET /api/v4/projects/acme%2Fshop/merge_requests/7/notes/1",
         "PUT /api/v4/projects/acme%2Fshop/merge_requests/7/notes/1"
       ])
       expect(received[1]!.headers["private-token"]).toBe("glpat-x")

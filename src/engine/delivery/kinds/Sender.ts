@@ -22,8 +22,8 @@ export interface Message {
   /** What `target` has become for this run; empty without one. */
   readonly target: string
   readonly event: DestinationEvent
-  /** When the run ended, in milliseconds. */
-  readonly finishedAt: number
+  /** The run's place among others: its ID, which begins with the time. */
+  readonly order: string
   /** What it is about, unless that is an alert. */
   readonly run?: Run
   readonly isTest: boolean
@@ -38,6 +38,8 @@ export interface Access {
   readonly secrets: ReadonlyArray<string>
   readonly headers: Readonly<Record<string, string>>
   readonly sign: Sign
+  /** The ID of the comment for this target, if there was one. */
+  readonly comment?: string | undefined
   /** Of `chain`. */
   readonly teams?: DestinationRow["chain_teams"]
 }
@@ -54,6 +56,8 @@ export type Sent = Answer & {
   readonly isBusy?: true
   /** Whom the service names as the author, as in `DestinationStore.isAuthor`. */
   readonly authors?: ReadonlyArray<string>
+  /** Of the comment that was written. */
+  readonly comment_id?: string
   /** Of `chain`: the run that was started. */
   readonly started_run?: RunId
   /** The token sees nothing of the repository, project or channel. */

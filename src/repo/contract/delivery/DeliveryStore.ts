@@ -201,6 +201,27 @@ export const deliveryStore = (test: Test): void => {
   )
 
   test(
+    "remembers the comment of each target",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const [one, other] = [yield* newDestination(webhook.id), yield* newDestination(webhook.id)]
+      const known = Effect.all([
+        repo.comment(one.id, "a/b#1"),
+        repo.comment(one.id, "a/b#2"),
+        repo.comment(other.id, "a/b#1")
+      ])
+      expect(yield* known).toEqual([undefined, undefined, undefined])
+      yield* repo.rememberComment(one.id, "a/b#1", "4711")
+      yield* repo.rememberComment(one.id, "a/b#2", "4712")
+      yield* repo.rememberComment(one.id, "a/b#1", "4713")
+      expect(yield* known).toEqual(["4713", "4712", undefined])
+      yield* repo.deleteDestination(webhook.id, one.id)
+      yield* repo.rememberComment(one.id, "a/b#1", "4714")
+    })
+  )
+
+  test(
     "replaces what is encrypted, unless it was edited in the meantime",
     Effect.gen(function* () {
       const repo = yield* Repo

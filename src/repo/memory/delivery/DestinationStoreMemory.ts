@@ -2,6 +2,7 @@ import { type Context, Effect } from "effect"
 import { type Destination, type DestinationRow, toDestination } from "../../../domain/delivery/Destination.ts"
 import { type Invalid, NotFound } from "../../../domain/Errors.ts"
 import type { DestinationId } from "../../../domain/Id.ts"
+import { storable } from "../../../domain/StorableText.ts"
 import { DestinationStore, type FaultBeside, type Owner } from "../../delivery/DestinationStore.ts"
 import { orNotFound, storableFields, type Tables } from "../Tables.ts"
 import { failPending, showFailed } from "./DeliveryStoreMemory.ts"
@@ -67,6 +68,11 @@ export const makeDestinationStore = (tables: Tables): Context.Tag.Service<Destin
       Effect.sync(() => {
         const row = destinations.get(id)
         if (row !== undefined) destinations.set(id, { ...row, authors })
+      }),
+    comment: (id, target) => Effect.sync(() => tables.comments.get(`${id} ${storable(target)}`)),
+    rememberComment: (id, target, comment_id) =>
+      Effect.sync(() => {
+        if (destinations.has(id)) tables.comments.set(`${id} ${storable(target)}`, comment_id)
       }),
     sealAgain: ({ id, sealed_headers, sealed_secret }, sealed) =>
       Effect.sync(() => {

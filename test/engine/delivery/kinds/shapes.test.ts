@@ -3,10 +3,10 @@ import { expect, it } from "@effect/vitest"
 import type { Endpoints } from "@octokit/types"
 import type { KnownBlock, MessageAttachment } from "@slack/types"
 import type { IncomingWebhookSendArguments } from "@slack/webhook"
+import { commentOf, contentWith } from "../../../../src/engine/delivery/kinds/Comment.ts"
 import { discordBody } from "../../../../src/engine/delivery/kinds/Discord.ts"
 import { github } from "../../../../src/engine/delivery/kinds/GitHub.ts"
 import { slackPostBody, slackWebhookBody } from "../../../../src/engine/delivery/kinds/Slack.ts"
-import { commentBody } from "../../../../src/engine/delivery/kinds/StickyComment.ts"
 import { teamsBody } from "../../../../src/engine/delivery/kinds/Teams.ts"
 
 const long = { body: "word ".repeat(20_000), id: "test_1", title: "Review succeeded" }
@@ -27,10 +27,11 @@ it("Slack's messages have its types, sections of at most 3,000 characters, and a
 it("GitHub's comments have its parameters, and at most 65,536 characters", () => {
   type Create = Endpoints["POST /repos/{owner}/{repo}/issues/{issue_number}/comments"]["parameters"]
   type Update = Endpoints["PATCH /repos/{owner}/{repo}/issues/comments/{comment_id}"]["parameters"]
-  const body = commentBody({ body: "*".repeat(70_000), finishedAt: 1 }, "<!-- marker ", github, sign)
+  const message = { body: "*".repeat(70_000), event: "run.succeeded", order: "1", title: "" } as const
+  const body = commentOf(contentWith(message, github)!, "<!-- marker ", sign)
   const created: Pick<Create, "body"> & Pick<Update, "body"> = { body }
   expect(created.body.length).toBeLessThanOrEqual(65_536)
-  expect(created.body).toMatch(/^<!-- marker 1 0{32} -->\n[\s\S]*\n\n_The answer is longer\._$/)
+  expect(created.body).toMatch(/^<!-- marker 1 answer 0{32} -->\n[\s\S]*\n\n_The answer is longer\._$/)
   type Parameters = { readonly [Name in keyof Create]?: unknown }
   const names: Parameters = { owner: "acme", repo: "shop", issue_number: 7 }
   const path: (typeof routes)[number] = "/repos/{owner}/{repo}/issues/{issue_number}/comments"
