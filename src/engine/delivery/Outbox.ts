@@ -1,6 +1,6 @@
 /** One attempt of a delivery: body, signature, request, and what comes next. */
 import { randomUUID } from "node:crypto"
-import { Context, DateTime, Effect, Either, Layer, Metric, Random } from "effect"
+import { Context, DateTime, Effect, Either, Layer, Metric, Option, Random } from "effect"
 import * as Attempts from "../../domain/delivery/Attempts.ts"
 import type { DeliveryAttempt } from "../../domain/delivery/Delivery.ts"
 import type { DestinationRow } from "../../domain/delivery/Destination.ts"
@@ -19,6 +19,7 @@ import * as ChainedRuns from "./ChainedRuns.ts"
 import * as EventBody from "./EventBody.ts"
 import { type Access, type Message, type Sent } from "./kinds/Sender.ts"
 import { senders } from "./kinds/Senders.ts"
+import { ManagementUrl } from "./ManagementUrl.ts"
 import { Mailer } from "./mail/Mailer.ts"
 import { NoAnswer, Poster } from "./Poster.ts"
 import * as Signature from "./Signature.ts"
@@ -55,6 +56,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
       const bodies = EventBody.make()
       const sign = yield* Signature.make
       const destinations = yield* DestinationStore
+      const pages = yield* ManagementUrl
 
       const open = (sealed: string, { id }: DestinationRow) => sealing.open(id, sealed)
 
@@ -113,6 +115,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
             event: subject.event,
             order: orderOf(subject, at),
             ...("run" in subject && { run: subject.run }),
+            ...("run" in subject && Option.isSome(pages) && { page: `${pages.value}/runs/${subject.run.run_id}` }),
             isTest: subject.isTest === true
           }
           const result = yield* Effect.either(

@@ -296,11 +296,15 @@ describe("destinations by name", () => {
     Effect.gen(function* () {
       const { received, url } = yield* receiver(204)
       const template = "{% for i in (1..500) %}{{ run.response }}\n\n{% endfor %}"
-      const { admin, path, triggered } = yield* withDestination({ kind: "discord", url, body: "template", template })
+      const { admin, path, triggered } = yield* withDestination(
+        { kind: "discord", url, body: "template", template },
+        { publicUrl: "https://hooks.example.com/" }
+      )
       expect(yield* triggered).toMatchObject({ status: "delivered" })
       const [{ body, headers }] = received as [Received]
       expect(headers["content-type"]).toMatch(/^multipart\/form-data; boundary=/)
       expect(body).toContain('name="files[0]"; filename="answer.md"')
+      expect(body).toMatch(/\[Show the run\]\(https:\/\/hooks\.example\.com\/runs\/[\da-f-]{36}\)/)
       expect(body.split(answer)).toHaveLength(501)
       expect(body).toContain('"allowed_mentions":{"parse":[]}')
       const teams = yield* admin("POST", `${path}/destinations`, { body: { kind: "teams", url } })

@@ -3,8 +3,7 @@
  * hidden first line says what is in it, so that the next run can change it.
  */
 import type { Dialect } from "../markdown/Markdown.ts"
-import { toBlocks } from "../markdown/Markdown.ts"
-import { toParts } from "../markdown/Parts.ts"
+import { moreNote, toText } from "../markdown/Parts.ts"
 import { headOf, type Sign } from "../Signature.ts"
 import type { Message } from "./Sender.ts"
 
@@ -39,16 +38,18 @@ const reserved = 6_000
 const isAfter = (one: string, other: string): boolean => one.slice(0, 13) > other.slice(0, 13)
 const rule = "\n\n---\n\n"
 
-type Written = Pick<Message, "body" | "event" | "order" | "title">
+type Written = Pick<Message, "body" | "event" | "order" | "page" | "title">
 
 /** What becomes of a comment with a run that has ended, or of a new one; `undefined`: nothing, as later runs are in it. */
 export const contentWith = (
-  { body, event, order, title }: Written,
+  { body, event, order, page, title }: Written,
   { dialect, maxLength }: Style,
   before?: Content
 ): Content | undefined => {
   const isAnswer = event === "run.succeeded" || event.startsWith("alert.")
-  const main = { order, text: mainOf(body, dialect, maxLength - reserved) }
+  const size = maxLength - reserved
+  const { text } = toText(body, { dialect, size, limit: 2 * size, note: moreNote(dialect, page) })
+  const main = { order, text }
   if (before === undefined) return { main, isAnswer, lines: [] }
   const isNewer = !isAfter(before.main.order, order)
   if (isAnswer && before.isAnswer) {
@@ -62,13 +63,6 @@ export const contentWith = (
     a.order < b.order ? -1 : 1
   )
   return { ...before, lines: lines.slice(-maxLines) }
-}
-
-const mainOf = (body: string, dialect: Dialect, size: number): string => {
-  const shown = body.slice(0, size)
-  const { isCut, parts } = toParts(toBlocks(shown, dialect), { count: 1, dialect, size: size - 200 })
-  const note = isCut || shown.length < body.length ? "\n\n_The answer is longer._" : ""
-  return `${parts[0] ?? ""}${note}`
 }
 
 const firstLineOf = ({ order, text }: Entry): Entry => ({ order, text: text.split("\n")[0]! })

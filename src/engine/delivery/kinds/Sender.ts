@@ -21,6 +21,8 @@ export interface Message {
   readonly title: string
   /** What `target` has become for this run; empty without one. */
   readonly target: string
+  /** The page of the run, if its address is known. */
+  readonly page?: string
   readonly event: DestinationEvent
   /** The run's place among others: its ID, which begins with the time. */
   readonly order: string

@@ -1,8 +1,7 @@
 /** Slack's three ways to post a message. */
 import { Effect } from "effect"
 import { mrkdwn } from "../markdown/Dialects.ts"
-import { toBlocks } from "../markdown/Markdown.ts"
-import { toParts } from "../markdown/Parts.ts"
+import { moreNote, toParts } from "../markdown/Parts.ts"
 import { type Answer, NoAnswer } from "../Poster.ts"
 import { blockIdOf, type Sign } from "../Signature.ts"
 import { asJson, jsonOf, type Message, type Sender, type Sent } from "./Sender.ts"
@@ -10,6 +9,8 @@ import { asJson, jsonOf, type Message, type Sender, type Sent } from "./Sender.t
 /** Characters of a section, and of a message in all (https://docs.slack.dev/reference/block-kit/blocks/section-block). */
 const ofSection = 3_000
 const ofMessage = 40_000
+/** Characters of a title. */
+const ofTitle = 500
 /** Bytes of an answer. */
 const ofAnswer = 512 * 1024
 
@@ -19,16 +20,16 @@ const section = (text: string) => ({
   text: { type: "mrkdwn" as const, text, verbatim: true }
 })
 
-type SlackMessage = Pick<Message, "body" | "id" | "title">
+type SlackMessage = Pick<Message, "body" | "id" | "page" | "title">
 
 /** What all three have in common. */
-export const slackBody = ({ body, id, title }: SlackMessage, sign: Sign) => {
-  const shown = body.slice(0, ofMessage)
-  const { isCut, parts } = toParts(toBlocks(shown, mrkdwn), { count: 45, dialect: mrkdwn, size: ofSection })
-  const note = isCut || shown.length < body.length ? ["_The answer is longer._"] : []
+export const slackBody = ({ body, id, page, title }: SlackMessage, sign: Sign) => {
+  const shown = body.slice(0, ofMessage).toWellFormed()
+  const { isCut, parts } = toParts(shown, { count: 45, dialect: mrkdwn, size: ofSection })
+  const note = isCut || shown.length < body.length ? [moreNote(mrkdwn, page)] : []
   return {
     // For notifications; the blocks are what people see in the channel.
-    text: mrkdwn.text(title).slice(0, ofSection),
+    text: mrkdwn.text(title.slice(0, ofTitle).toWellFormed()),
     // The first one shows that the message is a destination's, should Slack report it.
     blocks: [...parts, ...note].map((text, i) => ({
       ...section(text),
