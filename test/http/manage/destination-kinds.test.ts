@@ -7,6 +7,8 @@ import { hello, type Options, start } from "../Server.ts"
 
 const answer = "Hello **@octocat**, <!channel> see [docs](https://a.example/)."
 
+const rateLimited = { "x-ratelimit-remaining": "0", "x-ratelimit-reset": String(Math.ceil(Date.now() / 1000) + 60) }
+
 /** A server and a webhook with a destination of a service, whose leader answers with Markdown. */
 const withDestination = (draft: object, options: Options = {}) =>
   Effect.gen(function* () {
@@ -113,7 +115,8 @@ describe("destinations by name", () => {
     Effect.gen(function* () {
       const { port, received } = yield* receiver(
         { status: 200, body: '{"ok":true,"ts":"1"}' },
-        { status: 200, body: '{"ok":false,"error":"channel_not_found"}' }
+        { status: 200, body: '{"ok":false,"error":"channel_not_found"}' },
+        { status: 200, body: '{"ok":tr' }
       )
       const draft = { kind: "slack-message", url: `http://127.0.0.1:${port}/api`, token: "xoxb-s3cret" }
       const target = "C0123456789/1700000000.000100"
@@ -129,6 +132,10 @@ describe("destinations by name", () => {
         status: "pending",
         attempts: [{ error: "Slack refused it: channel_not_found" }]
       })
+      // Accepted by its status: another attempt would repeat the message.
+      const unread = yield* admin("POST", `${destinationPath}/test`)
+      expect(unread.json).toMatchObject({ http_status: 200, answer: '{"ok":tr' })
+      expect(unread.json.error).toBeUndefined()
       const moved = yield* admin("PATCH", destinationPath, { body: { url: "https://slack.example.org/api" } })
       expect(moved.json.errors).toEqual([{ pointer: "/token", detail: "must be entered again for another URL" }])
       yield* admin("PATCH", destinationPath, { body: { target: "#general" } })
@@ -275,6 +282,8 @@ describe("destinations by name", () => {
         ["github", "acme/{{ values.text }}#7", 401, true],
         ["github", "acme/{{ values.text }}#7", 500, true],
         ["github", "acme/{{ values.text }}#7", { status: 403, headers: { "retry-after": "60" } }, true],
+        ["github", "acme/{{ values.text }}#7", { status: 403, headers: rateLimited }, true],
+        ["github", "acme/{{ values.text }}#7", { status: 403, body: "a secondary rate limit" }, true],
         ["slack-message", "{{ values.text | upcase }}", ofSlack("channel_not_found"), false],
         ["slack-message", "{{ values.text | upcase }}", ofSlack("cannot_reply_to_message"), false],
         ["slack-message", "{{ values.text | upcase }}", ofSlack("invalid_auth"), true],

@@ -4,7 +4,7 @@ import { mrkdwn } from "../markdown/Dialects.ts"
 import { moreNote, toParts } from "../markdown/Parts.ts"
 import { type Answer, NoAnswer } from "../Poster.ts"
 import { blockIdOf, type Sign } from "../Signature.ts"
-import { asJson, jsonOf, type Message, type Sender, type Sent } from "./Sender.ts"
+import { asJson, isSuccess, jsonOf, type Message, type Sender, type Sent } from "./Sender.ts"
 
 /** Characters of a section, and of a message in all (https://docs.slack.dev/reference/block-kit/blocks/section-block). */
 const ofSection = 3_000
@@ -77,8 +77,10 @@ export const slackMessage: Sender = (message, { secrets: [token], sign, url }, s
       const json = jsonOf(answer) as
         | { readonly ok?: unknown; readonly error?: unknown; readonly message?: Author }
         | undefined
-      return json?.ok === true
-        ? { ...answer, authors: authorsIn(json.message) }
+      // What cannot be read was accepted by its status: another attempt would repeat the message.
+      const isAccepted = json === undefined ? isSuccess(answer) : json.ok === true
+      return isAccepted
+        ? { ...answer, authors: authorsIn(json?.message) }
         : refusedFor(String(json?.error ?? "no reason"), answer)
     }
   )

@@ -61,6 +61,12 @@ const isComment = (value: unknown): value is Comment =>
   typeof (value as Comment).id === "number" &&
   typeof (value as Comment).body === "string"
 
+/** GitHub's secondary rate limits come without a header; then it asks for a minute. */
+const withPause = (answer: Answer): Answer =>
+  answer.retryAfter === undefined && answer.http_status === 403 && answer.answer.includes("secondary rate limit")
+    ? { ...answer, retryAfter: Duration.minutes(1) }
+    : answer
+
 /** The author of the reaction or comment in an answer. */
 const authorIn = (answer: Answer, { author: service }: CommentService): Pick<Sent, "authors"> => {
   const json = jsonOf(answer)
@@ -110,8 +116,9 @@ const find = (
 
 export const stickyComment =
   (service: CommentService) =>
-  (message: Message, access: Access, send: Send): Effect.Effect<Sent, NoAnswer> =>
+  (message: Message, access: Access, post: Send): Effect.Effect<Sent, NoAnswer> =>
     Effect.gen(function* () {
+      const send: Send = (request) => Effect.map(post(request), withPause)
       const { url } = access
       const target = message.target.trim()
       const comments = service.comments(url, target)
