@@ -2,6 +2,7 @@ import { Context, Data, Effect, Layer, Option, Redacted } from "effect"
 import { AdminKey } from "../engine/access/AdminKey.ts"
 import { Oidc } from "../engine/access/oidc/OidcSettings.ts"
 import { AddressPolicy } from "../engine/delivery/AddressPolicy.ts"
+import { ManagementUrl } from "../engine/delivery/ManagementUrl.ts"
 import { Mailer } from "../engine/delivery/mail/Mailer.ts"
 import { Limiter } from "../engine/dispatch/Limiter.ts"
 import * as Engine from "../engine/Engine.ts"
@@ -115,6 +116,8 @@ export const layer = (environment: Environment, { bus, repo }: Drivers, version:
       Layer.mergeAll(
         Settings.layer(environment.engine),
         PublicUrl.layer(environment.publicUrl),
+        // With a listener of its own, the management's address is not known.
+        ManagementUrl.layer(Option.isSome(admin) ? Option.none() : environment.publicUrl),
         OperationsAccess.layer(environment),
         AddressPolicy.layer(environment.callbackAllow),
         Mailer.layer(MailEnvironment.mailSettings(environment)),

@@ -11,6 +11,7 @@ import { TeamName } from "../../src/domain/Team.ts"
 import { AdminKey } from "../../src/engine/access/AdminKey.ts"
 import { Oidc, type OidcSettings } from "../../src/engine/access/oidc/OidcSettings.ts"
 import { AddressPolicy, type Allowed } from "../../src/engine/delivery/AddressPolicy.ts"
+import { ManagementUrl } from "../../src/engine/delivery/ManagementUrl.ts"
 import { Mailer, type MailSettings } from "../../src/engine/delivery/mail/Mailer.ts"
 import { Poster } from "../../src/engine/delivery/Poster.ts"
 import type { Resolve } from "../../src/engine/delivery/Resolver.ts"
@@ -194,6 +195,7 @@ export const services = ({
         renderer,
         AdminKey.layerGiven(Redacted.make(key)),
         PublicUrl.layer(Option.fromNullable(publicUrl)),
+        ManagementUrl.layer(Option.fromNullable(publicUrl)),
         TrustedProxies.layer(trustedProxies),
         OperationsAccess.layer(access),
         ManagementAccess.layer(Option.fromNullable(allowFrom)),

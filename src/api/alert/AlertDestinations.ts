@@ -15,7 +15,8 @@ import {
   UnprocessableContent,
   UnsupportedMediaType
 } from "../Problem.ts"
-import { OverlapSeconds } from "../webhook/Tokens.ts"
+import { secretOverlapSeconds } from "../webhook/Overlap.ts"
+import { overlapSeconds } from "../webhook/Tokens.ts"
 
 const destinationPath = Schema.Struct({
   destination_id: Schema.String.annotations({ description: "The destination's id." })
@@ -94,7 +95,7 @@ export class AlertDestinations extends HttpApiGroup.make("alertDestinations")
   .add(
     HttpApiEndpoint.post("rotateSecret", `${destinations}/:destination_id/secret`)
       .setPath(destinationPath)
-      .setUrlParams(Schema.Struct({ overlap_seconds: Schema.optional(OverlapSeconds) }))
+      .setUrlParams(Schema.Struct({ overlap_seconds: Schema.optional(overlapSeconds(secretOverlapSeconds)) }))
       .addSuccess(DestinationWithSecret)
       .addError(BadRequest)
       .addError(NotFound)
@@ -102,7 +103,7 @@ export class AlertDestinations extends HttpApiGroup.make("alertDestinations")
       .annotateContext(
         described(
           "Replace the signing secret of an alert destination",
-          "With `overlap_seconds`, deliveries are signed with both secrets for that time. The response contains the new secret, which is shown only once."
+          "Deliveries are signed with both secrets for `overlap_seconds`, by default a day. The response contains the new secret, which is shown only once."
         )
       )
   )

@@ -15,7 +15,8 @@ import {
   UnprocessableContent,
   UnsupportedMediaType
 } from "../Problem.ts"
-import { OverlapSeconds } from "../webhook/Tokens.ts"
+import { secretOverlapSeconds } from "../webhook/Overlap.ts"
+import { overlapSeconds } from "../webhook/Tokens.ts"
 import { webhookPath } from "../webhook/WebhookPath.ts"
 
 export const DestinationWithSecret = Schema.Struct({
@@ -115,7 +116,7 @@ export class Destinations extends HttpApiGroup.make("destinations")
   .add(
     HttpApiEndpoint.post("rotateSecret", `${destinations}/:destination_id/secret`)
       .setPath(destinationPath)
-      .setUrlParams(Schema.Struct({ overlap_seconds: Schema.optional(OverlapSeconds) }))
+      .setUrlParams(Schema.Struct({ overlap_seconds: Schema.optional(overlapSeconds(secretOverlapSeconds)) }))
       .addSuccess(DestinationWithSecret)
       .addError(BadRequest)
       .addError(NotFound)
@@ -123,7 +124,7 @@ export class Destinations extends HttpApiGroup.make("destinations")
       .annotateContext(
         described(
           "Replace the signing secret",
-          "With `overlap_seconds`, deliveries are signed with both secrets for that time. The response contains the new secret, which is shown only once."
+          "Deliveries are signed with both secrets for `overlap_seconds`, by default a day. The response contains the new secret, which is shown only once."
         )
       )
   )

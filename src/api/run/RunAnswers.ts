@@ -71,8 +71,14 @@ export const Answered = Schema.Struct({
   run_id: RunId,
   ...AgentReport.fields
 }).annotations({ description: "The team has answered." })
-export const Ignored = Schema.Struct({ status: status("ignored") }).annotations({
-  description: "The request starts no run: it is a service's ping, or it does not pass the filter `accept_if`."
+export const Ignored = Schema.Struct({
+  status: status("ignored"),
+  reason: optional(
+    Schema.String.annotations({ description: "Why: a destination wrote what the request reports (`own_messages`)." })
+  )
+}).annotations({
+  description:
+    "The request starts no run: it is a service's ping, does not pass the filter `accept_if`, or is about a message of a destination."
 })
 /** The errors of runs have a tag in the typed client, which is not part of the response. */
 const TimeOut = Schema.Struct({ status: status("timeout"), run_id: RunId }).pipe(

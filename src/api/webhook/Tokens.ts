@@ -16,20 +16,22 @@ export const WebhookWithToken = Schema.Struct({
   description: "A webhook with its token, which is shown only once."
 })
 
-export const OverlapSeconds = Schema.compose(Schema.String.pipe(Schema.pattern(/^\d+$/)), Schema.NumberFromString).pipe(
-  Schema.between(0, maxOverlapSeconds),
-  Schema.annotations({
-    jsonSchema: {
-      type: "integer",
-      ...{ minimum: 0, maximum: maxOverlapSeconds, default: 0 },
-      description: "How long the one before stays valid, in seconds."
-    }
-  })
-)
+/** @param seconds the default */
+export const overlapSeconds = (seconds: number) =>
+  Schema.compose(Schema.String.pipe(Schema.pattern(/^\d+$/)), Schema.NumberFromString).pipe(
+    Schema.between(0, maxOverlapSeconds),
+    Schema.annotations({
+      jsonSchema: {
+        type: "integer",
+        ...{ minimum: 0, maximum: maxOverlapSeconds, default: seconds },
+        description: "How long the one before stays valid, in seconds."
+      }
+    })
+  )
 
 export const regenerateToken = HttpApiEndpoint.post("regenerate", "/api/webhooks/:id/token")
   .setPath(webhookPath)
-  .setUrlParams(Schema.Struct({ overlap_seconds: Schema.optional(OverlapSeconds) }))
+  .setUrlParams(Schema.Struct({ overlap_seconds: Schema.optional(overlapSeconds(0)) }))
   .addSuccess(WebhookWithToken)
   .addError(BadRequest)
   .addError(NotFound)

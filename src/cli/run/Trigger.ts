@@ -187,7 +187,7 @@ export const trigger = Command.make(
       if (typeof answer === "string") return yield* options.json ? printJson(answer) : print(answerText(answer))
       yield* show(options, Answer, answer, (answer) => {
         if (answer.status === "ignored")
-          return "Ignored: no run was started. The request is a ping or does not pass the filter (accept_if)."
+          return `Ignored: no run was started. ${answer.reason ?? "The request is a ping or does not pass the filter (accept_if)."}`
         return answer.status === "accepted" ? acceptedText(answer.run_id) : answerText(answer.response)
       })
     })

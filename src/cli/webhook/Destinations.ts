@@ -1,7 +1,9 @@
 /** Where the ends of a webhook's runs are sent, and what was sent. */
+
 import { Command, Options } from "@effect/cli"
 import { Effect, Option, Schema } from "effect"
 import { DestinationWithSecret } from "../../api/delivery/Destinations.ts"
+import { secretOverlapSeconds } from "../../api/webhook/Overlap.ts"
 import { DeliveryAttempt } from "../../domain/delivery/Delivery.ts"
 import { Destination } from "../../domain/delivery/Destination.ts"
 import type { Group } from "../Commands.ts"
@@ -119,7 +121,7 @@ const rotate = Command.make("rotate-secret", { webhook, destination, ...adminOpt
       )(
         client.destinations.rotateSecret({
           path: { id, destination_id: options.destination },
-          urlParams: { overlap_seconds: 86_400 }
+          urlParams: { overlap_seconds: secretOverlapSeconds }
         })
       )
     )

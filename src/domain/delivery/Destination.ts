@@ -131,6 +131,8 @@ const record = Struct({
   header_names: generated(
     Schema.Array(Schema.String).annotations({ description: "The names of the headers that are sent." })
   ),
+  /** As whom it writes: the service's IDs, each with the service's name before it. */
+  authors: FieldOnly("row")(optional(Schema.Array(Schema.String))),
   /** Of `chain`: the teams of both webhooks when `target` was saved. If one has moved, nothing is started. */
   chain_teams: FieldOnly("row")(optional(Schema.Struct({ from: TeamName, to: TeamName }))),
   /** Encrypted, as `sealed_secret` and `old_sealed_secret`. */

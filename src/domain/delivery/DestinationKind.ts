@@ -6,6 +6,9 @@
 /** How many runs of a chain may follow the first one. So webhooks that start each other come to an end. */
 export const maxChainDepth = 5
 
+/** The header of signed events with the number of runs before, should they start another run of a webhook. */
+export const depthHeader = "webhook-trigger-depth"
+
 /** A field of a kind, as people see it. */
 export interface KindField {
   readonly label: string
@@ -32,6 +35,8 @@ export interface DestinationKindData {
   readonly isOfRuns?: true
   /** The event `run.started` is the reaction 👀 to the target. */
   readonly reacts?: true
+  /** All runs with one target share one comment. So deliveries are made one after the other, in the order of the runs. */
+  readonly sharesComment?: true
   /** Alerts cannot be sent there. */
   readonly hasNoAlerts?: true
   /** A required token, which is stored encrypted. */
@@ -125,6 +130,7 @@ export const destinationKinds = {
     label: "GitHub comment",
     sends: "message",
     reacts: true,
+    sharesComment: true,
     url: {
       label: "API URL",
       help: "GitHub Enterprise Server has its own: https://<host>/api/v3.",
@@ -146,6 +152,7 @@ export const destinationKinds = {
     label: "GitLab comment",
     sends: "message",
     reacts: true,
+    sharesComment: true,
     url: {
       label: "API URL",
       help: "Self-managed GitLab has its own: https://<host>/api/v4.",

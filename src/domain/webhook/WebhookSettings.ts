@@ -199,6 +199,18 @@ export const webhookSettings = {
     help: "A JMESPath expression on the input, such as branch == 'main'; other requests are ignored",
     default: "all requests"
   },
+  own_messages: {
+    kind: "choice",
+    group: "requests",
+    words: ["ignore", "accept"],
+    description:
+      'What happens when a service reports a comment or message that a destination of this server wrote: no run starts, and the response is 200 `{"status":"ignored"}` with the `reason` (`ignore`, the default); or it is a request like any other (`accept`). Then agents may answer themselves endlessly.',
+    label: "Own messages",
+    option: "own-messages",
+    value: "ignore|accept",
+    help: "What happens to requests about comments and messages that a destination of this server wrote",
+    default: "ignore"
+  },
   coalesce: {
     kind: "window",
     group: "requests",

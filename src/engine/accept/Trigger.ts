@@ -23,6 +23,7 @@ import type { Run, Variables } from "../../domain/run/Run.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
+import type { ReplyKeyStore } from "../../repo/access/ReplyKeyStore.ts"
 import type { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import type { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
@@ -31,6 +32,7 @@ import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import type { WebhookEdited } from "../../repo/run/RunStore.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"
 import * as Callbacks from "../delivery/Callbacks.ts"
+import * as OwnMessages from "../delivery/OwnMessages.ts"
 import { Waiting } from "../outcome/Waiting.ts"
 import type { RunUpdate } from "../progress/RunUpdate.ts"
 import { RunWatch } from "../progress/RunWatch.ts"
@@ -56,8 +58,8 @@ export type TriggerRequest = RunRequest
 /** Makes the request for a webhook: checks the caller, and reads the body as the webhook takes it. */
 export type ReadFor<Request extends TriggerRequest, E> = (webhook: WebhookRow) => Effect.Effect<Request, E>
 
-/** `Ignored`: the webhook's `accept_if` does not hold, so there is no run. */
-export type Submitted = Submit.AcceptedOrEnded | { readonly _tag: "Ignored" }
+/** `Ignored`: there is no run, for the reason; without one, the webhook's `accept_if` does not hold. */
+export type Submitted = Submit.AcceptedOrEnded | { readonly _tag: "Ignored"; readonly reason?: string }
 
 /** A request as it was submitted last. */
 export interface Triggered<Request extends TriggerRequest> {
@@ -140,6 +142,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
     | HistoryStore
     | InputChecks
     | Renderer
+    | ReplyKeyStore
     | RunWatch
     | Settings
     | TeamStore
@@ -163,6 +166,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const candidates = yield* Candidates.make
 
       const callbacks = yield* Callbacks.make
+      const ownMessages = yield* OwnMessages.make
       const inputChecks = yield* InputChecks
 
       const render = (webhook: WebhookRow, variables: Variables) => {
@@ -188,7 +192,16 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         request: TriggerRequest
       ): Effect.Effect<Submitted, Ignored | InvalidParameter | Refused | WebhookEdited> => {
         if (request.answer !== undefined) return reply(webhook, request, request.answer.message)
-        return Effect.flatMap(
+        const own = ownMessages.check(webhook, request)
+        const start = startOnce(webhook, request)
+        return own === undefined ? start : Effect.zipRight(own, start)
+      }
+
+      const startOnce = (
+        webhook: WebhookRow,
+        request: TriggerRequest
+      ): Effect.Effect<Submitted, Ignored | InvalidParameter | Refused | WebhookEdited> =>
+        Effect.flatMap(
           Input.used(webhook, request.variables),
           (variables): Effect.Effect<Submitted, Ignored | InvalidParameter | Refused | WebhookEdited> => {
             if (request.wait && webhook.coalesce !== undefined) return Effect.fail(Coalescing.waitRefused)
@@ -218,7 +231,6 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
               : Effect.zipRight(inputChecks.check(webhook, request.variables), called)
           }
         )
-      }
 
       const triggerRead = <Request extends TriggerRequest, E>(
         webhook: WebhookRow,
@@ -241,7 +253,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
                   case "WebhookEdited":
                     return unlessEdited(undefined)
                   case "Ignored":
-                    return unlessEdited(Effect.map(ignored(webhook), (submitted) => ({ request, submitted })))
+                    return unlessEdited(Effect.map(ignored(webhook, refusal), (submitted) => ({ request, submitted })))
                   default:
                     return unlessEdited(Effect.fail(refusal))
                 }
@@ -304,14 +316,15 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
 }
 
 const ignoredTriggers = Metric.counter("webhook_triggers_ignored_total", {
-  description: "Triggers that started no run, because their webhook's `accept_if` did not hold.",
+  description:
+    "Triggers that started no run, because their webhook's `accept_if` did not hold, or a destination wrote what they report.",
   incremental: true
 })
 
-const ignored = ({ team }: WebhookRow): Effect.Effect<Submitted> =>
+const ignored = ({ team }: WebhookRow, { reason }: Ignored): Effect.Effect<Submitted> =>
   Effect.sync(() => {
     Metrics.record(ignoredTriggers, 1, { team })
-    return { _tag: "Ignored" }
+    return { _tag: "Ignored", ...(reason !== undefined && { reason }) }
   })
 
 /** Why only a repeat of this request may get a run. */

@@ -25,6 +25,7 @@ import * as Chains from "./Chains.ts"
 import * as DestinationChecks from "./DestinationChecks.ts"
 import { eventsOf } from "./DestinationChecks.ts"
 import { Outbox } from "./Outbox.ts"
+import { authorsOfUrl } from "./OwnMessages.ts"
 import * as SampleEvent from "./SampleEvent.ts"
 
 /** The destination with its signing secret: the only time it is shown. Only events are signed. */
@@ -147,6 +148,7 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
               kind,
               url: shownUrl(kind, url),
               ...(target !== undefined && { target }),
+              ...(kindOf(kind).url?.isSecret && { authors: authorsOfUrl(kind, secret) }),
               ...(kind === "chain" && (yield* chains.created(owner, target!))),
               ...(description !== undefined && { description }),
               events,
@@ -187,7 +189,7 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
               ...change,
               ...(row.kind === "chain" && (yield* chains.edited(row, checked))),
               ...sealed,
-              ...(isMoved && { url: shownUrl(row.kind, url) }),
+              ...(isMoved && { url: shownUrl(row.kind, url), authors: authorsOfUrl(row.kind, url) }),
               ...(secret !== undefined && {
                 sealed_secret: yield* seal(row.id, secret, "/token"),
                 secret_hint: secretHintOf(secret)

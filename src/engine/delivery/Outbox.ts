@@ -1,6 +1,6 @@
 /** One attempt of a delivery: body, signature, request, and what comes next. */
 import { randomUUID } from "node:crypto"
-import { Context, DateTime, Effect, Either, Layer, Metric, Random } from "effect"
+import { Context, DateTime, Effect, Either, Layer, Metric, Option, Random } from "effect"
 import * as Attempts from "../../domain/delivery/Attempts.ts"
 import type { DeliveryAttempt } from "../../domain/delivery/Delivery.ts"
 import type { DestinationRow } from "../../domain/delivery/Destination.ts"
@@ -8,8 +8,10 @@ import { eventOfStatus, runEndEvents } from "../../domain/delivery/DestinationEv
 import { kindOf } from "../../domain/delivery/DestinationKind.ts"
 import type { Unavailable } from "../../domain/Errors.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
+import type { ReplyKeyStore } from "../../repo/access/ReplyKeyStore.ts"
 import type { SecretKeyStore } from "../../repo/access/SecretKeyStore.ts"
 import type { AttemptResult, DueDelivery } from "../../repo/delivery/DeliveryStore.ts"
+import { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"
 import type { Trigger } from "../accept/Trigger.ts"
@@ -19,8 +21,13 @@ import * as ChainedRuns from "./ChainedRuns.ts"
 import * as EventBody from "./EventBody.ts"
 import { type Access, type Message, type Sent } from "./kinds/Sender.ts"
 import { senders } from "./kinds/Senders.ts"
+import { ManagementUrl } from "./ManagementUrl.ts"
 import { Mailer } from "./mail/Mailer.ts"
 import { NoAnswer, Poster } from "./Poster.ts"
+import * as Signature from "./Signature.ts"
+
+/** Of a destination, the IDs that are remembered. */
+const maxAuthors = 20
 
 /** What a test event is about. */
 export type Tested = Pick<EventBody.RunSubject, "run" | "webhook"> | Pick<EventBody.AlertSubject, "alert">
@@ -35,7 +42,11 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
     readonly faultOfTemplate: (template: string) => Effect.Effect<string | undefined, Unavailable>
   }
 >() {
-  static readonly layer: Layer.Layer<Outbox, never, Evaluator | Poster | SecretKeyStore | Trigger> = Layer.effect(
+  static readonly layer: Layer.Layer<
+    Outbox,
+    never,
+    DestinationStore | Evaluator | Poster | ReplyKeyStore | SecretKeyStore | Trigger
+  > = Layer.effect(
     Outbox,
     Effect.gen(function* () {
       Metrics.begin(attempts, "outcome", ["delivered", "retry", "failed"])
@@ -45,6 +56,9 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
       const sealing = yield* Sealing.make
       const clock = yield* Effect.clock
       const bodies = yield* EventBody.make
+      const sign = yield* Signature.make
+      const destinations = yield* DestinationStore
+      const pages = yield* ManagementUrl
 
       const open = (sealed: string, { id }: DestinationRow) => sealing.open(id, sealed)
 
@@ -65,36 +79,63 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
         const headers = sealed_headers === undefined ? "{}" : open(sealed_headers, destination)
         if (headers === undefined || secrets.length < sealed.length) return undefined
         const url = kindOf(kind).url?.isSecret ? secrets[0]! : destination.url
-        return { id, url, secrets, ...(teams && { teams }), headers: JSON.parse(headers) as Record<string, string> }
+        return {
+          id,
+          url,
+          secrets,
+          sign,
+          ...(teams && { teams }),
+          headers: JSON.parse(headers) as Record<string, string>
+        }
       }
+
+      /** Once for each, with those that were known before: messages of a replaced token still count. */
+      const learn = ({ authors: known = [], id }: DestinationRow, { authors = [] }: Sent) => {
+        const fresh = authors.filter((author) => !known.includes(author))
+        if (fresh.length === 0) return Effect.void
+        return Effect.ignoreLogged(destinations.rememberAuthors(id, [...fresh, ...known].slice(0, maxAuthors)))
+      }
+
+      /** Where it cannot be read, the comment is looked for. */
+      const commentOf = ({ id, kind }: DestinationRow, target: string) =>
+        kindOf(kind).sharesComment
+          ? Effect.orElseSucceed(destinations.comment(id, target), () => undefined)
+          : Effect.succeed(undefined)
 
       const sendOnce = (
         destination: DestinationRow,
-        about: Omit<Message, "at" | "event" | "finishedAt" | "isTest" | "run">,
+        about: Omit<Message, "at" | "event" | "isTest" | "order" | "run">,
         subject: EventBody.Subject
       ) =>
         Effect.gen(function* () {
           const at = yield* DateTime.now
           const startedAt = stopwatch(clock)
           const access = accessTo(destination, DateTime.toDateUtc(at))
-          const finishedAt = DateTime.toEpochMillis(EventBody.timeOf(subject) ?? at)
           const message = {
             ...about,
             at: DateTime.toDateUtc(at),
             event: subject.event,
-            finishedAt,
+            order: orderOf(subject, at),
             ...("run" in subject && { run: subject.run }),
+            ...("run" in subject && Option.isSome(pages) && { page: `${pages.value}/runs/${subject.run.run_id}` }),
             isTest: subject.isTest === true
           }
           const result = yield* Effect.either(
             access === undefined
               ? new NoAnswer({ reason: "the server has no key that opens the destination's secrets (SECRETS_KEY)" })
-              : senders[destination.kind](message, access, post, mailer.send, start)
+              : Effect.flatMap(commentOf(destination, about.target), (comment) =>
+                  senders[destination.kind](message, { ...access, comment }, post, mailer.send, start)
+                )
           )
           const took = { at, duration_ms: Math.round(stopwatch(clock) - startedAt) }
           if (Either.isLeft(result)) {
             const { isBusy = false, isOfTarget = false, reason } = result.left
             return { attempt: { ...took, error: reason }, answer: undefined, saysNothing: isBusy, isOfTarget }
+          }
+          yield* learn(destination, result.right)
+          const { comment_id } = result.right
+          if (comment_id !== undefined) {
+            yield* Effect.ignoreLogged(destinations.rememberComment(destination.id, about.target, comment_id))
           }
           const { answer, fault, http_status, isBusy = false, isOfRun = false, started_run } = result.right
           const error = fault ?? faultOfStatus(http_status)
@@ -163,6 +204,15 @@ const tested = (about: Tested): EventBody.Subject => {
   if ("alert" in about) return { ...about, event: "alert.firing" }
   const { status } = about.run
   return { ...about, event: isFinal(status) ? eventOfStatus[status] : runEndEvents[0] }
+}
+
+/** By the time, as IDs of runs are. */
+const orderOf = (subject: EventBody.Subject, now: DateTime.Utc): string => {
+  if ("run" in subject) return subject.run.run_id
+  const hex = DateTime.toEpochMillis(EventBody.timeOf(subject) ?? now)
+    .toString(16)
+    .padStart(12, "0")
+  return `${hex.slice(0, 8)}-${hex.slice(8)}`
 }
 
 const hasPlaces = ({ kind }: DestinationRow): boolean => {

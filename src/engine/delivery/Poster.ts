@@ -1,7 +1,7 @@
 /** One request to a destination: no redirects, a pinned address, and bounds on time and on what is read of the answer. */
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http"
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https"
-import { Context, Data, Duration, Effect, Layer } from "effect"
+import { Context, Data, Duration, Effect, Layer, Option } from "effect"
 import { storedAnswer } from "../../domain/delivery/Delivery.ts"
 import { storable } from "../../domain/StorableText.ts"
 import { AddressPolicy } from "./AddressPolicy.ts"
@@ -60,8 +60,11 @@ export class Poster extends Context.Tag("webhook-trigger/Poster")<
           const fault = url === undefined ? "is not a URL" : policy.faultOf(url)
           if (url === undefined || fault !== undefined) return yield* new NoAnswer({ reason: `the URL ${fault}` })
           const isHttps = url.protocol === "https:"
-          return yield* Effect.async<Answer, NoAnswer>((resume, signal) => {
-            const failed = (error: Error) => resume(new NoAnswer({ reason: reasonOf(error) }))
+          /** Of what was written, the status decides, whatever comes after it. Only what is read must be whole. */
+          let begun: (() => Answer) | undefined
+          const answered = Effect.async<Answer, NoAnswer>((resume, signal) => {
+            const failed = (error: Error) =>
+              resume(begun === undefined ? new NoAnswer({ reason: reasonOf(error) }) : Effect.succeed(begun()))
             const begin = (): void => {
               const sent = (isHttps ? httpsRequest : httpRequest)(
                 url,
@@ -76,43 +79,45 @@ export class Poster extends Context.Tag("webhook-trigger/Poster")<
                   lookup: policy.lookup,
                   signal
                 },
-                (response) => readBeginning(response, read, (answer) => resume(Effect.succeed(answer)), failed)
+                (response) => {
+                  const answer = readBeginning(response, read, (answer) => resume(Effect.succeed(answer)), failed)
+                  if (method !== "GET") begun = answer
+                }
               )
               // The receiver has closed a connection that was idle: no failure of its own.
               sent.on("error", (error) => (sent.reusedSocket && isReset(error) ? begin() : failed(error)))
               sent.end(body)
             }
             begin()
-          }).pipe(
-            Effect.timeoutFail({
-              duration: timeLimit,
-              onTimeout: () => new NoAnswer({ reason: `no answer within ${Duration.format(timeLimit)}` })
-            })
-          )
+          })
+          const inTime = yield* Effect.timeoutOption(answered, timeLimit)
+          if (Option.isSome(inTime)) return inTime.value
+          return begun?.() ?? (yield* new NoAnswer({ reason: `no answer within ${Duration.format(timeLimit)}` }))
         })
       })
     })
   )
 }
 
+/** Returns what gives the answer as far as it was read. */
 const readBeginning = (
   response: IncomingMessage,
   read: number | undefined,
   done: (answer: Answer) => void,
   failed: (error: Error) => void
-) => {
+): (() => Answer) => {
   const chunks: Array<Buffer> = []
   const limit = read ?? readAnswer
   let size = 0
-  const finish = () => {
+  const answer = (): Answer => {
     const body = Buffer.concat(chunks)
-    const retryAfter = retryAfterOf(response.headers["retry-after"])
-    done({
+    const retryAfter = pauseOf(response)
+    return {
       http_status: response.statusCode ?? 0,
       answer: storable(body.subarray(0, storedAnswer).toString()),
       ...(read !== undefined && { text: body.toString() }),
       ...(retryAfter && { retryAfter })
-    })
+    }
   }
   response.on("data", (chunk: Buffer) => {
     if (size < (read ?? storedAnswer)) chunks.push(chunk)
@@ -120,10 +125,24 @@ const readBeginning = (
     if (size <= limit) return
     // Who answers with more is not listened to, and gets a new connection next time.
     response.destroy()
-    finish()
+    done(answer())
   })
-  response.once("end", finish)
+  response.once("end", () => done(answer()))
   response.on("error", failed)
+  return answer
+}
+
+/** How long the service asks to wait. GitHub has `X-RateLimit-Reset` in place of `Retry-After`, also with 403. */
+const pauseOf = ({ headers, statusCode }: IncomingMessage): Duration.Duration | undefined => {
+  const after = retryAfterOf(headers["retry-after"])
+  const isLimit = statusCode === 403 || statusCode === 429
+  const remaining = headers["x-ratelimit-remaining"] ?? headers["ratelimit-remaining"]
+  if (after !== undefined || !isLimit || (remaining === undefined ? statusCode !== 429 : Number(remaining) > 0))
+    return after
+  const reset = Number(headers["x-ratelimit-reset"] ?? headers["ratelimit-reset"])
+  // Seconds since 1970, or from now on.
+  const millis = reset > 1e9 ? reset * 1000 - Date.now() : reset * 1000
+  return millis > 0 ? Duration.millis(millis) : undefined
 }
 
 /** Seconds, or a date (RFC 9110, 10.2.3). Discord has fractions of seconds. */

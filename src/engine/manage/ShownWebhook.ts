@@ -2,9 +2,10 @@ import { DateTime, Effect } from "effect"
 import { warningsOf } from "../../domain/webhook/Warnings.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import { Renderer } from "../prompt/Renderer.ts"
+import * as OwnMessageWarning from "./OwnMessageWarning.ts"
 
 /** A webhook as people see it: with warnings about its settings, and without an old token whose time is over. */
-export const make = Effect.map(Renderer, (renderer) => {
+export const make = Effect.map(Effect.all([Renderer, OwnMessageWarning.make]), ([renderer, ownMessages]) => {
   /** A stored key has no fault, but a busy server may not get to parse it. */
   const namesInThreadKey = ({ template_language, thread_key }: Webhook) =>
     thread_key === undefined
@@ -16,7 +17,10 @@ export const make = Effect.map(Renderer, (renderer) => {
 
   return (webhook: Webhook): Effect.Effect<Webhook> =>
     Effect.gen(function* () {
-      const warnings = warningsOf(webhook, yield* namesInThreadKey(webhook))
+      const warnings = [
+        ...warningsOf(webhook, yield* namesInThreadKey(webhook)),
+        ...(yield* Effect.orElseSucceed(ownMessages(webhook), () => []))
+      ]
       const current = withoutOldToken(webhook, yield* DateTime.now)
       return warnings.length === 0 ? current : { ...current, warnings }
     })

@@ -58,8 +58,8 @@ export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests"
     readonly recordRefused: (webhook: WebhookRow, request: RequestToStore) => void
     /** A request for a disabled webhook, whose caller is told only that there is none. Stores no content. */
     readonly recordDisabled: (webhook_id: WebhookId, request: UncodedRequest) => void
-    /** Counts each, and stores some of each second with the reason why `input` does not pass the filter. */
-    readonly recordIgnored: (webhook: WebhookRow, request: UncodedRequest, input: Variables) => void
+    /** Counts each, and stores some of each second with the reason. Default: why `input` does not pass the filter. */
+    readonly recordIgnored: (webhook: WebhookRow, request: UncodedRequest, input: Variables, why?: string) => void
     /** Only for a webhook that `storesAccepted`. Stores some requests of each second. */
     readonly recordAccepted: (webhook: WebhookRow, request: UncodedRequest) => void
     /** Notes that an old token is still in use. */
@@ -121,9 +121,10 @@ export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests"
         })
       }
 
-      const recordIgnored = (webhook: WebhookRow, request: UncodedRequest, input: Variables): void => {
+      const recordIgnored = (webhook: WebhookRow, request: UncodedRequest, input: Variables, why?: string): void => {
         ignored.set(webhook.id, (ignored.get(webhook.id) ?? 0) + 1)
         record(webhook, { ...request, code: "ignored" }, () => {
+          if (why !== undefined) return why
           const reason = inputChecks.ignoredBecause(webhook, input)
           // Values are content of the request.
           const withValues = storesContent(webhook, "ignored")

@@ -11,6 +11,7 @@ import { webhookIdOf } from "../../domain/ParsedId.ts"
 import type { TemplateVersion, TemplateVersionSummary } from "../../domain/prompt/TemplateVersion.ts"
 import { type Webhook, WebhookDraft, type WebhookEdit } from "../../domain/webhook/Webhook.ts"
 import type { SecretKeyStore } from "../../repo/access/SecretKeyStore.ts"
+import type { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import type { RunPage, RunQuery } from "../../repo/history/RunQuery.ts"
 import { PauseStore } from "../../repo/manage/PauseStore.ts"
@@ -43,7 +44,7 @@ export interface WithToken {
 type Prompts = Evaluator | InputChecks | Renderer | Settings
 
 /** What storing needs. */
-type WebhookRows = PauseStore | SecretKeyStore | WebhookStore
+type WebhookRows = DestinationStore | PauseStore | SecretKeyStore | WebhookStore
 
 /** Manages webhooks. IDs come unparsed; a malformed one is `NotFound`. */
 export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<

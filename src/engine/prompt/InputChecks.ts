@@ -10,8 +10,8 @@ import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
 import { Evaluator } from "./Evaluator.ts"
 import * as Input from "./Input.ts"
 
-/** The webhook's `accept_if` does not hold. The request is ignored; nothing is wrong. */
-export class Ignored extends Data.TaggedError("Ignored") {}
+/** The request is ignored; nothing is wrong. Without a reason, the webhook's `accept_if` does not hold. */
+export class Ignored extends Data.TaggedError("Ignored")<{ readonly reason?: string }> {}
 
 export type InputRefused = Ignored | FilterFailed | SchemaMismatch | Unavailable
 
@@ -38,7 +38,7 @@ export class InputChecks extends Context.Tag("webhook-trigger/InputChecks")<
           Effect.catchTag("TooSlow", () => Effect.succeed({ failed: tooMuchWork })),
           Effect.flatMap((result): Effect.Effect<void, InputRefused> => {
             if ("failed" in result) return Effect.fail(new FilterFailed({ detail: result.failed }))
-            return result.accepted ? Effect.void : Effect.fail(new Ignored())
+            return result.accepted ? Effect.void : Effect.fail(new Ignored({}))
           })
         )
 

@@ -3,6 +3,7 @@ import { Duration, Effect } from "effect"
 import { Api } from "../../api/Api.ts"
 import { asWhole } from "../../api/List.ts"
 import { pageSize } from "../../api/PageSize.ts"
+import { secretOverlapSeconds } from "../../api/webhook/Overlap.ts"
 import { NotFound } from "../../domain/Errors.ts"
 import * as Audit from "../../engine/access/Audit.ts"
 import { Destinations } from "../../engine/delivery/Destinations.ts"
@@ -47,7 +48,7 @@ export const layer = HttpApiBuilder.group(Api, "alertDestinations", (handlers) =
       .handle("delete", ({ path: { destination_id } }) =>
         Effect.mapError(destinations.remove(null, destination_id), Problems.of)
       )
-      .handle("rotateSecret", ({ path: { destination_id }, urlParams: { overlap_seconds = 0 } }) =>
+      .handle("rotateSecret", ({ path: { destination_id }, urlParams: { overlap_seconds = secretOverlapSeconds } }) =>
         destinations
           .rotateSecret(null, destination_id, Duration.seconds(overlap_seconds))
           .pipe(Effect.map(withSecret), Effect.mapError(Problems.of))

@@ -3,6 +3,7 @@ import { Duration, Effect } from "effect"
 import { Api } from "../../api/Api.ts"
 import { asWhole } from "../../api/List.ts"
 import { pageSize } from "../../api/PageSize.ts"
+import { secretOverlapSeconds } from "../../api/webhook/Overlap.ts"
 import * as Audit from "../../engine/access/Audit.ts"
 import { Destinations } from "../../engine/delivery/Destinations.ts"
 import { Settings } from "../../engine/Settings.ts"
@@ -36,10 +37,12 @@ export const layer = HttpApiBuilder.group(Api, "destinations", (handlers) =>
       .handle("delete", ({ path: { destination_id, id } }) =>
         Effect.mapError(destinations.remove(id, destination_id), Problems.of)
       )
-      .handle("rotateSecret", ({ path: { destination_id, id }, urlParams: { overlap_seconds = 0 } }) =>
-        destinations
-          .rotateSecret(id, destination_id, Duration.seconds(overlap_seconds))
-          .pipe(Effect.map(withSecret), Effect.mapError(Problems.of))
+      .handle(
+        "rotateSecret",
+        ({ path: { destination_id, id }, urlParams: { overlap_seconds = secretOverlapSeconds } }) =>
+          destinations
+            .rotateSecret(id, destination_id, Duration.seconds(overlap_seconds))
+            .pipe(Effect.map(withSecret), Effect.mapError(Problems.of))
       )
       .handle("test", ({ path: { destination_id, id } }) =>
         Effect.mapError(destinations.test(id, destination_id), Problems.of)

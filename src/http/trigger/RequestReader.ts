@@ -1,6 +1,7 @@
 /** Reads a trigger's request for its webhook: first the caller, then the body, then the webhook's input. */
 import type { HttpServerRequest } from "@effect/platform"
 import { type DateTime, Effect, Either } from "effect"
+import { depthHeader } from "../../domain/delivery/DestinationKind.ts"
 import type {
   BodyTooLarge,
   InvalidBody,
@@ -66,6 +67,10 @@ export interface RequestReader {
 /** The caller's trace, if the request has one. */
 const traceOf = ({ headers: { traceparent } }: Request): Pick<TriggerRequest, "traceparent"> =>
   traceparent !== undefined && TraceContext.parse(traceparent) !== undefined ? { traceparent } : {}
+
+/** Of an event that another run of this or another server sent. */
+const depthOf = ({ headers }: Request): Pick<TriggerRequest, "chain_depth"> =>
+  /^[1-9]\d?$/.test(headers[depthHeader] ?? "") ? { chain_depth: Number(headers[depthHeader]) } : {}
 
 type Answered = Pick<ReadRequest, "wait" | "follows" | "events">
 
@@ -139,6 +144,7 @@ export const make = Effect.gen(function* () {
             ...(idempotency && { idempotency: { ...idempotency, key: withoutToken(idempotency.key, token) } }),
             ...(caller.reply && { reply: caller.reply }),
             ...(callback_url !== undefined && { callback_url }),
+            ...depthOf(request),
             ...traceOf(request)
           }))
         })

@@ -68,8 +68,8 @@ export const make = Effect.gen(function* () {
       ...{ received_at, status, incoming, size: incoming.body.length },
       client_address: clientAddress(proxies, request)
     }
-    if (run_id === undefined) requests.recordIgnored(webhook, answered, variables)
-    else requests.recordAccepted(webhook, { ...answered, run_id })
+    if (submitted._tag === "Ignored") requests.recordIgnored(webhook, answered, variables, submitted.reason)
+    else if (run_id !== undefined) requests.recordAccepted(webhook, { ...answered, run_id })
   }
 
   return { token, notFound, refused, accepted, verified: requests.recordVerified }

@@ -73,7 +73,10 @@ const timedOut = (request: Request, run_id: RunId): Response =>
     : json<typeof TimedOut.Encoded>(408, bodies.timeout(run_id))
 
 const write = (request: Request, format: Format, submitted: Submitted): Response => {
-  if (submitted._tag === "Ignored") return json<typeof Ignored.Type>(200, { status: "ignored" })
+  if (submitted._tag === "Ignored") {
+    const { reason } = submitted
+    return json<typeof Ignored.Type>(200, { status: "ignored", ...(reason !== undefined && { reason }) })
+  }
   if (submitted._tag === "Accepted") return format.accepted(submitted.run_id)
   const { run_id, status, conversation, error } = submitted.run
   switch (status) {

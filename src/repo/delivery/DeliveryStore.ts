@@ -106,7 +106,8 @@ export class DeliveryStore extends Context.Tag("webhook-trigger/DeliveryStore")<
      */
     readonly deliverStarts: (now: DateTime.Utc) => Effect.Effect<number, Unavailable>
     /**
-     * Takes deliveries whose attempts are due, of each bucket of a destination the ones that are due longest. Those of a
+     * Takes deliveries whose attempts are due, of each bucket of a destination the ones that are due longest. Of one whose runs
+     * share a comment, a single one over all servers, so that each finds what the one before has written. Those of a
      * destination that was switched off as their run ended fail, and those of runs that the webhook had in another team.
      */
     readonly claimDeliveries: (options: ClaimOptions) => Effect.Effect<ReadonlyArray<DueDelivery>, Unavailable>

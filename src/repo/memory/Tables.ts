@@ -9,6 +9,7 @@ import type {
   AlertId,
   AlertRuleId,
   ApiKeyId,
+  DeliveryId,
   DestinationId,
   LeaderKeyId,
   RunId,
@@ -100,6 +101,10 @@ export const makeTables = Effect.map(Effect.clock, (clock) => {
     ignored: [] as ReadonlyArray<IgnoredCount>,
     destinations: new Map<DestinationId, DestinationRow>(),
     deliveries: [] as Array<StoredDelivery>,
+    /** By destination and target. */
+    comments: new Map<string, string>(),
+    /** The only delivery that a destination with comments makes, until then. */
+    writers: new Map<DestinationId, { readonly id: DeliveryId; readonly until: DateTime.Utc }>(),
     /** In the order of their creation. */
     alertRules: new Map<AlertRuleId, AlertRule>(),
     alerts: new Map<AlertId, StoredAlert>(),

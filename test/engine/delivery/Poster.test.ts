@@ -26,13 +26,21 @@ test(
   })
 )
 
+const drip = (response: ServerResponse) => void response.writeHead(200).write("x")
+const half = (response: ServerResponse) => {
+  response.writeHead(200, { "content-length": "10" }).write("half", () => response.destroy())
+}
+
 test(
-  "gives up after 15 seconds, whether nothing is answered or a little at a time",
+  "gives up after 15 seconds, whether nothing is answered or, of what is read, a little at a time",
   Effect.gen(function* () {
-    const drip = (response: ServerResponse) => void response.writeHead(200).write("x")
     const { port, received } = yield* receiver({ "/hang": hang, "/drip": drip })
+    const posts = [
+      send,
+      (url: string) => Effect.flatMap(Poster, ({ post }) => post({ method: "GET", url, headers: {} }))
+    ]
     for (const [n, path] of ["/hang", "/drip"].entries()) {
-      const sent = yield* Effect.fork(Effect.flip(send(`http://127.0.0.1:${port}${path}`)))
+      const sent = yield* Effect.fork(Effect.flip(posts[n]!(`http://127.0.0.1:${port}${path}`)))
       yield* untilEffect(
         "the request has arrived",
         Effect.sync(() => received.length > n)
@@ -46,15 +54,34 @@ test(
 )
 
 test(
-  "fails when the connection is cut, before the answer or in it",
+  "fails when the connection is cut before the answer, or in what is read",
   Effect.gen(function* () {
-    const half = (response: ServerResponse) => {
-      response.writeHead(200, { "content-length": "10" }).write("half", () => response.destroy())
-    }
     const { url } = yield* receiver(cut, half)
-    for (const reason of [/hang up|ECONNRESET/, /aborted/]) {
-      expect((yield* Effect.flip(send(url))).reason).toMatch(reason)
-    }
+    expect((yield* Effect.flip(send(url))).reason).toMatch(/hang up|ECONNRESET/)
+    const read = Effect.flatMap(Poster, ({ post }) => post({ method: "GET", url, headers: {} }))
+    expect((yield* Effect.flip(read)).reason).toMatch(/aborted/)
+  })
+)
+
+test(
+  "counts the status of what it has sent, whatever comes after it",
+  Effect.gen(function* () {
+    const withBody = (response: ServerResponse) => void response.socket!.end("HTTP/1.1 204 No Content\r\n\r\nbody")
+    const garbage = (response: ServerResponse) =>
+      void response.socket!.end("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nno chunk")
+    const { url } = yield* receiver(half, withBody, garbage, drip)
+    expect(yield* send(url)).toEqual({ http_status: 200, answer: "half" })
+    expect(yield* send(url)).toEqual({ http_status: 204, answer: "" })
+    expect(yield* send(url)).toEqual({ http_status: 200, answer: "" })
+    const endless = yield* Effect.fork(send(url))
+    yield* untilEffect(
+      "the answer has ended",
+      Effect.zipRight(
+        TestClock.adjust("15 seconds"),
+        Effect.sync(() => endless.unsafePoll() !== null)
+      )
+    )
+    expect(yield* Fiber.join(endless)).toEqual({ http_status: 200, answer: "x" })
   })
 )
 
@@ -117,5 +144,37 @@ test(
     expect(untilDate).toBeGreaterThan(date - 1_000 - Date.now())
     expect(untilDate).toBeLessThanOrEqual(3_600_000)
     expect(yield* millis).toBeUndefined()
+  })
+)
+
+test(
+  "waits as long as rate limits last, in seconds since 1970 or from now on, with 403 as well",
+  Effect.gen(function* () {
+    const reset = Math.ceil(Date.now() / 1000) + 3_600
+    const limited = (status: number, headers: Record<string, string>) => ({ status, headers })
+    const used = { "x-ratelimit-remaining": "0" }
+    const { url } = yield* receiver(
+      limited(403, { ...used, "x-ratelimit-reset": String(reset) }),
+      limited(429, { "x-ratelimit-reset": String(reset) }),
+      limited(429, { "ratelimit-remaining": "0", "ratelimit-reset": "60" }),
+      limited(429, { ...used, "x-ratelimit-reset": String(reset), "retry-after": "5" }),
+      // Forbidden, but not by a limit.
+      limited(403, { "x-ratelimit-remaining": "4999", "x-ratelimit-reset": String(reset) }),
+      limited(403, { "x-ratelimit-reset": String(reset) }),
+      limited(200, { ...used, "x-ratelimit-reset": String(reset) })
+    )
+    const seconds = Effect.map(send(url), ({ retryAfter }) => retryAfter && Math.round(Duration.toSeconds(retryAfter)))
+    for (const expected of [3_600, 3_600]) {
+      const waits = yield* seconds
+      expect(waits).toBeGreaterThan(expected - 60)
+      expect(waits).toBeLessThanOrEqual(expected + 1)
+    }
+    expect(yield* Effect.all(Array.from({ length: 5 }, () => seconds))).toEqual([
+      60,
+      5,
+      undefined,
+      undefined,
+      undefined
+    ])
   })
 )

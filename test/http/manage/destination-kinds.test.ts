@@ -1,10 +1,13 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { comments } from "../../support/Comments.ts"
 import { type Answer, cut, type Received, receiver } from "../../support/Receiver.ts"
 import { repeatUntil } from "../../support/Until.ts"
 import { hello, type Options, start } from "../Server.ts"
 
 const answer = "Hello **@octocat**, <!channel> see [docs](https://a.example/)."
+
+const rateLimited = { "x-ratelimit-remaining": "0", "x-ratelimit-reset": String(Math.ceil(Date.now() / 1000) + 60) }
 
 /** A server and a webhook with a destination of a service, whose leader answers with Markdown. */
 const withDestination = (draft: object, options: Options = {}) =>
@@ -39,24 +42,6 @@ const withDestination = (draft: object, options: Options = {}) =>
     }
   })
 
-/** A service that has comments of issues, as GitHub and GitLab do. */
-const comments = () => {
-  const all: Array<{ id: number; body: string }> = []
-  const answerTo: Answer = (response, { body, method, path }) => {
-    const send = (status: number, json: unknown) => response.writeHead(status).end(JSON.stringify(json))
-    if (method === "GET") {
-      const page = Number(new URL(path, "http://x").searchParams.get("page"))
-      return send(200, all.slice((page - 1) * 50, page * 50))
-    }
-    const text = JSON.parse(body).body as string
-    const known = all.find(({ id }) => path.endsWith(`/${id}`))
-    if (known === undefined) all.push({ id: all.length + 1, body: text })
-    else known.body = text
-    return send(known === undefined ? 201 : 200, { id: known?.id ?? all.length })
-  }
-  return { all, answerTo }
-}
-
 describe("destinations by name", () => {
   it.scopedLive("send the answer to Slack in its form, and show only the host of the secret URL", () =>
     Effect.gen(function* () {
@@ -76,6 +61,7 @@ describe("destinations by name", () => {
         blocks: [
           {
             type: "section",
+            block_id: expect.stringMatching(/^webhook-trigger [\da-f-]{36} [\da-f]{32}$/),
             text: {
               type: "mrkdwn",
               text: "*a webhook* succeeded\n\nHello *@\u200boctocat*, &lt;!channel&gt; see <https://a.example/|docs>.",
@@ -129,7 +115,8 @@ describe("destinations by name", () => {
     Effect.gen(function* () {
       const { port, received } = yield* receiver(
         { status: 200, body: '{"ok":true,"ts":"1"}' },
-        { status: 200, body: '{"ok":false,"error":"channel_not_found"}' }
+        { status: 200, body: '{"ok":false,"error":"channel_not_found"}' },
+        { status: 200, body: '{"ok":tr' }
       )
       const draft = { kind: "slack-message", url: `http://127.0.0.1:${port}/api`, token: "xoxb-s3cret" }
       const target = "C0123456789/1700000000.000100"
@@ -145,6 +132,10 @@ describe("destinations by name", () => {
         status: "pending",
         attempts: [{ error: "Slack refused it: channel_not_found" }]
       })
+      // Accepted by its status: another attempt would repeat the message.
+      const unread = yield* admin("POST", `${destinationPath}/test`)
+      expect(unread.json).toMatchObject({ http_status: 200, answer: '{"ok":tr' })
+      expect(unread.json.error).toBeUndefined()
       const moved = yield* admin("PATCH", destinationPath, { body: { url: "https://slack.example.org/api" } })
       expect(moved.json.errors).toEqual([{ pointer: "/token", detail: "must be entered again for another URL" }])
       yield* admin("PATCH", destinationPath, { body: { target: "#general" } })
@@ -200,8 +191,7 @@ describe("destinations by name", () => {
         "GET /repos/acme/shop/issues/7/comments?per_page=50&page=1",
         "GET /repos/acme/shop/issues/7/comments?per_page=50&page=2",
         "POST /repos/acme/shop/issues/7/comments",
-        "GET /repos/acme/shop/issues/7/comments?per_page=50&page=1",
-        "GET /repos/acme/shop/issues/7/comments?per_page=50&page=2",
+        "GET /repos/acme/shop/issues/comments/61",
         "PATCH /repos/acme/shop/issues/comments/61"
       ])
       expect(received[0]!.headers).toMatchObject({
@@ -209,9 +199,9 @@ describe("destinations by name", () => {
       })
       expect(all).toHaveLength(61)
       expect(all[60]!.body).toMatch(
-        /^<!-- webhook-trigger [\da-f]{32} \d{13} -->\n\*\*a webhook\*\* succeeded\n\nHello \*\*@\u200boctocat\*\*, &lt;!channel&gt; see \[docs\]/
+        /^<!-- webhook-trigger [\da-f]{32} [\da-f-]{36} answer [\da-f]{32} -->\n\*\*a webhook\*\* succeeded\n\nHello \*\*@\u200boctocat\*\*, &lt;!channel&gt; see \[docs\]/
       )
-      const newer = all[60]!.body.replace(/\d{13} -->/, `${Date.now() + 60_000} -->`)
+      const newer = all[60]!.body.replace(/ [\da-f-]{36} /, " ffffffff-0000-7000-8000-000000000000 ")
       all[60]!.body = newer
       const late = yield* triggered
       expect(late).toMatchObject({
@@ -233,7 +223,7 @@ describe("destinations by name", () => {
       expect(received.map(({ method, path }) => `${method} ${path}`)).toEqual([
         "GET /api/v4/projects/acme%2Fshop/merge_requests/7/notes?sort=asc&order_by=created_at&per_page=50&page=1",
         "POST /api/v4/projects/acme%2Fshop/merge_requests/7/notes",
-        "GET /api/v4/projects/acme%2Fshop/merge_requests/7/notes?sort=asc&order_by=created_at&per_page=50&page=1",
+        "GET /api/v4/projects/acme%2Fshop/merge_requests/7/notes/1",
         "PUT /api/v4/projects/acme%2Fshop/merge_requests/7/notes/1"
       ])
       expect(received[1]!.headers["private-token"]).toBe("glpat-x")
@@ -292,6 +282,8 @@ describe("destinations by name", () => {
         ["github", "acme/{{ values.text }}#7", 401, true],
         ["github", "acme/{{ values.text }}#7", 500, true],
         ["github", "acme/{{ values.text }}#7", { status: 403, headers: { "retry-after": "60" } }, true],
+        ["github", "acme/{{ values.text }}#7", { status: 403, headers: rateLimited }, true],
+        ["github", "acme/{{ values.text }}#7", { status: 403, body: "a secondary rate limit" }, true],
         ["slack-message", "{{ values.text | upcase }}", ofSlack("channel_not_found"), false],
         ["slack-message", "{{ values.text | upcase }}", ofSlack("cannot_reply_to_message"), false],
         ["slack-message", "{{ values.text | upcase }}", ofSlack("invalid_auth"), true],
@@ -313,11 +305,15 @@ describe("destinations by name", () => {
     Effect.gen(function* () {
       const { received, url } = yield* receiver(204)
       const template = "{% for i in (1..500) %}{{ run.response }}\n\n{% endfor %}"
-      const { admin, path, triggered } = yield* withDestination({ kind: "discord", url, body: "template", template })
+      const { admin, path, triggered } = yield* withDestination(
+        { kind: "discord", url, body: "template", template },
+        { publicUrl: "https://hooks.example.com/" }
+      )
       expect(yield* triggered).toMatchObject({ status: "delivered" })
       const [{ body, headers }] = received as [Received]
       expect(headers["content-type"]).toMatch(/^multipart\/form-data; boundary=/)
       expect(body).toContain('name="files[0]"; filename="answer.md"')
+      expect(body).toMatch(/\[Show the run\]\(https:\/\/hooks\.example\.com\/runs\/[\da-f-]{36}\)/)
       expect(body.split(answer)).toHaveLength(501)
       expect(body).toContain('"allowed_mentions":{"parse":[]}')
       const teams = yield* admin("POST", `${path}/destinations`, { body: { kind: "teams", url } })

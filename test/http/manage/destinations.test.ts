@@ -184,6 +184,8 @@ describe("destinations", () => {
       yield* admin("POST", `${destinationPath}/test`)
       yield* admin("POST", `${destinationPath}/secret`)
       yield* admin("POST", `${destinationPath}/test`)
+      yield* admin("POST", `${destinationPath}/secret?overlap_seconds=0`)
+      yield* admin("POST", `${destinationPath}/test`)
       const isVerified = (secret: string, { body, headers }: Received) => {
         try {
           return new StandardWebhook(secret).verify(body, headers as Record<string, string>) !== undefined
@@ -193,6 +195,8 @@ describe("destinations", () => {
       }
       expect(received.map((one) => [isVerified(secret, one), isVerified(rotated.json.secret, one)])).toEqual([
         [true, true],
+        // A day by default.
+        [false, true],
         [false, false]
       ])
     })

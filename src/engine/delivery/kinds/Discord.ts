@@ -1,20 +1,16 @@
 import { Effect } from "effect"
 import { discord as dialect } from "../markdown/Dialects.ts"
-import { toBlocks } from "../markdown/Markdown.ts"
-import { toParts } from "../markdown/Parts.ts"
+import { moreNote, toText } from "../markdown/Parts.ts"
 import { asJson, type Message, type Sender } from "./Sender.ts"
 
 /** Characters of a message (https://docs.discord.com/developers/resources/webhook#execute-webhook). */
 const ofMessage = 2_000
-const note = "\n\n*The whole text is attached.*"
 
 /** The message; and whether it lacks a part of the text. */
-export const discordBody = ({ body }: Pick<Message, "body">) => {
-  const blocks = toBlocks(body.slice(0, 4 * ofMessage), dialect)
-  const whole = toParts(blocks, { count: 1, dialect, size: ofMessage })
-  const isCut = whole.isCut || body.length > 4 * ofMessage
-  const [first = ""] = isCut ? toParts(blocks, { count: 1, dialect, size: ofMessage - note.length }).parts : whole.parts
-  return { isCut, message: { content: isCut ? first + note : first, allowed_mentions: { parse: [] } } }
+export const discordBody = ({ body, page }: Pick<Message, "body" | "page">) => {
+  const note = moreNote(dialect, page, "The whole text is attached.")
+  const { isCut, text } = toText(body, { dialect, size: ofMessage, limit: 4 * ofMessage, note })
+  return { isCut, message: { content: text, allowed_mentions: { parse: [] } } }
 }
 
 /** A longer text is attached as a file: in several messages, a repeated attempt would repeat some. */

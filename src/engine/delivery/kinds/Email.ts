@@ -18,8 +18,10 @@ const subjectOf = (title: string): string =>
     .slice(0, ofSubject)
     .toWellFormed()
 
-export const emailOf = ({ at, body, id, target, title }: Message): Email => {
-  const shown = body.length <= ofText ? body : `${body.slice(0, ofText).toWellFormed()}\n\n*The answer is longer.*`
+export const emailOf = ({ at, body, id, page, target, title }: Message): Email => {
+  const more = page === undefined ? "" : ` ${page}`
+  const shown =
+    body.length <= ofText ? body : `${body.slice(0, ofText).toWellFormed()}\n\n*The answer is longer.*${more}`
   return {
     ...{ id, at, to: recipientsOf(target), subject: subjectOf(title) },
     text: toBlocks(shown, plain)

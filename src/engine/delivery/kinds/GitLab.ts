@@ -31,6 +31,7 @@ export const gitlab: CommentService = {
   },
   comment: (url, target, id) => `${notesOf(url, target)}/${id}`,
   update: "PUT",
+  author: "gitlab",
   reaction: {
     url: (url, target) => `${subjectOf(url, target)}/award_emoji`,
     body: { name: "eyes" },

@@ -7,6 +7,7 @@ import type { Run } from "../../../domain/run/Run.ts"
 import type { StartChained } from "../ChainedRuns.ts"
 import type { Email } from "../mail/Mailer.ts"
 import type { Answer, NoAnswer, Post } from "../Poster.ts"
+import type { Sign } from "../Signature.ts"
 
 /** What is sent. */
 export interface Message {
@@ -20,9 +21,11 @@ export interface Message {
   readonly title: string
   /** What `target` has become for this run; empty without one. */
   readonly target: string
+  /** The page of the run, if its address is known. */
+  readonly page?: string
   readonly event: DestinationEvent
-  /** When the run ended, in milliseconds. */
-  readonly finishedAt: number
+  /** The run's place among others: its ID, which begins with the time. */
+  readonly order: string
   /** What it is about, unless that is an alert. */
   readonly run?: Run
   readonly isTest: boolean
@@ -36,6 +39,9 @@ export interface Access {
   /** Of a kind with a token: the token. Else what events are signed with, the newest first. */
   readonly secrets: ReadonlyArray<string>
   readonly headers: Readonly<Record<string, string>>
+  readonly sign: Sign
+  /** The ID of the comment for this target, if there was one. */
+  readonly comment?: string | undefined
   /** Of `chain`. */
   readonly teams?: DestinationRow["chain_teams"]
 }
@@ -50,6 +56,10 @@ export type Sent = Answer & {
   readonly isOfRun?: true
   /** It may accept another attempt, and is not failing. */
   readonly isBusy?: true
+  /** Whom the service names as the author, as in `DestinationStore.isAuthor`. */
+  readonly authors?: ReadonlyArray<string>
+  /** Of the comment that was written. */
+  readonly comment_id?: string
   /** Of `chain`: the run that was started. */
   readonly started_run?: RunId
   /** The token sees nothing of the repository, project or channel. */

@@ -1,14 +1,16 @@
 /** Slack's three ways to post a message. */
 import { Effect } from "effect"
 import { mrkdwn } from "../markdown/Dialects.ts"
-import { toBlocks } from "../markdown/Markdown.ts"
-import { toParts } from "../markdown/Parts.ts"
+import { moreNote, toParts } from "../markdown/Parts.ts"
 import { type Answer, NoAnswer } from "../Poster.ts"
-import { asJson, jsonOf, type Message, type Sender, type Sent } from "./Sender.ts"
+import { blockIdOf, type Sign } from "../Signature.ts"
+import { asJson, isSuccess, jsonOf, type Message, type Sender, type Sent } from "./Sender.ts"
 
 /** Characters of a section, and of a message in all (https://docs.slack.dev/reference/block-kit/blocks/section-block). */
 const ofSection = 3_000
 const ofMessage = 40_000
+/** Characters of a title. */
+const ofTitle = 500
 /** Bytes of an answer. */
 const ofAnswer = 512 * 1024
 
@@ -18,23 +20,29 @@ const section = (text: string) => ({
   text: { type: "mrkdwn" as const, text, verbatim: true }
 })
 
+type SlackMessage = Pick<Message, "body" | "id" | "page" | "title">
+
 /** What all three have in common. */
-export const slackBody = ({ body, title }: Pick<Message, "body" | "title">) => {
-  const shown = body.slice(0, ofMessage)
-  const { isCut, parts } = toParts(toBlocks(shown, mrkdwn), { count: 45, dialect: mrkdwn, size: ofSection })
-  const note = isCut || shown.length < body.length ? ["_The answer is longer._"] : []
+export const slackBody = ({ body, id, page, title }: SlackMessage, sign: Sign) => {
+  const shown = body.slice(0, ofMessage).toWellFormed()
+  const { isCut, parts } = toParts(shown, { count: 45, dialect: mrkdwn, size: ofSection })
+  const note = isCut || shown.length < body.length ? [moreNote(mrkdwn, page)] : []
   return {
     // For notifications; the blocks are what people see in the channel.
-    text: mrkdwn.text(title).slice(0, ofSection),
-    blocks: [...parts, ...note].map(section)
+    text: mrkdwn.text(title.slice(0, ofTitle).toWellFormed()),
+    // The first one shows that the message is a destination's, should Slack report it.
+    blocks: [...parts, ...note].map((text, i) => ({
+      ...section(text),
+      ...(i === 0 && { block_id: blockIdOf(id, sign) })
+    }))
   }
 }
 
-export const slack: Sender = (message, { url }, send) =>
-  send({ url, headers: asJson, body: JSON.stringify(slackWebhookBody(message)) })
+export const slack: Sender = (message, { sign, url }, send) =>
+  send({ url, headers: asJson, body: JSON.stringify(slackWebhookBody(message, sign)) })
 
-export const slackWebhookBody = (message: Pick<Message, "body" | "title">) => ({
-  ...slackBody(message),
+export const slackWebhookBody = (message: SlackMessage, sign: Sign) => ({
+  ...slackBody(message, sign),
   unfurl_links: false,
   unfurl_media: false
 })
@@ -42,8 +50,8 @@ export const slackWebhookBody = (message: Pick<Message, "body" | "title">) => ({
 /** A channel's ID, and perhaps the time stamp of the message whose thread it is. */
 const place = /^([A-Z\d]{2,30})(?:\/(\d{1,12}\.\d{1,9}))?$/
 
-export const slackPostBody = (message: Pick<Message, "body" | "title">, channel: string, thread_ts?: string) => ({
-  ...slackWebhookBody(message),
+export const slackPostBody = (message: SlackMessage, sign: Sign, channel: string, thread_ts?: string) => ({
+  ...slackWebhookBody(message, sign),
   channel,
   ...(thread_ts !== undefined && { thread_ts }),
   link_names: false,
@@ -51,7 +59,7 @@ export const slackPostBody = (message: Pick<Message, "body" | "title">, channel:
 })
 
 /** Slack answers 200 also if it refuses: `ok` says so. */
-export const slackMessage: Sender = (message, { secrets: [token], url }, send) => {
+export const slackMessage: Sender = (message, { secrets: [token], sign, url }, send) => {
   const [, channel, thread] = place.exec(message.target.trim()) ?? []
   if (channel === undefined) {
     const reason = "the channel must be an ID such as C0123456789, or C0123456789/1700000000.000100"
@@ -61,16 +69,30 @@ export const slackMessage: Sender = (message, { secrets: [token], url }, send) =
     send({
       url: `${url.replace(/\/+$/, "")}/chat.postMessage`,
       headers: { "content-type": "application/json; charset=utf-8", authorization: `Bearer ${token}` },
-      body: JSON.stringify(slackPostBody(message, channel, thread)),
+      body: JSON.stringify(slackPostBody(message, sign, channel, thread)),
       // It repeats the message.
       read: ofAnswer
     }),
     (answer) => {
-      const json = jsonOf(answer) as { readonly ok?: unknown; readonly error?: unknown } | undefined
-      return json?.ok === true ? answer : refusedFor(String(json?.error ?? "no reason"), answer)
+      const json = jsonOf(answer) as
+        | { readonly ok?: unknown; readonly error?: unknown; readonly message?: Author }
+        | undefined
+      // What cannot be read was accepted by its status: another attempt would repeat the message.
+      const isAccepted = json === undefined ? isSuccess(answer) : json.ok === true
+      return isAccepted
+        ? { ...answer, authors: authorsIn(json?.message) }
+        : refusedFor(String(json?.error ?? "no reason"), answer)
     }
   )
 }
+
+interface Author {
+  readonly app_id?: unknown
+  readonly bot_id?: unknown
+}
+
+const authorsIn = ({ app_id, bot_id }: Author = {}): ReadonlyArray<string> =>
+  [app_id, bot_id].flatMap((id) => (typeof id === "string" ? [`slack ${id}`] : []))
 
 /** Why Slack refuses a message (https://docs.slack.dev/reference/methods/chat.postMessage#errors): for its channel, ... */
 const ofChannel = /^(channel_not_found|not_in_channel|is_archived|restricted_action(_.*)?)$/
@@ -86,11 +108,11 @@ const refusedFor = (reason: string, answer: Answer): Sent => ({
 })
 
 /** The person who gave the command sees it, as Slack does by default. */
-export const slackResponse: Sender = (message, _, send) => {
+export const slackResponse: Sender = (message, { sign }, send) => {
   const url = message.target.trim()
   if (!URL.canParse(url) || new URL(url).hostname !== "hooks.slack.com") {
     return new NoAnswer({ reason: "the response URL must be at hooks.slack.com", isOfTarget: true })
   }
-  const body = JSON.stringify({ ...slackBody(message), response_type: "ephemeral", replace_original: false })
+  const body = JSON.stringify({ ...slackBody(message, sign), response_type: "ephemeral", replace_original: false })
   return send({ url, headers: asJson, body })
 }

@@ -1,25 +1,25 @@
-/** One comment for all runs of an issue: found by a hidden marker, and updated. The start of a run is a reaction to the issue. */
+/**
+ * One comment for all runs of an issue, which is updated. Its ID is remembered; without that, it is found by a hidden marker. The
+ * start of a run is a reaction to the issue.
+ */
 import { createHmac } from "node:crypto"
-import { Duration, Effect } from "effect"
+import { Duration, Effect, Predicate } from "effect"
 import { startEvent } from "../../../domain/delivery/DestinationEvent.ts"
-import type { Dialect } from "../markdown/Markdown.ts"
-import { toBlocks } from "../markdown/Markdown.ts"
-import { toParts } from "../markdown/Parts.ts"
 import { type Answer, NoAnswer } from "../Poster.ts"
+import { commentOf, contentOf, contentWith, type Style } from "./Comment.ts"
 import { type Access, asJson, isSuccess, jsonOf, type Message, type Send, type Sent } from "./Sender.ts"
 
 /** An attempt, with all its requests. */
 const timeLimit = Duration.seconds(15)
 const pageSize = 50
-const maxPages = 10
+const maxPages = 20
 /** Bytes of a page of comments. */
 const ofPage = 8 * 1024 * 1024
+/** Bytes of the answer to a new comment or reaction, which repeats it. */
+const ofComment = 512 * 1024
 
 /** How a service has comments. */
-export interface CommentService {
-  readonly dialect: Dialect
-  /** Characters of a comment. */
-  readonly maxLength: number
+export interface CommentService extends Style {
   readonly headers: (token: string) => Readonly<Record<string, string>>
   /** The URL of the comments; `undefined`: the target is none of this service. */
   readonly comments: (url: string, target: string) => string | undefined
@@ -28,7 +28,7 @@ export interface CommentService {
   /** Has them listed oldest first, if they are not anyway. */
   readonly order?: string
   /** The URL of one of them. */
-  readonly comment: (url: string, target: string, id: number) => string
+  readonly comment: (url: string, target: string, id: number | string) => string
   readonly update: "PATCH" | "PUT"
   /** How the reaction 👀 is added to what the comments are of. */
   readonly reaction: {
@@ -37,6 +37,8 @@ export interface CommentService {
     /** The answer to another one of the same user, if that is no success. */
     readonly isRepeated?: (answer: Answer) => boolean
   }
+  /** Under which name the service reports the author's reactions, if it does. */
+  readonly author?: string
   /** What `target` must be, for people. */
   readonly form: string
 }
@@ -53,29 +55,70 @@ const markerOf = ({ id, secrets: [token] }: Access, target: string): string =>
     .digest("hex")
     .slice(0, 32)} `
 
-/** The comment; its marker also has the time of the run's end. */
-export const commentBody = (
-  { body, finishedAt }: Pick<Message, "body" | "finishedAt">,
-  marker: string,
-  { dialect, maxLength }: Pick<CommentService, "dialect" | "maxLength">
-): string => {
-  const shown = body.slice(0, maxLength)
-  const size = maxLength - 200
-  const { isCut, parts } = toParts(toBlocks(shown, dialect), { count: 1, dialect, size })
-  const note = isCut || shown.length < body.length ? "\n\n_The answer is longer._" : ""
-  return `${marker}${finishedAt} -->\n${parts[0] ?? ""}${note}`
-}
-
 const isComment = (value: unknown): value is Comment =>
   typeof value === "object" &&
   value !== null &&
   typeof (value as Comment).id === "number" &&
   typeof (value as Comment).body === "string"
 
+/** GitHub's secondary rate limits come without a header; then it asks for a minute. */
+const withPause = (answer: Answer): Answer =>
+  answer.retryAfter === undefined && answer.http_status === 403 && answer.answer.includes("secondary rate limit")
+    ? { ...answer, retryAfter: Duration.minutes(1) }
+    : answer
+
+/** The author of the reaction or comment in an answer. */
+const authorIn = (answer: Answer, { author: service }: CommentService): Pick<Sent, "authors"> => {
+  const json = jsonOf(answer)
+  const { author, user = author } = Predicate.isReadonlyRecord(json) ? json : {}
+  const id = Predicate.isReadonlyRecord(user) ? user.id : undefined
+  return service !== undefined && id !== undefined ? { authors: [`${service} ${id}`] } : {}
+}
+
+interface Place extends Pick<CommentService, "comment" | "order"> {
+  readonly comments: string
+  readonly headers: Readonly<Record<string, string>>
+  /** The ID of the comment, if it is known. */
+  readonly known: string | undefined
+  readonly marker: string
+  readonly target: string
+  readonly url: string
+}
+
+/** The comment, if there is one; or the answer of a service that did not show whether there is. */
+const find = (
+  { comment, comments, headers, known, marker, order = "", target, url }: Place,
+  send: Send
+): Effect.Effect<Sent | { readonly own: Comment | undefined; readonly answer: Answer }, NoAnswer> =>
+  Effect.gen(function* () {
+    const isOwn = (value: unknown): value is Comment => isComment(value) && value.body.startsWith(marker)
+    if (known !== undefined) {
+      const answer = yield* send({ method: "GET", url: comment(url, target, known), headers, read: ofComment })
+      const own = jsonOf(answer)
+      if (isSuccess(answer) && isOwn(own)) return { own, answer }
+      // Deleted, or of another token. Others say nothing about the comment.
+      if (!isSuccess(answer) && answer.http_status !== 404 && answer.http_status !== 410) return answer
+    }
+    for (let page = 1; ; page++) {
+      const answer = yield* send({
+        method: "GET",
+        url: `${comments}?${order}per_page=${pageSize}&page=${page}`,
+        headers,
+        read: ofPage
+      })
+      if (!isSuccess(answer)) return answer
+      const listed = jsonOf(answer)
+      if (!Array.isArray(listed)) return { ...answer, fault: "the list of comments could not be read" }
+      const own = listed.find(isOwn)
+      if (own !== undefined || listed.length < pageSize || page === maxPages) return { own, answer }
+    }
+  })
+
 export const stickyComment =
   (service: CommentService) =>
-  (message: Message, access: Access, send: Send): Effect.Effect<Sent, NoAnswer> =>
+  (message: Message, access: Access, post: Send): Effect.Effect<Sent, NoAnswer> =>
     Effect.gen(function* () {
+      const send: Send = (request) => Effect.map(post(request), withPause)
       const { url } = access
       const target = message.target.trim()
       const comments = service.comments(url, target)
@@ -83,6 +126,7 @@ export const stickyComment =
         return yield* new NoAnswer({ reason: `the target must be ${service.form}`, isOfTarget: true })
       }
       const headers = service.headers(access.secrets[0] ?? "")
+      const withAuthor = (answer: Answer): Sent => ({ ...answer, ...authorIn(answer, service) })
       /** Services answer 404 for what the token may not see. */
       const unseen = (answer: Answer): Effect.Effect<Sent, NoAnswer> =>
         Effect.map(send({ method: "GET", url: service.place(url, target), headers }), ({ http_status }) =>
@@ -93,41 +137,30 @@ export const stickyComment =
         const answer = yield* send({
           url: reactions(url, target),
           headers: { ...headers, ...asJson },
-          body: JSON.stringify(body)
+          body: JSON.stringify(body),
+          read: ofComment
         })
         if (isRepeated?.(answer)) return { ...answer, http_status: 200 }
-        return answer.http_status === 404 ? yield* unseen(answer) : answer
+        return answer.http_status === 404 ? yield* unseen(answer) : withAuthor(answer)
       }
       const marker = markerOf(access, target)
-      const write = (method: "POST" | "PATCH" | "PUT", to: string) =>
-        send({
-          ...(method !== "POST" && { method }),
-          url: to,
-          headers: { ...headers, ...asJson },
-          body: JSON.stringify({ body: commentBody(message, marker, service) })
-        })
-
-      for (let page = 1; page <= maxPages; page++) {
-        const answer = yield* send({
-          method: "GET",
-          url: `${comments}?${service.order ?? ""}per_page=${pageSize}&page=${page}`,
-          headers,
-          read: ofPage
-        })
-        if (answer.http_status === 404) return yield* unseen(answer)
-        if (!isSuccess(answer)) return answer
-        const found = jsonOf(answer)
-        if (!Array.isArray(found)) return { ...answer, fault: "the list of comments could not be read" }
-        const own = found.filter(isComment).find(({ body }) => body.startsWith(marker))
-        if (own !== undefined) {
-          // An attempt that comes late must not replace a newer answer.
-          const at = Number(/^\d+/.exec(own.body.slice(marker.length))?.[0] ?? 0)
-          if (at > message.finishedAt) return { ...answer, answer: "The comment has the answer of a later run." }
-          return yield* write(service.update, service.comment(url, target, own.id))
-        }
-        if (found.length < pageSize) break
-      }
-      return yield* write("POST", comments)
+      const found = yield* find({ ...service, comments, headers, known: access.comment, marker, target, url }, send)
+      if ("http_status" in found) return found.http_status === 404 ? yield* unseen(found) : found
+      const { own } = found
+      const content = contentWith(message, service, own && contentOf(own.body, marker))
+      if (content === undefined) return { ...found.answer, answer: "The comment has the answer of a later run." }
+      const method = own === undefined ? "POST" : service.update
+      const written = yield* send({
+        ...(method !== "POST" && { method }),
+        url: own === undefined ? comments : service.comment(url, target, own.id),
+        headers: { ...headers, ...asJson },
+        body: JSON.stringify({ body: commentOf(content, marker, access.sign) }),
+        read: ofComment
+      })
+      const created: unknown = isSuccess(written) ? jsonOf(written) : undefined
+      const id = own?.id ?? (Predicate.hasProperty(created, "id") ? created.id : undefined)
+      const isNews = id !== undefined && String(id) !== access.comment
+      return { ...withAuthor(written), ...(isNews && { comment_id: String(id) }) }
     }).pipe(
       Effect.timeoutFail({
         duration: timeLimit,

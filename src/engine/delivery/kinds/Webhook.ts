@@ -1,15 +1,17 @@
 import { Webhook as StandardWebhook } from "standardwebhooks"
+import { depthHeader } from "../../../domain/delivery/DestinationKind.ts"
 import { NoAnswer } from "../Poster.ts"
 import { asJson, type Sender } from "./Sender.ts"
 
 /** An event, signed as the Standard Webhooks specification has it. */
-export const webhook: Sender = ({ at, body, id }, { headers, secrets, url }, send) =>
+export const webhook: Sender = ({ at, body, id, run }, { headers, secrets, url }, send) =>
   send({
     url,
     body,
     headers: {
       ...asJson,
       ...headers,
+      ...(run !== undefined && { [depthHeader]: String((run.chain_depth ?? 0) + 1) }),
       "webhook-id": id,
       "webhook-timestamp": String(Math.floor(at.getTime() / 1000)),
       "webhook-signature": secrets.map((secret) => new StandardWebhook(secret).sign(id, at, body)).join(" ")

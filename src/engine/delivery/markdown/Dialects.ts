@@ -13,12 +13,27 @@ const escaped = (text: string, anywhere: RegExp): string =>
     .replace(/^(\s*)([#+=/-])/gm, "$1\\$2")
     .replace(/^(\s*\d{1,9})([.)])/gm, "$1\\$2")
 
+/** What services only color. With others, such as `mermaid` or `suggestion`, they do more. */
+const languages = new Set(
+  [
+    "bash c c# c++ clojure cmake cpp cs csharp css cue dart diff dockerfile elixir elm erlang",
+    "fish fsharp go graphql groovy haskell hcl html http ini java javascript js json json5 jsx julia",
+    "kotlin less lua make makefile markdown md nginx nix objc ocaml patch perl php powershell prisma proto",
+    "protobuf py python r rb rs ruby rust sass scala scss sh shell solidity sql svelte swift",
+    "terraform text tf toml ts tsx txt typescript vim vue xml yaml yml zig zsh"
+  ].flatMap((names) => names.split(" "))
+)
+
 /** A fence that is longer than any in the code. */
-const fenceOf = (code: string): string => {
+const fenceOf = (code: string, language = ""): string => {
   const longest = Math.max(2, ...(code.match(/`+/g) ?? []).map((run) => run.length))
   const fence = "`".repeat(longest + 1)
-  return `${fence}\n${code}\n${fence}`
+  const name = language.trim().toLowerCase().split(/\s/)[0]!
+  return `${fence}${languages.has(name) ? name : ""}\n${code}\n${fence}`
 }
+
+const tableOf = ([head = [], ...rows]: ReadonlyArray<ReadonlyArray<string>>): string =>
+  [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n")
 
 const codespanOf = (text: string): string => {
   const flat = text.replace(/\s*\n\s*/g, " ")
@@ -49,12 +64,16 @@ export const gfm: Dialect = {
       .replace(/&/g, "&amp;")
       .replace(/</g, "&lt;")
       .replace(/>/g, "&gt;"),
+  table: tableOf,
   // Entities count in addresses, too.
   link: (inner, url) => `[${inner}](${url.replace(/&(?=#?\w+;)/g, "&amp;")})`
 }
 
 /** GitLab carries out lines that begin with `/`, such as `/close`; older versions even some in code. */
-export const gitlab: Dialect = { ...gfm, fence: (raw) => fenceOf(raw.replace(/^\/(?=[a-z_])/gm, " /")) }
+export const gitlab: Dialect = {
+  ...gfm,
+  fence: (raw, language) => fenceOf(raw.replace(/^\/(?=[a-z_])/gm, " /"), language)
+}
 
 /** Discord knows no entities and three levels of headings. */
 export const discord: Dialect = {

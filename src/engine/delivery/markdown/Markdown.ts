@@ -5,6 +5,7 @@
 import { Either } from "effect"
 import { lexer, type Token, type Tokens } from "marked"
 import { withinTime } from "../../prompt/TimeLimit.ts"
+import { cutText, fitting, type Measure, type Write } from "./Cut.ts"
 
 /** How a service writes text. Arguments named `inner` are written already; all others are raw. */
 export interface Dialect {
@@ -16,7 +17,9 @@ export interface Dialect {
   /** `url` has the scheme http, https or mailto, and no spaces or angle brackets. */
   readonly link: (inner: string, url: string) => string
   readonly heading: (inner: string, depth: number) => string
-  readonly fence: (raw: string) => string
+  readonly fence: (raw: string, language?: string) => string
+  /** Of cells that are written already, the head first. Absent: the service has no tables, so they are code. */
+  readonly table?: (rows: ReadonlyArray<ReadonlyArray<string>>) => string
   readonly bullet: string
   readonly rule: string
 }
@@ -24,8 +27,12 @@ export interface Dialect {
 /** What stays together: a paragraph, a list, a heading or code. */
 export interface Block {
   readonly text: string
-  /** Of code and tables: the raw text, so that it can be split. */
-  readonly code?: string
+  readonly isCode: boolean
+  /** A beginning of at most this size, and what remains; `undefined`: no part of it fits. */
+  readonly cut: (
+    size: number,
+    measure: Measure
+  ) => { readonly head: string; readonly rest: ReadonlyArray<Block> } | undefined
 }
 
 /** Deeper elements are written as text. */
@@ -40,24 +47,94 @@ export const toBlocks = (markdown: string, dialect: Dialect): ReadonlyArray<Bloc
     withinTime(timeLimit, () =>
       lexer(markdown, { gfm: true, breaks: false }).flatMap((token) => topLevel(token, dialect))
     ),
-    () => [{ text: dialect.fence(markdown), code: markdown }]
+    () => [codeBlock(markdown, dialect.fence)]
   )
+
+const write = (markdown: string, dialect: Dialect): string =>
+  toBlocks(markdown, dialect)
+    .map(({ text }) => text)
+    .join("\n\n")
 
 const topLevel = (token: Token, dialect: Dialect): Block | [] => {
   const text = blockOf(token, dialect, 0)
   if (text.trim() === "") return []
-  if (token.type === "code") return { text, code: (token as Tokens.Code).text }
-  return token.type === "table" ? { text, code: tableOf(token as Tokens.Table) } : { text }
+  switch (token.type) {
+    case "code": {
+      const { lang, text } = token as Tokens.Code
+      return codeBlock(text, (raw) => dialect.fence(raw, lang))
+    }
+    case "list":
+      return listBlock((token as Tokens.List).items, itemsOf(token as Tokens.List, dialect, 0), dialect)
+    case "table":
+      return dialect.table === undefined
+        ? codeBlock(tableOf(token as Tokens.Table), dialect.fence)
+        : tableBlock(token as Tokens.Table, dialect)
+    case "blockquote":
+      return textBlock(text, token.raw, dialect, (rest) => `> ${rest.replace(/^>? ?/, "")}`)
+    default:
+      return textBlock(text, token.raw, dialect)
+  }
+}
+
+/** @param continued how what remains begins */
+const textBlock = (text: string, raw: string, dialect: Dialect, continued = (rest: string) => rest): Block => ({
+  text,
+  isCode: false,
+  cut: (size, measure) => {
+    const cut = cutText(raw.trimEnd(), size, (raw) => write(raw, dialect), measure)
+    return cut && { head: cut.head, rest: cut.rest === "" ? [] : toBlocks(continued(cut.rest), dialect) }
+  }
+})
+
+const codeBlock = (code: string, fence: Write): Block => ({
+  text: fence(code),
+  isCode: true,
+  cut: (size, measure) => {
+    const cut = cutText(code, size, fence, measure)
+    return cut && { head: cut.head, rest: cut.rest === "" ? [] : [codeBlock(cut.rest, fence)] }
+  }
+})
+
+const listBlock = (items: ReadonlyArray<Tokens.ListItem>, written: ReadonlyArray<Item>, dialect: Dialect): Block => {
+  const textOf = (count: number) =>
+    written
+      .slice(0, count)
+      .map(({ text }) => text)
+      .join("\n")
+  const from = (n: number): ReadonlyArray<Block> =>
+    n < items.length ? [listBlock(items.slice(n), written.slice(n), dialect)] : []
+  return {
+    text: textOf(items.length),
+    isCode: false,
+    cut: (size, measure) => {
+      const count = fitting(items.length, (count) => measure(textOf(count)) <= size)
+      if (count > 0) return { head: textOf(count), rest: from(count) }
+      const { marker } = written[0]!
+      const cut = cutText(items[0]!.text, size, (raw) => withMarker(write(raw, dialect), marker), measure)
+      return cut && { head: cut.head, rest: [...(cut.rest === "" ? [] : toBlocks(cut.rest, dialect)), ...from(1)] }
+    }
+  }
+}
+
+/** With its head in each piece. */
+const tableBlock = (token: Tokens.Table, dialect: Dialect): Block => {
+  const textOf = (count: number) => tableIn({ ...token, rows: token.rows.slice(0, count) }, dialect, 0)
+  return {
+    text: textOf(token.rows.length),
+    isCode: false,
+    cut: (size, measure) => {
+      const count = fitting(token.rows.length, (count) => measure(textOf(count)) <= size)
+      // A row that is too long, or the head, is shown as code.
+      if (count === 0) return codeBlock(tableOf(token), dialect.fence).cut(size, measure)
+      const rest = token.rows.slice(count)
+      return { head: textOf(count), rest: rest.length === 0 ? [] : [tableBlock({ ...token, rows: rest }, dialect)] }
+    }
+  }
 }
 
 const blockOf = (token: Token, dialect: Dialect, depth: number): string => {
   if (depth > maxDepth) return dialect.text(token.raw)
-  const blocks = (tokens: ReadonlyArray<Token> = []) =>
-    tokens.reduce((all, one, i) => {
-      const text = blockOf(one, dialect, depth + 1)
-      if (all === "" || text === "" || tokens[i - 1]?.type === "checkbox") return all + text
-      return `${all}${one.type === "list" ? "\n" : "\n\n"}${text}`
-    }, "")
+  const blocks = (tokens: ReadonlyArray<Token> = []) => blocksIn(tokens, dialect, depth)
   switch (token.type) {
     case "space":
     case "def":
@@ -67,21 +144,17 @@ const blockOf = (token: Token, dialect: Dialect, depth: number): string => {
     case "paragraph":
       return inlineOf(token.tokens, dialect, depth)
     case "code":
-      return dialect.fence((token as Tokens.Code).text)
+      return dialect.fence((token as Tokens.Code).text, (token as Tokens.Code).lang)
     case "blockquote":
       return indented(blocks(token.tokens), "> ", "> ")
     case "list":
-      return (token as Tokens.List).items
-        .map((item, i) => {
-          const { ordered, start } = token as Tokens.List
-          // Of a list item, a number has at most nine digits (CommonMark, 5.2): with more, code in it would be text.
-          const first = Math.min(Number(start) || 1, 99_999_999)
-          const marker = ordered ? `${first + i}. ` : `${dialect.bullet} `
-          return indented(blocks(item.tokens), marker, " ".repeat(marker.length))
-        })
+      return itemsOf(token as Tokens.List, dialect, depth)
+        .map(({ text }) => text)
         .join("\n")
     case "table":
-      return dialect.fence(tableOf(token as Tokens.Table))
+      return dialect.table === undefined
+        ? dialect.fence(tableOf(token as Tokens.Table))
+        : tableIn(token as Tokens.Table, dialect, depth)
     case "hr":
       return dialect.rule
     case "html":
@@ -89,6 +162,43 @@ const blockOf = (token: Token, dialect: Dialect, depth: number): string => {
     default:
       return inlineOf([token], dialect, depth)
   }
+}
+
+const blocksIn = (tokens: ReadonlyArray<Token>, dialect: Dialect, depth: number): string =>
+  tokens.reduce((all, one, i) => {
+    const text = blockOf(one, dialect, depth + 1)
+    if (all === "" || text === "" || tokens[i - 1]?.type === "checkbox") return all + text
+    return `${all}${one.type === "list" ? "\n" : "\n\n"}${text}`
+  }, "")
+
+/** An item of a list, as it is written. */
+interface Item {
+  readonly marker: string
+  readonly text: string
+}
+
+const itemsOf = ({ items, ordered, start }: Tokens.List, dialect: Dialect, depth: number): ReadonlyArray<Item> => {
+  // Of a list item, a number has at most nine digits (CommonMark, 5.2): with more, code in it would be text.
+  const first = Math.min(Number(start) || 1, 99_999_999)
+  return items.map(({ tokens }, i) => {
+    const marker = ordered ? `${first + i}. ` : `${dialect.bullet} `
+    return { marker, text: withMarker(blocksIn(tokens, dialect, depth), marker) }
+  })
+}
+
+const withMarker = (text: string, marker: string): string => indented(text, marker, " ".repeat(marker.length))
+
+/** Its columns are separated by what is escaped within a cell. */
+const tableIn = ({ header, rows }: Tokens.Table, dialect: Dialect, depth: number): string => {
+  const inCells = {
+    ...dialect,
+    codespan: (raw: string) => dialect.codespan(raw.replaceAll("\\|", "¦").replaceAll("|", "\\|"))
+  }
+  return dialect.table!(
+    [header, ...rows].map((cells) =>
+      cells.map(({ tokens }) => inlineOf(tokens, inCells, depth).replace(/\s*\n\s*/g, " "))
+    )
+  )
 }
 
 const indented = (text: string, first: string, rest: string): string =>

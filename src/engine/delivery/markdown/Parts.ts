@@ -1,56 +1,79 @@
 /** Text in parts of a limited length. */
-import type { Block, Dialect } from "./Markdown.ts"
+import { characters, type Measure } from "./Cut.ts"
+import { type Block, type Dialect, safeUrl, toBlocks } from "./Markdown.ts"
 
-/** Packs blocks into parts of at most `size` characters, and says whether more than `count` parts would be needed. */
+interface Room {
+  /** Parts. */
+  readonly count: number
+  readonly dialect: Dialect
+  /** Of each part. */
+  readonly size: number
+  readonly measure?: Measure
+}
+
+/** Less than this share of a part is not worth a piece of a block, if there is another part. */
+const leastShare = 4
+
+/**
+ * The longest beginning that fits, and whether there is more: all blocks that fit, and of the first that does not, a piece. A
+ * block that would fit into the next part is not cut.
+ */
 export const toParts = (
-  blocks: ReadonlyArray<Block>,
-  { count, dialect, size }: { readonly count: number; readonly dialect: Dialect; readonly size: number }
+  markdown: string,
+  { count, dialect, measure = characters, size }: Room
 ): { readonly parts: ReadonlyArray<string>; readonly isCut: boolean } => {
+  const rest = toBlocks(markdown, dialect).toReversed()
   const parts: Array<string> = []
   let part = ""
-  for (const piece of blocks.flatMap((block) => piecesOf(block, size, dialect))) {
-    const longer = part === "" ? piece : `${part}\n\n${piece}`
-    if (longer.length <= size) {
+  for (let block = rest.pop(); block !== undefined; block = rest.pop()) {
+    const isLast = parts.length === count - 1
+    const longer = joined(part, block.text)
+    if (measure(longer) <= size) {
       part = longer
       continue
     }
+    const space = size - measure(joined(part, ""))
+    const wouldFit = part !== "" && measure(block.text) <= size
+    const isWorthIt = isLast || (!wouldFit && space >= size / leastShare)
+    const cut = isWorthIt
+      ? block.cut(space, (text) => measure(joined(part, text)) - measure(joined(part, "")))
+      : undefined
+    if (cut !== undefined) part = joined(part, cut.head)
+    // Nothing of it would fit anywhere.
+    if (isLast || (cut === undefined && part === ""))
+      return { parts: part === "" ? parts : [...parts, part], isCut: true }
+    rest.push(...(cut === undefined ? [block] : cut.rest.toReversed()))
     parts.push(part)
-    part = piece
+    part = ""
   }
-  if (part !== "") parts.push(part)
-  return { parts: parts.slice(0, count), isCut: parts.length > count }
+  return { parts: part === "" ? parts : [...parts, part], isCut: false }
 }
 
-/** Code becomes several fences; other text is split between words. */
-const piecesOf = ({ code, text }: Block, size: number, dialect: Dialect): ReadonlyArray<string> => {
-  if (text.length <= size) return [text]
-  if (code === undefined) return split(text, size)
-  // Escaping makes code longer, so its pieces are halved until they fit.
-  const fenced = (raw: string): ReadonlyArray<string> => {
-    const whole = dialect.fence(raw)
-    return whole.length <= size ? [whole] : split(raw, Math.ceil(raw.length / 2)).flatMap(fenced)
-  }
-  return split(code, size - dialect.fence("").length).flatMap(fenced)
+const joined = (part: string, text: string): string => (part === "" ? text : `${part}\n\n${text}`)
+
+/** Below a text that was cut. */
+export const moreNote = (dialect: Dialect, page: string | undefined, text = "The answer is longer."): string => {
+  const url = page === undefined ? undefined : safeUrl(page)
+  return `${dialect.em(dialect.text(text))}${url === undefined ? "" : ` ${dialect.link(dialect.text("Show the run"), url)}`}`
 }
 
-/** At the last line break, else the last space, else within a word; never within a character. */
-export const split = (text: string, size: number): ReadonlyArray<string> => {
-  const pieces: Array<string> = []
-  let rest = text
-  while (rest.length > size) {
-    const end = endOf(rest, size)
-    pieces.push(rest.slice(0, end).trimEnd())
-    rest = rest.slice(end).replace(/^ /, "").replace(/^\n/, "")
-  }
-  return [...pieces, rest].filter((piece) => piece !== "")
+/** What fits with a note below it, if it was cut. `limit`: the characters of the Markdown that are looked at. */
+export const toText = (
+  markdown: string,
+  { limit, note, ...room }: Omit<Room, "count"> & { readonly limit: number; readonly note: string }
+): { readonly text: string; readonly isCut: boolean } => {
+  const shown = markdown.slice(0, limit).toWellFormed()
+  const isShort = shown.length === markdown.length
+  const whole = isShort ? toParts(shown, { ...room, count: 1 }) : undefined
+  if (whole?.isCut === false) return { text: whole.parts[0] ?? "", isCut: false }
+  const [part = ""] = toParts(shown, { ...room, count: 1, size: room.size - note.length - 2 }).parts
+  return { text: joined(part, note), isCut: true }
 }
 
-const endOf = (text: string, size: number): number => {
-  const least = size / 2
-  const newline = text.lastIndexOf("\n", size)
-  if (newline > least) return newline
-  const space = text.lastIndexOf(" ", size)
-  if (space > least) return space
-  const isWithinPair = /[\ud800-\udbff]/.test(text[size - 1]!)
-  return isWithinPair && size > 1 ? size - 1 : size
+/** A block in pieces that fit. */
+export const piecesOf = (block: Block, size: number): ReadonlyArray<Block> => {
+  if (block.text.length <= size) return [block]
+  const cut = block.cut(size, characters)
+  if (cut === undefined) return []
+  return [{ ...block, text: cut.head }, ...cut.rest.flatMap((rest) => piecesOf(rest, size))]
 }

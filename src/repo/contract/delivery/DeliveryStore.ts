@@ -2,6 +2,7 @@ import { expect } from "@effect/vitest"
 import { DateTime, Duration, Effect, Either, Stream } from "effect"
 import { Invalid, NotFound } from "../../../domain/Errors.ts"
 import { makeDestinationId, makeWebhookId, type RunId } from "../../../domain/Id.ts"
+import { TeamName } from "../../../domain/Team.ts"
 import { subscribe } from "../../ChangeFeed.ts"
 import type { FaultBeside } from "../../delivery/DestinationStore.ts"
 import { Repo } from "../../Repo.ts"
@@ -172,6 +173,51 @@ export const deliveryStore = (test: Test): void => {
       }
       const ofNone = newDestination(yield* makeWebhookId, {}, { faultBeside: () => refusal("full") })
       expect(yield* Effect.flip(ofNone)).toEqual(new NotFound())
+    })
+  )
+
+  test(
+    "knows who writes for a team, and that alone",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const [webhook, beside] = [yield* createWebhook(), yield* createWebhook()]
+      const other = yield* createWebhook({ team: TeamName.make("other") })
+      const { id } = yield* newDestination(webhook.id, { kind: "slack-message", authors: ["slack B1"] })
+      yield* newDestination(other.id, { kind: "slack", authors: ["slack B2"] })
+      yield* newDestination(undefined, { kind: "slack", authors: ["slack B3"] })
+      const wrote = (of: typeof webhook, ids: ReadonlyArray<string>, isSameApp = false) =>
+        repo.isAuthor(of, { ids, isSameApp })
+      for (const of of [webhook, beside]) expect(yield* wrote(of, ["slack A1", "slack B1"])).toBe(true)
+      for (const author of ["slack B2", "slack B3", "discord B1"]) expect(yield* wrote(webhook, [author])).toBe(false)
+      expect(yield* wrote(other, ["slack B1"])).toBe(false)
+      expect(yield* Effect.all([wrote(webhook, [], true), wrote(beside, [], true), wrote(other, [], true)])).toEqual([
+        ...[true, false, true]
+      ])
+      yield* repo.rememberAuthors(id, ["slack B4", "slack B1"])
+      expect(yield* wrote(webhook, ["slack B4"])).toBe(true)
+      yield* repo.updateDestination(webhook.id, id, { enabled: false, updated_at: at(1) })
+      expect(yield* Effect.all([wrote(webhook, [], true), wrote(webhook, ["slack B4"])])).toEqual([false, true])
+    })
+  )
+
+  test(
+    "remembers the comment of each target",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const [one, other] = [yield* newDestination(webhook.id), yield* newDestination(webhook.id)]
+      const known = Effect.all([
+        repo.comment(one.id, "a/b#1"),
+        repo.comment(one.id, "a/b#2"),
+        repo.comment(other.id, "a/b#1")
+      ])
+      expect(yield* known).toEqual([undefined, undefined, undefined])
+      yield* repo.rememberComment(one.id, "a/b#1", "4711")
+      yield* repo.rememberComment(one.id, "a/b#2", "4712")
+      yield* repo.rememberComment(one.id, "a/b#1", "4713")
+      expect(yield* known).toEqual(["4713", "4712", undefined])
+      yield* repo.deleteDestination(webhook.id, one.id)
+      yield* repo.rememberComment(one.id, "a/b#1", "4714")
     })
   )
 

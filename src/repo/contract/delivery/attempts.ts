@@ -45,6 +45,38 @@ export const deliveryAttempts = (test: Test): void => {
   )
 
   test(
+    "makes one delivery at a time where runs share a comment, over all servers, in the order of their ends",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      yield* newDestination(webhook.id, { kind: "github", target: "acme/shop#7" })
+      const ids = yield* Effect.forEach(count(6), () => endRun(webhook, 100))
+      const made: Array<unknown> = []
+      const only = Effect.gen(function* () {
+        const claims = yield* Effect.all(
+          count(4).map(() => claim(1_000)),
+          together
+        )
+        const [one, ...more] = claims.flat()
+        expect([one === undefined, more, yield* claim(1_000)]).toEqual([false, [], []])
+        return one!
+      })
+      while (made.length < ids.length - 1) {
+        const one = yield* only
+        made.push(one.run.run_id)
+        yield* recorded(one, attemptAt(1_000), "delivered")
+      }
+      const last = yield* only
+      expect([...made, last.run.run_id]).toEqual(ids)
+      yield* repo.releaseClaims([last.id])
+      expect((yield* only).id).toBe(last.id)
+      // Its server has crashed.
+      expect(yield* claim(60_999)).toEqual([])
+      expect((yield* claim(61_000)).map(({ id }) => id)).toEqual([last.id])
+    })
+  )
+
+  test(
     "a failure of a run alone says nothing about the destination, also beside others",
     Effect.gen(function* () {
       const repo = yield* Repo

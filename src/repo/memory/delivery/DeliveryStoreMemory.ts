@@ -3,6 +3,7 @@ import { type Context, DateTime, Effect, Option } from "effect"
 import type { EventDelivery } from "../../../domain/delivery/Delivery.ts"
 import type { DestinationRow } from "../../../domain/delivery/Destination.ts"
 import { eventOfStatus, startEvent } from "../../../domain/delivery/DestinationEvent.ts"
+import { kindOf } from "../../../domain/delivery/DestinationKind.ts"
 import type { DeliveryId, DestinationId, RunId } from "../../../domain/Id.ts"
 import { type RunRow, toRun } from "../../../domain/run/Run.ts"
 import { isFinal } from "../../../domain/run/RunStatus.ts"
@@ -133,6 +134,12 @@ export const failPending = (tables: Tables, id: DestinationId, at: DateTime.Utc)
   }
 }
 
+const sharesComment = ({ kind }: DestinationRow): boolean => kindOf(kind).sharesComment === true
+
+const release = (tables: Tables, ids: ReadonlyArray<DeliveryId>): void => {
+  for (const [destination, { id }] of tables.writers) if (ids.includes(id)) tables.writers.delete(destination)
+}
+
 const isPaused = ({ enabled, paused_until }: DestinationRow, now: DateTime.Utc): boolean =>
   !enabled || (paused_until !== undefined && isAfter(paused_until, now))
 
@@ -224,11 +231,16 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
       ),
     claimDeliveries: ({ inProgress, limit, now, until, ...limits }) =>
       Effect.sync(() => {
+        const isWritten = (id: DestinationId) => {
+          const writer = tables.writers.get(id)
+          return writer !== undefined && isAfter(writer.until, now)
+        }
         const isDue = ({ claimedUntil, row }: StoredDelivery) =>
           row.next_attempt_at !== undefined &&
           !isAfter(row.next_attempt_at, now) &&
           (claimedUntil === undefined || !isAfter(claimedUntil, now)) &&
-          !isPaused(tables.destinations.get(row.destination_id)!, now)
+          !isPaused(tables.destinations.get(row.destination_id)!, now) &&
+          !isWritten(row.destination_id)
         for (const { enabled, id } of tables.destinations.values()) if (!enabled) failPending(tables, id, now)
         const due = kept()
           .filter(isDue)
@@ -236,8 +248,9 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
           .filter(
             upTo(inProgress, ofBucket, ({ bucket, destination_id }) => {
               if (bucket > 0) return limits.limitOfCaller
-              const isFailing = tables.destinations.get(destination_id)?.failing_since !== undefined
-              return isFailing ? limits.limitOfFailing : limits.limitOfEach
+              const destination = tables.destinations.get(destination_id)!
+              if (sharesComment(destination)) return 1
+              return destination.failing_since !== undefined ? limits.limitOfFailing : limits.limitOfEach
             })
           )
           .filter(upTo(inProgress, ofDestination, ({ bucket }) => (bucket > 0 ? limits.limitOfCallback : Infinity)))
@@ -261,12 +274,17 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
                     run: toRun(tables.find(run_id)!.row)
                   }
             const destination = tables.destinations.get(destination_id)!
+            if (sharesComment(destination)) tables.writers.set(destination_id, { id, until })
             return { id, event, at, made: delivery.made, bucket: delivery.bucket, destination, ...about } as DueDelivery
           })
       }),
     recordAttempts: (results, failingBefore) =>
       Effect.sync(() => {
         results.forEach(record)
+        release(
+          tables,
+          results.map(({ id }) => id)
+        )
         const telling = results.filter(({ isOfRun = false }) => !isOfRun)
         const ids = [...new Set(telling.map(({ destination_id }) => destination_id))]
         return ids.filter((id) =>
@@ -279,6 +297,7 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
       }),
     releaseClaims: (ids) =>
       Effect.sync(() => {
+        release(tables, ids)
         for (const delivery of kept()) if (ids.includes(delivery.row.id)) delivery.claimedUntil = undefined
       }),
     deliveries: ({ cursor, destination_id, limit, owner, run_id, status }) =>

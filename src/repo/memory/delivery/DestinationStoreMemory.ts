@@ -2,6 +2,7 @@ import { type Context, Effect } from "effect"
 import { type Destination, type DestinationRow, toDestination } from "../../../domain/delivery/Destination.ts"
 import { type Invalid, NotFound } from "../../../domain/Errors.ts"
 import type { DestinationId } from "../../../domain/Id.ts"
+import { storable } from "../../../domain/StorableText.ts"
 import { DestinationStore, type FaultBeside, type Owner } from "../../delivery/DestinationStore.ts"
 import { orNotFound, storableFields, type Tables } from "../Tables.ts"
 import { failPending, showFailed } from "./DeliveryStoreMemory.ts"
@@ -52,6 +53,26 @@ export const makeDestinationStore = (tables: Tables): Context.Tag.Service<Destin
         if (change.enabled === false) failPending(tables, id, change.updated_at)
         audit.write(draft, { object: id, before: shown(before), after: shown(after) })
         return Effect.succeed(toDestination(after))
+      }),
+    isAuthor: ({ id, team }, { ids, isSameApp = false }) =>
+      Effect.sync(() =>
+        [...destinations.values()].some(
+          ({ authors = [], enabled, kind, webhook_id }) =>
+            webhook_id !== undefined &&
+            tables.webhooks.get(webhook_id)?.team === team &&
+            (authors.some((author) => ids.includes(author)) ||
+              (isSameApp && webhook_id === id && enabled && (kind === "slack" || kind === "slack-message")))
+        )
+      ),
+    rememberAuthors: (id, authors) =>
+      Effect.sync(() => {
+        const row = destinations.get(id)
+        if (row !== undefined) destinations.set(id, { ...row, authors })
+      }),
+    comment: (id, target) => Effect.sync(() => tables.comments.get(`${id} ${storable(target)}`)),
+    rememberComment: (id, target, comment_id) =>
+      Effect.sync(() => {
+        if (destinations.has(id)) tables.comments.set(`${id} ${storable(target)}`, comment_id)
       }),
     sealAgain: ({ id, sealed_headers, sealed_secret }, sealed) =>
       Effect.sync(() => {

@@ -3,6 +3,7 @@ import { DateTime, Effect } from "effect"
 import { Alert } from "../../../domain/alert/Alert.ts"
 import type { DeliveryAttempt } from "../../../domain/delivery/Delivery.ts"
 import type { DestinationRow } from "../../../domain/delivery/Destination.ts"
+import { destinationKindNames, kindOf } from "../../../domain/delivery/DestinationKind.ts"
 import type { AlertId, DeliveryId, DestinationId, RunId } from "../../../domain/Id.ts"
 import type { Run } from "../../../domain/run/Run.ts"
 import { storable } from "../../../domain/StorableText.ts"
@@ -13,7 +14,7 @@ import {
   movedAttempt,
   storedAttempts
 } from "../../delivery/DeliveryStore.ts"
-import { type ColumnTypes, fromRow, recordset, uuids } from "../Columns.ts"
+import { type ColumnTypes, fromRow, list, recordset, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { runColumns, runFromRow } from "../RunColumns.ts"
 
@@ -40,6 +41,8 @@ const resultTypes: ColumnTypes = {
 }
 
 type Claimed = Record<string, unknown> & { readonly run_id: RunId | null; readonly alert_id: AlertId | null }
+
+const sharing = destinationKindNames.filter((kind) => kindOf(kind).sharesComment).map((kind) => `'${kind}'`)
 
 /** `DeliveryStore.claimDeliveries`, `DeliveryStore.recordAttempts` and `DeliveryStore.releaseClaims`. */
 export const makeAttempts = Effect.gen(function* () {
@@ -92,12 +95,13 @@ export const makeAttempts = Effect.gen(function* () {
       with recursive ${withPending}, working as materialized (
         select i.* from ${recordset(sql, workingTypes, inProgress)}
       ), oldest as (
-        select each.*, p.destination_id, p.bucket, free.of_callback, free.of_callbacks
+        select each.*, p.destination_id, p.bucket, t.kind in (${list(sharing)}) as is_shared, free.of_callback, free.of_callbacks
         from pending p join webhook_trigger.destinations t on t.id = p.destination_id
         cross join lateral (
           select
             case
               when p.bucket > 0 then ${limitOfCaller}::int
+              when t.kind in (${list(sharing)}) then 1
               when t.failing_since is null then ${limitOfEach}::int else ${limitOfFailing}::int
             end - coalesce(sum(attempts) filter (where destination_id = t.id and working.bucket = p.bucket), 0) as of_bucket,
             ${limitOfCallback}::int - coalesce(sum(attempts) filter (where destination_id = t.id), 0) as of_callback,
@@ -108,15 +112,16 @@ export const makeAttempts = Effect.gen(function* () {
           select d.id, d.next_attempt_at from webhook_trigger.deliveries d
           where d.destination_id = t.id and d.bucket = p.bucket and d.status = 'pending' and d.next_attempt_at <= ${at}
             and (d.claimed_until is null or d.claimed_until <= ${at})
-          order by d.next_attempt_at limit greatest(0, case
+          order by d.next_attempt_at, d.seq limit greatest(0, case
             when p.bucket = 0 then free.of_bucket else least(free.of_bucket, free.of_callback, free.of_callbacks)
           end) for update skip locked
         ) as each
         where t.enabled and (t.paused_until is null or t.paused_until <= ${at})
+          and not exists (select from webhook_trigger.comment_writers w where w.destination_id = t.id and w.until > ${at})
       ), of_destinations as (
         select *, row_number() over (partition by destination_id order by next_attempt_at) as nth from oldest
       ), due as materialized (
-        select id from (
+        select id, destination_id, is_shared from (
           select *, row_number() over (partition by bucket > 0 order by next_attempt_at) as nth_of_all
           from of_destinations where bucket = 0 or nth <= of_callback
         ) as each
@@ -128,9 +133,17 @@ export const makeAttempts = Effect.gen(function* () {
         from webhook_trigger.runs r, webhook_trigger.webhooks w
         where d.id = any (array(select id from due)) and r.id = d.run_id and w.id = d.webhook_id and r.team <> w.team
         returning d.id
+      ), writers as (
+        insert into webhook_trigger.comment_writers (destination_id, delivery_id, until)
+        select destination_id, id, ${DateTime.toDateUtc(until)} from due
+        where is_shared and not exists (select from moved where moved.id = due.id) order by destination_id
+        on conflict (destination_id) do update set delivery_id = excluded.delivery_id, until = excluded.until
+        where comment_writers.until <= ${at}
+        returning delivery_id
       ), claimed as (
         update webhook_trigger.deliveries d set claimed_until = ${DateTime.toDateUtc(until)}
         from due where d.id = due.id and not exists (select from moved where moved.id = due.id)
+          and (not due.is_shared or exists (select from writers where writers.delivery_id = due.id))
         returning d.id, d.run_id, d.alert_id, d.event, d.created_at, d.made, d.destination_id, d.bucket
       ), given_up as (
         update webhook_trigger.deliveries d set status = 'failed', next_attempt_at = null, finished_at = ${at}
@@ -169,7 +182,9 @@ export const makeAttempts = Effect.gen(function* () {
   }, bounded)
 
   const releaseClaims = Effect.fn("DeliveryStore.releaseClaims")(function* (ids: ReadonlyArray<DeliveryId>) {
-    yield* sql`update webhook_trigger.deliveries set claimed_until = null where id = any(${uuids(sql, ids)})`
+    yield* sql`
+      with released as (delete from webhook_trigger.comment_writers where delivery_id = any(${uuids(sql, ids)}))
+      update webhook_trigger.deliveries set claimed_until = null where id = any(${uuids(sql, ids)})`
   }, bounded)
 
   const recordAttempts = Effect.fn("DeliveryStore.recordAttempts")(function* (
@@ -187,6 +202,10 @@ export const makeAttempts = Effect.gen(function* () {
       next_attempt_at: typeof next === "object" ? next.next_attempt_at : undefined,
       paused_until: pausedUntil
     }))
+    const ids = uuids(
+      sql,
+      results.map(({ id }) => id)
+    )
     const rows = yield* sql<{ readonly id: DestinationId }>`
       with results as materialized (
         select i.* from ${recordset(sql, resultTypes, input)}
@@ -229,14 +248,12 @@ export const makeAttempts = Effect.gen(function* () {
           end
         from results r left join destinations t on t.id = r.destination_id
         where d.id = r.id and d.status = 'pending'
+      ), written as (
+        delete from webhook_trigger.comment_writers where delivery_id = any(${ids})
       ), given_up as (
         update webhook_trigger.deliveries d set status = 'failed', next_attempt_at = null, finished_at = t.last
         from destinations t
-        where not t.enabled and d.destination_id = t.id and d.status = 'pending'
-          and d.id <> all(${uuids(
-            sql,
-            results.map(({ id }) => id)
-          )})
+        where not t.enabled and d.destination_id = t.id and d.status = 'pending' and d.id <> all(${ids})
       )
       select id from destinations where not enabled`
     return rows.map(({ id }) => id)

@@ -4,6 +4,7 @@ import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
 import { Destination, type DestinationRow, toDestination } from "../../../domain/delivery/Destination.ts"
 import { NotFound } from "../../../domain/Errors.ts"
 import type { DestinationId } from "../../../domain/Id.ts"
+import { storable } from "../../../domain/StorableText.ts"
 import {
   type DestinationChange,
   DestinationStore,
@@ -131,6 +132,44 @@ export const layer: Layer.Layer<DestinationStore, never, SqlClient.SqlClient> = 
       )
     }, bounded)
 
+    const isAuthor = Effect.fn("DestinationStore.isAuthor")(function* (
+      ...[{ id, team }, { ids, isSameApp = false }]: Parameters<Service["isAuthor"]>
+    ) {
+      const rows = yield* sql`
+        select 1 from webhook_trigger.destinations d join webhook_trigger.webhooks w on w.id = d.webhook_id
+        where w.team = ${team} and (
+          exists (
+            select from json_array_elements_text(d.authors) as author
+            where author in (select json_array_elements_text(${JSON.stringify(ids)}::json))
+          ) or (${isSameApp}::boolean and w.id = ${id} and d.enabled and d.kind in ('slack', 'slack-message'))
+        ) limit 1`
+      return rows.length > 0
+    }, bounded)
+
+    const rememberAuthors = Effect.fn("DestinationStore.rememberAuthors")(function* (
+      id: DestinationId,
+      authors: ReadonlyArray<string>
+    ) {
+      yield* sql`update webhook_trigger.destinations set ${sql.update(toColumns({ authors }))} where id = ${id}`
+    }, bounded)
+
+    const comment = Effect.fn("DestinationStore.comment")(function* (id: DestinationId, target: string) {
+      const [row] = yield* sql<{ readonly comment_id: string }>`
+        select comment_id from webhook_trigger.comments where destination_id = ${id} and target = ${storable(target)}`
+      return row?.comment_id
+    }, bounded)
+
+    const rememberComment = Effect.fn("DestinationStore.rememberComment")(function* (
+      id: DestinationId,
+      target: string,
+      comment_id: string
+    ) {
+      yield* sql`
+        insert into webhook_trigger.comments (destination_id, target, comment_id)
+        select id, ${storable(target)}, ${comment_id} from webhook_trigger.destinations where id = ${id}
+        on conflict (destination_id, target) do update set comment_id = excluded.comment_id`
+    }, bounded)
+
     const sealAgain = Effect.fn("DestinationStore.sealAgain")(function* (
       { id, sealed_headers, sealed_secret }: DestinationRow,
       sealed: Partial<SealedFields>
@@ -162,6 +201,10 @@ export const layer: Layer.Layer<DestinationStore, never, SqlClient.SqlClient> = 
       destinationRows,
       destinationRow,
       updateDestination,
+      isAuthor,
+      rememberAuthors,
+      comment,
+      rememberComment,
       sealAgain,
       deleteDestination
     })

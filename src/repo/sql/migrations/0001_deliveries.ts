@@ -31,6 +31,7 @@ export const deliveries = Effect.gen(function* () {
       kind text not null,
       url text not null,
       target text,
+      authors json,
       chain_teams json,
       description text,
       events json not null,
@@ -53,6 +54,21 @@ export const deliveries = Effect.gen(function* () {
   yield* sql.unsafe(
     `create index destinations_starts on webhook_trigger.destinations (webhook_id) where ${wantsStarts.replaceAll("d.", "")}`
   )
+
+  // What all runs with one target share, and which delivery may write to it until when.
+  yield* sql`
+    create table webhook_trigger.comments (
+      destination_id uuid not null references webhook_trigger.destinations on delete cascade,
+      target text not null,
+      comment_id text not null,
+      primary key (destination_id, target)
+    )`
+  yield* sql`
+    create table webhook_trigger.comment_writers (
+      destination_id uuid primary key references webhook_trigger.destinations on delete cascade,
+      delivery_id uuid not null,
+      until timestamptz(3) not null
+    )`
 
   // `made` counts the attempts of the schedule since it began, `attempts` has the newest attempts themselves. `bucket` is by
   // `bucketOf`.
@@ -79,7 +95,7 @@ export const deliveries = Effect.gen(function* () {
       check ((status = 'pending') = (finished_at is null))
     )`
   yield* sql`
-    create index deliveries_due on webhook_trigger.deliveries (destination_id, bucket, next_attempt_at)
+    create index deliveries_due on webhook_trigger.deliveries (destination_id, bucket, next_attempt_at, seq)
       where status = 'pending'`
   yield* sql`create index deliveries_webhook on webhook_trigger.deliveries (webhook_id, seq)`
   yield* sql`create index deliveries_destination on webhook_trigger.deliveries (destination_id, seq)`

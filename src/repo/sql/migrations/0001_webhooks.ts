@@ -64,6 +64,7 @@ export const webhooks = Effect.gen(function* () {
       coalesce json,
       retries json,
       store_requests text,
+      own_messages text,
 
       token_hash bytea not null unique,
       token_hint text not null,

@@ -67,7 +67,7 @@ export const SendTest = ({
   /** Whether the user was asked about empty values. */
   const [asked, setAsked] = useState(false)
   const [sent, setSent] = useState<SentRun>()
-  const [ignored, setIgnored] = useState(false)
+  const [ignored, setIgnored] = useState<string>()
   // The template may change while this form is open.
   const added = initial.filter(({ name }) => !edited.some((input) => input.name === name))
   const inputs = added.length === 0 ? edited : [...edited, ...added]
@@ -80,7 +80,7 @@ export const SendTest = ({
     if (!variables || pending) return
     setAsked(false)
     setSent(undefined)
-    setIgnored(false)
+    setIgnored(undefined)
     const at = new Date().toISOString()
     // Unchanged values need not be sent. They may be a whole request, and the template may use only a part of it.
     const isUnchanged = JSON.stringify(variables) === JSON.stringify(values)
@@ -95,7 +95,7 @@ export const SendTest = ({
           })
         : api.overview.run({ path: { id: webhook.id }, query: {}, headers, payload: sampleOf(webhook, variables) })
     )
-    if (answer?.status === "ignored") setIgnored(true)
+    if (answer?.status === "ignored") setIgnored(answer.reason ?? "These values don't pass the filter.")
     else if (answer) setSent({ run_id: answer.run_id, at })
     void queries.invalidateQueries({ queryKey: ["runs"] })
     void queries.invalidateQueries({ queryKey: ["replays"] })
@@ -134,7 +134,7 @@ export const SendTest = ({
         </Button>
         <span className="muted small">Ctrl+Enter</span>
       </div>
-      {ignored && <Notice>Ignored: these values don't pass the filter, so no run was started.</Notice>}
+      {ignored !== undefined && <Notice>Ignored, so no run was started. {ignored}</Notice>}
       {sent && <FollowedRun key={sent.run_id} sent={sent} />}
       {error instanceof ApiError ? <Rejection error={error} /> : error !== undefined && <ErrorNotice error={error} />}
     </form>

@@ -1,4 +1,5 @@
 import { useState } from "react"
+import { secretOverlapSeconds } from "../../../api/webhook/Overlap.ts"
 import { kindOf } from "../../../domain/delivery/DestinationKind.ts"
 import { destinationsOf } from "../../api/Client.ts"
 import { explain } from "../../api/Errors.ts"
@@ -15,9 +16,6 @@ import { DestinationTitle, useDestinationNames } from "./DestinationName.tsx"
 import { EditDestination } from "./EditDestination.tsx"
 import { eventNames } from "./EventNames.ts"
 import { ResendFailed } from "./ResendFailed.tsx"
-
-/** For a day, deliveries are also signed with the secret before. */
-const overlapSeconds = 86_400
 
 const State = ({ destination }: { readonly destination: Destination }) =>
   !destination.enabled ? (
@@ -75,7 +73,7 @@ export const DestinationCard = ({
       }
     })
   const replaceSecret = async () => {
-    onSecret(await runAction(() => api.rotateSecret({ path, query: { overlap_seconds: overlapSeconds } })))
+    onSecret(await runAction(() => api.rotateSecret({ path, query: { overlap_seconds: secretOverlapSeconds } })))
     setOpen(undefined)
     await refresh()
   }

@@ -3,18 +3,19 @@ import { expect, it } from "@effect/vitest"
 import type { Endpoints } from "@octokit/types"
 import type { KnownBlock, MessageAttachment } from "@slack/types"
 import type { IncomingWebhookSendArguments } from "@slack/webhook"
+import { commentOf, contentWith } from "../../../../src/engine/delivery/kinds/Comment.ts"
 import { discordBody } from "../../../../src/engine/delivery/kinds/Discord.ts"
 import { github } from "../../../../src/engine/delivery/kinds/GitHub.ts"
 import { slackPostBody, slackWebhookBody } from "../../../../src/engine/delivery/kinds/Slack.ts"
-import { commentBody } from "../../../../src/engine/delivery/kinds/StickyComment.ts"
-import { teamsBody } from "../../../../src/engine/delivery/kinds/Teams.ts"
+import { sizeOf, teamsBody } from "../../../../src/engine/delivery/kinds/Teams.ts"
 
-const long = { body: "word ".repeat(20_000), title: "Review succeeded" }
+const long = { body: "word ".repeat(20_000), id: "test_1", title: "Review succeeded" }
+const sign = () => "0".repeat(32)
 
 it("Slack's messages have its types, sections of at most 3,000 characters, and at most 50 blocks", () => {
   const message: IncomingWebhookSendArguments & { readonly attachments?: ReadonlyArray<MessageAttachment> } =
-    slackWebhookBody(long)
-  const blocks: ReadonlyArray<KnownBlock> = slackPostBody(long, "C0123").blocks
+    slackWebhookBody(long, sign)
+  const blocks: ReadonlyArray<KnownBlock> = slackPostBody(long, sign, "C0123").blocks
   expect(message.text).toBe("Review succeeded")
   const lengths = blocks.map((block) => (block.type === "section" ? block.text!.text.length : 0))
   expect(Math.max(...lengths)).toBeLessThanOrEqual(3_000)
@@ -26,10 +27,11 @@ it("Slack's messages have its types, sections of at most 3,000 characters, and a
 it("GitHub's comments have its parameters, and at most 65,536 characters", () => {
   type Create = Endpoints["POST /repos/{owner}/{repo}/issues/{issue_number}/comments"]["parameters"]
   type Update = Endpoints["PATCH /repos/{owner}/{repo}/issues/comments/{comment_id}"]["parameters"]
-  const body = commentBody({ body: "*".repeat(70_000), finishedAt: 1 }, "<!-- marker ", github)
+  const message = { body: "x".repeat(70_000), event: "run.succeeded", order: "1", title: "" } as const
+  const body = commentOf(contentWith(message, github)!, "<!-- marker ", sign)
   const created: Pick<Create, "body"> & Pick<Update, "body"> = { body }
   expect(created.body.length).toBeLessThanOrEqual(65_536)
-  expect(created.body).toMatch(/^<!-- marker 1 -->\n[\s\S]*\n\n_The answer is longer\._$/)
+  expect(created.body).toMatch(/^<!-- marker 1 answer 0{32} -->\n[\s\S]*\n\n\*The answer is longer\.\*$/)
   type Parameters = { readonly [Name in keyof Create]?: unknown }
   const names: Parameters = { owner: "acme", repo: "shop", issue_number: 7 }
   const path: (typeof routes)[number] = "/repos/{owner}/{repo}/issues/{issue_number}/comments"
@@ -78,9 +80,10 @@ it("a Discord message has at most 2,000 characters, and mentions no one", () => 
   })
 })
 
-it("a Teams message is an Adaptive Card of at most 28 KB", () => {
+it("a Teams message is an Adaptive Card of at most 28 KB, escaped once more", () => {
   const card = teamsBody({ body: `# Done\n\n\`\`\`\na_b\n\`\`\`\n\n${"word ".repeat(8_000)}` })
-  expect(Buffer.byteLength(JSON.stringify(card))).toBeLessThanOrEqual(28 * 1024)
+  expect(sizeOf(card)).toBeLessThanOrEqual(28 * 1024)
+  expect(sizeOf(card)).toBeGreaterThan(27 * 1024)
   expect(card.attachments[0]).toMatchObject({
     contentType: "application/vnd.microsoft.card.adaptive",
     content: {
@@ -88,8 +91,8 @@ it("a Teams message is an Adaptive Card of at most 28 KB", () => {
       body: [
         { type: "TextBlock", text: "**Done**", wrap: true },
         { text: "a\\_b", fontType: "Monospace" },
-        ...Array.from({ length: 11 }, () => ({ text: expect.stringMatching(/^(word )+word$/) })),
-        { text: "_The answer is longer._" }
+        ...Array.from({ length: 14 }, () => ({ text: expect.stringMatching(/^(word )+word$/) })),
+        { text: "*The answer is longer.*" }
       ]
     }
   })

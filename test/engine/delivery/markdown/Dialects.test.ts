@@ -3,6 +3,7 @@ import * as fc from "fast-check"
 import { Marked, type Token, type Tokens } from "marked"
 import { card, discord, gfm, gitlab, mrkdwn } from "../../../../src/engine/delivery/markdown/Dialects.ts"
 import { type Dialect, escapeMarkdown, toBlocks } from "../../../../src/engine/delivery/markdown/Markdown.ts"
+import { toParts } from "../../../../src/engine/delivery/markdown/Parts.ts"
 import { cpuTimeOf } from "../../../support/time/CpuTime.ts"
 
 const write = (markdown: string, dialect: Dialect): string =>
@@ -57,6 +58,11 @@ const hostile = [
 
 const markdowns = fc.array(fc.constantFrom(...hostile), { maxLength: 12 }).map((parts) => parts.join(""))
 
+/** As a whole, and in parts of any size. */
+const sizes = fc.oneof(fc.constant(100_000), fc.integer({ min: 1, max: 120 }))
+const partsOf = (markdown: string, dialect: Dialect, size: number): ReadonlyArray<string> =>
+  toParts(markdown, { count: 30, dialect, size }).parts
+
 /**
  * Bare addresses are read as text. They may contain backticks, so code that touches one would be part of it; then it mentions
  * no one either, as nothing in a link does on GitHub and GitLab.
@@ -68,6 +74,10 @@ const textOf = (tokens: ReadonlyArray<Token> = []): string =>
   tokens
     .map((token): string => {
       if (token.type === "code" || token.type === "codespan") return "`"
+      if (token.type === "table") {
+        const { header, rows } = token as Tokens.Table
+        return [header, ...rows].map((cells) => cells.map(({ tokens }) => textOf(tokens)).join(" | ")).join("\n")
+      }
       if (token.type === "list") return (token as Tokens.List).items.map(({ tokens }) => textOf(tokens)).join("\n")
       if (token.type === "html") return "(HTML)"
       if (token.type === "escape") return (token as Tokens.Escape).text
@@ -81,12 +91,13 @@ const entities = (text: string): string => text.replace(/&#64;|&#x40;|&commat;/g
 describe("an agent's Markdown", () => {
   it("mentions no one on GitHub and GitLab, and holds no commands, whatever it is made of", () => {
     fc.assert(
-      fc.property(markdowns, (markdown) => {
+      fc.property(markdowns, sizes, (markdown, size) => {
         for (const dialect of [gfm, gitlab]) {
-          const written = write(markdown, dialect)
-          expect(entities(textOf(reader.lexer(written)))).not.toMatch(/@\w|\(HTML\)/)
-          // Also in code, as older versions of GitLab read that.
-          if (dialect === gitlab) expect(written).not.toMatch(/^\/[a-z]/m)
+          for (const written of partsOf(markdown, dialect, size)) {
+            expect(entities(textOf(reader.lexer(written)))).not.toMatch(/@\w|\(HTML\)/)
+            // Also in code, as older versions of GitLab read that.
+            if (dialect === gitlab) expect(written).not.toMatch(/^\/[a-z]/m)
+          }
         }
       }),
       { numRuns: 1_000 }
@@ -95,8 +106,8 @@ describe("an agent's Markdown", () => {
 
   it("has none of Slack's own syntax but links, whatever it is made of", () => {
     fc.assert(
-      fc.property(markdowns, (markdown) => {
-        const special = write(markdown, mrkdwn).match(/<[^>]*>?/g) ?? []
+      fc.property(markdowns, sizes, (markdown, size) => {
+        const special = partsOf(markdown, mrkdwn, size).flatMap((part) => part.match(/<[^>]*>?/g) ?? [])
         for (const one of special) expect(one).toMatch(/^<(https?|mailto):[^|<>\s]*(\|[^<>]*>?|>|$)/)
       }),
       { numRuns: 1_000 }
@@ -105,14 +116,11 @@ describe("an agent's Markdown", () => {
 
   it("names no one for Discord and Teams outside of code", () => {
     fc.assert(
-      fc.property(markdowns, (markdown) => {
+      fc.property(markdowns, sizes, (markdown, size) => {
         for (const dialect of [discord, card]) {
-          const text = toBlocks(markdown, dialect)
-            .filter(({ code }) => code === undefined)
+          const text = partsOf(markdown, dialect, size)
             // A backslash escapes what follows, but not the end of code.
-            .map(({ text }) =>
-              text.replace(/\\[\s\S]|```[\s\S]*?```|`[^`]*`/g, (part) => (part[0] === "\\" ? part : ""))
-            )
+            .map((text) => text.replace(/\\[\s\S]|```[\s\S]*?```|`[^`]*`/g, (part) => (part[0] === "\\" ? part : "")))
           for (const one of text) expect(one).not.toMatch(dialect === card ? /@\w/ : /@\w|(^|[^\\])<[#!@:]/)
         }
       }),
@@ -184,18 +192,35 @@ a.ts  10
 
 > quoted &lt;b&gt;
 
-\`\`\`
+\`\`\`ts
 @Injectable()
 const a = "<!channel>"
 \`\`\`
 
-\`\`\`
-file  lines
-----  -----
-a.ts  10
-\`\`\`
+| file | lines |
+| --- | --- |
+| a.ts | 10 |
 
 ---`)
+  })
+
+  it("keeps the language of code that GitHub colors, and no other word that it would act on", () => {
+    for (const [language, kept] of [
+      ["TypeScript title=x", "typescript"],
+      ["mermaid", ""],
+      ["suggestion:-1+1", ""]
+    ]) {
+      expect(write(`\`\`\`${language}\na\n\`\`\``, gfm)).toBe(`\`\`\`${kept}\na\n\`\`\``)
+    }
+  })
+
+  it("keeps the cells of a table on GitHub, whatever is in them", () => {
+    const cells = ["`a \\| @b`", "c \\| @d", "[e](https://a.example/f)"]
+    const written = write(`| 1 | 2 | 3 |\n|---|:-:|--:|\n| ${cells.join(" | ")} |`, gfm)
+    expect(written).toBe(
+      "| 1 | 2 | 3 |\n| --- | --- | --- |\n| `a \\| @b` | c \\| @\u200bd | [e](https://a.example/f) |"
+    )
+    expect((reader.lexer(written)[0] as Tokens.Table).rows[0]).toHaveLength(3)
   })
 
   it("is read in bounded time, even if it was made to be slow", () => {

@@ -1,10 +1,8 @@
 import { expect, it } from "@effect/vitest"
 import { mrkdwn } from "../../../../src/engine/delivery/markdown/Dialects.ts"
-import { toBlocks } from "../../../../src/engine/delivery/markdown/Markdown.ts"
 import { toParts } from "../../../../src/engine/delivery/markdown/Parts.ts"
 
-const parts = (markdown: string, size: number, count = 100) =>
-  toParts(toBlocks(markdown, mrkdwn), { count, dialect: mrkdwn, size })
+const parts = (markdown: string, size: number, count = 100) => toParts(markdown, { count, dialect: mrkdwn, size })
 
 it("blocks share a part while they fit, and are split between words when they do not", () => {
   expect(parts("one\n\ntwo\n\nthree", 10)).toEqual({ parts: ["one\n\ntwo", "three"], isCut: false })

@@ -1,0 +1,57 @@
+import { expect, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import { type Content, commentOf, contentOf, contentWith } from "../../../../src/engine/delivery/kinds/Comment.ts"
+import { github } from "../../../../src/engine/delivery/kinds/GitHub.ts"
+
+const marker = "<!-- webhook-trigger 0123456789abcdef0123456789abcdef "
+const sign = () => "0".repeat(32)
+
+const markdowns = fc.oneof(
+  fc.constantFrom("Done", "- a\n- b", "```\ncode\n```", "a\n\n---\n\n- b", "<!-- -->", "", "a\n\n---\n"),
+  fc.string({ unit: "grapheme" })
+)
+/** The ends of runs, in any order, and perhaps more than once. */
+const ends = fc.array(fc.record({ n: fc.integer({ min: 1, max: 9 }), body: markdowns }), { maxLength: 12 })
+
+it("a comment has the newest answer, and below it a line for each later run without one", () => {
+  fc.assert(
+    fc.property(ends, fc.integer({ min: 0, max: 511 }), (delivered, answered) => {
+      const isAnswer = (n: number) => (answered & (1 << (n - 1))) !== 0
+      let content: Content | undefined
+      for (const { body, n } of delivered) {
+        const event = isAnswer(n) ? ("run.succeeded" as const) : ("run.cancelled" as const)
+        const message = { body: isAnswer(n) ? `${n} ${body}` : `${n} was cancelled`, event, order: `run-${n}` }
+        const next = contentWith({ ...message, title: `${n} was cancelled` }, github, content) ?? content
+        const written = commentOf(next!, marker, sign)
+        expect(written.length).toBeLessThan(github.maxLength)
+        // As the next run reads it.
+        content = contentOf(written.replaceAll("\n", "\r\n"), marker)
+        expect(commentOf(content!, marker, sign).trimEnd()).toBe(written.trimEnd())
+      }
+      const seen = [...new Set(delivered.map(({ n }) => n))].toSorted()
+      const newest = seen.findLast(isAnswer)
+      if (newest === undefined) return
+      expect(content).toMatchObject({ isAnswer: true, main: { order: `run-${newest}` } })
+      expect(content!.main.text.startsWith(String(newest))).toBe(true)
+      const later = seen.filter((n) => n > newest)
+      const lines = content!.lines.map(({ order, text }) => `${order} ${text}`)
+      expect(later.map((n) => `run-${n} ${n} was cancelled`)).toEqual(expect.arrayContaining(lines))
+      // The newest ones, unless they came before the answer.
+      if (delivered.findIndex(({ n }) => n === newest) < delivered.findIndex(({ n }) => n > newest)) {
+        expect(lines).toEqual(later.map((n) => `run-${n} ${n} was cancelled`).slice(-5))
+      }
+    })
+  )
+})
+
+it("a later run that ended without an answer stays in a line when an older answer comes", () => {
+  const ended = { body: "**review** failed: no disk\n\n- a link", title: "review failed: no disk", order: "run-2" }
+  const failed = contentWith({ ...ended, event: "run.failed" }, github)!
+  expect(failed).toMatchObject({ isAnswer: false, main: { order: "run-2" }, lines: [] })
+  const answer = { body: "42", title: "review succeeded", order: "run-1", event: "run.succeeded" } as const
+  expect(contentWith(answer, github, failed)).toEqual({
+    ...{ isAnswer: true, main: { order: "run-1", text: "42" } },
+    lines: [{ order: "run-2", text: "**review** failed: no disk" }]
+  })
+  expect(contentWith({ ...ended, event: "run.failed", order: "run-0" }, github, failed)).toBeUndefined()
+})
