@@ -35,7 +35,7 @@ export const RunErrorCode = Schema.Literal(
   "undeliverable"
 ).annotations({
   description:
-    "The leader said so (`agent_error`), the webhook's daily budget of cost was used up before the run was sent (`budget_exceeded`), the team's queue went away (`team_gone`), no leader came in time (`team_not_running`), or the broker gave up on the prompt (`undeliverable`)."
+    "The leader said so (`agent_error`), the daily budget of cost was used up before the sending (`budget_exceeded`), the team's queue went away (`team_gone`), no leader came in time (`team_not_running`), or the broker gave up (`undeliverable`)."
 })
 export const RunError = Schema.Struct({
   code: RunErrorCode,

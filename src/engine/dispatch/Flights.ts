@@ -97,8 +97,8 @@ export class Flights {
 
   /**
    * The flights to publish now; `published` must follow. Only one publication is made at a time. A run of a thread waits
-   * until the earlier runs with its key have ended, because its prompt names the agent's last session; and a run with a
-   * budget of cost until those of its webhook have ended, because it is not sent if they have used that up.
+   * until the earlier runs with its key have ended, because its prompt names the agent's last session. A run with a
+   * budget of cost waits for those of its webhook: it is not sent if they have used the budget up.
    */
   publish(): Publication | undefined {
     if (this.#unsent.length === 0 || this.#publishing.length > 0) return undefined
