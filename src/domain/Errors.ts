@@ -144,6 +144,7 @@ export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited"
 export class BudgetExceeded extends Schema.TaggedError<BudgetExceeded>()("BudgetExceeded", {
   of: Schema.Literal("runs", "cost"),
   limit: Schema.Number,
+  used: Schema.Number,
   resets_at: Schema.DateTimeUtc,
   /** Milliseconds until then. */
   retry_after_ms: Schema.Number

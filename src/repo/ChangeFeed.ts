@@ -37,7 +37,7 @@ export class ChangeFeed extends Context.Tag("webhook-trigger/ChangeFeed")<
     readonly listen: (listener: ChangeListener) => Effect.Effect<void, never, Scope.Scope>
     /** Notifies every process, including this one, of something that is in no row. */
     readonly publish: (changes: ReadonlyArray<Change>) => Effect.Effect<void, Unavailable>
-    /** Succeeds when the database answers. */
+    /** Succeeds when the database answers and accepts writes. */
     readonly ping: Effect.Effect<void, Unavailable>
   }
 >() {}

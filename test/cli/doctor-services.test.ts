@@ -4,10 +4,13 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { replicaOf } from "../repo/sql/Replica.ts"
 import { emptyDatabase, freshVhost, managementUrl } from "../support/fresh.ts"
-import { mailServer } from "../support/MailServer.ts"
+import { certificate, mailServer } from "../support/MailServer.ts"
+import { pgBouncer } from "../support/PgBouncer.ts"
 import { queryPostgres } from "../support/Postgres.ts"
 import { freePort } from "../support/Process.ts"
+import { encryptedDatabase, temporaryFolder } from "../support/private.ts"
 import { manage } from "../support/RabbitMq.ts"
 import { runWith } from "./CommandLine.ts"
 import { run } from "./Program.ts"
@@ -43,7 +46,7 @@ describe("doctor without an agent", () => {
       const { code, stderr, stdout } = yield* runWith({ DATABASE_URL, AMQP_URL }, "doctor")
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
       expect(stdout).toMatch(
-        /^database reached +yes .*\ndatabase signed in +yes .*\ndatabase version +yes +\d.*\ndatabase rights +yes +the tables will be created\nbroker reached +yes .*\nbroker signed in +yes\nbroker rights +yes\nbroker queues +yes\n$/
+        /^database reached +yes .*\ndatabase signed in +yes .*\ndatabase version +yes +\d.*\ndatabase rights +yes +the tables will be created\nbroker reached +yes .*\nbroker signed in +yes\nbroker rights +yes\nbroker queues +yes\nbroker version +(yes +\d[\d.]+|warning +RabbitMQ 3\..*consumer_timeout.*)\n$/
       )
       const vhost = new URL(AMQP_URL).pathname.slice(1)
       const queues = (yield* Effect.promise(async () =>
@@ -87,6 +90,64 @@ describe("doctor without an agent", () => {
         expect(stderr).toMatch(/^A server cannot work with these settings: /)
         expect(stderr).not.toContain("secret")
       }
+    })
+  )
+
+  it.scopedLive("says what the URL of an encrypted database lacks", () =>
+    Effect.gen(function* () {
+      const pair = certificate()
+      const folder = yield* temporaryFolder
+      const sslrootcert = join(folder, "ca.pem")
+      writeFileSync(sslrootcert, pair.cert)
+      const encrypted = (yield* encryptedDatabase(pair)).replace("127.0.0.1", "localhost")
+      const plain = yield* emptyDatabase
+      for (const [url, advice] of [
+        [encrypted, "Add sslmode=require"],
+        [`${encrypted}?sslmode=require`, "sslrootcert=/path/ca.pem"],
+        [`${encrypted}?sslrootcert=system&sslmode=verify-full`, "sslrootcert=/path/ca.pem"],
+        [`${encrypted.replace("localhost", "127.0.0.1")}?sslrootcert=${sslrootcert}`, "a host name of the certificate"],
+        [`${plain}?sslmode=require`, "Remove sslmode"]
+      ] as const) {
+        const { code, found, stderr } = yield* examine({ DATABASE_URL: url })
+        expect({ code, reached: found.reached }, url).toEqual({ code: 1, reached: "no" })
+        expect(stderr).toContain(advice)
+        // The server does not wait for half a minute: that would not help.
+        const refused = yield* Effect.flip(replicaOf(url))
+        expect(refused.detail).toContain(advice)
+      }
+      for (const parameters of [
+        "sslmode=no-verify",
+        `sslrootcert=${sslrootcert}`,
+        "sslmode=require&uselibpqcompat=true"
+      ]) {
+        const { found } = yield* examine({ DATABASE_URL: `${encrypted}?${parameters}` })
+        expect(found, parameters).toEqual(yes("reached", "signed in", "version", "rights"))
+      }
+      for (const [parameters, fault] of [
+        ["sslmode=bogus", "disable, prefer, require, verify-ca, verify-full, no-verify, not bogus"],
+        ["sslrootcert=/nowhere/ca.pem", "/nowhere/ca.pem is not (ENOENT)"],
+        ["sslnegotiation=sometimes", "sslnegotiation"]
+      ] as const) {
+        const { code, stderr } = yield* examine({ DATABASE_URL: `${encrypted}?${parameters}` })
+        expect(code).toBe(2)
+        expect(stderr).toContain("DATABASE_URL")
+        expect(stderr).toContain(fault)
+      }
+    })
+  )
+
+  it.scopedLive("says that a database is read-only, and uses the settings of the server's sessions", () =>
+    Effect.gen(function* () {
+      const url = yield* emptyDatabase
+      const database = new URL(url).pathname.slice(1)
+      yield* Effect.promise(() =>
+        queryPostgres(url, `alter database ${database} set default_transaction_read_only = on`)
+      )
+      const { found, stderr } = yield* examine({ DATABASE_URL: url })
+      expect(found).toEqual({ ...yes("reached", "signed in", "version"), rights: "no" })
+      expect(stderr).toContain("default_transaction_read_only")
+      const { found: pooled } = yield* examine({ DATABASE_URL: yield* pgBouncer(yield* emptyDatabase) })
+      expect(pooled).toEqual(yes("reached", "signed in", "version", "rights"))
     })
   )
 

@@ -72,7 +72,11 @@ def lead(connection):
     channel.queue_declare(
         queue,
         durable=True,
-        arguments={"x-single-active-consumer": True, "x-dead-letter-exchange": "webhook.dlx"},
+        arguments={
+            "x-queue-type": "classic",
+            "x-single-active-consumer": True,
+            "x-dead-letter-exchange": "webhook.dlx",
+        },
     )
     channel.confirm_delivery()
     channel.basic_qos(prefetch_count=1)

@@ -27,6 +27,31 @@ const logged = (logFormat: "pretty" | "logfmt" | "json") =>
     return text
   })
 
+describe("a warning of Node", () => {
+  it.live("is a line of the log", () =>
+    Effect.gen(function* () {
+      let text = ""
+      const stream = new Writable({
+        write: (chunk, _, done) => {
+          text += chunk
+          done()
+        }
+      })
+      const printing = process.listeners("warning")
+      const console = yield* Console.consoleWith(Effect.succeed)
+      yield* Effect.async<void>((resume) => {
+        process.once("warning", () => setImmediate(() => resume(Effect.void)))
+        process.emitWarning("A library\nwarns")
+      }).pipe(
+        Effect.provide(Logs.layer({ logFormat: "json", logLevel: LogLevel.Info })),
+        Effect.withConsole({ ...console, unsafe: new NodeConsole(stream, stream) as any })
+      )
+      expect(JSON.parse(text)).toMatchObject({ logLevel: "WARN", message: "Warning: A library\nwarns" })
+      expect(process.listeners("warning")).toEqual(printing)
+    })
+  )
+})
+
 describe("a log line cannot be forged by what it contains", () => {
   for (const format of ["logfmt", "json"] as const) {
     it.live(format, () =>

@@ -7,8 +7,8 @@ import { join } from "node:path"
 import { Effect } from "effect"
 import { SMTPServer } from "smtp-server"
 
-/** Of the host `localhost`. */
-const certificate = (() => {
+/** Of the host `localhost`, and its own authority. */
+export const certificate = (() => {
   let made: { readonly key: string; readonly cert: string } | undefined
   return () => {
     if (made !== undefined) return made

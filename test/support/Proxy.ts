@@ -15,7 +15,7 @@ interface Pair {
 const keepAliveMs = 30_000
 
 export class Proxy {
-  private readonly target: { readonly host: string; readonly port: number }
+  private target: { readonly host: string; readonly port: number }
   private readonly server: Server
   private readonly pairs = new Set<Pair>()
   private mode: "pass" | "silent" | "refuse" = "pass"
@@ -37,6 +37,12 @@ export class Proxy {
     const proxy = new Proxy(hostname, Number(port))
     await new Promise<void>((resolve) => proxy.server.listen(0, "127.0.0.1", resolve))
     return proxy
+  }
+
+  /** New connections lead to another server; those that are open stay where they are. */
+  leadTo(url: string): void {
+    const { hostname, port } = new URL(url)
+    this.target = { host: hostname, port: Number(port) }
   }
 
   get port(): number {

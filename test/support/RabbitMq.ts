@@ -140,13 +140,18 @@ export const manage = (base: string, method: string, path: string, body?: unknow
 }
 
 /** Creates a virtual host with all rights for the URL's user. Returns its URL. */
-export const createVhost = async (url: string, managementUrl: string, name: string): Promise<string> => {
+export const createVhost = async (
+  url: string,
+  managementUrl: string,
+  name: string,
+  settings: Readonly<Record<string, string>> = {}
+): Promise<string> => {
   const user = new URL(managementUrl).username
   const expect = async (answer: Promise<Response>) => {
     const { ok, status } = await answer
     if (!ok) throw new Error(`creating the virtual host ${name}: the management API answered ${status}`)
   }
-  await expect(manage(managementUrl, "PUT", `/api/vhosts/${name}`, {}))
+  await expect(manage(managementUrl, "PUT", `/api/vhosts/${name}`, settings))
   const all = { configure: ".*", write: ".*", read: ".*" }
   await expect(manage(managementUrl, "PUT", `/api/permissions/${name}/${user}`, all))
   const address = new URL(url)

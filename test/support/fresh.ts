@@ -37,15 +37,18 @@ export const freshDatabase: Effect.Effect<string, never, Scope.Scope> = Effect.s
 /** The URL of a database without any tables, for tests of migrations; dropped when the scope closes. */
 export const emptyDatabase: Effect.Effect<string, never, Scope.Scope> = Effect.suspend(() => database())
 
-/** The AMQP URL of an empty virtual host, deleted when the scope closes. */
-export const freshVhost: Effect.Effect<string, never, Scope.Scope> = Effect.suspend(() => {
-  const [server, management] = [given("amqpUrl"), given("amqpManagementUrl")]
-  const name = freshName()
-  return Effect.acquireRelease(
-    Effect.promise(() => createVhost(server, management, name)),
-    () => Effect.promise(() => deleteVhost(management, name))
-  )
-})
+/** The AMQP URL of an empty virtual host, deleted when the scope closes. `settings`: of the management API. */
+export const freshVhostWith = (settings: Readonly<Record<string, string>>): Effect.Effect<string, never, Scope.Scope> =>
+  Effect.suspend(() => {
+    const [server, management] = [given("amqpUrl"), given("amqpManagementUrl")]
+    const name = freshName()
+    return Effect.acquireRelease(
+      Effect.promise(() => createVhost(server, management, name, settings)),
+      () => Effect.promise(() => deleteVhost(management, name))
+    )
+  })
+
+export const freshVhost = freshVhostWith({})
 
 /** The broker's management API, for `manage`. */
 export const managementUrl = (): string => given("amqpManagementUrl")

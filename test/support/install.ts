@@ -17,6 +17,7 @@ const missing = (need: { readonly postgres: boolean; readonly rabbitmq: boolean 
   ...(succeeds("systemd-analyze", "--version") ? [] : ["systemd"]),
   ...(succeeds("nginx", "-v") ? [] : ["nginx-light"]),
   ...(succeeds("openssl", "version") ? [] : ["openssl"]),
+  ...(succeeds("pgbouncer", "--version") ? [] : ["pgbouncer"]),
   ...(succeeds("promtool", "--version") ? [] : ["prometheus"]),
   ...(chromium() === undefined ? ["chromium-headless-shell"] : [])
 ]

@@ -13,7 +13,7 @@ import { type Connection, call, openChannel, unavailable } from "./Connection.ts
 import * as Link from "./Link.ts"
 import * as ProgressSender from "./ProgressSender.ts"
 import * as Publisher from "./Publisher.ts"
-import { declareTeamQueue, leaderArguments, repliesExchange, teamQueue } from "./Topology.ts"
+import { declareTeamQueue, leaderArguments, repliesExchange, teamQueue, workLimit } from "./Topology.ts"
 import * as Trace from "./Trace.ts"
 import { decodePrompt, encodeProgress, encodeReply } from "./Wire.ts"
 
@@ -52,6 +52,7 @@ const make = ({ heartbeat, queueType, url }: LeaderOptions) =>
     )
     const cancellations = makeCancellations()
     const setUps = yield* Effect.makeSemaphore(setUpTogether)
+    let limitLogged = false
 
     const connections: Array<{ readonly link: Link.Link<void>; teams: number }> = []
     /** A connection with room for another team, until the scope closes. */
@@ -152,7 +153,12 @@ const make = ({ heartbeat, queueType, url }: LeaderOptions) =>
         yield* Effect.acquireRelease(Effect.forkDaemon(Effect.interruptible(Effect.forever(next))), (fiber) =>
           Effect.zipRight(Queue.shutdown(inbox), finishBefore(mayFinish, fiber))
         )
-        const serverVersion = connection.model.connection.serverProperties.version
+        const { serverProperties } = connection.model.connection
+        const limit = workLimit(serverProperties)
+        if (limit !== undefined && !limitLogged) {
+          limitLogged = true
+          yield* Effect.logWarning(limit)
+        }
         const consumer = yield* call(`consuming ${teamQueue(team)}`, () =>
           channel.consume(
             teamQueue(team),
@@ -161,7 +167,7 @@ const make = ({ heartbeat, queueType, url }: LeaderOptions) =>
               Deferred.unsafeDone(firstPrompt, Effect.void)
               inbox.unsafeOffer(message)
             },
-            { arguments: leaderArguments(queueType, serverVersion) }
+            { arguments: leaderArguments(queueType, serverProperties.version) }
           )
         )
         consumerTag = consumer.consumerTag

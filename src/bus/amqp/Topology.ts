@@ -55,11 +55,15 @@ export const teamQueue = (team: TeamName): string => `team.${team}`
 /** The maximum number of deliveries of a prompt on a quorum queue, in case its leader crashes on it. */
 const deliveryLimit = 20
 
+/**
+ * The type is always named: a virtual host may get another default type later, and would then refuse the declaration of
+ * a queue that exists. To RabbitMQ, a classic queue that was declared without its type is the same.
+ */
+const ofType = (type: QueueType, deliveryLimit: number) =>
+  type === "quorum" ? { "x-queue-type": type, "x-delivery-limit": deliveryLimit } : { "x-queue-type": type }
+
 /** By default, RabbitMQ 4 drops messages of quorum queues after 20 deliveries. Replies must survive any number of restarts. */
-const shared = (type: QueueType): Options.AssertQueue => ({
-  durable: true,
-  arguments: type === "quorum" ? { "x-queue-type": "quorum", "x-delivery-limit": 1_000_000 } : {}
-})
+const shared = (type: QueueType): Options.AssertQueue => ({ durable: true, arguments: ofType(type, 1_000_000) })
 
 /** All leaders must use the same arguments; RabbitMQ rejects others (406). */
 const teamQueueOptions = (type: QueueType): Options.AssertQueue => ({
@@ -67,7 +71,7 @@ const teamQueueOptions = (type: QueueType): Options.AssertQueue => ({
   arguments: {
     "x-single-active-consumer": true,
     "x-dead-letter-exchange": deadLetterExchange,
-    ...(type === "quorum" ? { "x-queue-type": "quorum", "x-delivery-limit": deliveryLimit } : {})
+    ...ofType(type, deliveryLimit)
   }
 })
 
@@ -91,7 +95,11 @@ export const declareProgressQueue = async (channel: Channel): Promise<void> => {
     maxLength: 10_000,
     messageTtl: 10_000,
     // One server gets all of it, in order.
-    arguments: { "x-single-active-consumer": true, "x-max-length-bytes": 16 * 1024 * 1024 }
+    arguments: {
+      "x-queue-type": "classic",
+      "x-single-active-consumer": true,
+      "x-max-length-bytes": 16 * 1024 * 1024
+    }
   })
   await channel.bindQueue(progressQueue, repliesExchange, progressKey)
 }
@@ -135,6 +143,24 @@ export const declareCancelQueue = async (channel: Channel, team: TeamName): Prom
   })
   await channel.bindQueue(queue, cancelExchange(team), "")
   return queue
+}
+
+/** The broker's properties when a connection opens. */
+export interface BrokerProperties {
+  readonly product: string
+  readonly version: string
+}
+
+/**
+ * Set for a RabbitMQ before 3.11.15, where `consumer_timeout` limits the work on a prompt: longer work is begun again and
+ * again. No client can read that setting.
+ */
+export const workLimit = ({ product, version }: BrokerProperties): string | undefined => {
+  const [major = 0, minor = 0, patch = 0] = version.split(".").map((part) => Number.parseInt(part, 10))
+  const isOld = major < 3 || (major === 3 && (minor < 11 || (minor === 11 && patch < 15)))
+  return product === "RabbitMQ" && isOld
+    ? `RabbitMQ ${version} gives a prompt out again after its consumer_timeout, 30 minutes by default. For longer work, raise that in rabbitmq.conf, or use RabbitMQ 3.11.15 or later`
+    : undefined
 }
 
 /**

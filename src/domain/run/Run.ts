@@ -27,12 +27,16 @@ export const CancelledBy = Schema.Literal(...cancellers).annotations({
 })
 export type CancelledBy = typeof CancelledBy.Type
 
-export const RunErrorCode = Schema.Literal("agent_error", "team_gone", "team_not_running", "undeliverable").annotations(
-  {
-    description:
-      "The leader said so (`agent_error`), the team's queue went away (`team_gone`), no leader came in time (`team_not_running`), or the broker gave up on the prompt (`undeliverable`)."
-  }
-)
+export const RunErrorCode = Schema.Literal(
+  "agent_error",
+  "budget_exceeded",
+  "team_gone",
+  "team_not_running",
+  "undeliverable"
+).annotations({
+  description:
+    "The leader said so (`agent_error`), the daily budget of cost was used up before the sending (`budget_exceeded`), the team's queue went away (`team_gone`), no leader came in time (`team_not_running`), or the broker gave up (`undeliverable`)."
+})
 export const RunError = Schema.Struct({
   code: RunErrorCode,
   message: Schema.String.annotations({ description: "What happened, in the leader's or the server's words." })
@@ -203,6 +207,9 @@ export const noLeaderInTime: RunError = {
   message: "The team had no leader for as long as the run could wait for one."
 }
 
+/** Errors after which a run is not retried: it has waited as long as it may, or costs too much. */
+export const finalErrors: ReadonlyArray<RunError["code"]> = [noLeaderInTime.code, "budget_exceeded"]
+
 /** The details of an end. A final status without a line here does not compile. */
 interface OutcomeDetails {
   readonly success: { readonly response: string; readonly report?: AgentReport }
@@ -239,16 +246,13 @@ export const outcomeFields = (
   }
 }
 
-/**
- * When a run that ends like this is retried; `undefined`: not at all. A run that no leader took in time is not retried:
- * it has already waited as long as it may.
- */
+/** When a run that ends like this is retried; `undefined`: not at all. */
 export const retryAt = (
   { retry_after_seconds }: Pick<RunRow, "retry_after_seconds">,
   outcome: Outcome,
   at: DateTime.Utc
 ): DateTime.Utc | undefined =>
-  outcome.status === "error" && outcome.error.code !== noLeaderInTime.code && retry_after_seconds !== undefined
+  outcome.status === "error" && !finalErrors.includes(outcome.error.code) && retry_after_seconds !== undefined
     ? DateTime.add(at, { seconds: retry_after_seconds })
     : undefined
 

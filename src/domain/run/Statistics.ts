@@ -53,6 +53,9 @@ const BudgetUse = Schema.Struct({
     description:
       "What counts for `max_cost_per_day`, in US dollars: reported costs, and `WEBHOOK_UNKNOWN_COST` for other runs."
   }),
+  unknown_cost_usd: Schema.Number.annotations({
+    description: "`WEBHOOK_UNKNOWN_COST`. 0: a run whose cost is unknown counts for nothing in `max_cost_per_day`."
+  }),
   resets_at: time("The next midnight in UTC.")
 }).annotations({ identifier: "BudgetUse", description: "Today's use of the webhook's budgets; absent without any." })
 

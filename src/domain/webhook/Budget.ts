@@ -28,8 +28,21 @@ export const budgetDay = (at: DateTime.Utc): DateTime.Utc => DateTime.startOf(at
 /** When a budget that is used up is whole again. */
 export const budgetResetsAt = (at: DateTime.Utc): DateTime.Utc => DateTime.add(budgetDay(at), { days: 1 })
 
-/** A run of this moment does not fit in its day's budget. */
-export const budgetExceeded = (of: BudgetExceeded["of"], limit: number, at: DateTime.Utc): BudgetExceeded => {
+/** A run of this moment does not fit in its day's budget. `used`: at least the limit. */
+export const budgetExceeded = (
+  of: BudgetExceeded["of"],
+  { limit, used }: Pick<BudgetExceeded, "limit" | "used">,
+  at: DateTime.Utc
+): BudgetExceeded => {
   const resets_at = budgetResetsAt(at)
-  return new BudgetExceeded({ of, limit, resets_at, retry_after_ms: DateTime.distance(at, resets_at) })
+  return new BudgetExceeded({
+    ...{ of, limit, used: Math.max(limit, used), resets_at },
+    retry_after_ms: DateTime.distance(at, resets_at)
+  })
 }
+
+/** Why no run fits any more. */
+export const describeUse = ({ limit, of, used }: Pick<BudgetExceeded, "of" | "limit" | "used">): string =>
+  of === "runs"
+    ? `This webhook has started ${used} runs today, and its \`max_runs_per_day\` is ${limit}.`
+    : `This webhook has used $${Number(used.toFixed(6))} today, and its \`max_cost_per_day\` is $${limit}.`

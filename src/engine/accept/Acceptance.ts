@@ -123,6 +123,7 @@ const itemOf = ({ run, webhook, isTeamStopped = false }: Candidate): Item => ({
     prompt: run.prompt,
     ...(run.layout && { layout: run.layout }),
     timeout_ms: Duration.toMillis(run.timeout),
+    accepted_at: run.accepted_at,
     ...(run.deadline_at && { deadline_at: run.deadline_at }),
     ...(run.traceparent && { traceparent: run.traceparent }),
     ...(run.thread_key !== undefined && { thread_key: run.thread_key }),

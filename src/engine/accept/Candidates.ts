@@ -122,7 +122,17 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
 
   const ofWebhook: Candidates["ofWebhook"] = (webhook, request, rendered) => {
     const { variables, idempotency } = request
-    const { id, name, team, token_hash, version, max_concurrent, max_queued = maxQueued, rate } = webhook
+    const {
+      id,
+      name,
+      team,
+      token_hash,
+      version,
+      max_concurrent,
+      max_cost_per_day,
+      max_queued = maxQueued,
+      rate
+    } = webhook
     const queues = webhook.when_team_stopped === "queue" && !request.wait
     const budget = budgetOf(webhook)
     const by = { id, token_hash, version, max_queued, ...(rate !== undefined && { rate }), ...(budget && { budget }) }
@@ -145,7 +155,11 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
         }),
         ...(idempotency && { idempotency: keyOf(idempotency, run.accepted_at) })
       },
-      webhook: { id, name, ...(max_concurrent !== undefined && { max_concurrent }) }
+      webhook: {
+        ...{ id, name },
+        ...(max_concurrent !== undefined && { max_concurrent }),
+        ...(max_cost_per_day !== undefined && { max_cost_per_day })
+      }
     }
   }
 
@@ -175,8 +189,10 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
       const rendered = { prompt: conversation.prompt, ...(layout && { layout }) }
       const candidate = ofReplay(webhook, request, rendered, run_id)
       const { retry_after_seconds: _, ...first } = candidate.run
+      const { max_cost_per_day } = webhook
       return {
-        ...candidate,
+        // A retry is accepted beyond the budget, but not sent.
+        webhook: { ...candidate.webhook!, ...(max_cost_per_day !== undefined && { max_cost_per_day }) },
         run: {
           ...first,
           attempt,

@@ -2,6 +2,7 @@ import { DateTime, Duration, Effect, FiberSet, Layer, Schedule, type Scope } fro
 import { Bus } from "../../bus/Bus.ts"
 import type { Unavailable } from "../../domain/Errors.ts"
 import { type Change, ChangeFeed } from "../../repo/ChangeFeed.ts"
+import type { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { LaneStore } from "../../repo/run/LaneStore.ts"
 import type { LeaseLost, LeaseStore } from "../../repo/run/LeaseStore.ts"
 import { RunStore } from "../../repo/run/RunStore.ts"
@@ -29,7 +30,17 @@ const dispatch = Effect.fnUntraced(function* (
 ): Effect.fn.Return<
   void,
   LeaseLost,
-  Bus | ChangeFeed | Correlation | CurrentLanes | LaneStore | Limiter | Outcomes | RunStore | Scope.Scope
+  | Bus
+  | ChangeFeed
+  | Correlation
+  | CurrentLanes
+  | HistoryStore
+  | LaneStore
+  | Limiter
+  | Outcomes
+  | RunStore
+  | Scope.Scope
+  | Settings
 > {
   const bus = yield* Bus
   const feed = yield* ChangeFeed
@@ -123,7 +134,17 @@ const dispatch = Effect.fnUntraced(function* (
 export const layer: Layer.Layer<
   never,
   never,
-  Bus | ChangeFeed | Correlation | CurrentLanes | LaneStore | LeaseStore | Limiter | Outcomes | RunStore | Settings
+  | Bus
+  | ChangeFeed
+  | Correlation
+  | CurrentLanes
+  | HistoryStore
+  | LaneStore
+  | LeaseStore
+  | Limiter
+  | Outcomes
+  | RunStore
+  | Settings
 > = Layer.scopedDiscard(
   Effect.gen(function* () {
     const store = yield* LaneStore

@@ -20,6 +20,10 @@ export interface Publication {
   readonly isBehind: boolean
 }
 
+/** Whether the run may wait, after its admission, until earlier ones have ended. */
+export const mayWaitForEarlier = ({ thread_key, webhook }: LaneRun): boolean =>
+  thread_key !== undefined || webhook?.max_cost_per_day !== undefined
+
 /** One team's runs in flight, oldest first, and their prompts. */
 export class Flights {
   readonly #all = new Map<RunId, Flight>()
@@ -93,25 +97,28 @@ export class Flights {
 
   /**
    * The flights to publish now; `published` must follow. Only one publication is made at a time. A run of a thread waits
-   * until the earlier runs with its key have ended, because its prompt names the agent's last session.
+   * until the earlier runs with its key have ended, because its prompt names the agent's last session. A run with a
+   * budget of cost waits for those of its webhook: it is not sent if they have used the budget up.
    */
   publish(): Publication | undefined {
     if (this.#unsent.length === 0 || this.#publishing.length > 0) return undefined
     const oldest = this.#oldest
     if (this.#lost.isHolding(oldest, oldest !== undefined && !this.#unsent.includes(oldest))) return undefined
     const next = this.#unsent.slice(0, publishedTogether)
-    const held = next.findIndex((flight) => flight.run.thread_key !== undefined && this.#isBehindItsThread(flight))
+    const held = next.findIndex((flight) => mayWaitForEarlier(flight.run) && this.#waitsForEarlier(flight))
     const flights = held === -1 ? next : next.slice(0, held)
     if (flights.length === 0) return undefined
     this.#publishing = flights
     return { flights, isBehind: oldest !== flights[0] }
   }
 
-  /** An earlier run in flight has the same key. All runs of a thread are in one lane. */
-  #isBehindItsThread(flight: Flight): boolean {
+  /** All runs of a thread, and those of a webhook, are in one lane. */
+  #waitsForEarlier(flight: Flight): boolean {
+    const { thread_key, webhook } = flight.run
     for (const other of this.#all.values()) {
       if (other === flight) return false
-      if (other.run.thread_key === flight.run.thread_key) return true
+      if (thread_key !== undefined && other.run.thread_key === thread_key) return true
+      if (webhook?.max_cost_per_day !== undefined && other.run.webhook?.id === webhook.id) return true
     }
     return false
   }

@@ -6,7 +6,7 @@ import type { RunId, WebhookId } from "../../domain/Id.ts"
 import { waitsForLeader } from "../../domain/run/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { LaneRun } from "../../repo/run/LaneStore.ts"
-import { type Flight, Flights, type Publication } from "./Flights.ts"
+import { type Flight, Flights, mayWaitForEarlier, type Publication } from "./Flights.ts"
 import { LanePace, type Work } from "./LanePace.ts"
 
 /** How many runs of a lane are read ahead. */
@@ -180,8 +180,7 @@ export class Lane {
   /** The broker certainly has them, or they need not be sent any more. */
   published(flights: ReadonlyArray<Flight>, now: number): void {
     this.flights.published(flights, now)
-    // A run of a thread may have waited for the one before.
-    for (const { begunAt, run } of flights) if (run.thread_key === undefined) this.#pace.handedOver(now - begunAt)
+    for (const { begunAt, run } of flights) if (!mayWaitForEarlier(run)) this.#pace.handedOver(now - begunAt)
   }
 
   /** The run has ended, or is gone; returns it if it was in flight. `work`: when the team worked on it, if it did. */
@@ -196,9 +195,9 @@ export class Lane {
   limitsRead(limits: ReadonlyMap<WebhookId, number>): void {
     const head = this.#waiting[0]
     if (head?.webhook === undefined) return
-    const { id, name } = head.webhook
-    const max_concurrent = limits.get(id)
-    this.#waiting[0] = { ...head, webhook: { id, name, ...(max_concurrent !== undefined && { max_concurrent }) } }
+    const { max_concurrent: _, ...webhook } = head.webhook
+    const max_concurrent = limits.get(webhook.id)
+    this.#waiting[0] = { ...head, webhook: { ...webhook, ...(max_concurrent !== undefined && { max_concurrent }) } }
   }
 
   #knows(id: RunId): boolean {

@@ -5,6 +5,7 @@ import type { RunId } from "../../domain/Id.ts"
 import { takeApart } from "../../domain/prompt/PromptLayout.ts"
 import type { Outcome } from "../../domain/run/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
+import type { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { type LaneRun, LaneStore, type LaneThread } from "../../repo/run/LaneStore.ts"
 import type { LeaseLost } from "../../repo/run/LeaseStore.ts"
 import { untilAvailable } from "../../runtime/Availability.ts"
@@ -12,6 +13,8 @@ import { stopwatch } from "../../runtime/Stopwatch.ts"
 import * as Checkpoints from "../Checkpoints.ts"
 import { Correlation } from "../outcome/Correlation.ts"
 import { Outcomes } from "../outcome/Outcomes.ts"
+import { Settings } from "../Settings.ts"
+import * as CostBudget from "./CostBudget.ts"
 import type { Lease } from "./Lease.ts"
 
 /** How often a late run is checked for an answer. */
@@ -27,7 +30,7 @@ const queueCheckInterval = Duration.seconds(1)
 /**
  * Sends runs of one lane in order, with retries.
  *
- * - `done`: the broker certainly has them, or they have ended.
+ * - `done`: the broker certainly has them, or they have ended: expired, or over the budget of their webhook.
  * - `queueReplaced`: the team's queue was missing and is back, without its prompts.
  *
  * `isBehind`: the broker has older runs of the lane, which these must not overtake.
@@ -48,12 +51,13 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<
   { readonly publish: Publish; readonly offer: Offer },
   never,
-  Bus | Correlation | LaneStore | Outcomes
+  Bus | Correlation | HistoryStore | LaneStore | Outcomes | Settings
 > {
   const bus = yield* Bus
   const store = yield* LaneStore
   const correlation = yield* Correlation
   const outcomes = yield* Outcomes
+  const overBudget = yield* CostBudget.make
   const reach = yield* Checkpoints.Checkpoints
   const clock = yield* Effect.clock
   /** The stopwatch time since which a team's queue has been missing. */
@@ -124,10 +128,17 @@ export const make = Effect.fnUntraced(function* (
       const late = inFlight.filter(isLate)
       // It may have been sent in an earlier term, and answered.
       if (late.length > 0 && !mayExpire()) return Effect.delay(attempt, answerCheckInterval)
-      due = inFlight.filter((run) => !late.includes(run))
-      const sent = due.length === 0 ? Effect.void : send(due, isBehind)
-      const expire = Effect.forEach(late, (run) => end(run, { status: "timeout" }), { discard: true })
-      return late.length === 0 ? sent : Effect.zipRight(expire, sent)
+      const sendOthers = (ends: ReadonlyMap<LaneRun, Outcome>) => {
+        due = inFlight.filter((run) => !ends.has(run))
+        const sent = due.length === 0 ? Effect.void : send(due, isBehind)
+        const ended = Effect.forEach(ends, ([run, outcome]) => end(run, outcome), { discard: true })
+        return ends.size === 0 ? sent : Effect.zipRight(ended, sent)
+      }
+      const expired = new Map(late.map((run): [LaneRun, Outcome] => [run, { status: "timeout" }]))
+      const limited = inFlight.filter((run) => run.webhook?.max_cost_per_day !== undefined && !expired.has(run))
+      return limited.length === 0
+        ? sendOthers(expired)
+        : Effect.flatMap(overBudget(limited), (refused) => sendOthers(new Map([...expired, ...refused])))
     })
     return untilAvailable(attempt, { longest: longestPause }).pipe(
       Effect.as("done" as const),

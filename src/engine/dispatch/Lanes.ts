@@ -5,6 +5,7 @@ import type { RunId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import { isFinal, runStatuses } from "../../domain/run/RunStatus.ts"
 import type { TeamName } from "../../domain/Team.ts"
+import type { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { type LaneRun, LaneStore } from "../../repo/run/LaneStore.ts"
 import type { LeaseLost } from "../../repo/run/LeaseStore.ts"
 import type { RunStore } from "../../repo/run/RunStore.ts"
@@ -12,6 +13,7 @@ import { untilAvailable } from "../../runtime/Availability.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
 import type { Correlation } from "../outcome/Correlation.ts"
 import { type AdmitWithEnds, Outcomes } from "../outcome/Outcomes.ts"
+import type { Settings } from "../Settings.ts"
 import * as AdmissionWithEnds from "./AdmissionWithEnds.ts"
 import type { AdmittingLanes } from "./CurrentLanes.ts"
 import type { Flight } from "./Flights.ts"
@@ -57,7 +59,11 @@ export interface Lanes extends AdmittingLanes {
 export const make = Effect.fnUntraced(function* (
   lease: Lease,
   mayExpire: () => boolean
-): Effect.fn.Return<Lanes, never, Bus | Correlation | LaneStore | Limiter | Outcomes | RunStore | Scope.Scope> {
+): Effect.fn.Return<
+  Lanes,
+  never,
+  Bus | Correlation | HistoryStore | LaneStore | Limiter | Outcomes | RunStore | Scope.Scope | Settings
+> {
   const bus = yield* Bus
   const store = yield* LaneStore
   const limiter = yield* Limiter

@@ -53,7 +53,9 @@ export class Overview extends Context.Tag("webhook-trigger/Overview")<
         const budgetUse = Effect.fnUntraced(function* (webhook: Webhook, at: DateTime.Utc) {
           if (webhook.max_runs_per_day === undefined && webhook.max_cost_per_day === undefined) return undefined
           const use = yield* history.dayUse(webhook.id, at)
-          return { runs: use.runs, cost_usd: countedCost(use, settings.unknownCost), resets_at: budgetResetsAt(at) }
+          const { unknownCost } = settings
+          const cost_usd = countedCost(use, unknownCost)
+          return { runs: use.runs, cost_usd, unknown_cost_usd: unknownCost, resets_at: budgetResetsAt(at) }
         })
 
         const statistics = Effect.fn("Overview.statistics")(function* (id: WebhookId, range: StatisticsRange) {

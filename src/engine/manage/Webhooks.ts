@@ -26,7 +26,7 @@ import type { InputChecks } from "../prompt/InputChecks.ts"
 import type { Renderer } from "../prompt/Renderer.ts"
 import type { Preview, PreviewRefused } from "../prompt/WebhookPreview.ts"
 import * as WebhookPreview from "../prompt/WebhookPreview.ts"
-import type { Settings } from "../Settings.ts"
+import { Settings } from "../Settings.ts"
 import { hashToken, makeToken, type Token, tokenHint } from "../verify/Token.ts"
 import * as WebhookSecrets from "../verify/WebhookSecrets.ts"
 import * as ShownWebhook from "./ShownWebhook.ts"
@@ -106,6 +106,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
       Webhooks,
       Effect.gen(function* () {
         const outcomes = yield* Outcomes
+        const { unknownCost } = yield* Settings
         const preview = yield* WebhookPreview.make
         const previewDraft = yield* DraftPreview.make
         const history = yield* HistoryStore
@@ -118,6 +119,14 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
         const shown = yield* ShownWebhook.make
         const createdShown = ({ token, webhook }: WithToken) =>
           Effect.map(shown(webhook), (webhook): WithToken => ({ token, webhook }))
+
+        /** A budget of cost limits only what is known. */
+        const warn = ({ id, max_cost_per_day }: Webhook) =>
+          max_cost_per_day === undefined || unknownCost > 0
+            ? Effect.void
+            : Effect.logWarning(
+                "A webhook has max_cost_per_day, but runs whose cost is unknown count as $0: set WEBHOOK_UNKNOWN_COST"
+              ).pipe(Effect.annotateLogs({ webhook_id: id }))
 
         const found = <A, E>(id: string, use: (id: WebhookId) => Effect.Effect<A, E>): Effect.Effect<A, E | NotFound> =>
           Effect.flatMap(webhookIdOf(id), use)
@@ -143,7 +152,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
               },
               yield* Audit.draft("webhook.created")
             )
-            .pipe(Effect.catchTag("TeamUnknown", WebhookChecks.teamGone))
+            .pipe(Effect.catchTag("TeamUnknown", WebhookChecks.teamGone), Effect.tap(warn))
           return { webhook, token }
         })
 
@@ -189,7 +198,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
                 audit: yield* Audit.draft("webhook.edited")
               }
             )
-            .pipe(Effect.catchTag("TeamUnknown", WebhookChecks.teamGone))
+            .pipe(Effect.catchTag("TeamUnknown", WebhookChecks.teamGone), Effect.tap(warn))
         })
 
         const edit = Effect.fn("Webhooks.edit")(

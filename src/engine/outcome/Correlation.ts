@@ -33,7 +33,7 @@ export class Correlation extends Context.Tag("webhook-trigger/Correlation")<
   static readonly layer: Layer.Layer<Correlation, never, ReplyKeyStore> = Layer.effect(
     Correlation,
     Effect.gen(function* () {
-      const { key } = yield* untilAvailable((yield* ReplyKeyStore).replyKey)
+      const { key } = yield* untilAvailable((yield* ReplyKeyStore).replyKey, { subject: "the start" })
       const sign = (subject: Uint8Array) =>
         createHmac("sha256", key).update(subject).digest().subarray(0, signatureLength)
 

@@ -29,7 +29,9 @@ interface Parts {
 }
 
 const detailOf = ({ bus, database, secret_key }: Parts): string =>
-  database === "ok" && bus === "ok" ? secret_key : "The database or the bus is out of reach."
+  database === "ok" && bus === "ok"
+    ? secret_key
+    : "The database or the bus is out of reach, or the database is read-only."
 
 const live = Effect.succeed(HttpServerResponse.unsafeJson({ status: "ok" }))
 

@@ -10,6 +10,7 @@ import type * as Errors from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { pathOf } from "../../domain/prompt/Path.ts"
 import { step } from "../../domain/prompt/Variables.ts"
+import { describeUse } from "../../domain/webhook/Budget.ts"
 import { securityHeaders } from "./SecurityHeaders.ts"
 
 /** Every error that can refuse a request. */
@@ -236,14 +237,10 @@ const table = {
   ],
   BudgetExceeded: [
     429,
-    ({ limit, of, resets_at }) => {
-      const used = { runs: `started ${limit} runs today`, cost: `used $${limit} today` }
-      const setting = { runs: "max_runs_per_day", cost: "max_cost_per_day" }
-      return {
-        code: "budget_exceeded",
-        detail: `This webhook has ${used[of]}, its \`${setting[of]}\`. Try again after ${DateTime.formatIso(resets_at)}, or raise it.`
-      }
-    }
+    (exceeded) => ({
+      code: "budget_exceeded",
+      detail: `${describeUse(exceeded)} Try again after ${DateTime.formatIso(exceeded.resets_at)}, or raise it.`
+    })
   ],
   TooManyAttempts: [429, () => ({ code: "too_many_attempts", detail: "Too many wrong keys came from this address." })],
   TooManyStreams: [

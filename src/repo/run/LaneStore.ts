@@ -21,11 +21,18 @@ export interface LaneRun
     | "deadline_at"
     | "traceparent"
     | "thread_key"
+    | "accepted_at"
   > {
   /** The parts of its prompt; absent for a chat message, and for runs of a release without layouts. */
   readonly layout?: PromptLayout
   /** The current name, not that at acceptance; absent for a chat message. */
-  readonly webhook?: { readonly id: WebhookId; readonly name: string; readonly max_concurrent?: number }
+  readonly webhook?: {
+    readonly id: WebhookId
+    readonly name: string
+    readonly max_concurrent?: number
+    /** Its budget of cost; absent also for a replay by a person, to which it does not apply. */
+    readonly max_cost_per_day?: number
+  }
 }
 
 /** The thread of a run, and the agent's session as the newest ended run of the thread reported it. */

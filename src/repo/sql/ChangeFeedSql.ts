@@ -2,8 +2,9 @@ import { SqlClient } from "@effect/sql"
 import { Effect, Layer } from "effect"
 import { ChangeFeed, makeChangeListeners } from "../ChangeFeed.ts"
 import { makePublish, parseChanges } from "./Changes.ts"
-import { bounded } from "./database/Database.ts"
+import { bounded, unavailable } from "./database/Database.ts"
 import { Notifications } from "./database/Notifications.ts"
+import { readOnly } from "./database/Session.ts"
 
 export const layer: Layer.Layer<ChangeFeed, never, SqlClient.SqlClient | Notifications> = Layer.scoped(
   ChangeFeed,
@@ -14,7 +15,10 @@ export const layer: Layer.Layer<ChangeFeed, never, SqlClient.SqlClient | Notific
     return ChangeFeed.of({
       listen,
       publish: Effect.fn("ChangeFeed.publish")(makePublish(sql)),
-      ping: Effect.asVoid(bounded(sql`select 1`))
+      ping: Effect.flatMap(
+        bounded(sql<{ readonly read_only: string }>`select ${sql.literal(readOnly)} as read_only`),
+        ([row]) => (row?.read_only === "on" ? unavailable("The database is read-only.") : Effect.void)
+      )
     })
   })
 )

@@ -1,10 +1,11 @@
 import { Effect, type Redacted } from "effect"
 import { addressOf, call, open } from "../../bus/amqp/Connection.ts"
-import { declareProgressQueue, declareShared, type QueueType } from "../../bus/amqp/Topology.ts"
+import { declareProgressQueue, declareShared, type QueueType, workLimit } from "../../bus/amqp/Topology.ts"
 import type { Unavailable } from "../../domain/Errors.ts"
-import { type Examined, failedAt, oneLine, passed } from "./Check.ts"
+import { check, type Examined, failedAt, oneLine, passed } from "./Check.ts"
 
 const names = ["broker reached", "broker signed in", "broker rights", "broker queues"]
+const version = "broker version"
 const [reached, signedIn, rights, queues] = [0, 1, 2, 3]
 
 const isRefused = /ACCESS[_-]REFUSED/
@@ -47,7 +48,11 @@ export const examineBroker = (url: Redacted.Redacted<string>, queueType: QueueTy
         channel.on("error", () => {})
         yield* call("declaring", () => declareShared(channel, queueType))
         yield* call("declaring", () => declareProgressQueue(channel))
-        return passed(names, [place])
+        const { serverProperties } = model.connection
+        const limit = workLimit(serverProperties)
+        const versionCheck =
+          limit === undefined ? check(version, "yes", serverProperties.version) : check(version, "warning", limit)
+        return { checks: [...passed(names, [place]).checks, versionCheck] }
       }).pipe(Effect.mapError((error) => notDeclared(error, place)))
     ),
     Effect.scoped,

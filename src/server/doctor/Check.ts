@@ -5,7 +5,8 @@ import { print } from "../../cli/Output.ts"
 
 export interface Check {
   readonly what: string
-  readonly result: "yes" | "no" | "unknown"
+  /** `warning`: it works, within limits that the detail names. */
+  readonly result: "yes" | "no" | "unknown" | "warning"
   readonly detail?: string
 }
 
@@ -16,7 +17,7 @@ export const check = (what: string, result: Check["result"], detail?: string): C
 
 export const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim().slice(0, 200)
 
-/** Prints the checks, and fails with the help unless each of them is `yes`. */
+/** Prints the checks, and fails with the help if one of them is `no` or `unknown`. */
 export const report = (checks: ReadonlyArray<Check>, title: string, help: string): Effect.Effect<void, Failure> =>
   Effect.gen(function* () {
     const width = 2 + Math.max(...checks.map(({ what }) => what.length))
@@ -26,7 +27,7 @@ export const report = (checks: ReadonlyArray<Check>, title: string, help: string
         print(`${what.padEnd(width)}${detail === undefined ? result : `${result.padEnd(9)}${detail}`}`),
       { discard: true }
     )
-    if (checks.every(({ result }) => result === "yes")) return
+    if (checks.every(({ result }) => result === "yes" || result === "warning")) return
     return yield* new Failure({ exit: exitCodes.refused, title, detail: help })
   })
 

@@ -1,6 +1,7 @@
 import { Effect, Redacted } from "effect"
 import pg from "pg"
-import { connection } from "../../repo/sql/database/PostgresSession.ts"
+import { advice, connection } from "../../repo/sql/database/PostgresAddress.ts"
+import { readOnly, sessionSettings } from "../../repo/sql/database/Session.ts"
 import { type Examined, failedAt, oneLine, passed } from "./Check.ts"
 
 const names = ["database reached", "database signed in", "database version", "database rights"]
@@ -15,6 +16,7 @@ interface Facts {
   readonly user: string
   readonly database: string
   readonly is_replica: boolean
+  readonly read_only: string
   readonly may_create: boolean
   /** Of the schema of our tables, if it exists. */
   readonly owner: string | null
@@ -24,6 +26,7 @@ interface Facts {
 const facts = `
   select current_setting('server_version') as version, current_setting('server_version_num')::int as version_number,
     current_user as user, current_database() as database, pg_is_in_recovery() as is_replica,
+    ${readOnly} as read_only,
     has_database_privilege(current_database(), 'create') as may_create,
     n.nspowner::regrole::text as owner, pg_has_role(n.nspowner, 'usage') as is_owner
   from (select) as always left join pg_namespace n on n.nspname = 'webhook_trigger'`
@@ -31,6 +34,8 @@ const facts = `
 const refused = (error: unknown, place: string): Examined => {
   const { code, message } = error as { readonly code?: unknown; readonly message?: unknown }
   const text = oneLine(String(message === "" || message === undefined ? code : message))
+  const help = advice(error)
+  if (help !== undefined) return failedAt(names, reached, `${place}: ${text}`, help)
   switch (code) {
     case "28P01":
     case "28000":
@@ -56,7 +61,7 @@ const refused = (error: unknown, place: string): Examined => {
 }
 
 const judged = (found: Facts, place: string): Examined => {
-  const { database, is_owner, is_replica, may_create, owner, user } = found
+  const { database, is_owner, is_replica, may_create, owner, read_only, user } = found
   const known = [place, user, found.version]
   if (found.version_number < leastVersion) {
     return failedAt(names, version, found.version, "Use PostgreSQL 15 or later.", known)
@@ -69,6 +74,10 @@ const judged = (found: Facts, place: string): Examined => {
       "Use the address of the primary in DATABASE_URL.",
       known
     )
+  }
+  if (read_only === "on") {
+    const help = "Use the address of the primary in DATABASE_URL, or turn default_transaction_read_only off."
+    return failedAt(names, rights, "it is read-only", help, known)
   }
   if (is_owner === false) {
     const detail = `the schema webhook_trigger belongs to ${owner}`
@@ -104,6 +113,7 @@ export const examineDatabase = (url: Redacted.Redacted): Effect.Effect<Examined>
       client.on("error", () => {})
       try {
         await client.connect()
+        await client.query(sessionSettings)
         const { rows } = await client.query<Facts>(facts)
         return judged(rows[0]!, place)
       } finally {

@@ -11,14 +11,19 @@ import { examineDatabase } from "./DatabaseChecks.ts"
 import { examineMail } from "./MailChecks.ts"
 import { examineProvider } from "./ProviderChecks.ts"
 
+const conflicts = (found: Parameters<typeof OidcEnvironment.conflicts>[0] & Parameters<typeof Repos.conflicts>[0]) => [
+  ...Repos.conflicts(found),
+  ...OidcEnvironment.conflicts(found)
+]
+
 /** The settings that name them. */
 export const settings = Effect.filterOrFail(
   LoadSettings.load({
     ...{ ...Buses.settings, ...Repos.settings },
     ...{ ...MailEnvironment.settings, ...OidcEnvironment.settings }
   }),
-  (found) => OidcEnvironment.conflicts(found).length === 0,
-  (found) => new LoadSettings.SettingsInvalid({ faults: OidcEnvironment.conflicts(found) })
+  (found) => conflicts(found).length === 0,
+  (found) => new LoadSettings.SettingsInvalid({ faults: conflicts(found) })
 )
 
 export type Services = Effect.Effect.Success<typeof settings>

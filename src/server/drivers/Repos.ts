@@ -5,9 +5,11 @@ import type { Unavailable } from "../../domain/Errors.ts"
 import type { Repo } from "../../repo/Repo.ts"
 import type { DataFolderInUse, DataFolderUnusable } from "../../repo/sql/database/DataFolder.ts"
 import * as PgliteClient from "../../repo/sql/database/PgliteClient.ts"
+import { addressFault } from "../../repo/sql/database/PostgresAddress.ts"
 import * as PostgresClient from "../../repo/sql/database/PostgresClient.ts"
 import * as RepoSql from "../../repo/sql/RepoSql.ts"
 import { address, optional, secret, text, type Values, withDefault } from "../../settings/EnvironmentVariable.ts"
+import type { SettingFault } from "../environment/LoadSettings.ts"
 import type { Driver } from "./Driver.ts"
 
 export type RepoDriver = Driver<Repo, DataFolderInUse | DataFolderUnusable | Unavailable>
@@ -33,6 +35,13 @@ const pglite = ({ dataDir }: Settings): RepoDriver => ({
   layer: Layer.provide(RepoSql.layer, PgliteClient.layer({ folder: dataDir })),
   embedded: { place: `the database is embedded, in the folder ${resolve(dataDir)}`, replacedBy: "DATABASE_URL" }
 })
+
+/** Parameters of the URL with which no connection can be opened. */
+export const conflicts = ({ databaseUrl }: Pick<Settings, "databaseUrl">): ReadonlyArray<SettingFault> =>
+  Option.toArray(Option.flatMapNullable(databaseUrl, addressFault)).map((accepts) => ({
+    name: "DATABASE_URL",
+    accepts
+  }))
 
 /** The first driver with settings, or the embedded one. */
 export const choose = (settings: Settings): RepoDriver => Option.getOrElse(postgres(settings), () => pglite(settings))

@@ -148,6 +148,7 @@ const conflicts = (environment: Environment): ReadonlyArray<LoadSettings.Setting
         }
       ]
     : []),
+  ...Repos.conflicts(environment),
   ...MailEnvironment.conflicts(environment),
   ...leadsTwice(environment).map((given) => ({
     name: "AGENTS",

@@ -1,7 +1,7 @@
 /** The state of the tables, without anything that callers, agents or people wrote. */
 import type { Redacted } from "effect"
 import pg from "pg"
-import { connection } from "../../repo/sql/database/PostgresSession.ts"
+import { connection } from "../../repo/sql/database/PostgresAddress.ts"
 
 /** In milliseconds, so that a loaded database is not loaded more. */
 const query_timeout = 5_000

@@ -1,10 +1,11 @@
 import { expect, it } from "@effect/vitest"
-import { DateTime, Effect, Layer, TestClock } from "effect"
+import { DateTime, Effect, Layer, Logger, TestClock } from "effect"
 import { LeaderBus } from "../../../src/bus/Bus.ts"
 import type { RunId, WebhookId } from "../../../src/domain/Id.ts"
 import type { TeamName } from "../../../src/domain/Team.ts"
 import { Replay } from "../../../src/engine/accept/Replay.ts"
 import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
+import { Webhooks } from "../../../src/engine/manage/Webhooks.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { engine, engineInMemory, lead, makeTeam, makeWebhook, ports, until } from "../Scenario.ts"
 
@@ -97,6 +98,44 @@ it.scoped("gives up after its attempts; a caller that waits is told at once, and
     yield* TestClock.adjust("5 seconds")
     expect(seen).toHaveLength(3)
     expect(yield* replayable(webhook.id)).toEqual([second, waited.run_id])
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("a budget of cost that does not count unknown costs is warned about", () => {
+  const lines: Array<string> = []
+  return Effect.gen(function* () {
+    const webhooks = yield* Webhooks
+    const draft = { name: "nightly", team: yield* makeTeam("deploy"), prompt_template: "{{text}}" }
+    const { webhook } = yield* webhooks.create(draft)
+    expect(lines).toEqual([])
+    yield* webhooks.edit(webhook.id, { max_cost_per_day: 0.5 }, undefined)
+    expect(lines).toEqual([expect.stringContaining("WEBHOOK_UNKNOWN_COST")])
+  }).pipe(
+    Effect.provide(engineInMemory()),
+    Effect.provide(
+      Logger.replace(
+        Logger.defaultLogger,
+        Logger.make(({ logLevel, message }) => logLevel.label === "WARN" && lines.push(String(message)))
+      )
+    )
+  )
+})
+
+it.scoped("a retry is not sent once its webhook's budget of cost is used up, and is the last one", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* makeWebhook(team)
+    yield* edit(webhook.id, { retries: { max_retries: 5, backoff_seconds: 1 }, max_cost_per_day: 0.5 })
+    const first = yield* webhook.submit("api")
+    yield* leader.fail("no disk", { usage: { cost_usd: 0.75 } })
+    yield* ended(first)
+    yield* TestClock.adjust("3 seconds")
+    const second = yield* retryOf(first)
+    yield* ended(second)
+    const retry = yield* runOf(second)
+    expect(retry).toMatchObject({ status: "error", error: { code: "budget_exceeded" }, attempt: 2 })
+    expect(retry).not.toHaveProperty("retry_at")
   }).pipe(Effect.provide(engineInMemory()))
 )
 

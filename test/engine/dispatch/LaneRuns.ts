@@ -1,5 +1,6 @@
 /** Runs of one team, and lanes without an engine around them. */
 import { expect } from "@effect/vitest"
+import { DateTime } from "effect"
 import { RunId } from "../../../src/domain/Id.ts"
 import { TeamName } from "../../../src/domain/Team.ts"
 import type { Flight } from "../../../src/engine/dispatch/Flights.ts"
@@ -15,7 +16,8 @@ export const run = (n: number): LaneRun => ({
   mode: "async",
   status: "queued",
   prompt: `prompt ${n}`,
-  timeout_ms: 60_000
+  timeout_ms: 60_000,
+  accepted_at: DateTime.unsafeMake(0)
 })
 
 export const flightsOf = (step: Step | undefined, begunAt = 0): ReadonlyArray<Flight> =>

@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { DateTime, Effect, Layer } from "effect"
 import { RunId, WebhookId } from "../../../src/domain/Id.ts"
 import { TeamName } from "../../../src/domain/Team.ts"
 import { Lane } from "../../../src/engine/dispatch/Lane.ts"
@@ -19,7 +19,8 @@ const run = (n: number, max_concurrent?: number): LaneRun => ({
   mode: "async",
   status: "queued",
   prompt: "Deploy",
-  timeout_ms: 60_000
+  timeout_ms: 60_000,
+  accepted_at: DateTime.unsafeMake(0)
 })
 
 it.effect("asks the lanes in line as long as a slot is free, and then only those with a limit of their own", () =>

@@ -8,9 +8,10 @@ export const teamQueue = (team: string): string => `team.${team}`
 export const queueOptions = {
   durable: true,
   arguments: {
+    "x-queue-type": queueType,
     "x-single-active-consumer": true,
     "x-dead-letter-exchange": "webhook.dlx",
-    ...(queueType === "quorum" ? { "x-queue-type": "quorum", "x-delivery-limit": 20 } : {})
+    ...(queueType === "quorum" && { "x-delivery-limit": 20 })
   }
 }
 

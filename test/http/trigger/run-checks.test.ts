@@ -1,5 +1,6 @@
 import { describe, expect } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
+import { untilEffect } from "../../support/Until.ts"
 import { pointers, refusal } from "../Client.ts"
 import { hello, silent, start, startWithWebhook, trigger, triggers, unusedId } from "../Server.ts"
 
@@ -121,7 +122,7 @@ describe("refuses, in this order,", () => {
         ]) {
           expect(answer).toMatchObject({ status: 429, json: { code: "budget_exceeded" } })
           expect(answer.json.detail).toMatch(
-            /started 2 runs today, its `max_runs_per_day`.* after \d{4}-\d\d-\d\dT00:00:00/
+            /started 2 runs today, and its `max_runs_per_day` is 2.* after \d{4}-\d\d-\d\dT00:00:00/
           )
           const seconds = Number(answer.headers.get("retry-after"))
           expect(seconds).toBeGreaterThan(0)
@@ -145,9 +146,45 @@ describe("refuses, in this order,", () => {
         expect((yield* http("POST", `${path}?wait=true`, { body: hello })).status).toBe(200)
       const refused = yield* http("POST", path, { body: hello })
       expect(refused).toMatchObject({ status: 429, json: { code: "budget_exceeded" } })
-      expect(refused.json.detail).toContain("used $2.5 today, its `max_cost_per_day`")
+      expect(refused.json.detail).toContain("used $2.5 today, and its `max_cost_per_day` is $2.5.")
       const { budget } = (yield* admin("GET", `/api/webhooks/${id}/statistics`)).json
-      expect(budget).toMatchObject({ runs: 2, cost_usd: 2.5 })
+      expect(budget).toMatchObject({ runs: 2, cost_usd: 2.5, unknown_cost_usd: 0.25 })
+    })
+  )
+
+  trigger("10: of many requests at once, only those are sent that begin before the budget of cost is used up", () =>
+    Effect.gen(function* () {
+      const { admin, team, webhook, http } = yield* start()
+      const seen: Array<string> = []
+      const ops = yield* team("ops", ({ prompt, reply }) => {
+        seen.push(prompt.prompt)
+        return reply({ _tag: "Answered", response: "ok", report: { usage: { cost_usd: 0.3 } } })
+      })
+      const { id, path } = yield* webhook(ops, "{{text}}", { max_cost_per_day: 0.5, pause_after_failures: 2 })
+      const other = yield* webhook(ops)
+      const requests = Array.from({ length: 10 }, () => http("POST", path, { body: hello }))
+      const answers = yield* Effect.all(requests, { concurrency: "unbounded" })
+      expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 202))
+      // The lane goes on with runs of other webhooks.
+      expect((yield* http("POST", `${other.path}?wait=true`, { body: hello })).status).toBe(200)
+      const { data } = (yield* admin("GET", `/api/webhooks/${id}/runs`)).json
+      const statuses: ReadonlyArray<string> = data.map((run: any) => run.status)
+      expect(statuses.filter((status) => status === "success")).toHaveLength(2)
+      for (const run of data.filter((run: any) => run.status !== "success")) {
+        expect(run).toMatchObject({ status: "error", error: { code: "budget_exceeded" } })
+        expect(run.error.message).toBe("This webhook has used $0.6 today, and its `max_cost_per_day` is $0.5.")
+        expect(run).not.toHaveProperty("sent_at")
+      }
+      expect(seen).toHaveLength(3)
+      const refused = yield* http("POST", path, { body: hello })
+      expect(refused.json.detail).toContain("used $0.6 today")
+      // A person may still repeat one.
+      const replay = yield* admin("POST", `/api/runs/${data[0].run_id}/replay`)
+      const path2 = `/api/runs/${replay.json.run_id}`
+      yield* untilEffect(
+        "the replay has succeeded",
+        Effect.map(admin("GET", path2), ({ json }) => json.status === "success")
+      )
     })
   )
 

@@ -41,6 +41,23 @@ describe("settings", () => {
     })
   )
 
+  it.effect("refuse a database URL that no connection can be opened with, and name its parameter", () =>
+    Effect.gen(function* () {
+      const fault = (parameters: string) =>
+        Effect.map(faults({ DATABASE_URL: `postgres://u:secret@db/x?${parameters}` }), (found) => JSON.stringify(found))
+      expect(yield* fault("sslmode=require")).toBe("[]")
+      expect(yield* fault("sslmode=verify-full&sslrootcert=system&channel_binding=require")).toBe("[]")
+      for (const [name, value] of [
+        ["sslmode", "bogus"],
+        ["sslrootcert", "/nowhere/ca.pem"],
+        ["sslkey", "/nowhere/key.pem"]
+      ] as const) {
+        expect(yield* fault(`${name}=${value}`)).toMatch(new RegExp(`DATABASE_URL.*${name}.*${value}`))
+      }
+      expect(yield* fault("sslmode=bogus")).not.toContain("secret")
+    })
+  )
+
   it.effect("are all read from their variables", () =>
     Effect.gen(function* () {
       const settings = yield* loaded({

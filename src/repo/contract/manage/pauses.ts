@@ -2,6 +2,7 @@ import { expect } from "@effect/vitest"
 import { Effect } from "effect"
 import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
 import { alertIdAt, auditEventIdAt, type WebhookId } from "../../../domain/Id.ts"
+import type { Outcome } from "../../../domain/run/Run.ts"
 import type { PauseDue } from "../../manage/PauseStore.ts"
 import type { NewWebhook } from "../../manage/WebhookStore.ts"
 import { Repo } from "../../Repo.ts"
@@ -35,9 +36,11 @@ const isDue = (id: WebhookId) =>
 
 const limited = (fields: Partial<NewWebhook> = {}) => createWebhook({ pause_after_failures: 2, ...fields })
 
+const overBudget: Outcome = { status: "error", error: { code: "budget_exceeded", message: "used up" } }
+
 export const pauses = (test: Test): void => {
   test(
-    "a pause is due after failures and timeouts in a row: cancelled runs do not count, and a success begins anew",
+    "a pause is due after failures and timeouts in a row: runs that were cancelled or over a budget do not count, and a success begins anew",
     Effect.gen(function* () {
       expect(yield* (yield* Repo).anyMayPause).toBe(false)
       const webhook = yield* limited()
@@ -46,6 +49,7 @@ export const pauses = (test: Test): void => {
       for (const each of [webhook, without]) {
         yield* endRun(each, 1, failure("No"))
         yield* endRun(each, 2, outcomes.cancelled)
+        yield* endRun(each, 2, overBudget)
         yield* endRun(each, 3)
         yield* endRun(each, 4, outcomes.timeout)
       }

@@ -51,7 +51,8 @@ export const laneStore = (test: Test): void => {
         mode: "async",
         status: "queued",
         prompt: "Deploy api",
-        timeout_ms: 60_000
+        timeout_ms: 60_000,
+        accepted_at: expect.anything()
       })
       expect(ofSecond?.webhook).toEqual({ id: second.id, name: "second" })
       expect(Object.keys(chat!)).not.toContain("webhook")

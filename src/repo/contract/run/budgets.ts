@@ -70,6 +70,7 @@ export const budgets = (test: Test): void => {
           _tag: "BudgetExceeded",
           of: "runs",
           limit: 5,
+          used: 5,
           resets_at: at(midnight),
           retry_after_ms: midnight
         })
@@ -154,7 +155,7 @@ export const budgets = (test: Test): void => {
       const late = yield* end(timeout)
       expect(yield* acceptedOf(webhook, 3)).toBe(3)
       yield* endOne(late, done({ cost_usd: 0.25 }), 5)
-      const refused = { _tag: "BudgetExceeded", of: "cost", limit: 1, resets_at: at(midnight) }
+      const refused = { _tag: "BudgetExceeded", of: "cost", limit: 1, used: 1, resets_at: at(midnight) }
       expect(yield* Effect.flip(acceptOne(yield* newRun(webhook)))).toMatchObject(refused)
       yield* Effect.repeat(repo.rollUp(at(10)), { while: (more) => more })
       expect(yield* Effect.flip(acceptOne(yield* newRun(webhook)))).toMatchObject(refused)
@@ -177,6 +178,20 @@ export const budgets = (test: Test): void => {
       yield* endOne(ids[0]!, done({ cost_usd: 0.01 }), 2)
       // 0.01 and three times 0.25.
       expect(yield* acceptedOf(webhook, 5)).toBe(1)
+      expect(yield* Effect.flip(acceptOne(yield* newRun(webhook)))).toMatchObject({ limit: 1, used: 1.01 })
+    })
+  )
+
+  test(
+    "shows the budget of cost of the webhook to the dispatcher, except for replays by a person",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* withBudget({ cost_usd: 0.5 })
+      const first = Either.getOrThrow(yield* startAt(webhook))
+      yield* startAt(webhook, 0, { replay_of: first })
+      const [run, replay] = yield* repo.lane(webhook.team, 9)
+      expect(run).toMatchObject({ accepted_at: at(0), webhook: { id: webhook.id, max_cost_per_day: 0.5 } })
+      expect(replay!.webhook).not.toHaveProperty("max_cost_per_day")
     })
   )
 }

@@ -19,7 +19,10 @@ export const makePauseStore = (tables: Tables): Context.Tag.Service<PauseStore> 
     const { failures_since: since } = webhook
     const lastGood = runsOf(webhook, ["success"]).at(-1)?.seq ?? 0
     return runsOf(webhook, ["error", "timeout"]).filter(
-      ({ row, seq }) => seq > lastGood && (since === undefined || isAfter(row.finished_at!, since))
+      ({ row, seq }) =>
+        seq > lastGood &&
+        row.error_code !== "budget_exceeded" &&
+        (since === undefined || isAfter(row.finished_at!, since))
     ).length
   }
 

@@ -20,16 +20,36 @@ import { makeThreadsOf } from "./ThreadsMemory.ts"
 export const makeLaneStore = (tables: Tables): Context.Tag.Service<LaneStore> => {
   const { find, isPaused, joinedKeys, notify, webhooks, where, windows } = tables
   const laneRun = ({ row, layout }: StoredRun): LaneRun => {
-    const { run_id, source, team, mode, status, prompt, timeout_ms, deadline_at, thread_key, traceparent } = row
+    const {
+      run_id,
+      source,
+      team,
+      mode,
+      status,
+      prompt,
+      timeout_ms,
+      deadline_at,
+      thread_key,
+      traceparent,
+      accepted_at
+    } = row
     const webhook = row.webhook_id && webhooks.get(row.webhook_id)
-    const { id, name, max_concurrent } = webhook || {}
+    const { id, name, max_concurrent, max_cost_per_day } = webhook || {}
+    const isReplay = row.replay_of !== undefined && (row.attempt ?? 1) === 1
     return {
-      ...{ run_id, source, team, mode, status, prompt, timeout_ms },
+      ...{ run_id, source, team, mode, status, prompt, timeout_ms, accepted_at },
       ...(deadline_at && { deadline_at }),
       ...(traceparent && { traceparent }),
       ...(thread_key !== undefined && { thread_key }),
       ...(layout && { layout }),
-      ...(id && name && { webhook: { id, name, ...(max_concurrent && { max_concurrent }) } })
+      ...(id &&
+        name && {
+          webhook: {
+            ...{ id, name },
+            ...(max_concurrent && { max_concurrent }),
+            ...(max_cost_per_day && !isReplay && { max_cost_per_day })
+          }
+        })
     }
   }
 

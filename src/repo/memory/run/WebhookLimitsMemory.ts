@@ -35,9 +35,10 @@ export const makeWebhookLimits = ({ days, taken, where }: Tables) => {
   const overBudget = (id: WebhookId, budget: Budget, at: DateTime.Utc): BudgetExceeded | undefined => {
     const { cost_usd, runs, unknown_cost_usd } = budget
     const used = dayUse(id, at)
-    if (runs !== undefined && used.runs >= runs) return budgetExceeded("runs", runs, at)
-    return cost_usd !== undefined && countedCost(used, unknown_cost_usd) >= cost_usd
-      ? budgetExceeded("cost", cost_usd, at)
+    if (runs !== undefined && used.runs >= runs) return budgetExceeded("runs", { limit: runs, used: used.runs }, at)
+    const cost = countedCost(used, unknown_cost_usd)
+    return cost_usd !== undefined && cost >= cost_usd
+      ? budgetExceeded("cost", { limit: cost_usd, used: cost }, at)
       : undefined
   }
 

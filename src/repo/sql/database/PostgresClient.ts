@@ -8,9 +8,10 @@ import { setNeverSent, unavailable } from "./Database.ts"
 import { migrate } from "./Migrations.ts"
 import { Notifications } from "./Notifications.ts"
 import * as PoolMetrics from "./PoolMetrics.ts"
-import { connection, openSession } from "./PostgresSession.ts"
+import { addressFault, advice, codeOf, connection, isPermanent } from "./PostgresAddress.ts"
+import { openSession } from "./PostgresSession.ts"
 import * as Refusals from "./Refusals.ts"
-import { preparedName, sessionSettings } from "./Session.ts"
+import { planSettings, preparedName, readOnly, sessionSettings, silence } from "./Session.ts"
 import { SessionLocks } from "./SessionLocks.ts"
 
 export interface PostgresOptions {
@@ -23,13 +24,7 @@ export interface PostgresOptions {
   readonly maxConnections?: number
 }
 
-/**
- * Milliseconds. A statement that waits for a lock gives up first, then the server ends it, then we close the
- * connection.
- */
-const lockTimeout = 3_000
-const statementTimeout = 5_000
-const silence = 7_000
+/** In milliseconds. */
 const closeTimeout = 2_000
 
 /** How long the start waits for an unreachable database. */
@@ -39,7 +34,7 @@ const startTimeout = "30 seconds"
  * Cuts a connection with an unanswered statement. `pg` has `query_timeout`, but returns the connection to the pool,
  * where the next statement waits behind the first.
  */
-const boundedClient = ({ ended }: Refusals.Refusals) =>
+const boundedClient = ({ ended }: Refusals.Refusals): typeof pg.Client =>
   class extends pg.Client {
     override query(...args: ReadonlyArray<any>): any {
       const last = args.at(-1)
@@ -50,6 +45,7 @@ const boundedClient = ({ ended }: Refusals.Refusals) =>
       const [statement, values] = args
       const callback = (error: unknown, ...results: ReadonlyArray<unknown>) => {
         clearTimeout(timer)
+        if (codeOf(error) === readOnlyTransaction) this.emit(isReadOnly)
         if (typeof statement === "string") ended(statement, error)
         last(error, ...results)
       }
@@ -59,29 +55,52 @@ const boundedClient = ({ ended }: Refusals.Refusals) =>
     }
   }
 
-/** Marks the errors of statements that found no connection. */
-class MarkingPool extends pg.Pool {
+/** The event of a connection whose server has refused to write. */
+const isReadOnly = "webhook-trigger read-only"
+const readOnlyTransaction = "25006"
+
+/** In milliseconds: a database that stays read-only does not get a new connection for every statement. */
+const replaceEvery = 1_000
+
+/**
+ * Marks the errors of statements that found no connection. After a failover, connections may still lead to the former
+ * primary: once it has refused to write, no connection from before is used again.
+ */
+class OurPool extends pg.Pool {
+  private readonly opened = new WeakMap<pg.PoolClient, number>()
+  private replacedAt = Number.NEGATIVE_INFINITY
+
+  constructor(config: pg.PoolConfig) {
+    super(config)
+    this.on("connect", (client) => {
+      this.opened.set(client, performance.now())
+      client.on(isReadOnly as "end", () => {
+        if (performance.now() - this.replacedAt > replaceEvery) this.replacedAt = performance.now()
+      })
+    })
+    // An idle connection broke. The pool opens another one when needed.
+    this.on("error", () => {})
+  }
+
   override connect(callback?: (...results: ReadonlyArray<any>) => void): any {
     if (callback === undefined) return super.connect()
-    super.connect((error, ...connected) => {
+    super.connect((error, client, release) => {
       if (error) setNeverSent(error)
-      callback(error, ...connected)
+      if (client === undefined || this.opened.get(client)! > this.replacedAt) return callback(error, client, release)
+      release(true)
+      this.connect(callback)
     })
   }
 }
 
-const makePool = (config: pg.PoolConfig): Effect.Effect<pg.Pool, never, Scope.Scope> =>
+const makePool = (config: pg.PoolConfig, settings: string): Effect.Effect<pg.Pool, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => {
-      // Not as a connection option: one in the URL would override it.
       const onConnect = (client: pg.ClientBase) =>
         new Promise<void>((resolve, reject) => {
-          client.query(sessionSettings, (error) => (error ? reject(error) : resolve()))
+          client.query(settings, (error) => (error ? reject(error) : resolve()))
         })
-      const pool = new MarkingPool({ ...config, onConnect })
-      // An idle connection broke. The pool opens another one when needed.
-      pool.on("error", () => {})
-      return pool
+      return new OurPool({ ...config, onConnect })
     }),
     (pool) => Effect.promise(() => endPool(pool))
   )
@@ -101,30 +120,34 @@ const endPool = (pool: pg.Pool): Promise<void> => {
   return ended
 }
 
-/** Waiting does not help: a wrong password or name. */
-const isPermanent = (error: SqlError.SqlError): boolean =>
-  /^(28|3D)/.test(String((error.cause as { readonly code?: unknown } | undefined)?.code))
-
 const describe = (error: unknown): string => {
   const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown }
-  return [code, message].filter((part) => typeof part === "string" && part !== "").join(": ") || "no answer"
+  const said = [code, message].filter((part) => typeof part === "string" && part !== "").join(": ") || "no answer"
+  return [said, advice(error)].filter((part) => part !== undefined).join(". ")
 }
 
-const start = <A>(effect: Effect.Effect<A, SqlError.SqlError>): Effect.Effect<A, Unavailable> =>
-  effect.pipe(
-    Effect.tapError((error) => Effect.logWarning(`The database cannot be reached yet: ${describe(error.cause)}`)),
-    Effect.retry({ while: (error) => !isPermanent(error), schedule: Schedule.spaced("1 second") }),
-    Effect.timeoutFail({
-      duration: startTimeout,
-      onTimeout: () =>
-        new SqlError.SqlError({ message: "timeout", cause: { message: `no answer within ${startTimeout}` } })
-    }),
-    Effect.mapError((error) => unavailable(`The database cannot be reached: ${describe(error.cause)}`))
-  )
+/** Waits until the database can be used: after a failover, for the new primary. */
+const start = (client: SqlClient.SqlClient): Effect.Effect<void, Unavailable> =>
+  Effect.suspend(() => {
+    let reason = "no answer"
+    const failed = ({ cause }: SqlError.SqlError) => {
+      reason = describe(cause)
+      return Effect.logWarning(`The database cannot be used yet: ${reason}`)
+    }
+    const fail = () => unavailable(`The database cannot be used: ${reason}`)
+    return client<{ readonly read_only: string }>`select ${client.literal(readOnly)} as read_only`.pipe(
+      Effect.filterOrFail(
+        ([row]) => row?.read_only !== "on",
+        () => new SqlError.SqlError({ message: "read-only", cause: { message: "it is read-only" } })
+      ),
+      Effect.tapError(failed),
+      Effect.retry({ while: ({ cause }) => !isPermanent(cause), schedule: Schedule.spaced("1 second") }),
+      Effect.timeoutFail({ duration: startTimeout, onTimeout: fail }),
+      Effect.mapError(fail)
+    )
+  })
 
 const clientOf = (pool: pg.Pool) => Effect.orDie(PgClient.fromPool({ acquire: Effect.succeed(pool) }))
-
-const makeClient = (config: pg.PoolConfig) => Effect.flatMap(makePool(config), clientOf)
 
 /**
  * PostgreSQL, migrated. At the start, waits half a minute for an unreachable database. Later, broken connections are
@@ -135,10 +158,14 @@ export const layer = (
 ): Layer.Layer<SqlClient.SqlClient | Notifications | SessionLocks, Unavailable> =>
   Layer.scopedContext(
     Effect.gen(function* () {
-      // A migration may take any time.
+      const fault = addressFault(options.url)
+      if (fault !== undefined) return yield* unavailable(`The database's address ${fault}`)
+      // A migration may take any time, so its session has no time limits. Each attempt has a new connection.
       yield* Effect.gen(function* () {
-        const client = yield* makeClient({ ...connection(options.url), max: 1 })
-        yield* start(client`select 1`)
+        const client = yield* clientOf(
+          yield* makePool({ ...connection(options.url), max: 1, maxUses: 1 }, planSettings)
+        )
+        yield* start(client)
         yield* Effect.provideService(migrate, SqlClient.SqlClient, client).pipe(
           Effect.catchTag("SqlError", (error) =>
             Effect.fail(unavailable(`The database's tables cannot be created: ${describe(error.cause)}`))
@@ -148,17 +175,12 @@ export const layer = (
       }).pipe(Effect.scoped)
 
       const max = options.maxConnections ?? 10
-      const pool = yield* makePool({
-        ...connection(options.url),
-        max,
-        idleTimeoutMillis: 30_000,
-        statement_timeout: statementTimeout,
-        lock_timeout: lockTimeout,
-        idle_in_transaction_session_timeout: statementTimeout,
-        Client: boundedClient(yield* Refusals.make)
-      } as pg.PoolConfig)
+      const Client = boundedClient(yield* Refusals.make)
+      const config: pg.PoolConfig = { ...connection(options.url), max, idleTimeoutMillis: 30_000, Client }
+      const pool = yield* makePool(config, sessionSettings)
       yield* PoolMetrics.observe(pool, max)
       const client = yield* clientOf(pool)
+      yield* start(client)
       const session = yield* openSession(() => new pg.Client(connection(options.url)))
       return Context.make(SqlClient.SqlClient, client).pipe(
         Context.add(Notifications, session),

@@ -1,7 +1,8 @@
 import { Context, Effect, Layer, type Redacted } from "effect"
 import pg from "pg"
 import { Notifications } from "./Notifications.ts"
-import { connection, openSession } from "./PostgresSession.ts"
+import { connection } from "./PostgresAddress.ts"
+import { openSession } from "./PostgresSession.ts"
 import { SessionLocks } from "./SessionLocks.ts"
 
 /** Notifications and locks for the host's own `SqlClient`, over one more connection to the same database. */

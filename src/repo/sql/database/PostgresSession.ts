@@ -1,22 +1,8 @@
-import { type Context, Deferred, Effect, Redacted, Schedule, type Scope } from "effect"
-import pg from "pg"
-import * as Json from "../../../domain/Json.ts"
+import { type Context, Deferred, Effect, Schedule, type Scope } from "effect"
+import type pg from "pg"
 import { channel, type Notifications } from "./Notifications.ts"
+import { readOnly } from "./Session.ts"
 import { lockClass, type SessionLocks } from "./SessionLocks.ts"
-
-/** Of the type `json`: numbers of callers stay as they were written. */
-const getTypeParser = (type: number, format?: "text" | "binary") =>
-  type === pg.types.builtins.JSON ? Json.parse : pg.types.getTypeParser(type, format as "text")
-
-/** The options of each of our connections. */
-export const connection = (url: Redacted.Redacted): pg.ClientConfig => ({
-  connectionString: Redacted.value(url),
-  application_name: "webhook-trigger",
-  types: { getTypeParser },
-  connectionTimeoutMillis: 5_000,
-  keepAlive: true,
-  keepAliveInitialDelayMillis: 10_000
-})
 
 const probeEvery = "5 seconds"
 /** A connection that is silent for longer counts as dead. */
@@ -28,9 +14,9 @@ const backoff = Schedule.exponential("100 millis").pipe(
 )
 
 /**
- * A permanent session that listens on our channel and holds our locks. It is replaced when its connection breaks or
- * goes silent. Succeeds after the first attempt to listen, even a failed one. (`PgClient.listen` stays silent after a
- * restart of PostgreSQL.)
+ * A permanent session that listens on our channel and holds our locks. It is replaced when its connection breaks, goes
+ * silent, or leads to a read-only server after a failover. Succeeds after the first attempt to listen, even a failed one.
+ * (`PgClient.listen` stays silent after a restart of PostgreSQL.)
  */
 export const openSession = (
   connect: () => pg.Client
@@ -80,13 +66,14 @@ export const openSession = (
         if (payload) for (const handle of listeners) handle(payload)
       })
       yield* Effect.tryPromise(() => client.connect())
+      yield* requireWrites(client)
       yield* query(client, `listen ${channel}`)
       current = client
       yield* lockAll(client)
       yield* Deferred.succeed(attempted, undefined)
       if (interrupted) yield* Effect.logInfo("Notifications from the database are back")
       interrupted = false
-      const probe = Effect.delay(Effect.zipRight(query(client, "select 1"), lockAll(client)), probeEvery)
+      const probe = Effect.delay(Effect.zipRight(requireWrites(client), lockAll(client)), probeEvery)
       yield* Effect.raceFirst(Deferred.await(broken), Effect.forever(probe))
     }).pipe(Effect.ensuring(ended), Effect.scoped)
 
@@ -141,6 +128,13 @@ interface Lock {
 const answerOf = <A>(ask: () => Promise<A>) => Effect.timeout(Effect.tryPromise(ask), answerTimeout)
 
 const query = (client: pg.Client, sql: string) => answerOf(() => client.query(sql))
+
+const requireWrites = (client: pg.Client) =>
+  Effect.filterOrFail(
+    query(client, `select ${readOnly} as read_only`),
+    ({ rows }) => rows[0].read_only !== "on",
+    () => new Error("the database is read-only")
+  )
 
 /** Does not wait for a server that may not answer. */
 const close = (client: pg.Client) =>

@@ -2,6 +2,7 @@ import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect, Layer } from "effect"
 import { describeMeasured, pausedCondition } from "../../../domain/alert/AlertCondition.ts"
 import type { WebhookId } from "../../../domain/Id.ts"
+import type { RunError } from "../../../domain/run/Run.ts"
 import { quietTime } from "../../alert/AlertChanges.ts"
 import { newestRuns, type PauseDue, PauseStore } from "../../manage/PauseStore.ts"
 import { audited, changedWebhookFields } from "../access/Audit.ts"
@@ -18,7 +19,8 @@ export const layer: Layer.Layer<PauseStore, never, SqlClient.SqlClient> = Layer.
     /** The newest runs of a webhook `w` with this status, as an index has them. */
     const newest = (status: string, seq: Statement.Fragment, limit: Statement.Fragment) => sql`(
       select r.finished_at from webhook_trigger.runs r
-      where r.webhook_id = w.id and r.status = ${status} and r.seq > ${seq} order by r.seq desc limit ${limit}
+      where r.webhook_id = w.id and r.status = ${status} and r.seq > ${seq}
+        and r.error_code is distinct from ${"budget_exceeded" satisfies RunError["code"]} order by r.seq desc limit ${limit}
     )`
     const mayCount = sql`w.pause_after_failures + ${newestRuns}::int`
 

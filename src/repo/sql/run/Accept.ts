@@ -30,10 +30,11 @@ const waits = ({ ahead }: Inserted): Answer => {
 
 /** Why a run does not fit, unless it repeats an earlier one. */
 const limitOf = (
-  { outcome, retry_after_ms }: Inserted,
+  { outcome, retry_after_ms, used_of_day }: Inserted,
   { accepted_at, webhook }: NewRun,
   maxQueued: number
 ): Answer | undefined => {
+  const used = used_of_day ?? 0
   switch (outcome) {
     case "full":
       return Either.left(new TooManyQueued({ of: "server", limit: maxQueued }))
@@ -42,9 +43,9 @@ const limitOf = (
     case "rate":
       return Either.left(new RateLimited({ rate: webhook!.rate!, retry_after_ms: retry_after_ms! }))
     case "budget of runs":
-      return Either.left(budgetExceeded("runs", webhook!.budget!.runs!, accepted_at))
+      return Either.left(budgetExceeded("runs", { limit: webhook!.budget!.runs!, used }, accepted_at))
     case "budget of cost":
-      return Either.left(budgetExceeded("cost", webhook!.budget!.cost_usd!, accepted_at))
+      return Either.left(budgetExceeded("cost", { limit: webhook!.budget!.cost_usd!, used }, accepted_at))
     case "accepted":
     case "admitted":
     case "unknown":

@@ -1,7 +1,7 @@
 import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect } from "effect"
 import type { RunId } from "../../../domain/Id.ts"
-import { isAnswer, noLeaderInTime, outcomeFields, type Run } from "../../../domain/run/Run.ts"
+import { finalErrors, isAnswer, outcomeFields, type Run } from "../../../domain/run/Run.ts"
 import { whenTraced } from "../../../telemetry/Span.ts"
 import { addsLate, type EndedRun, firstOfEach, type LateReport, type RunEnd } from "../../run/RunEnd.ts"
 import type { Admission } from "../../run/RunStore.ts"
@@ -62,7 +62,7 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
       sent_at = ${sent},
       started_at = coalesce(${reported}, ${sent}),
       finished_at = i.at,
-      retry_at = case when i.status = 'error' and i.error_code <> ${noLeaderInTime.code} then
+      retry_at = case when i.status = 'error' and i.error_code not in ${sql.in(finalErrors)} then
         i.at + r.retry_after_seconds * interval '1 second'
       end,
       released_at = case when i.status = 'cancelled' and r.admitted_at is null then i.at end,

@@ -17,6 +17,7 @@ import { type WebhookRefusal, webhookLimits } from "./WebhookLimits.ts"
 export interface Inserted {
   readonly outcome: "accepted" | "admitted" | "unknown" | "edited" | "full" | WebhookRefusal | "repeats"
   readonly retry_after_ms: number | null
+  readonly used_of_day: number | null
   readonly ahead: string | null
 }
 
@@ -92,7 +93,7 @@ export const makeInsert = Effect.gen(function* () {
           when p.refusal is not null then p.refusal
           when not p.fits then 'full'
           else 'repeats'
-        end as outcome, p.retry_after_ms, c.ahead, (select count(*) from notified) ${reported}
+        end as outcome, p.retry_after_ms, p.used_of_day, c.ahead, (select count(*) from notified) ${reported}
       from checked c left join placed p using (ord) left join inserted i on i.id = c.id
       order by c.ord`)
   }

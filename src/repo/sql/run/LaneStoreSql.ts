@@ -24,7 +24,8 @@ const runFields = [
   "timeout_ms",
   "deadline_at",
   "traceparent",
-  "thread_key"
+  "thread_key",
+  "accepted_at"
 ] as const satisfies ReadonlyArray<keyof RunRow & keyof LaneRun>
 
 const laneRunFromRow = (row: object): LaneRun => fromRow(row, [...runFields, "layout", "webhook"])
@@ -47,7 +48,10 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
 
     const laneRuns = sql`
       select ${columnsOf(runFields)}, r.layout, case when w.id is not null then
-        json_strip_nulls(json_build_object('id', w.id, 'name', w.name, 'max_concurrent', w.max_concurrent))
+        json_strip_nulls(json_build_object(
+          'id', w.id, 'name', w.name, 'max_concurrent', w.max_concurrent,
+          'max_cost_per_day', case when r.replay_of is null or r.attempt > 1 then w.max_cost_per_day end
+        ))
       end as webhook
       from webhook_trigger.runs r left join webhook_trigger.webhooks w on w.id = r.webhook_id`
 

@@ -17,8 +17,8 @@ export const limitTypes = {
 export type WebhookRefusal = "webhook full" | "budget of runs" | "budget of cost" | "rate"
 
 /**
- * `limited`: the rows of `candidate`, each with `refusal` (a `WebhookRefusal`, or null) and, for a run refused by the
- * rate, `retry_after_ms`. `consumed` takes accepted runs out of the buckets; it follows `inserted`.
+ * `limited`: the rows of `candidate`, each with `refusal` (a `WebhookRefusal`, or null), for a run refused by the rate
+ * with `retry_after_ms`, and for one refused by a budget with `used_of_day`, before this statement. `consumed` takes accepted runs out of the buckets; it follows `inserted`.
  */
 export interface WebhookLimits {
   readonly limited: Statement.Fragment
@@ -36,7 +36,7 @@ export interface LimitsShape {
 /** Nothing to check, as for most runs. */
 const none: WebhookLimits = {
   limited: Statement.unsafeFragment(
-    "limited as (select c.*, null::text as refusal, null::float8 as retry_after_ms from candidate c),"
+    "limited as (select c.*, null::text as refusal, null::float8 as retry_after_ms, null::float8 as used_of_day from candidate c),"
   ),
   consumed: Statement.unsafeFragment("")
 }
@@ -91,6 +91,8 @@ export const webhookLimits = (sql: SqlClient.SqlClient, shape: LimitsShape): Web
               then 'budget of cost'
             when f.place > floor(f.rate_runs - f.used) then 'rate'
           end as refusal,
+          case when f.day_runs + f.place > f.budget_runs then f.day_runs
+            else f.cost_usd + greatest(0, f.day_runs - f.priced_runs) * f.unknown_usd end as used_of_day,
           (1 - (f.rate_runs - f.used) + floor(f.rate_runs - f.used)) * f.rate_seconds / f.rate_runs * 1000 as retry_after_ms
         from filled f
       ),`,

@@ -63,6 +63,11 @@ export const WebhookActivity = ({ webhook }: { readonly webhook: Webhook }) => {
                       {formatDollars(data.budget.cost_usd)}{" "}
                       <span className="muted">of {formatDollars(webhook.max_cost_per_day)}</span>
                     </dd>
+                    {data.budget.unknown_cost_usd === 0 && (
+                      <dd className="muted small">
+                        Runs whose agent reports no cost count as $0 (<code>WEBHOOK_UNKNOWN_COST</code>).
+                      </dd>
+                    )}
                   </div>
                 )}
                 <div>

@@ -1,8 +1,13 @@
 import { SqlClient } from "@effect/sql"
 import { describe, expect, it } from "@effect/vitest"
-import { Context, Effect, Exit, Fiber, Layer, Logger, Scope } from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, Layer, Logger, Scope, TestClock } from "effect"
 import { Unavailable } from "../../../../src/domain/Errors.ts"
+import { channel, Notifications } from "../../../../src/repo/sql/database/Notifications.ts"
 import { freshDatabase } from "../../../support/fresh.ts"
+import { pgBouncer } from "../../../support/PgBouncer.ts"
+import { queryPostgres } from "../../../support/Postgres.ts"
+import { freePort } from "../../../support/Process.ts"
+import { repeatUntil } from "../../../support/Until.ts"
 import { layerOf, replicaOf } from "../Replica.ts"
 
 const password = "s3cr3t-of-the-database"
@@ -22,7 +27,8 @@ describe("PostgresClient", () => {
   it.scopedLive("ends at once the statements that wait for a connection when it ends", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
-      const context = yield* Layer.buildWithScope(layerOf(yield* freshDatabase), scope)
+      const url = yield* freshDatabase
+      const context = yield* Layer.buildWithScope(layerOf(url), scope)
       const sql = Context.get(context, SqlClient.SqlClient)
       const ends: Array<string> = []
       const start = (name: string, statement: Effect.Effect<unknown, unknown>) =>
@@ -34,11 +40,67 @@ describe("PostgresClient", () => {
         )
       // All connections, until they are cut.
       const busy = yield* Effect.replicateEffect(start("busy", sql`select pg_sleep(60)`), 5)
+      const sleeping = "select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'"
+      yield* repeatUntil(
+        Effect.promise(() => queryPostgres(url, sleeping)),
+        ({ length }) => length === busy.length
+      )
       const waiting = yield* start("waiting", sql`select 1`)
       yield* Effect.yieldNow()
       yield* Scope.close(scope, Exit.void)
       yield* Fiber.joinAll([...busy, waiting])
       expect(ends[0]).toBe("waiting")
+    })
+  )
+
+  it.scopedLive("works through PgBouncer in session mode, with its time limits", () =>
+    Effect.gen(function* () {
+      const context = yield* Layer.build(layerOf(yield* pgBouncer(yield* freshDatabase)))
+      const sql = Context.get(context, SqlClient.SqlClient)
+      const limits = yield* Effect.all([
+        sql`show statement_timeout`,
+        sql`show lock_timeout`,
+        sql`show idle_in_transaction_session_timeout`
+      ])
+      expect(limits.flat()).toEqual([
+        { statement_timeout: "5s" },
+        { lock_timeout: "3s" },
+        { idle_in_transaction_session_timeout: "5s" }
+      ])
+      const heard = yield* Deferred.make<string>()
+      yield* Context.get(context, Notifications).listen((payload) => Deferred.unsafeDone(heard, Exit.succeed(payload)))
+      const notify = sql`select pg_notify(${channel}, 'hello')`
+      yield* Effect.raceFirst(Deferred.await(heard), Effect.forever(Effect.delay(notify, "100 millis")))
+    })
+  )
+
+  it.scopedLive("names the parameter of the URL that PgBouncer refuses", () =>
+    Effect.gen(function* () {
+      const url = new URL(yield* pgBouncer(yield* freshDatabase))
+      url.searchParams.set("options", "-c jit=on")
+      const error = yield* Effect.flip(replicaOf(url.href))
+      expect(error.detail).toContain("unsupported startup parameter: options")
+      expect(error.detail).toContain("Remove that parameter from DATABASE_URL")
+    })
+  )
+
+  it.scoped("says after half a minute why it cannot start", () =>
+    Effect.gen(function* () {
+      const port = yield* Effect.promise(() => freePort())
+      const warned = yield* Deferred.make<void>()
+      const started = yield* Effect.flip(replicaOf(`postgres://postgres@127.0.0.1:${port}/postgres`)).pipe(
+        Effect.provide(
+          Logger.replace(
+            Logger.defaultLogger,
+            Logger.make(() => Deferred.unsafeDone(warned, Exit.void))
+          )
+        ),
+        Effect.fork
+      )
+      yield* Deferred.await(warned)
+      yield* TestClock.adjust("30 seconds")
+      const { detail } = yield* Fiber.join(started)
+      expect(detail).toContain("ECONNREFUSED")
     })
   )
 

@@ -1,6 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { describe, expect, it } from "@effect/vitest"
-import { DateTime, Deferred, Effect, Exit, Fiber, Layer, Redacted, Scope, Stream } from "effect"
+import { DateTime, Deferred, Effect, Either, Exit, Fiber, Layer, Redacted, Scope, Stream } from "effect"
 import pg from "pg"
 import { Unavailable } from "../../../../src/domain/Errors.ts"
 import { subscribe } from "../../../../src/repo/ChangeFeed.ts"
@@ -19,6 +19,7 @@ import * as PostgresClient from "../../../../src/repo/sql/database/PostgresClien
 import { openSession } from "../../../../src/repo/sql/database/PostgresSession.ts"
 import { freshDatabase } from "../../../support/fresh.ts"
 import { queryPostgres } from "../../../support/Postgres.ts"
+import { Proxy } from "../../../support/Proxy.ts"
 import { privatePostgres } from "../../../support/private.ts"
 import { repeatUntil } from "../../../support/Until.ts"
 import { eventually, refusal, replicaOf } from "../Replica.ts"
@@ -140,6 +141,35 @@ describe("a database that goes away", () => {
       yield* Effect.promise(server.stop)
       yield* repeatUntil(Effect.flip(repo.ping), ({ not_done }) => not_done === true)
       expect(yield* accepting).toMatchObject({ not_done: true })
+    })
+  )
+
+  it.scopedLive("is left for the new primary when a failover keeps the connections to the former one", () =>
+    Effect.gen(function* () {
+      const [former, primary] = [yield* privatePostgres(), yield* privatePostgres()]
+      const network = yield* Effect.acquireRelease(
+        Effect.promise(() => Proxy.of(former.url)),
+        (proxy) => Effect.promise(() => proxy.close())
+      )
+      const other = yield* replicaOf(primary.url)
+      const repo = yield* replicaOf(network.through(former.url))
+      // Several connections, of which one will find out.
+      yield* Effect.replicateEffect(repo.ping, 5, together)
+      expect(network.connections).toBeGreaterThan(4)
+
+      const on = (server: { readonly url: string }, sql: string) => Effect.promise(() => queryPostgres(server.url, sql))
+      yield* on(former, "alter system set default_transaction_read_only = on")
+      yield* on(former, "select pg_reload_conf()")
+      network.leadTo(primary.url)
+      yield* repeatUntil(Effect.either(repo.ping), Either.isLeft)
+      expect(yield* refusal(repo.createTeam(ops, DateTime.unsafeMake(0)))).toBeInstanceOf(Unavailable)
+      yield* Effect.replicateEffect(repo.ping, 20, together)
+      yield* repo.createTeam(ops, DateTime.unsafeMake(0))
+      expect(yield* on(primary, "select team from webhook_trigger.teams")).toEqual([{ team: ops }])
+      const heard = yield* Deferred.make<void>()
+      yield* repo.listen(() => Deferred.unsafeDone(heard, Exit.void))
+      const publish = other.publish([{ _tag: "KeyTried", attempt: "a" }])
+      yield* Effect.raceFirst(Deferred.await(heard), Effect.forever(Effect.delay(publish, "100 millis")))
     })
   )
 
