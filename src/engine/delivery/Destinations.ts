@@ -239,18 +239,25 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
 
       const page = (owner: Owner, { destination_id, run_id, ...filter }: DeliveryFilter) =>
         Effect.gen(function* () {
+          const { teams: owners } = yield* Audit.Origin
           return yield* deliveries.deliveries({
             ...filter,
             owner,
+            ...(owners && { owners }),
             ...(destination_id !== undefined && { destination_id: yield* destinationIdOf(destination_id) }),
             ...(run_id !== undefined && { run_id: yield* runIdOf(run_id) })
           })
         })
 
+      const delivery = (owner: OwnerId, text: string) =>
+        Effect.gen(function* () {
+          const { teams } = yield* Audit.Origin
+          return yield* deliveries.delivery(yield* ownerOf(owner), yield* deliveryIdOf(text), teams)
+        })
+
       const resend = (owner: Owner, text: string) =>
         Effect.gen(function* () {
-          const id = yield* deliveryIdOf(text)
-          const { destination_id } = yield* deliveries.delivery(owner, id)
+          const { destination_id, id } = yield* delivery(owner, text)
           const row = yield* store.destinationRow(owner, destination_id)
           if (!(yield* chains.mayStart(row))) return yield* refusal(notYours)
           const count = yield* deliveries.resend({ owner, id }, yield* DateTime.now)
@@ -283,8 +290,7 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
         rotateSecret: (owner, id, overlap) => found(owner, id, (row) => rotateSecret(row, overlap)),
         test: (owner, id) => found(owner, id, test),
         deliveries: (owner, filter) => inOwner(owner, (id) => page(id, filter)),
-        delivery: (owner, id) =>
-          Effect.flatMap(Effect.all([ownerOf(owner), deliveryIdOf(id)]), (ids) => deliveries.delivery(...ids)),
+        delivery,
         resend: (owner, id) => Effect.flatMap(ownerOf(owner), (owner) => resend(owner, id)),
         resendFailed: (owner, id, since) => found(owner, id, (row) => resendFailed(row, since))
       })

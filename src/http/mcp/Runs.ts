@@ -83,8 +83,11 @@ export const make = Effect.gen(function* () {
   /** For a query of the caller's runs. Of a webhook that was moved, they belong to both teams. */
   const ownOf = ({ grant: { teams }, id }: Caller) => ({ triggered_by: id, ...(teams && { owners: teams }) })
 
+  const isOwn = (caller: Caller, id: RunId) =>
+    owners.isOwned({ run_id: id }, { ...caller.grant, triggered_by: caller.id })
+
   const read = (caller: Caller, id: RunId): Effect.Effect<Run, NotFound | Unavailable> =>
-    Effect.if(owners.isOwned({ run_id: id }, { ...caller.grant, triggered_by: caller.id }), {
+    Effect.if(isOwn(caller, id), {
       onTrue: () => history.run(id),
       onFalse: () => new NotFound()
     })
@@ -129,12 +132,17 @@ export const make = Effect.gen(function* () {
           Effect.flatMap(runIdOf(run_id), (id) => read(caller, id)),
           (run) => lastAttempt(caller, run)
         )
+        // Its webhook may be moved to another team meanwhile.
+        const isShown = Effect.if(caller.works, {
+          onTrue: () => Effect.orElseSucceed(isOwn(caller, id), () => false),
+          onFalse: () => Effect.succeed(false)
+        })
         const end = yield* Effect.zipRight(
           enter({ of: "key", id: caller.id }),
           watch.follow(id, { read: read(caller, id) })
         ).pipe(
           Effect.flatMap((updates) =>
-            whileTrue(updates, caller.works).pipe(
+            whileTrue(updates, isShown).pipe(
               Stream.tap((update) =>
                 Effect.sync(() => {
                   const line = lineOf(update)

@@ -10,19 +10,20 @@ import type { Tables } from "../Tables.ts"
 export const isRunOf = (
   { webhooks }: Pick<Tables, "webhooks">,
   { team, webhook_id }: Pick<RunRow, "team" | "webhook_id">,
-  teams: ReadonlyArray<TeamName>
+  teams: ReadonlyArray<TeamName> | undefined
 ): boolean => {
+  if (teams === undefined) return true
   const others = webhook_id === undefined ? team : webhooks.get(webhook_id)?.team
   return teams.includes(team) && others !== undefined && teams.includes(others)
 }
 
 export const makeOwnerStore = (tables: Tables): Context.Tag.Service<OwnerStore> => {
-  const { find, threads, webhooks } = tables
+  const { find, threads, webhooks, where } = tables
   const isOwnRun = (id: RunId, { teams, triggered_by }: GrantLimits) => {
     const row = find(id)?.row
     return (
       row !== undefined &&
-      (teams === undefined || isRunOf(tables, row, teams)) &&
+      isRunOf(tables, row, teams) &&
       (triggered_by === undefined || row.triggered_by === triggered_by)
     )
   }
@@ -37,6 +38,12 @@ export const makeOwnerStore = (tables: Tables): Context.Tag.Service<OwnerStore> 
         const thread = threads.get(object.thread_id)
         return thread !== undefined && includesTeam(limits, thread.team) && limits.triggered_by === undefined
       }),
+    hasOthersRuns: (id, teams) =>
+      Effect.sync(
+        () =>
+          webhooks.get(id)?.moved_at !== undefined &&
+          where((row) => row.webhook_id === id && !teams.includes(row.team)).length > 0
+      ),
     ownedRuns: (ids, limits) => Effect.sync(() => new Set(ids.filter((id) => isOwnRun(id, limits)))),
     teamsOf: (ids) =>
       Effect.sync(

@@ -8,7 +8,7 @@ import type { AlertRuleId } from "../../../domain/Id.ts"
 import { changesOf, keyOf, type Measurement, type StoredAlert } from "../../alert/AlertChanges.ts"
 import { type AlertQuery, type AlertRuleChange, AlertStore } from "../../alert/AlertStore.ts"
 import { audited } from "../access/Audit.ts"
-import { teamNames } from "../access/OwnerStoreSql.ts"
+import { isTeamOf } from "../access/OwnerStoreSql.ts"
 import { notify } from "../Changes.ts"
 import { type ColumnTypes, fromRow, list, recordset, toColumns, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
@@ -123,7 +123,7 @@ export const layer: Layer.Layer<AlertStore, never, SqlClient.SqlClient> = Layer.
         state === undefined ? sql`state <> 'pending'` : sql`state = ${state}`
       ]
       if (webhook_id !== undefined) conditions.push(sql`webhook_id = ${webhook_id}`)
-      if (owners !== undefined) conditions.push(sql`team = any(${teamNames(sql, owners)})`)
+      conditions.push(isTeamOf(sql, "team", owners))
       const rows = yield* sql`
         select * from webhook_trigger.alerts where ${sql.and(conditions)} order by since desc, id desc limit ${limit}`
       return rows.map((row) => fromRow<Alert>(row, Object.keys(Alert.fields)))
