@@ -33,6 +33,9 @@ export interface WithSecret {
   readonly secret?: Redacted.Redacted
 }
 
+/** What others beside it are checked against. */
+export type CheckedDraft = Partial<Pick<Destination, "kind" | "target">>
+
 /** Which deliveries of a webhook are asked for; ids as a caller wrote them. */
 export interface DeliveryFilter extends Pick<DeliveryQuery, "cursor" | "limit" | "status"> {
   readonly destination_id?: string
@@ -50,8 +53,15 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
     readonly show: (owner: OwnerId, id: string) => Effect.Effect<Destination, NotFound | Unavailable>
     /** From an unchecked draft. Lists every fault. */
     readonly create: (owner: OwnerId, draft: unknown) => Effect.Effect<WithSecret, Invalid | NotFound | Unavailable>
-    /** Checks a draft as `create` does, and stores nothing. Its token and a secret URL may be absent. */
-    readonly check: (receives: DestinationChecks.Receives, draft: unknown) => Effect.Effect<void, Invalid>
+    /**
+     * Checks a draft as `create` does beside the others, which it returned before, and stores nothing. Its token and a secret
+     * URL may be absent.
+     */
+    readonly check: (
+      receives: DestinationChecks.Receives,
+      draft: unknown,
+      beside?: ReadonlyArray<CheckedDraft>
+    ) => Effect.Effect<CheckedDraft, Invalid | Unavailable>
     readonly edit: (
       owner: OwnerId,
       id: string,
@@ -276,7 +286,10 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
         })
 
       return Destinations.of({
-        check: (receives, draft) => Effect.asVoid(checks.withoutSecrets(receives, draft)),
+        check: (receives, draft, beside = []) =>
+          Effect.tap(checks.withoutSecrets(receives, draft), ({ kind, target }) =>
+            kind === "chain" ? chains.check(target!, beside) : Effect.void
+          ),
         list: (owner) => inOwner(owner, store.destinations),
         show: (owner, id) => found(owner, id, (row) => Effect.succeed(toDestination(row))),
         create: (owner, draft) => inOwner(owner, (id) => create(id, draft)),

@@ -27,6 +27,7 @@ const isBatch = (body: Uint8Array): boolean => body.find((byte) => byte > 0x20 &
 
 const make = Effect.gen(function* () {
   const callerOf = yield* Callers.make
+  const { check: checkOrigin } = yield* AllowedOrigins.make
   const { maxBody } = yield* Settings
   const { version } = yield* ServerFacts
   const proxies = yield* TrustedProxies
@@ -35,6 +36,7 @@ const make = Effect.gen(function* () {
 
   return Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
+    yield* checkOrigin(request)
     const caller = yield* callerOf(request)
     const sdk = yield* Effect.promise(loadSdk)
     const body = request.method === "POST" ? yield* Body.readBytes(request, { limit_bytes: maxBody }) : undefined

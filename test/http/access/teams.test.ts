@@ -125,6 +125,40 @@ for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoO
   })
 }
 
+for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoOnPostgres] as const]) {
+  it.scopedLive(`a key opens no team that gets the name of a deleted one, with the rows in ${name}`, () =>
+    Effect.gen(function* () {
+      const { a, b, keyFor, server } = yield* twoTeams(repo)
+      const both = yield* keyFor(["a", "b"])
+      const { admin } = server
+      const signedIn = yield* server.http("POST", "/api/session", { body: { key: a.key } })
+      const cookie = signedIn.headers.get("set-cookie")!.split(";")[0]!
+      yield* admin("PATCH", `/api/webhooks/${a.hook.id}`, { body: { team: "b" } })
+      expect((yield* admin("DELETE", "/api/teams/a")).status).toBe(204)
+      yield* admin("POST", "/api/teams", { body: { team: "a" } })
+
+      expect(refusal(yield* a.as("GET", "/api/teams"))).toStrictEqual([401, "unauthorized"])
+      expect((yield* server.http("GET", "/api/teams", { headers: { cookie } })).status).toBe(401)
+      const namesOf = (as: typeof a.as) =>
+        Effect.map(as("GET", "/api/teams"), ({ json }) => json.data.map(({ team }: { team: string }) => team))
+      expect(yield* namesOf(both.as)).toStrictEqual(["b"])
+      const { data } = (yield* admin("GET", "/api/keys")).json
+      const limits = data.map((key: any) => [key.name, key.teams, key.revoked_at !== undefined])
+      expect(limits).toContainEqual(["a", ["a"], true])
+      expect(limits).toContainEqual(["a,b", ["b"], false])
+
+      // The new team's key sees nothing of the one before.
+      const later = yield* keyFor(["a", "b"])
+      expect(yield* namesOf(later.as)).toStrictEqual(["a", "b"])
+      for (const path of [`/api/runs/${a.run_id}`, `/api/threads/${a.values.thread_id}`]) {
+        expect(refusal(yield* later.as("GET", path)), path).toStrictEqual(notFound)
+      }
+      expect((yield* later.as("GET", "/api/teams/a/threads")).json.data).toStrictEqual([])
+      expect((yield* later.as("GET", `/api/runs/${b.run_id}`)).status).toBe(200)
+    })
+  )
+}
+
 describe("a key that is limited to a team", () => {
   it.scopedLive("cannot move a webhook to another team, nor create or copy one there", () =>
     Effect.gen(function* () {

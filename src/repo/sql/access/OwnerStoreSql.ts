@@ -13,11 +13,18 @@ type Teams = ReadonlyArray<TeamName> | undefined
 export const isTeamOf = (sql: SqlClient.SqlClient, column: string, teams: Teams): Statement.Fragment =>
   teams === undefined ? sql`true` : sql`${sql.literal(column)} = any(${`{${teams.join(",")}}`}::text[])`
 
+/** Whether what began then belongs to the team of its name, and not to a deleted one that had the name before. */
+export const isOfCurrentTeam = (sql: SqlClient.SqlClient, row: string, began: string): Statement.Fragment =>
+  sql`not exists (
+    select from webhook_trigger.teams own
+    where own.team = ${sql.literal(`${row}.team`)} and own.created_at > ${sql.literal(`${row}.${began}`)}
+  )`
+
 /** Whether a run, a row of that name, belongs to these teams alone. */
 export const isRunOf = (sql: SqlClient.SqlClient, row: string, teams: Teams): Statement.Fragment =>
   teams === undefined
     ? sql`true`
-    : sql`(${isTeamOf(sql, `${row}.team`, teams)} and (${sql.literal(row)}.webhook_id is null or ${sql.literal(row)}.webhook_id in (
+    : sql`(${isTeamOf(sql, `${row}.team`, teams)} and ${isOfCurrentTeam(sql, row, "accepted_at")} and (${sql.literal(row)}.webhook_id is null or ${sql.literal(row)}.webhook_id in (
     select id from webhook_trigger.webhooks where ${isTeamOf(sql, "team", teams)}
   )))`
 
@@ -43,8 +50,9 @@ export const layer: Layer.Layer<OwnerStore, never, SqlClient.SqlClient> = Layer.
         return sql`select 1 from webhook_trigger.webhooks where ${sql.and(conditions)}`
       }
       const none = triggered_by === undefined ? [] : [sql`false`]
-      const conditions = [sql`id = ${object.thread_id}`, isTeamOf(sql, "team", teams), ...none]
-      return sql`select 1 from webhook_trigger.threads where ${sql.and(conditions)}`
+      const own = teams === undefined ? [] : [isTeamOf(sql, "t.team", teams), isOfCurrentTeam(sql, "t", "created_at")]
+      const conditions = [sql`t.id = ${object.thread_id}`, ...own, ...none]
+      return sql`select 1 from webhook_trigger.threads t where ${sql.and(conditions)}`
     }
 
     const isOwned = Effect.fn("OwnerStore.isOwned")(function* (object: Owned, limits: GrantLimits) {
