@@ -1,8 +1,8 @@
 /**
  * A JSON Schema as the APIs of models take it for a tool. OpenAI and Anthropic refuse a request with all its tools if one
- * schema is beyond their rules: at the top an object with `properties` and without `$ref`, `enum` or alternatives; each
- * array with `items`; each object with `properties`; names of members as in `isListedName`. What cannot be said so is left
- * out: a call is checked by the whole schema.
+ * schema breaks their rules. At the top is an object, without `$ref`, `enum` and alternatives. Each array has `items`, and
+ * each object `properties`. Names of members are as in `isListedName`. What cannot be said so is left out: a call is checked
+ * by the whole schema.
  */
 import { Predicate } from "effect"
 import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
