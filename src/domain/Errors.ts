@@ -23,7 +23,7 @@ export const maxFaults = 20
 /** No such webhook, run, team or page. Callers learn no reason: unknown and disabled tokens look alike. */
 export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", {
   /** The webhook that the token would open if it were enabled. */
-  disabled_webhook: Schema.optional(WebhookId)
+  disabled_webhook: Schema.optional(Schema.Struct({ id: WebhookId, team: TeamName }))
 }) {}
 
 export class MethodNotAllowed extends Schema.TaggedError<MethodNotAllowed>()("MethodNotAllowed", {

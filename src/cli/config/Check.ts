@@ -92,9 +92,15 @@ export const check = Effect.fn("Cli.checkConfig")(function* (
       // The server does not know teams of the same files yet.
       const isNewTeam = ({ pointer }: Fault) =>
         pointer === "/webhook/team" && newTeams.includes(String(wanted.fields.team))
-      return yield* faultsFrom(client.webhooks.check({ payload: payload.right }), (fault) =>
-        isNewTeam(fault) ? [] : [placed(wanted, stepsOf(fault.pointer), fault.detail)]
-      )
+      // What stays as it is may be beyond what this key may set, such as a chain to another team.
+      const isOfSent = ([part, at]: ReadonlyArray<string>) => {
+        const given = part === "destinations" ? wanted.destinations?.[Number(at)] : undefined
+        return isSent((given && step.destinations.find((one) => one.wanted === given)) ?? step)
+      }
+      return yield* faultsFrom(client.webhooks.check({ payload: payload.right }), (fault) => {
+        const steps = stepsOf(fault.pointer)
+        return isNewTeam(fault) || !isOfSent(steps) ? [] : [placed(wanted, steps, fault.detail)]
+      })
     })
   )
   const ofAlertDestinations = yield* Effect.forEach(alertDestinations, (step) =>

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { RunId, WebhookId } from "../Id.ts"
+import { TeamName } from "../Team.ts"
 import { optional, time } from "../Time.ts"
 import { listedBodyBytes, storedBodyBytes } from "./StoredBody.ts"
 
@@ -17,6 +18,7 @@ export const kindOf = ({ code }: { readonly code: string }): RequestKind =>
 export const ReceivedRequest = Schema.Struct({
   request_id: Schema.UUID.annotations({ description: "The request's id, a UUIDv7." }),
   webhook_id: WebhookId,
+  team: TeamName.annotations({ description: "The webhook's team then." }),
   received_at: time("When it arrived."),
   status: Schema.Int.annotations({ description: "The status of the response." }),
   code: Schema.String.annotations({

@@ -34,7 +34,11 @@ export const withoutMembers = (json: string, names: ReadonlyArray<string> = []):
     json
   )
 
-/** Finds any webhook's token in a text to be saved. */
-const anyToken = /whk(?:_|%5f)[0-9a-z]{43}/i
+const anyToken = /whk_[0-9a-z]{43}/i
 
-export const containsToken = (text: string): boolean => anyToken.test(text)
+/** A letter, digit or sign in a URL, however often it was encoded: `%5f`, `%255f`. */
+const encoded = /%(?:25)*([2-7][0-9a-f])/gi
+
+/** Whether a text to be saved contains any webhook's token. */
+export const containsToken = (text: string): boolean =>
+  anyToken.test(text.replaceAll(encoded, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16))))

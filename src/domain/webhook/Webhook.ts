@@ -1,6 +1,7 @@
 import * as VariantSchema from "@effect/experimental/VariantSchema"
-import { Predicate, Schema } from "effect"
+import { DateTime, Predicate, Schema } from "effect"
 import { WebhookId } from "../Id.ts"
+import type { Run } from "../run/Run.ts"
 import { TeamName } from "../Team.ts"
 import { optional, time } from "../Time.ts"
 import { Secret, Verification } from "../verification/Verification.ts"
@@ -176,6 +177,8 @@ const record = Struct({
   ),
   /** Failures before then do not pause it. */
   failures_since: FieldOnly("row")(optional(time("When counting began."))),
+  /** What it had and did before belongs to the team before, too. */
+  moved_at: FieldOnly("row")(optional(time("When it came to its team from another one."))),
   version: generated(
     Schema.Int.annotations({ description: "Another one with each change, but for triggers; also the `ETag`." })
   ),
@@ -213,6 +216,15 @@ export type Webhook = typeof Webhook.Type
 /** A webhook as stored. */
 export const WebhookRow = extract(record, "row")
 export type WebhookRow = typeof WebhookRow.Type
+
+/** Whether a run is what a token of the webhook shows: of this webhook, and accepted since it came to its team. */
+export const isShownToCallers = (
+  { id, moved_at, team }: Pick<WebhookRow, "id" | "moved_at" | "team">,
+  run: Pick<Run, "accepted_at" | "team" | "webhook_id">
+): boolean =>
+  run.webhook_id === id &&
+  run.team === team &&
+  (moved_at === undefined || DateTime.greaterThanOrEqualTo(run.accepted_at, moved_at))
 
 /** The fields of a new webhook. */
 export const WebhookDraft = extract(record, "draft").annotations({

@@ -153,7 +153,7 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
           max_attempts: retries.max_retries + 1,
           retry_after_seconds: backoffOf(retries, 1)
         }),
-        ...(idempotency && { idempotency: keyOf(idempotency, run.accepted_at) })
+        ...(idempotency && { idempotency: keyOf(idempotency, run.accepted_at, webhook) })
       },
       webhook: {
         ...{ id, name },
@@ -226,10 +226,16 @@ export const chainOf = ({
 /** For how long a repeat of an `Idempotency-Key` returns the first run. */
 const idempotencyKeyLife = Duration.hours(24)
 
+/** A webhook that came from another team knows no keys from there: they name runs of that team. */
 const keyOf = (
-  { life = idempotencyKeyLife, ...key }: NonNullable<RunRequest["idempotency"]>,
-  accepted_at: DateTime.Utc
-): NonNullable<NewRun["idempotency"]> => ({ ...key, expires_at: DateTime.addDuration(accepted_at, life) })
+  { key, life = idempotencyKeyLife, ...how }: NonNullable<RunRequest["idempotency"]>,
+  accepted_at: DateTime.Utc,
+  { moved_at }: Pick<WebhookRow, "moved_at"> = {}
+): NonNullable<NewRun["idempotency"]> => ({
+  ...how,
+  key: moved_at === undefined ? key : `${key}\n${moved_at.epochMillis}`,
+  expires_at: DateTime.addDuration(accepted_at, life)
+})
 
 /** Between two attempts, in seconds. */
 const longestBackoff = 24 * 3_600

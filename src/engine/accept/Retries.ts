@@ -39,11 +39,11 @@ export const layer: Layer.Layer<
     /** Webhooks whose queue is full: none of their retries are attempted until then. */
     const full = new Map<WebhookId, DateTime.Utc>()
 
-    /** `undefined` if the webhook is disabled or no longer has retries. */
+    /** `undefined` if the webhook is disabled, no longer has retries, or was moved to another team, which gets no prompt of this one. */
     const candidateOf = (run: WholeRun, webhook: WebhookRow, received_at: DateTime.Utc): Candidate | undefined => {
       const { enabled, retries } = webhook
       const attempt = (run.attempt ?? 1) + 1
-      return enabled && retries && attempt <= retries.max_retries + 1
+      return enabled && webhook.team === run.team && retries && attempt <= retries.max_retries + 1
         ? candidates.ofRetry(webhook, { run, retries, attempt, received_at })
         : undefined
     }

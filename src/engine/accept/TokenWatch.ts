@@ -1,11 +1,12 @@
 import { Effect, FiberSet, type Scope } from "effect"
+import { NotFound } from "../../domain/Errors.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import type { WebhookCache } from "./WebhookCache.ts"
 
 /**
  * Calls back once, when the token no longer opens the webhook: the token was replaced or has expired, or the webhook was
- * disabled or deleted. Returns a function that stops watching.
+ * disabled, deleted or moved to another team. Returns a function that stops watching.
  */
 export type TokenWatch = (webhook: WebhookRow, onClosed: () => void) => () => void
 
@@ -13,6 +14,8 @@ interface Watched {
   readonly webhook: WebhookRow
   readonly listeners: Set<() => void>
 }
+
+const movedAt = ({ moved_at }: WebhookRow): number | undefined => moved_at?.epochMillis
 
 /**
  * Each change of a webhook causes a lookup of its watched tokens. All are looked up once a second, since a notification may
@@ -31,6 +34,10 @@ export const make = (cache: WebhookCache): Effect.Effect<TokenWatch, never, Chan
       })
     const check = ([key, entry]: readonly [string, Watched]) =>
       cache.refresh(entry.webhook).pipe(
+        Effect.filterOrFail(
+          (webhook) => movedAt(webhook) === movedAt(entry.webhook),
+          () => new NotFound()
+        ),
         Effect.catchTag("NotFound", () => close(key, entry)),
         // While the database is out of reach, nothing is decided.
         Effect.ignore
@@ -52,7 +59,7 @@ export const make = (cache: WebhookCache): Effect.Effect<TokenWatch, never, Chan
     )
 
     return (webhook, onClosed) => {
-      const key = Buffer.from(webhook.token_hash).toString("base64")
+      const key = `${Buffer.from(webhook.token_hash).toString("base64")} ${movedAt(webhook)}`
       const entry = watched.get(key) ?? { webhook, listeners: new Set() }
       watched.set(key, entry)
       entry.listeners.add(onClosed)

@@ -22,7 +22,7 @@ import { webhookIdOf } from "../../domain/ParsedId.ts"
 import type { Run, Variables } from "../../domain/run/Run.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
 import type { TeamName } from "../../domain/Team.ts"
-import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
+import { isShownToCallers, type WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { ReplyKeyStore } from "../../repo/access/ReplyKeyStore.ts"
 import type { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import type { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
@@ -117,15 +117,15 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
     /** A chat message into the team's lane. `NotFound`: no such team. */
     readonly message: (team: TeamName, message: string, request: MessageRequest) => Effect.Effect<Submitted, Refused>
     /**
-     * A run of this very webhook; with `wait`, held until it has ended or the webhook's timeout has passed. Fails with
-     * `NotFound` also as soon as the token no longer opens the webhook.
+     * A run of this very webhook since it came to its team; with `wait`, held until it has ended or the webhook's timeout
+     * has passed. Fails with `NotFound` also as soon as the token no longer opens the webhook, or that has moved.
      */
     readonly run: (
       webhook: WebhookRow,
       run_id: RunId,
       options: { readonly wait: boolean }
     ) => Effect.Effect<Run, NotFound | Unavailable>
-    /** The updates of a run of this very webhook, as in `RunWatch`, for as long as the token opens the webhook. */
+    /** The updates of such a run, as in `RunWatch`, for as long as the token opens the webhook and that does not move. */
     readonly follow: (
       webhook: WebhookRow,
       run_id: RunId,
@@ -278,7 +278,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const ownRun = (webhook: WebhookRow, id: RunId) =>
         Effect.filterOrFail(
           history.run(id),
-          (run) => run.webhook_id === webhook.id,
+          (run) => isShownToCallers(webhook, run),
           () => new NotFound()
         )
 

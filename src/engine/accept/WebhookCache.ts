@@ -1,4 +1,4 @@
-import { DateTime, Effect, Redacted, type Scope } from "effect"
+import { DateTime, Effect, Redacted, type Scope, Struct } from "effect"
 import { NotFound, type Unavailable } from "../../domain/Errors.ts"
 import type { TokenHash } from "../../domain/webhook/Token.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
@@ -44,7 +44,7 @@ export const make: Effect.Effect<WebhookCache, never, ChangeFeed | Scope.Scope |
         const key = keyOf(hash)
         if (!webhook?.enabled) {
           byHash.delete(key)
-          return Effect.fail(new NotFound({ disabled_webhook: webhook?.id }))
+          return Effect.fail(new NotFound({ disabled_webhook: webhook && Struct.pick(webhook, "id", "team") }))
         }
         byHash.set(key, webhook)
         return Effect.succeed(webhook)

@@ -2,6 +2,7 @@
 import { Effect, Either } from "effect"
 import { InvalidParameter, type Unavailable } from "../../domain/Errors.ts"
 import type { WebhookId } from "../../domain/Id.ts"
+import { containsToken } from "../../domain/request/WithoutToken.ts"
 import { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
 
 const maxUrl = 2_000
@@ -43,6 +44,7 @@ export const make = Effect.map(DestinationStore, (store) => ({
   /** @param url normalized */
   check: (webhook: WebhookId, url: string): Effect.Effect<void, InvalidParameter | Unavailable> =>
     Effect.flatMap(store.destinations(webhook), (destinations) => {
+      if (containsToken(url)) return refused("must not contain a token, such as in a trigger URL")
       const callbacks = destinations.filter(({ enabled, kind }) => enabled && kind === "callback")
       if (callbacks.some((one) => url.startsWith(one.url))) return Effect.void
       return callbacks.length === 0

@@ -10,14 +10,20 @@ import * as Audit from "../access/Audit.ts"
 export const make = Effect.gen(function* () {
   const webhooks = yield* WebhookStore
 
-  /** The teams of the webhook and of its target, which must be one that the actor may use. */
-  const teamsOf = (owner: Owner, target: string) =>
+  /** The target, which must be a webhook that the actor may use. */
+  const usable = (target: string) =>
     Effect.gen(function* () {
       const { teams } = yield* Audit.Origin
-      const id = yield* webhookIdOf(target)
-      if (owner === null || id === owner) return yield* itself
-      const [from, to] = [yield* webhooks.webhook(owner), yield* webhooks.webhook(id)]
-      return teams?.includes(to.team) === false ? yield* notThere : { from: from.team, to: to.team }
+      const webhook = yield* Effect.flatMap(webhookIdOf(target), webhooks.webhook)
+      return teams?.includes(webhook.team) === false ? yield* notThere : webhook
+    }).pipe(Effect.catchTag("NotFound", () => notThere))
+
+  /** The teams of the webhook and of its target. */
+  const teamsOf = (owner: Owner, target: string) =>
+    Effect.gen(function* () {
+      if (owner === null || owner === (yield* webhookIdOf(target))) return yield* itself
+      const from = yield* webhooks.webhook(owner)
+      return { from: from.team, to: (yield* usable(target)).team }
     }).pipe(Effect.catchTag("NotFound", () => notThere))
 
   return {
@@ -31,6 +37,9 @@ export const make = Effect.gen(function* () {
               Effect.catchTag("Invalid", () => Effect.succeed(false))
             )
       ),
+    /** Fails as the creation would beside these destinations of the same webhook. */
+    check: (target: string, beside: Parameters<FaultBeside>[0]) =>
+      Effect.flatMap(usable(target), () => faultBeside(target)(beside) ?? Effect.void),
     /** What a new one stores. */
     created: (owner: Owner, target: string) => Effect.map(teamsOf(owner, target), (chain_teams) => ({ chain_teams })),
     /** What an edit stores. An actor who may not use the target may only switch it off, or describe it. */

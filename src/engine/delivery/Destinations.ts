@@ -34,6 +34,9 @@ export interface WithSecret {
   readonly secret?: Redacted.Redacted
 }
 
+/** What others beside it are checked against. */
+export type CheckedDraft = Partial<Pick<Destination, "kind" | "target">>
+
 /** Which deliveries of a webhook are asked for; ids as a caller wrote them. */
 export interface DeliveryFilter extends Pick<DeliveryQuery, "cursor" | "limit" | "status"> {
   readonly destination_id?: string
@@ -51,8 +54,15 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
     readonly show: (owner: OwnerId, id: string) => Effect.Effect<Destination, NotFound | Unavailable>
     /** From an unchecked draft. Lists every fault. */
     readonly create: (owner: OwnerId, draft: unknown) => Effect.Effect<WithSecret, Invalid | NotFound | Unavailable>
-    /** Checks a draft as `create` does, and stores nothing. Its token and a secret URL may be absent. */
-    readonly check: (receives: DestinationChecks.Receives, draft: unknown) => Effect.Effect<void, Invalid | Unavailable>
+    /**
+     * Checks a draft as `create` does beside the others, which it returned before, and stores nothing. Its token and a secret
+     * URL may be absent.
+     */
+    readonly check: (
+      receives: DestinationChecks.Receives,
+      draft: unknown,
+      beside?: ReadonlyArray<CheckedDraft>
+    ) => Effect.Effect<CheckedDraft, Invalid | Unavailable>
     readonly edit: (
       owner: OwnerId,
       id: string,
@@ -241,18 +251,25 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
 
       const page = (owner: Owner, { destination_id, run_id, ...filter }: DeliveryFilter) =>
         Effect.gen(function* () {
+          const { teams: owners } = yield* Audit.Origin
           return yield* deliveries.deliveries({
             ...filter,
             owner,
+            ...(owners && { owners }),
             ...(destination_id !== undefined && { destination_id: yield* destinationIdOf(destination_id) }),
             ...(run_id !== undefined && { run_id: yield* runIdOf(run_id) })
           })
         })
 
+      const delivery = (owner: OwnerId, text: string) =>
+        Effect.gen(function* () {
+          const { teams } = yield* Audit.Origin
+          return yield* deliveries.delivery(yield* ownerOf(owner), yield* deliveryIdOf(text), teams)
+        })
+
       const resend = (owner: Owner, text: string) =>
         Effect.gen(function* () {
-          const id = yield* deliveryIdOf(text)
-          const { destination_id } = yield* deliveries.delivery(owner, id)
+          const { destination_id, id } = yield* delivery(owner, text)
           const row = yield* store.destinationRow(owner, destination_id)
           if (!(yield* chains.mayStart(row))) return yield* refusal(notYours)
           const count = yield* deliveries.resend({ owner, id }, yield* DateTime.now)
@@ -271,7 +288,10 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
         })
 
       return Destinations.of({
-        check: (receives, draft) => Effect.asVoid(checks.withoutSecrets(receives, draft)),
+        check: (receives, draft, beside = []) =>
+          Effect.tap(checks.withoutSecrets(receives, draft), ({ kind, target }) =>
+            kind === "chain" ? chains.check(target!, beside) : Effect.void
+          ),
         list: (owner) => inOwner(owner, store.destinations),
         show: (owner, id) => found(owner, id, (row) => Effect.succeed(toDestination(row))),
         create: (owner, draft) => inOwner(owner, (id) => create(id, draft)),
@@ -285,8 +305,7 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
         rotateSecret: (owner, id, overlap) => found(owner, id, (row) => rotateSecret(row, overlap)),
         test: (owner, id) => found(owner, id, test),
         deliveries: (owner, filter) => inOwner(owner, (id) => page(id, filter)),
-        delivery: (owner, id) =>
-          Effect.flatMap(Effect.all([ownerOf(owner), deliveryIdOf(id)]), (ids) => deliveries.delivery(...ids)),
+        delivery,
         resend: (owner, id) => Effect.flatMap(ownerOf(owner), (owner) => resend(owner, id)),
         resendFailed: (owner, id, since) => found(owner, id, (row) => resendFailed(row, since))
       })

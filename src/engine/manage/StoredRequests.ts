@@ -15,6 +15,7 @@ import type { Variables } from "../../domain/run/Run.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { RequestStore } from "../../repo/history/RequestStore.ts"
 import { type FirstVerified, type OldTokenUse, WebhookStore } from "../../repo/manage/WebhookStore.ts"
+import { Origin } from "../access/Audit.ts"
 import { InputChecks } from "../prompt/InputChecks.ts"
 import { cutBody, cutDetail, partsOf, type RequestToStore, storesContent } from "./RequestToStore.ts"
 
@@ -57,7 +58,7 @@ export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests"
   {
     readonly recordRefused: (webhook: WebhookRow, request: RequestToStore) => void
     /** A request for a disabled webhook, whose caller is told only that there is none. Stores no content. */
-    readonly recordDisabled: (webhook_id: WebhookId, request: UncodedRequest) => void
+    readonly recordDisabled: (webhook: Pick<WebhookRow, "id" | "team">, request: UncodedRequest) => void
     /** Counts each, and stores some of each second with the reason. Default: why `input` does not pass the filter. */
     readonly recordIgnored: (webhook: WebhookRow, request: UncodedRequest, input: Variables, why?: string) => void
     /** Only for a webhook that `storesAccepted`. Stores some requests of each second. */
@@ -67,8 +68,8 @@ export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests"
     /** Notes the first verified request of a webhook. */
     readonly recordVerified: (webhook: WebhookRow) => void
     /**
-     * The requests of the last day, newest first, with the beginnings of their bodies, and how many were ignored. This
-     * server's own are included at once, others' within a second.
+     * The requests of the last day that came in one of the actor's teams, newest first, with the beginnings of their
+     * bodies, and how many were ignored. This server's own are included at once, others' within a second.
      */
     readonly list: (
       id: string,
@@ -96,7 +97,7 @@ export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests"
       let bytes = 0
 
       const record = (
-        webhook: Pick<WebhookRow, "id" | "store_requests" | "verification">,
+        webhook: Pick<WebhookRow, "id" | "store_requests" | "team" | "verification">,
         { incoming, ...request }: Omit<RequestToStore, "detail">,
         detailOf: () => string
       ): void => {
@@ -114,6 +115,7 @@ export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests"
         of.push({
           request_id: runIdAt(request.received_at.epochMillis),
           webhook_id: webhook.id,
+          team: webhook.team,
           ...request,
           detail: cutDetail(detailOf()),
           ...(keeps && partsOf(webhook, incoming)),
@@ -186,8 +188,12 @@ export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests"
 
       return StoredRequests.of({
         recordRefused: (webhook, request) => record(webhook, request, () => request.detail),
-        recordDisabled: (id, request) =>
-          record({ id, store_requests: "none" }, { ...request, code: "webhook_disabled" }, () => "It is disabled."),
+        recordDisabled: (webhook, request) =>
+          record(
+            { ...webhook, store_requests: "none" },
+            { ...request, code: "webhook_disabled" },
+            () => "It is disabled."
+          ),
         recordIgnored,
         recordAccepted: (webhook, request) => record(webhook, { ...request, code: "accepted" }, () => ""),
         recordOldToken,
@@ -196,7 +202,9 @@ export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests"
           const { id: webhook_id } = yield* Effect.flatMap(webhookIdOf(id), webhooks.webhookRow)
           yield* write
           const since = yield* dayAgo
-          const found = yield* store.requests(webhook_id, since, { kinds, shown: listedBodyBytes })
+          const { teams: owners } = yield* Origin
+          const shown = listedBodyBytes
+          const found = yield* store.requests(webhook_id, since, { kinds, shown, ...(owners && { owners }) })
           const data = found.map((request) =>
             request.body === undefined ? request : { ...request, body: cutBody(request.body) }
           )
@@ -204,7 +212,8 @@ export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests"
         }),
         show: Effect.fn("StoredRequests.show")(function* (id, request_id) {
           const { id: webhook_id } = yield* Effect.flatMap(webhookIdOf(id), webhooks.webhookRow)
-          return yield* store.request(webhook_id, yield* requestIdOf(request_id))
+          const { teams: owners } = yield* Origin
+          return yield* store.request(webhook_id, yield* requestIdOf(request_id), owners)
         })
       })
     })

@@ -188,13 +188,16 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
                 ...(stored && (yield* secrets.change(id, requested, stored, updated_at))),
                 ...(yield* checks.variablesOf(change, before)),
                 ...(startsCounting(change, before) && { failures_since: updated_at }),
+                ...(change.team !== undefined && change.team !== before.team && { moved_at: updated_at }),
                 updated_at
               },
               {
-                // One part of a template was checked together with the current others, and the current secret is used.
-                versions: checks.changesTemplate(change, before)
-                  ? [version]
-                  : (versions ?? (stored && [stored.version])),
+                // One part of a template was checked together with the current others, the current secret is used, and a
+                // team is another one than the current one, or not.
+                versions:
+                  checks.changesTemplate(change, before) || change.team !== undefined
+                    ? [version]
+                    : (versions ?? (stored && [stored.version])),
                 audit: yield* Audit.draft("webhook.edited")
               }
             )

@@ -12,6 +12,7 @@ import type { Person } from "../../domain/access/Person.ts"
 import { personName } from "../../domain/access/PersonName.ts"
 import type { Session } from "../../domain/access/Session.ts"
 import { Unauthorized } from "../../domain/Errors.ts"
+import { Oidc } from "../../engine/access/oidc/OidcSettings.ts"
 import { Sessions } from "../../engine/access/Sessions.ts"
 import type { OwnerStore } from "../../repo/access/OwnerStore.ts"
 import * as Problems from "../request/Problems.ts"
@@ -39,9 +40,19 @@ const grantOf = ({ key, session }: Found): Pick<Access, "role" | "teams" | "webh
   return { role, ...(teams && { teams }), ...(key?.webhooks && { webhooks: key.webhooks }) }
 }
 
-/** The `triggered_by` of runs that the sender starts through `/mcp`, or with the role `caller`. */
-export const starterOf = ({ key, session }: Found): string =>
-  key?.id ?? (session?.person === undefined ? "admin_key" : `person:${session.person.id}`)
+/**
+ * The `triggered_by` of runs that the sender starts through `/mcp`, or with the role `caller`. A person's ID is only unique at
+ * its provider, and another provider may be set later.
+ */
+export const makeStarterOf = Effect.map(
+  Oidc,
+  (oidc) =>
+    ({ key, session }: Found): string =>
+      key?.id ??
+      (session?.person === undefined
+        ? "admin_key"
+        : `person:${Option.match(oidc, { onNone: () => "", onSome: ({ issuer }) => `${issuer}#` })}${session.person.id}`)
+)
 
 /** As people see it. */
 export const accessOf = (found: Found): Access => {
@@ -61,7 +72,10 @@ const personOf = ({ email, id, name }: Person): Person => ({
 })
 
 /** The sender whose key or session was found. */
-export const actorOf = (found: Found) => Actor.of({ ...found, grant: ofStarter(grantOf(found), starterOf(found)) })
+export const makeActorOf = Effect.map(
+  makeStarterOf,
+  (starterOf) => (found: Found) => Actor.of({ ...found, grant: ofStarter(grantOf(found), starterOf(found)) })
+)
 
 /** For the log, and for audit events. */
 export const factsOf = (found: Found): RequestFacts.RequestFacts => {
@@ -87,6 +101,7 @@ export const layer: Layer.Layer<Admin, never, KeyCheck | OwnerStore | Sessions> 
     const sessions = yield* Sessions
     const cookie = yield* SessionCookie.make
 
+    const actorOf = yield* makeActorOf
     const authorize = yield* Authorization.make
 
     /** Browsers send the cookie without being asked, so the request's origin matters too. */

@@ -2,8 +2,9 @@
 import { Effect } from "effect"
 import { Actor } from "../../api/access/Auth.ts"
 import { includesTeam, isLimited } from "../../domain/access/Grant.ts"
-import { NotFound, type Unavailable } from "../../domain/Errors.ts"
+import { Forbidden, NotFound, type Unavailable } from "../../domain/Errors.ts"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
+import { webhookIdOf } from "../../domain/ParsedId.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import { OwnerStore } from "../../repo/access/OwnerStore.ts"
 
@@ -52,6 +53,14 @@ export const make = Effect.map(OwnerStore, (store) => ({
       return yield* new NotFound()
     }),
 
+  /** Fails if the webhook's history is also of a team that the actor may not use: deleting the one deletes the other. */
+  checkDeletion: (id: string) =>
+    Effect.gen(function* () {
+      const { grant } = yield* Actor
+      if (grant.teams === undefined) return
+      if (yield* store.hasOthersRuns(yield* webhookIdOf(id), grant.teams)) return yield* hasOthersRuns
+    }),
+
   /** Whether the actor may use one of these runs. */
   isAllowed: (ids: ReadonlyArray<RunId>): Effect.Effect<(id: RunId) => boolean, Unavailable, Actor> =>
     Effect.gen(function* () {
@@ -61,3 +70,7 @@ export const make = Effect.map(OwnerStore, (store) => ({
       return (id: RunId) => owned.has(id)
     })
 }))
+
+const hasOthersRuns = new Forbidden({
+  detail: "The webhook has runs of another team, which would be deleted. This needs access to that team, too."
+})

@@ -12,7 +12,8 @@ type Request = HttpServerRequest.HttpServerRequest
 /** `events`: in this server's own format. */
 export type Format = "events" | EventFormat
 
-const isAmong = (accept: string, mediaTypes: ReadonlyArray<string>): boolean =>
+/** Whether an `Accept` names one of these, and does not exclude it. */
+export const isAmong = (accept: string, mediaTypes: ReadonlyArray<string>): boolean =>
   accept
     .toLowerCase()
     .split(",")

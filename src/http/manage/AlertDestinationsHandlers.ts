@@ -33,6 +33,7 @@ export const layer = HttpApiBuilder.group(Api, "alertDestinations", (handlers) =
       .handleRaw("check", ({ request }) =>
         Body.readObject(request, maxBody).pipe(
           Effect.flatMap((draft) => destinations.check("alerts", draft)),
+          Effect.asVoid,
           Effect.mapError(Problems.of)
         )
       )

@@ -1,6 +1,7 @@
 import { HttpApiBuilder, type HttpServerRequest } from "@effect/platform"
 import { Array, DateTime, Effect, Either, Schema, Struct } from "effect"
 import { Api } from "../../api/Api.ts"
+import { Actor } from "../../api/access/Auth.ts"
 import { asWhole } from "../../api/List.ts"
 import { pageSize } from "../../api/PageSize.ts"
 import { mostReplayed, ReplayBody, ReplayManyBody } from "../../api/run/Replays.ts"
@@ -133,9 +134,17 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
         Effect.gen(function* () {
           const run_id = yield* runIdOf(path.run_id)
           const { owner, whileSignedIn } = yield* streams(request)
+          // The run's webhook may be moved to another team in the meantime.
+          const isAllowed = owners.isAllowed([run_id]).pipe(
+            Effect.map((isAllowed) => isAllowed(run_id)),
+            Effect.orElseSucceed(() => false),
+            Effect.provideService(Actor, yield* Actor)
+          )
           const read = Effect.tap(history.run(run_id), () => recordRead(run_id))
           return yield* runEvents.answer(request, owner, (received) =>
-            Effect.map(watch.follow(run_id, { received, read }), whileSignedIn)
+            Effect.map(watch.follow(run_id, { received, read }), (updates) =>
+              whileSignedIn(ActorStreams.whileTrue(updates, isAllowed))
+            )
           )
         }).pipe(Effect.mapError(Problems.of))
       )

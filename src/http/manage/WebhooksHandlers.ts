@@ -14,7 +14,7 @@ import { validate } from "../../engine/manage/Validation.ts"
 import * as WebhookCheck from "../../engine/manage/WebhookCheck.ts"
 import { Webhooks, type WithToken } from "../../engine/manage/Webhooks.ts"
 import { Settings } from "../../engine/Settings.ts"
-import { ofActor, onlyOwned } from "../access/Owners.ts"
+import * as Owners from "../access/Owners.ts"
 import * as Body from "../request/Body.ts"
 import * as Problems from "../request/Problems.ts"
 import { makeTriggerOriginFor } from "../request/PublicUrl.ts"
@@ -38,6 +38,7 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
     const { cancelQueuedOfWebhook } = yield* Cancellation
     const requests = yield* StoredRequests
     const check = yield* WebhookCheck.make
+    const owners = yield* Owners.make
     const { maxBody } = yield* Settings
     const originFor = yield* makeTriggerOriginFor
 
@@ -49,7 +50,7 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
     })
 
     return handlers
-      .handle("list", () => Effect.mapError(asWhole(onlyOwned(webhooks.list)), Problems.of))
+      .handle("list", () => Effect.mapError(asWhole(Owners.onlyOwned(webhooks.list)), Problems.of))
       .handleRaw("create", ({ request }) =>
         Body.readObject(request, maxBody).pipe(
           Effect.flatMap(webhooks.create),
@@ -100,7 +101,9 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
         )
       )
       .handle("delete", ({ path, request }) =>
-        Effect.mapError(webhooks.remove(path.id, Version.expected(request)), Problems.of)
+        owners
+          .checkDeletion(path.id)
+          .pipe(Effect.zipRight(webhooks.remove(path.id, Version.expected(request))), Effect.mapError(Problems.of))
       )
       .handle("resume", ({ path }) => Effect.mapError(webhooks.resume(path.id), Problems.of))
       .handle("endOldToken", ({ path }) => Effect.mapError(webhooks.endOldToken(path.id), Problems.of))
@@ -135,8 +138,8 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
           ...(to !== undefined && { to }),
           ...(cursor !== undefined && { cursor })
         }
-        return ofActor.pipe(
-          Effect.flatMap((owners) => webhooks.runs(path.id, { ...query, ...owners })),
+        return Owners.ofActor.pipe(
+          Effect.flatMap((limits) => webhooks.runs(path.id, { ...query, ...limits })),
           Effect.mapError(Problems.of)
         )
       })

@@ -1,6 +1,8 @@
 /** Cross-origin requests of pages in a browser (CORS), such as the web UI of the MCP Inspector. */
 import { HttpMiddleware, HttpServerRequest, type HttpServerResponse } from "@effect/platform"
 import { Context, Effect, Layer } from "effect"
+import { Forbidden } from "../../domain/Errors.ts"
+import { makeManagementOriginFor } from "../request/PublicUrl.ts"
 import * as RequestLog from "../request/RequestLog.ts"
 
 type Handler<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
@@ -22,7 +24,10 @@ const maxAge = 7_200
  * `RequestLog.observe` for a route that pages of allowed origins may call. Browsers send these requests without
  * cookies, so a page needs its own key or access token.
  */
-export const make = Effect.map(AllowedOrigins, (origins) => {
+export const make = Effect.map(Effect.all([AllowedOrigins, makeManagementOriginFor]), ([origins, originFor]) => {
+  const isOwn = (request: HttpServerRequest.HttpServerRequest, origin: string) =>
+    URL.canParse(origin) &&
+    (new URL(origin).host === request.headers.host || origin === new URL(originFor(request)).origin)
   const isAllowed = (origin: string | undefined) => origin !== undefined && origins.includes(origin)
   const allow = HttpMiddleware.cors({
     ...{ allowedOrigins: isAllowed, exposedHeaders, maxAge, credentials: false },
@@ -30,6 +35,14 @@ export const make = Effect.map(AllowedOrigins, (origins) => {
   })
   return {
     isUsed: origins.length > 0,
+    /**
+     * Fails for a page of another origin, as the protocol demands (Model Context Protocol, Streamable HTTP, Security). Programs
+     * send no `Origin`.
+     */
+    check: (request: HttpServerRequest.HttpServerRequest): Effect.Effect<void, Forbidden> => {
+      const { origin } = request.headers
+      return origin === undefined || isAllowed(origin) || isOwn(request, origin) ? Effect.void : foreign
+    },
     observe: <E, R>(path: `/${string}`, handler: Handler<E, R>) => {
       const observed = RequestLog.observe(path, handler)
       const preflight = RequestLog.observe(path, allow(handler))
@@ -39,4 +52,8 @@ export const make = Effect.map(AllowedOrigins, (origins) => {
       })
     }
   }
+})
+
+const foreign = new Forbidden({
+  detail: "Pages of this origin may not use this address. The setting `MCP_ALLOWED_ORIGINS` names those that may."
 })

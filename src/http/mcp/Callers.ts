@@ -31,6 +31,8 @@ const callerWith = (grant: Grant, id: string, works: Effect.Effect<boolean>) =>
 
 export const make = Effect.gen(function* () {
   const { check } = yield* KeyCheck
+  const starterOf = yield* Auth.makeStarterOf
+  const actorOf = yield* Auth.makeActorOf
   const keys = yield* ApiKeys
   const sessions = yield* Sessions
   const proxies = yield* TrustedProxies
@@ -41,12 +43,12 @@ export const make = Effect.gen(function* () {
 
   const byKey = (request: Request, key: string) =>
     Effect.flatMap(check(request, Redacted.make(key)), (checked) => {
-      const actor = Auth.actorOf(checked)
+      const actor = actorOf(checked)
       RequestFacts.add(request, Auth.factsOf(actor))
       const works = checked.key ? keyWorks(keys, checked.key.id) : Effect.succeed(true)
       return callerWith(
         actor.grant,
-        Auth.starterOf(checked),
+        starterOf(checked),
         Effect.orElseSucceed(works, () => false)
       )
     })
@@ -66,7 +68,7 @@ export const make = Effect.gen(function* () {
       }
       RequestFacts.add(request, Auth.factsOf({ session: session.value }))
       const works = Effect.orElseSucceed(Effect.map(find, Option.isSome), () => false)
-      return yield* callerWith(person, Auth.starterOf({ session: session.value }), works)
+      return yield* callerWith(person, starterOf({ session: session.value }), works)
     }).pipe(Effect.provideService(Origin, originOf(proxies, request)))
 
   return (request: Request) =>

@@ -4,9 +4,11 @@
  */
 import { HttpLayerRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect, Layer, Runtime } from "effect"
-import { InvalidBody, Unavailable } from "../../domain/Errors.ts"
+import { eventStream } from "../../api/run/EventStream.ts"
+import { InvalidBody, NotAcceptable, Unavailable } from "../../domain/Errors.ts"
 import { Origin } from "../../engine/access/Audit.ts"
 import { Settings } from "../../engine/Settings.ts"
+import { isAmong } from "../events/EventRequest.ts"
 import { ServerFacts } from "../manage/ServerFacts.ts"
 import * as Body from "../request/Body.ts"
 import { originOf } from "../request/RequestOrigin.ts"
@@ -25,8 +27,19 @@ const loadSdk = () => import("@modelcontextprotocol/server")
 /** Several messages, which only the revision 2025-03-26 had. A small body could ask for any amount of work. */
 const isBatch = (body: Uint8Array): boolean => body.find((byte) => byte > 0x20 && byte < 0x80) === 0x5b
 
+/** What the response says in the end, for a client that takes no events: `*\/*`, `application/json`, or no `Accept`. */
+const asJson = async (response: Response): Promise<Response> => {
+  if (!response.headers.get("content-type")?.startsWith(eventStream)) return response
+  const messages = [...(await response.text()).matchAll(/^data: ?(\{.*)$/gm)].map(([, message]) => message!)
+  const answer = messages.findLast((message) => "id" in JSON.parse(message) && !("method" in JSON.parse(message)))
+  return new Response(answer ?? "", { status: response.status, headers: { "content-type": "application/json" } })
+}
+
+const acceptable = ["application/json", "application/*", eventStream, "text/*", "*/*"]
+
 const make = Effect.gen(function* () {
   const callerOf = yield* Callers.make
+  const { check: checkOrigin } = yield* AllowedOrigins.make
   const { maxBody } = yield* Settings
   const { version } = yield* ServerFacts
   const proxies = yield* TrustedProxies
@@ -35,7 +48,11 @@ const make = Effect.gen(function* () {
 
   return Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
+    yield* checkOrigin(request)
     const caller = yield* callerOf(request)
+    if (!isAmong(request.headers.accept ?? "*/*", acceptable)) {
+      return yield* new NotAcceptable({ available: `application/json, ${eventStream}` })
+    }
     const sdk = yield* Effect.promise(loadSdk)
     const body = request.method === "POST" ? yield* Body.readBytes(request, { limit_bytes: maxBody }) : undefined
     if (body !== undefined && isBatch(body)) return yield* new InvalidBody({ detail: "Send one message at a time." })
@@ -48,17 +65,20 @@ const make = Effect.gen(function* () {
         ),
         { signal }
       )
-    const factory = Protocol.make({ sdk, runs, caller, version, exitOf })
+    const hearsProgress = isAmong(request.headers.accept ?? "", [eventStream, "text/*"])
+    const factory = Protocol.make({ sdk, runs, caller, version, exitOf, hearsProgress })
     const response = yield* Effect.tryPromise({
-      try: (signal) =>
-        sdk.createMcpHandler(factory, { maxRequestBodySize: maxBody }).fetch(
+      try: async (signal) => {
+        const response = await sdk.createMcpHandler(factory, { maxRequestBodySize: maxBody }).fetch(
           new Request(new URL(route, "http://localhost"), {
             method: request.method,
-            headers: request.headers as Record<string, string>,
+            headers: { ...(request.headers as Record<string, string>), accept: `application/json, ${eventStream}` },
             signal,
             ...(body !== undefined && { body })
           })
-        ),
+        )
+        return hearsProgress || request.method !== "POST" ? response : asJson(response)
+      },
       catch: () => new Unavailable({ what: "server", detail: "The request could not be answered." })
     })
     return HttpServerResponse.fromWeb(response)

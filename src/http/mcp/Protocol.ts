@@ -5,14 +5,14 @@ import type { Run } from "../../domain/run/Run.ts"
 import * as Problems from "../request/Problems.ts"
 import { idempotencyMeta } from "./Replies.ts"
 import * as RunResult from "./RunResult.ts"
-import { type Caller, type Extra, type Runs, UnknownTool } from "./Runs.ts"
+import { type Caller, type Extra, type OnProgress, type Runs, UnknownTool } from "./Runs.ts"
 import * as RunTools from "./RunTools.ts"
 import * as Tool from "./Tool.ts"
 
 type Sdk = typeof import("@modelcontextprotocol/server")
 
 const instructions =
-  "Each tool starts a run of a team of AI agents, which may take minutes. A call waits up to 50 seconds for the answer. " +
+  "Each tool starts a run of a team of AI agents, which may take minutes. A call waits up to 50 seconds for the answer, or up to 25 without a progress token. " +
   "After that, it returns the run's ID, and `get_run` returns the answer."
 
 /** What the client of this request can do. Clients of 2025 do not say it again in each request. */
@@ -39,6 +39,8 @@ export interface Parts {
   readonly runs: Runs
   readonly caller: Caller
   readonly version: string
+  /** Whether the client takes events. */
+  readonly hearsProgress: boolean
   /** Runs an effect until the signal aborts it. */
   readonly exitOf: <A, E>(
     effect: Effect.Effect<A, E, Effect.Effect.Context<ReturnType<Runs["start"]>>>,
@@ -47,7 +49,7 @@ export interface Parts {
 }
 
 export const make =
-  ({ caller, exitOf, runs, sdk, version }: Parts): McpServerFactory =>
+  ({ caller, exitOf, hearsProgress, runs, sdk, version }: Parts): McpServerFactory =>
   () => {
     const capabilities = { tools: {}, extensions: { [RunResult.tasksExtension]: {} } }
     const server = new sdk.Server({ name: "webhook-trigger", version }, { capabilities, instructions })
@@ -66,12 +68,12 @@ export const make =
       throw new sdk.ProtocolError(InternalError, "Internal error")
     }
 
-    /** Tells the client, if it wants to know. */
-    const progressTo = ({ mcpReq: { _meta, notify } }: ServerContext) => {
+    /** Tells the client; undefined: it does not want to know. */
+    const progressTo = ({ mcpReq: { _meta, notify } }: ServerContext): OnProgress | undefined => {
       const progressToken = _meta?.progressToken
+      if (progressToken === undefined || !hearsProgress) return undefined
       let progress = 0
       return (message: string) => {
-        if (progressToken === undefined) return
         progress++
         notify({ method: "notifications/progress", params: { progressToken, progress, message } }).catch(
           () => undefined
@@ -81,7 +83,8 @@ export const make =
 
     const extraOf = (context: ServerContext): Extra => {
       const { [idempotencyMeta]: idempotency_key } = context.mcpReq._meta ?? {}
-      return { onProgress: progressTo(context), ...(idempotency_key !== undefined && { idempotency_key }) }
+      const onProgress = progressTo(context)
+      return { ...(onProgress && { onProgress }), ...(idempotency_key !== undefined && { idempotency_key }) }
     }
 
     /** A run that was waited for, or its agent's question to the user. */

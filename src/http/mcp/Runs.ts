@@ -40,7 +40,8 @@ export type OnProgress = (line: string) => void
 
 /** What a request says beside its arguments. */
 export interface Extra {
-  readonly onProgress: OnProgress
+  /** Absent: the client does not want to hear. */
+  readonly onProgress?: OnProgress
   /** As its client sent it: a repeat with the same one starts no second run. */
   readonly idempotency_key?: unknown
 }
@@ -49,9 +50,12 @@ export interface Extra {
 const idempotencyOf = (caller: Caller, { idempotency_key: key }: Extra, content: unknown) =>
   key === undefined ? Either.right({}) : Idempotency.ofSender(idempotencyMeta, key, caller.id, content)
 
-/** How long a call waits for a run. Clients give up after 60 seconds. */
+/**
+ * How long a call waits for a run. Clients give up after 60 seconds, and some after 30, unless they hear of progress, which
+ * clients of the first kind ask for.
+ */
 export class LongestWait extends Context.Reference<LongestWait>()("webhook-trigger/LongestWait", {
-  defaultValue: () => Duration.seconds(50)
+  defaultValue: () => ({ withProgress: Duration.seconds(50), withoutProgress: Duration.seconds(25) })
 }) {}
 
 const lineOf = (update: RunUpdate): string | undefined => {
@@ -83,8 +87,11 @@ export const make = Effect.gen(function* () {
   /** For a query of the caller's runs. Of a webhook that was moved, they belong to both teams. */
   const ownOf = ({ grant: { teams }, id }: Caller) => ({ triggered_by: id, ...(teams && { owners: teams }) })
 
+  const isOwn = (caller: Caller, id: RunId) =>
+    owners.isOwned({ run_id: id }, { ...caller.grant, triggered_by: caller.id })
+
   const read = (caller: Caller, id: RunId): Effect.Effect<Run, NotFound | Unavailable> =>
-    Effect.if(owners.isOwned({ run_id: id }, { ...caller.grant, triggered_by: caller.id }), {
+    Effect.if(isOwn(caller, id), {
       onTrue: () => history.run(id),
       onFalse: () => new NotFound()
     })
@@ -123,22 +130,27 @@ export const make = Effect.gen(function* () {
     own: (caller: Caller, run_id: string) => Effect.flatMap(runIdOf(run_id), (id) => read(caller, id)),
 
     /** The caller's run as it ends, or as it is after `LongestWait`. */
-    wait: (caller: Caller, run_id: string, onProgress: OnProgress) =>
+    wait: (caller: Caller, run_id: string, onProgress: OnProgress | undefined) =>
       Effect.gen(function* () {
         const { run_id: id } = yield* Effect.flatMap(
           Effect.flatMap(runIdOf(run_id), (id) => read(caller, id)),
           (run) => lastAttempt(caller, run)
         )
+        // Its webhook may be moved to another team meanwhile.
+        const isShown = Effect.if(caller.works, {
+          onTrue: () => Effect.orElseSucceed(isOwn(caller, id), () => false),
+          onFalse: () => Effect.succeed(false)
+        })
         const end = yield* Effect.zipRight(
           enter({ of: "key", id: caller.id }),
           watch.follow(id, { read: read(caller, id) })
         ).pipe(
           Effect.flatMap((updates) =>
-            whileTrue(updates, caller.works).pipe(
+            whileTrue(updates, isShown).pipe(
               Stream.tap((update) =>
                 Effect.sync(() => {
                   const line = lineOf(update)
-                  if (line !== undefined) onProgress(line)
+                  if (line !== undefined) onProgress?.(line)
                 })
               ),
               Stream.filterMap((update) => (update._tag === "Ended" ? Option.some(update.run) : Option.none())),
@@ -146,7 +158,7 @@ export const make = Effect.gen(function* () {
             )
           ),
           Effect.scoped,
-          Effect.timeoutOption(longestWait),
+          Effect.timeoutOption(onProgress === undefined ? longestWait.withoutProgress : longestWait.withProgress),
           Effect.map(Option.flatten)
         )
         if (!(yield* caller.works)) return yield* new NotFound()

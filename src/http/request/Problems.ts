@@ -2,10 +2,12 @@
  * The only place where errors become RFC 9457 problems: status, code, text and headers. A problem's `type` is
  * `/docs#<code>`, the page that explains it.
  */
+
 import { HttpServerResponse } from "@effect/platform"
 import { DateTime, Predicate } from "effect"
 import { mediaType, type ProblemStatus, tags } from "../../api/Problem.ts"
 import { type ProblemCode as Code, titles } from "../../api/ProblemTitles.ts"
+import { eventStream } from "../../api/run/EventStream.ts"
 import type * as Errors from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { pathOf } from "../../domain/prompt/Path.ts"
@@ -345,7 +347,8 @@ export const headersOf = ({
   headers,
   status
 }: Pick<HttpServerResponse.HttpServerResponse, "headers" | "status">): Readonly<Record<string, string>> => ({
-  "cache-control": "no-store",
+  // Else proxies and middleware that compress would hold server-sent events back (RFC 9110, 7.7).
+  "cache-control": headers["content-type"]?.startsWith(eventStream) ? "no-store, no-transform" : "no-store",
   ...securityHeaders,
   ...(retryAfterSeconds[status] !== undefined && {
     "retry-after": headers["retry-after"] ?? retryAfterSeconds[status]

@@ -21,6 +21,8 @@ export class OwnerStore extends Context.Tag("webhook-trigger/OwnerStore")<
       ids: ReadonlyArray<RunId>,
       limits: GrantLimits
     ) => Effect.Effect<ReadonlySet<RunId>, Unavailable>
+    /** Whether a webhook has had runs of other teams than these: it came from one, and its history is that team's, too. */
+    readonly hasOthersRuns: (id: WebhookId, teams: ReadonlyArray<TeamName>) => Effect.Effect<boolean, Unavailable>
     /** The current teams of webhooks. Unknown webhooks are absent. */
     readonly teamsOf: (ids: ReadonlyArray<WebhookId>) => Effect.Effect<ReadonlyMap<WebhookId, TeamName>, Unavailable>
   }

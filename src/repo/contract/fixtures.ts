@@ -171,6 +171,7 @@ export const requestTo = (
 ): ReceivedRequest => ({
   request_id: runIdAt(epoch + ms),
   webhook_id,
+  team: ops,
   received_at: at(ms),
   status: 422,
   code: "missing_variables",

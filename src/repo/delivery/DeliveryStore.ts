@@ -6,6 +6,7 @@ import type { AlertEvent, DestinationRunEvent } from "../../domain/delivery/Dest
 import type { InvalidParameter, NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { DeliveryId, DestinationId, RunId, WebhookId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
+import type { TeamName } from "../../domain/Team.ts"
 import type { Owner } from "./DestinationStore.ts"
 
 /** What a delivery is about: the start or the end of a run, or an alert. */
@@ -70,6 +71,8 @@ export interface DeliveryQuery {
   readonly owner: Owner
   readonly destination_id?: DestinationId
   readonly run_id?: RunId
+  /** Only of runs that belong to these teams alone (`OwnerStore`). */
+  readonly owners?: ReadonlyArray<TeamName>
   readonly status?: DeliveryStatus
   readonly limit: number
   readonly cursor?: string
@@ -123,7 +126,12 @@ export class DeliveryStore extends Context.Tag("webhook-trigger/DeliveryStore")<
     readonly releaseClaims: (ids: ReadonlyArray<DeliveryId>) => Effect.Effect<void, Unavailable>
     /** Newest first. */
     readonly deliveries: (query: DeliveryQuery) => Effect.Effect<DeliveryPage, InvalidParameter | Unavailable>
-    readonly delivery: (owner: Owner, id: DeliveryId) => Effect.Effect<EventDelivery, NotFound | Unavailable>
+    /** `owners`: as in `DeliveryQuery`. */
+    readonly delivery: (
+      owner: Owner,
+      id: DeliveryId,
+      owners?: ReadonlyArray<TeamName>
+    ) => Effect.Effect<EventDelivery, NotFound | Unavailable>
     /**
      * Makes attempts of these deliveries due again, by the whole schedule, and notifies; returns how many. Those of disabled
      * destinations stay, and those of runs that the webhook had in another team. A failing destination gets the first one immediately.

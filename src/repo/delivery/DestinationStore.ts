@@ -27,7 +27,7 @@ export interface Author {
 }
 
 /** Why a destination may not be beside the others of its owner; `undefined`: it may. */
-export type FaultBeside = (others: ReadonlyArray<Destination>) => Invalid | undefined
+export type FaultBeside = (others: ReadonlyArray<Partial<Pick<Destination, "kind" | "target">>>) => Invalid | undefined
 
 /** The destinations of webhooks' runs and of alerts, as people manage them. A change writes its audit event in the same commit. */
 export class DestinationStore extends Context.Tag("webhook-trigger/DestinationStore")<

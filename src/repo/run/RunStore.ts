@@ -164,7 +164,10 @@ export interface ExpireOptions {
 }
 
 /** The waiting runs of a webhook or a team. */
-export type QueuedRuns = { readonly team: TeamName } | { readonly webhook_id: WebhookId }
+export type QueuedRuns = ({ readonly team: TeamName } | { readonly webhook_id: WebhookId }) & {
+  /** Only those that belong to these teams alone (`OwnerStore`). */
+  readonly owners?: ReadonlyArray<TeamName>
+}
 
 /**
  * The life of runs. Every method takes a group, and commits it once. Results are in the order of the items. If a run is
@@ -215,6 +218,8 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
       of: QueuedRuns,
       options: { readonly at: DateTime.Utc; readonly by: CancelledBy }
     ) => Effect.Effect<number, Unavailable>
+    /** The number of runs that `cancelQueued` would end. */
+    readonly countQueued: (of: QueuedRuns) => Effect.Effect<number, Unavailable>
     /**
      * Releases cancelled runs whose team has, or will have, no prompt of theirs: their slots are free. Notified like an
      * end.

@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import { DateTime, Effect, Layer, Logger, TestClock } from "effect"
+import { DateTime, Effect, ExecutionStrategy, Exit, Layer, Logger, Scope, TestClock } from "effect"
 import { LeaderBus } from "../../../src/bus/Bus.ts"
 import type { RunId, WebhookId } from "../../../src/domain/Id.ts"
 import type { TeamName } from "../../../src/domain/Team.ts"
@@ -37,10 +37,13 @@ const flaky = (team: TeamName, failures: number) =>
 const failing = (failures: number, retries: { readonly max_retries: number; readonly backoff_seconds: number }) =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
-    const seen = yield* flaky(team, failures)
+    const leader = yield* Scope.fork(yield* Effect.scope, ExecutionStrategy.sequential)
+    const seen = yield* Scope.extend(flaky(team, failures), leader)
     const webhook = yield* makeWebhook(team)
     yield* edit(webhook.id, { retries })
-    return { team, seen, webhook }
+    /** Then the team has no leader. */
+    const leave = Scope.close(leader, Exit.void)
+    return { team, seen, webhook, leave }
   })
 const ended = (id: RunId) => until(Effect.map(runOf(id), ({ finished_at }) => finished_at !== undefined))
 /** The failed run's next attempt, once there is one. */
@@ -181,21 +184,21 @@ it.scoped("a webhook that is switched off, or has no retries any more, tries not
 
 it.scoped("a retry is at the end of its team's lane, waits for a leader and while the team is paused", () =>
   Effect.gen(function* () {
-    const { webhook } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
+    const { leave, team, webhook } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
     const first = yield* webhook.submit("api")
     yield* ended(first)
-    const later = yield* makeTeam("later")
-    yield* edit(webhook.id, { team: later, when_team_stopped: "queue" })
+    yield* leave
+    yield* edit(webhook.id, { when_team_stopped: "queue" })
     const other = yield* webhook.submit("web")
-    yield* (yield* Repo).pauseTeam(later, yield* DateTime.now)
+    yield* (yield* Repo).pauseTeam(team, yield* DateTime.now)
     yield* TestClock.adjust("8 seconds")
     const second = yield* retryOf(first)
-    expect(yield* runOf(second)).toMatchObject({ status: "queued", team: "later" })
+    expect((yield* runOf(second)).status).toBe("queued")
 
-    const seen = yield* flaky(later, 0)
+    const seen = yield* flaky(team, 0)
     yield* TestClock.adjust("3 seconds")
     expect(seen).toEqual([])
-    yield* (yield* Repo).resumeTeam(later, yield* DateTime.now)
+    yield* (yield* Repo).resumeTeam(team, yield* DateTime.now)
     yield* TestClock.adjust("3 seconds")
     yield* ended(second)
     expect(seen).toEqual(["web", "api"])
@@ -205,7 +208,7 @@ it.scoped("a retry is at the end of its team's lane, waits for a leader and whil
 
 it.scoped("a retry waits for a place in its webhook's queue, and does not hold up those of others", () =>
   Effect.gen(function* () {
-    const { webhook, team } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
+    const { leave, webhook, team } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
     const other = yield* makeWebhook(team)
     yield* edit(other.id, { retries: { max_retries: 3, backoff_seconds: 6 } })
     const stuck = yield* Effect.forEach(
@@ -214,9 +217,8 @@ it.scoped("a retry waits for a place in its webhook's queue, and does not hold u
     )
     const free = yield* other.submit("free")
     for (const id of [...stuck, free]) yield* ended(id)
-    const later = yield* makeTeam("later")
-    yield* edit(webhook.id, { team: later, when_team_stopped: "queue", max_queued: 1 })
-    yield* edit(other.id, { team: yield* makeTeam("third") })
+    yield* leave
+    yield* edit(webhook.id, { when_team_stopped: "queue", max_queued: 1 })
     yield* TestClock.adjust("9 seconds")
     yield* retryOf(free)
     const placed = Effect.map(Effect.forEach(stuck, runOf), (runs) => runs.filter((run) => run.retried_by))
@@ -225,10 +227,25 @@ it.scoped("a retry waits for a place in its webhook's queue, and does not hold u
     yield* edit(webhook.id, { max_queued: 100 })
     yield* TestClock.adjust("12 seconds")
     yield* until(Effect.map(placed, (runs) => runs.length === 60))
-    const seen = yield* flaky(later, 0)
+    const seen = yield* flaky(team, 0)
     yield* TestClock.adjust("3 seconds")
-    yield* until(Effect.sync(() => seen.length === 60))
-    expect(seen).toEqual(stuck.map((_, n) => `${n}`))
+    yield* until(Effect.sync(() => seen.length === 61))
+    expect(seen.filter((text) => text !== "free")).toEqual(stuck.map((_, n) => `${n}`))
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("a failed run is not tried again in the team that its webhook was moved to", () =>
+  Effect.gen(function* () {
+    const { seen, webhook } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
+    const first = yield* webhook.submit("api")
+    yield* ended(first)
+    const other = yield* makeTeam("other")
+    const seenByOther = yield* flaky(other, 0)
+    yield* edit(webhook.id, { team: other })
+    yield* TestClock.adjust("5 seconds")
+    yield* until(Effect.map(runOf(first), ({ retry_at }) => retry_at === undefined))
+    expect(yield* runOf(first)).not.toHaveProperty("retried_by")
+    expect([...seen, ...seenByOther]).toEqual(["api"])
   }).pipe(Effect.provide(engineInMemory()))
 )
 

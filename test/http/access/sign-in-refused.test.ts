@@ -304,6 +304,9 @@ describe("a sign-in at the OpenID provider", () => {
       )
       expect(yield* attempt((claims, header) => signed({ ...claims, exp: 1 }, header))).toBe("invalid")
       expect(yield* attempt(() => "no token")).toBe("invalid")
+      for (const sub of ["", " ", "x".repeat(256)]) {
+        expect(yield* attempt((claims) => provider.sign({ ...claims, sub }))).toBe("invalid")
+      }
     })
   )
 

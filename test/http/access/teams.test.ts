@@ -1,14 +1,12 @@
 /** What a key that is limited to teams can reach, on memory and on PostgreSQL. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, type Layer } from "effect"
-import type { Repo } from "../../../src/repo/Repo.ts"
+import { Effect } from "effect"
 import { repoOnPostgres } from "../../support/RealServices.ts"
-import { receiver } from "../../support/Receiver.ts"
-import { untilEffect } from "../../support/Until.ts"
-import { type Answer, type Call, refusal } from "../Client.ts"
+import { type Answer, refusal } from "../Client.ts"
 import { openEvents } from "../events/EventReader.ts"
-import { hello, start } from "../Server.ts"
+import { hello } from "../Server.ts"
 import { bearer, managementEndpoints, nameOf, pathWith, statusOf } from "./Endpoints.ts"
+import { twoTeams } from "./TwoTeams.ts"
 
 const notFound = [404, "not_found"]
 
@@ -32,38 +30,6 @@ const aboutMany = [
   ],
   "POST /api/check"
 ]
-
-/** Two teams with a webhook, a run, a message and a thread each, and a key for each of them. */
-const twoTeams = (repo?: Layer.Layer<Repo>) =>
-  Effect.gen(function* () {
-    const server = yield* start({ ...(repo && { repo }) })
-    const keyFor = (teams: ReadonlyArray<string>, role = "admin") =>
-      Effect.map(server.admin("POST", "/api/keys", { body: { name: teams.join(), role, teams } }), ({ json }) => {
-        const key: string = json.key
-        const as = (method: string, path: string, request: Call = {}) =>
-          server.http(method, path, { ...request, headers: { authorization: `Bearer ${key}`, ...request.headers } })
-        return { key, as }
-      })
-    const filled = (team: string) =>
-      Effect.gen(function* () {
-        yield* server.team(team)
-        const hook = yield* server.webhook(team, "{{text}}", { store_requests: "all" })
-        const run_id: string = (yield* server.http("POST", `${hook.path}?wait=true`, { body: hello })).json.run_id
-        const sent = { body: { message: `secret of ${team}`, thread: "shop#7" } }
-        yield* server.admin("POST", `/api/teams/${team}/messages?wait=true`, sent)
-        const destination = { body: { url: "http://127.0.0.1:1/" } }
-        const added = yield* server.admin("POST", `/api/webhooks/${hook.id}/destinations`, destination)
-        const destination_id: string = added.json.destination.id
-        const [thread] = (yield* server.admin("GET", `/api/teams/${team}/threads`)).json.data
-        const leaderKey = yield* server.admin("POST", `/api/teams/${team}/leader-keys`, { body: { name: "n" } })
-        const values = {
-          ...{ team, run_id, thread_id: thread.id as string, destination_id, version: "1" },
-          leader_key_id: leaderKey.json.leader_key.id as string
-        }
-        return { ...(yield* keyFor([team])), hook, run_id, values }
-      })
-    return { server, keyFor, a: yield* filled("a"), b: yield* filled("b") }
-  })
 
 for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoOnPostgres] as const]) {
   describe(`a key that is limited to a team, with the rows in ${name}`, () => {
@@ -156,72 +122,41 @@ for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoO
         expect((yield* server.admin("GET", `/api/runs/${b.run_id}/replays`)).json.data).toStrictEqual([])
       })
     )
-
-    it.scopedLive("does not see, or replay, the runs that a webhook had in another team", () =>
-      Effect.gen(function* () {
-        const { a, b, keyFor, server } = yield* twoTeams(repo)
-        const both = yield* keyFor(["a", "b"])
-        expect((yield* both.as("PATCH", `/api/webhooks/${a.hook.id}`, { body: { team: "b" } })).status).toBe(200)
-        for (const { as } of [a, b]) {
-          for (const [method, path] of [
-            ["GET", ""],
-            ["GET", "/replays"],
-            ["POST", "/replay"],
-            ["POST", "/reply"],
-            ["POST", "/cancel"]
-          ]) {
-            const body = method === "POST" ? { body: path === "/reply" ? { message: "x" } : {} } : {}
-            expect(refusal(yield* as(method!, `/api/runs/${a.run_id}${path}`, body)), path).toStrictEqual(notFound)
-          }
-        }
-        const idsOf = (path: string) =>
-          Effect.map(b.as("GET", path), ({ json }) => json.data.map(({ run_id }: { run_id: string }) => run_id))
-        expect(yield* idsOf(`/api/webhooks/${a.hook.id}/runs`)).toStrictEqual([])
-        expect(yield* idsOf("/api/runs")).toHaveLength(2)
-        const all = { body: { webhook_id: a.hook.id, status: ["success"] } }
-        expect((yield* b.as("POST", "/api/runs/replay", all)).json.matched).toBe(0)
-        expect((yield* b.as("POST", "/api/runs/replay", { body: { run_ids: [a.run_id] } })).json.replayed).toEqual([])
-        // Someone with both teams replays it in its new team, where the new run is seen, but not the old one.
-        const again = yield* both.as("POST", `/api/runs/${a.run_id}/replay?wait=true`, { body: {} })
-        expect(yield* idsOf(`/api/webhooks/${a.hook.id}/runs`)).toStrictEqual([again.json.run_id])
-        expect((yield* server.admin("GET", `/api/runs/${a.run_id}/replays`)).json.data).toHaveLength(1)
-      })
-    )
-
-    it.scopedLive("gets nothing through destinations of the runs that a webhook had in another team", () =>
-      Effect.gen(function* () {
-        const { a, b, server } = yield* twoTeams(repo)
-        const { received, url } = yield* receiver(410, 200)
-        const path = `/api/webhooks/${a.hook.id}`
-        const added = yield* a.as("POST", `${path}/destinations`, { body: { url, body: "full" } })
-        const destination_id: string = added.json.destination.id
-        const destination = `${path}/destinations/${destination_id}`
-        const trigger = server.http("POST", `${a.hook.path}?wait=true`, { body: hello })
-        yield* trigger
-        const listed = server.admin("GET", `${path}/deliveries?status=failed&destination_id=${destination_id}`)
-        const [failed] = yield* untilEffect(
-          "the delivery has failed",
-          Effect.map(listed, ({ json }) => json.data.length > 0 && json.data)
-        )
-        yield* server.admin("PATCH", destination, { body: { enabled: true } })
-        yield* server.admin("PATCH", path, { body: { team: "b" } })
-
-        const refused = yield* b.as("POST", `${path}/deliveries/${failed.id}/resend`)
-        const detail = "the webhook has been moved to another team since this run"
-        expect([refused.status, refused.json.errors]).toStrictEqual([422, [{ pointer: "", detail }]])
-        const resent = yield* b.as("POST", `${destination}/resend?since=2026-01-01T00:00:00Z`)
-        expect(resent.json).toStrictEqual({ resent: 0 })
-        const test = Effect.gen(function* () {
-          expect((yield* b.as("POST", `${destination}/test`)).json.http_status).toBe(200)
-          return received.map(({ body }) => JSON.parse(body)).findLast(({ type }) => type === "test").data
-        })
-        expect(yield* test).toMatchObject({ team: "b", variables: { text: "sample" }, response: "A sample answer." })
-        expect(received).toHaveLength(2)
-        const { run_id } = (yield* trigger).json
-        expect(yield* test).toMatchObject({ run_id, team: "b", variables: { text: "hello" } })
-      })
-    )
   })
+}
+
+for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoOnPostgres] as const]) {
+  it.scopedLive(`a key opens no team that gets the name of a deleted one, with the rows in ${name}`, () =>
+    Effect.gen(function* () {
+      const { a, b, keyFor, server } = yield* twoTeams(repo)
+      const both = yield* keyFor(["a", "b"])
+      const { admin } = server
+      const signedIn = yield* server.http("POST", "/api/session", { body: { key: a.key } })
+      const cookie = signedIn.headers.get("set-cookie")!.split(";")[0]!
+      yield* admin("PATCH", `/api/webhooks/${a.hook.id}`, { body: { team: "b" } })
+      expect((yield* admin("DELETE", "/api/teams/a")).status).toBe(204)
+      yield* admin("POST", "/api/teams", { body: { team: "a" } })
+
+      expect(refusal(yield* a.as("GET", "/api/teams"))).toStrictEqual([401, "unauthorized"])
+      expect((yield* server.http("GET", "/api/teams", { headers: { cookie } })).status).toBe(401)
+      const namesOf = (as: typeof a.as) =>
+        Effect.map(as("GET", "/api/teams"), ({ json }) => json.data.map(({ team }: { team: string }) => team))
+      expect(yield* namesOf(both.as)).toStrictEqual(["b"])
+      const { data } = (yield* admin("GET", "/api/keys")).json
+      const limits = data.map((key: any) => [key.name, key.teams, key.revoked_at !== undefined])
+      expect(limits).toContainEqual(["a", ["a"], true])
+      expect(limits).toContainEqual(["a,b", ["b"], false])
+
+      // The new team's key sees nothing of the one before.
+      const later = yield* keyFor(["a", "b"])
+      expect(yield* namesOf(later.as)).toStrictEqual(["a", "b"])
+      for (const path of [`/api/runs/${a.run_id}`, `/api/threads/${a.values.thread_id}`]) {
+        expect(refusal(yield* later.as("GET", path)), path).toStrictEqual(notFound)
+      }
+      expect((yield* later.as("GET", "/api/teams/a/threads")).json.data).toStrictEqual([])
+      expect((yield* later.as("GET", `/api/runs/${b.run_id}`)).status).toBe(200)
+    })
+  )
 }
 
 describe("a key that is limited to a team", () => {

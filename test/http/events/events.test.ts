@@ -43,6 +43,7 @@ describe("live events", () => {
       expect((yield* http("GET", "/api/events")).status).toBe(401)
       const { begun, changes, response } = yield* openStream(origin)
       expect(response.headers.get("content-type")).toBe("text/event-stream")
+      expect(response.headers.get("cache-control")).toBe("no-store, no-transform")
       yield* begun
       yield* admin("PATCH", `/api/webhooks/${id}`, { body: { name: "renamed" } })
       const [edited] = yield* changes((all) => all.length > 0)

@@ -29,7 +29,7 @@ describe("a trigger that asks for events", () => {
     Effect.gen(function* () {
       const { admin, does, http, hook, url } = yield* startLed
       const { headers, next, rest } = yield* openEvents(url, post)
-      expect(headers).toMatchObject({ "x-accel-buffering": "no", "cache-control": "no-store" })
+      expect(headers).toMatchObject({ "x-accel-buffering": "no", "cache-control": "no-store, no-transform" })
       const accepted = yield* next
       const { run_id } = accepted.data
       expect(accepted).toStrictEqual({ event: "accepted", id: "0", data: { status: "accepted", run_id } })

@@ -240,6 +240,29 @@ describe("a destination that is another webhook", () => {
         "chain: there may be at most 3 of a webhook"
       ])
 
+      const drafts = (targets: ReadonlyArray<string>) => targets.map((target) => ({ kind: "chain", target, ...body }))
+      const draft = { name: "n", team: "ops", prompt_template: "x" }
+      const checked = (destinations: ReadonlyArray<object>, headers = {}) =>
+        Effect.map(
+          admin("POST", "/api/check", { body: { webhook: draft, destinations }, headers }),
+          ({ json, status }) => (status === 204 ? [] : json.errors.map(({ detail, pointer }: any) => [pointer, detail]))
+        )
+      const unknown = "019b7d08-0000-7000-8000-000000000000"
+      const notThere = "is not a webhook that you can use"
+      expect(yield* checked(drafts([a.id, b.id, c.id]))).toStrictEqual([])
+      expect(yield* checked(drafts([a.id, unknown, a.id]))).toStrictEqual([
+        ["/destinations/1/target", notThere],
+        ["/destinations/2/target", twice[1]]
+      ])
+      expect(yield* checked(drafts([a.id, b.id, c.id, second.id]))).toStrictEqual([
+        ["/destinations/3/kind", "chain: there may be at most 3 of a webhook"]
+      ])
+      const { key } = (yield* admin("POST", "/api/keys", { body: { name: "ops", role: "viewer", teams: ["ops"] } }))
+        .json
+      expect(yield* checked(drafts([a.id]), { authorization: `Bearer ${key}` })).toStrictEqual([
+        ["/destinations/0/target", notThere]
+      ])
+
       const targets = yield* Effect.forEach([1, 2, 3, 4, 5, 6], () => webhook("other"))
       const { id: busy } = yield* webhook("ops")
       const added = yield* Effect.forEach(targets, ({ id }) => link(busy, id, body), { concurrency: "unbounded" })

@@ -141,7 +141,9 @@ describe("an access token at /mcp", () => {
         const called = yield* Effect.promise(() => client.callTool({ name: "say", arguments: { text: "hi" } }))
         expect(called).toMatchObject({ content: [{ text: "echo: hi" }] })
         const run_id = called._meta?.["webhook-trigger/run_id"]
-        expect((yield* server.admin("GET", `/api/runs/${run_id}`)).json.triggered_by).toBe("person:ada-1")
+        expect((yield* server.admin("GET", `/api/runs/${run_id}`)).json.triggered_by).toBe(
+          `person:${provider.issuer}#ada-1`
+        )
         const audit = (yield* server.admin("GET", "/api/audit")).json.data
         const by = { actor: "session", person_id: "ada-1", person_name: "Ada Lovelace", session_id: expect.any(String) }
         expect(audit).toContainEqual(

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { startProvider } from "../../support/OpenIdProvider.ts"
+import { refusal } from "../Client.ts"
 import { adminKey, start } from "../Server.ts"
 
 const page = "http://inspector.test:6274"
@@ -58,13 +59,15 @@ describe("/mcp in a browser", () => {
         [closed, page]
       ] as const) {
         const asked = yield* server.http("OPTIONS", "/mcp", { headers: preflight(origin) })
-        expect([asked.status, corsOf(asked.headers)]).toStrictEqual([401, []])
+        expect([asked.status, corsOf(asked.headers)]).toStrictEqual([403, []])
         const sent = yield* server.http("POST", "/mcp", { ...listing, headers: { ...listing.headers, origin } })
-        expect(corsOf(sent.headers)).toStrictEqual([])
+        expect([refusal(sent), corsOf(sent.headers)]).toStrictEqual([[403, "forbidden"], []])
         for (const path of metadata) {
           expect(corsOf((yield* server.http("GET", path, { headers: { origin } })).headers)).toStrictEqual([])
         }
       }
+      const headers = { ...listing.headers, origin: closed.origin }
+      expect((yield* closed.http("POST", "/mcp", { ...listing, headers })).status).toBe(200)
       for (const path of ["/api/runs", "/api/session", "/webhook/trigger", "/metrics"]) {
         expect(corsOf((yield* open.http("OPTIONS", path, { headers: preflight(page) })).headers)).toStrictEqual([])
         const headers = { authorization: `Bearer ${adminKey}`, origin: page }

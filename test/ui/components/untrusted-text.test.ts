@@ -152,6 +152,16 @@ describe("a malicious answer", () => {
     await expectNoHarm()
   })
 
+  it("whose emphasis never ends is shown at once, as text where it would take too long", async () => {
+    for (const text of ["*__a ".repeat(12_000), `${"~a~~\n".repeat(1_300)}\n`.repeat(7), "_a".repeat(30_000)]) {
+      const answer = await show(await answered(`Begin **here**.\n\n${text}`))
+      await answer.getByText("here", { exact: true }).and(answer.locator("strong")).waitFor()
+      if (text.includes("\n")) await answer.getByRole("button", { name: /^Show all .* lines$/ }).click()
+      await eventually(async () => Number((await answer.textContent())?.length)).toBeGreaterThan(8_000)
+    }
+    await expectNoHarm()
+  })
+
   it("cannot change the direction of the text around it", async () => {
     const answer = await show(await answered("Run safe\u202Egnp.exe now"))
     expect(await answer.textContent()).toContain("Run safe[U+202E]gnp.exe now")

@@ -5,7 +5,7 @@ import type { PersonWithGrant } from "../../../domain/access/Person.ts"
 import { Forbidden, Unauthorized, Unavailable } from "../../../domain/Errors.ts"
 import { storable } from "../../../domain/StorableText.ts"
 import type { OidcSettings } from "./OidcSettings.ts"
-import { type Provider, personOf } from "./Provider.ts"
+import { isSubject, type Provider, personOf } from "./Provider.ts"
 
 /** Loaded by the first token: most servers have no provider. */
 const load = Effect.promise(() => import("jose"))
@@ -38,11 +38,6 @@ const isAccessToken = (type: unknown, claims: Jose.JWTPayload): boolean => {
 
 /** How far the provider's clock may be ahead, in milliseconds. */
 const maxAhead = 60_000
-
-/** Maximum length of a person's ID (OpenID Connect Core 1.0, 2). */
-const maxSubject = 255
-
-const isSubject = (sub: unknown): sub is string => typeof sub === "string" && sub !== "" && sub.length <= maxSubject
 
 const maxClient = 256
 

@@ -136,12 +136,19 @@ const textOf = (value: unknown): string | undefined =>
 
 type Claims = { readonly [name: string]: unknown }
 
+/** Maximum length of a person's ID (OpenID Connect Core 1.0, 2). */
+const maxSubject = 255
+
+/** Anything else could be the ID of several people. */
+export const isSubject = (sub: unknown): sub is string =>
+  typeof sub === "string" && sub.trim() !== "" && sub.length <= maxSubject
+
 /** The person with this ID, as the provider's claims show them, with what their groups allow. None: nothing. */
 export const personOf = (settings: OidcSettings, sub: string, claims: Claims): Option.Option<PersonWithGrant> =>
   Option.map(grantOf(settings.roles, groupsIn(claims, settings.groupsClaim) ?? []), ({ role, teams }) => {
     const [name, email] = [textOf(claims.name) ?? textOf(claims.preferred_username), textOf(claims.email)]
     return {
-      id: storable(sub).slice(0, maxText),
+      id: storable(sub),
       ...(name !== undefined && { name }),
       ...(email !== undefined && { email }),
       role,
@@ -237,6 +244,9 @@ export const make = (settings: OidcSettings): Effect.Effect<Provider> =>
           })
         )
         const idToken = tokens.claims()!
+        if (!isSubject(idToken.sub)) {
+          return yield* new SignInFailed({ problem: "invalid", detail: `sub is "${printable(idToken.sub)}"` })
+        }
         const now = yield* DateTime.now
         const { auth_time } = idToken
         // The provider's clock may be ahead.

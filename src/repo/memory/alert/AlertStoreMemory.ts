@@ -6,6 +6,7 @@ import type { AlertRuleId, WebhookId } from "../../../domain/Id.ts"
 import { toRun } from "../../../domain/run/Run.ts"
 import { changesOf, keyOf, type StoredAlert } from "../../alert/AlertChanges.ts"
 import { AlertStore } from "../../alert/AlertStore.ts"
+import { isOfCurrentTeam } from "../access/OwnerStoreMemory.ts"
 import { deliverAlert } from "../delivery/DeliveryStoreMemory.ts"
 import { makeWebhookLimits } from "../run/WebhookLimitsMemory.ts"
 import { isAfter, orNotFound, type Tables } from "../Tables.ts"
@@ -83,7 +84,13 @@ export const makeAlertStore = (tables: Tables): Context.Tag.Service<AlertStore> 
         kept()
           .alerts.filter((alert) => (state === undefined ? alert.state !== "pending" : alert.state === state))
           .filter((alert) => webhook_id === undefined || alert.webhook_id === webhook_id)
-          .filter(({ team }) => owners === undefined || (team !== undefined && owners.includes(team)))
+          .filter(
+            ({ resolved_at, since, team }) =>
+              owners === undefined ||
+              (team !== undefined &&
+                owners.includes(team) &&
+                (resolved_at === undefined || isOfCurrentTeam(tables, team, since)))
+          )
           .toReversed()
           .slice(0, limit)
           .map(({ subject: _, ...alert }) => alert as Alert)

@@ -11,6 +11,7 @@ import type { AlertChanges } from "../../alert/AlertChanges.ts"
 import { bucketOf } from "../../delivery/CallerBucket.ts"
 import {
   type AttemptResult,
+  type DeliveryQuery,
   DeliveryStore,
   type DueDelivery,
   type InProgress,
@@ -18,6 +19,7 @@ import {
   storedAttempts
 } from "../../delivery/DeliveryStore.ts"
 import { decodeCursor, encodeCursor } from "../../history/Cursor.ts"
+import { isRunOf } from "../access/OwnerStoreMemory.ts"
 import { isAfter, orNotFound, storableFields, type Tables } from "../Tables.ts"
 
 /** A delivery as it is stored. */
@@ -185,6 +187,9 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
     webhook_id === undefined ||
     tables.find(run_id)?.row.team === tables.webhooks.get(webhook_id)?.team
 
+  const isRunOfTeams = ({ run_id }: EventDelivery, owners: DeliveryQuery["owners"]): boolean =>
+    run_id === undefined || isRunOf(tables, tables.find(run_id)!.row, owners)
+
   const record = (result: AttemptResult): void => {
     const found = kept().find(({ row }) => row.id === result.id && row.status === "pending")
     if (found === undefined) return
@@ -300,7 +305,7 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
         release(tables, ids)
         for (const delivery of kept()) if (ids.includes(delivery.row.id)) delivery.claimedUntil = undefined
       }),
-    deliveries: ({ cursor, destination_id, limit, owner, run_id, status }) =>
+    deliveries: ({ cursor, destination_id, limit, owner, owners, run_id, status }) =>
       Effect.map(decodeCursor(cursor), (before) => {
         const found = kept()
           .filter(
@@ -309,6 +314,7 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
               (destination_id === undefined || row.destination_id === destination_id) &&
               (run_id === undefined || row.run_id === run_id) &&
               (status === undefined || row.status === status) &&
+              isRunOfTeams(row, owners) &&
               (Option.isNone(before) || seq < before.value)
           )
           .sort((a, b) => b.seq - a.seq)
@@ -318,9 +324,10 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
           next_cursor: found.length > limit ? encodeCursor(page.at(-1)!.seq) : null
         }
       }),
-    delivery: (owner, id) =>
+    delivery: (owner, id, owners) =>
       orNotFound(
-        () => kept().find(({ row }) => row.id === id && (row.webhook_id ?? null) === owner),
+        () =>
+          kept().find(({ row }) => row.id === id && (row.webhook_id ?? null) === owner && isRunOfTeams(row, owners)),
         ({ row }) => row
       ),
     resend: (which, now) =>

@@ -33,9 +33,8 @@ export const makeHistoryStore = (tables: Tables): Context.Tag.Service<HistorySto
     return Object.entries(grouped).map(([bucket, rows]) => ({ bucket: Number(bucket), rows }))
   }
 
-  const isOwned = (row: RunRow, owners: RunFilter["owners"]) => owners === undefined || isRunOf(tables, row, owners)
   const isFound = (row: RunRow, filter: RunFilter, searching: boolean) =>
-    fulfils(row, filter, searching) && isOwned(row, filter.owners)
+    fulfils(row, filter, searching) && isRunOf(tables, row, filter.owners)
 
   const pageOf = ({ limit, cursor, ...filter }: RunQuery) =>
     Effect.gen(function* () {
@@ -86,7 +85,7 @@ export const makeHistoryStore = (tables: Tables): Context.Tag.Service<HistorySto
     replays: (id, limit, owners) =>
       Effect.sync(() =>
         summaries(
-          where((row) => row.replay_of === id && isOwned(row, owners))
+          where((row) => row.replay_of === id && isRunOf(tables, row, owners))
             .toReversed()
             .slice(0, limit)
         )
@@ -102,7 +101,11 @@ export const makeHistoryStore = (tables: Tables): Context.Tag.Service<HistorySto
             : (webhook_id === undefined ? team : webhooks.get(webhook_id)?.team) === of.team
         return where(
           (row) =>
-            isOf(row) && isOwned(row, owners) && isFinal(row.status) && statuses.includes(row.status) && !row.retry_at
+            isOf(row) &&
+            isRunOf(tables, row, owners) &&
+            isFinal(row.status) &&
+            statuses.includes(row.status) &&
+            !row.retry_at
         )
           .filter(counts)
           .filter(({ row }) => !(from && isAfter(from, row.accepted_at)) && (!to || isAfter(to, row.accepted_at)))

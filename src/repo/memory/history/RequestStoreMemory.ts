@@ -1,4 +1,5 @@
 import { Array, type Context, Effect } from "effect"
+import { includesTeam } from "../../../domain/access/Grant.ts"
 import { kindOf } from "../../../domain/request/ReceivedRequest.ts"
 import { RequestStore } from "../../history/RequestStore.ts"
 import { by, isAfter, orNotFound, storableFields, type Tables } from "../Tables.ts"
@@ -19,19 +20,25 @@ export const makeRequestStore = (tables: Tables): Context.Tag.Service<RequestSto
           if (webhooks.has(webhook_id)) notify({ _tag: "RequestsStored", webhook_id })
         }
       }),
-    requests: (id, since, { kinds, shown }) =>
+    requests: (id, since, { kinds, owners, shown }) =>
       Effect.sync(() =>
         tables.requests
           .filter((request) => request.webhook_id === id && !isAfter(since, request.received_at))
-          .filter((request) => kinds.includes(kindOf(request)))
+          .filter((request) => kinds.includes(kindOf(request)) && includesTeam({ teams: owners }, request.team))
           .map(({ headers: _, query: __, body, ...request }) => ({
             ...request,
             ...(body !== undefined && { body: body.slice(0, shown) })
           }))
       ),
-    request: (id, request_id) =>
+    request: (id, request_id, owners) =>
       orNotFound(
-        () => tables.requests.find((request) => request.webhook_id === id && request.request_id === request_id),
+        () =>
+          tables.requests.find(
+            (request) =>
+              request.webhook_id === id &&
+              request.request_id === request_id &&
+              includesTeam({ teams: owners }, request.team)
+          ),
         (request) => request
       ),
     countIgnored: (counts) =>

@@ -9,7 +9,7 @@ import { by, isWaiting, orNotFound, type StoredRun, type StoredTeam, type Tables
 const placeOf = ({ place }: StoredRun): number => place ?? Number.MAX_SAFE_INTEGER
 
 export const makeTeamStore = (tables: Tables): Context.Tag.Service<TeamStore> => {
-  const { audit, databaseTime, leaderKeys, notify, remove, teams, threads, webhooks, where } = tables
+  const { apiKeys, audit, databaseTime, leaderKeys, notify, remove, teams, threads, webhooks, where } = tables
   const queuedOf = (team: TeamName) => where((row) => row.team === team && isWaiting(row))
   const teamRecord = (team: TeamName, { created_at, paused_at }: StoredTeam) => ({
     team,
@@ -74,6 +74,12 @@ export const makeTeamStore = (tables: Tables): Context.Tag.Service<TeamStore> =>
         remove((row) => row.team === team && row.source === "chat")
         for (const thread of threads.values()) {
           if (thread.team === team) threads.set(thread.id, { ended_at: DateTime.unsafeMake(now), ...thread })
+        }
+        for (const key of apiKeys.values()) {
+          if (!key.teams?.includes(team)) continue
+          const others = key.teams.filter((name) => name !== team)
+          const revoked_at = DateTime.unsafeMake(now)
+          apiKeys.set(key.id, others.length > 0 ? { ...key, teams: others } : { revoked_at, ...key })
         }
         for (const key of leaderKeys.values()) if (key.team === team) leaderKeys.delete(key.id)
         tables.httpLeaders.delete(team)

@@ -35,6 +35,7 @@ export const makeAccept = (tables: Tables) => {
     if (!known || !teams.has(run.team)) return Either.left(new NotFound())
     const failed = isRetry(run) ? find(run.replay_of) : undefined
     if (isRetry(run) && failed?.row.retry_at === undefined) return Either.left(new NotFound())
+    if (by && webhook && by.version !== webhook.version) return Either.left(new WebhookEdited())
     const isOfSame = ({ team, webhook_id }: RunRow) => webhook_id === by?.id && (by !== undefined || team === run.team)
     const earlier = tables.runs.findLast(
       (other) => idempotency && isOfSame(other.row) && other.idempotency?.key === idempotency.key
@@ -59,7 +60,6 @@ export const makeAccept = (tables: Tables) => {
         ? Either.right({ _tag: "Coalesced", run_id: before.run_id, repeated: true })
         : Either.left(new IdempotencyKeyReused())
     }
-    if (by && webhook && by.version !== webhook.version) return Either.left(new WebhookEdited())
     const windowKey = by && coalesce && `${by.id} ${run.team} ${coalesce.key}`
     const window = windowKey === undefined ? undefined : windows.get(windowKey)
     const open = window && find(window.run_id)

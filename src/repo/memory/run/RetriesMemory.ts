@@ -1,6 +1,7 @@
 import { type Context, DateTime, Effect } from "effect"
 import type { RunRow } from "../../../domain/run/Run.ts"
 import type { QueuedRuns, RunStore } from "../../run/RunStore.ts"
+import { isRunOf } from "../access/OwnerStoreMemory.ts"
 import { isAfter, type StoredRun, type Tables } from "../Tables.ts"
 
 /** Failed runs with a pending retry, for the methods of `RunStore`. */
@@ -12,9 +13,10 @@ export const makeRetries = (
 
   const waitingRetries = (of: QueuedRuns) =>
     where(
-      ({ retry_at, webhook_id }) =>
-        retry_at !== undefined &&
-        ("team" in of ? webhooks.get(webhook_id!)?.team === of.team : webhook_id === of.webhook_id)
+      (row) =>
+        row.retry_at !== undefined &&
+        isRunOf(tables, row, of.owners) &&
+        ("team" in of ? webhooks.get(row.webhook_id!)?.team === of.team : row.webhook_id === of.webhook_id)
     )
 
   return {

@@ -2,7 +2,8 @@ import { type Context, Effect } from "effect"
 import { type RunRow, toRun } from "../../../domain/run/Run.ts"
 import { isFinal } from "../../../domain/run/RunStatus.ts"
 import { firstOfEach, type RunEnd, sentBefore } from "../../run/RunEnd.ts"
-import { RunStore } from "../../run/RunStore.ts"
+import { type QueuedRuns, RunStore } from "../../run/RunStore.ts"
+import { isRunOf } from "../access/OwnerStoreMemory.ts"
 import { change, clockFrom, isAfter, isInFlight, isWaiting, type Tables } from "../Tables.ts"
 import { makeAccept } from "./AcceptMemory.ts"
 import { makeAdmit } from "./AdmitMemory.ts"
@@ -16,6 +17,14 @@ export const makeRunStore = (tables: Tables): Context.Tag.Service<RunStore> => {
   const { end, record, release } = makeEnd(tables)
   const admit = makeAdmit(tables)
   const endAll = (ends: ReadonlyArray<RunEnd>) => ends.map((given) => end(find(given.run_id), given))
+
+  const waitingOf = (of: QueuedRuns) =>
+    where(
+      (row) =>
+        isWaiting(row) &&
+        isRunOf(tables, row, of.owners) &&
+        ("team" in of ? row.team === of.team : row.webhook_id === of.webhook_id)
+    )
 
   return RunStore.of({
     accept: (given, options) => Effect.map(databaseTime, (now) => given.map((run) => accept(run, options, now))),
@@ -68,15 +77,11 @@ export const makeRunStore = (tables: Tables): Context.Tag.Service<RunStore> => {
       }),
     cancelQueued: (of, { at, by }) =>
       Effect.sync(() => {
-        const queued = where(
-          (row) =>
-            isWaiting(row) &&
-            !isAfter(row.accepted_at, at) &&
-            ("team" in of ? row.team === of.team : row.webhook_id === of.webhook_id)
-        )
+        const queued = waitingOf(of).filter(({ row }) => !isAfter(row.accepted_at, at))
         for (const run of queued) record(run, { outcome: { status: "cancelled", cancelled_by: by }, at })
         return queued.length
       }),
+    countQueued: (of) => Effect.sync(() => waitingOf(of).length),
     ...makeRetries(tables),
     expire: makeExpire(tables)
   })

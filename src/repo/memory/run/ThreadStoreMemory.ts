@@ -5,6 +5,7 @@ import { isFinal } from "../../../domain/run/RunStatus.ts"
 import type { Thread } from "../../../domain/Thread.ts"
 import { decodeTimeCursor, encodeCursor } from "../../history/Cursor.ts"
 import { ThreadStore } from "../../run/ThreadStore.ts"
+import { isOfCurrentTeam } from "../access/OwnerStoreMemory.ts"
 import { change, isAfter, orNotFound, type StoredThread, type Tables } from "../Tables.ts"
 import { makeOpenThread, makeSessionOf } from "./ThreadsMemory.ts"
 
@@ -25,7 +26,8 @@ export const makeThreadStore = (tables: Tables): Context.Tag.Service<ThreadStore
       Effect.gen(function* () {
         const before = Option.getOrUndefined(yield* decodeTimeCursor(cursor))
         const found = [...threads.values()]
-          .filter((thread) => thread.team === team && (key === undefined || thread.key === key))
+          .filter((thread) => thread.team === team && isOfCurrentTeam(tables, team, thread.created_at))
+          .filter((thread) => key === undefined || thread.key === key)
           .filter((thread) => before === undefined || placeOf(thread) < before)
           .sort(byPlace)
         if (found.length === 0 && !teams.has(team)) return yield* new NotFound()

@@ -7,28 +7,34 @@ import { type Owned, OwnerStore } from "../../access/OwnerStore.ts"
 import { uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 
-/** As one value, whatever their number. Names of teams need no escapes. */
-export const teamNames = (sql: SqlClient.SqlClient, teams: ReadonlyArray<TeamName>) =>
-  sql`${`{${teams.join(",")}}`}::text[]`
+type Teams = ReadonlyArray<TeamName> | undefined
+
+/** Whether a column is the name of one of these teams. The names are one value, and need no escapes. */
+export const isTeamOf = (sql: SqlClient.SqlClient, column: string, teams: Teams): Statement.Fragment =>
+  teams === undefined ? sql`true` : sql`${sql.literal(column)} = any(${`{${teams.join(",")}}`}::text[])`
+
+/** Whether what began then belongs to the team of its name, and not to a deleted one that had the name before. */
+export const isOfCurrentTeam = (sql: SqlClient.SqlClient, row: string, began: string): Statement.Fragment =>
+  sql`not exists (
+    select from webhook_trigger.teams own
+    where own.team = ${sql.literal(`${row}.team`)} and own.created_at > ${sql.literal(`${row}.${began}`)}
+  )`
 
 /** Whether a run, a row of that name, belongs to these teams alone. */
-export const isRunOf = (sql: SqlClient.SqlClient, row: string, teams: ReadonlyArray<TeamName>): Statement.Fragment => {
-  const [names, run] = [teamNames(sql, teams), sql.literal(row)]
-  return sql`(${run}.team = any(${names}) and (${run}.webhook_id is null or ${run}.webhook_id in (
-    select id from webhook_trigger.webhooks where team = any(${names})
+export const isRunOf = (sql: SqlClient.SqlClient, row: string, teams: Teams): Statement.Fragment =>
+  teams === undefined
+    ? sql`true`
+    : sql`(${isTeamOf(sql, `${row}.team`, teams)} and ${isOfCurrentTeam(sql, row, "accepted_at")} and (${sql.literal(row)}.webhook_id is null or ${sql.literal(row)}.webhook_id in (
+    select id from webhook_trigger.webhooks where ${isTeamOf(sql, "team", teams)}
   )))`
-}
 
 export const layer: Layer.Layer<OwnerStore, never, SqlClient.SqlClient> = Layer.effect(
   OwnerStore,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const inTeams = (teams: GrantLimits["teams"]) =>
-      teams === undefined ? [] : [sql`team = any(${teamNames(sql, teams)})`]
-
     const ofRun = ({ teams, triggered_by }: GrantLimits) => [
-      ...(teams === undefined ? [] : [isRunOf(sql, "r", teams)]),
+      isRunOf(sql, "r", teams),
       ...(triggered_by === undefined ? [] : [sql`r.triggered_by = ${triggered_by}`])
     ]
 
@@ -40,12 +46,13 @@ export const layer: Layer.Layer<OwnerStore, never, SqlClient.SqlClient> = Layer.
       }
       if ("webhook_id" in object) {
         const named = webhooks === undefined ? [] : [sql`id = any(${uuids(sql, webhooks)})`]
-        const conditions = [sql`id = ${object.webhook_id}`, ...inTeams(teams), ...named]
+        const conditions = [sql`id = ${object.webhook_id}`, isTeamOf(sql, "team", teams), ...named]
         return sql`select 1 from webhook_trigger.webhooks where ${sql.and(conditions)}`
       }
       const none = triggered_by === undefined ? [] : [sql`false`]
-      const conditions = [sql`id = ${object.thread_id}`, ...inTeams(teams), ...none]
-      return sql`select 1 from webhook_trigger.threads where ${sql.and(conditions)}`
+      const own = teams === undefined ? [] : [isTeamOf(sql, "t.team", teams), isOfCurrentTeam(sql, "t", "created_at")]
+      const conditions = [sql`t.id = ${object.thread_id}`, ...own, ...none]
+      return sql`select 1 from webhook_trigger.threads t where ${sql.and(conditions)}`
     }
 
     const isOwned = Effect.fn("OwnerStore.isOwned")(function* (object: Owned, limits: GrantLimits) {
@@ -65,6 +72,18 @@ export const layer: Layer.Layer<OwnerStore, never, SqlClient.SqlClient> = Layer.
       return new Map(rows.map(({ id, team }) => [id, team]))
     }, bounded)
 
-    return OwnerStore.of({ isOwned, ownedRuns, teamsOf })
+    const hasOthersRuns = Effect.fn("OwnerStore.hasOthersRuns")(function* (
+      id: WebhookId,
+      teams: ReadonlyArray<TeamName>
+    ) {
+      const [row] = yield* sql`
+        select 1 from webhook_trigger.webhooks w
+        where w.id = ${id} and w.moved_at is not null and exists (
+          select from webhook_trigger.runs r where r.webhook_id = w.id and not ${isTeamOf(sql, "r.team", teams)}
+        )`
+      return row !== undefined
+    }, bounded)
+
+    return OwnerStore.of({ isOwned, ownedRuns, teamsOf, hasOthersRuns })
   })
 )

@@ -8,7 +8,7 @@ import type { AlertRuleId } from "../../../domain/Id.ts"
 import { changesOf, keyOf, type Measurement, type StoredAlert } from "../../alert/AlertChanges.ts"
 import { type AlertQuery, type AlertRuleChange, AlertStore } from "../../alert/AlertStore.ts"
 import { audited } from "../access/Audit.ts"
-import { teamNames } from "../access/OwnerStoreSql.ts"
+import { isOfCurrentTeam, isTeamOf } from "../access/OwnerStoreSql.ts"
 import { notify } from "../Changes.ts"
 import { type ColumnTypes, fromRow, list, recordset, toColumns, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
@@ -123,9 +123,15 @@ export const layer: Layer.Layer<AlertStore, never, SqlClient.SqlClient> = Layer.
         state === undefined ? sql`state <> 'pending'` : sql`state = ${state}`
       ]
       if (webhook_id !== undefined) conditions.push(sql`webhook_id = ${webhook_id}`)
-      if (owners !== undefined) conditions.push(sql`team = any(${teamNames(sql, owners)})`)
+      if (owners !== undefined) {
+        // One that has not ended moves with its webhook, perhaps to a newer team.
+        conditions.push(
+          isTeamOf(sql, "a.team", owners),
+          sql`(a.resolved_at is null or ${isOfCurrentTeam(sql, "a", "since")})`
+        )
+      }
       const rows = yield* sql`
-        select * from webhook_trigger.alerts where ${sql.and(conditions)} order by since desc, id desc limit ${limit}`
+        select * from webhook_trigger.alerts a where ${sql.and(conditions)} order by since desc, id desc limit ${limit}`
       return rows.map((row) => fromRow<Alert>(row, Object.keys(Alert.fields)))
     }, bounded)
 

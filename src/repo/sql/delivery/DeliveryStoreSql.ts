@@ -6,6 +6,7 @@ import type { DeliveryId } from "../../../domain/Id.ts"
 import { type DeliveryQuery, DeliveryStore } from "../../delivery/DeliveryStore.ts"
 import type { Owner } from "../../delivery/DestinationStore.ts"
 import { decodeCursor, encodeCursor } from "../../history/Cursor.ts"
+import { isRunOf } from "../access/OwnerStoreSql.ts"
 import { notify } from "../Changes.ts"
 import { fromRow } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
@@ -32,12 +33,19 @@ export const layer: Layer.Layer<DeliveryStore, never, SqlClient.SqlClient> = Lay
 
     const isOf = (owner: Owner) => (owner === null ? sql`d.webhook_id is null` : sql`d.webhook_id = ${owner}`)
 
+    const isRunOfTeams = (owners: DeliveryQuery["owners"]) =>
+      owners === undefined
+        ? sql`true`
+        : sql`(d.run_id is null or exists (
+            select from webhook_trigger.runs r where r.id = d.run_id and ${isRunOf(sql, "r", owners)}
+          ))`
+
     const attempts = yield* makeAttempts
     const starts = yield* makeStarts
     const deliveries = Effect.fn("DeliveryStore.deliveries")(function* (query: DeliveryQuery) {
-      const { cursor, destination_id, limit, owner, run_id, status } = query
+      const { cursor, destination_id, limit, owner, owners, run_id, status } = query
       const before = yield* decodeCursor(cursor)
-      const conditions: Array<Statement.Fragment> = [isOf(owner)]
+      const conditions: Array<Statement.Fragment> = [isOf(owner), isRunOfTeams(owners)]
       if (destination_id !== undefined) conditions.push(sql`d.destination_id = ${destination_id}`)
       if (run_id !== undefined) conditions.push(sql`d.run_id = ${run_id}`)
       if (status !== undefined) conditions.push(sql`d.status = ${status}`)
@@ -52,10 +60,14 @@ export const layer: Layer.Layer<DeliveryStore, never, SqlClient.SqlClient> = Lay
       }
     }, bounded)
 
-    const delivery = Effect.fn("DeliveryStore.delivery")(function* (owner: Owner, id: DeliveryId) {
+    const delivery = Effect.fn("DeliveryStore.delivery")(function* (
+      owner: Owner,
+      id: DeliveryId,
+      owners?: DeliveryQuery["owners"]
+    ) {
       const [row] = yield* sql`
         select ${sql.literal(columns)} from webhook_trigger.deliveries d
-        where d.id = ${id} and ${isOf(owner)}`
+        where d.id = ${id} and ${isOf(owner)} and ${isRunOfTeams(owners)}`
       return row ? fromStored(row) : yield* new NotFound()
     }, bounded)
 

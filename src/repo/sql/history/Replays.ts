@@ -12,16 +12,13 @@ import { acceptedBetween } from "./AcceptedBetween.ts"
 export const makeReplays = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  const ownedBy = (owners: ReadonlyArray<TeamName> | undefined) =>
-    owners === undefined ? sql`true` : isRunOf(sql, "r", owners)
-
   const replays = Effect.fn("HistoryStore.replays")(function* (
     id: RunId,
     limit: number,
     owners?: ReadonlyArray<TeamName>
   ) {
     const found = sql`
-      select r.* from webhook_trigger.runs r where r.replay_of = ${id} and ${ownedBy(owners)} order by r.seq desc limit ${limit}`
+      select r.* from webhook_trigger.runs r where r.replay_of = ${id} and ${isRunOf(sql, "r", owners)} order by r.seq desc limit ${limit}`
     return (yield* sql`${summariesOf(sql, found)}`).map(summaryFromRow)
   }, bounded)
 
@@ -41,7 +38,7 @@ export const makeReplays = Effect.gen(function* () {
         // Runs with a pending retry are not replayed as well.
         sql`r.retry_at is null`,
         counts("r"),
-        ownedBy(owners),
+        isRunOf(sql, "r", owners),
         sql`not exists (select from webhook_trigger.runs p where p.replay_of = r.id and ${counts("p")})`,
         ...acceptedBetween(sql, time)
       ])}

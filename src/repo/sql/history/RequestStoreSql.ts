@@ -3,7 +3,9 @@ import { DateTime, Effect, Layer } from "effect"
 import { NotFound } from "../../../domain/Errors.ts"
 import type { WebhookId } from "../../../domain/Id.ts"
 import type { ReceivedRequest, RequestKind } from "../../../domain/request/ReceivedRequest.ts"
+import type { TeamName } from "../../../domain/Team.ts"
 import { type IgnoredCount, RequestStore } from "../../history/RequestStore.ts"
+import { isTeamOf } from "../access/OwnerStoreSql.ts"
 import { notify } from "../Changes.ts"
 import { type ColumnTypes, fromRow, list, recordset, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
@@ -11,6 +13,7 @@ import { bounded } from "../database/Database.ts"
 const types = {
   request_id: "uuid",
   webhook_id: "uuid",
+  team: "text",
   received_at: "timestamptz",
   status: "integer",
   code: "text",
@@ -76,21 +79,25 @@ export const layer: Layer.Layer<RequestStore, never, SqlClient.SqlClient> = Laye
     const requests = Effect.fn("RequestStore.requests")(function* (
       id: WebhookId,
       since: DateTime.Utc,
-      { kinds, shown }: { readonly kinds: ReadonlyArray<RequestKind>; readonly shown: number }
+      { kinds, owners, shown }: Parameters<RequestStore["Type"]["requests"]>[2]
     ) {
       const rows = yield* sql`
         select ${list(columns.filter((column) => !isLong(column)))}, left(body, ${shown}) as body
         from webhook_trigger.requests
         where webhook_id = ${id} and received_at >= ${DateTime.toDateUtc(since)}
-          and ${list([kind])} = any (${kinds})
+          and ${list([kind])} = any (${kinds}) and ${isTeamOf(sql, "team", owners)}
         order by request_id desc`
       return rows.map((row) => fromRow<ReceivedRequest>(row))
     }, bounded)
 
-    const request = Effect.fn("RequestStore.request")(function* (id: WebhookId, request_id: string) {
+    const request = Effect.fn("RequestStore.request")(function* (
+      id: WebhookId,
+      request_id: string,
+      owners?: ReadonlyArray<TeamName>
+    ) {
       const [row] = yield* sql`
         select ${list(columns)} from webhook_trigger.requests
-        where request_id = ${request_id} and webhook_id = ${id}`
+        where request_id = ${request_id} and webhook_id = ${id} and ${isTeamOf(sql, "team", owners)}`
       return row === undefined ? yield* new NotFound() : fromRow<ReceivedRequest>(row)
     }, bounded)
 

@@ -96,6 +96,19 @@ export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.e
           delete from webhook_trigger.runs where team = ${team} and source = 'chat' and finished_at is not null`
         yield* sql`
           update webhook_trigger.threads set ended_at = now() where team = ${team} and ended_at is null`
+        // A key's limits are names. It must not open another team that gets the name later.
+        yield* sql`
+          with limited as (
+            select k.id, (
+              select json_agg(each.name) from json_array_elements_text(k.teams) as each(name) where each.name <> ${team}
+            ) as others
+            from webhook_trigger.api_keys k
+            where k.teams is not null and ${team} in (select json_array_elements_text(k.teams))
+          )
+          update webhook_trigger.api_keys k set
+            teams = coalesce(l.others, k.teams),
+            revoked_at = coalesce(k.revoked_at, case when l.others is null then now() end)
+          from limited l where k.id = l.id`
         yield* sql`
           with deleted as (delete from webhook_trigger.teams where team = ${team} returning team),
           ${audited(sql, audit, sql`select team as object, null as before, null as after from deleted`)}

@@ -35,6 +35,7 @@ export const webhooks = Effect.gen(function* () {
       version integer not null default 1,
       created_at timestamptz(3) not null,
       updated_at timestamptz(3) not null,
+      moved_at timestamptz(3),
 
       prompt_template text not null,
       template_language text,
@@ -124,6 +125,7 @@ export const webhooks = Effect.gen(function* () {
     create table webhook_trigger.requests (
       request_id uuid primary key,
       webhook_id uuid not null references webhook_trigger.webhooks on delete cascade,
+      team text collate "C" not null,
       run_id uuid,
       received_at timestamptz not null,
       status integer not null,

@@ -2,6 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { DateTime, Effect } from "effect"
 import type { CancelledBy } from "../../../domain/run/Run.ts"
 import type { QueuedRuns } from "../../run/RunStore.ts"
+import { isRunOf } from "../access/OwnerStoreSql.ts"
 import { notify } from "../Changes.ts"
 import { uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
@@ -9,21 +10,24 @@ import { bounded } from "../database/Database.ts"
 /** Number of runs that one statement cancels. */
 const portion = 500
 
-/** `RunStore.cancelQueued`. */
+/** `RunStore.cancelQueued` and `RunStore.countQueued`. */
 export const makeCancelQueued = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
+  const waitingOf = (of: QueuedRuns) =>
+    sql.and([
+      "team" in of ? sql`r.team = ${of.team}` : sql`r.webhook_id = any(${uuids(sql, [of.webhook_id])})`,
+      isRunOf(sql, "r", of.owners),
+      sql`r.status = 'queued' and r.admitted_at is null`
+    ])
+
   const cancelSome = (of: QueuedRuns, at: DateTime.Utc, by: CancelledBy) => {
     // Each order matches an index.
-    const [where, order] =
-      "team" in of
-        ? [sql`r.team = ${of.team}`, sql`r.place`]
-        : [sql`r.webhook_id = any(${uuids(sql, [of.webhook_id])})`, sql`r.seq`]
+    const order = "team" in of ? sql`r.place` : sql`r.seq`
     return bounded(sql<{ readonly runs: number }>`
       with next as materialized (
         select r.id from webhook_trigger.runs r
-        where ${where}
-          and r.status = 'queued' and r.admitted_at is null and r.accepted_at <= ${DateTime.toDateUtc(at)}
+        where ${waitingOf(of)} and r.accepted_at <= ${DateTime.toDateUtc(at)}
         order by ${order} limit ${portion}
       ), locked as materialized (
         select r.id from webhook_trigger.runs r where r.id = any(select id from next)
@@ -50,5 +54,11 @@ export const makeCancelQueued = Effect.gen(function* () {
     }
   })
 
-  return cancelQueued
+  const countQueued = Effect.fn("RunStore.countQueued")(function* (of: QueuedRuns) {
+    const [row] = yield* sql<{ readonly runs: number }>`
+      select count(*)::int as runs from webhook_trigger.runs r where ${waitingOf(of)}`
+    return row!.runs
+  }, bounded)
+
+  return { cancelQueued, countQueued }
 })

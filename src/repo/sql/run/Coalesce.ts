@@ -222,10 +222,12 @@ export const makeCoalesce = Effect.gen(function* () {
         select w.id, w.token_hash, w.old_token_hash, w.old_token_valid_until, w.version from webhook_trigger.webhooks w
         where w.enabled and w.id in (select webhook_id from input)
         order by w.id for key share
-      ), delivered as materialized (${deliveredOf(sql, sql`input i`)}), fresh as materialized (
+      ), current as materialized (
         select i.* from input i join hook h on h.id = i.webhook_id and h.version = i.version and (
           h.token_hash = i.token_hash or h.old_token_hash = i.token_hash and h.old_token_valid_until > i.accepted_at
         )
+      ), delivered as materialized (${deliveredOf(sql, sql`current i`)}), fresh as materialized (
+        select i.* from current i
         where not exists (select from delivered d where d.ord = i.ord) and not exists (
           select from webhook_trigger.runs r
           where r.webhook_id = i.webhook_id and r.idempotency_key = i.idempotency_key

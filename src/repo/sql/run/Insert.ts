@@ -87,7 +87,7 @@ export const makeInsert = Effect.gen(function* () {
       }
       select case
           when not c.known then 'unknown'
-          when c.edited and not c.repeats then 'edited'
+          when c.edited then 'edited'
           when i.admitted_at is not null then 'admitted'
           when i.id is not null then 'accepted'
           when p.refusal is not null then p.refusal

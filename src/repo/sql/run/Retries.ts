@@ -4,6 +4,7 @@ import { DateTime, Effect } from "effect"
 import type { RunId, WebhookId } from "../../../domain/Id.ts"
 import type { CancelledBy } from "../../../domain/run/Run.ts"
 import type { QueuedRuns } from "../../run/RunStore.ts"
+import { isRunOf } from "../access/OwnerStoreSql.ts"
 import { notify } from "../Changes.ts"
 import { uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
@@ -73,7 +74,7 @@ export const makeRetries = Effect.gen(function* () {
   // Through the index of all pending retries. An index by webhook would also be used for `retriesDue`, which reads a
   // few in their order.
   const waitingOf = (of: QueuedRuns) => sql`
-    r.retry_at is not null and r.webhook_id = ${
+    r.retry_at is not null and ${isRunOf(sql, "r", of.owners)} and r.webhook_id = ${
       "team" in of
         ? sql`any(array(select w.id from webhook_trigger.webhooks w where w.team = ${of.team}))`
         : of.webhook_id

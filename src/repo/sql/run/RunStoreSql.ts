@@ -24,7 +24,7 @@ export const layer: Layer.Layer<RunStore, never, SqlClient.SqlClient> = Layer.sc
       ...(yield* makeEnds(notifySoon)),
       release: yield* makeRelease,
       ...(yield* makeRetries),
-      cancelQueued: yield* makeCancelQueued,
+      ...(yield* makeCancelQueued),
       expire: yield* makeExpire
     })
   })

@@ -8,6 +8,7 @@ import type { Thread } from "../../../domain/Thread.ts"
 import { decodeTimeCursor, encodeCursor } from "../../history/Cursor.ts"
 import { type ThreadPage, type ThreadQuery, ThreadStore } from "../../run/ThreadStore.ts"
 import { audited } from "../access/Audit.ts"
+import { isOfCurrentTeam } from "../access/OwnerStoreSql.ts"
 import { fromRow } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { final, live } from "../RunColumns.ts"
@@ -35,6 +36,7 @@ export const layer: Layer.Layer<ThreadStore, never, SqlClient.SqlClient> = Layer
       const before = yield* decodeTimeCursor(cursor)
       const conditions = [
         sql`t.team = ${team}`,
+        isOfCurrentTeam(sql, "t", "created_at"),
         ...(key === undefined ? [] : [sql`t.key = ${key}`]),
         ...(Option.isNone(before) ? [] : [isBefore(sql, before.value)])
       ]

@@ -1,4 +1,4 @@
-import { lexer, type Token, type Tokens } from "marked"
+import { getDefaults, Lexer, type Token, Tokenizer, type Tokens } from "marked"
 import { Fragment, type ReactNode, useMemo, useState } from "react"
 import { Button } from "../Button.tsx"
 import { showDirectionMarks } from "../UserText.tsx"
@@ -8,6 +8,41 @@ const portion = 60_000
 
 /** Deeper elements are shown as text. */
 const maxDepth = 12
+
+/** Longer paragraphs are text without emphasis and links: some expressions take time with the square of the length. */
+const longestParagraph = 8_000
+
+/**
+ * Characters of a portion that are searched for the ends of emphasis. For each beginning, the lexer looks through the rest of
+ * the paragraph: 37 nanoseconds for a character. Beyond that, its signs are text.
+ */
+const mostSearched = 5_000_000
+
+class BoundedTokenizer extends Tokenizer {
+  #left = mostSearched
+  #maySearch(src: string, signs: string): boolean {
+    if (signs.includes(src[0]!)) this.#left -= src.length
+    return this.#left >= 0
+  }
+  override emStrong(src: string, masked: string, previous?: string) {
+    return this.#maySearch(src, "*_") ? super.emStrong(src, masked, previous) : undefined
+  }
+  override del(src: string, masked: string, previous?: string) {
+    return this.#maySearch(src, "~") ? super.del(src, masked, previous) : undefined
+  }
+}
+
+/** A lexer whose work is bounded, whatever the text. */
+class BoundedLexer extends Lexer {
+  constructor() {
+    super({ ...getDefaults(), gfm: true, breaks: false, tokenizer: new BoundedTokenizer() })
+  }
+  override inlineTokens(src: string, tokens: Array<Token> = []): Array<Token> {
+    if (src.length <= longestParagraph) return super.inlineTokens(src, tokens)
+    tokens.push({ type: "text", raw: src, text: src, escaped: false })
+    return tokens
+  }
+}
 
 /** The URL if it is safe in a link. Others, above all `javascript:`, are shown as text. */
 const safeUrl = (href: string): string | undefined => {
@@ -152,7 +187,7 @@ const portionEnd = (text: string, from: number): number => {
 const Portion = ({ text }: { readonly text: string }) => {
   const content = useMemo(() => {
     try {
-      return render(lexer(text, { gfm: true, breaks: false }), { current: 2 })
+      return render(new BoundedLexer().lex(text), { current: 2 })
     } catch {
       // The text is nested too deeply for the lexer.
       return <pre>{showDirectionMarks(text)}</pre>
