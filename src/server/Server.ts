@@ -88,7 +88,7 @@ export const layer = (environment: Environment, { bus, repo }: Drivers, version:
   const management = Option.map(admin, ({ server }) => server)
   // Closed before the engine, which receives their last answers, and after the callers that wait for them have these.
   const leaders = Layer.merge(
-    bus.hasDemoTeam ? Demo.leader : Layer.empty,
+    Demo.isWanted(environment, bus) ? Demo.leader : Layer.empty,
     LocalLeaders.layer({ ...environment, secrets: [...keys, ...secretsOf(settings)] })
   ).pipe(Layer.provide(bus.leaderBus))
   return Drain.layer([listener.server, ...Option.toArray(management)], environment.shutdownGrace).pipe(

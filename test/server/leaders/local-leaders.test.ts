@@ -1,11 +1,24 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Redacted } from "effect"
+import * as LeaderHttp from "../../../src/bus/http/LeaderHttp.ts"
+import { TeamName } from "../../../src/domain/Team.ts"
+import * as Leader from "../../../src/leader/Leader.ts"
 import { newFolder, run, type Server, serve, shell } from "../../cli/Program.ts"
 import { freshDatabase, freshVhost } from "../../support/fresh.ts"
+import * as InProcess from "../../support/InProcess.ts"
+import { untilEffect } from "../../support/Until.ts"
 
 const ADMIN_API_KEY = "a-key-for-these-tests"
+
+const call = (url: string, method: string, path: string, body?: object): Effect.Effect<any> =>
+  Effect.promise(async () => {
+    const headers = { authorization: `Bearer ${ADMIN_API_KEY}`, "content-type": "application/json" }
+    return (await fetch(url + path, { method, headers, ...(body && { body: JSON.stringify(body) }) })).json()
+  })
+
+const ask = (url: string, message: string) => call(url, "POST", "/api/teams/demo/messages?wait=true", { message })
 
 /** The line that triggers the team's webhook, as the start prints it. */
 const curlOf = (server: Server, team: string): string =>
@@ -68,6 +81,38 @@ describe("a server that leads teams itself", () => {
       expect(stdout.match(/CONTROL=visible/g)).toHaveLength(2)
       for (const secret of Object.values(secrets)) expect(stdout).not.toContain(secret)
       expect((yield* server.end("SIGTERM")).code).toBe(0)
+    })
+  )
+
+  it.scopedLive("lets the operator's leader of the demo team answer instead of its own", () =>
+    Effect.gen(function* () {
+      const server = yield* InProcess.serve({ ADMIN_API_KEY, LEADERS: "demo=sed 's/^/mine: /'" })
+      expect(server.welcome).toContain("The team demo is led by sed, in this process.")
+      expect(server.welcome).not.toContain("answers each prompt with the prompt itself")
+      expect(yield* ask(server.url, "Hello.")).toMatchObject({ response: "mine: Hello." })
+    })
+  )
+
+  it.scopedLive("lets a leader over HTTP take the demo team, and stays away from a team with a key", () =>
+    Effect.gen(function* () {
+      const DATABASE_URL = yield* freshDatabase
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { url } = yield* InProcess.serve({ ADMIN_API_KEY, DATABASE_URL })
+          expect(yield* ask(url, "Hello.")).toMatchObject({ response: "Hello." })
+          const { key } = yield* call(url, "POST", "/api/teams/demo/leader-keys", { name: "laptop" })
+          const handler = () => Effect.succeed("from afar")
+          yield* Leader.start({ team: TeamName.make("demo"), handler }).pipe(
+            Effect.provide(LeaderHttp.layer({ url, key: Redacted.make(key) }))
+          )
+          yield* untilEffect(
+            "the answer is the leader's",
+            Effect.map(ask(url, "Hello."), ({ response }) => response === "from afar")
+          )
+        })
+      )
+      const again = yield* InProcess.serve({ ADMIN_API_KEY, DATABASE_URL })
+      expect(yield* call(again.url, "GET", "/api/teams/demo")).toMatchObject({ running: false })
     })
   )
 
