@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
@@ -138,6 +138,64 @@ describe("a server that leads teams itself", () => {
       })
       expect(readFileSync(join(folder, "claude.folder"), "utf8").trim()).toBe(join(AGENTS_DIR, "review"))
       expect(readFileSync(join(folder, "claude.options"), "utf8").trim()).toMatch(/^-p .* --allowedTools a b$/)
+    })
+  )
+
+  it.scopedLive("ends the programs that a crashed server has left at work before others begin", () =>
+    Effect.gen(function* () {
+      const [DATA_DIR, folder] = [yield* newFolder, yield* newFolder]
+      mkdirSync(folder, { recursive: true })
+      // The second time, the program says which processes of the first are there; those that nobody waited for are not.
+      const script = `cd '${folder}'
+        if test -e pids; then
+          for pid in $(cat pids); do test -e /proc/$pid && ! grep -q ') Z' /proc/$pid/stat && echo "$pid is there"; done
+          echo alone
+        else
+          sleep 600 & echo $$ $! > pids.new; mv pids.new pids; wait
+        fi`
+      writeFileSync(join(folder, "agent.sh"), script)
+      const LEADERS = `ops=sh ${join(folder, "agent.sh")}`
+      const server = yield* serve({ DATA_DIR, ADMIN_API_KEY, LEADERS })
+      const { message_id } = yield* call(server.url, "POST", "/api/teams/ops/messages", { message: "Hello." })
+      yield* untilEffect(
+        "the program works",
+        Effect.sync(() => existsSync(join(folder, "pids")))
+      )
+      yield* server.end("SIGKILL")
+      const again = yield* serve({ DATA_DIR, ADMIN_API_KEY, LEADERS })
+      const ended = yield* untilEffect(
+        "the run has ended",
+        Effect.map(call(again.url, "GET", `/api/runs/${message_id}`), (run) => (run.finished_at ? run : false))
+      )
+      expect(ended.conversation).toMatchObject({ response: "alone" })
+    })
+  )
+
+  it.scopedLive("stops the programs of all teams at the same time", () =>
+    Effect.gen(function* () {
+      const folder = yield* newFolder
+      mkdirSync(folder, { recursive: true })
+      // A program that is stopped waits for the others to be stopped, as long as it may.
+      const script = `cd '${folder}'
+        trap 'touch $WEBHOOK_TEAM.stopped; until test -e a.stopped && test -e b.stopped; do sleep 0.05; done
+          touch $WEBHOOK_TEAM.together; exit 1' TERM
+        touch $WEBHOOK_TEAM.started; while :; do sleep 0.05; done`
+      writeFileSync(join(folder, "agent.sh"), script)
+      const has = (what: string) => ["a", "b"].every((team) => existsSync(join(folder, `${team}.${what}`)))
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const program = `sh ${join(folder, "agent.sh")}`
+          const { url } = yield* InProcess.serve({ ADMIN_API_KEY, LEADERS: `a=${program}\nb=${program}` })
+          for (const team of ["a", "b"]) {
+            yield* call(url, "POST", `/api/teams/${team}/messages`, { message: "Hello." })
+          }
+          yield* untilEffect(
+            "both work",
+            Effect.sync(() => has("started"))
+          )
+        })
+      )
+      expect(has("together")).toBe(true)
     })
   )
 
