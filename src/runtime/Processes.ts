@@ -1,7 +1,7 @@
 /** Processes of this machine as `/proc` shows them (proc(5)); on other systems than Linux, nothing is known of them. */
 import { readdirSync, readFileSync } from "node:fs"
 
-/** A process that has ended counts as gone, although whoever started it has not waited for it. */
+/** A process that has ended counts as gone, although it has not been waited for. */
 const isGone = (state: string | undefined, threads: number): boolean => state === "Z" && threads <= 1
 
 const read = (pid: number | string) => {
