@@ -1,7 +1,7 @@
 import { Context, Data, type DateTime, type Deferred, type Duration, type Effect, type Scope } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
 import type { RunId, ThreadId, WebhookId } from "../domain/Id.ts"
-import type { AgentReport } from "../domain/run/AgentReport.ts"
+import type { AgentReport, SessionUsage } from "../domain/run/AgentReport.ts"
 import type { NumberedProgress } from "../domain/run/Progress.ts"
 import type { RunSource } from "../domain/run/RunSource.ts"
 import type { TeamName } from "../domain/Team.ts"
@@ -11,6 +11,8 @@ export interface PromptThread {
   readonly id: ThreadId
   /** The agent's session that the thread's latest answer named. Absent if the agent must begin a session. */
   readonly session_id?: string
+  /** What that answer said the whole session has used. Absent if it did not. */
+  readonly session_usage?: SessionUsage
 }
 
 /** A prompt for a team's leader. */

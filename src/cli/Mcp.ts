@@ -13,6 +13,11 @@ interface Message {
   readonly params?: { readonly [name: string]: unknown }
 }
 
+interface Problem {
+  readonly title: string
+  readonly detail: string
+}
+
 const parse = (line: string): Option.Option<Message> =>
   Option.filter(Option.liftThrowable((): unknown => JSON.parse(line))(), Predicate.isRecord)
 
@@ -43,14 +48,19 @@ export const mcp = Command.make("mcp", Struct.omit(adminOptions, "json"), (optio
 
     const write = (line: string) => Effect.sync(() => process.stdout.write(`${line}\n`))
 
-    /** An answer of the server. */
-    const answer = (message: Message, status: number) => (line: string) =>
+    /** Passes on a message of the server. Returns whether it is the answer; an error may be without an id. */
+    const pass = ({ id }: Message, line: string) =>
       Option.match(parse(line), {
-        onNone: () => refuse(message, `The server answered ${status}, without a message of the protocol.`),
-        onSome: (answered) => {
-          const { result } = answered as { readonly result?: { readonly protocolVersion?: string } }
+        onNone: () => Effect.succeed(false),
+        onSome: (message) => {
+          const { error, result } = message as {
+            readonly error?: unknown
+            readonly result?: { readonly protocolVersion?: string }
+          }
           version = result?.protocolVersion ?? version
-          return write(line)
+          const isAnonymous = error !== undefined && (message.id ?? null) === null
+          const passed = isAnonymous && id !== undefined ? JSON.stringify({ ...message, id }) : line
+          return Effect.as(write(passed), isAnonymous || message.id === id)
         }
       })
 
@@ -79,14 +89,17 @@ export const mcp = Command.make("mcp", Struct.omit(adminOptions, "json"), (optio
             : (request) => request
         )
         const response = yield* http.execute(request)
-        if (response.headers["content-type"]?.startsWith("application/problem+json")) {
-          const { detail, title } = (yield* response.json) as { readonly title: string; readonly detail: string }
-          return yield* refuse(message, `${title}. ${detail}`)
+        const { headers, status } = response
+        const silence = `The server answered ${status}, without a message of the protocol.`
+        if (headers["content-type"]?.startsWith("application/problem+json")) {
+          const { detail, title } = (yield* Effect.orElseSucceed(response.json, () => ({}))) as Partial<Problem>
+          return yield* refuse(message, title === undefined ? silence : `${title}. ${detail}`)
         }
-        yield* answersIn(response).pipe(
-          Stream.filter((text) => text !== ""),
-          Stream.runForEach(answer(message, response.status))
+        const needsAnswer = message.id !== undefined || status >= 400
+        const isAnswered = yield* Stream.runFoldEffect(answersIn(response), !needsAnswer, (isAnswered, text) =>
+          Effect.map(pass(message, text), (isAnswer) => isAnswered || isAnswer)
         )
+        if (!isAnswered) yield* refuse(message, silence)
       }).pipe(
         Effect.scoped,
         Effect.catchAll(() => refuse(message, `The server at ${options.url} is out of reach.`))

@@ -131,9 +131,18 @@ export const layer = <E, R>(options: LeaderOptions<E, R>): Layer.Layer<never, ne
 /** The reply to a prompt whose run was cancelled. */
 const stopped: Answers.Answer = { _tag: "Failed", message: "The run was cancelled." }
 
+/** Agents that are stopped before they have counted report that they used nothing. */
+const withoutZeros = ({ usage, ...others }: AgentReport): AgentReport => {
+  if (usage === undefined || usage.input_tokens || usage.output_tokens) return usage ? { ...others, usage } : others
+  const { cached_input_tokens: _, cost_usd, input_tokens: __, output_tokens: ___, ...rest } = usage
+  const known = { ...rest, ...(cost_usd && { cost_usd }) }
+  return Struct.keys(known).length === 0 ? others : { ...others, usage: known }
+}
+
 /** The answer with what else is known of the work; what it says itself counts more. */
 const withReport = (answer: Answers.Answer, known: AgentReport): Answers.Answer => {
-  const report = { ...known, ...answer.report }
+  const all = { ...known, ...answer.report }
+  const report = answer._tag === "Failed" ? withoutZeros(all) : all
   return Struct.keys(report).length === 0 ? answer : { ...answer, report }
 }
 

@@ -8,6 +8,8 @@ export interface Place {
   readonly folder?: string
   /** More environment variables to hide from the program, in addition to `keys`. */
   readonly withheld?: ReadonlyArray<string>
+  /** The folder in which running programs are remembered, so that they can be ended after a crash of this process. */
+  readonly remembered?: string
   /** Runs the program as this user, without supplementary groups. Needs root. */
   readonly user?: SystemUser
 }

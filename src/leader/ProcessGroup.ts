@@ -1,8 +1,10 @@
 /** A program and its child processes: how they are started, and how all of them are ended. */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process"
-import { resolve as absolute } from "node:path"
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { resolve as absolute, join } from "node:path"
 import { stripVTControlCharacters } from "node:util"
-import { Duration, Effect, Schedule } from "effect"
+import { type Duration, Effect, Option, Schedule } from "effect"
+import { bornAt, isGroupAlive, signalGroup } from "../runtime/Processes.ts"
 import { LeaderError } from "./Leader.ts"
 import type { SystemUser } from "./SystemUser.ts"
 
@@ -14,6 +16,8 @@ export interface ProcessOptions {
   readonly folder?: string
   /** Default: the user of this process. */
   readonly user?: Pick<SystemUser, "uid" | "gid">
+  /** The folder in which running programs are remembered. Default: they are not. */
+  readonly remembered?: string
 }
 
 /** The signal that asks the program to stop, and how long it has before the rest of the group is killed. */
@@ -24,6 +28,7 @@ export interface Stop {
 
 export interface Running {
   readonly child: ChildProcessWithoutNullStreams
+  readonly forget: () => void
   /** The end of its standard error, without colours. */
   readonly errors: () => string
   /** Completes with the exit code or the signal when the program ends. */
@@ -34,10 +39,18 @@ export interface Running {
 
 /** How many bytes of standard error are kept, from its end. */
 const maxErrors = 4096
-const checkInterval = Duration.millis(20)
+/** To see whether a group has ended takes longer the more processes the machine has. */
+const checks = Schedule.union(Schedule.exponential("10 millis"), Schedule.spaced("250 millis"))
 
 /** Starts the program in a process group of its own. */
-export const start = ({ args, command, env, folder, user }: ProcessOptions): Effect.Effect<Running, LeaderError> =>
+export const start = ({
+  args,
+  command,
+  env,
+  folder,
+  remembered,
+  user
+}: ProcessOptions): Effect.Effect<Running, LeaderError> =>
   Effect.try({
     try: () => {
       const child = spawn(command, args, {
@@ -63,6 +76,7 @@ export const start = ({ args, command, env, folder, user }: ProcessOptions): Eff
       ended.catch(() => {})
       return {
         child,
+        forget: remembered === undefined || child.pid === undefined ? () => {} : remember(remembered, child.pid),
         errors: () => stripVTControlCharacters(errors.toString()).trim(),
         ended: Effect.tryPromise({ try: () => ended, catch: (error) => notStarted(command, error) }),
         drained: Effect.promise(() => drained)
@@ -80,33 +94,82 @@ const notStarted = (command: string, error: unknown) =>
   })
 
 /** Signals the whole group. Returns false if the group is empty. */
-export const signal = ({ child }: Pick<Running, "child">, name: NodeJS.Signals | 0): boolean => {
-  if (child.pid === undefined) return false
-  try {
-    return process.kill(-child.pid, name)
-  } catch {
-    return false
-  }
-}
+export const signal = ({ child }: Pick<Running, "child">, name: NodeJS.Signals): boolean =>
+  child.pid !== undefined && signalGroup(child.pid, name)
 
 /** Ends all that is left of the group. */
 export const end = (running: Running, stop: Stop): Effect.Effect<void> =>
-  Effect.gen(function* () {
-    if (!signal(running, stop.signal)) return
-    const checks = Math.ceil(Duration.toMillis(stop.grace) / Duration.toMillis(checkInterval))
-    yield* Effect.repeat(
-      Effect.sync(() => signal(running, 0)),
-      {
-        schedule: Schedule.intersect(Schedule.spaced(checkInterval), Schedule.recurs(checks)),
-        while: (isAlive) => isAlive
-      }
-    )
-    signal(running, "SIGKILL")
-  }).pipe(
+  endGroup(running.child.pid, stop).pipe(
     Effect.ensuring(
       Effect.sync(() => {
         const { stderr, stdin, stdout } = running.child
         for (const stream of [stdout, stderr, stdin]) stream.destroy()
+        running.forget()
       })
     )
   )
+
+/** Processes that have ended stay in the group until they are waited for, which only some init processes do. */
+const endGroup = (group: number | undefined, { grace, signal }: Stop): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    if (group === undefined || !signalGroup(group, signal)) return
+    const isAlive = Effect.sync(() => isGroupAlive(group))
+    yield* Effect.repeat(isAlive, { schedule: Schedule.upTo(checks, grace), while: (isAlive) => isAlive })
+    signalGroup(group, "SIGKILL")
+  })
+
+/** Remembers a program that has just started: the group has the number of its first process. Returns what forgets it. */
+const remember = (folder: string, pid: number): (() => void) => {
+  const file = join(folder, String(pid))
+  const program: Remembered = { born: bornAt(pid), server: { pid: process.pid, born: bornAt(process.pid) } }
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    writeFileSync(file, JSON.stringify(program), { mode: 0o600 })
+  } catch {
+    // It matters only if this process crashes.
+  }
+  return () => rmSync(file, { force: true })
+}
+
+interface Remembered {
+  readonly born: string
+  readonly server: { readonly pid: number; readonly born: string }
+}
+
+/** The boot at which a process was born. */
+const bootOf = (born: string): string | undefined => born.split(" ")[0]
+
+/** Whether a crashed process of this machine left the group. While a group lives, no process gets the number of one that has ended. */
+const isLeft = (group: number, { born, server }: Remembered): boolean => {
+  if (born === "" || bootOf(born) !== bootOf(bornAt(process.pid)) || bornAt(server.pid) === server.born) return false
+  const now = bornAt(group)
+  return now === born || (now === "" && isGroupAlive(group))
+}
+
+const readRemembered = (file: string) => JSON.parse(readFileSync(file, "utf8")) as Remembered
+
+/** Ends the programs that a crashed process has left at work, before others begin in the same folders. */
+export const endLeft = (folder: string, stop: Stop): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const files = yield* Effect.orElseSucceed(
+      Effect.try(() => readdirSync(folder)),
+      () => []
+    )
+    const end = (name: string) =>
+      Effect.gen(function* () {
+        const file = join(folder, name)
+        const remembered = yield* Effect.option(Effect.try(() => readRemembered(file)))
+        const group = Number(name)
+        if (Option.isSome(remembered) && isLeft(group, remembered.value)) {
+          yield* Effect.logWarning(`process group ${group} was left at work by a server that ended, and is ended`)
+          yield* endGroup(group, stop)
+        }
+        if (Option.isNone(remembered) || bornAt(remembered.value.server.pid) !== remembered.value.server.born)
+          rmSync(file, { force: true })
+      })
+    yield* Effect.forEach(
+      files.filter((name) => /^\d+$/.test(name)),
+      end,
+      { concurrency: "unbounded", discard: true }
+    )
+  })

@@ -1,3 +1,4 @@
+import { join } from "node:path"
 import { Context, Data, Effect, Layer, Option, Redacted } from "effect"
 import { AdminKey } from "../engine/access/AdminKey.ts"
 import { Oidc } from "../engine/access/oidc/OidcSettings.ts"
@@ -75,6 +76,12 @@ const listenForAdmin = (
       )
   })
 
+/** In a folder that this server has anyway; none for commands without one. */
+const programsDir = ({ agents, agentsDir, dataDir }: Environment, { embedded }: Drivers["repo"]) => {
+  if (embedded !== undefined) return join(dataDir, "programs")
+  return agents.length > 0 ? join(agentsDir, ".programs") : undefined
+}
+
 /**
  * The whole server. The last layer is built first and closed last: the server listens once all routes exist, and answers
  * requests in progress before it closes their dependencies.
@@ -89,8 +96,12 @@ export const layer = (environment: Environment, { bus, repo }: Drivers, version:
   const management = Option.map(admin, ({ server }) => server)
   // Closed before the engine, which receives their last answers, and after the callers that wait for them have these.
   const leaders = Layer.merge(
-    bus.hasDemoTeam ? Demo.leader : Layer.empty,
-    LocalLeaders.layer({ ...environment, secrets: [...keys, ...secretsOf(settings)] })
+    Demo.isWanted(environment, bus) ? Demo.leader : Layer.empty,
+    LocalLeaders.layer({
+      ...environment,
+      programsDir: programsDir(environment, repo),
+      secrets: [...keys, ...secretsOf(settings)]
+    })
   ).pipe(Layer.provide(bus.leaderBus))
   return Drain.layer([listener.server, ...Option.toArray(management)], environment.shutdownGrace).pipe(
     Layer.provideMerge(listener.layer),

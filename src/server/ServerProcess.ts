@@ -34,7 +34,7 @@ const serveWith = (
   announce: Announce
 ) =>
   Effect.gen(function* () {
-    const demo = drivers.bus.hasDemoTeam ? yield* Demo.prepare : Option.none()
+    const demo = Demo.isWanted(environment, drivers.bus) ? yield* Demo.prepare : Option.none()
     const withWebhooks = drivers.repo.embedded !== undefined
     const localTeams = yield* LocalLeaders.prepare([...environment.leaders, ...environment.agents], { withWebhooks })
     const address = { host: environment.host, port: yield* Listener.port }

@@ -4,6 +4,7 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
+import { setTimeout } from "node:timers/promises"
 import { anthropic } from "./model/Anthropic.ts"
 import { chat } from "./model/Chat.ts"
 import { gemini } from "./model/Gemini.ts"
@@ -44,7 +45,7 @@ const findTool = (offered: ReadonlyArray<Offered>, end: string) =>
 
 /**
  * `[[tool]]` uses the shell once, `[[recall]]` says what an earlier prompt of the session said. `[[call review]]` calls the
- * tool of that name, and says what it found.
+ * tool of that name, and says what it found. `[[delegate]]` has a subagent do the work, which takes a while.
  */
 const turnOf = (request: string): Turn => {
   const [, called] = /\[\[call (\w+)\]\]/.exec(request) ?? []
@@ -62,6 +63,15 @@ const turnOf = (request: string): Turn => {
     }
     return { kind: "text", pieces: ["It found ", found ?? "nothing", "."] }
   }
+  if (request.includes("[[delegate]]")) {
+    if (request.includes("The subagent is done.")) return { kind: "text", pieces: ["The work ", "is done."] }
+    if (toolResult.test(request)) return { kind: "text", pieces: ["I started it ", "and wait."] }
+    const agent = findTool(JSON.parse(request).tools ?? [], "Agent")
+    const input = { description: "Do the work", prompt: "[[work]]", subagent_type: "general-purpose" }
+    if (agent !== undefined) return { kind: "call", ...agent, arguments: input }
+  }
+  // Longer than a program may be silent once it is done.
+  if (request.includes("[[work]]")) return { kind: "text", pieces: ["The subagent ", "is done."], delay: 7_000 }
   if (request.includes("[[tool]]") && !toolResult.test(request)) {
     return { kind: "tool", command: "echo done > done.txt", description: "Writing the file" }
   }
@@ -98,6 +108,7 @@ export const startFakeModel = async (log: (line: string) => void = () => {}): Pr
     if (protocol !== undefined) {
       const turn = turnOf(text)
       if (turn.kind === "text" && turn.hangs) onHang()
+      if (turn.kind === "text") await setTimeout(turn.delay ?? 0)
       // Gemini's API has the model in the path.
       const model = JSON.parse(text).model ?? pathname.split("/").at(-1)!.split(":")[0]!
       return protocol(response, turn, model)

@@ -16,6 +16,8 @@ export interface RealAgent {
   readonly env: (model: string) => Readonly<Record<string, string>>
   /** Prepares its home and its working folder. */
   readonly prepare?: (model: string, home: string, folder: string) => void
+  /** It has subagents. */
+  readonly delegates?: boolean
   /** It reports no cached tokens. */
   readonly hidesCache?: boolean
   /** Sessions that continue within a minute are lost. */
@@ -26,6 +28,12 @@ const write = (folder: string, file: string, content: string) => {
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, file), content)
 }
+
+/** Its packages in their newest versions, but for Node. */
+export const newest = ({ install, ...real }: RealAgent): RealAgent => ({
+  ...real,
+  install: install.map((name) => (node.install.includes(name) ? name : name.replace(/@[^@]*$/, "@latest")))
+})
 
 /** Agents that need a later Node than the tests. */
 export const node = {
@@ -109,6 +117,7 @@ export const realAgents: { readonly [Name in Exclude<AgentName, "langgraph" | "o
     ...claude,
     preset: "claude",
     install: packages.claude,
+    delegates: true,
     programs: { claude: `@anthropic-ai/claude-code-linux-${process.arch}/claude` },
     allowed: () => ["--allowedTools", "Bash"],
     denied: () => ["--permission-mode", "default"]

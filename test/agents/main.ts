@@ -1,7 +1,8 @@
 /**
  * Runs the presets with the real agent programs on a fake model (`Trial.ts`).
  *
- * `npm run test:agents` installs the programs into a temporary folder, on Linux. `-- --write` also records what they
+ * `npm run test:agents` installs the programs into a temporary folder, on Linux: the versions that the presets were measured
+ * with, and the newest. `-- --write` also records what they
  * print, which `npm test` replays. `-- --installed FOLDER` takes programs that are installed already, and further words are
  * the names of the only agents to try. With `claude`, the line of README.md that serves an agent is run, too, and with
  * `mcp` assistants call a webhook as a tool.
@@ -17,8 +18,8 @@ import { exec } from "../support/Process.ts"
 import { startFakeModel } from "./FakeModel.ts"
 import { inspector, tryMcp } from "./McpTrial.ts"
 import { tryReadmeLine } from "./ReadmeLine.ts"
-import { type RealAgent, realAgents } from "./RealAgents.ts"
-import { tryAgent } from "./Trial.ts"
+import { newest, type RealAgent, realAgents } from "./RealAgents.ts"
+import { type Trial, tryAgent } from "./Trial.ts"
 
 const { positionals, values: options } = parseArgs({
   options: { write: { type: "boolean" }, installed: { type: "string" } },
@@ -33,7 +34,9 @@ const install = async (folder: string, agents: ReadonlyArray<RealAgent>, more: R
   return folder
 }
 
-const recordOf = (name: string) => (what: string, printed: string) => {
+/** The newest version works in the background, and all else is recorded of the version that the preset was measured with. */
+const recordOf = (name: string, isNewest: boolean) => (what: string, printed: string) => {
+  if (isNewest !== (what === "background")) return
   const file = join(recorded, name, `${what}.jsonl`)
   mkdirSync(dirname(file), { recursive: true })
   writeFileSync(file, printed)
@@ -53,11 +56,10 @@ const main = async () => {
         [...wanted.map(([, real]) => real), ...assistants],
         isWanted("mcp") ? inspector : []
       ))
-    for (const [name, real] of wanted) {
-      const record = options.write ? { record: recordOf(name) } : {}
-      const trial = tryAgent({ real, model, modules, folder: join(folder, name), ...record })
+    const attempt = async (name: string, trial: Omit<Trial, "model" | "folder">) => {
+      const tried = tryAgent({ ...trial, model, folder: join(folder, name) })
       const shown = await Effect.runPromise(
-        trial.pipe(
+        tried.pipe(
           Effect.scoped,
           Effect.provide(BusMemory.layer),
           Logger.withMinimumLogLevel(LogLevel.None),
@@ -65,6 +67,18 @@ const main = async () => {
         )
       )
       console.log(name, JSON.stringify(shown))
+    }
+    for (const [name, real] of wanted) {
+      await attempt(name, { real, modules, ...(options.write && { record: recordOf(name, false) }) })
+    }
+    // Users have the newest version.
+    for (const [name, real] of options.installed === undefined ? wanted : []) {
+      const latest = newest(real)
+      await attempt(`${name}-newest`, {
+        real: latest,
+        modules: await install(join(folder, "newest", name), [latest], []),
+        ...(options.write && { record: recordOf(name, true) })
+      })
     }
     if (wanted.some(([name]) => name === "claude")) {
       console.log("README", JSON.stringify(await tryReadmeLine(model, modules, join(folder, "readme"))))

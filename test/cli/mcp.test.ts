@@ -1,6 +1,8 @@
 /** `webhook-trigger mcp`, started by the protocol's official clients. */
 
 import { writeFileSync } from "node:fs"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import { dirname, join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Client } from "@modelcontextprotocol/client"
@@ -25,6 +27,17 @@ const served = Effect.gen(function* () {
   )
   return server
 })
+
+/** An address that answers each request without a body, as proxies may. */
+const answering = (status: number) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const server = createServer((_, response) => response.writeHead(status).end())
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+      return server
+    }),
+    (server) => Effect.sync(() => server.close())
+  ).pipe(Effect.map((server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`))
 
 const connected = (url: string, mode: "auto" | "legacy", key: string = ADMIN_API_KEY) =>
   Effect.acquireRelease(
@@ -65,6 +78,10 @@ describe("mcp", () => {
           ({ cause }) => String(cause)
         )
       expect(yield* refused(url)).toContain("neither the admin key nor an API key")
+      for (const status of [200, 404, 431, 502]) {
+        const empty = yield* answering(status)
+        expect(yield* refused(empty)).toContain(`The server answered ${status}, without a message of the protocol.`)
+      }
       const nowhere = `http://127.0.0.1:${yield* Effect.promise(() => freePort())}`
       expect(yield* refused(nowhere)).toContain(`The server at ${nowhere} is out of reach.`)
     })

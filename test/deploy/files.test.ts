@@ -52,6 +52,18 @@ describe("the images that are built and started", () => {
   })
 })
 
+describe("an init process", () => {
+  it("waits for what agents leave, in the image, in Compose and in each pod", () => {
+    const dockerfile = readFileSync(join(folder, "../Dockerfile"), "utf8")
+    expect(dockerfile).toMatch(/^RUN .*apt-get install .*\btini\b/m)
+    expect(dockerfile).toMatch(/^ENTRYPOINT \["tini", "-s", "--", "node", "dist\/main.js"\]$/m)
+    for (const name of ["server", "leader"]) expect(service(name)).toContain("init: true")
+    const pods = Object.values(Helm.templates).filter((text) => text.includes("containers:"))
+    expect(pods).toHaveLength(2)
+    for (const pod of pods) expect(pod).toContain("shareProcessNamespace: true")
+  })
+})
+
 describe("deploy/compose.yaml", () => {
   it("has the form that Compose accepts", () => {
     const ajv = new Ajv({ strict: false, validateFormats: false })

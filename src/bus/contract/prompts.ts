@@ -89,6 +89,9 @@ export const prompts = (behaviour: Behaviour): void => {
         }),
         yield* makePrompt({ thread: { id: id as never } }),
         yield* makePrompt({ thread: { id: id as never, session_id: "ses_ünïcode 🦊" } }),
+        yield* makePrompt({
+          thread: { id: id as never, session_id: "s-1", session_usage: { input_tokens: 1200, cost_usd: 0.0125 } }
+        }),
         yield* makePrompt({ prompt: "" })
       ]
       for (const prompt of prompts) yield* bus.publish([prompt])

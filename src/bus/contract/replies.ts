@@ -35,7 +35,10 @@ export const replies = (behaviour: Behaviour): void => {
       const collected = yield* collectReplies
       const usage = { input_tokens: 1200, output_tokens: 34, cached_input_tokens: 0, cost_usd: 0.0125, model: "m-1" }
       const link = { title: "Pull request 7", url: "https://git.example.com/7" }
-      const report = { usage, session_id: "s-1", session_lost: true, links: [link], asks: ["Yes", "No"] }
+      const report = {
+        ...{ usage, session_id: "s-1", session_lost: true, session_usage: { output_tokens: 340, cost_usd: 0.125 } },
+        ...{ links: [link], asks: ["Yes", "No"] }
+      }
       const invalid: any = {
         usage: { input_tokens: -1, output_tokens: 1.5, cost_usd: "3", model: "" },
         session_id: "x".repeat(201),

@@ -26,6 +26,13 @@ export const AgentUsage = Schema.Struct({
 }).annotations({ identifier: "AgentUsage", description: "What the work used. A field is absent when it is not known." })
 export type AgentUsage = typeof AgentUsage.Type
 
+export const SessionUsage = AgentUsage.omit("model").annotations({
+  identifier: "SessionUsage",
+  description:
+    "What the whole session has used so far, of an agent that counts it. The thread's next prompt has it, so that its run is not charged for it again."
+})
+export type SessionUsage = typeof SessionUsage.Type
+
 const isHttp = (text: string): boolean => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
 
 export const RunLink = Schema.Struct({
@@ -45,6 +52,7 @@ export const AgentReport = Schema.Struct({
       description: "`true` if the agent no longer had the thread's session, and began another one."
     })
   ),
+  session_usage: optional(SessionUsage),
   links: optional(Schema.Array(RunLink).annotations({ description: `What the work produced, up to ${maxLinks}.` })),
   denied: optional(
     Schema.Array(name).annotations({
@@ -60,13 +68,26 @@ export const AgentReport = Schema.Struct({
 export type AgentReport = typeof AgentReport.Type
 
 /** The report as part of a record that has more fields. */
-export const reportOf = ({ asks, denied, links, session_id, session_lost, usage }: AgentReport): AgentReport => ({
-  ...(usage && { usage }),
+export const reportOf = (report: AgentReport): AgentReport => {
+  const { asks, denied, links, session_id, session_lost, session_usage, usage } = report
+  return {
+    ...(usage && { usage }),
+    ...(session_id !== undefined && { session_id }),
+    ...(session_lost !== undefined && { session_lost }),
+    ...(session_usage && { session_usage }),
+    ...(links && { links }),
+    ...(denied && { denied }),
+    ...(asks && { asks })
+  }
+}
+
+/** What the next prompt of the thread has of it. */
+export const sessionOf = ({
+  session_id,
+  session_usage
+}: AgentReport): Pick<AgentReport, "session_id" | "session_usage"> => ({
   ...(session_id !== undefined && { session_id }),
-  ...(session_lost !== undefined && { session_lost }),
-  ...(links && { links }),
-  ...(denied && { denied }),
-  ...(asks && { asks })
+  ...(session_usage && { session_usage })
 })
 
 /** The value if it has the schema's type; text in it becomes storable. */
@@ -99,6 +120,13 @@ const readNumber = read(AgentUsage.fields.cost_usd.from)
 const readCount = read(AgentUsage.fields.input_tokens.from)
 const readUrl = read(RunLink.fields.url)
 
+const amounts = {
+  input_tokens: readCount,
+  output_tokens: readCount,
+  cached_input_tokens: readCount,
+  cost_usd: readNumber
+}
+
 const readLink = (value: unknown): RunLink | undefined => {
   const link = readStruct({ title: readName, url: readUrl })(value)
   return typeof link?.url === "string" ? ({ title: link.url.slice(0, maxName), ...link } as RunLink) : undefined
@@ -109,15 +137,10 @@ const readLink = (value: unknown): RunLink | undefined => {
  * detail must not cost the answer.
  */
 export const readReport: (reply: unknown) => AgentReport | undefined = readStruct({
-  usage: readStruct({
-    input_tokens: readCount,
-    output_tokens: readCount,
-    cached_input_tokens: readCount,
-    cost_usd: readNumber,
-    model: readName
-  }),
+  usage: readStruct({ ...amounts, model: readName }),
   session_id: readName,
   session_lost: read(Schema.Boolean),
+  session_usage: readStruct(amounts),
   links: readList(readLink, maxLinks),
   denied: readList(readName, maxLinks),
   asks: readList(readName, maxSuggestions)

@@ -2,6 +2,7 @@
 import { Predicate, Schema } from "effect"
 import { RunId, ThreadId, WebhookId } from "../Id.ts"
 import { optional, time } from "../Time.ts"
+import { SessionUsage } from "./AgentReport.ts"
 import { RunSource } from "./RunSource.ts"
 
 const text = (description: string) => Schema.String.annotations({ description })
@@ -30,7 +31,8 @@ export const PromptBody = Schema.Struct({
   thread: optional(
     Schema.Struct({
       id: ThreadId,
-      session_id: optional(text("The agent's session in which to continue."))
+      session_id: optional(text("The agent's session in which to continue.")),
+      session_usage: optional(SessionUsage)
     }).annotations({ description: "The conversation that the prompt belongs to." })
   ),
   deadline: optional(time("Present if a caller waits. Afterwards, nobody needs the answer."))

@@ -138,6 +138,7 @@ const record = Struct({
   usage: shown(AgentReport.fields.usage),
   session_id: shown(AgentReport.fields.session_id),
   session_lost: shown(AgentReport.fields.session_lost),
+  session_usage: shown(AgentReport.fields.session_usage),
   links: shown(AgentReport.fields.links),
   denied: shown(AgentReport.fields.denied),
   asks: shown(AgentReport.fields.asks),

@@ -9,6 +9,7 @@ export const RunState = Run.omit(
   "usage",
   "session_id",
   "session_lost",
+  "session_usage",
   "links",
   "denied",
   "asks"

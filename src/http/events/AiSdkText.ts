@@ -33,13 +33,15 @@ const metadata = (run: Run): AgentReport & { readonly run_id: string; readonly s
   ...reportOf(run)
 })
 
-/** The end of a run that was not successful. */
-const failure = ({ error, status }: Run): string => {
+const finish = (run: Run): string => part({ type: "finish", messageMetadata: metadata(run) })
+
+/** The end of a run that was not successful. The client takes an aborted message for finished. */
+const failure = (run: Run): string => {
+  const { error, status } = run
   if (status === "cancelled") return part({ type: "abort" })
-  return part({
-    type: "error",
-    errorText: status === "timeout" ? "The run did not end within its timeout." : (error?.message ?? "The run failed.")
-  })
+  const errorText =
+    status === "timeout" ? "The run did not end within its timeout." : (error?.message ?? "The run failed.")
+  return part({ type: "error", errorText }) + finish(run)
 }
 
 /** Encodes the updates for one follower. `encodeProgress` is `progress`, perhaps from memory. */
@@ -85,9 +87,7 @@ export const make = <Encoded>(
       case "Ended": {
         const { run, text } = update
         const last =
-          run.status === "success"
-            ? answer(run.conversation.response ?? "", text) + part({ type: "finish", messageMetadata: metadata(run) })
-            : end() + failure(run)
+          run.status === "success" ? answer(run.conversation.response ?? "", text) + finish(run) : end() + failure(run)
         return [encodeText(last + done)]
       }
       case "Idle":

@@ -81,6 +81,8 @@ const make = Effect.gen(function* () {
       },
       catch: () => new Unavailable({ what: "server", detail: "The request could not be answered." })
     })
+    // Whether the connection is kept is up to this server, not to the SDK.
+    response.headers.delete("connection")
     return HttpServerResponse.fromWeb(response)
   })
 })

@@ -7,9 +7,8 @@ import { runProgram } from "../Program.ts"
 import type { Agent, Preset, Task } from "./Agent.ts"
 import { eventLines } from "./output/EventLines.ts"
 import type { Events } from "./output/EventReader.ts"
-import type { TotalField } from "./output/SessionTotals.ts"
 import * as SessionTotals from "./output/SessionTotals.ts"
-import { inSession, mapReport, SessionLost } from "./Session.ts"
+import { inSession, SessionLost } from "./Session.ts"
 
 /** A program that answers one prompt at a time, and prints what it does as JSON, one event on a line. */
 export interface AgentProgram extends Pick<Preset, "title" | "example" | "help">, Events {
@@ -31,8 +30,6 @@ export interface AgentProgram extends Pick<Preset, "title" | "example" | "help">
     readonly format: RegExp
     /** How it fails if it does not have the session. */
     readonly lost: RegExp
-    /** What it reports of its usage for the whole session. */
-    readonly totals?: ReadonlyArray<TotalField>
   }
 }
 
@@ -55,20 +52,14 @@ export const programPreset = (its: AgentProgram): Preset => ({
         )
 })
 
-/** The usage of the whole session says nothing about the run. */
-const withoutUsage =
-  (report: Task["report"]): Task["report"] =>
-  ({ usage: _, ...others }) =>
-    report(others)
-
 const programAgent = (its: AgentProgram, options: ReadonlyArray<string>): Agent => {
   const { interrupt, program, sessions, title } = its
-  const usageOfRun = sessions.totals && SessionTotals.make(sessions.totals)
+  const totals = SessionTotals.make()
   const run = (task: Task, session?: string) => {
-    const { place, progress, prompt } = task
-    const isContinued = session !== undefined
+    const { place, prompt } = task
+    const events = totals.counting(its, totals.before(session, prompt))
     const isLost = ({ message, report }: LeaderError) =>
-      isContinued && sessions.lost.test(message) && !report?.usage?.output_tokens
+      session !== undefined && sessions.lost.test(message) && !report?.usage?.output_tokens
     const work = runProgram(
       {
         ...place,
@@ -79,10 +70,9 @@ const programAgent = (its: AgentProgram, options: ReadonlyArray<string>): Agent 
         stop,
         ...(interrupt !== undefined && { interrupt })
       },
-      eventLines(its, { progress, report: usageOfRun ? withoutUsage(task.report) : task.report })
+      eventLines(events, task, `${title} ended without a result (status 0)`)
     )
-    const counted = usageOfRun ? mapReport(work, (report) => usageOfRun(report, isContinued)) : work
-    return Effect.mapError(counted, (error) => (isLost(error) ? new SessionLost() : error))
+    return Effect.mapError(work, (error) => (isLost(error) ? new SessionLost() : error))
   }
   return { title, program, answer: (task) => inSession(sessions.format, task, (session) => run(task, session)) }
 }

@@ -1,6 +1,5 @@
 /** How agents continue the sessions of threads. */
 import { Data, Effect } from "effect"
-import type { AgentReport } from "../../domain/run/AgentReport.ts"
 import { type LeaderAnswer, LeaderError } from "../Leader.ts"
 import type { Task } from "./Agent.ts"
 
@@ -12,19 +11,6 @@ export const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
 
 /** The format of ids that agents choose freely; this much is enough for all that are known. */
 export const anyId = /^\w[\w.:-]*$/
-
-/** Changes the report of the answer or the failure. */
-export const mapReport = (
-  work: Effect.Effect<LeaderAnswer, LeaderError>,
-  change: (report: AgentReport) => AgentReport
-): Effect.Effect<LeaderAnswer, LeaderError> =>
-  Effect.mapBoth(work, {
-    onSuccess: (answer) => {
-      const { report = {}, response } = typeof answer === "string" ? { response: answer } : answer
-      return { response, report: change(report) }
-    },
-    onFailure: ({ message, report = {} }) => new LeaderError({ message, report: change(report) })
-  })
 
 /**
  * Works in the session of the prompt's thread, if it has one. If the agent has lost it, it begins another, and the report

@@ -17,14 +17,12 @@ const asText = ({ prompt, source, template }: Task["prompt"]): string =>
     : prompt
 
 const acpAgent = (options: AcpOptions): Agent => {
-  const usageOfRun = SessionTotals.make(["cost_usd"])
+  const totals = SessionTotals.make()
   return {
     title: options.command,
     program: options.command,
     answer: (task) =>
-      inSession(anyId, task, (session) =>
-        converse(options, { ...task, text: asText(task.prompt), usageOfRun }, session)
-      )
+      inSession(anyId, task, (session) => converse(options, { ...task, text: asText(task.prompt), totals }, session))
   }
 }
 

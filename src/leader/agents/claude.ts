@@ -1,6 +1,16 @@
 import { Predicate } from "effect"
 import { withoutCommand } from "./CallerText.ts"
-import { activityOf, at, listAt, reporting, sumOf, textAt } from "./output/Reading.ts"
+import {
+  activityOf,
+  at,
+  costsSomething,
+  listAt,
+  type Reading,
+  reporting,
+  sessionUsage,
+  sumOf,
+  textAt
+} from "./output/Reading.ts"
 import { programPreset } from "./ProgramAgent.ts"
 import { uuid } from "./Session.ts"
 
@@ -11,9 +21,75 @@ const mainModel = (modelUsage: unknown): string | undefined => {
   return Object.keys(modelUsage).sort((a, b) => costOf(b) - costOf(a))[0]
 }
 
+interface ClaudeReading extends Reading {
+  /** A turn has ended with a result. */
+  readonly hasResult?: boolean
+  /** Agents and commands of it work in the background; when they end, it begins another turn. */
+  readonly hasTasks?: boolean
+}
+
+const withDone = (reading: ClaudeReading): ClaudeReading => ({
+  ...reading,
+  isDone: reading.hasResult === true && reading.hasTasks !== true
+})
+
+/** The work of a subagent is no part of the answer. */
+const isOwn = (event: unknown): boolean => typeof at(event, "parent_tool_use_id") !== "string"
+
+const said = (event: unknown): string =>
+  listAt(event, "message", "content")
+    .map((part) => textAt(part, "text") ?? "")
+    .join("")
+
+/** The tokens that it read include those that the cache saved. */
+const tokensOf = (input: unknown, cached: unknown, created: unknown, output: unknown) => ({
+  input_tokens: sumOf(input, cached, created),
+  cached_input_tokens: cached,
+  output_tokens: output
+})
+
+/** Of the turn, without subagents. */
+const turnUsage = (event: unknown) => {
+  const usage = at(event, "usage")
+  const [input, output] = [at(usage, "input_tokens"), at(usage, "output_tokens")]
+  return tokensOf(input, at(usage, "cache_read_input_tokens"), at(usage, "cache_creation_input_tokens"), output)
+}
+
+/** Of all models, so with subagents; since about 2.1.277, of the whole session. */
+const modelTokens = (models: Readonly<Record<string, unknown>>) => {
+  const sum = (field: string) => sumOf(...Object.values(models).map((model) => at(model, field)))
+  const [input, output] = [sum("inputTokens"), sum("outputTokens")]
+  return tokensOf(input, sum("cacheReadInputTokens"), sum("cacheCreationInputTokens"), output)
+}
+
+const withUsage = (reading: ClaudeReading, event: unknown): ClaudeReading => {
+  const [models, cost_usd] = [at(event, "modelUsage"), at(event, "total_cost_usd")]
+  const isByModel = Predicate.isRecord(models)
+  const usage = { model: mainModel(models), ...(!isByModel && turnUsage(event)) }
+  const totals = sessionUsage({ cost_usd, ...(isByModel && modelTokens(models)) })
+  if (totals === undefined) return reporting(reading, { usage })
+  const least = isByModel ? sessionUsage(turnUsage(event)) : costsSomething
+  return { ...reporting(reading, { usage }), totals, ...(least && { least }) }
+}
+
+const withResult = ({ failure: _, ...before }: ClaudeReading, event: unknown): ClaudeReading => {
+  const denied = listAt(event, "permission_denials").map((denial) => at(denial, "tool_name"))
+  const reported = reporting(withUsage(before, event), {
+    session_id: at(event, "session_id"),
+    ...(denied.length > 0 && { denied })
+  })
+  const reading: ClaudeReading = { ...reported, hasResult: true }
+  const text = textAt(event, "result")
+  // A failed request to the model has the subtype `success`: only `is_error` counts.
+  if (at(event, "is_error") !== true && text !== undefined) return { ...reading, answer: text }
+  const [error] = listAt(event, "errors")
+  const ending = `Claude Code ended with ${textAt(event, "subtype") ?? "no result"}`
+  return { ...reading, failure: text ?? (typeof error === "string" ? error : ending) }
+}
+
 const line = (message: unknown) => `${JSON.stringify(message)}\n`
 
-/** https://code.claude.com/docs/en/headless; measured with 2.1.197. */
+/** https://code.claude.com/docs/en/headless; measured with 2.1.197 and 2.1.332. */
 export const claude = programPreset({
   title: "Claude Code",
   example: "claude --permission-mode acceptEdits",
@@ -33,40 +109,29 @@ export const claude = programPreset({
     ...["--settings", "--tools", "--allowed-tools"]
   ],
   sessions: { format: uuid, lost: /No conversation found with session ID/ },
-  read: (reading, event) => {
-    if (at(event, "type") !== "result") return reporting(reading, { session_id: at(event, "session_id") })
-    const usage = at(event, "usage")
-    const denied = listAt(event, "permission_denials").map((denial) => at(denial, "tool_name"))
-    const done = reporting(
-      { ...reading, isDone: true },
-      {
-        usage: {
-          // Without those that the cache saved.
-          input_tokens: sumOf(
-            at(usage, "input_tokens"),
-            at(usage, "cache_read_input_tokens"),
-            at(usage, "cache_creation_input_tokens")
-          ),
-          cached_input_tokens: at(usage, "cache_read_input_tokens"),
-          output_tokens: at(usage, "output_tokens"),
-          cost_usd: at(event, "total_cost_usd"),
-          model: mainModel(at(event, "modelUsage"))
-        },
-        session_id: at(event, "session_id"),
-        ...(denied.length > 0 && { denied })
+  read: (before: ClaudeReading, event): ClaudeReading => {
+    const type = at(event, "type")
+    if (type === "result") return withDone(withResult(before, event))
+    const reading: ClaudeReading = reporting(before, { session_id: at(event, "session_id") })
+    switch (type === "system" ? at(event, "subtype") : type) {
+      case "background_tasks_changed":
+        return withDone({ ...reading, hasTasks: listAt(event, "tasks").length > 0 })
+      case "init": {
+        const version = textAt(event, "claude_code_version")
+        return withDone({ ...reading, hasResult: false, ...(version !== undefined && { version }) })
       }
-    )
-    const text = textAt(event, "result")
-    // A failed request to the model has the subtype `success`: only `is_error` counts.
-    if (at(event, "is_error") !== true && text !== undefined) return { ...done, answer: text }
-    const [error] = listAt(event, "errors")
-    const ending = `Claude Code ended with ${textAt(event, "subtype") ?? "no result"}`
-    return { ...done, failure: text ?? (typeof error === "string" ? error : ending) }
+      case "stream_event":
+        return isOwn(event) ? withDone({ ...reading, hasResult: false }) : reading
+      case "assistant": {
+        const text = isOwn(event) ? said(event) : ""
+        return text === "" ? reading : { ...reading, answer: text }
+      }
+      default:
+        return reading
+    }
   },
   progress: (event) => {
-    // The work of a subagent is no part of the answer.
-    const isOwn = typeof at(event, "parent_tool_use_id") !== "string"
-    if (at(event, "type") === "stream_event" && isOwn) {
+    if (at(event, "type") === "stream_event" && isOwn(event)) {
       const text = textAt(event, "event", "delta", "text")
       return text === undefined ? undefined : { text }
     }

@@ -1,4 +1,14 @@
-import { activityOf, at, denying, listAt, messageOf, reporting, textAt } from "./output/Reading.ts"
+import {
+  activityOf,
+  at,
+  denying,
+  listAt,
+  messageOf,
+  type Reading,
+  reporting,
+  sessionUsage,
+  textAt
+} from "./output/Reading.ts"
 import { programPreset } from "./ProgramAgent.ts"
 import { uuid } from "./Session.ts"
 
@@ -19,6 +29,12 @@ const activityOfItem = (item: unknown): string | undefined => {
   }
 }
 
+/** The usage is that of the whole session; a turn writes at least one token. */
+const withTotals = (reading: Reading, usage: unknown): Reading => {
+  const totals = sessionUsage(usage as object)
+  return totals === undefined ? reading : { ...reading, totals, least: { output_tokens: 1 } }
+}
+
 /** https://developers.openai.com/codex/noninteractive; measured with 0.169.0. It reports no cost. */
 export const codex = programPreset({
   title: "Codex",
@@ -32,8 +48,7 @@ export const codex = programPreset({
   ],
   sessions: {
     format: uuid,
-    lost: /no rollout found for thread id/,
-    totals: ["input_tokens", "cached_input_tokens", "output_tokens"]
+    lost: /no rollout found for thread id/
   },
   read: (reading, event) => {
     switch (at(event, "type")) {
@@ -47,7 +62,7 @@ export const codex = programPreset({
         return text === undefined ? reading : { ...reading, answer: text }
       }
       case "turn.completed":
-        return reporting({ ...reading, isDone: true }, { usage: at(event, "usage") })
+        return withTotals({ ...reading, isDone: true }, at(event, "usage"))
       case "turn.failed": {
         const message = textAt(event, "error", "message") ?? "The turn failed"
         return { ...reading, failure: messageOf(message), isDone: true }

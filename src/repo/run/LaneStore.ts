@@ -2,6 +2,7 @@ import { Context, type DateTime, type Effect } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId, ThreadId, WebhookId } from "../../domain/Id.ts"
 import type { PromptLayout } from "../../domain/prompt/PromptLayout.ts"
+import type { SessionUsage } from "../../domain/run/AgentReport.ts"
 import type { RunRow } from "../../domain/run/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { LeaseLost, Term } from "./LeaseStore.ts"
@@ -39,6 +40,8 @@ export interface LaneRun
 export interface LaneThread {
   readonly id: ThreadId
   readonly session_id?: string
+  /** As the same run reported it. */
+  readonly session_usage?: SessionUsage
 }
 
 /** The number of waiting runs. */

@@ -1,19 +1,46 @@
-import { DateTime, Effect, type Layer, Option } from "effect"
-import type { LeaderBus } from "../../bus/Bus.ts"
+import { DateTime, Effect, ExecutionStrategy, Exit, Layer, Option, Scope } from "effect"
+import { Bus, type LeaderBus } from "../../bus/Bus.ts"
 import { TeamName } from "../../domain/Team.ts"
 import * as Leader from "../../leader/Leader.ts"
+import { LeaderKeyStore } from "../../repo/access/LeaderKeyStore.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
+import type { BusDriver } from "../drivers/Buses.ts"
 import * as FirstWebhook from "./FirstWebhook.ts"
+import type * as LocalLeaders from "./LocalLeaders.ts"
 
 /** The team of the embedded default, and the name of its webhook. */
 export const demo = TeamName.make("demo")
 
-/** Leads the demo team in this process: the answer is the prompt itself. */
-export const leader: Layer.Layer<never, never, LeaderBus> = Leader.layer({
-  team: demo,
-  handler: ({ prompt }) => Effect.succeed(prompt)
-})
+/** The demo team is led by this process unless the operator says who leads it. */
+export const isWanted = (
+  { agents, leaders }: Pick<LocalLeaders.Options, "agents" | "leaders">,
+  { hasDemoTeam = false }: BusDriver
+): boolean => hasDemoTeam && ![...leaders, ...agents].some(({ team }) => team === demo)
+
+const echo = Leader.start({ team: demo, handler: ({ prompt }) => Effect.succeed(prompt) })
+
+/** How often the bus is asked whether the team has another leader. */
+const interval = "1 second"
+
+/** A team with a key is led over HTTP, even while no leader is there. */
+const hasKey = Effect.flatMap(LeaderKeyStore, ({ leaderKeys }) => leaderKeys(demo)).pipe(
+  Effect.map((keys) => keys.length > 0),
+  Effect.orElseSucceed(() => false)
+)
+
+/** Leads the demo team in this process until the operator's leader does: the answer is the prompt itself. */
+export const leader: Layer.Layer<never, never, Bus | LeaderBus | LeaderKeyStore> = Layer.scopedDiscard(
+  Effect.gen(function* () {
+    if (yield* hasKey) return
+    const { queue } = yield* Bus
+    const hasOther = Effect.map(queue(demo), ({ consumers }) => consumers > 1)
+    const untilReplaced = Effect.repeat(Effect.delay(hasOther, interval), { until: (hasOther) => hasOther })
+    const leading = yield* Scope.fork(yield* Effect.scope, ExecutionStrategy.sequential)
+    yield* Scope.extend(echo, leading)
+    yield* Effect.forkScoped(Effect.zipRight(untilReplaced, Scope.close(leading, Exit.void)))
+  })
+)
 
 /** Creates the demo team and its webhook in an empty database, and finds them in one that has them. */
 export const prepare = Effect.gen(function* () {

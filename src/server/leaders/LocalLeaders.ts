@@ -1,10 +1,11 @@
 /** Leaders in the server's own process: each runs a program for every prompt of its team, on whichever bus the server has. */
 import { chownSync, mkdirSync } from "node:fs"
 import { resolve } from "node:path"
-import { Data, DateTime, Effect, Layer, Option } from "effect"
+import { Data, DateTime, Effect, ExecutionStrategy, Layer, Option, Scope } from "effect"
 import type { TeamName } from "../../domain/Team.ts"
 import * as AgentLeader from "../../leader/AgentLeader.ts"
 import type { Place } from "../../leader/Place.ts"
+import * as ProcessGroup from "../../leader/ProcessGroup.ts"
 import type { SystemUser } from "../../leader/SystemUser.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
@@ -18,6 +19,8 @@ export interface Options {
   readonly agents: ReadonlyArray<TeamLeader>
   /** The folder with a working folder for each agent's team. */
   readonly agentsDir: string
+  /** The folder in which running programs are remembered, if there is one. */
+  readonly programsDir: string | undefined
   /** `user` or `user:group` that the programs run as. Absent: the server's. */
   readonly leaderUser: Option.Option<string>
   /** Environment variables with the server's secrets. */
@@ -31,7 +34,7 @@ const agentOf = ({ agent, team }: TeamLeader) =>
   Effect.mapError(agent, (fault) => new OptionsUnusable({ message: `AGENTS, team ${team}: ${fault}` }))
 
 /** Fails when options are wrong, or a program or the user does not exist, before anything is started. */
-export const check = ({ agents, leaders, leaderUser }: Omit<Options, "secrets">) =>
+export const check = ({ agents, leaders, leaderUser }: Pick<Options, "agents" | "leaders" | "leaderUser">) =>
   Effect.zipRight(
     ProgramUser.find(leaderUser),
     Effect.forEach([...leaders, ...agents], (leader) => Effect.flatMap(agentOf(leader), AgentLeader.checkProgram), {
@@ -57,20 +60,31 @@ const workingFolder = (agentsDir: string, team: TeamName, user: Option.Option<Sy
     catch: (error) => new FolderUnusable({ message: `AGENTS_DIR: no folder for the team ${team}: ${error}` })
   })
 
+/** How programs of a crashed server are ended. */
+const stopOfLeft = { signal: "SIGTERM", grace: "5 seconds" } as const
+
 /** Leads the teams while the layer lives. Their programs get none of the server's secrets. */
-export const layer = ({ agents, agentsDir, leaders, leaderUser, secrets }: Options) =>
+export const layer = ({ agents, agentsDir, leaders, leaderUser, programsDir, secrets }: Options) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
       if (leaders.length + agents.length === 0) return
+      const remembered = programsDir === undefined ? {} : { remembered: programsDir }
+      if (programsDir !== undefined) yield* ProcessGroup.endLeft(programsDir, stopOfLeft)
       const user = yield* ProgramUser.find(leaderUser)
       const values = secrets.flatMap((name) => process.env[name] || [])
       if (Option.isNone(user)) yield* hideFromPrograms("the server's secrets", secrets, values)
+      // They stop at the same time: each may take its whole grace period.
+      const all = yield* Effect.acquireRelease(Scope.make(ExecutionStrategy.parallel), Scope.close)
       const lead = (leader: TeamLeader, place: Pick<Place, "folder"> = {}) =>
         Effect.gen(function* () {
           const { team, title } = leader
           const agent = yield* agentOf(leader)
           const runsAs = Option.isSome(user) ? { user: user.value } : {}
-          yield* AgentLeader.start({ team, agent, ...place, ...runsAs, withheld: secrets })
+          const leading = yield* Scope.fork(all, ExecutionStrategy.sequential)
+          yield* Scope.extend(
+            AgentLeader.start({ team, agent, ...place, ...runsAs, withheld: secrets, ...remembered }),
+            leading
+          )
           yield* Effect.logInfo(`${title} leads the team ${team} in this process`)
         })
       for (const leader of leaders) yield* lead(leader)

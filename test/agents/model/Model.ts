@@ -3,7 +3,13 @@ import type { ServerResponse } from "node:http"
 
 /** One turn of the model: text in pieces, the use of its shell, or the call of another tool. */
 export type Turn =
-  | { readonly kind: "text"; readonly pieces: ReadonlyArray<string>; readonly hangs?: boolean }
+  | {
+      readonly kind: "text"
+      readonly pieces: ReadonlyArray<string>
+      readonly hangs?: boolean
+      /** Milliseconds before the first piece. */
+      readonly delay?: number
+    }
   | { readonly kind: "tool"; readonly command: string; readonly description: string }
   | {
       readonly kind: "call"

@@ -167,8 +167,10 @@ describe("the UI message stream of the AI SDK", () => {
     Effect.gen(function* () {
       const { admin, origin, team, webhook } = yield* start()
       const failed = yield* webhook(yield* team("failing", failing))
-      const { errors } = yield* read(yield* ask(chat(`${origin}${failed.path}`), [{ answer: "" }]))
+      const { chunks, errors } = yield* read(yield* ask(chat(`${origin}${failed.path}`), [{ answer: "" }]))
       expect(errors.map(String)).toEqual(["Error: no disk"])
+      expect(chunks.map(({ type }) => type)).toEqual(["start", "error", "finish"])
+      expect(chunks.at(-1)).toMatchObject({ messageMetadata: { status: "error" } })
 
       const silent = yield* webhook(yield* team("silent", () => Effect.never))
       const stream = yield* ask(chat(`${origin}${silent.path}`), [])

@@ -1,5 +1,5 @@
 /** Webhooks as tools of the Model Context Protocol, with its official clients. */
-import { request } from "node:http"
+import { type IncomingHttpHeaders, request } from "node:http"
 import { describe, expect, it } from "@effect/vitest"
 import { isCreateTaskResultV2, isDetailedTaskV2 } from "@modelcontextprotocol/ext-tasks/core/v2"
 import { Deferred, Duration, Effect, Fiber } from "effect"
@@ -456,6 +456,35 @@ describe("MCP", () => {
       })
       const completed = yield* until("completed")
       expect(textOf(completed.result)).toBe("deployed to staging")
+    })
+  )
+
+  it.scopedLive("closes the connection after a stream when the client asks for that", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      yield* server.webhook(yield* server.team("ops"), "{{text}}", { name: "Say", mcp_tool: "say" })
+      const params = { name: "say", arguments: { text: "hi" }, _meta: { progressToken: 1 } }
+      const { body, headers } = yield* Effect.promise(
+        () =>
+          new Promise<{ readonly headers: IncomingHttpHeaders; readonly body: string }>((resolve, reject) => {
+            const options = {
+              ...{ method: "POST", agent: false },
+              headers: {
+                ...{ authorization: `Bearer ${adminKey}`, "content-type": "application/json", connection: "close" },
+                accept: "application/json, text/event-stream"
+              }
+            }
+            const sent = request(`${server.origin}/mcp`, options, (response) => {
+              let body = ""
+              response.on("data", (chunk) => (body += chunk))
+              response.on("end", () => resolve({ headers: response.headers, body }))
+            })
+            sent.on("error", reject)
+            sent.end(JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params }))
+          })
+      )
+      expect(headers).toMatchObject({ connection: "close", "content-type": "text/event-stream" })
+      expect(body).toContain('"id":1')
     })
   )
 

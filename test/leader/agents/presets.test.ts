@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Either, Option } from "effect"
+import type { PromptThread } from "../../../src/bus/Bus.ts"
 import { team } from "../../../src/bus/contract.ts"
 import type { AgentName } from "../../../src/domain/AgentName.ts"
 import { presets } from "../../../src/leader/index.ts"
@@ -32,10 +33,14 @@ const programNames = ["claude", "codex", "gemini", "opencode"] as const
 type ProgramName = (typeof programNames)[number]
 
 const usages: { readonly [Name in ProgramName]: object } = {
-  claude: { input_tokens: 1400, cost_usd: 0.0139, model: "claude-opus-4-8[1m]" },
-  codex: { input_tokens: 1200 },
-  gemini: { input_tokens: 1200, model: "gemini-3.1-pro-preview" },
-  opencode: { input_tokens: 1200, cost_usd: 0.00351 }
+  // With what it used to find a title.
+  claude: {
+    ...{ input_tokens: 2800, output_tokens: 68, cached_input_tokens: 400 },
+    ...{ cost_usd: 0.0139, model: "claude-opus-4-8[1m]" }
+  },
+  codex: { input_tokens: 1200, output_tokens: 34, cached_input_tokens: 200 },
+  gemini: { input_tokens: 1200, output_tokens: 34, cached_input_tokens: 200, model: "gemini-3.1-pro-preview" },
+  opencode: { input_tokens: 1200, output_tokens: 34, cached_input_tokens: 200, cost_usd: 0.00351 }
 }
 
 /** A session of each, and what the program prints to its standard error if it does not have one. */
@@ -55,7 +60,7 @@ describe.each(programNames)("the preset %s", (name) => {
       expect(reply).toMatchObject({
         _tag: "Answered",
         response: "I did what you asked.",
-        report: { usage: { output_tokens: 34, cached_input_tokens: 200, ...usages[name] } }
+        report: { usage: usages[name] }
       })
       expect(reply).toHaveProperty("report.session_id", expect.stringMatching(/^[\w-]{20,}$/))
       expect(read("input")).toContain("--dangerous $(prompt)")
@@ -90,6 +95,22 @@ describe.each(programNames)("the preset %s", (name) => {
     Effect.gen(function* () {
       const { send } = yield* preset(name, "echo 'not signed in' >&2; exit 1")
       expect(yield* send("Do it.")).toMatchObject({ _tag: "Failed", message: "exit code 1: not signed in" })
+    })
+  )
+
+  behaviour(
+    "fails with its last message when the program ends without a result",
+    Effect.gen(function* () {
+      const { send } = yield* preset(name, `${print(name, "answer")} | sed '$d'`)
+      expect(yield* send("Do it.")).toMatchObject({
+        _tag: "Failed",
+        message: `${presets[name].title} ended without a result (status 0)\n\nIts last message: I did what you asked.`
+      })
+      const silent = yield* preset(name, "exit 0").pipe(onBusOfItsOwn)
+      expect(yield* silent.send("Do it.")).toHaveProperty(
+        "message",
+        `${presets[name].title} ended without a result (status 0)`
+      )
     })
   )
 
@@ -141,7 +162,127 @@ behaviour(
   )
 )
 
+/** A result of Claude Code, and what stands for a background agent. */
+const result = (fields: object) =>
+  JSON.stringify({ type: "result", is_error: false, session_id: sessions.claude[0], ...fields })
+const tasks = (...tasks: ReadonlyArray<object>) =>
+  JSON.stringify({ type: "system", subtype: "background_tasks_changed", tasks })
+
+/** What Claude Code reports after as many equal turns, each with a subagent. */
+const usedIn = (turns: number) => ({
+  total_cost_usd: turns * 0.1,
+  usage: { input_tokens: 1000, cache_read_input_tokens: 200, cache_creation_input_tokens: 200, output_tokens: 10 },
+  modelUsage: {
+    large: {
+      inputTokens: turns * 5000,
+      cacheReadInputTokens: turns * 1000,
+      outputTokens: turns * 40,
+      costUSD: turns * 0.09
+    },
+    small: {
+      inputTokens: turns * 900,
+      cacheCreationInputTokens: turns * 100,
+      outputTokens: turns * 5,
+      costUSD: turns * 0.01
+    }
+  }
+})
+const oneTurn = { input_tokens: 7000, cached_input_tokens: 1000, output_tokens: 45, cost_usd: 0.1, model: "large" }
+
 describe("Claude Code", () => {
+  behaviour(
+    "works until its background agents have ended, and what it says then is the answer",
+    Effect.gen(function* () {
+      const pause = `awk '{ print; fflush() } /"type":"result"/ && !paused++ { system("sleep 5.5") }'`
+      const { send } = yield* preset("claude", `head -n 1 > input; ${pause} '${recorded("claude", "background")}'`)
+      const session_usage = { input_tokens: 2800, cached_input_tokens: 400, output_tokens: 68, cost_usd: 0.01104 }
+      const thread = { id: threadId, session_id: sessions.claude[0], session_usage }
+      expect(yield* send("Do it.", { thread })).toMatchObject({
+        _tag: "Answered",
+        response: "The work is done.",
+        report: { usage: { input_tokens: 5600, output_tokens: 136, cached_input_tokens: 800, cost_usd: 0.02208 } }
+      })
+    })
+  )
+
+  behaviour(
+    "is done when its background commands have ended and it says no more",
+    Effect.gen(function* () {
+      const lines = [tasks({ task_id: "b1" }), result({ result: "The server runs." }), tasks()]
+      const { send } = yield* preset(
+        "claude",
+        `printf '%s\\n' ${lines.map((line) => `'${line}'`).join(" ")}; sleep 600`
+      )
+      expect(yield* send("Do it.")).toMatchObject({ _tag: "Answered", response: "The server runs." })
+    })
+  )
+
+  behaviour(
+    "has succeeded if a good result follows one with an error",
+    Effect.gen(function* () {
+      const lines = [result({ is_error: true, result: "overloaded" }), result({ result: "It is done." })]
+      const { send } = yield* preset("claude", `printf '%s\\n' ${lines.map((line) => `'${line}'`).join(" ")}`)
+      expect(yield* send("Do it.")).toMatchObject({ _tag: "Answered", response: "It is done." })
+    })
+  )
+
+  const turns = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+  const countings = [
+    ["the whole session", (turn: number) => usedIn(turn)],
+    ["the run", () => usedIn(1)],
+    [
+      "the cost of the whole session alone",
+      (turn: number) => ({ ...usedIn(1), total_cost_usd: turn * 0.1, modelUsage: undefined })
+    ],
+    ["the cost of the run alone", () => ({ ...usedIn(1), modelUsage: undefined })]
+  ] as const
+  for (const [what, used] of countings) {
+    behaviour(
+      `that counts ${what} is charged for each turn of a conversation once, also by leaders that are started anew`,
+      Effect.gen(function* () {
+        let thread: PromptThread = { id: threadId }
+        for (const turn of turns) {
+          const reply = yield* preset("claude", `echo '${result({ result: "yes", ...used(turn) })}'`).pipe(
+            Effect.flatMap(({ send }) => send("Go on.", { thread })),
+            onBusOfItsOwn,
+            Effect.scoped
+          )
+          const { session_id, session_usage, usage } = reply._tag === "Answered" ? reply.report! : {}
+          if (used(turn).modelUsage) expect(usage).toEqual(oneTurn)
+          else expect(usage).toMatchObject({ input_tokens: 1400, output_tokens: 10, cost_usd: 0.1 })
+          thread = { id: threadId, session_id: session_id!, session_usage: session_usage! }
+        }
+      })
+    )
+  }
+
+  behaviour(
+    "does not know what a run used in a session whose total is not known",
+    Effect.gen(function* () {
+      const { send } = yield* preset("claude", `echo '${result({ result: "yes", ...usedIn(7) })}'`)
+      const reply = yield* send("Go on.", { thread: { id: threadId, session_id: sessions.claude[0] } })
+      expect(reply).toHaveProperty("report.usage", { model: "large" })
+    })
+  )
+
+  behaviour(
+    "that was stopped before it counted does not say that the run used nothing",
+    Effect.gen(function* () {
+      const nothing = { total_cost_usd: 0, usage: { input_tokens: 0, output_tokens: 0 }, modelUsage: {} }
+      const stopped = result({ is_error: true, ...nothing })
+      const { bus, end, publish, read } = yield* preset(
+        "claude",
+        `read -r prompt; echo started > started; read -r line; echo '${stopped}'`
+      )
+      const { run_id } = yield* publish({ prompt: "Do it." })
+      yield* written(read, "started")
+      yield* bus.cancel(team, run_id)
+      const reply = yield* end
+      expect(reply).toMatchObject({ _tag: "Failed", report: { session_id: sessions.claude[0] } })
+      expect(reply).not.toHaveProperty("report.usage")
+    })
+  )
+
   behaviour(
     "is interrupted through its input when the run is cancelled, and what it used is kept",
     Effect.gen(function* () {
@@ -153,7 +294,7 @@ describe("Claude Code", () => {
       expect(yield* end).toMatchObject({
         _tag: "Failed",
         message: "The run was cancelled.",
-        report: { usage: { output_tokens: 34, ...usages.claude }, session_id: expect.stringMatching(/^[\w-]{20,}$/) }
+        report: { usage: usages.claude, session_id: expect.stringMatching(/^[\w-]{20,}$/) }
       })
       expect(JSON.parse(read("input"))).toMatchObject({ type: "control_request", request: { subtype: "interrupt" } })
     })

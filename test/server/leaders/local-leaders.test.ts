@@ -1,11 +1,24 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Redacted } from "effect"
+import * as LeaderHttp from "../../../src/bus/http/LeaderHttp.ts"
+import { TeamName } from "../../../src/domain/Team.ts"
+import * as Leader from "../../../src/leader/Leader.ts"
 import { newFolder, run, type Server, serve, shell } from "../../cli/Program.ts"
 import { freshDatabase, freshVhost } from "../../support/fresh.ts"
+import * as InProcess from "../../support/InProcess.ts"
+import { untilEffect } from "../../support/Until.ts"
 
 const ADMIN_API_KEY = "a-key-for-these-tests"
+
+const call = (url: string, method: string, path: string, body?: object): Effect.Effect<any> =>
+  Effect.promise(async () => {
+    const headers = { authorization: `Bearer ${ADMIN_API_KEY}`, "content-type": "application/json" }
+    return (await fetch(url + path, { method, headers, ...(body && { body: JSON.stringify(body) }) })).json()
+  })
+
+const ask = (url: string, message: string) => call(url, "POST", "/api/teams/demo/messages?wait=true", { message })
 
 /** The line that triggers the team's webhook, as the start prints it. */
 const curlOf = (server: Server, team: string): string =>
@@ -71,6 +84,38 @@ describe("a server that leads teams itself", () => {
     })
   )
 
+  it.scopedLive("lets the operator's leader of the demo team answer instead of its own", () =>
+    Effect.gen(function* () {
+      const server = yield* InProcess.serve({ ADMIN_API_KEY, LEADERS: "demo=sed 's/^/mine: /'" })
+      expect(server.welcome).toContain("The team demo is led by sed, in this process.")
+      expect(server.welcome).not.toContain("answers each prompt with the prompt itself")
+      expect(yield* ask(server.url, "Hello.")).toMatchObject({ response: "mine: Hello." })
+    })
+  )
+
+  it.scopedLive("lets a leader over HTTP take the demo team, and stays away from a team with a key", () =>
+    Effect.gen(function* () {
+      const DATABASE_URL = yield* freshDatabase
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { url } = yield* InProcess.serve({ ADMIN_API_KEY, DATABASE_URL })
+          expect(yield* ask(url, "Hello.")).toMatchObject({ response: "Hello." })
+          const { key } = yield* call(url, "POST", "/api/teams/demo/leader-keys", { name: "laptop" })
+          const handler = () => Effect.succeed("from afar")
+          yield* Leader.start({ team: TeamName.make("demo"), handler }).pipe(
+            Effect.provide(LeaderHttp.layer({ url, key: Redacted.make(key) }))
+          )
+          yield* untilEffect(
+            "the answer is the leader's",
+            Effect.map(ask(url, "Hello."), ({ response }) => response === "from afar")
+          )
+        })
+      )
+      const again = yield* InProcess.serve({ ADMIN_API_KEY, DATABASE_URL })
+      expect(yield* call(again.url, "GET", "/api/teams/demo")).toMatchObject({ running: false })
+    })
+  )
+
   it.scopedLive("leads with an agent by its name, in a working folder of its team", () =>
     Effect.gen(function* () {
       const [DATA_DIR, folder] = [yield* newFolder, yield* newFolder]
@@ -93,6 +138,64 @@ describe("a server that leads teams itself", () => {
       })
       expect(readFileSync(join(folder, "claude.folder"), "utf8").trim()).toBe(join(AGENTS_DIR, "review"))
       expect(readFileSync(join(folder, "claude.options"), "utf8").trim()).toMatch(/^-p .* --allowedTools a b$/)
+    })
+  )
+
+  it.scopedLive("ends the programs that a crashed server has left at work before others begin", () =>
+    Effect.gen(function* () {
+      const [DATA_DIR, folder] = [yield* newFolder, yield* newFolder]
+      mkdirSync(folder, { recursive: true })
+      // The second time, the program says which processes of the first are there; those that nobody waited for are not.
+      const script = `cd '${folder}'
+        if test -e pids; then
+          for pid in $(cat pids); do test -e /proc/$pid && ! grep -q ') Z' /proc/$pid/stat && echo "$pid is there"; done
+          echo alone
+        else
+          sleep 600 & echo $$ $! > pids.new; mv pids.new pids; wait
+        fi`
+      writeFileSync(join(folder, "agent.sh"), script)
+      const LEADERS = `ops=sh ${join(folder, "agent.sh")}`
+      const server = yield* serve({ DATA_DIR, ADMIN_API_KEY, LEADERS })
+      const { message_id } = yield* call(server.url, "POST", "/api/teams/ops/messages", { message: "Hello." })
+      yield* untilEffect(
+        "the program works",
+        Effect.sync(() => existsSync(join(folder, "pids")))
+      )
+      yield* server.end("SIGKILL")
+      const again = yield* serve({ DATA_DIR, ADMIN_API_KEY, LEADERS })
+      const ended = yield* untilEffect(
+        "the run has ended",
+        Effect.map(call(again.url, "GET", `/api/runs/${message_id}`), (run) => (run.finished_at ? run : false))
+      )
+      expect(ended.conversation).toMatchObject({ response: "alone" })
+    })
+  )
+
+  it.scopedLive("stops the programs of all teams at the same time", () =>
+    Effect.gen(function* () {
+      const folder = yield* newFolder
+      mkdirSync(folder, { recursive: true })
+      // A program that is stopped waits for the others to be stopped, as long as it may.
+      const script = `cd '${folder}'
+        trap 'touch $WEBHOOK_TEAM.stopped; until test -e a.stopped && test -e b.stopped; do sleep 0.05; done
+          touch $WEBHOOK_TEAM.together; exit 1' TERM
+        touch $WEBHOOK_TEAM.started; while :; do sleep 0.05; done`
+      writeFileSync(join(folder, "agent.sh"), script)
+      const has = (what: string) => ["a", "b"].every((team) => existsSync(join(folder, `${team}.${what}`)))
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const program = `sh ${join(folder, "agent.sh")}`
+          const { url } = yield* InProcess.serve({ ADMIN_API_KEY, LEADERS: `a=${program}\nb=${program}` })
+          for (const team of ["a", "b"]) {
+            yield* call(url, "POST", `/api/teams/${team}/messages`, { message: "Hello." })
+          }
+          yield* untilEffect(
+            "both work",
+            Effect.sync(() => has("started"))
+          )
+        })
+      )
+      expect(has("together")).toBe(true)
     })
   )
 

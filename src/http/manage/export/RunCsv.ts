@@ -61,6 +61,8 @@ const columnsOf: { readonly [Field in keyof Run]-?: ReadonlyArray<Column> } = {
   ],
   session_id: own("session_id"),
   session_lost: [["session_lost", (run) => (run.session_lost ? "true" : undefined)]],
+  // For the next prompt, not for people.
+  session_usage: [],
   links: [["links", (run) => json(run.links)]],
   denied: [["denied", (run) => json(run.denied)]],
   asks: [["asks", (run) => json(run.asks)]],

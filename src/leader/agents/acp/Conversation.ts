@@ -3,13 +3,13 @@ import { resolve } from "node:path"
 import { Readable, Writable } from "node:stream"
 import type * as Acp from "@agentclientprotocol/sdk"
 import { type Duration, Effect, Exit } from "effect"
-import type { AgentReport } from "../../../domain/run/AgentReport.ts"
 import { type LeaderAnswer, LeaderError } from "../../Leader.ts"
 import { environment } from "../../Place.ts"
 import * as ProcessGroup from "../../ProcessGroup.ts"
 import type { Task } from "../Agent.ts"
 import { type EventReader, readEvents } from "../output/EventReader.ts"
 import { at, conclude, textAt } from "../output/Reading.ts"
+import type * as SessionTotals from "../output/SessionTotals.ts"
 import { SessionLost } from "../Session.ts"
 import { type Allowed, decide } from "./Permissions.ts"
 import { denied, updates, withResponse } from "./Updates.ts"
@@ -26,8 +26,7 @@ export interface AcpOptions {
 
 export interface AcpTask extends Pick<Task, "place" | "progress" | "prompt" | "report"> {
   readonly text: string
-  /** The report of the run, given that of the session. */
-  readonly usageOfRun: (report: AgentReport, isContinued: boolean) => AgentReport
+  readonly totals: ReturnType<typeof SessionTotals.make>
 }
 
 /** How long the agent may take to stop its work when it is cancelled. */
@@ -150,7 +149,8 @@ const conversation = (
       session === undefined
         ? (yield* ask(() => agent.request(methods.agent.session.new, place), authMethods)).sessionId
         : yield* Effect.as(resume(connection, agentCapabilities, { ...place, sessionId: session }), session)
-    task.report({ session_id: sessionId })
+    const before = task.totals.before(session, task.prompt)
+    task.report({ session_id: sessionId, ...(session !== undefined && before && { session_usage: before }) })
     if (mode !== undefined) {
       yield* ask(() => agent.request(methods.agent.session.setMode, { sessionId, modeId: mode }))
     }
@@ -161,14 +161,13 @@ const conversation = (
       prompt: [{ type: "text", text: task.text }]
     })
     const readingOf = (response: unknown) => {
-      const { report = {}, ...reading } = withResponse(reader.reading(), response)
-      const run = task.usageOfRun({ ...report, session_id: sessionId }, session !== undefined)
-      return { ...reading, report: run }
+      const reading = withResponse(reader.reading(), response)
+      return task.totals.counted({ ...reading, report: { ...reading.report, session_id: sessionId } }, before)
     }
     connection.cancel = Effect.ignore(
       Effect.tryPromise(async () => {
         await agent.notify(methods.agent.session.cancel, { sessionId })
-        task.report(readingOf(await prompting).report)
+        task.report(readingOf(await prompting).report ?? {})
       })
     )
     const response = yield* ask(() => prompting)

@@ -1,6 +1,18 @@
 /** What an agent reports over the Agent Client Protocol (version 1), as a reading. */
 import type { Events } from "../output/EventReader.ts"
-import { appended, at, denying, listAt, messageOf, type Reading, reporting, sumOf, textAt } from "../output/Reading.ts"
+import {
+  appended,
+  at,
+  costsSomething,
+  denying,
+  listAt,
+  messageOf,
+  type Reading,
+  reporting,
+  sessionUsage,
+  sumOf,
+  textAt
+} from "../output/Reading.ts"
 
 /** The last message is the answer; those before it accompany the work. */
 interface AcpReading extends Reading {
@@ -41,8 +53,9 @@ export const updates: Events = {
       case "tool_call_update":
         return { ...reading, isInterrupted: true }
       case "usage_update": {
-        const isInDollars = at(update, "cost", "currency") === "USD"
-        return isInDollars ? reporting(reading, { usage: { cost_usd: at(update, "cost", "amount") } }) : reading
+        const amount = at(update, "cost", "currency") === "USD" ? at(update, "cost", "amount") : undefined
+        const totals = sessionUsage({ cost_usd: amount })
+        return totals === undefined ? reading : { ...reading, totals }
       }
       case "session_info_update": {
         // codex-acp says so, and ends the turn as if it had succeeded.
@@ -90,10 +103,13 @@ const usageOf = (response: unknown) => {
 /** The reading with the response to the prompt, after which nothing follows. */
 export const withResponse = (reading: AcpReading, response: unknown): Reading => {
   const { answer, hasFailed, ...others } = reading
-  const cost_usd = reading.report?.usage?.cost_usd
-  const usage = { ...usageOf(response), ...(cost_usd !== undefined && { cost_usd }) }
-  const done = reporting({ ...others, ...(answer !== undefined && { answer }), isDone: true }, { usage })
+  const done = reporting(
+    { ...others, ...(answer !== undefined && { answer }), isDone: true },
+    { usage: usageOf(response) }
+  )
   if (hasFailed) return { ...done, failure: messageOf((answer ?? "The agent failed").trim()) }
   const reason = textAt(response, "stopReason")
-  return reason === "end_turn" ? done : { ...done, failure: `The agent stopped: ${reason}` }
+  return reason === "end_turn"
+    ? { ...done, least: costsSomething }
+    : { ...done, failure: `The agent stopped: ${reason}` }
 }

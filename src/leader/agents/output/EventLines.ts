@@ -15,7 +15,12 @@ const parse = (line: string): unknown => {
   }
 }
 
-export const eventLines = (events: Events, task: Pick<Task, "progress" | "report">): Output<LeaderAnswer> => {
+/** `silence`: how it failed if it ended well, but without a result. */
+export const eventLines = (
+  events: Events,
+  task: Pick<Task, "progress" | "report">,
+  silence = "no answer in its output"
+): Output<LeaderAnswer> => {
   const reader = readEvents(events, task)
   const lines = splitLines((line) => {
     const event = parse(line)
@@ -30,10 +35,11 @@ export const eventLines = (events: Events, task: Pick<Task, "progress" | "report
     result: ({ errors, status }) => {
       lines.end()
       const reading = reader.reading()
-      const hasFailed = status !== "exit code 0" && status !== "terminated"
-      const what = hasFailed ? status : "no answer in its output"
-      const failure = errors === "" ? what : `${what}: ${errors}`
-      return conclude(hasFailed ? { failure, ...reading } : reading, failure)
+      const hasEndedWell = status === "exit code 0" || status === "terminated"
+      // What it said last is the answer only once it is done.
+      const said = reading.isDone || !reading.answer ? "" : `\n\nIts last message: ${reading.answer}`
+      const failure = `${hasEndedWell ? silence : status}${errors && `: ${errors}`}${said}`
+      return conclude(hasEndedWell && reading.isDone ? reading : { failure, ...reading }, failure)
     }
   }
 }

@@ -1,20 +1,29 @@
 /** What a program's events, or those of an endpoint, have shown so far; and functions that read events. */
 import { Effect, Predicate } from "effect"
 import { answerTooLarge, maxAnswer } from "../../../bus/Bodies.ts"
-import { type AgentReport, readReport } from "../../../domain/run/AgentReport.ts"
+import { type AgentReport, readReport, type SessionUsage } from "../../../domain/run/AgentReport.ts"
 import { type LeaderAnswer, LeaderError } from "../../Leader.ts"
 
 export interface Reading {
-  /** The answer, or its beginning. */
+  /** The answer, or its beginning; of an agent that is not done, what it said last. */
   readonly answer?: string
   /** Why it failed. */
   readonly failure?: string
   readonly report?: AgentReport
+  /** What the session has used, if the agent counts that. Some versions of an agent count the run. */
+  readonly totals?: SessionUsage
+  /** The agent's version, if it says it. */
+  readonly version?: string
+  /** What the run used of it at least. */
+  readonly least?: SessionUsage
   /** No event that matters follows, unless the agent goes on. */
   readonly isDone?: boolean
 }
 
 export const nothing: Reading = {}
+
+/** What a turn costs at least, if its session costs anything. */
+export const costsSomething: SessionUsage = { cost_usd: 1e-9 }
 
 /** What the reading amounts to, once there is nothing more to read. `silence`: the failure if there is no answer. */
 export const conclude = (
@@ -57,6 +66,10 @@ export const reporting = (reading: Reading, parts: { readonly [Part in keyof Age
   const report = readReport(parts)
   return report === undefined ? reading : { ...reading, report: { ...reading.report, ...report } }
 }
+
+/** What a whole session has used, as far as it is known and valid. */
+export const sessionUsage = (parts: { readonly [Part in keyof SessionUsage]?: unknown }): SessionUsage | undefined =>
+  readReport({ session_usage: parts })?.session_usage
 
 /** The reading with one more permission that the agent did not get. */
 export const denying = (reading: Reading, permission: string): Reading =>

@@ -155,10 +155,12 @@ export const threads = (test: Test): void => {
       const failed: Outcome = {
         status: "error",
         error: { code: "agent_error", message: "No disk" },
-        report: { session_id: "s-4" }
+        report: { session_id: "s-4", session_usage: { output_tokens: 340, cost_usd: 0.125 } }
       }
       yield* endOne(next, failed, 6)
-      expect(yield* sessionFor(yield* queue())).toBe("s-4")
+      const last = yield* queue()
+      const { id } = (yield* threadOf(last))!
+      expect((yield* repo.threadsOf([last])).get(last)).toEqual({ id, ...failed.report })
       expect(yield* repo.threadsOf([])).toEqual(new Map())
     })
   )

@@ -7,7 +7,7 @@ import { decodeTimeCursor, encodeCursor } from "../../history/Cursor.ts"
 import { ThreadStore } from "../../run/ThreadStore.ts"
 import { isOfCurrentTeam } from "../access/OwnerStoreMemory.ts"
 import { change, isAfter, orNotFound, type StoredThread, type Tables } from "../Tables.ts"
-import { makeOpenThread, makeSessionOf } from "./ThreadsMemory.ts"
+import { makeLastReport, makeOpenThread } from "./ThreadsMemory.ts"
 
 const placeOf = ({ id, last_run_at }: StoredThread): string => `${last_run_at.epochMillis} ${id}`
 
@@ -17,8 +17,11 @@ const byPlace = (a: StoredThread, b: StoredThread): number => (placeOf(a) < plac
 export const makeThreadStore = (tables: Tables): Context.Tag.Service<ThreadStore> => {
   const { audit, teams, threads, where } = tables
   const openThread = makeOpenThread(tables)
-  const sessionOf = makeSessionOf(tables)
-  const shown = (thread: StoredThread): Thread => ({ ...thread, ...sessionOf(thread.id) })
+  const lastReport = makeLastReport(tables)
+  const shown = (thread: StoredThread): Thread => {
+    const { session_id } = lastReport(thread.id)
+    return { ...thread, ...(session_id !== undefined && { session_id }) }
+  }
   const isIdle = ({ id }: StoredThread) => where((row) => row.thread_id === id && !isFinal(row.status)).length === 0
 
   return ThreadStore.of({

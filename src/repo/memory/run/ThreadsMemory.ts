@@ -1,4 +1,5 @@
 import type { RunId, ThreadId } from "../../../domain/Id.ts"
+import { type AgentReport, sessionOf } from "../../../domain/run/AgentReport.ts"
 import { isFinal } from "../../../domain/run/RunStatus.ts"
 import { storable } from "../../../domain/StorableText.ts"
 import type { LaneThread } from "../../run/LaneStore.ts"
@@ -26,23 +27,22 @@ export const makeJoinThread = (tables: Tables) => {
   }
 }
 
-/** The session that the thread's newest ended run reported. */
-export const makeSessionOf =
+/** What the thread's newest ended run with a session reported. */
+export const makeLastReport =
   ({ where }: Tables) =>
-  (id: ThreadId): { readonly session_id?: string } => {
+  (id: ThreadId): AgentReport => {
     const ended = where((row) => row.thread_id === id && isFinal(row.status) && row.report?.session_id !== undefined)
-    const newest = ended.sort(byPlace).at(-1)
-    return newest === undefined ? {} : { session_id: newest.row.report!.session_id! }
+    return ended.sort(byPlace).at(-1)?.row.report ?? {}
   }
 
 /** `LaneStore.threadsOf`. */
 export const makeThreadsOf = (tables: Tables) => {
-  const sessionOf = makeSessionOf(tables)
+  const lastReport = makeLastReport(tables)
   return (ids: ReadonlyArray<RunId>): ReadonlyMap<RunId, LaneThread> =>
     new Map(
       ids.flatMap((run_id) => {
         const id = tables.find(run_id)?.row.thread_id
-        return id === undefined ? [] : [[run_id, { id, ...sessionOf(id) }] as const]
+        return id === undefined ? [] : [[run_id, { id, ...sessionOf(lastReport(id)) }] as const]
       })
     )
 }

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto"
 import { link, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { Data, Effect, type Scope } from "effect"
+import { bornAt } from "../../../runtime/Processes.ts"
 
 /** The folder is in use by another process, or another part of this one. */
 export class DataFolderInUse extends Data.TaggedError("DataFolderInUse")<{
@@ -34,29 +35,13 @@ interface Holder {
 
 const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === "ENOENT"
 
-/**
- * Field 22 of `/proc/<pid>/stat` (proc(5)), counted from boot; unknown on other systems than Linux. A killed process
- * that its parent has not waited for counts as gone once its last thread is.
- */
-const bornAt = async (pid: number): Promise<string> => {
-  try {
-    const boot = await readFile("/proc/sys/kernel/random/boot_id", "utf8")
-    const line = await readFile(`/proc/${pid}/stat`, "utf8")
-    const fields = line.slice(line.lastIndexOf(")") + 2).split(" ")
-    const [state, threads, born] = [fields[0], Number(fields[17]), fields[19]]
-    return state === "Z" && threads <= 1 ? "" : `${boot.trim()} ${born}`
-  } catch {
-    return ""
-  }
-}
-
-const isAlive = async ({ pid, born }: Holder): Promise<boolean> => {
+const isAlive = ({ pid, born }: Holder): boolean => {
   try {
     process.kill(pid, 0)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ESRCH") return false
   }
-  return (await bornAt(pid)) === born
+  return bornAt(pid) === born
 }
 
 const read = async (path: string): Promise<Holder | undefined> => {
@@ -96,7 +81,7 @@ const removeDead = async (path: string): Promise<void> => {
   }
   try {
     const holder = await read(path)
-    if (holder && !(await isAlive(holder))) await rename(path, `${path}.dead`)
+    if (holder && !isAlive(holder)) await rename(path, `${path}.dead`)
   } finally {
     await rm(turn, { force: true })
   }
@@ -118,11 +103,11 @@ export const hold = (folder: string): Effect.Effect<void, DataFolderInUse | Data
     const path = join(folder, "lock")
     const work = <A>(attempt: () => Promise<A>) => workOn(folder, attempt)
     yield* work(() => mkdir(folder, { recursive: true, mode: 0o700 }))
-    const me: Holder = { pid: process.pid, born: yield* Effect.promise(() => bornAt(process.pid)) }
+    const me: Holder = { pid: process.pid, born: bornAt(process.pid) }
     const take: Effect.Effect<void, DataFolderInUse | DataFolderUnusable> = Effect.gen(function* () {
       if (yield* work(() => create(path, JSON.stringify(me)))) return
       const holder = yield* work(() => read(path))
-      if (holder && (yield* Effect.promise(() => isAlive(holder)))) {
+      if (holder && isAlive(holder)) {
         return yield* new DataFolderInUse({ folder, pid: holder.pid })
       }
       yield* work(() => removeDead(path))

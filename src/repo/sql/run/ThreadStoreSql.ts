@@ -12,7 +12,7 @@ import { isOfCurrentTeam } from "../access/OwnerStoreSql.ts"
 import { fromRow } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { final, live } from "../RunColumns.ts"
-import { lastSession } from "./Threads.ts"
+import { lastReport } from "./Threads.ts"
 
 /** Ended by one statement at most. */
 const portion = 500
@@ -23,7 +23,7 @@ export const layer: Layer.Layer<ThreadStore, never, SqlClient.SqlClient> = Layer
     const sql = yield* SqlClient.SqlClient
 
     const select = (which: Statement.Fragment) => sql`
-      select t.id, t.team, t.key, t.created_at, t.last_run_at, t.ended_at, ${lastSession(sql, "t.id")} as session_id
+      select t.id, t.team, t.key, t.created_at, t.last_run_at, t.ended_at, ${lastReport(sql, "t.id")} ->> 'session_id' as session_id
       from webhook_trigger.threads t where ${which}`
 
     const found = Effect.fnUntraced(function* (id: ThreadId) {

@@ -2,6 +2,7 @@
 import { SqlClient, type Statement } from "@effect/sql"
 import { Effect } from "effect"
 import type { RunId, ThreadId } from "../../../domain/Id.ts"
+import { type AgentReport, sessionOf } from "../../../domain/run/AgentReport.ts"
 import type { LaneThread } from "../../run/LaneStore.ts"
 import type { NewRun } from "../../run/RunStore.ts"
 import { uuids } from "../Columns.ts"
@@ -37,9 +38,9 @@ export const threadsOf = (sql: SqlClient.SqlClient, runs: ReadonlyArray<NewRun>)
         values: sql`, (select t.id from thread t where t.team = r.team and t.key = r.thread_key)`
       }
 
-/** The session of a thread: that of its last run, in the order of the lane, which has ended and reported one. */
-export const lastSession = (sql: SqlClient.SqlClient, thread: "r.thread_id" | "t.id"): Statement.Fragment => sql`(
-  select e.report ->> 'session_id' from webhook_trigger.runs e
+/** The report of a thread's last run, in the order of the lane, which has ended and reported a session. */
+export const lastReport = (sql: SqlClient.SqlClient, thread: "r.thread_id" | "t.id"): Statement.Fragment => sql`(
+  select e.report from webhook_trigger.runs e
   where e.thread_id = ${sql.literal(thread)} and e.finished_at is not null and e.report ->> 'session_id' is not null
   order by e.place desc limit 1
 )`
@@ -50,13 +51,13 @@ export const makeThreadsOf = Effect.map(SqlClient.SqlClient, (sql) =>
     const rows = yield* sql<{
       readonly run_id: RunId
       readonly thread_id: ThreadId
-      readonly session_id: string | null
+      readonly report: AgentReport | null
     }>`
-      select r.id as run_id, r.thread_id, ${lastSession(sql, "r.thread_id")} as session_id
+      select r.id as run_id, r.thread_id, ${lastReport(sql, "r.thread_id")} as report
       from webhook_trigger.runs r where r.id = any(${uuids(sql, ids)}) and r.thread_id is not null`
-    const threads = rows.map(({ run_id, session_id, thread_id }): readonly [RunId, LaneThread] => [
+    const threads = rows.map(({ report, run_id, thread_id }): readonly [RunId, LaneThread] => [
       run_id,
-      { id: thread_id, ...(session_id !== null && { session_id }) }
+      { id: thread_id, ...(report && sessionOf(report)) }
     ])
     return new Map(threads) as ReadonlyMap<RunId, LaneThread>
   }, bounded)

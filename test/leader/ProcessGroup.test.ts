@@ -1,0 +1,41 @@
+import { expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as ProcessGroup from "../../src/leader/ProcessGroup.ts"
+import { isRunning } from "./agents/Leading.ts"
+
+/**
+ * Ends, and leaves a process in its group that has ended, too, but that nobody waits for, as in a container without an init
+ * process. It prints the number of the one that would have to.
+ */
+const program = `
+import os, time
+group, parent = os.getpgid(0), os.fork()
+if parent == 0:
+    os.setpgid(0, 0)
+    os.closerange(0, 3)
+    child = os.fork()
+    if child == 0:
+        os.setpgid(0, group)
+        os._exit(0)
+    time.sleep(600)
+while True:
+    children = open(f"/proc/{parent}/task/{parent}/children").read().split()
+    if children and ") Z" in open(f"/proc/{children[0]}/stat").read():
+        break
+print(parent)
+`
+
+// The clock stands still: whoever waits for the group waits for ever.
+it.scoped("a process that has ended, but that nobody waits for, does not delay the end of its group", () =>
+  Effect.gen(function* () {
+    const running = yield* ProcessGroup.start({ command: "python3", args: ["-c", program], env: process.env })
+    let printed = ""
+    running.child.stdout.on("data", (chunk) => (printed += chunk))
+    expect(yield* running.ended).toBe("exit code 0")
+    yield* running.drained
+    yield* Effect.addFinalizer(() => Effect.sync(() => process.kill(Number(printed), "SIGKILL")))
+    expect(ProcessGroup.signal(running, "SIGTERM")).toBe(true)
+    yield* ProcessGroup.end(running, { signal: "SIGTERM", grace: "5 seconds" })
+    expect(isRunning(Number(printed))).toBe(true)
+  })
+)
