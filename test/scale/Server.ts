@@ -13,6 +13,7 @@ export const pathOf = (file: string): string => fileURLToPath(new URL(file, impo
 export interface Server {
   readonly pid: number
   readonly url: string
+  readonly adminKey: string
   readonly stop: () => Promise<void>
   /** The body of a response of the management API. Fails if the request is refused. */
   readonly request: (method: string, path: string, body?: unknown) => Promise<any>
@@ -47,6 +48,7 @@ export const startServer = async (
   return {
     pid: daemon.pid,
     url,
+    adminKey,
     stop: () => daemon.stop(),
     request: async (method, path, body) => {
       const answer = await fetch(url + path, {

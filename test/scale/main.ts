@@ -23,6 +23,7 @@ import { type Measured, toMarkdown } from "./Report.ts"
 import { migrated, seed } from "./Seed.ts"
 import { slowLog, watchSlow } from "./Slow.ts"
 import { measureStorage } from "./Storage.ts"
+import { measureUntrusted } from "./Untrusted.ts"
 import { measureWaitingCallers } from "./WaitingCallers.ts"
 import { measureWatchers } from "./Watchers.ts"
 
@@ -34,6 +35,7 @@ const parts = [
   "deliveries",
   "leaders",
   "mcp",
+  "untrusted",
   "storage",
   "pages",
   "purge"
@@ -110,6 +112,7 @@ const measure = async (services: Services, tell: (measured: Measured) => void): 
   if (wanted("deliveries")) tell(await measureDeliveries(services, scaled(10_000)))
   if (wanted("leaders")) tell(await measureHttpLeaders(services, scaled(1_000)))
   if (wanted("mcp")) tell(await measureMcp(services, scaled(1_000), quick ? 3 : 9))
+  if (wanted("untrusted")) tell(await measureUntrusted(services, scaled(1_000)))
   if (wanted("storage")) tell(await measureStorage(services, scaled(10_000)))
   if (!wanted("pages") && !wanted("purge")) return
   console.log(`writing a history of ${runs} runs`)
