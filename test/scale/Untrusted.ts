@@ -63,10 +63,12 @@ const attacks: ReadonlyArray<Attack> = [
   },
   {
     name: "schema: alternatives of alternatives",
-    settings: ofX({
-      $ref: "#/$defs/a",
-      $defs: { a: { anyOf: [{ items: { $ref: "#/$defs/a" } }, { items: { $ref: "#/$defs/a" } }], type: "array" } }
-    }),
+    settings: {
+      schema: {
+        properties: { x: { $ref: "#/$defs/a" } },
+        $defs: { a: { anyOf: [{ items: { $ref: "#/$defs/a" } }, { items: { $ref: "#/$defs/a" } }], type: "array" } }
+      }
+    },
     x: JSON.parse(`${"[".repeat(28)}${"]".repeat(28)}`)
   },
   {
