@@ -5,6 +5,7 @@ import { runMain } from "@effect/platform-node/NodeRuntime"
 import { Cause, Effect } from "effect"
 import * as Cli from "./cli/Cli.ts"
 import type { LocalCommands } from "./cli/LocalCommands.ts"
+import { killGroups } from "./runtime/Processes.ts"
 
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as { version: string }
 
@@ -60,6 +61,7 @@ const onSignal = (name: Signal): void => {
     // Signals that came while the event loop was busy are delivered between the timer and the immediate.
     setTimeout(() => setImmediate(() => (mayBeSame = false)), sameSignal).unref()
   } else if (!mayBeSame) {
+    killGroups()
     for (const each of signals) process.off(each, onSignal)
     process.kill(process.pid, name)
   }

@@ -45,10 +45,26 @@ export const checkProgram = ({ program }: Pick<Agent, "program">): Effect.Effect
   program === undefined || canRun(program) ? Effect.void : new ProgramMissing({ command: program })
 
 const lead = (options: AgentLeaderOptions) =>
-  Leader.start({
-    team: options.team,
-    grace: options.grace ?? "10 seconds",
-    handler: (prompt, work) => logged(prompt, inTime(options, answer(options, prompt, work)))
+  Effect.gen(function* () {
+    const { grace = "10 seconds", team } = options
+    let atWork: Prompt | undefined
+    const workOn = <A, E>(prompt: Prompt, work: Effect.Effect<A, E>) =>
+      Effect.acquireUseRelease(
+        Effect.sync(() => (atWork = prompt)),
+        () => work,
+        () => Effect.sync(() => (atWork = undefined))
+      )
+    yield* Leader.start({
+      ...{ team, grace },
+      handler: (prompt, work) => workOn(prompt, logged(prompt, inTime(options, answer(options, prompt, work))))
+    })
+    yield* Effect.addFinalizer(() => {
+      if (atWork === undefined) return Effect.void
+      const limit = Duration.format(Duration.decode(grace))
+      return Effect.logInfo(
+        `Stopping: up to ${limit} for run ${atWork.run_id} of the team ${team}; then its agent is stopped, and the prompt sent again. A second signal ends this at once`
+      )
+    })
   })
 
 const answer = (options: AgentLeaderOptions, prompt: Prompt, work: LeaderWork) =>

@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "nod
 import { resolve as absolute, join } from "node:path"
 import { stripVTControlCharacters } from "node:util"
 import { type Duration, Effect, Option, Schedule } from "effect"
-import { bornAt, isGroupAlive, signalGroup } from "../runtime/Processes.ts"
+import { addGroup, bornAt, isGroupAlive, signalGroup } from "../runtime/Processes.ts"
 import { LeaderError } from "./Leader.ts"
 import type { SystemUser } from "./SystemUser.ts"
 
@@ -76,7 +76,7 @@ export const start = ({
       ended.catch(() => {})
       return {
         child,
-        forget: remembered === undefined || child.pid === undefined ? () => {} : remember(remembered, child.pid),
+        forget: child.pid === undefined ? () => {} : remember(remembered, child.pid),
         errors: () => stripVTControlCharacters(errors.toString()).trim(),
         ended: Effect.tryPromise({ try: () => ended, catch: (error) => notStarted(command, error) }),
         drained: Effect.promise(() => drained)
@@ -118,8 +118,11 @@ const endGroup = (group: number | undefined, { grace, signal }: Stop): Effect.Ef
     signalGroup(group, "SIGKILL")
   })
 
-/** Remembers a program that has just started: the group has the number of its first process. Returns what forgets it. */
-const remember = (folder: string, pid: number): (() => void) => {
+/** Remembers a program that has just started, in the folder if there is one. Returns what forgets it. */
+const remember = (folder: string | undefined, pid: number): (() => void) => {
+  // The group has the number of its first process.
+  const remove = addGroup(pid)
+  if (folder === undefined) return remove
   const file = join(folder, String(pid))
   const program: Remembered = { born: bornAt(pid), server: { pid: process.pid, born: bornAt(process.pid) } }
   try {
@@ -128,7 +131,10 @@ const remember = (folder: string, pid: number): (() => void) => {
   } catch {
     // It matters only if this process crashes.
   }
-  return () => rmSync(file, { force: true })
+  return () => {
+    remove()
+    rmSync(file, { force: true })
+  }
 }
 
 interface Remembered {

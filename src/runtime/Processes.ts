@@ -26,6 +26,20 @@ export const bornAt = (pid: number): string => {
   }
 }
 
+/** The groups of running programs, each in a group of its own, so that a signal to this process does not reach them. */
+const groups = new Set<number>()
+
+/** Returns what takes the group out of `killGroups`. */
+export const addGroup = (group: number): (() => void) => {
+  groups.add(group)
+  return () => groups.delete(group)
+}
+
+/** Ends all running programs at once, for a process that is about to end without closing its scopes. */
+export const killGroups = (): void => {
+  for (const group of groups) signalGroup(group, "SIGKILL")
+}
+
 /** Signals all processes of the group. Returns false if there is none. */
 export const signalGroup = (group: number, name: NodeJS.Signals | 0): boolean => {
   try {

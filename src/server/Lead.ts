@@ -57,7 +57,8 @@ const run = (options: LeaderOptions, version: string): Effect.Effect<void, Failu
         })
       )
     const { name, value } = connection.secret
-    return yield* AgentLeader.checkProgram(agent).pipe(
+    return yield* LeaderEnvironment.warnOfMisspelled.pipe(
+      Effect.zipRight(AgentLeader.checkProgram(agent)),
       Effect.zipRight(Option.isSome(user) ? Effect.void : hideFromPrograms(name, secrets, [value])),
       Effect.zipRight(connection.lead(leading)),
       Effect.provide(Layer.merge(Logs.layer(environment), Telemetry.otlp(environment, version)))

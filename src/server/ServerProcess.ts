@@ -69,7 +69,10 @@ export const run = (version: string, announce: Announce): Effect.Effect<void, Fa
     const embedded = Drivers.embedded(drivers)
     if (environment.workers > 1 && embedded.length > 0) return yield* cannotShare(environment.workers, embedded)
     const telemetry = Layer.merge(Logs.layer(environment), Telemetry.otlp(environment, version))
-    return yield* Effect.provide(serveWith(environment, drivers, version, announce), telemetry)
+    return yield* Environment.warnOfMisspelled.pipe(
+      Effect.zipRight(serveWith(environment, drivers, version, announce)),
+      Effect.provide(telemetry)
+    )
   }).pipe(
     Effect.catchTags({
       SettingsInvalid: (error) => Effect.fail(settingsInvalid("The server", error)),

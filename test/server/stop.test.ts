@@ -159,6 +159,10 @@ describe("a stop", () => {
         )
       )
       yield* untilEffect(
+        "the server says what it waits for",
+        Effect.sync(() => /Stopping: up to 1h for \d+ requests? to be answered\./.test(server.log()))
+      )
+      yield* untilEffect(
         "a later signal has ended the server",
         Effect.map(Fiber.poll(first), (ended) => Option.isSome(ended) || void server.signal("SIGTERM"))
       )

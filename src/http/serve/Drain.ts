@@ -29,6 +29,13 @@ export const layer = (
         Effect.gen(function* () {
           yield* shutdown.begin
           requests.endKeepAlive()
+          const waiting = requests.waiting()
+          if (waiting > 0) {
+            const limit = Duration.format(Duration.decode(grace))
+            yield* Effect.logInfo(
+              `Stopping: up to ${limit} for ${waiting} ${waiting === 1 ? "request" : "requests"} to be answered. A second signal ends the server at once`
+            )
+          }
           yield* until(() => requests.waiting() === 0, Duration.decode(grace))
           yield* shutdown.stopWaiting
           yield* until(() => requests.open() === 0, lastResponses)

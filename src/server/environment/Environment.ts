@@ -158,6 +158,8 @@ const conflicts = (environment: Environment): ReadonlyArray<LoadSettings.Setting
   ...OidcEnvironment.conflicts(environment)
 ]
 
+export const warnOfMisspelled = LoadSettings.warnOfMisspelled(settings, SettingsConfig.settings)
+
 /** Fails with all faults at once. */
 export const load = Effect.filterOrFail(
   LoadSettings.load(settings),

@@ -43,5 +43,7 @@ export type CommandEnvironment = LeaderEnvironment & Values<typeof ofCommand>
 /** The variables with a secret. */
 export const secrets = LoadSettings.secretsOf({ ...settings, ...ofCommand })
 
+export const warnOfMisspelled = LoadSettings.warnOfMisspelled(settings, ofCommand)
+
 /** Fails with all faults at once. */
 export const load = LoadSettings.load({ ...settings, ...ofCommand })

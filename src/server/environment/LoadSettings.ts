@@ -1,3 +1,4 @@
+import { AutoCorrect, CliConfig } from "@effect/cli"
 import { Config, type ConfigError, Data, Effect } from "effect"
 import { configOf, type Setting, type Values } from "../../settings/EnvironmentVariable.ts"
 
@@ -22,6 +23,40 @@ export const secretsOf = (table: Table): ReadonlyArray<string> =>
   Object.values<Partial<Setting<unknown>>>(table).flatMap(({ isSecret, variable }) =>
     isSecret && variable !== undefined ? [variable] : []
   )
+
+const variablesOf = (table: Table): ReadonlyArray<string> =>
+  Object.values<Partial<Setting<unknown>>>(table).flatMap(({ variable }) => variable ?? [])
+
+/** Variables of ours that are not settings. */
+const others = [
+  ...["WEBHOOK_TRIGGER_URL", "WEBHOOK_TOKEN", "WEBHOOK_RUN_ID", "WEBHOOK_TEAM", "WEBHOOK_SOURCE", "WEBHOOK_ID"],
+  ...["WEBHOOK_NAME", "WEBHOOK_THREAD_ID", "WEBHOOK_SESSION_ID", "WEBHOOK_DEADLINE"]
+]
+
+const sorted = (name: string): string => [...name].sort().join("")
+
+/** Whether one or two letters differ, or two have changed places. Short names would be similar to those of other programs. */
+const isSimilar = (name: string, setting: string): boolean => {
+  if (setting.length < 8) return false
+  const distance = AutoCorrect.levensteinDistance(name, setting, CliConfig.defaultConfig)
+  return distance <= (setting.length < 12 ? 1 : 2) || (distance === 2 && sorted(name) === sorted(setting))
+}
+
+/** Warns of variables of the environment that are no settings, but similar to one. */
+export const warnOfMisspelled = (...tables: ReadonlyArray<Table>): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const settings = tables.flatMap(variablesOf)
+    const known = new Set([...settings, ...others])
+    const misspelled = Object.keys(process.env).filter((name) => name.length >= 7 && !known.has(name))
+    return Effect.forEach(
+      misspelled.flatMap((name) => {
+        const setting = settings.find((setting) => isSimilar(name, setting))
+        return setting === undefined ? [] : [`${name} is not a setting; did you mean ${setting}?`]
+      }),
+      (warning) => Effect.logWarning(warning),
+      { discard: true }
+    )
+  })
 
 const given = (name: string) =>
   Effect.map(Effect.orDie(Config.withDefault(Config.string(name), "")), (text) => ({ given: text }))

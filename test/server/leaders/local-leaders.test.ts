@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
+import { Effect, Fiber, Option, Redacted } from "effect"
 import * as LeaderHttp from "../../../src/bus/http/LeaderHttp.ts"
 import { TeamName } from "../../../src/domain/Team.ts"
 import * as Leader from "../../../src/leader/Leader.ts"
@@ -168,6 +168,38 @@ describe("a server that leads teams itself", () => {
         Effect.map(call(again.url, "GET", `/api/runs/${message_id}`), (run) => (run.finished_at ? run : false))
       )
       expect(ended.conversation).toMatchObject({ response: "alone" })
+    })
+  )
+
+  it.scopedLive("says which run a stop waits for, and ends its program at once at a second signal", () =>
+    Effect.gen(function* () {
+      const folder = yield* newFolder
+      mkdirSync(folder, { recursive: true })
+      writeFileSync(join(folder, "agent.sh"), `cd '${folder}'; trap '' TERM; echo $$ > new; mv new pid; sleep 600`)
+      const LEADERS = `ops=sh ${join(folder, "agent.sh")}`
+      const server = yield* serve({ DATABASE_URL: yield* freshDatabase, ADMIN_API_KEY, LEADERS, WEBHOOK_TIMOUT: "30" })
+      expect(server.log()).toContain("WEBHOOK_TIMOUT is not a setting; did you mean WEBHOOK_TIMEOUT?")
+      expect(server.log().match(/did you mean/g)).toHaveLength(1)
+      const { message_id } = yield* call(server.url, "POST", "/api/teams/ops/messages", { message: "Hello." })
+      yield* untilEffect(
+        "the program works",
+        Effect.sync(() => existsSync(join(folder, "pid")))
+      )
+      const ending = yield* Effect.fork(server.end("SIGINT"))
+      yield* untilEffect(
+        "the server says what it waits for",
+        Effect.sync(() => server.log().includes(`run ${message_id} of the team ops`))
+      )
+      yield* untilEffect(
+        "a later signal has ended the server",
+        Effect.map(Fiber.poll(ending), (ended) => Option.isSome(ended) || void server.signal("SIGINT"))
+      )
+      expect((yield* Fiber.join(ending)).code).toBeNull()
+      const stat = `/proc/${readFileSync(join(folder, "pid"), "utf8").trim()}/stat`
+      yield* untilEffect(
+        "the program has ended",
+        Effect.sync(() => !existsSync(stat) || readFileSync(stat, "utf8").includes(") Z"))
+      )
     })
   )
 
