@@ -39,7 +39,11 @@ export class UnsupportedMediaType extends Schema.TaggedError<UnsupportedMediaTyp
   detail: Schema.String
 }) {}
 
-export class BodyTooLarge extends Schema.TaggedError<BodyTooLarge>()("BodyTooLarge", { limit_bytes: Schema.Number }) {}
+export class BodyTooLarge extends Schema.TaggedError<BodyTooLarge>()("BodyTooLarge", {
+  limit_bytes: Schema.Number,
+  /** Set if the limit is no setting. */
+  is_fixed: Schema.optionalWith(Schema.Literal(true), { exact: true })
+}) {}
 
 /** The body is not the JSON object it should be. */
 export class InvalidBody extends Schema.TaggedError<InvalidBody>()("InvalidBody", { detail: Schema.String }) {}

@@ -39,21 +39,34 @@ const contentType = (headers: Headers): string | undefined => {
 const named: { readonly [Kind in Payload.BodyKind]: string } = {
   json: "`application/json`",
   form: "`application/x-www-form-urlencoded`",
+  multipart: "`multipart/form-data`",
   text: "`text/plain`"
 }
+
+const encodingOf = (headers: Headers): string =>
+  String(headers["content-encoding"] ?? "")
+    .trim()
+    .toLowerCase()
+
+export const isGzipped = (headers: Headers): boolean => ["gzip", "x-gzip"].includes(encodingOf(headers))
 
 /** Why a body with these headers is not read: an unsupported media type, or an encoding. */
 export const mediaTypeFault = (
   headers: Headers,
-  kinds: readonly [Payload.BodyKind, ...ReadonlyArray<Payload.BodyKind>]
+  kinds: readonly [Payload.BodyKind, ...ReadonlyArray<Payload.BodyKind>],
+  { mayBeGzipped = false }: { readonly mayBeGzipped?: boolean } = {}
 ): UnsupportedMediaType | undefined => {
-  const encoding = headers["content-encoding"]
-  // Some senders name it although it should not be sent (RFC 9110, 8.4).
-  if (encoding !== undefined && !/^identity$/i.test(String(encoding).trim())) {
-    return new UnsupportedMediaType({ detail: "A body with a `Content-Encoding` is not accepted." })
+  // Some senders name the second although it should not be sent (RFC 9110, 8.4).
+  if (!["", "identity"].includes(encodingOf(headers)) && !(mayBeGzipped && isGzipped(headers))) {
+    const other = mayBeGzipped ? "other than `gzip` " : ""
+    return new UnsupportedMediaType({ detail: `A body with a \`Content-Encoding\` ${other}is not accepted.` })
   }
   const kind = Payload.bodyKindOf(headers)
   if (kind !== undefined && kinds.includes(kind)) return undefined
+  return notAccepted(kinds)
+}
+
+const notAccepted = (kinds: ReadonlyArray<Payload.BodyKind>): UnsupportedMediaType => {
   const accepted = kinds
     .map((kind) => named[kind])
     .join(" or ")
@@ -64,22 +77,43 @@ export const mediaTypeFault = (
 type Payloads = Either.Either<unknown, InvalidBody>
 
 /** The body's text, or what is wrong with it. */
-const textOf = ({ body, secretMembers, token }: IncomingRequest): Either.Either<string, string> =>
-  Either.map(Payload.decode(body), (text) => withoutMembers(withoutToken(text, token), secretMembers))
+const textOf = ({ body, headers, secretMembers, token }: IncomingRequest): Either.Either<string, string> =>
+  Either.map(Payload.decode(body, contentType(headers)), (text) =>
+    withoutMembers(withoutToken(text, token), secretMembers)
+  )
 
 const invalidBody = (detail: string) => new InvalidBody({ detail })
 
-/** The body as a JSON object. */
-export const objectOf = (request: IncomingRequest): Either.Either<Payload.JsonObject, InvalidBody> =>
-  Either.mapLeft(Either.flatMap(textOf(request), Payload.parseObject), invalidBody)
+/** The body as a JSON object, also if it was sent as a form. */
+export const objectOf = (
+  request: IncomingRequest
+): Either.Either<Payload.JsonObject, InvalidBody | UnsupportedMediaType> =>
+  Either.flatMap(
+    Either.mapLeft(textOf(request), invalidBody),
+    (text): Either.Either<Payload.JsonObject, InvalidBody | UnsupportedMediaType> => {
+      const json = Payload.bodyKindOf(request.headers) === "form" ? Payload.jsonInForm(text) : text
+      return json === undefined
+        ? Either.left(notAccepted(["json"]))
+        : Either.mapLeft(Payload.parseObject(json), invalidBody)
+    }
+  )
+
+/** A token's characters are the same in JSON. */
+const withoutTokenIn = (value: unknown, token: string | undefined): unknown => {
+  const json = JSON.stringify(value)
+  const safe = withoutToken(json, token)
+  return safe === json ? value : JSON.parse(safe)
+}
 
 const parsed = (request: IncomingRequest): Payloads => {
   const type = contentType(request.headers)
   // From a caller that sends nothing, such as a scheduler.
   if (type === undefined && request.body.length === 0) return Either.right("")
-  return Either.flatMap(textOf(request), (text) =>
-    Payload.parse(Payload.bodyKindOf(request.headers) ?? "text", text)
-  ).pipe(Either.mapLeft(invalidBody))
+  const value =
+    Payload.bodyKindOf(request.headers) === "multipart"
+      ? Either.map(Payload.parseParts(request.body, type ?? ""), (fields) => withoutTokenIn(fields, request.token))
+      : Either.flatMap(textOf(request), (text) => Payload.parse(request.headers, text))
+  return Either.mapLeft(value, invalidBody)
 }
 
 const known = new WeakMap<IncomingRequest, Payloads>()
@@ -113,8 +147,18 @@ export const queryOf = ({ search, token }: IncomingRequest): RequestValues["quer
 }
 
 /** Up to this many bytes of the body, as text. */
-export const beginningOf = ({ body, secretMembers, token }: IncomingRequest, bytes: number): string =>
-  withoutMembers(withoutCutToken(lenientUtf8.decode(body.subarray(0, bytes)), token), secretMembers)
+export const beginningOf = ({ body, headers, secretMembers, token }: IncomingRequest, bytes: number): string => {
+  const beginning = body.subarray(0, bytes)
+  const isForm = Payload.bodyKindOf(headers) === "multipart"
+  const text = isForm ? Either.left("") : Payload.decode(beginning, contentType(headers))
+  return withoutMembers(
+    withoutCutToken(
+      Either.getOrElse(text, () => lenientUtf8.decode(beginning)),
+      token
+    ),
+    secretMembers
+  )
+}
 
 /** The request's content, without headers that hold secrets, including those named by the webhook. */
 export const valuesOf = (

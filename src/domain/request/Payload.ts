@@ -2,19 +2,22 @@
 
 import { Either, Predicate } from "effect"
 import * as Json from "../Json.ts"
+import { type FormFile, parseMultipart } from "./Multipart.ts"
 
 /** The kinds of bodies. */
-export type BodyKind = "json" | "form" | "text"
+export type BodyKind = "json" | "form" | "multipart" | "text"
 
-const json = /^(application\/json|[^\s/;]+\/[^\s/;]+\+json)\s*(;|$)/i
+const json = /^(application\/json|text\/json|[^\s/;]+\/[^\s/;]+\+json)\s*(;|$)/i
 const form = /^application\/x-www-form-urlencoded\s*(;|$)/i
+const multipart = /^multipart\/form-data\s*;/i
 const text = /^(text\/[^\s/;]+|application\/xml|[^\s/;]+\/[^\s/;]+\+xml)\s*(;|$)/i
 
 /** By `Content-Type`; without one, JSON. `undefined` if not supported. */
 export const bodyKind = (content_type: string | undefined): BodyKind | undefined => {
   const type = content_type?.trim()
   if (type === undefined || json.test(type)) return "json"
-  return form.test(type) ? "form" : text.test(type) ? "text" : undefined
+  if (form.test(type)) return "form"
+  return multipart.test(type) ? "multipart" : text.test(type) ? "text" : undefined
 }
 
 type Headers = { readonly [name: string]: unknown }
@@ -25,19 +28,37 @@ const sendersOfJson = ["x-amz-sns-message-type"]
 /** By all headers of a request. */
 export const bodyKindOf = (headers: Headers): BodyKind | undefined => {
   if (sendersOfJson.some((name) => headers[name] !== undefined)) return "json"
-  const type = headers["content-type"]
-  return bodyKind(typeof type === "string" ? type : undefined)
+  return bodyKind(typeOf(headers))
 }
 
-/** Strict, because replacement characters would hide what was sent. A byte order mark is dropped. */
+const typeOf = (headers: Headers): string | undefined => {
+  const type = headers["content-type"]
+  return typeof type === "string" ? type : undefined
+}
+
+/** Strict, because replacement characters would hide what was sent. */
 const utf8 = new TextDecoder("utf-8", { fatal: true })
 
-/** The body's text, or its fault. */
-export const decode = (body: Uint8Array): Either.Either<string, string> => {
+type Decoder = InstanceType<typeof TextDecoder>
+
+/** Of the encoding that the body's type declares, such as `iso-8859-1`; otherwise, of UTF-8. */
+const decoderOf = (type: string | undefined): Decoder => {
+  const charset = type && /;\s*charset="?([^";\s]+)/i.exec(type)?.[1]
+  if (!charset || /^(utf-?8|(us-)?ascii)$/i.test(charset)) return utf8
   try {
-    return Either.right(utf8.decode(body))
+    return new TextDecoder(charset, { fatal: true })
   } catch {
-    return Either.left("The body is not UTF-8.")
+    return utf8
+  }
+}
+
+/** The body's text, or its fault. Byte order marks are dropped: some senders write two. */
+export const decode = (body: Uint8Array, type?: string): Either.Either<string, string> => {
+  const decoder = decoderOf(type)
+  try {
+    return Either.right(decoder.decode(body).replace(/^\uFEFF+/, ""))
+  } catch {
+    return Either.left(`The body is not ${decoder.encoding.toUpperCase()}.`)
   }
 }
 
@@ -62,8 +83,10 @@ export const parseObject = (text: string): Either.Either<JsonObject, string> =>
 /** Form fields by name; a repeated field is a list. */
 export type FormFields = { readonly [name: string]: string | ReadonlyArray<string> }
 
-export const fieldsOf = (pairs: Iterable<readonly [name: string, value: string]>): FormFields => {
-  const fields = new Map<string, Array<string>>()
+export const fieldsOf = <Value>(
+  pairs: Iterable<readonly [name: string, value: Value]>
+): { readonly [name: string]: Value | ReadonlyArray<Value> } => {
+  const fields = new Map<string, Array<Value>>()
   for (const [name, value] of pairs) {
     const values = fields.get(name)
     if (values === undefined) fields.set(name, [value])
@@ -74,9 +97,24 @@ export const fieldsOf = (pairs: Iterable<readonly [name: string, value: string]>
 }
 
 /** As strict as for UTF-8: `URLSearchParams` would replace what it cannot decode. */
-const decodedPart = (part: string): string => decodeURIComponent(part.replaceAll("+", " "))
+const decodedPart = (part: string, decoder: Decoder): string => {
+  const spaced = part.replaceAll("+", " ")
+  if (decoder === utf8) return decodeURIComponent(spaced)
+  return spaced.replace(/(?:%[0-9a-f]{2})+/gi, (bytes) =>
+    decoder.decode(Uint8Array.from(bytes.slice(1).split("%"), (byte) => Number.parseInt(byte, 16)))
+  )
+}
 
-const parseForm = (text: string): Either.Either<FormFields, string> => {
+/** JSON that was sent as a form, as by `curl -d '{"a":1}'`; encoded, it is the name of the only field. */
+export const jsonInForm = (text: string): string | undefined => {
+  if (!/^\s*([[{]|%5b|%7b)/i.test(text)) return undefined
+  if (Either.isRight(parseJson(text))) return text
+  const fields = Object.entries(Either.getOrElse(parseForm(text, utf8), () => ({})))
+  const [[name, value] = ["", undefined]] = fields
+  return fields.length === 1 && value === "" && Either.isRight(parseJson(name)) ? name : undefined
+}
+
+const parseForm = (text: string, decoder: Decoder): Either.Either<FormFields, string> => {
   try {
     const pairs = text.split("&").filter((pair) => pair !== "")
     return Either.right(
@@ -84,18 +122,18 @@ const parseForm = (text: string): Either.Either<FormFields, string> => {
         pairs.map((pair) => {
           const at = pair.indexOf("=")
           return at < 0
-            ? ([decodedPart(pair), ""] as const)
-            : ([decodedPart(pair.slice(0, at)), decodedPart(pair.slice(at + 1))] as const)
+            ? ([decodedPart(pair, decoder), ""] as const)
+            : ([decodedPart(pair.slice(0, at), decoder), decodedPart(pair.slice(at + 1), decoder)] as const)
         })
       )
     )
   } catch {
-    return Either.left("The body is not a form in UTF-8.")
+    return Either.left(`The body is not a form in ${decoder.encoding.toUpperCase()}.`)
   }
 }
 
 /** GitHub and Slack can send JSON as a form's only field, `payload`. Then that is the body. */
-const unwrapped = (fields: FormFields): unknown => {
+const unwrapped = (fields: { readonly [name: string]: unknown }): unknown => {
   const { payload } = fields
   if (typeof payload !== "string" || Object.keys(fields).length > 1) return fields
   return Either.getOrElse(parseJson(payload), () => fields)
@@ -110,16 +148,25 @@ export const ofKept = ({
   readonly headers?: { readonly [name: string]: string }
 }): unknown => {
   if (body === "" && headers["content-type"] === undefined) return ""
-  return Either.getOrElse(parse(bodyKindOf(headers) ?? "text", body), () => body)
+  return Either.getOrElse(parse(headers, body), () => body)
 }
 
-/** The body's value: any JSON, a form's fields by name, or the text itself. */
-export const parse = (kind: BodyKind, text: string): Either.Either<unknown, string> => {
-  switch (kind) {
+/** The fields of a form with files, by name. */
+export const parseParts = (body: Uint8Array, type: string): Either.Either<unknown, string> =>
+  Either.map(parseMultipart(body, type), (parts) => unwrapped(fieldsOf<string | FormFile>(parts)))
+
+/** The value of a body with these headers: any JSON, a form's fields by name, or the text itself. */
+export const parse = (headers: Headers, text: string): Either.Either<unknown, string> => {
+  const type = typeOf(headers)
+  switch (bodyKindOf(headers) ?? "text") {
     case "json":
       return parseJson(text)
-    case "form":
-      return Either.map(parseForm(text), unwrapped)
+    case "form": {
+      const json = jsonInForm(text)
+      return json === undefined ? Either.map(parseForm(text, decoderOf(type)), unwrapped) : parseJson(json)
+    }
+    case "multipart":
+      return parseParts(new TextEncoder().encode(text), type ?? "")
     case "text":
       return Either.right(text)
   }

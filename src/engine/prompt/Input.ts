@@ -5,6 +5,7 @@ import { pathOf, pick } from "../../domain/prompt/Path.ts"
 import { checkVariables, isShallow, tooDeep } from "../../domain/prompt/Variables.ts"
 import type { IncomingRequest, RequestValues } from "../../domain/request/IncomingRequest.ts"
 import * as Request from "../../domain/request/IncomingRequest.ts"
+import { bodyKindOf } from "../../domain/request/Payload.ts"
 import { isSecretHeader } from "../../domain/request/SecretHeaders.ts"
 import type { Variables } from "../../domain/run/Run.ts"
 import { secretHeadersOf } from "../../domain/verification/Presets.ts"
@@ -31,10 +32,14 @@ export const nameFaults = (name: string, webhook: Pick<WebhookRow, "verification
 export const mediaTypeFault = (
   webhook: Pick<WebhookRow, "input">,
   headers: IncomingRequest["headers"]
-): UnsupportedMediaType | undefined =>
-  Request.mediaTypeFault(headers, takesPayload(webhook) ? ["json", "form", "text"] : ["json"])
+): UnsupportedMediaType | undefined => {
+  // The body of a form may be JSON: that is known when it was read.
+  const isForm = !takesPayload(webhook) && bodyKindOf(headers) === "form"
+  const kinds = takesPayload(webhook) ? (["json", "form", "multipart", "text"] as const) : (["json"] as const)
+  return Request.mediaTypeFault(headers, isForm ? ["form"] : kinds, { mayBeGzipped: true })
+}
 
-const variablesIn = (request: IncomingRequest): Either.Either<Variables, InvalidBody> =>
+const variablesIn = (request: IncomingRequest): Either.Either<Variables, InvalidBody | UnsupportedMediaType> =>
   Either.flatMap(Request.objectOf(request), (object) => {
     const variables = Object.hasOwn(object, "variables") ? object.variables : undefined
     return Predicate.isReadonlyRecord(variables)

@@ -35,7 +35,7 @@ const parseJson = (text: string): unknown => {
   }
 }
 
-/** Drops a byte order mark, as `domain/request/Payload.ts` does. */
+/** Byte order marks are dropped, as in `domain/request/Payload.ts`. */
 const utf8 = new TextDecoder()
 
 const isForm = /^application\/x-www-form-urlencoded\s*(;|$)/i
@@ -60,7 +60,7 @@ export const make = ({ body, headers, url }: SignedRequest, signatureItems: Read
     const value = headers[name]
     return typeof value === "object" ? value[0] : value
   }
-  const text = lazy(() => (body === undefined ? "" : utf8.decode(body)))
+  const text = lazy(() => (body === undefined ? "" : utf8.decode(body).replace(/^\uFEFF+/, "")))
   const hasForm = () => isForm.test(header("content-type") ?? "")
   const form = lazy(() => new URLSearchParams(hasForm() ? text() : ""))
   const query = lazy(() => new URL(url?.() ?? "http://none").searchParams)

@@ -11,7 +11,7 @@ import {
   WorkDraft
 } from "../../api/Leading.ts"
 import { maxAnswer, readReply } from "../../bus/Bodies.ts"
-import { Invalid } from "../../domain/Errors.ts"
+import { BodyTooLarge, Invalid } from "../../domain/Errors.ts"
 import type { JsonObject } from "../../domain/request/Payload.ts"
 import { readProgress } from "../../domain/run/Progress.ts"
 import { HttpLeaders, type HttpReply } from "../../engine/leaders/HttpLeaders.ts"
@@ -64,13 +64,21 @@ const readBody = (type: ReplyType, body: JsonObject): Effect.Effect<HttpReply, I
   }
 }
 
+/** No setting changes these limits. */
+const fixed = <A, E, R>(read: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.mapError(read, (error) =>
+    error instanceof BodyTooLarge
+      ? (new BodyTooLarge({ limit_bytes: error.limit_bytes, is_fixed: true }) as E & BodyTooLarge)
+      : error
+  )
+
 export const layer = HttpApiBuilder.group(Api, "leader", (handlers) =>
   Effect.gen(function* () {
     const leaders = yield* HttpLeaders
     const budget = BodyBudget.make(allReplies)
 
     const read = (request: Request, fields: object) =>
-      Effect.map(Body.readObject(request, shortBody), (body) => known(body, fields))
+      Effect.map(fixed(Body.readObject(request, shortBody)), (body) => known(body, fields))
 
     /** Calls `use` with the body's object. Its bytes count until that has ended. */
     const withReply = <A, E, R>(
@@ -86,7 +94,7 @@ export const layer = HttpApiBuilder.group(Api, "leader", (handlers) =>
           return isTaken
         }
       }
-      return Effect.flatMap(Body.readObject(request, maxAnswer, listener), use).pipe(
+      return Effect.flatMap(fixed(Body.readObject(request, maxAnswer, listener)), use).pipe(
         Effect.ensuring(Effect.sync(() => budget.giveBack(holder, taken)))
       )
     }

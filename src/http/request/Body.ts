@@ -4,6 +4,7 @@
  */
 
 import { IncomingMessage } from "node:http"
+import { createGunzip } from "node:zlib"
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, Either, Stream } from "effect"
@@ -19,12 +20,16 @@ type Request = HttpServerRequest.HttpServerRequest
 export interface BodyListener {
   /** False: there is no room for it. */
   take(chunk: Buffer): boolean
+  /** The same for a part of the body after its decompression. */
+  takeInflated?(chunk: Buffer): boolean
 }
 
 /** Limits of a body. */
 export interface Limits {
   readonly limit_bytes: number
   readonly listener?: BodyListener
+  /** The body is compressed. The limit applies to both forms. */
+  readonly isGzipped?: boolean
 }
 
 /** Node's request; `undefined` on other servers. */
@@ -78,6 +83,29 @@ const readStream = (request: Request, limit_bytes: number) =>
     )
   )
 
+const notGzip = new InvalidBody({ detail: "The body is not gzip, as its `Content-Encoding` says." })
+
+const inflate = (body: Uint8Array, { limit_bytes, listener }: Limits) =>
+  Effect.async<Uint8Array, BodyTooLarge | InvalidBody | Unavailable>((resume) => {
+    const gunzip = createGunzip()
+    const chunks: Array<Buffer> = []
+    let bytes = 0
+    const finish = (refusal: BodyTooLarge | InvalidBody | Unavailable) => {
+      gunzip.destroy()
+      resume(Effect.fail(refusal))
+    }
+    gunzip.on("data", (chunk: Buffer) => {
+      bytes += chunk.length
+      chunks.push(chunk)
+      if (bytes > limit_bytes) finish(new BodyTooLarge({ limit_bytes }))
+      else if (listener?.takeInflated?.(chunk) === false) finish(noneLeft)
+    })
+    gunzip.on("end", () => resume(Effect.succeed(Buffer.concat(chunks))))
+    gunzip.on("error", () => finish(notGzip))
+    gunzip.end(body)
+    return Effect.sync(() => gunzip.destroy())
+  })
+
 /** The body's bytes. A body whose declared length exceeds the limit is not read at all. */
 export const readBytes = (
   request: Request,
@@ -86,7 +114,8 @@ export const readBytes = (
   const { limit_bytes } = limits
   if (Number(request.headers["content-length"] ?? 0) > limit_bytes) return new BodyTooLarge({ limit_bytes })
   const source = nodeRequest(request)
-  return source === undefined ? readStream(request, limit_bytes) : readNodeStream(request, source, limits)
+  const bytes = source === undefined ? readStream(request, limit_bytes) : readNodeStream(request, source, limits)
+  return limits.isGzipped ? Effect.flatMap(bytes, (body) => inflate(body, limits)) : bytes
 }
 
 /** The body as a JSON object with unchecked fields. */

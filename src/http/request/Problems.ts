@@ -178,7 +178,10 @@ const table = {
   ],
   BodyTooLarge: [
     413,
-    ({ limit_bytes }) => ({ code: "body_too_large", detail: `At most ${limit_bytes} bytes are accepted.` })
+    ({ is_fixed, limit_bytes }) => ({
+      code: "body_too_large",
+      detail: `At most ${limit_bytes} bytes are accepted${is_fixed ? "" : ", the server's `WEBHOOK_MAX_BODY`"}.`
+    })
   ],
   UnsupportedMediaType: [415, ({ detail }) => ({ code: "unsupported_media_type", detail })],
   MissingVariables: [

@@ -1,5 +1,6 @@
 import type { HttpServerRequest } from "@effect/platform"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+import { isGzipped } from "../../domain/request/IncomingRequest.ts"
 import { storedBodyBytes } from "../../domain/request/StoredBody.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { storesRefused } from "../../engine/manage/RequestToStore.ts"
@@ -21,20 +22,31 @@ export const make = (
 ): PartialBody => {
   /** Of the budget. */
   let taken = 0
+  const isGzip = isGzipped(request.headers)
+  const keep = (chunk: Buffer) => {
+    if (storesRefused(webhook) && (partial.head?.length ?? 0) < storedBodyBytes) {
+      partial.head = Buffer.concat([partial.head ?? Buffer.alloc(0), chunk.subarray(0, storedBodyBytes)])
+    }
+  }
+  const count = ({ length }: Buffer) => {
+    if (!budget.take(webhook.id, length)) return false
+    if (taken === 0) {
+      NodeHttpServerRequest.toServerResponse(request).once("close", () => budget.giveBack(webhook.id, taken))
+    }
+    taken += length
+    return true
+  }
   const partial: PartialBody = {
     bytes: 0,
     head: undefined,
     take: (chunk) => {
       partial.bytes += chunk.length
-      if (storesRefused(webhook) && (partial.head?.length ?? 0) < storedBodyBytes) {
-        partial.head = Buffer.concat([partial.head ?? Buffer.alloc(0), chunk.subarray(0, storedBodyBytes)])
-      }
-      if (!budget.take(webhook.id, chunk.length)) return false
-      if (taken === 0) {
-        NodeHttpServerRequest.toServerResponse(request).once("close", () => budget.giveBack(webhook.id, taken))
-      }
-      taken += chunk.length
-      return true
+      if (!isGzip) keep(chunk)
+      return count(chunk)
+    },
+    takeInflated: (chunk) => {
+      keep(chunk)
+      return count(chunk)
     }
   }
   return partial

@@ -12,7 +12,7 @@ import type {
   Unavailable,
   UnsupportedMediaType
 } from "../../domain/Errors.ts"
-import type { IncomingRequest } from "../../domain/request/IncomingRequest.ts"
+import { type IncomingRequest, isGzipped } from "../../domain/request/IncomingRequest.ts"
 import { withoutToken } from "../../domain/request/WithoutToken.ts"
 import type { Reply } from "../../domain/verification/Description.ts"
 import { secretMembersOf } from "../../domain/verification/Presets.ts"
@@ -107,7 +107,9 @@ export const make = Effect.gen(function* () {
     const receive = (): Effect.Effect<Uint8Array, BodyRefused> =>
       received ??
       Effect.flatMap(
-        Effect.either(Body.readBytes(request, { limit_bytes, listener: partial })),
+        Effect.either(
+          Body.readBytes(request, { limit_bytes, listener: partial, isGzipped: isGzipped(request.headers) })
+        ),
         (result) => (received = result)
       )
 

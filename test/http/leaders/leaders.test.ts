@@ -211,6 +211,7 @@ describe("leaders over HTTP", () => {
       const { json: prompt } = yield* first
       const over = yield* reply(key, prompt, "response", { response: "x".repeat(8 * 1024 * 1024) })
       expect(refusal(over)).toEqual([413, "body_too_large"])
+      expect(over.json.detail).not.toContain("WEBHOOK_MAX_BODY")
       const response = "x".repeat(8 * 1024 * 1024 - 1_000)
       expect((yield* reply(key, prompt, "response", { response })).status).toBe(204)
       expect((yield* Fiber.join(waiting)).json.response).toBe(response)

@@ -1,4 +1,5 @@
 import { createHmac } from "node:crypto"
+import { gzipSync } from "node:zlib"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { repeatUntil } from "../../support/Until.ts"
@@ -37,8 +38,11 @@ describe("a webhook with a verification", () => {
       })
       expect(refusal(image)[1]).toBe("unsupported_media_type")
       expect(refusal(yield* deliver({ variables: {} }))[1]).toBe("missing_variables")
-      expect(refusal(yield* deliver(hello, secret, { "content-encoding": "gzip" }))[0]).toBe(415)
-      expect(yield* runs).toHaveLength(1)
+      expect(refusal(yield* deliver(hello, secret, { "content-encoding": "br" }))[0]).toBe(415)
+      const text = JSON.stringify({ variables: { text: "packed" } })
+      const packed = { raw: gzipSync(text), headers: { ...sign(text), "content-encoding": "gzip" } }
+      expect((yield* http("POST", hook.path, packed)).status).toBe(202)
+      expect(yield* runs).toHaveLength(2)
     })
   )
 

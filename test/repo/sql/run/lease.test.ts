@@ -136,7 +136,7 @@ describe("replicas on one database", () => {
         const observed = async (sql: string) => {
           const result = await query(sql)
           if (sql.includes("try_advisory") && ++attempts === 1) await Effect.runPromise(Deferred.await(late))
-          if (sql === "select 1") Deferred.unsafeDone(probed, Exit.void)
+          if (attempts > 0 && sql.includes("read_only")) Deferred.unsafeDone(probed, Exit.void)
           return result
         }
         return Object.assign(client, { query: observed })
