@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Webhook as StandardWebhook } from "standardwebhooks"
-import { type Received, receiver } from "../../support/Receiver.ts"
+import { type Answer, type Received, receiver } from "../../support/Receiver.ts"
 import { repeatUntil, untilEffect } from "../../support/Until.ts"
 import { failing, hello, type Options, start, unusedId } from "../Server.ts"
 
@@ -177,6 +177,33 @@ describe("destinations", () => {
       expect(Date.parse(busy.next_attempt_at) - Date.parse(busy.attempts[0].at)).toBeGreaterThanOrEqual(5_000)
       expect(yield* deliveryOf({ list: items(1), text: "small" })).toMatchObject({ status: "delivered" })
       expect(received.map(({ body }) => body)).toEqual(["small"])
+    })
+  )
+
+  it.scopedLive("keep no secret that the receiver's answer repeats", () =>
+    Effect.gen(function* () {
+      const echo: Answer = (response, { headers, path }) =>
+        response.writeHead(404).end(`Cannot POST ${path}\n${JSON.stringify(headers)}`)
+      const { port, url } = yield* receiver(echo)
+      const { admin, deliveries, path, trigger } = yield* withDestination(url, {
+        headers: { authorization: "Bearer s3cret-token", "x-key": "s3cret-key" }
+      })
+      const secretUrl = `http://127.0.0.1:${port}/services/T0/B0/s3cretPath`
+      for (const draft of [
+        { kind: "discord", url: secretUrl },
+        { kind: "github", url: `http://127.0.0.1:${port}/`, token: "github_s3cret", target: "acme/shop#7" }
+      ]) {
+        yield* admin("POST", `${path}/destinations`, { body: draft })
+      }
+      yield* trigger
+      const made = yield* repeatUntil(
+        deliveries(),
+        (all) => all.length === 3 && all.every(({ attempts }) => attempts.length > 0)
+      )
+      const stored = JSON.stringify(made)
+      expect(stored).toContain("Cannot POST redacted")
+      expect(stored.match(/redacted/g)!.length).toBeGreaterThanOrEqual(4)
+      expect(stored).not.toMatch(/s3cret/i)
     })
   )
 
