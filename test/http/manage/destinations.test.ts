@@ -180,6 +180,25 @@ describe("destinations", () => {
     })
   )
 
+  it.scopedLive("keep their events while they are paused, and get them once they are resumed", () =>
+    Effect.gen(function* () {
+      const { received, url } = yield* receiver(200)
+      const { admin, deliveries, deliveriesThat, destinationPath, trigger } = yield* withDestination(url)
+      const paused = yield* admin("PATCH", destinationPath, { body: { paused: true } })
+      expect(paused.json).toMatchObject({ enabled: true, paused: true })
+      yield* trigger
+      yield* trigger
+      expect((yield* deliveries()).map(({ status }) => status)).toEqual(["pending", "pending"])
+      // A test is sent all the same.
+      yield* admin("POST", `${destinationPath}/test`)
+      expect(received.map(({ headers }) => headers["webhook-id"])).toEqual([expect.stringMatching(/^test_/)])
+      const resumed = yield* admin("PATCH", destinationPath, { body: { paused: false } })
+      expect(resumed.json.paused).toBeUndefined()
+      yield* deliveriesThat(({ status }) => status === "delivered")
+      expect(received).toHaveLength(3)
+    })
+  )
+
   it.scopedLive("keep no secret that the receiver's answer repeats", () =>
     Effect.gen(function* () {
       const echo: Answer = (response, { headers, path }) =>
