@@ -12,7 +12,7 @@ import { exitCodes, Failure } from "../Failure.ts"
 import { about } from "../Help.ts"
 import { printable, table } from "../Output.ts"
 import { destination, fieldOptions, fieldsOf, kind } from "../webhook/DestinationOptions.ts"
-import { secretText, stateOf } from "../webhook/Destinations.ts"
+import { changes, secretText, stateOf } from "../webhook/Destinations.ts"
 
 const notFound = (id: string) =>
   `No alert destination has the id ${JSON.stringify(id)}; see webhook-trigger alert destination list`
@@ -61,7 +61,7 @@ const add = Command.make("add", { kind, ...fields, ...adminOptions }, (options) 
   )
 )
 
-const toggle = (name: "enable" | "disable", description: string) =>
+const toggle = (name: keyof typeof changes, description: string) =>
   Command.make(name, { destination, ...adminOptions }, (options) =>
     Effect.gen(function* () {
       const edited = yield* call(
@@ -69,11 +69,11 @@ const toggle = (name: "enable" | "disable", description: string) =>
         (client) =>
           client.alertDestinations.edit({
             path: { destination_id: options.destination },
-            payload: { enabled: name === "enable" }
+            payload: changes[name]
           }),
         notFound(options.destination)
       )
-      yield* show(options, Destination, edited, (one) => `The destination is ${one.enabled ? "on" : "off"}.`)
+      yield* show(options, Destination, edited, (one) => `The destination is ${stateOf(one)}.`)
     })
   ).pipe(Command.withDescription(description))
 
@@ -116,6 +116,8 @@ export const alertDestinations: Group = {
     add,
     toggle("enable", "Switch an alert destination on"),
     toggle("disable", "Switch an alert destination off; its pending deliveries fail"),
+    toggle("pause", "Pause an alert destination; its events are kept"),
+    toggle("resume", "Resume an alert destination; what was kept is sent"),
     test,
     remove
   ]

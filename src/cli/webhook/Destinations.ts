@@ -16,10 +16,19 @@ import { deliveryCommands } from "./Deliveries.ts"
 import { destination, fieldOptions, fieldsOf, kind, orNone } from "./DestinationOptions.ts"
 import { callOnWebhook, webhook } from "./WebhookRef.ts"
 
-export const stateOf = ({ disabled_reason, enabled, failing_since }: Destination): string => {
+export const stateOf = ({ disabled_reason, enabled, failing_since, paused }: Destination): string => {
   if (!enabled) return disabled_reason === undefined ? "off" : `off (${disabled_reason})`
+  if (paused) return disabled_reason === undefined ? "paused" : `paused (${disabled_reason})`
   return failing_since === undefined ? "on" : "failing"
 }
+
+/** What commands without further options change. */
+export const changes = {
+  enable: { enabled: true },
+  disable: { enabled: false },
+  pause: { paused: true },
+  resume: { paused: false }
+} as const
 
 const list = Command.make("list", { webhook, ...adminOptions }, (options) =>
   Effect.gen(function* () {
@@ -94,7 +103,7 @@ const edit = Command.make(
   )
 )
 
-const toggle = (name: "enable" | "disable", description: string) =>
+const toggle = (name: keyof typeof changes, description: string) =>
   Command.make(name, { webhook, destination, ...adminOptions }, (options) =>
     Effect.gen(function* () {
       const edited = yield* callOnWebhook(options, (client, { id }) =>
@@ -104,11 +113,11 @@ const toggle = (name: "enable" | "disable", description: string) =>
         )(
           client.destinations.edit({
             path: { id, destination_id: options.destination },
-            payload: { enabled: name === "enable" }
+            payload: changes[name]
           })
         )
       )
-      yield* show(options, Destination, edited, (one) => `The destination is ${one.enabled ? "on" : "off"}.`)
+      yield* show(options, Destination, edited, (one) => `The destination is ${stateOf(one)}.`)
     })
   ).pipe(Command.withDescription(description))
 
@@ -173,6 +182,8 @@ export const destinations: Group = {
     edit,
     toggle("enable", "Switch a destination on"),
     toggle("disable", "Switch a destination off; its pending deliveries fail"),
+    toggle("pause", "Pause a destination; its events are kept"),
+    toggle("resume", "Resume a destination; what was kept is sent"),
     rotate,
     test,
     ...deliveryCommands,

@@ -77,7 +77,7 @@ export const alertConditions = {
   destination_failing: {
     label: "Destination failing",
     of: "destination",
-    help: "How long a webhook's destination has failed every attempt. One that the server switched off counts, too.",
+    help: "How long a webhook's destination has failed every attempt. One that the server switched off or paused counts, too.",
     threshold: { unit: "minutes", default: 10, min: 1, max: maxMinutes, whole: true }
   }
 } as const satisfies { readonly [name: string]: AlertConditionData }

@@ -18,7 +18,7 @@ export const maxAttempts = delays.length
 /** The maximum that a destination can ask for with `Retry-After`. */
 export const maxRetryAfter = Duration.hours(24)
 
-/** A destination that has failed for so long is switched off. */
+/** A destination that has failed for so long is paused. */
 export const failsFor = Duration.days(5)
 
 /**

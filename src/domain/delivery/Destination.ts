@@ -150,11 +150,18 @@ const record = Struct({
   enabled: withDefault(
     Schema.Boolean.annotations({ description: "Switched off, it gets no events. Default: switched on." })
   ),
+  paused: FieldExcept("draft")(
+    optional(
+      Schema.Boolean.annotations({
+        description: "Paused, its events are kept until it is resumed, and then sent. Default: not paused."
+      })
+    )
+  ),
   disabled_reason: generated(
     optional(
       Schema.Literal("gone", "failing").annotations({
         description:
-          "Why the server switched it off: the destination answered 410 (`gone`), or failed for five days (`failing`)."
+          "Why the server switched it off, as the destination answered 410 (`gone`), or paused it, as it failed for five days (`failing`)."
       })
     )
   ),

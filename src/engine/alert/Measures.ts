@@ -133,12 +133,12 @@ export const make = Effect.gen(function* () {
         Effect.gen(function* () {
           const names = new Map((yield* webhooks).map((webhook) => [webhook.id, webhook]))
           return (yield* destinations.destinationRows).flatMap((row): Measured | [] => {
-            const { disabled_reason, enabled, failing_since, id, updated_at, webhook_id } = row
+            const { disabled_reason, enabled, failing_since, id, paused = false, updated_at, webhook_id } = row
             const webhook = webhook_id && names.get(webhook_id)
             // An alert destination that fails could not send its own alert.
             if (webhook === undefined) return []
-            const isOff = !enabled && disabled_reason !== undefined
-            if (!isOff && (!enabled || failing_since === undefined)) return []
+            const isOff = (!enabled || paused) && disabled_reason !== undefined
+            if (!isOff && (!enabled || paused || failing_since === undefined)) return []
             const value = isOff
               ? conditionOf("destination_failing").threshold.max
               : minutesBetween(failing_since ?? updated_at, now)

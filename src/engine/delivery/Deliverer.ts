@@ -51,7 +51,9 @@ export const layer: Layer.Layer<never, never, ChangeFeed | DeliveryStore | Outbo
         Effect.flatMap(DateTime.now, (now) =>
           Effect.tap(
             store.recordAttempts(results, DateTime.subtractDuration(now, Attempts.failsFor)),
-            Effect.forEach((id) => Effect.logWarning(`The destination ${id} was switched off, as its deliveries fail`))
+            Effect.forEach((id) =>
+              Effect.logWarning(`The destination ${id} was switched off or paused, as its deliveries fail`)
+            )
           )
         ).pipe(Effect.as(results))
     })

@@ -24,6 +24,7 @@ import { senders } from "./kinds/Senders.ts"
 import { ManagementUrl } from "./ManagementUrl.ts"
 import { Mailer } from "./mail/Mailer.ts"
 import { NoAnswer, Poster } from "./Poster.ts"
+import * as Scrub from "./Scrub.ts"
 import * as Signature from "./Signature.ts"
 
 /** Of a destination, the IDs that are remembered. */
@@ -127,10 +128,11 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
                   senders[destination.kind](message, { ...access, comment }, post, mailer.send, start)
                 )
           )
+          const scrub = Scrub.make(secretsIn(destination, about.target, access))
           const took = { at, duration_ms: Math.round(stopwatch(clock) - startedAt) }
           if (Either.isLeft(result)) {
             const { isBusy = false, isOfTarget = false, reason } = result.left
-            return { attempt: { ...took, error: reason }, answer: undefined, saysNothing: isBusy, isOfTarget }
+            return { attempt: { ...took, error: scrub(reason) }, answer: undefined, saysNothing: isBusy, isOfTarget }
           }
           yield* learn(destination, result.right)
           const { comment_id } = result.right
@@ -140,7 +142,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
           const { answer, fault, http_status, isBusy = false, isOfRun = false, started_run } = result.right
           const error = fault ?? faultOfStatus(http_status)
           const attempt = {
-            ...{ ...took, http_status, ...(error !== undefined && { error }), answer },
+            ...{ ...took, http_status, ...(error !== undefined && { error: scrub(error) }), answer: scrub(answer) },
             ...(started_run !== undefined && { started_run })
           }
           // Where each run has its own target, only the place of this run is not there, or gone.
@@ -205,6 +207,14 @@ const tested = (about: Tested): EventBody.Subject => {
   const { status } = about.run
   return { ...about, event: isFinal(status) ? eventOfStatus[status] : runEndEvents[0] }
 }
+
+/** What answers may repeat of the request. Of other destinations, the URL is no secret. */
+const secretsIn = ({ kind }: DestinationRow, target: string, access: Access | undefined): ReadonlyArray<string> => [
+  ...(access?.secrets.flatMap((secret) => [secret, secret.replace(/^whsec_/, ""), ...Scrub.secretsOfUrl(secret)]) ??
+    []),
+  ...Object.values(access?.headers ?? {}).flatMap(Scrub.secretsOfHeader),
+  ...(kindOf(kind).isOfRuns ? Scrub.secretsOfUrl(target) : [])
+]
 
 /** By the time, as IDs of runs are. */
 const orderOf = (subject: EventBody.Subject, now: DateTime.Utc): string => {

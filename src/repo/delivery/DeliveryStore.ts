@@ -115,8 +115,8 @@ export class DeliveryStore extends Context.Tag("webhook-trigger/DeliveryStore")<
      */
     readonly claimDeliveries: (options: ClaimOptions) => Effect.Effect<ReadonlyArray<DueDelivery>, Unavailable>
     /**
-     * Records attempts. A destination that is gone, or that has failed since before `failingBefore`, is switched off, and its
-     * pending deliveries fail. Returns the destinations that were switched off.
+     * Records attempts. A destination that is gone is switched off, and its pending deliveries fail. One that has failed since
+     * before `failingBefore` is paused, so that they are kept. Returns these destinations.
      */
     readonly recordAttempts: (
       results: ReadonlyArray<AttemptResult>,

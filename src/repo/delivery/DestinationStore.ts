@@ -6,11 +6,14 @@ import type { DestinationId, WebhookId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
 
 /** Fields to overwrite; `null` removes an optional one. */
-export type DestinationChange = Omit<DestinationEdit, "headers" | "token"> &
+export type DestinationChange = Omit<DestinationEdit, "headers" | "paused" | "token"> &
   Partial<Pick<DestinationRow, "authors" | "chain_teams" | "header_names" | "sealed_secret" | "secret_hint">> & {
-    readonly [Field in "sealed_headers" | "old_sealed_secret" | "old_secret_valid_until" | "disabled_reason"]?:
-      | DestinationRow[Field]
-      | null
+    readonly [Field in
+      | "paused"
+      | "sealed_headers"
+      | "old_sealed_secret"
+      | "old_secret_valid_until"
+      | "disabled_reason"]?: DestinationRow[Field] | null
   } & { readonly updated_at: DateTime.Utc }
 
 /** What is encrypted. */
@@ -46,7 +49,10 @@ export class DestinationStore extends Context.Tag("webhook-trigger/DestinationSt
     /** All, of every webhook and of alerts. */
     readonly destinationRows: Effect.Effect<ReadonlyArray<DestinationRow>, Unavailable>
     readonly destinationRow: (owner: Owner, id: DestinationId) => Effect.Effect<DestinationRow, NotFound | Unavailable>
-    /** Switched off, its pending deliveries fail. Switched on, it no longer counts as failing. `faultBeside`: as above. */
+    /**
+     * Switched off, its pending deliveries fail. Switched on or resumed (`paused: false`), it is not paused, and no longer counts as
+     * failing. `faultBeside`: as above.
+     */
     readonly updateDestination: (
       owner: Owner,
       id: DestinationId,

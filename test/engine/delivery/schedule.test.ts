@@ -86,7 +86,7 @@ it.scoped("a delivery is attempted by the whole schedule, under one id; then it 
     yield* endRun(webhook, 1)
     const fiveDaysLater = DateTime.addDuration(failing_since!, Attempts.failsFor)
     yield* attemptAt(DateTime.add(fiveDaysLater, { millis: 1 }))
-    expect(yield* destination).toMatchObject({ enabled: false, disabled_reason: "failing" })
+    expect(yield* destination).toMatchObject({ enabled: true, paused: true, disabled_reason: "failing" })
   }).pipe(Effect.provide(RepoMemory.layer))
 )
 

@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Webhook as StandardWebhook } from "standardwebhooks"
-import { type Received, receiver } from "../../support/Receiver.ts"
+import { type Answer, type Received, receiver } from "../../support/Receiver.ts"
 import { repeatUntil, untilEffect } from "../../support/Until.ts"
 import { failing, hello, type Options, start, unusedId } from "../Server.ts"
 
@@ -171,6 +171,52 @@ describe("destinations", () => {
       expect(yield* deliveryOf({ list: items(3_000), text: "" })).toMatchObject(failed("line 1, column"))
       expect(yield* deliveryOf({ list: items(1), text: "small" })).toMatchObject({ status: "delivered" })
       expect(received.map(({ body }) => body)).toEqual(["small"])
+    })
+  )
+
+  it.scopedLive("keep their events while they are paused, and get them once they are resumed", () =>
+    Effect.gen(function* () {
+      const { received, url } = yield* receiver(200)
+      const { admin, deliveries, deliveriesThat, destinationPath, trigger } = yield* withDestination(url)
+      const paused = yield* admin("PATCH", destinationPath, { body: { paused: true } })
+      expect(paused.json).toMatchObject({ enabled: true, paused: true })
+      yield* trigger
+      yield* trigger
+      expect((yield* deliveries()).map(({ status }) => status)).toEqual(["pending", "pending"])
+      // A test is sent all the same.
+      yield* admin("POST", `${destinationPath}/test`)
+      expect(received.map(({ headers }) => headers["webhook-id"])).toEqual([expect.stringMatching(/^test_/)])
+      const resumed = yield* admin("PATCH", destinationPath, { body: { paused: false } })
+      expect(resumed.json.paused).toBeUndefined()
+      yield* deliveriesThat(({ status }) => status === "delivered")
+      expect(received).toHaveLength(3)
+    })
+  )
+
+  it.scopedLive("keep no secret that the receiver's answer repeats", () =>
+    Effect.gen(function* () {
+      const echo: Answer = (response, { headers, path }) =>
+        response.writeHead(404).end(`Cannot POST ${path}\n${JSON.stringify(headers)}`)
+      const { port, url } = yield* receiver(echo)
+      const { admin, deliveries, path, trigger } = yield* withDestination(url, {
+        headers: { authorization: "Bearer s3cret-token", "x-key": "s3cret-key" }
+      })
+      const secretUrl = `http://127.0.0.1:${port}/services/T0/B0/s3cretPath`
+      for (const draft of [
+        { kind: "discord", url: secretUrl },
+        { kind: "github", url: `http://127.0.0.1:${port}/`, token: "github_s3cret", target: "acme/shop#7" }
+      ]) {
+        yield* admin("POST", `${path}/destinations`, { body: draft })
+      }
+      yield* trigger
+      const made = yield* repeatUntil(
+        deliveries(),
+        (all) => all.length === 3 && all.every(({ attempts }) => attempts.length > 0)
+      )
+      const stored = JSON.stringify(made)
+      expect(stored).toContain("Cannot POST redacted")
+      expect(stored.match(/redacted/g)!.length).toBeGreaterThanOrEqual(4)
+      expect(stored).not.toMatch(/s3cret/i)
     })
   )
 

@@ -11,6 +11,7 @@ const ofSection = 3_000
 const ofMessage = 40_000
 /** Characters of a title. */
 const ofTitle = 500
+const ofReason = 200
 /** Bytes of an answer. */
 const ofAnswer = 512 * 1024
 
@@ -81,7 +82,7 @@ export const slackMessage: Sender = (message, { secrets: [token], sign, url }, s
       const isAccepted = json === undefined ? isSuccess(answer) : json.ok === true
       return isAccepted
         ? { ...answer, authors: authorsIn(json?.message) }
-        : refusedFor(String(json?.error ?? "no reason"), answer)
+        : refusedFor(String(json?.error ?? "no reason").slice(0, ofReason), answer)
     }
   )
 }

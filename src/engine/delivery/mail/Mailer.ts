@@ -6,6 +6,7 @@ import { storedAnswer } from "../../../domain/delivery/Delivery.ts"
 import { storable } from "../../../domain/StorableText.ts"
 import type { Sent } from "../kinds/Sender.ts"
 import { NoAnswer } from "../Poster.ts"
+import * as Scrub from "../Scrub.ts"
 import type { Sender, SmtpServer } from "./SmtpServer.ts"
 
 /** From the connection until the server's answer. */
@@ -53,6 +54,8 @@ export class Mailer extends Context.Reference<Mailer>()("webhook-trigger/Mailer"
 }
 
 const make = ({ from, ...place }: MailSettings): MailerService => {
+  const { password = "", user = "" } = place.server.login ?? {}
+  const scrub = Scrub.make([password, `\0${user}\0${password}`])
   const turn = Effect.unsafeMakeSemaphore(connections)
   const send = Effect.fn("Mailer.send")(function* (email: Email) {
     const raw = yield* compose(email, from)
@@ -63,6 +66,11 @@ const make = ({ from, ...place }: MailSettings): MailerService => {
     ).pipe(Effect.either)
     return sent._tag === "Left" ? yield* refused(sent.left) : yield* accepted(sent.right)
   }, Effect.scoped)
+  const scrubbed = (email: Email) =>
+    Effect.mapBoth(send(email), {
+      onFailure: (failure) => new NoAnswer({ ...failure, reason: scrub(failure.reason) }),
+      onSuccess: (sent): Sent => ({ ...sent, answer: scrub(sent.answer) })
+    })
   return {
     isSetUp: true,
     send: (email) =>
@@ -71,7 +79,7 @@ const make = ({ from, ...place }: MailSettings): MailerService => {
         const begin = Effect.sync(() => {
           isWaiting = false
         })
-        const inTime = Effect.timeoutFail(send(email), {
+        const inTime = Effect.timeoutFail(scrubbed(email), {
           duration: timeLimit,
           onTimeout: () => new NoAnswer({ reason: `no answer within ${Duration.format(timeLimit)}` })
         })

@@ -248,7 +248,7 @@ export const deliveryAttempts = (test: Test): void => {
   )
 
   test(
-    "switches a destination off that is gone, or has failed for too long, and gives up what is pending",
+    "switches a destination off that is gone, and gives up what is pending; pauses one that has failed for too long, and keeps it",
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
@@ -275,19 +275,51 @@ export const deliveryAttempts = (test: Test): void => {
       }
       expect(yield* repo.recordAttempts([result], at(day(1)))).toEqual([failing.id])
       const found = yield* repo.destinations(webhook.id)
-      expect(found.map(({ disabled_reason, enabled }) => [enabled, disabled_reason])).toEqual([
-        [false, "gone"],
-        [false, "failing"],
-        [true, undefined]
+      const stateOf = (of: DestinationRow) => {
+        const { disabled_reason, enabled, paused } = found.find(({ id }) => id === of.id)!
+        return [enabled, paused, disabled_reason]
+      }
+      expect([gone, failing, working].map(stateOf)).toEqual([
+        [false, undefined, "gone"],
+        [true, true, "failing"],
+        [true, undefined, undefined]
       ])
-      const states = (yield* deliveriesOf(webhook.id)).map(({ destination_id, status }) => [destination_id, status])
-      expect(states.filter(([id]) => id !== working.id).map(([, status]) => status)).toEqual(Array(4).fill("failed"))
+      const statesOf = (of: DestinationRow) =>
+        Effect.map(deliveriesOf(webhook.id), (all) =>
+          all.flatMap(({ destination_id, status }) => (destination_id === of.id ? [status] : []))
+        )
+      expect(yield* statesOf(gone)).toEqual(["failed", "failed"])
+      expect(yield* statesOf(failing)).toEqual(["pending", "pending"])
+      // It is reported once.
+      expect(yield* repo.recordAttempts([result], at(day(1)))).toEqual([])
+      expect((yield* claim(day(9))).map(({ destination }) => destination.id)).toEqual([working.id])
       yield* endRun(webhook, 300)
-      expect(yield* deliveriesOf(webhook.id)).toHaveLength(7)
+      expect(yield* deliveriesOf(webhook.id)).toHaveLength(8)
       yield* repo.updateDestination(webhook.id, failing.id, { enabled: true, updated_at: at(400) })
+      const kept = (yield* claim(day(10))).filter(({ destination }) => destination.id === failing.id)
+      expect(kept).toHaveLength(3)
       const back = yield* repo.destinationRow(webhook.id, failing.id)
       expect(Object.keys(back)).not.toContain("disabled_reason")
       expect(Object.keys(back)).not.toContain("failing_since")
+      expect(Object.keys(back)).not.toContain("paused")
+    })
+  )
+
+  test(
+    "keeps what is due for a destination that is paused, as long as its run, and gives it once it is resumed",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const { id } = yield* newDestination(webhook.id)
+      yield* endRun(webhook, 100)
+      yield* repo.updateDestination(webhook.id, id, { paused: true, updated_at: at(200) })
+      const last = yield* endRun(webhook, 300)
+      expect(yield* claim(1_000)).toEqual([])
+      expect((yield* deliveriesOf(webhook.id)).map(({ status }) => status)).toEqual(["pending", "pending"])
+      expect(yield* repo.purge(at(200))).toBe(1)
+      yield* repo.updateDestination(webhook.id, id, { paused: false, updated_at: at(1_000) })
+      expect((yield* claim(1_000)).map(({ run }) => run.run_id)).toEqual([last])
+      expect(yield* repo.purge(at(400))).toBe(0)
     })
   )
 

@@ -142,8 +142,8 @@ const release = (tables: Tables, ids: ReadonlyArray<DeliveryId>): void => {
   for (const [destination, { id }] of tables.writers) if (ids.includes(id)) tables.writers.delete(destination)
 }
 
-const isPaused = ({ enabled, paused_until }: DestinationRow, now: DateTime.Utc): boolean =>
-  !enabled || (paused_until !== undefined && isAfter(paused_until, now))
+const isPaused = ({ enabled, paused = false, paused_until }: DestinationRow, now: DateTime.Utc): boolean =>
+  !enabled || paused || (paused_until !== undefined && isAfter(paused_until, now))
 
 type Bucket = Omit<InProgress, "attempts">
 
@@ -204,7 +204,7 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
     if (row.run_id !== undefined) showFailed(tables, row.run_id)
   }
 
-  /** Whether the attempts switched it off. */
+  /** Whether the attempts switched it off, or paused it. */
   const judge = (id: DestinationId, results: ReadonlyArray<AttemptResult>, failingBefore: DateTime.Utc): boolean => {
     const before = tables.destinations.get(id)
     if (before === undefined) return false
@@ -216,14 +216,14 @@ export const makeDeliveryStore = (tables: Tables): Context.Tag.Service<DeliveryS
     const pauses = results.flatMap(({ pausedUntil }) => pausedUntil ?? [])
     const [first, ...more] = pauses
     const paused_until = first && more.reduce(DateTime.max, first)
-    const off = isGone || isFailing
     tables.destinations.set(id, {
       ...rest,
       ...(!delivers && { failing_since: since, ...(paused_until && { paused_until }) }),
-      ...(off && { enabled: false, disabled_reason: isGone ? ("gone" as const) : ("failing" as const) })
+      ...(isGone && { enabled: false, disabled_reason: "gone" as const }),
+      ...(isFailing && !isGone && { paused: true, disabled_reason: "failing" as const })
     })
-    if (off) failPending(tables, id, results.at(-1)!.attempt.at)
-    return off
+    if (isGone) failPending(tables, id, results.at(-1)!.attempt.at)
+    return isGone || (isFailing && before.paused !== true)
   }
 
   return DeliveryStore.of({

@@ -46,9 +46,9 @@ export const makeDestinationStore = (tables: Tables): Context.Tag.Service<Destin
         if (before === undefined) return new NotFound()
         const fault = faultOf(faultBeside, owner, id)
         if (fault !== undefined) return fault
-        const switchedOn =
-          change.enabled === true ? { disabled_reason: null, failing_since: null, paused_until: null } : {}
-        const after = withoutNulls({ ...before, ...change, ...switchedOn }) as DestinationRow
+        const isResumed = change.paused === false || (change.enabled === true && change.paused === undefined)
+        const resumed = { paused: null, disabled_reason: null, failing_since: null, paused_until: null }
+        const after = withoutNulls({ ...before, ...change, ...(isResumed && resumed) }) as DestinationRow
         destinations.set(id, storableFields(after))
         if (change.enabled === false) failPending(tables, id, change.updated_at)
         audit.write(draft, { object: id, before: shown(before), after: shown(after) })

@@ -168,7 +168,9 @@ export const makeHistoryStore = (tables: Tables): Context.Tag.Service<HistorySto
     rollUp: () => Effect.succeed(false),
     purge: (before) =>
       Effect.sync(() => {
-        const pending = tables.deliveries.filter(({ row }) => row.status === "pending")
+        const pending = tables.deliveries.filter(
+          ({ row }) => row.status === "pending" && tables.destinations.get(row.destination_id)?.paused !== true
+        )
         const wanted = new Set(pending.map(({ row }) => row.run_id))
         return remove(
           ({ finished_at, retry_at, run_id }) =>

@@ -116,7 +116,7 @@ export const makeAttempts = Effect.gen(function* () {
             when p.bucket = 0 then free.of_bucket else least(free.of_bucket, free.of_callback, free.of_callbacks)
           end) for update skip locked
         ) as each
-        where t.enabled and (t.paused_until is null or t.paused_until <= ${at})
+        where t.enabled and t.paused is not true and (t.paused_until is null or t.paused_until <= ${at})
           and not exists (select from webhook_trigger.comment_writers w where w.destination_id = t.id and w.until > ${at})
       ), of_destinations as (
         select *, row_number() over (partition by destination_id order by next_attempt_at) as nth from oldest
@@ -214,14 +214,14 @@ export const makeAttempts = Effect.gen(function* () {
           max(paused_until) as paused_until
         from results where not of_run group by destination_id
       ), locked as materialized (
-        select t.id from webhook_trigger.destinations t where t.id in (select destination_id from states)
-        order by t.id for no key update
+        select t.id, t.paused is true as was_paused from webhook_trigger.destinations t
+        where t.id in (select destination_id from states) order by t.id for no key update
       ), destinations as (
         update webhook_trigger.destinations t set
           failing_since = case when s.delivers then null else coalesce(t.failing_since, s.at) end,
           paused_until = case when not s.delivers then s.paused_until end,
-          enabled = t.enabled and not s.gone
-            and (s.delivers or coalesce(t.failing_since >= ${DateTime.toDateUtc(failingBefore)}, true)),
+          enabled = t.enabled and not s.gone,
+          paused = t.paused is true or (not s.gone and not s.delivers and coalesce(t.failing_since < ${DateTime.toDateUtc(failingBefore)}, false)) or null,
           disabled_reason = case
             when s.gone then 'gone'
             when not s.delivers and t.failing_since < ${DateTime.toDateUtc(failingBefore)} then 'failing'
@@ -229,7 +229,7 @@ export const makeAttempts = Effect.gen(function* () {
           end
         from states s join locked on locked.id = s.destination_id
         where t.id = s.destination_id and (not s.delivers or t.failing_since is not null)
-        returning t.id, t.enabled, s.last
+        returning t.id, t.enabled, t.paused is true and not locked.was_paused as is_paused, s.last
       ), recorded as (
         update webhook_trigger.deliveries d set
           made = d.made + 1,
@@ -255,7 +255,7 @@ export const makeAttempts = Effect.gen(function* () {
         from destinations t
         where not t.enabled and d.destination_id = t.id and d.status = 'pending' and d.id <> all(${ids})
       )
-      select id from destinations where not enabled`
+      select id from destinations where not enabled or is_paused`
     return rows.map(({ id }) => id)
   }, bounded)
 

@@ -21,8 +21,8 @@ const auditedFields = Object.keys(Destination.fields).filter(
   (field) => !["id", "created_at", "updated_at", "failing_since", "paused_until"].includes(field)
 )
 
-/** What is no longer so once people switch it on. */
-const switchedOn = { disabled_reason: null, failing_since: null, paused_until: null }
+/** What is no longer so once people switch it on, or resume it. */
+const resumed = { paused: null, disabled_reason: null, failing_since: null, paused_until: null }
 
 type Service = DestinationStore["Type"]
 
@@ -101,8 +101,9 @@ export const layer: Layer.Layer<DestinationStore, never, SqlClient.SqlClient> = 
       change: DestinationChange,
       audit: AuditDraft | undefined
     ) {
-      const { enabled, updated_at } = change
-      const columns = toColumns({ ...change, ...(enabled === true && switchedOn) })
+      const { enabled, paused, updated_at } = change
+      const isResumed = paused === false || (enabled === true && paused === undefined)
+      const columns = toColumns({ ...change, ...(isResumed && resumed) })
       const [row] = yield* sql`
         with before as materialized (
           select * from webhook_trigger.destinations where id = ${id} and ${isOf(owner)} for update

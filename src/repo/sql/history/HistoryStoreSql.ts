@@ -73,7 +73,8 @@ export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Laye
             where finished_at < ${DateTime.toDateUtc(before)} and finished_at >= ${purgedTo ?? new Date(0)}
               and retry_at is null
               and not exists (
-                select from webhook_trigger.deliveries d where d.run_id = runs.id and d.status = 'pending'
+                select from webhook_trigger.deliveries d join webhook_trigger.destinations t on t.id = d.destination_id
+                where d.run_id = runs.id and d.status = 'pending' and t.paused is not true
               )
             order by finished_at limit ${purgedInOneStep}
           )) returning finished_at

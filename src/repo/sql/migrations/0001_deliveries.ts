@@ -44,6 +44,7 @@ export const deliveries = Effect.gen(function* () {
       secret_hint text not null,
       old_secret_valid_until timestamptz(3),
       enabled boolean not null,
+      paused boolean,
       disabled_reason text,
       failing_since timestamptz(3),
       paused_until timestamptz(3),

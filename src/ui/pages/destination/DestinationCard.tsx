@@ -23,6 +23,11 @@ const State = ({ destination }: { readonly destination: Destination }) =>
       <Icon name="pause" />
       Off
     </span>
+  ) : destination.paused ? (
+    <span className="badge warning">
+      <Icon name="pause" />
+      Paused
+    </span>
   ) : destination.failing_since === undefined ? (
     <span className="badge success">
       <Icon name="check" />
@@ -37,7 +42,7 @@ const State = ({ destination }: { readonly destination: Destination }) =>
 
 const reasons = {
   gone: "It was switched off because it answered 410 Gone.",
-  failing: "It was switched off because it failed for five days."
+  failing: "It was paused because it failed for five days. Its events are kept."
 } as const
 
 export const DestinationCard = ({
@@ -47,7 +52,17 @@ export const DestinationCard = ({
   readonly destination: Destination
   readonly onSecret: (created: DestinationWithSecret) => void
 }) => {
-  const { description, disabled_reason, enabled, events, failing_since, kind, paused_until, target } = destination
+  const {
+    description,
+    disabled_reason,
+    enabled,
+    events,
+    failing_since,
+    kind,
+    paused = false,
+    paused_until,
+    target
+  } = destination
   const name = useDestinationNames()(destination)
   const path = { id: destination.webhook_id ?? "", destination_id: destination.id }
   const api = destinationsOf(destination.webhook_id)
@@ -146,6 +161,16 @@ export const DestinationCard = ({
             onPress={() => setOpen("resend")}
           >
             Resend failed
+          </Button>
+        )}
+        {enabled && (
+          <Button
+            needs="destinations.edit"
+            compact
+            label={`${paused ? "Resume" : "Pause"} ${name}`}
+            onPress={() => void act(() => api.edit({ path, payload: { paused: !paused } }))}
+          >
+            {paused ? "Resume" : "Pause"}
           </Button>
         )}
         <Button

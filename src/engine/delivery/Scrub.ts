@@ -1,0 +1,77 @@
+/** Removes known secrets from what is kept of a receiver's answer: error pages repeat URLs and headers, and viewers read them. */
+
+/** Shorter ones are no secrets, and would be found in any text. */
+const shortest = 4
+/** Of a path, other parts than the last may be names, such as `services`. */
+const longName = 16
+
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** The parts of a URL with which others could send there. */
+export const secretsOfUrl = (text: string): ReadonlyArray<string> => {
+  if (!URL.canParse(text)) return []
+  const { pathname, search, searchParams } = new URL(text)
+  const parts = pathname.split("/").filter((part) => part !== "")
+  return [
+    text,
+    ...(pathname.length > 1 ? [`${pathname}${search}`, pathname] : []),
+    ...parts.filter((part, i) => part.length >= longName || i === parts.length - 1),
+    ...[...searchParams.values()].filter((value) => value.length >= 8)
+  ]
+}
+
+/** The value of a header, and of `Authorization` what comes after the scheme, also as user and password. */
+export const secretsOfHeader = (value: string): ReadonlyArray<string> => {
+  const [scheme = "", credentials = ""] = value.split(/\s+(.*)/s)
+  if (credentials === "") return [value]
+  const basic = scheme.toLowerCase() === "basic" ? Buffer.from(credentials, "base64").toString() : ""
+  return [value, credentials, basic, basic.slice(basic.indexOf(":") + 1)]
+}
+
+/** As pages, JSON and URLs write it. */
+const formsOf = (secret: string): ReadonlyArray<string> => {
+  const json = JSON.stringify(secret).slice(1, -1)
+  const html = secret.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;")
+  const quoted = html.replace(/"/g, "&quot;")
+  return [
+    ...[secret, decoded(secret), encodeURI(decoded(secret)), encodeURIComponent(decoded(secret))],
+    ...[
+      encodeURIComponent(secret),
+      secret.replaceAll("/", "\\/"),
+      json,
+      json.replaceAll("/", "\\/"),
+      json.replaceAll("/", "\\u002f")
+    ],
+    ...[html, quoted, quoted.replace(/'/g, "&#39;"), quoted.replaceAll("/", "&#x2F;"), quoted.replaceAll("/", "&#47;")],
+    Buffer.from(secret).toString("base64")
+  ]
+}
+
+const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&")
+
+export const make = (secrets: ReadonlyArray<string>): ((text: string) => string) => {
+  const forms = [...new Set(secrets.flatMap((secret) => (secret.length < shortest ? [] : formsOf(secret))))].toSorted(
+    (a, b) => b.length - a.length
+  )
+  if (forms.length === 0) return (text) => text
+  const all = new RegExp(forms.map(escaped).join("|"), "gi")
+  return (text) => withoutEnd(text.replace(all, "redacted"), forms)
+}
+
+/** The text may have been cut within a secret. */
+const withoutEnd = (text: string, forms: ReadonlyArray<string>): string => {
+  const end = text.toLowerCase()
+  const cut = forms.reduce((longest, form) => {
+    for (let length = Math.min(form.length - 1, end.length); length >= shortest && length > longest; length--) {
+      if (end.endsWith(form.slice(0, length).toLowerCase())) return length
+    }
+    return longest
+  }, 0)
+  return cut === 0 ? text : text.slice(0, -cut)
+}
