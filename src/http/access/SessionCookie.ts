@@ -13,12 +13,17 @@ export interface SessionCookie {
   readonly of: (request: Request) => string
   readonly set: (request: Request, response: Response, token: Redacted.Redacted) => Response
   readonly remove: (request: Request, response: Response) => Response
+  /** Whether the browser would not keep the cookie: it needs TLS, and the page has none. */
+  readonly isLost: (request: Request) => boolean
   /** Whether the request comes from the server's own pages, and not from another site that uses the cookie. */
   readonly isSameOrigin: (request: Request) => boolean
 }
 
 /** `undefined` for `null`, which browsers send for a page without an origin. */
 const parseUrl = Option.liftThrowable((text: string) => new URL(text))
+
+/** Browsers keep a cookie that needs TLS for pages of their own machine, too. */
+const isLoopback = /^(localhost|127\.[\d.]+|\[::1\])$/
 
 export const make: Effect.Effect<SessionCookie> = Effect.map(makeManagementOriginFor, (originFor) => {
   const isSecure = (request: Request) => originFor(request).startsWith("https:")
@@ -38,6 +43,12 @@ export const make: Effect.Effect<SessionCookie> = Effect.map(makeManagementOrigi
     // The cookie may outlive the session, whose end the server decides.
     set: (request, response, token) => write(request, response, Redacted.value(token), ageLimit),
     remove: (request, response) => write(request, response, "", Duration.zero),
+    isLost: (request) =>
+      isSecure(request) &&
+      Option.exists(
+        parseUrl(request.headers.origin ?? ""),
+        ({ hostname, protocol }) => protocol === "http:" && !isLoopback.test(hostname)
+      ),
     // Browsers send `Sec-Fetch-Site` only to secure addresses, and `Origin` with every unsafe request.
     isSameOrigin: (request) => {
       const { headers } = request

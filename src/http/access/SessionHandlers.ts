@@ -4,7 +4,7 @@ import { Api } from "../../api/Api.ts"
 import { SessionState, SignedOut, SignIn } from "../../api/access/Session.ts"
 import { pages } from "../../api/Pages.ts"
 import { mayDo } from "../../domain/access/Roles.ts"
-import { Unauthorized } from "../../domain/Errors.ts"
+import { Forbidden, Unauthorized } from "../../domain/Errors.ts"
 import { Oidc } from "../../engine/access/oidc/OidcSettings.ts"
 import { OidcProvider } from "../../engine/access/oidc/Provider.ts"
 import { isRecent } from "../../engine/access/RecentSignIn.ts"
@@ -30,6 +30,11 @@ const encodeSignedOut = Schema.encodeSync(SignedOut)
 const maxBody = 4096
 
 const foreignPage = new Unauthorized({ detail: "Sign in and out from the server's own pages only." })
+
+const withoutTls = (address: string) =>
+  new Forbidden({
+    detail: `Open ${address} to sign in. This page has no TLS, so the browser would not keep the session.`
+  })
 
 export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
   Effect.gen(function* () {
@@ -91,6 +96,7 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
       .handleRaw("signIn", ({ request }) =>
         Effect.gen(function* () {
           if (isForeign(request)) return yield* Effect.fail(Problems.of(foreignPage))
+          if (cookie.isLost(request)) return yield* Effect.fail(Problems.of(withoutTls(originFor(request))))
           const { key } = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeSignIn).pipe(
             Effect.mapError(Problems.of)
           )

@@ -11,7 +11,7 @@ import { OidcProvider, type Provider } from "../../engine/access/oidc/Provider.t
 import * as Refusals from "../../engine/access/Refusals.ts"
 import { hashOf, Sessions } from "../../engine/access/Sessions.ts"
 import { clientAddress, networkOf } from "../request/ClientAddress.ts"
-import { makeManagementOriginFor } from "../request/PublicUrl.ts"
+import { makeManagementOriginFor, makeOriginFor, managementUrl, PublicUrl } from "../request/PublicUrl.ts"
 import * as RequestFacts from "../request/RequestFacts.ts"
 import * as RequestLog from "../request/RequestLog.ts"
 import { originOf } from "../request/RequestOrigin.ts"
@@ -31,12 +31,17 @@ const isRefusal = (problem: SignInProblem) => ["denied", "invalid", "no_role", "
 /** Not by `URL`, which would fail for a request with the whole URL of an invalid host. */
 const queryOf = ({ url }: Request) => new URLSearchParams(url.includes("?") ? url.slice(url.indexOf("?") + 1) : "")
 
+/** In the query of a sign-in that was sent to `PUBLIC_URL`. */
+const redirected = "redirected"
+
 const redirect = (location: string) => HttpServerResponse.empty({ status: 303, headers: { location } })
 
 const make = (provider: Provider, path: string) =>
   Effect.gen(function* () {
     const sessions = yield* Sessions
     const originFor = yield* makeManagementOriginFor
+    const publicUrl = yield* managementUrl
+    const requestOrigin = yield* Effect.provideService(makeOriginFor, PublicUrl, Option.none())
     const proxies = yield* TrustedProxies
     const sessionCookie = yield* SessionCookie.make
     const signInCookie = yield* SignInCookie.make
@@ -52,10 +57,23 @@ const make = (provider: Provider, path: string) =>
     /** Another site may neither sign anybody in, nor replace a session: the person presses the button there. */
     const isForeign = ({ headers }: Request) => !["same-origin", "none", undefined].includes(headers["sec-fetch-site"])
 
+    /**
+     * The provider leads back to `PUBLIC_URL`, where the cookie of another host, or of one without TLS, is not sent. A proxy may
+     * hide that the browser is there already, so it is sent there once.
+     */
+    const isElsewhere = (request: Request, query: URLSearchParams) =>
+      Option.exists(publicUrl, (url) => new URL(url).origin !== requestOrigin(request)) && !query.has(redirected)
+
     const begin = Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
       const query = queryOf(request)
       const to = returnPage(query.get("to"))
+      if (isElsewhere(request, query)) {
+        const fresh = query.get("fresh") === "true" && { fresh: "true" }
+        return redirect(
+          `${originFor(request)}${path}${signInPath}?${new URLSearchParams({ to, ...fresh, [redirected]: "" })}`
+        )
+      }
       if (isForeign(request)) return explain(request, to)
       const fresh = query.get("fresh") === "true"
       const { transaction, url } = yield* provider.begin(redirectUri(request), fresh)

@@ -1,9 +1,11 @@
 /** The address of a run that a management request has started, as `Location`. */
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { Effect } from "effect"
 import type { Submitted } from "../../engine/accept/Trigger.ts"
+import { managementUrl, mountedAt } from "../request/PublicUrl.ts"
 import { runIdOf } from "../trigger/RunAnswer.ts"
 
-/** Below a host's prefix, too: the request's own address is. */
+/** Below a host's prefix, too: the request's own address is. Below the path of `PUBLIC_URL`, which a proxy may have removed. */
 const prefixOf = ({ originalUrl }: HttpServerRequest.HttpServerRequest): string =>
   originalUrl.slice(0, Math.max(0, originalUrl.indexOf("/api/")))
 
@@ -11,9 +13,10 @@ export const withLocation = (
   request: HttpServerRequest.HttpServerRequest,
   response: HttpServerResponse.HttpServerResponse,
   submitted: Submitted
-): HttpServerResponse.HttpServerResponse => {
-  const run_id = runIdOf(submitted)
-  return run_id === undefined
-    ? response
-    : HttpServerResponse.setHeader(response, "location", `${prefixOf(request)}/api/runs/${run_id}`)
-}
+): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+  Effect.map(managementUrl, (url) => {
+    const run_id = runIdOf(submitted)
+    return run_id === undefined
+      ? response
+      : HttpServerResponse.setHeader(response, "location", `${mountedAt(url)}${prefixOf(request)}/api/runs/${run_id}`)
+  })

@@ -111,7 +111,7 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
             "webhook.run_started",
             webhook.id
           )(trigger.trigger(webhook, { variables, received_at, wait, ...startedBy(triggered_by), ...idempotency }))
-          return withLocation(request, RunAnswer.ofRun(request, started), started)
+          return yield* withLocation(request, RunAnswer.ofRun(request, started), started)
         }).pipe(
           Effect.catchTag("RateLimited", "BudgetExceeded", (refusal) =>
             Effect.succeed(ErrorResponse.ofRefusal(refusal))

@@ -169,7 +169,7 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
               ? replays.replayAndWait(id, how, received_at)
               : Effect.map(replays.replay(id, how), (run_id) => ({ _tag: "Accepted", run_id }) as const)
           const submitted = yield* Audit.recordStart("run.replayed", id)(started)
-          return withLocation(request, RunAnswer.ofRun(request, submitted), submitted)
+          return yield* withLocation(request, RunAnswer.ofRun(request, submitted), submitted)
         }).pipe(Effect.mapError(Problems.of))
       )
       .handleRaw("replayMany", ({ request }) =>

@@ -31,6 +31,6 @@ export const make = Effect.map(
         const idempotency = yield* Idempotency.readWith(request, () => Either.right({ message, ...in_thread }))
         const how = { received_at, wait: wait === true, ...in_thread, ...idempotency }
         const sent = yield* Audit.recordStart(...audited)(trigger.message(team, message, how))
-        return withLocation(request, RunAnswer.ofMessage(request, sent), sent)
+        return yield* withLocation(request, RunAnswer.ofMessage(request, sent), sent)
       })
 )

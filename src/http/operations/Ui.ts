@@ -7,6 +7,7 @@ import { HttpLayerRouter, HttpServerError, HttpServerRequest, HttpServerResponse
 import { Effect, Layer, Option } from "effect"
 import { pages } from "../../api/Pages.ts"
 import { isExactly } from "../request/ExactPath.ts"
+import { managementUrl, mountedAt } from "../request/PublicUrl.ts"
 import { securityHeaders } from "../request/SecurityHeaders.ts"
 import { below, pagesBelow, UiPath } from "../request/UiPath.ts"
 import * as Unmatched from "../request/Unmatched.ts"
@@ -109,10 +110,12 @@ const serve = (variants: ReadonlyArray<Variant>) =>
   })
 
 /** The document of every page. The build's addresses in it are relative; a page may be several folders down. */
-const indexOf = (folder: string, path: string): ReadonlyArray<Variant> => {
+const indexOf = (folder: string, uiPath: string, mount: string): ReadonlyArray<Variant> => {
+  const path = mount + uiPath
   const text = readFileSync(`${folder}index.html`, "utf8")
     .replaceAll(/(src|href)="\.\//g, `$1="${path}/`)
     .replace('data-path=""', `data-path="${path}"`)
+    .replace('data-mount=""', `data-mount="${mount}"`)
   const plain = Buffer.from(text)
   const contents: Contents = [
     ["br", brotliCompressSync(plain)],
@@ -122,11 +125,14 @@ const indexOf = (folder: string, path: string): ReadonlyArray<Variant> => {
   return variantsOf("index.html", contents, false)
 }
 
+/** Where browsers find the server. Its own paths do not contain that (`withoutMount`). */
+const mounted = Effect.map(managementUrl, mountedAt)
+
 /** Like the router's answer for an unknown path, which its types do not show: for other spellings of a path. */
 const unknown = (request: HttpServerRequest.HttpServerRequest) =>
   Effect.fail(new HttpServerError.RouteNotFound({ request })) as Effect.Effect<never>
 
-const addFiles = Effect.fn(function* (folder: string, path: string) {
+const addFiles = Effect.fn(function* (folder: string, path: string, mount: string) {
   const router = yield* HttpLayerRouter.HttpRouter
   const add = (address: `/${string}`, variants: ReadonlyArray<Variant>, alias: string = address) =>
     router.add(
@@ -136,7 +142,7 @@ const addFiles = Effect.fn(function* (folder: string, path: string) {
         isExactly(address, request.url) || isExactly(alias, request.url) ? serve(variants) : unknown(request)
       )
     )
-  const index = indexOf(folder, path)
+  const index = indexOf(folder, path, mount)
   for (const page of pagesBelow(path)) {
     // People type the address of the home page without the slash at its end.
     yield* add(page, index, page === below(path, pages.home) && path !== "" ? path : page)
@@ -157,7 +163,7 @@ export const layer: Layer.Layer<never, never, HttpLayerRouter.HttpRouter> = Laye
     return folder === undefined
       ? Layer.effectDiscard(Effect.logDebug("The web UI was not built, and is not served."))
       : Layer.merge(
-          Layer.scopedDiscard(addFiles(folder, path.value)),
+          Layer.scopedDiscard(addFiles(folder, path.value, yield* mounted)),
           Unmatched.methodNotAllowed(Unmatched.onlyGet(pagesBelow(path.value)))
         )
   })
@@ -165,10 +171,10 @@ export const layer: Layer.Layer<never, never, HttpLayerRouter.HttpRouter> = Laye
 
 /** For a server of its own. For people, the UI shows that the page does not exist; programs get a problem. */
 export const notFound: Layer.Layer<never, never, HttpLayerRouter.HttpRouter> = Layer.unwrapEffect(
-  Effect.map(UiPath, (path) => {
+  Effect.map(Effect.all([UiPath, mounted]), ([path, mount]) => {
     const folder = findFolder()
     if (folder === undefined || Option.isNone(path)) return Unmatched.notFound()
-    const index = indexOf(folder, path.value)
+    const index = indexOf(folder, path.value, mount)
     return Unmatched.notFound((request) => HttpServerResponse.setStatus(chosen(index, request), 404))
   })
 )

@@ -1,6 +1,8 @@
 import type { HttpServerRequest } from "@effect/platform"
 import { Context, Effect, Layer, Option } from "effect"
+import { pages } from "../../api/Pages.ts"
 import { forwarded, TrustedProxies } from "./TrustedProxies.ts"
+import { reserved } from "./UiPath.ts"
 
 /**
  * The server's address for callers, without a slash at the end: `https://example.com/hooks`. None: the address of each
@@ -61,3 +63,22 @@ export const makeTriggerOriginFor: typeof makeOriginFor = Effect.map(
 /** The path under which the server is mounted, if any: the beginning of a URL on the same server. */
 export const mountedAt = (publicUrl: Option.Option<string>): string =>
   Option.match(publicUrl, { onNone: () => "", onSome: (url) => new URL(url).pathname.replace(/\/+$/, "") })
+
+const firstName = (path: string): string => path.split(/[/?]/, 2)[1] ?? ""
+
+/** First names of all paths of the server. */
+const names = new Set([
+  ...[...reserved, ".well-known", "assets", "icon.svg"],
+  ...Object.values<string>(pages).flatMap((page) => (page === pages.home ? [] : [firstName(page)]))
+])
+
+/**
+ * The URL of a request without the path under which the server is mounted. Some proxies remove that path, and some do not. If
+ * it begins like a path of the server, such as `/webhooks`, it is removed only in front of one.
+ */
+export const withoutMount = (mount: string, url: string): string => {
+  if (mount === "" || !url.startsWith(mount) || !/^([/?]|$)/.test(url.slice(mount.length))) return url
+  const rest = url.slice(mount.length)
+  if (names.has(firstName(mount)) && firstName(rest) !== "" && !names.has(firstName(rest))) return url
+  return rest.startsWith("/") ? rest : `/${rest}`
+}

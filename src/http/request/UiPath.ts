@@ -2,7 +2,7 @@ import { Context, Layer, Option } from "effect"
 import { pages } from "../../api/Pages.ts"
 
 /** First names of paths that the server answers itself. */
-const reserved = ["api", "leader", "mcp", "webhook", "health", "metrics", "openapi.json", "docs"]
+export const reserved = ["api", "leader", "mcp", "webhook", "health", "metrics", "openapi.json", "docs"]
 
 /**
  * The path of the web UI, without a slash at the end. Empty, the default: its pages are at the root. None: there is no

@@ -8,7 +8,7 @@ import { Settings } from "../../engine/Settings.ts"
 import * as ManagementAccess from "../access/ManagementAccess.ts"
 import { RunEvents } from "../events/RunEvents.ts"
 import { BodyBudget } from "../request/BodyBudget.ts"
-import { PublicUrl, TriggerPort } from "../request/PublicUrl.ts"
+import { mountedAt, PublicUrl, TriggerPort, withoutMount } from "../request/PublicUrl.ts"
 import { strictTransportSecurity } from "../request/SecurityHeaders.ts"
 import { CallerCheck } from "../trigger/CallerCheck.ts"
 import * as TriggerRoutes from "../trigger/TriggerRoutes.ts"
@@ -37,12 +37,15 @@ export const layer = (
       const all = yield* HttpLayerRouter.toHttpEffect(routes)
       const allowed = yield* ManagementAccess.restricted(all)
       const triggered = yield* TriggerRoutes.makeDirectHandler
-      const transportSecurity = Option.getOrUndefined(strictTransportSecurity(yield* PublicUrl))
+      const publicUrl = yield* PublicUrl
+      const mount = mountedAt(publicUrl)
+      const transportSecurity = Option.getOrUndefined(strictTransportSecurity(publicUrl))
 
-      const answer = (server: Server, app: typeof all, transportSecurity?: string) =>
+      const answer = (server: Server, app: typeof all, mount = "", transportSecurity?: string) =>
         Effect.gen(function* () {
           const routed = yield* NodeHttpServer.makeHandler(app)
           const handle: typeof routed = (request, response) => {
+            request.url = withoutMount(mount, request.url ?? "/")
             if (LimitedConnections.refuse(request, response)) return
             if (transportSecurity !== undefined) response.setHeader("strict-transport-security", transportSecurity)
             if (!triggered(request, response)) routed(request, response)
@@ -53,8 +56,8 @@ export const layer = (
           )
         })
 
-      if (Option.isNone(management)) return yield* answer(server, allowed, transportSecurity)
-      yield* answer(server, ManagementAccess.withoutManagement(all), transportSecurity)
+      if (Option.isNone(management)) return yield* answer(server, allowed, mount, transportSecurity)
+      yield* answer(server, ManagementAccess.withoutManagement(all), mount, transportSecurity)
       yield* answer(management.value, allowed)
     })
   ).pipe(

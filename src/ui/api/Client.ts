@@ -2,6 +2,7 @@ import routes from "virtual:api-routes"
 import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "@effect/platform"
 import type { DateTime } from "effect"
 import type { Api } from "../../api/Api.ts"
+import { mount } from "../frame/UiPath.ts"
 import { ApiError, NetworkError, type Problem } from "./Errors.ts"
 
 /** A value in JSON: times are strings, and there are no brands. */
@@ -74,7 +75,7 @@ const call = async (method: string, template: string, request: Request): Promise
   for (const [name, value] of Object.entries(request.query ?? {})) {
     if (value !== undefined && value !== "") query.set(name, String(value))
   }
-  const url = query.size > 0 ? `${path}?${query}` : path
+  const url = mount + (query.size > 0 ? `${path}?${query}` : path)
   let response: Response
   let text: string
   try {

@@ -1,5 +1,6 @@
 import type { QueryClient } from "@tanstack/react-query"
 import { useSyncExternalStore } from "react"
+import { mount } from "../frame/UiPath.ts"
 import { type Change, makeChanges } from "./Changes.ts"
 
 /** `live`: the server sends changes. `polling`: the UI polls. `offline`: the server cannot be reached. */
@@ -47,7 +48,7 @@ export const listen = (queries: QueryClient): (() => void) => {
   const stop = new AbortController()
   const stream = () =>
     new Promise<void>((resolve) => {
-      const source = new EventSource("/api/events")
+      const source = new EventSource(`${mount}/api/events`)
       source.onopen = () => {
         setStreaming(true)
         channel?.postMessage("open")

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "react"
 import type { RunProgress } from "../../api/run/RunEvents.ts"
+import { mount } from "../frame/UiPath.ts"
 
 /** What an agent has reported of its work so far. */
 export interface Progress {
@@ -30,7 +31,7 @@ export const useProgress = (run_id: string): Progress => {
     const open = () => {
       // A new stream begins with everything so far. Later ones of the same `EventSource` continue.
       setProgress(nothing)
-      source = new EventSource(`/api/runs/${run_id}/events`)
+      source = new EventSource(`${mount}/api/runs/${run_id}/events`)
       source.addEventListener("progress", ({ data }) => {
         const news = JSON.parse(data) as RunProgress
         setProgress((progress) => after(progress, news))

@@ -1,5 +1,6 @@
 import { type MouseEvent, type ReactNode, useRef } from "react"
 import { isSignInFresh } from "../api/Queries.ts"
+import { mount } from "../frame/UiPath.ts"
 
 /** A download that needs a fresh sign-in. */
 export const DownloadLink = ({ href, children }: { readonly href: string; readonly children: ReactNode }) => {
@@ -16,7 +17,7 @@ export const DownloadLink = ({ href, children }: { readonly href: string; readon
     link.click()
   }
   return (
-    <a className="button" href={href} download onClick={download}>
+    <a className="button" href={mount + href} download onClick={download}>
       {children}
     </a>
   )

@@ -13,7 +13,7 @@ import { ErrorBoundary } from "./ErrorBoundary.tsx"
 import { PageRouter } from "./Router.tsx"
 import { useShortcuts } from "./Shortcuts.ts"
 import { ThemeButton } from "./Theme.tsx"
-import { uiPath } from "./UiPath.ts"
+import { mount, uiPath } from "./UiPath.ts"
 
 const liveText: Record<LiveStatus, string> = { live: "Live", polling: "Polling", offline: "Offline" }
 
@@ -75,8 +75,8 @@ export const Layout = ({ onSignOut }: { readonly onSignOut: () => void }) => {
         {/* Served by the server, outside the UI. */}
         {server.data?.api_docs && (
           <>
-            <a href="/docs">API documentation</a>
-            <a href="/openapi.json">OpenAPI</a>
+            <a href={`${mount}/docs`}>API documentation</a>
+            <a href={`${mount}/openapi.json`}>OpenAPI</a>
           </>
         )}
       </footer>

@@ -54,6 +54,21 @@ describe("the session of the web UI", () => {
     })
   )
 
+  it.scopedLive("is not begun on a page without TLS when it needs TLS, and the answer says where to sign in", () =>
+    Effect.gen(function* () {
+      const { http } = yield* start({ publicUrl: "https://hooks.example.com/agents", trustedProxies: ["127.0.0.1"] })
+      const signInAt = (origin: string) =>
+        http("POST", path, { body: { key: adminKey }, headers: { origin, "sec-fetch-site": "same-origin" } })
+      const refused = yield* signInAt("http://hooks.example.com")
+      expect(refusal(refused)).toStrictEqual([403, "forbidden"])
+      expect(refused.json.detail).toContain("Open https://hooks.example.com/agents to sign in.")
+      expect(refused.headers.getSetCookie()).toStrictEqual([])
+      for (const origin of ["https://hooks.example.com", "http://localhost:8080"]) {
+        expect((yield* signInAt(origin)).status).toBe(200)
+      }
+    })
+  )
+
   it.scopedLive("cannot be used by a page of another site, whatever headers that page sends", () =>
     Effect.gen(function* () {
       const { http, origin, team } = yield* start()

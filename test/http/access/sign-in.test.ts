@@ -92,7 +92,9 @@ describe("signing in at the OpenID provider", () => {
         ...{ code_challenge: expect.any(String), state: expect.any(String), nonce: expect.any(String) }
       })
       const secure = yield* startWith(provider, { publicUrl: "https://hooks.example.com" })
-      const overTls = yield* Effect.promise(() => fetch(`${secure.origin}${signInPath}`, { redirect: "manual" }))
+      const overTls = yield* Effect.promise(() =>
+        fetch(`${secure.origin}${signInPath}?redirected`, { redirect: "manual" })
+      )
       expect(overTls.headers.get("set-cookie")).toMatch(
         /^__Host-webhook_trigger_sign_in=.*Path=\/; HttpOnly; Secure; SameSite=Lax$/
       )
@@ -216,6 +218,36 @@ describe("signing in at the OpenID provider", () => {
     )
   }
 
+  it.scopedLive("that is begun on another host than `PUBLIC_URL`, or without its TLS, goes there first, once", () =>
+    Effect.gen(function* () {
+      const provider = yield* startProvider()
+      const publicUrl = "https://hooks.test/agents"
+      const { origin } = yield* start({ oidc: provider.settings(), publicUrl, trustedProxies: ["127.0.0.1"] })
+      const begin = (query: string, headers: Record<string, string>) =>
+        Effect.map(
+          Effect.promise(() => fetch(`${origin}${signInPath}${query}`, { redirect: "manual", headers })),
+          ({ headers }) => ({ cookies: headers.getSetCookie(), location: new URL(headers.get("location")!) })
+        )
+      const there = { "x-forwarded-host": "hooks.test", "x-forwarded-proto": "https" }
+      for (const elsewhere of [
+        { ...there, "x-forwarded-host": "other.test" },
+        { ...there, "x-forwarded-proto": "http" }
+      ]) {
+        const { cookies, location } = yield* begin("?to=/runs&fresh=true", elsewhere)
+        expect([cookies, location.href]).toStrictEqual([
+          [],
+          `${publicUrl}${signInPath}?to=%2Fruns&fresh=true&redirected=`
+        ])
+        // A proxy may hide which host it is.
+        const again = yield* begin(location.search, elsewhere)
+        expect([again.cookies.length, again.location.origin]).toStrictEqual([1, provider.issuer])
+      }
+      const begun = yield* begin("", there)
+      expect([begun.cookies.length, begun.location.origin]).toStrictEqual([1, provider.issuer])
+      expect(begun.location.searchParams.get("redirect_uri")).toBe(`${publicUrl}/sign-in/callback`)
+    })
+  )
+
   it.scopedLive("can begin on one server and end on another", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
@@ -225,7 +257,7 @@ describe("signing in at the OpenID provider", () => {
       provider.allow(publicUrl)
       provider.person = ada
       const jar = new CookieJar()
-      const callback = yield* visitProvider(one.origin, jar)
+      const callback = yield* visitProvider(one.origin, jar, "?redirected")
       expect(callback.origin).toBe(publicUrl)
       const cookie = jar.header(one.origin)
       const done = yield* two.http("GET", `${callback.pathname}${callback.search}`, { headers: { cookie } })
