@@ -7,7 +7,7 @@ import { optional, time } from "../Time.ts"
 import { AgentReport } from "./AgentReport.ts"
 import { cancellers } from "./Canceller.ts"
 import { RunSource } from "./RunSource.ts"
-import { allStatuses, type FinalStatus, runStatuses } from "./RunStatus.ts"
+import { allStatuses, type FinalStatus, isFinal, runStatuses } from "./RunStatus.ts"
 
 export const RunStatus = Schema.Literal(...allStatuses).annotations({
   identifier: "RunStatus",
@@ -99,7 +99,20 @@ const record = Struct({
   finished_at: optional(time("When the run ended.")),
   released_at: optional(
     time(
-      "Of a `cancelled` run: when it no longer held its slots, because its leader was done with it or its timeout had passed."
+      "Of a `timeout` or `cancelled` run: when it no longer held its team and its slots, because its leader was done with it, did not confirm the stop in time (`unconfirmed`), or never got it."
+    )
+  ),
+  unconfirmed: optional(
+    Schema.Boolean.annotations({
+      description:
+        "True: it was released although its leader had not confirmed that its agent has stopped. The agent may still work."
+    })
+  ),
+  stop_at: shown(
+    optional(
+      time(
+        "Of an ended run whose agent still works: when its leader is, or was, told to stop. Until the leader is done, the run holds its team and its slots, and it can be cancelled."
+      )
     )
   ),
   triggered_by: optional(
@@ -148,9 +161,12 @@ const record = Struct({
   thread_key: stored(optional(Schema.String)),
   /** The delay of a retry after an `error`; absent: no retry. */
   retry_after_seconds: stored(optional(Schema.Number)),
+  /** How long its agent may work after the caller stopped waiting; absent: its timeout stops the agent. */
+  max_work_ms: stored(optional(Schema.Number)),
   /**
    * In wait mode, known from the start; for an asynchronous run, once it was sent. Before that, it limits the wait for
-   * a leader of a run that is only sent to a leader; such a run ends as `noLeaderInTime`.
+   * a leader of a run that is only sent to a leader; such a run ends as `noLeaderInTime`. Of an unreleased run
+   * (`isUnreleased`): when its leader is told to stop.
    */
   deadline_at: stored(optional(time("When it times out."))),
   admitted_at: stored(optional(time("When it got its slots, just before it was published."))),
@@ -179,14 +195,19 @@ export const durationOf = ({
 export const earlierRunOf = ({ attempt = 1, replay_of }: Pick<RunRow, "attempt" | "replay_of">) =>
   replay_of === undefined ? {} : attempt > 1 ? { retry_of: replay_of } : { replay_of }
 
+/** It has ended, but its agent may still work: it holds its team and its slots. */
+export const isUnreleased = ({ status, admitted_at, released_at }: RunRow): boolean =>
+  isFinal(status) && runStatuses[status].storesLateAnswer && admitted_at !== undefined && released_at === undefined
+
 export const toRun = (row: RunRow): Run => {
   const { prompt, response, error_code, error_message, report, timeout_ms, deadline_at, admitted_at, ...rest } = row
-  const { replay_of, retry_after_seconds, thread_id, thread_key, traceparent, ...shared } = rest
+  const { max_work_ms, replay_of, retry_after_seconds, thread_id, thread_key, traceparent, ...shared } = rest
   return {
     ...shared,
     ...earlierRunOf(row),
     ...(thread_id && thread_key !== undefined && { thread: { id: thread_id, key: thread_key } }),
     ...durationOf(row),
+    ...(isUnreleased(row) && deadline_at && { stop_at: deadline_at }),
     conversation: { prompt, ...(response !== undefined && { response }) },
     ...(error_code && { error: { code: error_code, message: error_message ?? "" } }),
     ...report
@@ -207,8 +228,8 @@ export const noLeaderInTime: RunError = {
 interface OutcomeDetails {
   readonly success: { readonly response: string; readonly report?: AgentReport }
   readonly error: { readonly error: RunError; readonly report?: AgentReport }
-  // biome-ignore lint/complexity/noBannedTypes: nothing else is known of it
-  readonly timeout: {}
+  /** `undelivered`: no leader has its prompt. */
+  readonly timeout: { readonly undelivered?: boolean }
   readonly cancelled: { readonly cancelled_by: CancelledBy }
 }
 
@@ -251,6 +272,23 @@ export const retryAt = (
   outcome.status === "error" && outcome.error.code !== noLeaderInTime.code && retry_after_seconds !== undefined
     ? DateTime.add(at, { seconds: retry_after_seconds })
     : undefined
+
+/** Whether no agent works on a run that ends like this. Otherwise it holds its team and its slots until its leader is done. */
+export const endsWork = (outcome: Outcome): boolean =>
+  outcome.status === "timeout" ? outcome.undelivered === true : outcome.status !== "cancelled"
+
+/**
+ * When the leader of a run that ends now is told to stop. Nobody waits for an asynchronous run; the agent of a waiting
+ * caller's may go on, if it has the prompt.
+ */
+export const stopAt = (
+  { max_work_ms, started_at }: Pick<RunRow, "max_work_ms" | "started_at">,
+  outcome: Outcome,
+  at: DateTime.Utc
+): DateTime.Utc =>
+  outcome.status === "timeout" && max_work_ms !== undefined && started_at !== undefined
+    ? DateTime.max(at, DateTime.add(started_at, { millis: max_work_ms }))
+    : at
 
 /** Whether the outcome is the leader's own. Then it got the prompt, recorded or not. */
 export const isAnswer = (outcome: Outcome): boolean =>

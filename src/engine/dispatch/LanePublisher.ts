@@ -126,7 +126,9 @@ export const make = Effect.fnUntraced(function* (
       if (late.length > 0 && !mayExpire()) return Effect.delay(attempt, answerCheckInterval)
       due = inFlight.filter((run) => !late.includes(run))
       const sent = due.length === 0 ? Effect.void : send(due, isBehind)
-      const expire = Effect.forEach(late, (run) => end(run, { status: "timeout" }), { discard: true })
+      const expire = Effect.forEach(late, (run) => end(run, { status: "timeout", undelivered: true }), {
+        discard: true
+      })
       return late.length === 0 ? sent : Effect.zipRight(expire, sent)
     })
     return untilAvailable(attempt, { longest: longestPause }).pipe(

@@ -1,9 +1,9 @@
 import { type Context, Effect } from "effect"
-import { type RunRow, toRun } from "../../../domain/run/Run.ts"
-import { isFinal } from "../../../domain/run/RunStatus.ts"
+import { isUnreleased, type RunRow, toRun } from "../../../domain/run/Run.ts"
+import { isFinal, runStatuses } from "../../../domain/run/RunStatus.ts"
 import { firstOfEach, type RunEnd, sentBefore } from "../../run/RunEnd.ts"
 import { RunStore } from "../../run/RunStore.ts"
-import { change, clockFrom, isAfter, isInFlight, isWaiting, type Tables } from "../Tables.ts"
+import { change, clockFrom, isAfter, isInFlight, isWaiting, type StoredRun, type Tables } from "../Tables.ts"
 import { makeAccept } from "./AcceptMemory.ts"
 import { makeAdmit } from "./AdmitMemory.ts"
 import { makeEnd, takesLateAnswer } from "./EndMemory.ts"
@@ -16,6 +16,13 @@ export const makeRunStore = (tables: Tables): Context.Tag.Service<RunStore> => {
   const { end, record, release } = makeEnd(tables)
   const admit = makeAdmit(tables)
   const endAll = (ends: ReadonlyArray<RunEnd>) => ends.map((given) => end(find(given.run_id), given))
+
+  /** An earlier run is in flight with its team. */
+  const isBehindOthers = ({ place = 0, row: { team } }: StoredRun) =>
+    tables.runs.some(
+      (other) =>
+        other.row.team === team && (other.place ?? place) < place && (isInFlight(other.row) || isUnreleased(other.row))
+    )
 
   return RunStore.of({
     accept: (given, options) => Effect.map(databaseTime, (now) => given.map((run) => accept(run, options, now))),
@@ -31,6 +38,11 @@ export const makeRunStore = (tables: Tables): Context.Tag.Service<RunStore> => {
       }),
     started: (events) =>
       Effect.sync(() => {
+        const over = firstOfEach(events).flatMap(({ run_id }) => {
+          const row = find(run_id)?.row
+          const isOver = row && isFinal(row.status) && runStatuses[row.status].storesLateAnswer && row.released_at
+          return isOver ? [{ run_id, team: row.team }] : []
+        })
         for (const { run_id, at } of events) {
           const run = find(run_id)
           if (!run || !isInFlight(run.row) || run.row.started_at) continue
@@ -38,6 +50,7 @@ export const makeRunStore = (tables: Tables): Context.Tag.Service<RunStore> => {
           change(run, { status: "running", started_at: at, ...(sent_at && { sent_at }), ...clockFrom(run.row, at) })
           notify({ _tag: "RunStarted", run_id })
         }
+        return over
       }),
     end: (ends) => Effect.sync(() => endAll(ends)),
     endAndAdmit: (ends, { at, run_ids, term }) =>
@@ -65,6 +78,13 @@ export const makeRunStore = (tables: Tables): Context.Tag.Service<RunStore> => {
           const run = find(run_id)
           if (run) release(run, at)
         }
+      }),
+    releaseUnconfirmed: (toldBy, now) =>
+      Effect.sync(() => {
+        const isDue = (row: RunRow) => isUnreleased(row) && row.deadline_at && !isAfter(row.deadline_at, toldBy)
+        const due = where((row) => isDue(row) === true).map((run) => ({ run, isBehind: isBehindOthers(run) }))
+        for (const { isBehind, run } of due) release(run, now, !isBehind)
+        return due.flatMap(({ isBehind, run: { row } }) => (isBehind ? [] : { run_id: row.run_id, team: row.team }))
       }),
     cancelQueued: (of, { at, by }) =>
       Effect.sync(() => {

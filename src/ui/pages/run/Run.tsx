@@ -108,7 +108,7 @@ const Actions = ({
           </DownloadButton>
         </>
       )}
-      {(!isFinal(run.status) || run.retry_at !== undefined) && <CancelRun run={run} />}
+      {(!isFinal(run.status) || run.retry_at !== undefined || run.stop_at !== undefined) && <CancelRun run={run} />}
       {run.thread !== undefined ? (
         <LinkButton to={pathTo("thread", { thread_id: run.thread.id })}>Conversation</LinkButton>
       ) : (
