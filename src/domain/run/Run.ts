@@ -7,7 +7,7 @@ import { optional, time } from "../Time.ts"
 import { AgentReport } from "./AgentReport.ts"
 import { cancellers } from "./Canceller.ts"
 import { RunSource } from "./RunSource.ts"
-import { allStatuses, type FinalStatus, isFinal, runStatuses } from "./RunStatus.ts"
+import { allStatuses, type FinalStatus, runStatuses } from "./RunStatus.ts"
 
 export const RunStatus = Schema.Literal(...allStatuses).annotations({
   identifier: "RunStatus",
@@ -97,6 +97,11 @@ const record = Struct({
     time("When the leader reported that it started; of an ended run whose leader reported nothing, when it was sent.")
   ),
   finished_at: optional(time("When the run ended.")),
+  stop_at: optional(
+    time(
+      "Of a run that ended before its leader was done: when the leader is, or was, told to stop. Until `released_at`, its agent may work: it holds its team and its slots, and it can be cancelled."
+    )
+  ),
   released_at: optional(
     time(
       "Of a `timeout` or `cancelled` run: when it no longer held its team and its slots, because its leader was done with it, did not confirm the stop in time (`unconfirmed`), or never got it."
@@ -107,13 +112,6 @@ const record = Struct({
       description:
         "True: it was released although its leader had not confirmed that its agent has stopped. The agent may still work."
     })
-  ),
-  stop_at: shown(
-    optional(
-      time(
-        "Of an ended run whose agent still works: when its leader is, or was, told to stop. Until the leader is done, the run holds its team and its slots, and it can be cancelled."
-      )
-    )
   ),
   triggered_by: optional(
     Schema.String.annotations({
@@ -165,8 +163,7 @@ const record = Struct({
   max_work_ms: stored(optional(Schema.Number)),
   /**
    * In wait mode, known from the start; for an asynchronous run, once it was sent. Before that, it limits the wait for
-   * a leader of a run that is only sent to a leader; such a run ends as `noLeaderInTime`. Of an unreleased run
-   * (`isUnreleased`): when its leader is told to stop.
+   * a leader of a run that is only sent to a leader; such a run ends as `noLeaderInTime`.
    */
   deadline_at: stored(optional(time("When it times out."))),
   admitted_at: stored(optional(time("When it got its slots, just before it was published."))),
@@ -195,10 +192,6 @@ export const durationOf = ({
 export const earlierRunOf = ({ attempt = 1, replay_of }: Pick<RunRow, "attempt" | "replay_of">) =>
   replay_of === undefined ? {} : attempt > 1 ? { retry_of: replay_of } : { replay_of }
 
-/** It has ended, but its agent may still work: it holds its team and its slots. */
-export const isUnreleased = ({ status, admitted_at, released_at }: RunRow): boolean =>
-  isFinal(status) && runStatuses[status].storesLateAnswer && admitted_at !== undefined && released_at === undefined
-
 export const toRun = (row: RunRow): Run => {
   const { prompt, response, error_code, error_message, report, timeout_ms, deadline_at, admitted_at, ...rest } = row
   const { max_work_ms, replay_of, retry_after_seconds, thread_id, thread_key, traceparent, ...shared } = rest
@@ -207,7 +200,6 @@ export const toRun = (row: RunRow): Run => {
     ...earlierRunOf(row),
     ...(thread_id && thread_key !== undefined && { thread: { id: thread_id, key: thread_key } }),
     ...durationOf(row),
-    ...(isUnreleased(row) && deadline_at && { stop_at: deadline_at }),
     conversation: { prompt, ...(response !== undefined && { response }) },
     ...(error_code && { error: { code: error_code, message: error_message ?? "" } }),
     ...report

@@ -3,7 +3,6 @@ import { durationOf, earlierRunOf, Run, type RunRow } from "./Run.ts"
 /** A run's progress, without its texts, its thread and its agent's report. */
 export const RunState = Run.omit(
   "thread",
-  "stop_at",
   "variables",
   "conversation",
   "error",

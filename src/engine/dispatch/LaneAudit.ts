@@ -1,6 +1,7 @@
 import { Duration, Effect } from "effect"
 import { Bus, type Inspection } from "../../bus/Bus.ts"
 import type { RunId } from "../../domain/Id.ts"
+import { isUnreleased } from "../../domain/run/RunStatus.ts"
 import { RunStore } from "../../repo/run/RunStore.ts"
 import type { Lane } from "./Lane.ts"
 import type { Offer } from "./LanePublisher.ts"
@@ -71,7 +72,7 @@ export const make = Effect.fnUntraced(function* (offer: Offer): Effect.fn.Return
   const anyEnded = (lane: Lane) =>
     Effect.map(
       runs.ended(lane.flights.ids),
-      ({ runs, deleted }) => deleted.length > 0 || runs.some(({ stop_at }) => stop_at === undefined)
+      ({ runs, deleted }) => deleted.length > 0 || runs.some((run) => !isUnreleased(run))
     )
 
   /** Prompts are missing in the queue. One leader is active, and has one. */

@@ -162,7 +162,7 @@ export const make = Effect.fnUntraced(function* (
   function follow(lane: Lane, flight: Flight): void {
     const { run_id } = flight.run
     const unwatch = outcomes.watch(run_id, (run) => {
-      if (run?.stop_at === undefined) ended(lane, run_id, run)
+      if (run?.stop_at === undefined || run.released_at !== undefined) ended(lane, run_id, run)
       else unreleased(lane, run_id, run.stop_at)
     })
     following.set(run_id, { lane, flight, unwatch, onEnd: [] })
@@ -212,12 +212,12 @@ export const make = Effect.fnUntraced(function* (
     line.hold(run)
     // A durable broker has the prompt of a running run: its answer will come. Otherwise the run is sent again.
     const flight: Flight = { run, begunAt: stopwatch(clock) }
-    const hasEnded = isFinal(run.status)
-    if (hasEnded || (run.status === "running" && bus.durable)) lane.flights.addSent(flight)
+    const { stop_at } = run
+    if (stop_at !== undefined || (run.status === "running" && bus.durable)) lane.flights.addSent(flight)
     else lane.flights.add(flight)
     follow(lane, flight)
-    if (!hasEnded) return
-    if (bus.durable && run.deadline_at !== undefined) unreleased(lane, run.run_id, run.deadline_at)
+    if (stop_at === undefined) return
+    if (bus.durable) unreleased(lane, run.run_id, stop_at)
     else release([run.run_id])
   }
 

@@ -4,6 +4,7 @@ import type { LeaderBus, LeaderReply } from "../../bus/Bus.ts"
 import { NotFound, PromptLost, type TooManyStreams, type Unauthorized, type Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { NumberedProgress } from "../../domain/run/Progress.ts"
+import { isUnreleased } from "../../domain/run/RunStatus.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import { type HttpLeader, HttpLeaderStore, type KeyedLeader, type TakenPrompt } from "../../repo/run/HttpLeaderStore.ts"
@@ -136,7 +137,7 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
       /** The leader is told to stop. Once its run is released, nobody waits for its reply. */
       const stopped = Effect.fnUntraced(function* (prompt: HttpLeader & { readonly run_id: RunId }) {
         const { runs: ended } = yield* runs.ended([prompt.run_id])
-        if (ended.some(({ stop_at }) => stop_at !== undefined)) return { cancelled: true }
+        if (ended.some(isUnreleased)) return { cancelled: true }
         yield* store.finishPrompt(prompt)
         return yield* new PromptLost()
       })

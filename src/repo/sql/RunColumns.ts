@@ -62,10 +62,8 @@ export const summaryFromRow = (row: object): RunSummary => toRunSummary(fromRow<
 
 const summaryFields = [...fields, "variables_size", "prompt_size", "response_size", "error_size"]
 
-const textOf = (statuses: ReadonlyArray<RunStatus>): string => `(${statuses.map((status) => `'${status}'`).join(", ")})`
-
 const oneOfStatuses = (statuses: ReadonlyArray<RunStatus>): Statement.Fragment =>
-  Statement.unsafeFragment(textOf(statuses))
+  Statement.unsafeFragment(`(${statuses.map((status) => `'${status}'`).join(", ")})`)
 
 /**
  * `status in ${live}`: not finished. As literals, in this spelling: partial indexes use the same list, and the planner
@@ -92,9 +90,7 @@ export const answered = oneOfStatuses(answeredStatuses)
 export const storesLateAnswer = oneOfStatuses(lateAnswerStatuses)
 
 /** A run `r` has ended, but its agent may still work: as `isUnreleased`. */
-export const unreleased = Statement.unsafeFragment(
-  `(r.status in ${textOf(lateAnswerStatuses)} and r.admitted_at is not null and r.released_at is null)`
-)
+export const unreleased = Statement.unsafeFragment("(r.stop_at is not null and r.released_at is null)")
 
 /**
  * `from ${waiting}`: the numbers of queued runs that are not admitted, by team, webhook (null for chat) and hour of

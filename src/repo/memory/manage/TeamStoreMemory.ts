@@ -1,7 +1,6 @@
 import { type Context, DateTime, Effect } from "effect"
 import { NotFound, TeamExists, TeamInUse } from "../../../domain/Errors.ts"
-import { isUnreleased } from "../../../domain/run/Run.ts"
-import { isFinal, runStatuses } from "../../../domain/run/RunStatus.ts"
+import { isFinal, isUnreleased, runStatuses } from "../../../domain/run/RunStatus.ts"
 import type { TeamName, TeamWork } from "../../../domain/Team.ts"
 import { TeamStore } from "../../manage/TeamStore.ts"
 import {
@@ -40,11 +39,11 @@ export const makeTeamStore = (tables: Tables): Context.Tag.Service<TeamStore> =>
     const live = where((row) => row.team === team && isInFlight(row)).slice(0, 1)
     return [...unreleased, ...unconfirmed, ...live]
       .sort((a, b) => a.seq - b.seq)
-      .map(({ row: { admitted_at, deadline_at, released_at, run_id, sent_at, started_at, status } }) => ({
+      .map(({ row: { admitted_at, released_at, run_id, sent_at, started_at, status, stop_at } }) => ({
         run_id,
         status,
         since: started_at ?? sent_at ?? admitted_at!,
-        ...(isFinal(status) && deadline_at && { stop_at: deadline_at }),
+        ...(stop_at && { stop_at }),
         ...(released_at && { released_at })
       }))
   }

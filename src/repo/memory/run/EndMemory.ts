@@ -1,15 +1,6 @@
 import { DateTime } from "effect"
-import {
-  endsWork,
-  isUnreleased,
-  type Outcome,
-  outcomeFields,
-  type RunRow,
-  retryAt,
-  stopAt,
-  toRun
-} from "../../../domain/run/Run.ts"
-import { isFinal, runStatuses } from "../../../domain/run/RunStatus.ts"
+import { endsWork, type Outcome, outcomeFields, type RunRow, retryAt, stopAt, toRun } from "../../../domain/run/Run.ts"
+import { isFinal, isUnreleased, runStatuses } from "../../../domain/run/RunStatus.ts"
 import { storable } from "../../../domain/StorableText.ts"
 import { addsLate, type EndedRun, type LateReport, type RunEnd, timesOfEnd } from "../../run/RunEnd.ts"
 import { deliverEnd } from "../delivery/DeliveryStoreMemory.ts"
@@ -32,7 +23,7 @@ export const makeEnd = (tables: Tables) => {
       finished_at: at,
       ...(retry_at && { retry_at }),
       ...(runStatuses[outcome.status].storesLateAnswer && isReleased && { released_at: at }),
-      ...(!endsWork(outcome) && { deadline_at: stopAt({ ...run.row, ...times }, outcome, at) })
+      ...(!isReleased && { stop_at: stopAt({ ...run.row, ...times }, outcome, at) })
     })
     deliverEnd(tables, run.row)
     notify({ _tag: "RunEnded", run_id: run.row.run_id })
@@ -51,9 +42,9 @@ export const makeEnd = (tables: Tables) => {
     { cancelled_by }: Extract<Outcome, { readonly status: "cancelled" }>,
     at: DateTime.Utc
   ) => {
-    const { deadline_at = at, run_id } = run.row
+    const { stop_at = at, run_id } = run.row
     if (!isUnreleased(run.row) || run.row.cancelled_by !== undefined) return
-    change(run, { cancelled_by, deadline_at: DateTime.min(deadline_at, at) })
+    change(run, { cancelled_by, stop_at: DateTime.min(stop_at, at) })
     notify({ _tag: "RunEnded", run_id })
   }
 

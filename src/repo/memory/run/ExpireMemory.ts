@@ -1,5 +1,5 @@
 import { type Context, DateTime, Effect } from "effect"
-import { isUnreleased, noLeaderInTime, type RunRow, toRun } from "../../../domain/run/Run.ts"
+import { noLeaderInTime, type RunRow, toRun } from "../../../domain/run/Run.ts"
 import { isFinal, runStatuses } from "../../../domain/run/RunStatus.ts"
 import type { RunStore } from "../../run/RunStore.ts"
 import { change, isAfter, type StoredRun, type Tables } from "../Tables.ts"
@@ -16,10 +16,9 @@ export const makeExpire = (tables: Tables): Context.Tag.Service<RunStore>["expir
     if (row.mode !== "async" || sent_at === undefined || row.started_at !== undefined) return undefined
     const stands = (other: StoredRun) => other.place !== undefined && place !== undefined && other.place < place
     const earlier = tables.runs.filter((other) => other.row.team === row.team && stands(other)).map(({ row }) => row)
-    const working = earlier.flatMap((other) => {
-      const { status, started_at, deadline_at } = other
-      const isWorking = started_at !== undefined && (status === "running" || isUnreleased(other))
-      return isWorking && deadline_at ? DateTime.max(deadline_at, now) : []
+    const working = earlier.flatMap(({ deadline_at, released_at, started_at, status, stop_at }) => {
+      const until = status === "running" ? deadline_at : released_at === undefined && stop_at
+      return started_at && until ? DateTime.max(until, now) : []
     })
     const answered = earlier.flatMap(({ status, admitted_at, finished_at, released_at }) => {
       const isAnswered = isFinal(status) && runStatuses[status].answered

@@ -1,6 +1,6 @@
 import { type Context, DateTime, Effect } from "effect"
 import type { WebhookId } from "../../../domain/Id.ts"
-import { isUnreleased } from "../../../domain/run/Run.ts"
+import { isUnreleased } from "../../../domain/run/RunStatus.ts"
 import { type LaneRun, LaneStore } from "../../run/LaneStore.ts"
 import { byPlace, clockFrom, isAfter, isInFlight, isInLane, isWaiting, type StoredRun, type Tables } from "../Tables.ts"
 import { makeAdmit } from "./AdmitMemory.ts"
@@ -11,12 +11,14 @@ import { makeThreadsOf } from "./ThreadsMemory.ts"
 export const makeLaneStore = (tables: Tables): Context.Tag.Service<LaneStore> => {
   const { find, isPaused, joinedKeys, notify, webhooks, where, windows } = tables
   const laneRun = ({ row, layout }: StoredRun): LaneRun => {
-    const { run_id, source, team, mode, status, prompt, timeout_ms, deadline_at, thread_key, traceparent } = row
+    const { run_id, source, team, mode, status, prompt, timeout_ms, deadline_at, stop_at, thread_key, traceparent } =
+      row
     const webhook = row.webhook_id && webhooks.get(row.webhook_id)
     const { id, name, max_concurrent } = webhook || {}
     return {
       ...{ run_id, source, team, mode, status, prompt, timeout_ms },
       ...(deadline_at && { deadline_at }),
+      ...(stop_at && { stop_at }),
       ...(traceparent && { traceparent }),
       ...(thread_key !== undefined && { thread_key }),
       ...(layout && { layout }),

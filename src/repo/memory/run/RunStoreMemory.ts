@@ -1,6 +1,6 @@
 import { type Context, Effect } from "effect"
-import { isUnreleased, type RunRow, toRun } from "../../../domain/run/Run.ts"
-import { isFinal, runStatuses } from "../../../domain/run/RunStatus.ts"
+import { type RunRow, toRun } from "../../../domain/run/Run.ts"
+import { isFinal, isUnreleased, runStatuses } from "../../../domain/run/RunStatus.ts"
 import { firstOfEach, type RunEnd, sentBefore } from "../../run/RunEnd.ts"
 import { RunStore } from "../../run/RunStore.ts"
 import { change, clockFrom, isAfter, isInFlight, isWaiting, type StoredRun, type Tables } from "../Tables.ts"
@@ -81,8 +81,8 @@ export const makeRunStore = (tables: Tables): Context.Tag.Service<RunStore> => {
       }),
     releaseUnconfirmed: (toldBy, now) =>
       Effect.sync(() => {
-        const isDue = (row: RunRow) => isUnreleased(row) && row.deadline_at && !isAfter(row.deadline_at, toldBy)
-        const due = where((row) => isDue(row) === true).map((run) => ({ run, isBehind: isBehindOthers(run) }))
+        const isDue = (row: RunRow) => isUnreleased(row) && !isAfter(row.stop_at!, toldBy)
+        const due = where(isDue).map((run) => ({ run, isBehind: isBehindOthers(run) }))
         for (const { isBehind, run } of due) release(run, now, !isBehind)
         return due.flatMap(({ isBehind, run: { row } }) => (isBehind ? [] : { run_id: row.run_id, team: row.team }))
       }),

@@ -38,8 +38,8 @@ export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.e
 
     /** A few runs of the team `t`, by an index that has only such runs. A released one counts until the team answers another. */
     const runsOf = (condition: Statement.Fragment, most: number) => sql`(
-      select r.seq, r.id as run_id, r.status, r.released_at, coalesce(r.started_at, r.sent_at, r.admitted_at) as since,
-        case when r.status not in ${live} then r.deadline_at end as stop_at
+      select r.seq, r.id as run_id, r.status, coalesce(r.started_at, r.sent_at, r.admitted_at) as since,
+        r.stop_at, r.released_at
       from webhook_trigger.runs r where r.team = t.team and ${condition} order by r.seq limit ${sql.literal(String(most))}
     )`
     const isUnconfirmed = sql`r.unconfirmed and not exists (

@@ -30,6 +30,7 @@ export const runs = Effect.gen(function* () {
       sent_at timestamptz(3),
       started_at timestamptz(3),
       finished_at timestamptz(3),
+      stop_at timestamptz(3),
       released_at timestamptz(3),
       unconfirmed boolean,
       triggered_by text,
@@ -103,7 +104,7 @@ export const runs = Effect.gen(function* () {
       where status in ('queued', 'running') and joined is not null`
   yield* sql`
     create index runs_unreleased on webhook_trigger.runs (team, seq)
-      where status in ('timeout', 'cancelled') and admitted_at is not null and released_at is null`
+      where stop_at is not null and released_at is null`
   yield* sql`create index runs_unconfirmed on webhook_trigger.runs (team, seq) where unconfirmed`
   yield* sql`create index runs_released on webhook_trigger.runs (team, released_at) where released_at is not null`
 

@@ -80,8 +80,8 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
       released_at = case
         when i.status in ${storesLateAnswer} and (r.admitted_at is null or i.ends_work) then i.at
       end,
-      deadline_at = case
-        when i.ends_work then r.deadline_at
+      stop_at = case
+        when i.ends_work or r.admitted_at is null then null
         when i.status = 'timeout' then ${stopAtOf(sql, sql`i.at`, sql`coalesce(${reported}, ${sent})`)}
         else i.at
       end,
@@ -138,7 +138,7 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
       with locked as materialized (
         select r.id from webhook_trigger.runs r where r.id = any(${runIds(sql, ends)}) order by r.id for no key update
       ), stopped as (
-        update webhook_trigger.runs r set cancelled_by = i.cancelled_by, deadline_at = least(r.deadline_at, i.at)
+        update webhook_trigger.runs r set cancelled_by = i.cancelled_by, stop_at = least(r.stop_at, i.at)
         from ${recordset(sql, inputTypes, ends.map(toInput))} join locked on locked.id = i.run_id
         where r.id = i.run_id and ${unreleased} and r.cancelled_by is null
         returning r.id

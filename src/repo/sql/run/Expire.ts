@@ -62,7 +62,7 @@ export const makeExpire = Effect.gen(function* () {
                   and b.status = 'running' and b.started_at is not null and b.id <> d.id
               ),
               (
-                select max(greatest(r.deadline_at, ${now})) from webhook_trigger.runs r
+                select max(greatest(r.stop_at, ${now})) from webhook_trigger.runs r
                 where r.team = d.team and r.place < d.place and ${unreleased} and r.started_at is not null
               )
             ),
@@ -82,8 +82,9 @@ export const makeExpire = Effect.gen(function* () {
         from due d
       ), changed as (
         update webhook_trigger.runs r set
-          deadline_at = case
-            when f.later > ${now} then f.later
+          deadline_at = case when f.later > ${now} then f.later else r.deadline_at end,
+          stop_at = case
+            when f.later > ${now} or r.admitted_at is null then null
             else ${stopAtOf(sql, sql`${now}::timestamptz`, sql`coalesce(r.started_at, r.sent_at)`)}
           end,
           released_at = case when r.admitted_at is null and not f.without_leader then ${now}::timestamptz end,

@@ -23,6 +23,7 @@ const runFields = [
   "prompt",
   "timeout_ms",
   "deadline_at",
+  "stop_at",
   "traceparent",
   "thread_key"
 ] as const satisfies ReadonlyArray<keyof RunRow & keyof LaneRun>

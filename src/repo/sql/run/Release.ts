@@ -35,7 +35,7 @@ export const makeRelease = Effect.gen(function* () {
     return yield* bounded(sql<Pick<Run, "run_id" | "team">>`
       with due as materialized (
         select r.id, r.team, r.place from webhook_trigger.runs r
-        where ${unreleased} and r.deadline_at <= ${DateTime.toDateUtc(toldBy)}
+        where ${unreleased} and r.stop_at <= ${DateTime.toDateUtc(toldBy)}
         order by r.id limit ${step} for no key update
       ), decided as materialized (
         select d.id, exists (

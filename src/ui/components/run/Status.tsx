@@ -1,4 +1,11 @@
-import { type FinalStatus, isFinal, phaseOf, type RunPhase, type RunStatus } from "../../../domain/run/RunStatus.ts"
+import {
+  type FinalStatus,
+  isFinal,
+  isUnreleased,
+  phaseOf,
+  type RunPhase,
+  type RunStatus
+} from "../../../domain/run/RunStatus.ts"
 import type { Run, Team } from "../../api/Types.ts"
 import { Icon, type IconName } from "../Icon.tsx"
 import type { Tone } from "../Tone.ts"
@@ -19,11 +26,12 @@ interface FinalStatusDisplay extends StatusDisplay {
 }
 
 /** Of an ended run whose agent may still work. */
-const stillWorking = ({ cancelled_by, mode, released_at, unconfirmed }: Run): string | undefined => {
+const stillWorking = (run: Run): string | undefined => {
+  const { cancelled_by, mode, unconfirmed } = run
   if (unconfirmed) {
     return "The leader did not confirm that the agent has stopped. The agent may still be working. A late answer appears here."
   }
-  if (released_at !== undefined) return undefined
+  if (!isUnreleased(run)) return undefined
   return mode === "wait" && cancelled_by === undefined
     ? "The agent is still working. A late answer appears here. Until the leader is done, the team gets no other prompt. You can cancel the run."
     : "The leader was told to stop but may still be working. The team gets its next prompt when the leader has stopped, or 30 seconds after that."
