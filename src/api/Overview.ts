@@ -42,6 +42,7 @@ export const Server = Schema.Struct({
   /** Whether the server has `/docs` and `/openapi.json`. */
   api_docs: Schema.Boolean,
   webhook_timeout_seconds: Schema.Number,
+  webhook_max_work_seconds: Schema.Number,
   webhook_max_concurrent: Schema.Number,
   webhook_max_queued: Schema.Number
 }).annotations({ identifier: "Server" })

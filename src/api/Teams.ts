@@ -1,6 +1,6 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { Team, TeamDraft } from "../domain/Team.ts"
+import { Team, TeamDraft, TeamReleased } from "../domain/Team.ts"
 import { Admin } from "./access/Auth.ts"
 import { listFields } from "./List.ts"
 import {
@@ -84,6 +84,19 @@ export class Teams extends HttpApiGroup.make("teams")
           summary: "Resume a team",
           description:
             "The queued runs and messages are sent in order. Resuming a team that is not paused changes nothing."
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.post("release", "/api/teams/:team/release")
+      .setPath(path)
+      .addSuccess(TeamReleased)
+      .addError(NotFound)
+      .annotateContext(
+        OpenApi.annotations({
+          summary: "Release a team",
+          description:
+            "Ended runs whose agents may still work no longer hold the team and their slots (`at_work`). Their leaders are told to stop. Cancel a run that has not ended first. An agent that does not stop then works beside the next one."
         })
       )
   )

@@ -25,7 +25,7 @@ export const parseJson = (text: string): unknown => {
   }
 }
 
-export type ReplyType = "started" | "response" | "error"
+export type ReplyType = "started" | "response" | "error" | "discarded"
 
 export const replyBody = (reply: LeaderReply): readonly [type: ReplyType, body: object] => {
   switch (reply._tag) {
@@ -35,12 +35,15 @@ export const replyBody = (reply: LeaderReply): readonly [type: ReplyType, body: 
       return ["response", { response: reply.response, ...reply.report }]
     case "Failed":
       return ["error", { message: reply.message, ...reply.report }]
+    case "Discarded":
+      return ["discarded", {}]
   }
 }
 
 /** The reply of this type with this body; `undefined` if the body is not one. */
 export const readReply = (type: ReplyType, body: unknown): LeaderReply | undefined => {
   if (type === "started") return { _tag: "Started" }
+  if (type === "discarded") return { _tag: "Discarded" }
   if (!Predicate.isRecord(body)) return undefined
   const { message, response } = body
   if (type === "response") {
@@ -85,6 +88,7 @@ export const storableReply = (reply: Reply): Reply => {
     case "Failed":
       return withReport({ ...reply, message: storableAnswer(reply.message) ?? answerTooLarge })
     case "Started":
+    case "Discarded":
     case "DeadLettered":
       return reply
   }
@@ -103,6 +107,7 @@ export const textLength = (reply: Reply): number => {
     case "Failed":
       return reply.message.length
     case "Started":
+    case "Discarded":
     case "DeadLettered":
       return 0
   }

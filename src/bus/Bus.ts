@@ -42,6 +42,8 @@ export type LeaderReply =
   | { readonly _tag: "Started" }
   | { readonly _tag: "Answered"; readonly response: string; readonly report?: AgentReport }
   | { readonly _tag: "Failed"; readonly message: string; readonly report?: AgentReport }
+  /** It does not work on it, because its deadline has passed. */
+  | { readonly _tag: "Discarded" }
 
 /** The broker gave up on the prompt before the leader acknowledged it. */
 export interface DeadLettered {
@@ -126,7 +128,10 @@ export class Bus extends Context.Tag("webhook-trigger/Bus")<
      * is idle; otherwise it is dropped. A bus that loses nothing may ignore it.
      */
     readonly offer: (prompt: Prompt) => Effect.Effect<void, Unavailable>
-    /** Asks the team's leaders to stop working on the run or not to start it. Leaders may ignore this. */
+    /**
+     * Tells the team's leaders to stop working on the run or not to start it. Its leader confirms that with a reply; leaders
+     * may ignore this.
+     */
     readonly cancel: (team: TeamName, run_id: RunId) => Effect.Effect<void, Unavailable>
     readonly queue: (team: TeamName) => Effect.Effect<TeamQueue, Unavailable>
     /** The state of the prompts published to the team. After it reports `isReplaced`, prompts go to the new queue. */
@@ -158,7 +163,7 @@ export interface Delivery {
   readonly prompt: Prompt
   /** The broker delivered it before, so a leader may have started it. */
   readonly redelivered: boolean
-  /** Done when the run is cancelled. */
+  /** Done when the run was stopped: cancelled, timed out or deleted. */
   readonly cancelled: Deferred.Deferred<void>
   /** Sends a reply. On success the broker has stored it. */
   readonly reply: (reply: LeaderReply) => Effect.Effect<void, Unavailable>

@@ -3,7 +3,7 @@ import { Effect, Option, Schema } from "effect"
 import { Message, MessageAccepted, MessageAnswered } from "../api/run/Messages.ts"
 import { type DryRun, QueueCancelled } from "../api/run/Runs.ts"
 import { TeamList } from "../api/Teams.ts"
-import { Team } from "../domain/Team.ts"
+import { Team, TeamReleased, type TeamWork } from "../domain/Team.ts"
 import { ThreadKey } from "../domain/Thread.ts"
 import { leaderKeys } from "./access/LeaderKeys.ts"
 import { BrokerRights, brokerOptions, commandsOf, rightsOf } from "./BrokerRights.ts"
@@ -11,13 +11,19 @@ import type { Group } from "./Commands.ts"
 import { confirm, yes } from "./Confirm.ts"
 import { adminOptions, call, done, json, show } from "./Connection.ts"
 import { about } from "./Help.ts"
-import { acceptedText, answerText, fields, print, printJson, table, time, yesNo } from "./Output.ts"
+import { acceptedText, answerText, fields, plural, print, printJson, section, table, time, yesNo } from "./Output.ts"
 import { cancelledText, failUnsuccessful, queuedText, wait } from "./run/Outcome.ts"
 import { replayDescription, replayMatching, replayOptions, showReplayed } from "./run/Replays.ts"
 import { teamNotFound as notFound, teamArgument as team } from "./TeamArgument.ts"
 import { validated } from "./Validated.ts"
 
 const pausedText = ({ paused_at }: Team): string => (paused_at === undefined ? "no" : `since ${time(paused_at)}`)
+
+const workText = ({ released_at, run_id, since, status, stop_at }: TeamWork): string => {
+  const stop = stop_at && `, told to stop ${time(stop_at)}`
+  const release = released_at && `, released ${time(released_at)} without confirmation`
+  return `${run_id} (${status}) since ${time(since)}${stop ?? ""}${release ?? ""}`
+}
 
 const describe = (team: Team) =>
   fields({
@@ -27,7 +33,7 @@ const describe = (team: Team) =>
     queued: team.queued,
     paused: pausedText(team),
     created: time(team.created_at)
-  })
+  }) + (team.at_work ? section("At work", team.at_work.map(workText).join("\n")) : "")
 
 const list = Command.make("list", adminOptions, (options) =>
   Effect.gen(function* () {
@@ -128,6 +134,24 @@ const resume = Command.make("resume", { team, ...adminOptions }, (options) =>
   })
 ).pipe(Command.withDescription("Resume a paused team: queued runs are sent in order"))
 
+const release = Command.make("release", { team, yes, ...adminOptions }, (options) =>
+  Effect.gen(function* () {
+    yield* confirm(options.yes, `Release the team ${options.team}? Agents that do not stop work beside the next one.`)
+    const released = yield* call(
+      options,
+      (client) => client.teams.release({ path: { team: options.team } }),
+      notFound(options.team)
+    )
+    yield* show(options, TeamReleased, released, ({ released }) => `${plural(released.length, "run")} released.`)
+  })
+).pipe(
+  Command.withDescription(
+    about("Release a team from ended runs whose agents may still work", {
+      details: "Their leaders are told to stop. A run that has not ended is cancelled first (run cancel)."
+    })
+  )
+)
+
 const remove = Command.make("delete", { team, yes, ...adminOptions }, (options) =>
   Effect.gen(function* () {
     yield* confirm(options.yes, `Delete the team ${options.team} and its chat messages, permanently?`)
@@ -219,5 +243,18 @@ const message = Command.make("message", { team, text, thread, wait, ...adminOpti
 export const teams: Group = {
   name: "team",
   about: "Teams of agents that work for webhooks.",
-  commands: [list, create, showOne, leaderKeys, brokerRights, message, pause, resume, cancelQueued, replay, remove]
+  commands: [
+    list,
+    create,
+    showOne,
+    leaderKeys,
+    brokerRights,
+    message,
+    pause,
+    resume,
+    release,
+    cancelQueued,
+    replay,
+    remove
+  ]
 }

@@ -1,4 +1,6 @@
 import { Schema } from "effect"
+import { RunId } from "./Id.ts"
+import { allStatuses } from "./run/RunStatus.ts"
 import { teamNameAccepts, teamNamePattern } from "./TeamName.ts"
 import { optional, time } from "./Time.ts"
 
@@ -10,6 +12,21 @@ export const TeamName = Schema.String.pipe(
 )
 export type TeamName = typeof TeamName.Type
 
+export const TeamWork = Schema.Struct({
+  run_id: RunId,
+  status: Schema.Literal(...allStatuses).annotations({
+    description: "The run's status. If it is final, the run has ended, but its agent may still work."
+  }),
+  since: time("When the leader reported that it started; before that, when it was sent."),
+  stop_at: optional(time("Of an ended run: when its leader is, or was, told to stop.")),
+  released_at: optional(
+    time(
+      "When it was released, and the team could get its next prompt, although the leader had not confirmed that the agent has stopped."
+    )
+  )
+}).annotations({ identifier: "TeamWork", description: "A run that the team's leader has, or may still have." })
+export type TeamWork = typeof TeamWork.Type
+
 export const Team = Schema.Struct({
   team: TeamName,
   running: Schema.Boolean.annotations({ description: "Whether at least one leader is consuming the team's queue." }),
@@ -19,12 +36,23 @@ export const Team = Schema.Struct({
   queued: Schema.Number.annotations({
     description: "Runs and chat messages accepted for the team and not yet sent to it."
   }),
+  at_work: optional(
+    Schema.Array(TeamWork).annotations({
+      description:
+        "What holds the team: ended runs whose agents may still work, oldest first, then the oldest run that was sent. Absent: nothing."
+    })
+  ),
   paused_at: optional(
     time("Since when the team is paused: what is accepted for it waits, and nothing is sent. Absent: it is not paused.")
   ),
   created_at: time("When the team was created.")
 }).annotations({ identifier: "Team", description: "A team that webhooks can put to work." })
 export type Team = typeof Team.Type
+
+export const TeamReleased = Schema.Struct({
+  released: Schema.Array(RunId).annotations({ description: "The runs that no longer hold the team." })
+}).annotations({ identifier: "TeamReleased", description: "What the team was released from." })
+export type TeamReleased = typeof TeamReleased.Type
 
 /** The fields of a new team. */
 export const TeamDraft = Schema.Struct({ team: TeamName })

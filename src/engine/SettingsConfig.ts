@@ -19,6 +19,10 @@ export const settings = {
   maxConcurrent: withDefault("WEBHOOK_MAX_CONCURRENT", wholeNumber(1, 10_000), 20),
   /** The timeout of a webhook without its own. */
   timeout: withDefault("WEBHOOK_TIMEOUT", duration("1 second", "1 day", "5 minutes"), Duration.minutes(5)),
+  /** How long an agent may work after its caller stopped waiting, of a webhook without its own; at least the timeout. */
+  maxWork: withDefault("WEBHOOK_MAX_WORK", duration("1 second", "7 days", "1 hour"), Duration.hours(1)),
+  /** How long a leader may take to confirm that its agent has stopped. */
+  stopGrace: fixed(Duration.seconds(30)),
   /** Maximum accepted runs that wait to be sent. */
   maxQueued: withDefault("WEBHOOK_MAX_QUEUED", wholeNumber(1, 10_000_000), 10_000),
   /** What a run whose cost is unknown counts as in `max_cost_per_day`, in US dollars. */

@@ -36,7 +36,7 @@ export interface LeaderOptions<E, R> {
   readonly team: TeamName
   /**
    * Answers one prompt at a time. A failure or a defect ends the run as `error`. It is interrupted if the run is
-   * cancelled: then what it has reported is kept, and its slot is free when it has ended. It is also interrupted if the
+   * stopped: then what it has reported is kept, and its slot is free when it has ended. It is also interrupted if the
    * leader stops or loses its connection, and then the prompt is redelivered.
    */
   readonly handler: (prompt: Prompt, work: LeaderWork) => Effect.Effect<LeaderAnswer, E, R>
@@ -52,7 +52,7 @@ const untilSent = Schedule.exponential("100 millis").pipe(
 
 /**
  * Leads the team until the scope closes. Every prompt is answered at least once, but handled only once unless the
- * handler was interrupted: a redelivered prompt gets the remembered answer. A prompt past its deadline is discarded,
+ * handler was interrupted: a redelivered prompt gets the remembered answer. A prompt past its deadline is not worked on,
  * because its run has ended as `timeout`.
  */
 export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, never, LeaderBus | R | Scope.Scope> =>
@@ -92,7 +92,8 @@ export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, n
           return yield* reply(before)
         }
         if (yield* isTooLate(prompt)) {
-          return yield* Effect.logInfo(`run ${prompt.run_id} arrived after its deadline and is discarded`)
+          yield* Effect.logInfo(`run ${prompt.run_id} arrived after its deadline and is discarded`)
+          return yield* Effect.retry(reply({ _tag: "Discarded" }), untilSent)
         }
         let known: AgentReport = {}
         const keep = (report: AgentReport) => {
@@ -128,7 +129,7 @@ export const run = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<never, ne
 export const layer = <E, R>(options: LeaderOptions<E, R>): Layer.Layer<never, never, LeaderBus | R> =>
   Layer.scopedDiscard(start(options)) as Layer.Layer<never, never, LeaderBus | R>
 
-/** The reply to a prompt whose run was cancelled. */
+/** The reply to a prompt whose run was stopped: cancelled, timed out or deleted. It frees the team and the slots. */
 const stopped: Answers.Answer = { _tag: "Failed", message: "The run was cancelled." }
 
 /** Agents that are stopped before they have counted report that they used nothing. */

@@ -1,9 +1,11 @@
+import { randomUUID } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
+import { repeatUntil } from "../support/Until.ts"
 import { runWith } from "./CommandLine.ts"
 import { sharedServer } from "./SharedServer.ts"
 
-const { json, run } = sharedServer()
+const { address, json, run } = sharedServer()
 
 describe("the command line", () => {
   it.live("manages teams", () =>
@@ -39,6 +41,31 @@ describe("the command line", () => {
       const gone = yield* run("team", "show", "ops", "--json")
       expect(gone).toMatchObject({ code: 1, stdout: "" })
       expect(JSON.parse(gone.stderr)).toMatchObject({ status: 404, code: "not_found" })
+    })
+  )
+
+  it.live("shows what holds a team, and releases it", () =>
+    Effect.gen(function* () {
+      yield* run("team", "create", "held")
+      expect((yield* run("team", "release", "held", "--yes")).stdout).toBe("0 runs released.\n")
+      expect((yield* run("team", "release", "none", "--yes")).stderr).toContain("No team is called")
+      const { key } = yield* json("team", "leader-key", "create", "held", "--name", "deaf")
+      const asLeader = Effect.promise(() =>
+        fetch(`${address()}/leader/next`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+          body: JSON.stringify({ leader: randomUUID() })
+        })
+      )
+      const asking = yield* Effect.fork(asLeader)
+      yield* repeatUntil(json("team", "show", "held"), ({ running }) => running)
+      const { message_id } = yield* json("team", "message", "held", "work")
+      yield* Fiber.join(asking)
+      yield* run("run", "cancel", message_id)
+      const shown = (yield* run("team", "show", "held")).stdout
+      expect(shown).toMatch(/\nAt work\n {2}[0-9a-f-]{36} \(cancelled\) since \S+.*, told to stop \S+/)
+      expect(yield* json("team", "release", "held", "--yes")).toEqual({ released: [message_id] })
+      expect((yield* run("team", "show", "held")).stdout).toMatch(/, released \S+.* without confirmation\n/)
     })
   )
 

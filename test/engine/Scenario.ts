@@ -47,6 +47,7 @@ export const makeWebhook = (
   more: Pick<
     WebhookDraft,
     | "timeout_seconds"
+    | "max_work_seconds"
     | "max_concurrent"
     | "max_queued"
     | "when_team_stopped"

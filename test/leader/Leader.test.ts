@@ -139,11 +139,12 @@ describe("Leader", () => {
     })
   )
 
-  it.live("a prompt whose deadline has passed is not worked on", () =>
+  it.live("a prompt whose deadline has passed is discarded, and not worked on", () =>
     Effect.gen(function* () {
       const late = yield* makePrompt({ deadline: DateTime.unsafeMake(Date.now() - 1) })
       const inTime = yield* makePrompt({ deadline: DateTime.unsafeMake(Date.now() + 60_000) })
       const worked: Array<string> = []
+      const replies: Array<readonly [string, LeaderReply["_tag"]]> = []
       const done = yield* Deferred.make<void>()
       const bus = LeaderBus.of({
         lead: (_team, handle) =>
@@ -154,7 +155,7 @@ describe("Leader", () => {
                 prompt,
                 redelivered: false,
                 cancelled: Deferred.unsafeMake(FiberId.none),
-                reply: () => Effect.void,
+                reply: ({ _tag }) => Effect.sync(() => replies.push([prompt.run_id, _tag])),
                 progress: () => Effect.void
               }),
             {
@@ -167,6 +168,8 @@ describe("Leader", () => {
       )
       yield* Deferred.await(done)
       expect(worked).toEqual([inTime.run_id])
+      // The team is free: its leader says so.
+      expect(replies.filter(([run_id]) => run_id === late.run_id)).toEqual([[late.run_id, "Discarded"]])
     }).pipe(Effect.scoped)
   )
 

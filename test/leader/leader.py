@@ -52,7 +52,8 @@ def on_prompt(channel, method, properties, body):
         return
     now = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
     if run_id not in answers and prompt.get("deadline", now) < now:
-        channel.basic_ack(method.delivery_tag)  # nobody waits for it any more
+        send(channel, properties, "discarded", {})  # nobody waits for it any more
+        channel.basic_ack(method.delivery_tag)
         return
     if run_id not in answers:
         send(channel, properties, "started", {})

@@ -37,6 +37,7 @@ export const rules = {
     show: ["read", "team"],
     pause: ["operate", "team"],
     resume: ["operate", "team"],
+    release: ["operate", "team"],
     delete: ["administer", "team"],
     message: ["operate", "team"],
     cancelQueued: ["operate", "team"]

@@ -18,6 +18,7 @@ export const reconnects = Metric.counter("webhook_bus_reconnects_total", {
 
 export type ReplyKind =
   | "started"
+  | "discarded"
   | "progress"
   | "response"
   | "error"

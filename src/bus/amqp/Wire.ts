@@ -10,6 +10,7 @@ import {
   maxAnswer,
   parseJson,
   promptBody,
+  type ReplyType,
   readPromptBody,
   readReply,
   replyBody,
@@ -118,18 +119,23 @@ export const isProgress = ({ properties }: Message): boolean => properties.type 
 /** A decoded message from `webhook.replies.inbox` or `webhook.dead`; left if it is unusable. */
 export type Decoded = Either.Either<{ readonly kind: ReplyKind; readonly reply: Reply }, "malformed" | "unknown">
 
+const isReplyType = (type: unknown): type is ReplyType =>
+  type === "started" || type === "response" || type === "error" || type === "discarded"
+
+const hasText = (type: unknown): boolean => type !== "started" && type !== "discarded"
+
 const isText = ({ contentType }: Message["properties"]): boolean => /^text\/plain\s*(;|$)/i.test(String(contentType))
 
 /**
- * A reply's type is `started`, `response` (the default) or `error`. A `text/plain` body is the answer or the error
+ * A reply's type is `started`, `response` (the default), `error` or `discarded`. A `text/plain` body is the answer or the error
  * message; bytes that are not UTF-8 become U+FFFD.
  */
 export const decodeReply = (message: Message, run_id: RunId): Decoded => {
   const type = message.properties.type ?? "response"
   const decoded = (kind: ReplyKind, reply: LeaderReply): Decoded =>
     Either.right({ kind, reply: storableReply({ ...reply, run_id }) })
-  if (type !== "started" && type !== "response" && type !== "error") return Either.left("unknown")
-  if (type !== "started" && message.content.length > maxAnswer) {
+  if (!isReplyType(type)) return Either.left("unknown")
+  if (hasText(type) && message.content.length > maxAnswer) {
     return decoded("error", { _tag: "Failed", message: answerTooLarge })
   }
   const text = message.content.toString()
@@ -140,7 +146,7 @@ export const decodeReply = (message: Message, run_id: RunId): Decoded => {
 
 /** Whether `decodeReply` would have to read a long text. */
 export const isLongReply = ({ content, properties }: Message): boolean =>
-  content.length > longReply && content.length <= maxAnswer && properties.type !== "started"
+  content.length > longReply && content.length <= maxAnswer && hasText(properties.type)
 
 /** An unchanged reply for another queue. It has a random id, because a run may have several replies. */
 export const encodeLate = (message: Message): Outgoing => {

@@ -77,7 +77,7 @@ const make = (options: LeaderHttpOptions) =>
             if (Option.isNone(prompt)) {
               yield* Effect.logError("a prompt cannot be read and is rejected")
               return yield* Effect.interruptible(
-                untilAnswered(requests.giveUp(correlation_id, "rejected"), "the rejection of a prompt")
+                untilAnswered(requests.reject(correlation_id), "the rejection of a prompt")
               )
             }
             const { run_id, traceparent } = prompt.value
@@ -158,8 +158,11 @@ const make = (options: LeaderHttpOptions) =>
             progress = undefined
             progressed.unsafeOpen()
             if (settlement === "requeue" || isAnswered) return
-            const ending = settlement === "ack" ? "discarded" : "rejected"
-            yield* Effect.interruptible(untilAnswered(requests.giveUp(correlation_id, ending), subject))
+            const ending =
+              settlement === "ack"
+                ? requests.reply(correlation_id, { _tag: "Discarded" })
+                : requests.reject(correlation_id)
+            yield* Effect.interruptible(untilAnswered(ending, subject))
           })
 
         /** A prompt that was taken is worked on even if the leader stops. */

@@ -38,8 +38,8 @@ export interface LeaderRequests {
   readonly work: (leader: LeaderId, run_id: RunId) => Request<"working" | "cancelled" | "lost">
   readonly reply: (correlation_id: string, reply: Exclude<LeaderReply, { readonly _tag: "Started" }>) => Request<void>
   readonly progress: (correlation_id: string, progress: NumberedProgress) => Request<void>
-  /** Ends the work on the prompt without an answer. */
-  readonly giveUp: (correlation_id: string, type: "discarded" | "rejected") => Request<void>
+  /** The leader can never work on the prompt. */
+  readonly reject: (correlation_id: string) => Request<void>
   readonly leave: (leader: LeaderId) => Request<void>
 }
 
@@ -124,7 +124,7 @@ export const make = ({ key, url }: LeaderHttpOptions): LeaderRequests => {
         : Effect.asVoid(send("reply", body))
     },
     progress: (correlation_id, progress) => reply({ ...progress, correlation_id, type: "progress" }, "progress"),
-    giveUp: (correlation_id, type) => reply({ correlation_id, type }),
+    reject: (correlation_id) => reply({ correlation_id, type: "rejected" }),
     leave: (leader) => Effect.asVoid(send("leave", JSON.stringify({ leader })))
   }
 }

@@ -127,7 +127,7 @@ const ids = Args.text({ name: "run-id" }).pipe(
 const cancelOne = Effect.fnUntraced(function* (options: Connection, run_id: string) {
   const run = yield* call(options, (client) => client.runs.cancel({ path: { run_id } }), notFound(run_id))
   yield* show(options, Run, run, ({ released_at, status }) =>
-    status !== "cancelled"
+    status === "error"
       ? "Retry cancelled. The run stays failed."
       : released_at === undefined
         ? "Cancelled. The prompt was already sent; the leader is asked to stop."

@@ -8,6 +8,7 @@ export const AuditAction = Schema.Literal(
   "team.deleted",
   "team.paused",
   "team.resumed",
+  "team.released",
   "team.message_sent",
   "team.queue_cancelled",
   "team.leader_key_created",

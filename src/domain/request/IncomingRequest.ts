@@ -1,6 +1,8 @@
 /** A trigger request, and the part of it that templates and filters see. */
+
 import { Either } from "effect"
 import { InvalidBody, UnsupportedMediaType } from "../Errors.ts"
+import * as Json from "../Json.ts"
 import * as Payload from "./Payload.ts"
 import { isSecretHeader } from "./SecretHeaders.ts"
 import { withoutCutToken, withoutMembers, withoutToken } from "./WithoutToken.ts"
@@ -100,9 +102,9 @@ export const objectOf = (
 
 /** A token's characters are the same in JSON. */
 const withoutTokenIn = (value: unknown, token: string | undefined): unknown => {
-  const json = JSON.stringify(value)
+  const json = Json.stringify(value)
   const safe = withoutToken(json, token)
-  return safe === json ? value : JSON.parse(safe)
+  return safe === json ? value : Json.parse(safe)
 }
 
 const parsed = (request: IncomingRequest): Payloads => {

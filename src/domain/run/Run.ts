@@ -101,10 +101,21 @@ const record = Struct({
     time("When the leader reported that it started; of an ended run whose leader reported nothing, when it was sent.")
   ),
   finished_at: optional(time("When the run ended.")),
+  stop_at: optional(
+    time(
+      "Of a run that ended before its leader was done: when the leader is, or was, told to stop. Until `released_at`, its agent may work: it holds its team and its slots, and it can be cancelled."
+    )
+  ),
   released_at: optional(
     time(
-      "Of a `cancelled` run: when it no longer held its slots, because its leader was done with it or its timeout had passed."
+      "Of a `timeout` or `cancelled` run: when it no longer held its team and its slots, because its leader was done with it, did not confirm the stop in time (`unconfirmed`), or never got it."
     )
+  ),
+  unconfirmed: optional(
+    Schema.Boolean.annotations({
+      description:
+        "True: it was released although its leader had not confirmed that its agent has stopped. The agent may still work."
+    })
   ),
   triggered_by: optional(
     Schema.String.annotations({
@@ -153,6 +164,8 @@ const record = Struct({
   thread_key: stored(optional(Schema.String)),
   /** The delay of a retry after an `error`; absent: no retry. */
   retry_after_seconds: stored(optional(Schema.Number)),
+  /** How long its agent may work after the caller stopped waiting; absent: its timeout stops the agent. */
+  max_work_ms: stored(optional(Schema.Number)),
   /**
    * In wait mode, known from the start; for an asynchronous run, once it was sent. Before that, it limits the wait for
    * a leader of a run that is only sent to a leader; such a run ends as `noLeaderInTime`.
@@ -186,7 +199,7 @@ export const earlierRunOf = ({ attempt = 1, replay_of }: Pick<RunRow, "attempt" 
 
 export const toRun = (row: RunRow): Run => {
   const { prompt, response, error_code, error_message, report, timeout_ms, deadline_at, admitted_at, ...rest } = row
-  const { replay_of, retry_after_seconds, thread_id, thread_key, traceparent, ...shared } = rest
+  const { max_work_ms, replay_of, retry_after_seconds, thread_id, thread_key, traceparent, ...shared } = rest
   return {
     ...shared,
     ...earlierRunOf(row),
@@ -215,8 +228,8 @@ export const finalErrors: ReadonlyArray<RunError["code"]> = [noLeaderInTime.code
 interface OutcomeDetails {
   readonly success: { readonly response: string; readonly report?: AgentReport }
   readonly error: { readonly error: RunError; readonly report?: AgentReport }
-  // biome-ignore lint/complexity/noBannedTypes: nothing else is known of it
-  readonly timeout: {}
+  /** `undelivered`: no leader has its prompt. */
+  readonly timeout: { readonly undelivered?: boolean }
   readonly cancelled: { readonly cancelled_by: CancelledBy }
 }
 
@@ -256,6 +269,23 @@ export const retryAt = (
   outcome.status === "error" && !finalErrors.includes(outcome.error.code) && retry_after_seconds !== undefined
     ? DateTime.add(at, { seconds: retry_after_seconds })
     : undefined
+
+/** Whether no agent works on a run that ends like this. Otherwise it holds its team and its slots until its leader is done. */
+export const endsWork = (outcome: Outcome): boolean =>
+  outcome.status === "timeout" ? outcome.undelivered === true : outcome.status !== "cancelled"
+
+/**
+ * When the leader of a run that ends now is told to stop. Nobody waits for an asynchronous run; the agent of a waiting
+ * caller's may go on, if it has the prompt.
+ */
+export const stopAt = (
+  { max_work_ms, started_at }: Pick<RunRow, "max_work_ms" | "started_at">,
+  outcome: Outcome,
+  at: DateTime.Utc
+): DateTime.Utc =>
+  outcome.status === "timeout" && max_work_ms !== undefined && started_at !== undefined
+    ? DateTime.max(at, DateTime.add(started_at, { millis: max_work_ms }))
+    : at
 
 /** Whether the outcome is the leader's own. Then it got the prompt, recorded or not. */
 export const isAnswer = (outcome: Outcome): boolean =>

@@ -56,6 +56,15 @@ export const phaseOf = ({
 
 export const isFinal = (status: RunStatus): status is FinalStatus => runStatuses[status].final
 
+/** Whether the run has ended, but its agent may still work: it holds its team and its slots. */
+export const isUnreleased = ({
+  stop_at,
+  released_at
+}: {
+  readonly stop_at?: unknown
+  readonly released_at?: unknown
+}): boolean => stop_at !== undefined && released_at === undefined
+
 export const finalStatuses = allStatuses.filter(isFinal)
 
 const finalWhere = (fact: "answered" | "storesLateAnswer") =>

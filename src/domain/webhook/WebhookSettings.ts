@@ -57,6 +57,21 @@ export const webhookSettings = {
     default: "the server's WEBHOOK_TIMEOUT",
     serverDefault: "webhook_timeout_seconds"
   },
+  max_work_seconds: {
+    kind: "whole number",
+    group: "limits",
+    min: 1,
+    max: 604_800,
+    unit: "seconds",
+    description:
+      "The maximum duration of the agent's work in seconds when its caller has stopped waiting, at the timeout of a synchronous request: until then its late answer is kept, then it is told to stop. At least the timeout. Asynchronous runs are stopped at their timeout. Default: the server's `WEBHOOK_MAX_WORK`.",
+    label: "Maximum work",
+    option: "max-work",
+    value: "seconds",
+    help: "How long the agent may work on a synchronous request in all, also after the caller has stopped waiting",
+    default: "the server's WEBHOOK_MAX_WORK",
+    serverDefault: "webhook_max_work_seconds"
+  },
   max_concurrent: {
     kind: "whole number",
     group: "limits",

@@ -87,6 +87,9 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
   const timeoutOf = (webhook: WebhookRow) =>
     webhook.timeout_seconds === undefined ? settings.timeout : Duration.seconds(webhook.timeout_seconds)
 
+  const maxWorkOf = (webhook: WebhookRow) =>
+    webhook.max_work_seconds === undefined ? settings.maxWork : Duration.seconds(webhook.max_work_seconds)
+
   const budgetOf = ({ max_cost_per_day: cost_usd, max_runs_per_day: runs }: WebhookRow): Budget | undefined =>
     cost_usd === undefined && runs === undefined
       ? undefined
@@ -100,6 +103,7 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
   const newRun = (
     origin: Pick<NewRun, "source" | "webhook" | "team" | "prompt" | "layout" | "variables">,
     timeout: Duration.Duration,
+    maxWork: Duration.Duration,
     {
       received_at,
       thread_key,
@@ -115,7 +119,10 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
       timeout,
       ...(thread_key !== undefined && { thread_key }),
       ...(triggered_by !== undefined && { triggered_by }),
-      ...(wait && { deadline_at: DateTime.addDuration(received_at, timeout) }),
+      ...(wait && {
+        deadline_at: DateTime.addDuration(received_at, timeout),
+        max_work: Duration.max(maxWork, timeout)
+      }),
       accepted_at: DateTime.unsafeMake(now)
     }
   }
@@ -136,7 +143,8 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
     const queues = webhook.when_team_stopped === "queue" && !request.wait
     const budget = budgetOf(webhook)
     const by = { id, token_hash, version, max_queued, ...(rate !== undefined && { rate }), ...(budget && { budget }) }
-    const run = newRun({ source: "webhook", webhook: by, team, ...rendered, variables }, timeoutOf(webhook), request)
+    const origin = { source: "webhook", webhook: by, team, ...rendered, variables } as const
+    const run = newRun(origin, timeoutOf(webhook), maxWorkOf(webhook), request)
     const deadline_at = queues && leaderDeadline(webhook, request.coalesce?.until ?? run.accepted_at)
     const retries = request.wait ? undefined : webhook.retries
     return {
@@ -202,7 +210,7 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
       }
     },
     ofMessage: (team, prompt, { idempotency, ...request }, replay_of) => {
-      const run = newRun({ source: "chat", team, prompt, variables: {} }, settings.timeout, request)
+      const run = newRun({ source: "chat", team, prompt, variables: {} }, settings.timeout, settings.maxWork, request)
       return {
         run: {
           ...run,

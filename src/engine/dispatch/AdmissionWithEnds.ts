@@ -1,5 +1,6 @@
 import { DateTime, Effect } from "effect"
 import type { RunId } from "../../domain/Id.ts"
+import { endsWork } from "../../domain/run/Run.ts"
 import type { LeaseLost } from "../../repo/run/LeaseStore.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
 import { type AdmissionWithEnds, type AdmitWithEnds, Outcomes } from "../outcome/Outcomes.ts"
@@ -82,8 +83,8 @@ export const make = Effect.fnUntraced(function* ({
     const found = new Map<RunId, Following>()
     for (const { outcome, run_id } of ends) {
       const run = following.get(run_id)
-      // A cancelled run keeps its slots until its leader is done with it.
-      if (run === undefined || outcome.status === "cancelled" || !run.lane.flights.maySend(run_id)) return undefined
+      // Otherwise it keeps its slots until its leader is done with it.
+      if (run === undefined || !endsWork(outcome) || !run.lane.flights.maySend(run_id)) return undefined
       found.set(run_id, run)
     }
     return [...found.values()]

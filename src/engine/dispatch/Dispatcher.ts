@@ -47,6 +47,7 @@ const dispatch = Effect.fnUntraced(function* (
   const store = yield* LaneStore
   const runs = yield* RunStore
   const outcomes = yield* Outcomes
+  const { stopGrace } = yield* Settings
   const clock = yield* Effect.clock
   /**
    * Nothing expires before this stopwatch time. Answers that came in time may still be at the broker, because no server
@@ -96,7 +97,13 @@ const dispatch = Effect.fnUntraced(function* (
     repliesWaitSince = isWaiting ? (repliesWaitSince ?? now) : undefined
     if (!mayExpire() || (repliesWaitSince !== undefined && now - repliesWaitSince < answersCatchUp)) return
     const options = { notSent: lanes.notSent(), stopped: lanes.stopped() }
-    yield* Effect.map(runs.expire(yield* DateTime.now, options), (expired) => expired.forEach(outcomes.recorded))
+    const at = yield* DateTime.now
+    yield* Effect.map(runs.expire(at, options), (expired) => expired.forEach(outcomes.recorded))
+    for (const { run_id, team } of yield* runs.releaseUnconfirmed(DateTime.subtractDuration(at, stopGrace), at)) {
+      yield* Effect.logWarning(
+        `The leader has not confirmed within ${Duration.format(stopGrace)} that the agent has stopped; it may still work. Its team and its slots are free`
+      ).pipe(Effect.annotateLogs({ team, run_id }))
+    }
   })
 
   const closeWindows = Effect.flatMap(DateTime.now, store.closeWindows)

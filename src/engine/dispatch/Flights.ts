@@ -32,8 +32,8 @@ export class Flights {
   #publishing: ReadonlyArray<Flight> = []
   /** The last flights that the broker confirmed, and when (the milliseconds passed to `published`). */
   #lastPublished: { readonly flights: ReadonlyArray<Flight>; readonly at: number } = { flights: [], at: 0 }
-  /** Cancelled and in flight: these are not sent again. */
-  readonly #cancelled = new Set<RunId>()
+  /** Ended and in flight, because their leaders are not done: these are not sent again. */
+  readonly #unreleased = new Set<RunId>()
   readonly #lost = new LostPrompts()
 
   get size(): number {
@@ -82,7 +82,7 @@ export class Flights {
 
   /** The run may be sent, now or again. */
   maySend(id: RunId): boolean {
-    return this.#all.has(id) && !this.#cancelled.has(id)
+    return this.#all.has(id) && !this.#unreleased.has(id)
   }
 
   add(flight: Flight): void {
@@ -136,11 +136,11 @@ export class Flights {
     return this.sendAgain()
   }
 
-  /** Everything in flight is sent again, in order, as the same runs; except the cancelled ones, which are returned. */
+  /** Everything in flight is sent again, in order, as the same runs; except those that have ended, which are returned. */
   sendAgain(): ReadonlyArray<RunId> {
-    this.#unsent = this.all.filter(({ run }) => !this.#cancelled.has(run.run_id))
+    this.#unsent = this.all.filter(({ run }) => !this.#unreleased.has(run.run_id))
     this.#lost.sendAgain(this.#unsent)
-    return [...this.#cancelled]
+    return [...this.#unreleased]
   }
 
   /** Publishes nothing while the broker is asked which prompts it has. */
@@ -154,26 +154,26 @@ export class Flights {
   }
 
   /**
-   * The run was cancelled, and is in flight until `ended`. `sent`: its leader has it, or may have it; `unsent`: it need
-   * not be sent; `undefined`: it is not in flight.
+   * The run has ended, and is in flight until `ended`. `sent`: its leader has it, or may have it; `unsent`: it need not be
+   * sent; `undefined`: it is not in flight.
    */
-  cancelled(id: RunId): "sent" | "unsent" | undefined {
+  unreleased(id: RunId): "sent" | "unsent" | undefined {
     const flight = this.#all.get(id)
     if (flight === undefined) return undefined
-    this.#cancelled.add(id)
+    this.#unreleased.add(id)
     const isUnsent = this.#unsent.includes(flight) && !this.#publishing.includes(flight)
     if (isUnsent) this.#forget(flight)
     return isUnsent ? "unsent" : "sent"
   }
 
-  /** The run has ended, or is gone. `isAnswered`: the team worked on it until then. */
+  /** The run has ended and is released, or is gone. `isAnswered`: the team worked on it until then. */
   ended(id: RunId, isAnswered: boolean): Flight | undefined {
     const flight = this.#all.get(id)
     if (flight === undefined) return undefined
     const oldest = this.#oldest!
     this.#forget(flight)
     this.#all.delete(id)
-    this.#cancelled.delete(id)
+    this.#unreleased.delete(id)
     if (isAnswered) this.#lost.answered(flight, oldest)
     return flight
   }

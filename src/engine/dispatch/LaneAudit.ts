@@ -1,6 +1,7 @@
 import { Duration, Effect } from "effect"
 import { Bus, type Inspection } from "../../bus/Bus.ts"
 import type { RunId } from "../../domain/Id.ts"
+import { isUnreleased } from "../../domain/run/RunStatus.ts"
 import { RunStore } from "../../repo/run/RunStore.ts"
 import type { Lane } from "./Lane.ts"
 import type { Offer } from "./LanePublisher.ts"
@@ -67,12 +68,11 @@ export const make = Effect.fnUntraced(function* (offer: Offer): Effect.fn.Return
     return watched
   }
 
-  /** Whether the rows have an end of any run in flight. A cancelled run is in flight until it is released. */
+  /** Whether the rows have an end of any run in flight. An ended run is in flight until it is released. */
   const anyEnded = (lane: Lane) =>
     Effect.map(
       runs.ended(lane.flights.ids),
-      ({ runs, deleted }) =>
-        deleted.length > 0 || runs.some(({ status, released_at }) => status !== "cancelled" || released_at)
+      ({ runs, deleted }) => deleted.length > 0 || runs.some((run) => !isUnreleased(run))
     )
 
   /** Prompts are missing in the queue. One leader is active, and has one. */

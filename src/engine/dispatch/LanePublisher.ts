@@ -134,7 +134,7 @@ export const make = Effect.fnUntraced(function* (
         const ended = Effect.forEach(ends, ([run, outcome]) => end(run, outcome), { discard: true })
         return ends.size === 0 ? sent : Effect.zipRight(ended, sent)
       }
-      const expired = new Map(late.map((run): [LaneRun, Outcome] => [run, { status: "timeout" }]))
+      const expired = new Map(late.map((run): [LaneRun, Outcome] => [run, { status: "timeout", undelivered: true }]))
       const limited = inFlight.filter((run) => run.webhook?.max_cost_per_day !== undefined && !expired.has(run))
       return limited.length === 0
         ? sendOthers(expired)

@@ -1,4 +1,4 @@
-import { DateTime, Effect, FiberSet, type Scope } from "effect"
+import { DateTime, Effect, FiberSet, Schedule, type Scope } from "effect"
 import { Bus } from "../../bus/Bus.ts"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
@@ -27,6 +27,8 @@ import { Limiter } from "./Limiter.ts"
 import * as Reservations from "./Reservations.ts"
 import { SlotLine } from "./SlotLine.ts"
 
+/** A deleted run has no row that says when its leader is done: its leader is asked to stop once a second for this long. */
+const stopDeleted = Schedule.intersect(Schedule.spaced("1 second"), Schedule.recurs(30))
 /** Lanes that are checked with the broker at a time. */
 const auditsAtOnce = 8
 
@@ -146,7 +148,7 @@ export const make = Effect.fnUntraced(function* (
   /** Sends one group, confirmed before the next, so the broker keeps the lane's order. */
   const send = (lane: Lane, flights: ReadonlyArray<Flight>, isBehind: boolean): Effect.Effect<void, LeaseLost> => {
     const runs = flights.map(({ run }) => run)
-    // A run that was begun is published to the end, even if it is cancelled: the broker may have it. Its leader is asked to
+    // A run that was begun is published to the end, even if it has ended: the broker may have it. Its leader is asked to
     // stop, and reports when it is done.
     const begun = new Set<RunId>()
     const isToBeSent = ({ run_id }: LaneRun) => {
@@ -166,8 +168,8 @@ export const make = Effect.fnUntraced(function* (
   function follow(lane: Lane, flight: Flight): void {
     const { run_id } = flight.run
     const unwatch = outcomes.watch(run_id, (run) => {
-      if (run?.status === "cancelled" && run.released_at === undefined) cancelled(lane, run_id)
-      else ended(lane, run_id, run)
+      if (run?.stop_at === undefined || run.released_at !== undefined) ended(lane, run_id, run)
+      else unreleased(lane, run_id, run.stop_at)
     })
     following.set(run_id, { lane, flight, unwatch, onEnd: [] })
   }
@@ -175,20 +177,25 @@ export const make = Effect.fnUntraced(function* (
   const ended = (lane: Lane, id: RunId, run: Run | undefined): void => {
     const work = run && workOn(run)
     const flight = lane.ended(id, work)
-    if (flight !== undefined) endFlight(flight)
+    if (flight !== undefined) {
+      endFlight(flight)
+      if (run === undefined) fork(Effect.asVoid(Effect.repeat(stop(lane, id), stopDeleted)))
+    }
     const audited = audit.afterAnswer(lane)
     if (audited !== undefined) fork(afterAudit(lane, audited))
     // The commit of the replies that have arrived may admit the next runs.
     advance(lane, false)
   }
 
-  /** The run holds its slots until its leader is done with it. The leader is asked to stop each time. */
-  const cancelled = (lane: Lane, id: RunId): void => {
-    const progress = lane.flights.cancelled(id)
+  /** The run holds its slots until its leader is done with it. From `stop_at` on, the leader is asked to stop each time. */
+  const unreleased = (lane: Lane, id: RunId, stop_at: DateTime.Utc): void => {
+    const progress = lane.flights.unreleased(id)
     if (progress === "unsent") release([id])
-    else if (progress === "sent") fork(untilAvailable(bus.cancel(lane.team, id)))
+    else if (progress === "sent" && stop_at.epochMillis <= clock.unsafeCurrentTimeMillis()) fork(stop(lane, id))
   }
-  /** The leaders are done with these cancelled runs; this is recorded and notified like an end. */
+  /** It is repeated, so a failure does no harm. */
+  const stop = ({ team }: Lane, id: RunId) => Effect.ignore(bus.cancel(team, id))
+  /** The leaders are done with these ended runs; this is recorded and notified like an end. */
   const release = (ids: ReadonlyArray<RunId>): void => {
     if (ids.length > 0) fork(untilAvailable(outcomes.release(ids)))
   }
@@ -211,12 +218,12 @@ export const make = Effect.fnUntraced(function* (
     line.hold(run)
     // A durable broker has the prompt of a running run: its answer will come. Otherwise the run is sent again.
     const flight: Flight = { run, begunAt: stopwatch(clock) }
-    const isCancelled = run.status === "cancelled"
-    if (isCancelled || (run.status === "running" && bus.durable)) lane.flights.addSent(flight)
+    const { stop_at } = run
+    if (stop_at !== undefined || (run.status === "running" && bus.durable)) lane.flights.addSent(flight)
     else lane.flights.add(flight)
     follow(lane, flight)
-    if (!isCancelled) return
-    if (bus.durable) cancelled(lane, run.run_id)
+    if (stop_at === undefined) return
+    if (bus.durable) unreleased(lane, run.run_id, stop_at)
     else release([run.run_id])
   }
 

@@ -4,6 +4,7 @@ import type { LeaderBus, LeaderReply } from "../../bus/Bus.ts"
 import { NotFound, PromptLost, type TooManyStreams, type Unauthorized, type Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { NumberedProgress } from "../../domain/run/Progress.ts"
+import { isUnreleased } from "../../domain/run/RunStatus.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import { type HttpLeader, HttpLeaderStore, type KeyedLeader, type TakenPrompt } from "../../repo/run/HttpLeaderStore.ts"
@@ -29,8 +30,6 @@ const longAnswer = 16 * 1024
 export type HttpReply =
   | LeaderReply
   | { readonly _tag: "Progress"; readonly progress: NumberedProgress }
-  /** It does not work on it, since nobody waits for the answer any longer. */
-  | { readonly _tag: "Discarded" }
   /** It can never work on it. */
   | { readonly _tag: "Rejected" }
 
@@ -135,6 +134,14 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
           return yield* next(asking, Duration.subtract(wait, DateTime.distanceDuration(begun, now)))
         })
 
+      /** The leader is told to stop. Once its run is released, nobody waits for its reply. */
+      const stopped = Effect.fnUntraced(function* (prompt: HttpLeader & { readonly run_id: RunId }) {
+        const { runs: ended } = yield* runs.ended([prompt.run_id])
+        if (ended.some(isUnreleased)) return { cancelled: true }
+        yield* store.finishPrompt(prompt)
+        return yield* new PromptLost()
+      })
+
       /** Returns when the prompt is cancelled. */
       const changed = ({ leader, run_id, team }: HttpLeader & { readonly run_id: RunId }) => {
         const stops: Array<() => void> = []
@@ -157,7 +164,7 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
             Effect.gen(function* () {
               const [kept] = yield* keep([leader])
               if (kept === undefined) return yield* new PromptLost()
-              if (kept.cancelled) return { cancelled: true }
+              if (kept.cancelled) return yield* stopped(leader)
               const waited = yield* Effect.timeoutOption(changed(leader), heartbeat)
               return Option.getOrElse(waited, () => ({ cancelled: false }))
             })
@@ -171,13 +178,12 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
               return yield* recorder.record([{ ...reply, run_id }])
             case "Progress":
               return yield* reports.record({ ...reply.progress, run_id })
-            case "Discarded":
-              return yield* finish({ team, run_id })
             case "Rejected":
               yield* recorder.record([{ _tag: "DeadLettered", reason: "rejected", run_id }])
               return yield* store.finishPrompt({ team, run_id })
             case "Answered":
-            case "Failed": {
+            case "Failed":
+            case "Discarded": {
               const storable = storableReply({ ...reply, run_id })
               const isLong = textLength(storable) > longAnswer
               const isWanted = !recorder.isOver(run_id) && (!isLong || (yield* runs.answerable([run_id])).has(run_id))

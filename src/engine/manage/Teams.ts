@@ -2,7 +2,7 @@ import { Context, DateTime, Effect, Layer } from "effect"
 import { Bus } from "../../bus/Bus.ts"
 import { type Invalid, type NotFound, type TeamExists, type TeamInUse, type Unavailable } from "../../domain/Errors.ts"
 import { teamNameOf } from "../../domain/ParsedId.ts"
-import { type Team, TeamDraft, type TeamName, type TeamRecord } from "../../domain/Team.ts"
+import { type Team, TeamDraft, type TeamName, type TeamRecord, type TeamReleased } from "../../domain/Team.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
 import * as Audit from "../access/Audit.ts"
 import { validate } from "./Validation.ts"
@@ -21,6 +21,8 @@ export class Teams extends Context.Tag("webhook-trigger/Teams")<
     /** New runs are accepted and wait. Prompts already sent will finish. */
     readonly pause: (team: string) => Effect.Effect<Team, NotFound | Unavailable>
     readonly resume: (team: string) => Effect.Effect<Team, NotFound | Unavailable>
+    /** Frees it from ended runs whose agents may still work, and tells its leaders to stop them. */
+    readonly release: (team: string) => Effect.Effect<TeamReleased, NotFound | Unavailable>
     /** Deletes its queue too, unless a leader still consumes it. */
     readonly remove: (team: string) => Effect.Effect<void, NotFound | TeamInUse | Unavailable>
   }
@@ -55,6 +57,12 @@ export class Teams extends Context.Tag("webhook-trigger/Teams")<
         return yield* withState(yield* store.resumeTeam(team, yield* DateTime.now, yield* Audit.draft("team.resumed")))
       })
 
+      const release = Effect.fn("Teams.release")(function* (team: TeamName) {
+        const released = yield* store.releaseTeam(team, yield* DateTime.now, yield* Audit.draft("team.released"))
+        yield* Effect.forEach(released, (run_id) => Effect.ignoreLogged(bus.cancel(team, run_id)), { discard: true })
+        return { released }
+      })
+
       return Teams.of({
         list: Effect.flatMap(store.teams, Effect.forEach(withState, { concurrency: 16 })),
         oldestQueued: store.oldestQueued,
@@ -62,6 +70,7 @@ export class Teams extends Context.Tag("webhook-trigger/Teams")<
         create,
         pause: (team) => Effect.flatMap(teamNameOf(team), pause),
         resume: (team) => Effect.flatMap(teamNameOf(team), resume),
+        release: (team) => Effect.flatMap(teamNameOf(team), release),
         remove: (team) => Effect.flatMap(teamNameOf(team), remove)
       })
     })

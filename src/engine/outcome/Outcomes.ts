@@ -1,4 +1,5 @@
 import { Chunk, Context, DateTime, Effect, Exit, Layer, Queue, Schedule, type Scope } from "effect"
+import type { Bus } from "../../bus/Bus.ts"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { type Outcome, outcomeFields, type Run } from "../../domain/run/Run.ts"
@@ -55,9 +56,12 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
     readonly endAll: (
       ends: ReadonlyArray<{ readonly run_id: RunId; readonly outcome: Outcome }>
     ) => Effect.Effect<void, Unavailable>
-    /** The leaders are done with these cancelled runs, and their slots are free. Watchers are notified as of an end. */
+    /** The leaders are done with these ended runs, and their teams and slots are free. Watchers are notified as of an end. */
     readonly release: (ids: ReadonlyArray<RunId>) => Effect.Effect<void, Unavailable>
-    /** The broker has the run's prompt, or its leader started. This is recorded soon, or with the run's end. */
+    /**
+     * The broker has the run's prompt, or its leader started. This is recorded soon, or with the run's end. A leader that
+     * starts a run that is over is told to stop.
+     */
     readonly progress: (id: RunId, progress: Progress) => void
     /** This process has recorded the run's end. */
     readonly recorded: (run: Run) => void
@@ -65,7 +69,7 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
     readonly deleted: (ids: ReadonlyArray<RunId>) => void
   }
 >() {
-  static readonly layer: Layer.Layer<Outcomes, never, RunStore | LaneStore | ChangeFeed> = Layer.scoped(
+  static readonly layer: Layer.Layer<Outcomes, never, Bus | RunStore | LaneStore | ChangeFeed> = Layer.scoped(
     Outcomes,
     Effect.gen(function* () {
       RunMetrics.begin()

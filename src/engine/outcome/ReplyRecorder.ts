@@ -58,6 +58,8 @@ const outcomeOf = (reply: Reply): Outcome | undefined => {
       return { status: "success", response: reply.response, ...reportOf(reply) }
     case "Failed":
       return { status: "error", error: { code: "agent_error", message: reply.message }, ...reportOf(reply) }
+    case "Discarded":
+      return deadLettered.expired
     case "DeadLettered":
       return deadLettered[reply.reason]
   }
@@ -68,7 +70,7 @@ const reportOf = ({ report }: { readonly report?: AgentReport }) => (report === 
 const undeliverable = (message: string): Outcome => ({ status: "error", error: { code: "undeliverable", message } })
 
 const deadLettered: { readonly [R in Extract<Reply, { _tag: "DeadLettered" }>["reason"]]: Outcome } = {
-  expired: { status: "timeout" },
+  expired: { status: "timeout", undelivered: true },
   rejected: undeliverable("The leader rejected the prompt."),
   delivery_limit: undeliverable(
     "The prompt was delivered too often without being acknowledged; the leader may crash on it."

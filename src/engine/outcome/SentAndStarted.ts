@@ -1,5 +1,7 @@
 import { type DateTime, Duration, Effect, type Scope } from "effect"
+import { Bus } from "../../bus/Bus.ts"
 import type { RunId } from "../../domain/Id.ts"
+import type { Run } from "../../domain/run/Run.ts"
 import { RunStore } from "../../repo/run/RunStore.ts"
 import { untilAvailable } from "../../runtime/Availability.ts"
 import { pause } from "../../runtime/Pause.ts"
@@ -25,12 +27,21 @@ const delay = 50
 /** How long a stopping server tries to record the rest. */
 const grace = Duration.seconds(5)
 
-export const make: Effect.Effect<ProgressRecorder, never, RunStore | Scope.Scope> = Effect.gen(function* () {
+export const make: Effect.Effect<ProgressRecorder, never, Bus | RunStore | Scope.Scope> = Effect.gen(function* () {
+  const bus = yield* Bus
   const runs = yield* RunStore
   let waiting = new Map<RunId, Progress>()
   let inWrite: ReadonlyMap<RunId, Progress> = new Map()
   const work = Effect.unsafeMakeLatch(false)
   const allRecorded = Effect.unsafeMakeLatch(true)
+
+  /** The prompt of a run that is over reached a leader that came later, or one that does not know of its stop. */
+  const stop = Effect.forEach(
+    ({ run_id, team }: Pick<Run, "run_id" | "team">) => Effect.ignore(bus.cancel(team, run_id)),
+    {
+      discard: true
+    }
+  )
 
   const write = Effect.suspend(() => {
     const batch = [...waiting]
@@ -41,7 +52,7 @@ export const make: Effect.Effect<ProgressRecorder, never, RunStore | Scope.Scope
     const started = batch.flatMap(([run_id, { started_at }]) => (started_at ? [{ run_id, at: started_at }] : []))
     return Effect.zipRight(
       sent.length > 0 ? untilAvailable(runs.sent(sent)) : Effect.void,
-      started.length > 0 ? untilAvailable(runs.started(started)) : Effect.void
+      started.length > 0 ? Effect.flatMap(untilAvailable(runs.started(started)), stop) : Effect.void
     )
   }).pipe(
     Effect.zipRight(

@@ -45,7 +45,8 @@ const readBody = (type: ReplyType, body: JsonObject): Effect.Effect<HttpReply, I
   switch (type) {
     case "started":
     case "response":
-    case "error": {
+    case "error":
+    case "discarded": {
       const reply = readReply(type, body)
       return reply === undefined
         ? invalid(type === "error" ? "message" : "response", "must be a text")
@@ -59,8 +60,6 @@ const readBody = (type: ReplyType, body: JsonObject): Effect.Effect<HttpReply, I
     }
     case "rejected":
       return Effect.succeed({ _tag: "Rejected" })
-    case "discarded":
-      return Effect.succeed({ _tag: "Discarded" })
   }
 }
 

@@ -71,6 +71,7 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
           public_url: originFor(request),
           api_docs: apiDocs,
           webhook_timeout_seconds: Duration.toSeconds(settings.timeout),
+          webhook_max_work_seconds: Duration.toSeconds(settings.maxWork),
           webhook_max_concurrent: settings.maxConcurrent,
           webhook_max_queued: maxQueuedOfWebhook(settings)
         })

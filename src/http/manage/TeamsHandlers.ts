@@ -32,6 +32,7 @@ export const layer = HttpApiBuilder.group(Api, "teams", (handlers) =>
       .handle("show", ({ path }) => Effect.mapError(teams.show(path.team), Problems.of))
       .handle("pause", ({ path }) => Effect.mapError(teams.pause(path.team), Problems.of))
       .handle("resume", ({ path }) => Effect.mapError(teams.resume(path.team), Problems.of))
+      .handle("release", ({ path }) => Effect.mapError(teams.release(path.team), Problems.of))
       .handle("cancelQueued", ({ path, urlParams: { dry_run } }) =>
         Effect.mapError(
           dry_run === "true"

@@ -53,6 +53,7 @@ import { retries } from "./run/retries.ts"
 import { sentAndStarted } from "./run/sentAndStarted.ts"
 import { threadStore } from "./run/ThreadStore.ts"
 import { threads } from "./run/threads.ts"
+import { unreleased } from "./run/unreleased.ts"
 import { timeStore } from "./TimeStore.ts"
 
 /** Gives a test an empty repo. */
@@ -90,6 +91,7 @@ export const repoContract = (withRepo: WithRepo, { optional = false }: RepoContr
   describe("RunStore.end, with the times of sending and start", () => endsWithTimes(test))
   describe("RunStore.endAndAdmit", () => endsThatAdmit(test))
   describe("RunStore.end as `cancelled`, cancelQueued and release", () => cancel(test))
+  describe("RunStore, runs that have ended and whose agents may still work", () => unreleased(test))
   describe("RunStore.expire", () => expire(test))
   describe("TeamStore.pauseTeam and resumeTeam", () => pause(test))
   describe("ThreadStore", () => threadStore(test))

@@ -1,6 +1,7 @@
 import { Context, type DateTime, type Effect } from "effect"
 import type { AuditDraft } from "../../domain/access/AuditEvent.ts"
 import type { NotFound, TeamExists, TeamInUse, Unavailable } from "../../domain/Errors.ts"
+import type { RunId } from "../../domain/Id.ts"
 import type { TeamName, TeamRecord } from "../../domain/Team.ts"
 
 /**
@@ -32,6 +33,12 @@ export class TeamStore extends Context.Tag("webhook-trigger/TeamStore")<
       at: DateTime.Utc,
       audit?: AuditDraft
     ) => Effect.Effect<TeamRecord, NotFound | Unavailable>
+    /** Releases the team's ended runs, whose agents may still work: they are `unconfirmed`. Notified like an end. */
+    readonly releaseTeam: (
+      team: TeamName,
+      at: DateTime.Utc,
+      audit?: AuditDraft
+    ) => Effect.Effect<ReadonlyArray<RunId>, NotFound | Unavailable>
     /** Ends the team's threads. Removes the team, its leader keys and its ended chat messages. */
     readonly deleteTeam: (team: TeamName, audit?: AuditDraft) => Effect.Effect<void, NotFound | TeamInUse | Unavailable>
   }

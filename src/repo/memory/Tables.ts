@@ -154,9 +154,6 @@ export const isInLane = (run: StoredRun): boolean => isWaiting(run.row) && run.p
 
 export const isInFlight = (row: RunRow): boolean => !isFinal(row.status) && row.admitted_at !== undefined
 
-/** Cancelled, but still holding its slots. */
-export const isHeld = (row: RunRow): boolean => row.status === "cancelled" && row.released_at === undefined
-
 export const isAfter = DateTime.greaterThan
 
 export const clockFrom = ({ mode, timeout_ms }: RunRow, at: DateTime.Utc): Pick<RunRow, "deadline_at"> =>

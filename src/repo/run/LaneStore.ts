@@ -20,6 +20,7 @@ export interface LaneRun
     | "prompt"
     | "timeout_ms"
     | "deadline_at"
+    | "stop_at"
     | "traceparent"
     | "thread_key"
     | "accepted_at"
@@ -71,13 +72,13 @@ export class LaneStore extends Context.Tag("webhook-trigger/LaneStore")<
      */
     readonly closeWindows: (now: DateTime.Utc) => Effect.Effect<void, Unavailable>
     /**
-     * The runs that hold slots: admitted and not finished, or `cancelled` and not released, in the order of the lanes.
+     * The runs that hold slots: admitted and not finished, or ended and not released, in the order of the lanes.
      * A `queued` one may or may not have reached the broker.
      */
     readonly inFlight: Effect.Effect<ReadonlyArray<LaneRun>, Unavailable>
     /**
      * Forgets that runs in flight were sent and started: each is `queued` and admitted again, and the clock of an
-     * asynchronous run starts again. Cancelled runs, which are not sent again, are released.
+     * asynchronous run starts again. Ended runs, which are not sent again, are released.
      */
     readonly forgetSent: (at: DateTime.Utc) => Effect.Effect<void, Unavailable>
     /**

@@ -42,6 +42,8 @@ export interface NewRun {
   readonly layout?: PromptLayout
   readonly variables: Variables
   readonly timeout: Duration.Duration
+  /** How long its agent may work after its caller stopped waiting; absent: its timeout stops the agent. */
+  readonly max_work?: Duration.Duration
   /**
    * The key of its conversation: it joins the team's open thread with this key, or begins one. Joining a window changes
    * nothing in this. Absent: it stands alone.
@@ -193,12 +195,19 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
      * runs do not change. A crash of the database may lose this.
      */
     readonly sent: (events: ReadonlyArray<RunEvent>) => Effect.Effect<void, Unavailable>
-    /** The leader has reported the start: the clock of an asynchronous run starts again. A crash may lose this. */
-    readonly started: (events: ReadonlyArray<RunEvent>) => Effect.Effect<void, Unavailable>
+    /**
+     * The leader has reported the start: the clock of an asynchronous run starts again. A crash may lose this. Returns the
+     * runs that were over before, without an answer: their leaders work in vain.
+     */
+    readonly started: (
+      events: ReadonlyArray<RunEvent>
+    ) => Effect.Effect<ReadonlyArray<Pick<Run, "run_id" | "team">>, Unavailable>
     /**
      * The first end wins. An answer to a run that has timed out or was cancelled is stored in its conversation, and the
-     * first report that comes with a later answer or error is stored with the run. A run that is cancelled after its
-     * admission holds its slots until a later end, or `release`. A failed run may then wait for a retry (`retryAt`).
+     * first report that comes with a later answer or error is stored with the run. Such a run holds its team and its
+     * slots from its admission until a later end that shows that no agent works on it (`endsWork`), or until it is released.
+     * To cancel it then says who did, and moves its stop (`stopAt`) to now. A failed run may then wait for a retry
+     * (`retryAt`).
      */
     readonly end: (ends: ReadonlyArray<RunEnd>) => Effect.Effect<ReadonlyArray<EndedRun>, Unavailable>
     /**
@@ -221,10 +230,18 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
     /** The number of runs that `cancelQueued` would end. */
     readonly countQueued: (of: QueuedRuns) => Effect.Effect<number, Unavailable>
     /**
-     * Releases cancelled runs whose team has, or will have, no prompt of theirs: their slots are free. Notified like an
-     * end.
+     * Releases ended runs whose team has, or will have, no prompt of theirs: their team and slots are free. Notified like
+     * an end.
      */
     readonly release: (events: ReadonlyArray<RunEvent>) => Effect.Effect<void, Unavailable>
+    /**
+     * Releases ended runs whose leader was told to stop at this time or before. Returns those that are `unconfirmed`: no
+     * earlier run was in flight with the team, so their agents may work.
+     */
+    readonly releaseUnconfirmed: (
+      toldBy: DateTime.Utc,
+      now: DateTime.Utc
+    ) => Effect.Effect<ReadonlyArray<Pick<Run, "run_id" | "team">>, Unavailable>
     /**
      * Runs whose retry is due, the longest-waiting first, without those of `except`. They stay until their next attempt
      * is accepted.
@@ -256,8 +273,7 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
      * Ends runs whose deadline has passed as `timeout`, and returns them. The clock of an asynchronous run that was
      * sent and has not started is paused while its team works on an earlier one, and starts again when that one is
      * answered. Before admission, its deadline limits the wait for a leader: it ends as `noLeaderInTime`, but only if
-     * there is no leader. That clock stops while its team is paused, and starts again afterwards. Also releases
-     * cancelled runs whose deadline has passed.
+     * there is no leader. That clock stops while its team is paused, and starts again afterwards.
      */
     readonly expire: (now: DateTime.Utc, options?: ExpireOptions) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
   }

@@ -76,8 +76,9 @@ export const inLane = Statement.unsafeFragment(
   "(r.status = 'queued' and r.admitted_at is null and r.place is not null)"
 )
 
-/** A run `r` was cancelled after it got its slots, and still holds them. */
-export const held = Statement.unsafeFragment("(r.status = 'cancelled' and r.released_at is null)")
+/** As `stopAt`, for a timeout of the run `r` at the time `at` with this start. `greatest` ignores null. */
+export const stopAtOf = (sql: SqlClient.SqlClient, at: Statement.Fragment, started: Statement.Fragment) =>
+  sql`greatest(${at}, ${started} + r.max_work_ms * interval '1 millisecond')`
 
 /** `status in ${final}`: finished. */
 export const final = oneOfStatuses(finalStatuses)
@@ -87,6 +88,9 @@ export const answered = oneOfStatuses(answeredStatuses)
 
 /** `status in ${storesLateAnswer}`: finished; an answer may still be stored. */
 export const storesLateAnswer = oneOfStatuses(lateAnswerStatuses)
+
+/** A run `r` has ended, but its agent may still work: as `isUnreleased`. */
+export const unreleased = Statement.unsafeFragment("(r.stop_at is not null and r.released_at is null)")
 
 /**
  * `from ${waiting}`: the numbers of queued runs that are not admitted, by team, webhook (null for chat) and hour of

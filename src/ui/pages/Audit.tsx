@@ -30,6 +30,7 @@ const actions: Record<AuditAction, string> = {
   "webhook.deleted": "Webhook deleted",
   "webhook.run_started": "Run started manually",
   "webhook.queue_cancelled": "Queued runs of a webhook cancelled",
+  "team.released": "Team released",
   "team.queue_cancelled": "Queued runs of a team cancelled",
   "destination.created": "Destination added",
   "destination.edited": "Destination edited",

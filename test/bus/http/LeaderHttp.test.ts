@@ -10,6 +10,7 @@ import { byRunId, contract, team } from "../../../src/bus/contract.ts"
 import * as LeaderHttp from "../../../src/bus/http/LeaderHttp.ts"
 import { makeInbox } from "../../../src/bus/Replies.ts"
 import type { RunId } from "../../../src/domain/Id.ts"
+import type { Run } from "../../../src/domain/run/Run.ts"
 import { LeaderKeys } from "../../../src/engine/access/LeaderKeys.ts"
 import { HttpLeaders } from "../../../src/engine/leaders/HttpLeaders.ts"
 import { Correlation } from "../../../src/engine/outcome/Correlation.ts"
@@ -19,6 +20,7 @@ import { ProgressReports } from "../../../src/engine/progress/ProgressReports.ts
 import { Shutdown } from "../../../src/engine/Shutdown.ts"
 import * as LeaderKeyCheck from "../../../src/http/leaders/LeaderKeyCheck.ts"
 import * as LeadingHandlers from "../../../src/http/leaders/LeadingHandlers.ts"
+import { at } from "../../../src/repo/contract/fixtures.ts"
 import { TeamStore } from "../../../src/repo/manage/TeamStore.ts"
 import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { RunStore } from "../../../src/repo/run/RunStore.ts"
@@ -45,7 +47,13 @@ const makeReceived = () => {
     /** All runs that are on the bus are there. */
     runs: partly(RunStore, {
       answerable: (ids) =>
-        Effect.sync(() => new Map(ids.map((run_id) => [run_id, ended.has(run_id) ? "late" : "live"] as const)))
+        Effect.sync(() => new Map(ids.map((run_id) => [run_id, ended.has(run_id) ? "late" : "live"] as const))),
+      // A cancelled run is unreleased until its leader has replied.
+      ended: (ids) =>
+        Effect.sync(() => ({
+          runs: ids.filter((id) => !ended.has(id)).map((run_id) => ({ run_id, stop_at: at(0) }) as unknown as Run),
+          deleted: []
+        }))
     }),
     outcomes: partly(Outcomes, { release: () => Effect.void, progress: () => {} }),
     recorder: partly(ReplyRecorder, {

@@ -62,7 +62,7 @@ describe("the command line", () => {
       )
       // What was not set has the server's value.
       expect(described).toMatch(
-        /\ntimeout +60 s\nconcurrency limit +2\nqueue limit +\d+ \(default\)\nrate limit +no limit \(default\)\n/
+        /\ntimeout +60 s\nmaximum work +3600 s \(default\)\nconcurrency limit +2\nqueue limit +\d+ \(default\)\nrate limit +no limit \(default\)\n/
       )
 
       const edited = yield* json("webhook", "edit", "review", "--timeout", "default", "--max-concurrent", "3")

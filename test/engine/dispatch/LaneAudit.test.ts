@@ -110,7 +110,7 @@ it.scoped("offers nothing while another prompt waits or a reply does, and no can
       { lane: replied, broker: { ...leader, repliesWaiting: 1 } },
       { lane: cancelled, broker: leader }
     ]
-    cancelled.flights.cancelled(run(3).run_id)
+    cancelled.flights.unreleased(run(3).run_id)
     for (const { broker, lane } of cases) {
       expect(yield* offersIn(yield* auditWith(broker), lane, broker, 20)).toEqual([])
     }

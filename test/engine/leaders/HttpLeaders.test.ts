@@ -240,6 +240,31 @@ describe("leaders over HTTP", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
+  it.scoped(
+    "learn that the run has timed out, and lose the prompt when they do not confirm that they have stopped",
+    () =>
+      Effect.gen(function* () {
+        const { first, leader, team } = yield* ledTeam
+        const { submit } = yield* makeWebhook(team, { timeout_seconds: 5 })
+        const run_id = yield* submit("one")
+        yield* join(first)
+        const answers: Array<string> = []
+        const asksAgain = work(leader, run_id).pipe(
+          Effect.map(({ cancelled }) => (cancelled ? "stop" : "go on")),
+          Effect.catchTag("PromptLost", () => Effect.succeed("lost")),
+          Effect.map((answer) => answers.push(answer)),
+          Effect.zipRight(Effect.sleep("100 millis"))
+        )
+        yield* Effect.fork(Effect.repeat(asksAgain, { until: () => answers.at(-1) === "lost" }))
+        yield* secondsUntil(Effect.sync(() => answers.at(-1) === "stop"))
+        yield* secondsUntil(Effect.sync(() => answers.at(-1) === "lost"))
+        expect([...new Set(answers)]).toEqual(["go on", "stop", "lost"])
+        expect((yield* (yield* Repo).run(run_id)).unconfirmed).toBe(true)
+        const two = yield* submit("two")
+        expect((yield* next(leader)).run_id).toBe(two)
+      }).pipe(Effect.provide(engineInMemory()))
+  )
+
   it.scoped("get no prompt whose run has ended", () =>
     Effect.gen(function* () {
       const { first, leader, team } = yield* ledTeam

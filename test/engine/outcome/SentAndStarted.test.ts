@@ -1,7 +1,10 @@
 import { expect, it } from "@effect/vitest"
-import { DateTime, Deferred, Effect, TestClock } from "effect"
+import { DateTime, Deferred, Effect, Layer, Queue, TestClock } from "effect"
+import { Bus } from "../../../src/bus/Bus.ts"
+import * as BusMemory from "../../../src/bus/BusMemory.ts"
 import type { RunId } from "../../../src/domain/Id.ts"
 import { makeRunId } from "../../../src/domain/Id.ts"
+import { TeamName } from "../../../src/domain/Team.ts"
 import * as SentAndStarted from "../../../src/engine/outcome/SentAndStarted.ts"
 import { RunStore } from "../../../src/repo/run/RunStore.ts"
 
@@ -17,7 +20,7 @@ it.scoped("an end that is recorded while a start is being written has that start
           events.map(({ run_id }) => run_id)
         ).pipe(
           Effect.zipRight(Deferred.await(mayWrite)),
-          Effect.zipRight(Effect.asVoid(Deferred.succeed(written, undefined)))
+          Effect.zipRight(Effect.as(Deferred.succeed(written, undefined), []))
         )
     } as unknown as typeof RunStore.Service
     const recorder = yield* Effect.provideService(SentAndStarted.make, RunStore, store)
@@ -32,5 +35,23 @@ it.scoped("an end that is recorded while a start is being written has that start
     yield* Deferred.await(written)
     yield* TestClock.adjust("1 second")
     expect(recorder.take(run)).toEqual({})
+  }).pipe(Effect.provide(BusMemory.layer))
+)
+
+it.scoped("a leader that starts a run that is over is told to stop", () =>
+  Effect.gen(function* () {
+    const [live, over] = [yield* makeRunId, yield* makeRunId]
+    const told = yield* Queue.unbounded<readonly [string, RunId]>()
+    const recorder = yield* SentAndStarted.make.pipe(
+      Effect.provide(
+        Layer.mock(RunStore, { started: () => Effect.succeed([{ run_id: over, team: TeamName.make("deploy") }]) })
+      ),
+      Effect.provide(Layer.mock(Bus, { durable: true, cancel: (team, id) => Effect.asVoid(told.offer([team, id])) }))
+    )
+    const started_at = yield* DateTime.now
+    for (const id of [live, over]) recorder.add(id, { started_at })
+    yield* TestClock.adjust("1 second")
+    expect(yield* told.take).toEqual(["deploy", over])
+    expect(yield* told.size).toBe(0)
   })
 )

@@ -7,7 +7,7 @@ import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { engine, engineInMemory, inFlight, lead, makeTeam, makeWebhook, statusOf, until, waiting } from "../Scenario.ts"
 
-it.scoped("answers timeout at the deadline, frees the slot, and keeps the late answer", () =>
+it.scoped("answers timeout at the deadline, keeps the late answer, and then frees the slot", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
@@ -19,9 +19,10 @@ it.scoped("answers timeout at the deadline, frees the slot, and keeps the late a
     yield* TestClock.adjust(Duration.millis(1))
     const run = yield* Fiber.join(asking)
     expect(run).toMatchObject({ run_id: delivery.prompt.run_id, status: "timeout" })
-    yield* until(Effect.map(inFlight, (total) => total === 0))
+    expect(yield* inFlight).toBe(1)
 
     yield* leader.answer("too late")
+    yield* until(Effect.map(inFlight, (total) => total === 0))
     const repo = yield* Repo
     yield* until(Effect.map(repo.run(run.run_id), ({ conversation }) => conversation.response === "too late"))
     expect(yield* statusOf(run.run_id)).toBe("timeout")
@@ -88,7 +89,7 @@ it.scoped("lets nothing expire while the broker takes no messages, and leaders c
   }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(Layer.merge(RepoMemory.layer, bus)))))
 })
 
-it.scoped("frees the slots of a team that never answers, when their timeout has passed", () =>
+it.scoped("frees the slots of a team that never answers, when their timeout and the time to stop have passed", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("dead")
     const leader = yield* lead(team)
@@ -96,7 +97,7 @@ it.scoped("frees the slots of a team that never answers, when their timeout has 
     const ids = yield* Effect.replicateEffect(webhook.submit("work"), 5)
     yield* leader.next
     yield* until(Effect.map(waiting(team), (messages) => messages === 1))
-    for (let seconds = 0; seconds < 45; seconds++) yield* TestClock.adjust("1 second")
+    for (let seconds = 0; seconds < 5 * 45; seconds++) yield* TestClock.adjust("1 second")
     expect(yield* Effect.forEach(ids, statusOf)).toEqual(ids.map(() => "timeout"))
     expect(yield* inFlight).toBe(0)
   }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 3 })))

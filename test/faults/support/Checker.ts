@@ -19,6 +19,8 @@ export interface Row {
   readonly sent_at: Date | null
   readonly started_at: Date | null
   readonly finished_at: Date | null
+  /** Of a run that ended before its leader was done: when it no longer held its slots. */
+  readonly released_at: Date | null
   /** The last one; of a run without a waiting caller it moves. */
   readonly deadline_at: Date | null
 }
@@ -157,17 +159,18 @@ function* orderHolds({ calls, deliveries, purges = [], rows }: Evidence): Genera
   }
 }
 
-/** Rows hold their slots from admission to their end, whichever server sent them. */
+/** Rows hold their slots from admission until they are released, at their end or later, whichever server sent them. */
 function* limitsHold({ rows, limits }: Evidence): Generator<string> {
   if (limits === undefined) return
   const { global, webhooks = {} } = limits
   const events = rows.flatMap((row) => {
     if (row.webhook_id === null || row.admitted_at === null || row.finished_at === null) return []
     const webhook = row.webhook_id
+    const until = row.released_at ?? row.finished_at
     return [
       { at: row.admitted_at.getTime(), webhook, change: 1 },
       // A run that ended before it was marked as admitted held no slot.
-      { at: Math.max(row.finished_at.getTime(), row.admitted_at.getTime()), webhook, change: -1 }
+      { at: Math.max(until.getTime(), row.admitted_at.getTime()), webhook, change: -1 }
     ]
   })
   const ceiling = (webhook: string) => Math.max(global, webhooks[webhook] ?? global)

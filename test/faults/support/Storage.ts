@@ -59,7 +59,7 @@ export class Storage {
   async rows(): Promise<ReadonlyArray<Row>> {
     return (await this.query(
       `select id, webhook_id, team, mode, status, prompt, response, error_code,
-         accepted_at, admitted_at, sent_at, started_at, finished_at, deadline_at
+         accepted_at, admitted_at, sent_at, started_at, finished_at, released_at, deadline_at
        from webhook_trigger.runs order by seq`
     )) as unknown as ReadonlyArray<Row>
   }

@@ -29,6 +29,7 @@ const restricted: { readonly [endpoint: string]: ReadonlyArray<Role> } = Object.
         [
           "POST /api/teams/:team/pause",
           "POST /api/teams/:team/resume",
+          "POST /api/teams/:team/release",
           "POST /api/teams/:team/messages",
           "POST /api/teams/:team/cancel-queued",
           "POST /api/threads/:thread_id/reset",

@@ -71,7 +71,9 @@ describe("exporting runs", () => {
         ...[
           "started_at",
           "finished_at",
+          "stop_at",
           "released_at",
+          "unconfirmed",
           "triggered_by",
           "callback_url",
           "cancelled_by",

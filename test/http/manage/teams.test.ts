@@ -1,7 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
+import { repeatUntil } from "../../support/Until.ts"
 import { pointers, refusal, sorted } from "../Client.ts"
-import { failing, hello, start } from "../Server.ts"
+import { failing, hello, silent, start } from "../Server.ts"
 
 describe("teams", () => {
   it.scopedLive("are created, listed, shown as running or not, and deleted", () =>
@@ -54,6 +55,38 @@ describe("teams", () => {
         const large = yield* admin("POST", "/api/teams", { raw: "x".repeat(1024 * 1024 + 1) })
         expect(refusal(large)).toStrictEqual([413, "body_too_large"])
       })
+  )
+
+  it.scopedLive("show what holds them, also an ended run whose agent works, and are released from it by hand", () =>
+    Effect.gen(function* () {
+      const { admin, http, team, webhook } = yield* start()
+      const hook = yield* webhook(yield* team("slow", silent), "{{text}}", { timeout_seconds: 1 })
+      const workOf = Effect.map(admin("GET", "/api/teams/slow"), ({ json }) => json.at_work)
+      const waiting = yield* Effect.fork(http("POST", `${hook.path}?wait=true`, { body: hello }))
+      const [{ run_id, ...work }] = yield* repeatUntil(workOf, (at_work) => at_work?.[0].status === "running")
+      expect(Object.keys(work).sort()).toStrictEqual(["since", "status"])
+      const { json } = yield* Fiber.join(waiting)
+      expect(json).toStrictEqual({ status: "timeout", run_id })
+
+      const run = yield* admin("GET", `/api/runs/${run_id}`)
+      const [ended] = yield* workOf
+      expect(ended).toStrictEqual({ run_id, status: "timeout", since: run.json.started_at, stop_at: run.json.stop_at })
+      expect(Date.parse(ended.stop_at) - Date.parse(ended.since)).toBe(3_600_000)
+      expect((yield* admin("GET", "/api/teams")).json.data[0].at_work).toStrictEqual([ended])
+      const cancelled = yield* http("POST", `${hook.path}/runs/${run_id}/cancel`)
+      expect([cancelled.status, cancelled.json.status]).toStrictEqual([200, "timeout"])
+
+      expect(refusal(yield* admin("POST", "/api/teams/none/release"))).toStrictEqual([404, "not_found"])
+      const release = Effect.map(admin("POST", "/api/teams/slow/release"), ({ json }) => json)
+      expect(yield* release).toStrictEqual({ released: [run_id] })
+      expect(yield* release).toStrictEqual({ released: [] })
+      const released = (yield* admin("GET", `/api/runs/${run_id}`)).json
+      expect(released).toMatchObject({ status: "timeout", cancelled_by: "caller", unconfirmed: true })
+      const { released_at } = released
+      expect(yield* workOf).toMatchObject([{ run_id, status: "timeout", released_at }])
+      const [event] = (yield* admin("GET", "/api/audit?limit=1")).json.data
+      expect(event).toMatchObject({ action: "team.released", object: "slow", after: { released: [run_id] } })
+    })
   )
 
   it.scopedLive("are paused and resumed, which events and metrics show", () =>

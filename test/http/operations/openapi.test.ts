@@ -300,7 +300,9 @@ describe("/openapi.json", () => {
       yield* caller(409, "POST", `${hook.path}/runs/${run_id}/cancel`)
       yield* caller(404, "POST", `${hook.path}/runs${none}/cancel`)
       yield* caller(405, "GET", `${hook.path}/runs/${run_id}/cancel`, {}, "POST")
-      const toCancel = yield* Effect.replicateEffect(narrow.http("POST", slow.path, variables), 2)
+      yield* narrow.admin("POST", "/api/teams/silent/release")
+      const accepted = repeatUntil(narrow.http("POST", slow.path, variables), ({ status }) => status === 202)
+      const toCancel = yield* Effect.replicateEffect(accepted, 2)
       const [first, second] = toCancel.map(({ json }) => json.run_id)
       yield* slowCaller(200, "POST", `${slow.path}/runs/${first}/cancel`)
       yield* slowAdmin(200, "POST", `/api/runs/${second}/cancel`)
@@ -355,7 +357,7 @@ describe("/openapi.json", () => {
       yield* slowAdmin(408, "POST", "/api/teams/silent/messages?wait=true", message)
       yield* slowAdmin(504, "POST", "/api/teams/silent/messages?wait=true", { ...message, ...inPage })
       yield* admin(409, "POST", "/api/teams/idle/messages", message)
-      for (const change of ["pause", "resume"]) {
+      for (const change of ["pause", "resume", "release"]) {
         yield* admin(200, "POST", `/api/teams/idle/${change}`)
         yield* admin(404, "POST", `/api/teams/none/${change}`)
       }
@@ -689,6 +691,7 @@ describe("/openapi.json", () => {
           ["POST", "/api/teams/ops/cancel-queued"],
           ["POST", "/api/teams/ops/pause"],
           ["POST", "/api/teams/ops/resume"],
+          ["POST", "/api/teams/ops/release"],
           ["GET", "/api/teams/ops/leader-keys"],
           ["POST", "/api/teams/ops/leader-keys"],
           ["DELETE", `/api/teams/ops/leader-keys${none}`],

@@ -173,7 +173,12 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
   )
   reads("teams", 0, () => Effect.flatMap(repo, ({ teams }) => teams))
   reads("the oldest queued run of each team", 20, () => Effect.flatMap(repo, ({ oldestQueued }) => oldestQueued))
-  reads("team", 0, () => Effect.flatMap(repo, ({ team }) => team(ops)))
+  // The run that it has.
+  reads("team", 1, () => Effect.flatMap(repo, ({ team }) => team(ops)))
+  reads("releaseTeam", 0, () => Effect.flatMap(repo, ({ releaseTeam }) => releaseTeam(ops, at(0))))
+  reads("releaseUnconfirmed", 0, () =>
+    Effect.flatMap(repo, ({ releaseUnconfirmed }) => releaseUnconfirmed(at(0), at(0)))
+  )
   reads("queued", 0, () => Effect.flatMap(repo, ({ queued }) => queued(many)))
   reads("runs ahead of the newest one", 1_010, () =>
     Effect.flatMap(repo, ({ ahead, runs }) =>
@@ -271,7 +276,7 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
       yield* endOne(next, success("again"), 5)
     })
   )
-  reads("the lane of a paused team", 0, () =>
+  reads("the lane of a paused team", 1, () =>
     Effect.gen(function* () {
       const { lane, pauseTeam } = yield* repo
       yield* pauseTeam(ops, at(0))

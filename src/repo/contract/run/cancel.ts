@@ -16,8 +16,7 @@ import {
   startedOne,
   statusOf,
   success,
-  team,
-  timeout
+  team
 } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
 
@@ -52,7 +51,7 @@ export const cancel = (test: Test): void => {
       for (const [end, response] of [
         [success("late"), "late"],
         [failure("stopped"), undefined],
-        [timeout, undefined]
+        [{ status: "timeout", undelivered: true }, undefined]
       ] as const) {
         const id = yield* sendRun(webhook, term, 10)
         yield* endOne(id, cancelled, 100)
@@ -84,27 +83,6 @@ export const cancel = (test: Test): void => {
       ])
       yield* repo.release([{ run_id, at: at(300) }])
       expect(yield* repo.run(run_id)).toMatchObject({ finished_at: at(100), released_at: at(200) })
-    })
-  )
-
-  test(
-    "release an admitted run when its deadline has passed",
-    Effect.gen(function* () {
-      const repo = yield* Repo
-      const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
-      const started = yield* sendRun(webhook, term, 10)
-      yield* startedOne(started, 1_000)
-      const unsent = yield* queueRun(webhook)
-      yield* admitOne(unsent, term)
-      for (const id of [started, unsent]) yield* endOne(id, cancelled, 2_000)
-      expect(yield* repo.expire(at(59_999))).toEqual([])
-      expect(yield* inFlight).toEqual([started, unsent])
-      expect(yield* repo.expire(at(60_999))).toEqual([])
-      expect(yield* inFlight).toEqual([started])
-      expect(yield* repo.expire(at(61_000))).toEqual([])
-      expect(yield* inFlight).toEqual([])
-      expect(yield* repo.run(started)).toMatchObject({ status: "cancelled", released_at: at(61_000) })
     })
   )
 

@@ -29,7 +29,7 @@ export const makeAccept = (tables: Tables) => {
     { maxQueued, countQueued = true, countQueuedOf, admission }: AcceptOptions,
     now: number
   ): Either.Either<Acceptance, AcceptanceRefused> => {
-    const { webhook: by, timeout, idempotency, layout, coalesce, ...given } = run
+    const { webhook: by, timeout, max_work, idempotency, layout, coalesce, ...given } = run
     const webhook = by && webhooks.get(by.id)
     const known = by === undefined || (webhook?.enabled && isOpenedBy(webhook, by.token_hash, run.accepted_at))
     if (!known || !teams.has(run.team)) return Either.left(new NotFound())
@@ -87,7 +87,8 @@ export const makeAccept = (tables: Tables) => {
       status: "queued",
       ...joinThread(run),
       prompt: storable(run.prompt),
-      timeout_ms: Duration.toMillis(timeout)
+      timeout_ms: Duration.toMillis(timeout),
+      ...(max_work && { max_work_ms: Duration.toMillis(max_work) })
     }
     const ahead = tables.runs
       .filter((other) => other.row.team === run.team && isInLane(other))

@@ -2,13 +2,13 @@ import { type Context, DateTime, Effect } from "effect"
 import { noLeaderInTime, type RunRow, toRun } from "../../../domain/run/Run.ts"
 import { isFinal, runStatuses } from "../../../domain/run/RunStatus.ts"
 import type { RunStore } from "../../run/RunStore.ts"
-import { change, isAfter, isHeld, type StoredRun, type Tables } from "../Tables.ts"
+import { change, isAfter, type StoredRun, type Tables } from "../Tables.ts"
 import { makeEnd } from "./EndMemory.ts"
 
 /** `RunStore.expire`. */
 export const makeExpire = (tables: Tables): Context.Tag.Service<RunStore>["expire"] => {
   const { isPaused, teams, where } = tables
-  const { record, release } = makeEnd(tables)
+  const { record } = makeEnd(tables)
 
   /** The later deadline of a prompt that waits behind an earlier one, see `RunStore.expire`. */
   const laterDeadline = ({ row, place }: StoredRun, now: DateTime.Utc): DateTime.Utc | undefined => {
@@ -16,19 +16,13 @@ export const makeExpire = (tables: Tables): Context.Tag.Service<RunStore>["expir
     if (row.mode !== "async" || sent_at === undefined || row.started_at !== undefined) return undefined
     const stands = (other: StoredRun) => other.place !== undefined && place !== undefined && other.place < place
     const earlier = tables.runs.filter((other) => other.row.team === row.team && stands(other)).map(({ row }) => row)
-    const working = earlier.flatMap(({ status, started_at, deadline_at, released_at }) =>
-      (status === "running" || (status === "cancelled" && !released_at)) &&
-      started_at &&
-      deadline_at &&
-      isAfter(deadline_at, now)
-        ? deadline_at
-        : []
-    )
+    const working = earlier.flatMap(({ deadline_at, released_at, started_at, status, stop_at }) => {
+      const until = status === "running" ? deadline_at : released_at === undefined && stop_at
+      return started_at && until ? DateTime.max(until, now) : []
+    })
     const answered = earlier.flatMap(({ status, admitted_at, finished_at, released_at }) => {
-      const done =
-        status === "cancelled"
-          ? admitted_at && released_at
-          : isFinal(status) && runStatuses[status].answered && finished_at
+      const isAnswered = isFinal(status) && runStatuses[status].answered
+      const done = isAnswered ? finished_at : admitted_at && released_at
       return done && isAfter(done, sent_at) ? done : []
     })
     const from = working.length > 0 ? working : answered
@@ -45,8 +39,6 @@ export const makeExpire = (tables: Tables): Context.Tag.Service<RunStore>["expir
         const later = Math.max(0, DateTime.distance(accepted_at, resumed_at))
         return stopped.includes(team) && !isPaused(team) && !isAfter(DateTime.add(deadline_at, { millis: later }), now)
       }
-      for (const run of where((row) => isHeld(row) && row.deadline_at !== undefined && !isAfter(row.deadline_at, now)))
-        release(run, now)
       const due = where(
         (row) =>
           !isFinal(row.status) &&

@@ -1,17 +1,8 @@
 import { type Context, DateTime, Effect } from "effect"
 import type { WebhookId } from "../../../domain/Id.ts"
+import { isUnreleased } from "../../../domain/run/RunStatus.ts"
 import { type LaneRun, LaneStore } from "../../run/LaneStore.ts"
-import {
-  byPlace,
-  clockFrom,
-  isAfter,
-  isHeld,
-  isInFlight,
-  isInLane,
-  isWaiting,
-  type StoredRun,
-  type Tables
-} from "../Tables.ts"
+import { byPlace, clockFrom, isAfter, isInFlight, isInLane, isWaiting, type StoredRun, type Tables } from "../Tables.ts"
 import { makeAdmit } from "./AdmitMemory.ts"
 import { endCollecting } from "./EndMemory.ts"
 import { makeHeld } from "./LeaseStoreMemory.ts"
@@ -29,6 +20,7 @@ export const makeLaneStore = (tables: Tables): Context.Tag.Service<LaneStore> =>
       prompt,
       timeout_ms,
       deadline_at,
+      stop_at,
       thread_key,
       traceparent,
       accepted_at
@@ -39,6 +31,7 @@ export const makeLaneStore = (tables: Tables): Context.Tag.Service<LaneStore> =>
     return {
       ...{ run_id, source, team, mode, status, prompt, timeout_ms, accepted_at },
       ...(deadline_at && { deadline_at }),
+      ...(stop_at && { stop_at }),
       ...(traceparent && { traceparent }),
       ...(thread_key !== undefined && { thread_key }),
       ...(layout && { layout }),
@@ -92,14 +85,14 @@ export const makeLaneStore = (tables: Tables): Context.Tag.Service<LaneStore> =>
         for (const [key, { expires_at }] of joinedKeys) if (!isAfter(expires_at, now)) joinedKeys.delete(key)
       }),
     inFlight: Effect.sync(() =>
-      where((row) => isInFlight(row) || isHeld(row))
+      where((row) => isInFlight(row) || isUnreleased(row))
         .sort(byPlace)
         .map(laneRun)
     ),
     forgetSent: (at) =>
       Effect.sync(() => {
         tables.runs = tables.runs.map((run) => {
-          if (isHeld(run.row)) return { ...run, row: { ...run.row, released_at: at } }
+          if (isUnreleased(run.row)) return { ...run, row: { ...run.row, released_at: at } }
           if (!isInFlight(run.row)) return run
           const { sent_at: _, started_at: __, ...row } = run.row
           return { ...run, row: { ...row, status: "queued", ...clockFrom(row, at) } }

@@ -1,10 +1,10 @@
 import { type Context, Effect } from "effect"
 import { type RunRow, toRun } from "../../../domain/run/Run.ts"
-import { isFinal } from "../../../domain/run/RunStatus.ts"
+import { isFinal, isUnreleased, runStatuses } from "../../../domain/run/RunStatus.ts"
 import { firstOfEach, type RunEnd, sentBefore } from "../../run/RunEnd.ts"
 import { type QueuedRuns, RunStore } from "../../run/RunStore.ts"
 import { isRunOf } from "../access/OwnerStoreMemory.ts"
-import { change, clockFrom, isAfter, isInFlight, isWaiting, type Tables } from "../Tables.ts"
+import { change, clockFrom, isAfter, isInFlight, isWaiting, type StoredRun, type Tables } from "../Tables.ts"
 import { makeAccept } from "./AcceptMemory.ts"
 import { makeAdmit } from "./AdmitMemory.ts"
 import { makeEnd, takesLateAnswer } from "./EndMemory.ts"
@@ -26,6 +26,13 @@ export const makeRunStore = (tables: Tables): Context.Tag.Service<RunStore> => {
         ("team" in of ? row.team === of.team : row.webhook_id === of.webhook_id)
     )
 
+  /** An earlier run is in flight with its team. */
+  const isBehindOthers = ({ place = 0, row: { team } }: StoredRun) =>
+    tables.runs.some(
+      (other) =>
+        other.row.team === team && (other.place ?? place) < place && (isInFlight(other.row) || isUnreleased(other.row))
+    )
+
   return RunStore.of({
     accept: (given, options) => Effect.map(databaseTime, (now) => given.map((run) => accept(run, options, now))),
     sent: (events) =>
@@ -40,6 +47,11 @@ export const makeRunStore = (tables: Tables): Context.Tag.Service<RunStore> => {
       }),
     started: (events) =>
       Effect.sync(() => {
+        const over = firstOfEach(events).flatMap(({ run_id }) => {
+          const row = find(run_id)?.row
+          const isOver = row && isFinal(row.status) && runStatuses[row.status].storesLateAnswer && row.released_at
+          return isOver ? [{ run_id, team: row.team }] : []
+        })
         for (const { run_id, at } of events) {
           const run = find(run_id)
           if (!run || !isInFlight(run.row) || run.row.started_at) continue
@@ -47,6 +59,7 @@ export const makeRunStore = (tables: Tables): Context.Tag.Service<RunStore> => {
           change(run, { status: "running", started_at: at, ...(sent_at && { sent_at }), ...clockFrom(run.row, at) })
           notify({ _tag: "RunStarted", run_id })
         }
+        return over
       }),
     end: (ends) => Effect.sync(() => endAll(ends)),
     endAndAdmit: (ends, { at, run_ids, term }) =>
@@ -74,6 +87,13 @@ export const makeRunStore = (tables: Tables): Context.Tag.Service<RunStore> => {
           const run = find(run_id)
           if (run) release(run, at)
         }
+      }),
+    releaseUnconfirmed: (toldBy, now) =>
+      Effect.sync(() => {
+        const isDue = (row: RunRow) => isUnreleased(row) && !isAfter(row.stop_at!, toldBy)
+        const due = where(isDue).map((run) => ({ run, isBehind: isBehindOthers(run) }))
+        for (const { isBehind, run } of due) release(run, now, !isBehind)
+        return due.flatMap(({ isBehind, run: { row } }) => (isBehind ? [] : { run_id: row.run_id, team: row.team }))
       }),
     cancelQueued: (of, { at, by }) =>
       Effect.sync(() => {

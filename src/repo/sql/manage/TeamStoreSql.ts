@@ -2,13 +2,14 @@ import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect, Layer } from "effect"
 import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
 import { NotFound, TeamExists, TeamInUse } from "../../../domain/Errors.ts"
-import type { TeamName, TeamRecord } from "../../../domain/Team.ts"
+import type { RunId } from "../../../domain/Id.ts"
+import type { TeamName, TeamRecord, TeamWork } from "../../../domain/Team.ts"
 import { TeamStore } from "../../manage/TeamStore.ts"
 import { audited } from "../access/Audit.ts"
 import { notify } from "../Changes.ts"
 import { fromRow } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
-import { live, waiting } from "../RunColumns.ts"
+import { answered, live, unreleased, waiting } from "../RunColumns.ts"
 
 export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.effect(
   TeamStore,
@@ -35,16 +36,44 @@ export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.e
       from webhook_trigger.teams t
       left join (select team, sum(runs) as queued from ${waiting} group by team) as w using (team)`
 
+    /** A few runs of the team `t`, by an index that has only such runs. A released one counts until the team answers another. */
+    const runsOf = (condition: Statement.Fragment, most: number) => sql`(
+      select r.seq, r.id as run_id, r.status, coalesce(r.started_at, r.sent_at, r.admitted_at) as since,
+        r.stop_at, r.released_at
+      from webhook_trigger.runs r where r.team = t.team and ${condition} order by r.seq limit ${sql.literal(String(most))}
+    )`
+    const isUnconfirmed = sql`r.unconfirmed and not exists (
+      select from webhook_trigger.runs f
+      where f.team = r.team and f.finished_at > r.released_at and f.status in ${answered}
+    )`
+    const workOf = (teams: Statement.Fragment) => sql`
+      select t.team, work.* from webhook_trigger.teams t, lateral (
+        select * from ${runsOf(unreleased, 3)} as unreleased
+        union all select * from ${runsOf(isUnconfirmed, 3)} as unconfirmed
+        union all select * from ${runsOf(sql`r.status in ${live} and r.admitted_at is not null`, 1)} as live
+      ) as work where ${teams} order by t.team, work.seq`
+
+    const read = Effect.fnUntraced(function* (teams: Statement.Fragment) {
+      const rows = yield* sql`${records} where ${teams} order by t.team`
+      const at_work = new Map<string, Array<TeamWork>>()
+      for (const row of yield* sql<{ readonly team: string; readonly seq: unknown }>`${workOf(teams)}`) {
+        const { seq: _, team, ...work } = row
+        at_work.set(team, [...(at_work.get(team) ?? []), fromRow<TeamWork>(work)])
+      }
+      return rows.map((row) => {
+        const record = fromRow<TeamRecord>(row)
+        const work = at_work.get(record.team)
+        return { ...record, ...(work && { at_work: work }) }
+      })
+    })
+
     const record = Effect.fnUntraced(function* (name: TeamName) {
-      const [row] = yield* sql`${records} where team = ${name}`
-      return row ? fromRow<TeamRecord>(row) : yield* new NotFound()
+      const [found] = yield* read(sql`t.team = ${name}`)
+      return found ?? (yield* new NotFound())
     })
     const team = Effect.fn("TeamStore.team")(record, bounded)
 
-    const teams = bounded(sql`${records} order by team`).pipe(
-      Effect.map((rows) => rows.map((row) => fromRow<TeamRecord>(row))),
-      Effect.withSpan("TeamStore.teams")
-    )
+    const teams = bounded(read(sql`true`)).pipe(Effect.withSpan("TeamStore.teams"))
 
     const oldestQueued = bounded(sql<{ readonly team: TeamName; readonly accepted_at: Date }>`
       select t.team, oldest.accepted_at from webhook_trigger.teams t, lateral (
@@ -79,6 +108,32 @@ export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.e
       true
     )
 
+    const releaseTeam = Effect.fn("TeamStore.releaseTeam")(function* (
+      team: TeamName,
+      at: DateTime.Utc,
+      audit?: AuditDraft
+    ) {
+      const rows = yield* sql<{ readonly id: RunId | null }>`
+        with locked as materialized (
+          select r.id from webhook_trigger.runs r where r.team = ${team} and ${unreleased}
+          order by r.id for no key update
+        ), released as (
+          update webhook_trigger.runs r set released_at = ${DateTime.toDateUtc(at)}, unconfirmed = true
+          from locked where r.id = locked.id and ${unreleased}
+          returning r.id, r.team
+        ), ${audited(
+          sql,
+          audit,
+          sql`select team as object, null as before, json_build_object('released', json_agg(id)) as after
+            from released group by team`
+        )},
+        ${notify(sql, "RunEnded", sql`select id::text as name from released`)}
+        select released.id, (select count(*) from notified) from webhook_trigger.teams t left join released using (team)
+        where t.team = ${team}`
+      if (rows.length === 0) return yield* new NotFound()
+      return rows.flatMap(({ id }) => id ?? [])
+    }, bounded)
+
     const deleteTeam = Effect.fn("TeamStore.deleteTeam")(
       function* (team: TeamName, audit?: AuditDraft) {
         // Statements that accept a run or create a webhook for the team either hold its lock, or wait here and find it
@@ -90,7 +145,8 @@ export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.e
             (select count(*)::int from webhook_trigger.webhooks where team = ${team}) as webhooks,
             (select coalesce(sum(runs), 0)::int from ${waiting} where team = ${team})
             + (select count(*)::int from webhook_trigger.runs
-              where team = ${team} and status in ${live} and admitted_at is not null) as live_runs`
+              where team = ${team} and status in ${live} and admitted_at is not null)
+            + (select count(*)::int from webhook_trigger.runs r where r.team = ${team} and ${unreleased}) as live_runs`
         if (use && use.webhooks + use.live_runs > 0) return yield* new TeamInUse({ team, ...use })
         yield* sql`
           delete from webhook_trigger.runs where team = ${team} and source = 'chat' and finished_at is not null`
@@ -118,6 +174,6 @@ export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.e
       bounded
     )
 
-    return TeamStore.of({ createTeam, teams, oldestQueued, team, pauseTeam, resumeTeam, deleteTeam })
+    return TeamStore.of({ createTeam, teams, oldestQueued, team, pauseTeam, resumeTeam, releaseTeam, deleteTeam })
   })
 )

@@ -30,12 +30,15 @@ export const runs = Effect.gen(function* () {
       sent_at timestamptz(3),
       started_at timestamptz(3),
       finished_at timestamptz(3),
+      stop_at timestamptz(3),
       released_at timestamptz(3),
+      unconfirmed boolean,
       triggered_by text,
       callback_url text,
       cancelled_by text,
       delivery_failed boolean,
       timeout_ms bigint not null,
+      max_work_ms integer,
       deadline_at timestamptz(3),
 
       place bigint,
@@ -89,7 +92,8 @@ export const runs = Effect.gen(function* () {
   yield* sql`create index runs_thread on webhook_trigger.runs (thread_id, seq) where thread_id is not null`
   yield* sql`create index runs_thread_place on webhook_trigger.runs (thread_id, place) where thread_id is not null`
 
-  // Lanes, and runs that hold slots: runs in flight, and cancelled ones whose leader has not confirmed it.
+  // Lanes, runs that hold slots (those in flight, and ended ones whose leader is not done), and those that were released
+  // although their leader has not confirmed that.
   yield* sql`
     create index runs_lane on webhook_trigger.runs (team, place) where status = 'queued' and admitted_at is null`
   yield* sql`
@@ -99,7 +103,9 @@ export const runs = Effect.gen(function* () {
     create index runs_joined on webhook_trigger.runs (team, seq)
       where status in ('queued', 'running') and joined is not null`
   yield* sql`
-    create index runs_held on webhook_trigger.runs (team, seq) where status = 'cancelled' and released_at is null`
+    create index runs_unreleased on webhook_trigger.runs (team, seq)
+      where stop_at is not null and released_at is null`
+  yield* sql`create index runs_unconfirmed on webhook_trigger.runs (team, seq) where unconfirmed`
   yield* sql`create index runs_released on webhook_trigger.runs (team, released_at) where released_at is not null`
 
   // Deadlines, retries that are due, a team's last answer, and retention.

@@ -47,6 +47,7 @@ export const webhooks = Effect.gen(function* () {
       accept_if text,
 
       timeout_seconds integer,
+      max_work_seconds integer,
       max_concurrent integer,
       max_queued integer,
       rate text,

@@ -8,13 +8,13 @@ import { limitTypes } from "./WebhookLimits.ts"
 export type NewRunWebhook = NonNullable<NewRun["webhook"]>
 
 /** A field of `NewRun` under its own name. One that is missing in `toInput` does not compile. */
-type InputField = Exclude<keyof NewRun, "run_id" | "webhook" | "timeout" | "idempotency" | "coalesce">
+type InputField = Exclude<keyof NewRun, "run_id" | "webhook" | "timeout" | "max_work" | "idempotency" | "coalesce">
 
 /** Field by field: spreading the run, with its many optional fields, takes eight times as long as all this. */
 export const toInput =
   (admit?: ReadonlySet<RunId>, isCounted: (webhook: NewRunWebhook) => boolean = () => false) =>
   (run: NewRun, ord: number) => {
-    const { run_id, webhook, timeout, idempotency, coalesce } = run
+    const { run_id, webhook, timeout, max_work, idempotency, coalesce } = run
     const rate = webhook?.rate === undefined ? undefined : parseRate(webhook.rate)
     return {
       ord,
@@ -49,6 +49,7 @@ export const toInput =
       budget_usd: webhook?.budget?.cost_usd,
       unknown_usd: webhook?.budget?.unknown_cost_usd,
       timeout_ms: Math.round(Duration.toMillis(timeout)),
+      max_work_ms: max_work && Math.round(Duration.toMillis(max_work)),
       idempotency_key: idempotency?.key,
       idempotency_expires_at: idempotency?.expires_at,
       request_hash: idempotency?.request_hash,
@@ -68,6 +69,7 @@ export const storedTypes = {
   layout: "json",
   variables: "json",
   timeout_ms: "bigint",
+  max_work_ms: "int",
   thread_key: "text",
   replay_of: "uuid",
   chained_from: "uuid",

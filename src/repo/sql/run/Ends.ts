@@ -1,14 +1,24 @@
 import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect } from "effect"
 import type { RunId } from "../../../domain/Id.ts"
-import { finalErrors, isAnswer, outcomeFields, type Run } from "../../../domain/run/Run.ts"
+import { endsWork, finalErrors, isAnswer, outcomeFields, type Run } from "../../../domain/run/Run.ts"
 import { whenTraced } from "../../../telemetry/Span.ts"
 import { addsLate, type EndedRun, firstOfEach, type LateReport, type RunEnd } from "../../run/RunEnd.ts"
 import type { Admission } from "../../run/RunStore.ts"
+import { notify } from "../Changes.ts"
 import { type ColumnTypes, list, recordset, runIds, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import type { NotifySoon } from "../database/NotifySoon.ts"
-import { final, live, runColumns, runFromRow, sentBeforeStart, storesLateAnswer } from "../RunColumns.ts"
+import {
+  final,
+  live,
+  runColumns,
+  runFromRow,
+  sentBeforeStart,
+  stopAtOf,
+  storesLateAnswer,
+  unreleased
+} from "../RunColumns.ts"
 import { admitNext, leaseOf } from "./Admission.ts"
 import { makeRelease } from "./Release.ts"
 
@@ -28,16 +38,18 @@ const inputTypes: ColumnTypes = {
   sent_at: "timestamptz",
   started_at: "timestamptz",
   answered: "boolean",
+  ends_work: "boolean",
   ...outcomeTypes
 }
 
 /** `RunStore.end`, `RunStore.endAndAdmit`, `RunStore.ended` and `RunStore.answerable`. */
 export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   const sql = yield* SqlClient.SqlClient
-  const release = yield* makeRelease
+  const { release } = yield* makeRelease
 
   const toInput = ({ run_id, at, sent_at, started_at, outcome }: RunEnd) => {
-    return { run_id, at, sent_at, started_at, answered: isAnswer(outcome), ...outcomeFields(outcome) }
+    const facts = { answered: isAnswer(outcome), ends_work: endsWork(outcome) }
+    return { run_id, at, sent_at, started_at, ...facts, ...outcomeFields(outcome) }
   }
   const outcomeSet = list(
     Object.entries(outcomeTypes).map(([name, type]) => `${name} = i.${name}${type === "json" ? "::json" : ""}`)
@@ -65,7 +77,14 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
       retry_at = case when i.status = 'error' and i.error_code not in ${sql.in(finalErrors)} then
         i.at + r.retry_after_seconds * interval '1 second'
       end,
-      released_at = case when i.status = 'cancelled' and r.admitted_at is null then i.at end,
+      released_at = case
+        when i.status in ${storesLateAnswer} and (r.admitted_at is null or i.ends_work) then i.at
+      end,
+      stop_at = case
+        when i.ends_work or r.admitted_at is null then null
+        when i.status = 'timeout' then ${stopAtOf(sql, sql`i.at`, sql`coalesce(${reported}, ${sent})`)}
+        else i.at
+      end,
       collecting_until = null
     from ${recordset(sql, inputTypes, ends.map(toInput))} join locked on locked.id = i.run_id
     where r.id = i.run_id and locked.status in ${live}
@@ -113,6 +132,19 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
       )
       select id as run_id, team, report from stored where is_unreported and report is not null`)
 
+  /** Who has cancelled unreleased runs; their leaders are told to stop now. */
+  const stopLate = (ends: ReadonlyArray<RunEnd>) =>
+    bounded(sql`
+      with locked as materialized (
+        select r.id from webhook_trigger.runs r where r.id = any(${runIds(sql, ends)}) order by r.id for no key update
+      ), stopped as (
+        update webhook_trigger.runs r set cancelled_by = i.cancelled_by, stop_at = least(r.stop_at, i.at)
+        from ${recordset(sql, inputTypes, ends.map(toInput))} join locked on locked.id = i.run_id
+        where r.id = i.run_id and ${unreleased} and r.cancelled_by is null
+        returning r.id
+      ), ${notify(sql, "RunEnded", sql`select id::text as name from stopped`)}
+      select count(*) from notified`)
+
   const current = (ends: ReadonlyArray<RunEnd>) =>
     bounded(sql`
       select ${runColumns} from webhook_trigger.runs r where r.id = any(${runIds(sql, ends)})`)
@@ -148,8 +180,10 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
     const stored = firstOfEach(late.filter(addsLate))
     const reports = stored.length === 0 ? [] : yield* storeLate(stored)
     const reportOf = new Map(reports.map(({ report, run_id, team }) => [run_id, { report, team }]))
-    const over = late.filter(({ outcome }) => outcome.status !== "cancelled")
+    const over = late.filter(({ outcome }) => endsWork(outcome))
     if (over.length > 0) yield* release(over)
+    const cancelled = firstOfEach(late.filter(({ outcome }) => outcome.status === "cancelled"))
+    if (cancelled.length > 0) yield* stopLate(cancelled)
     const wanted = late.filter(({ wantsRun }) => wantsRun !== false)
     const runs = wanted.length === 0 ? new Map<RunId, Run>() : byId(yield* current(wanted))
     return ends.map((end): EndedRun => {

@@ -8,23 +8,21 @@ import type { ExpireOptions } from "../../run/RunStore.ts"
 import { notify } from "../Changes.ts"
 import { uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
-import { answered, held, live, runColumns, runFromRow } from "../RunColumns.ts"
-import { makeRelease } from "./Release.ts"
+import { answered, live, runColumns, runFromRow, stopAtOf, unreleased } from "../RunColumns.ts"
 
 /** Number of runs that one statement checks. */
 const step = 500
 
 /**
  * `RunStore.expire`. The rule for an asynchronous run that was sent and has not started: its prompt waits behind
- * another one. While its team works on an earlier run, its clock is paused, and starts again when that run's own
+ * another one. While its team works on an earlier run, its clock is paused, and is read again when that run's own
  * deadline would pass. If the team has answered an earlier run since this one was sent, its clock starts again from
- * there. The team may be at work on a cancelled run until that is released, which counts as its answer. A later run
+ * there. The team may be at work on an ended run until that is released, which counts as its answer. A later run
  * does not count: if the team works on that, this prompt was passed over, and is lost. All this is checked only once
  * the deadline in the row has passed, so the busy path writes nothing for it.
  */
 export const makeExpire = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const release = yield* makeRelease
 
   const expireSome = (now: Date, notSent: ReadonlyArray<RunId>, stopped: ReadonlyArray<TeamName>) => {
     /**
@@ -59,13 +57,13 @@ export const makeExpire = Effect.gen(function* () {
           d.timeout + coalesce(
             greatest(
               (
-                select max(b.deadline_at) from webhook_trigger.runs b
+                select max(greatest(b.deadline_at, ${now})) from webhook_trigger.runs b
                 where b.team = d.team and b.place < d.place and b.status in ${live} and b.admitted_at is not null
-                  and b.status = 'running' and b.started_at is not null and b.deadline_at > ${now} and b.id <> d.id
+                  and b.status = 'running' and b.started_at is not null and b.id <> d.id
               ),
               (
-                select max(r.deadline_at) from webhook_trigger.runs r
-                where r.team = d.team and r.place < d.place and ${held} and r.started_at is not null and r.deadline_at > ${now}
+                select max(greatest(r.stop_at, ${now})) from webhook_trigger.runs r
+                where r.team = d.team and r.place < d.place and ${unreleased} and r.started_at is not null
               )
             ),
             greatest(
@@ -85,6 +83,11 @@ export const makeExpire = Effect.gen(function* () {
       ), changed as (
         update webhook_trigger.runs r set
           deadline_at = case when f.later > ${now} then f.later else r.deadline_at end,
+          stop_at = case
+            when f.later > ${now} or r.admitted_at is null then null
+            else ${stopAtOf(sql, sql`${now}::timestamptz`, sql`coalesce(r.started_at, r.sent_at)`)}
+          end,
+          released_at = case when r.admitted_at is null and not f.without_leader then ${now}::timestamptz end,
           status = case when f.later > ${now} then r.status when f.without_leader then 'error' else 'timeout' end,
           error_code = case when f.without_leader then ${noLeaderInTime.code} end,
           error_message = case when f.without_leader then ${noLeaderInTime.message} end,
@@ -99,15 +102,10 @@ export const makeExpire = Effect.gen(function* () {
       from changed r`)
   }
 
-  const heldTooLong = (now: Date) =>
-    bounded(sql<{ readonly run_id: RunId }>`
-      select r.id as run_id from webhook_trigger.runs r where ${held} and r.deadline_at <= ${now} limit ${step}`)
-
   return Effect.fn("RunStore.expire")(function* (
     now: DateTime.Utc,
     { notSent = [], stopped = [] }: ExpireOptions = {}
   ) {
-    yield* release((yield* heldTooLong(DateTime.toDateUtc(now))).map(({ run_id }) => ({ run_id, at: now })))
     const expired: Array<Run> = []
     for (;;) {
       const rows = yield* expireSome(DateTime.toDateUtc(now), notSent, stopped)

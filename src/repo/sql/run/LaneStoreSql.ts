@@ -9,7 +9,7 @@ import { LeaseLost, type Term } from "../../run/LeaseStore.ts"
 import type { RunEvent } from "../../run/RunEnd.ts"
 import { eventTypes, fromRow, recordset, runIds, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
-import { columnsOf, held, inLane, live, waiting } from "../RunColumns.ts"
+import { columnsOf, inLane, live, unreleased, waiting } from "../RunColumns.ts"
 import { admitNext, leaseOf } from "./Admission.ts"
 import { makeCloseWindows } from "./Coalesce.ts"
 import { makeThreadsOf } from "./Threads.ts"
@@ -23,6 +23,7 @@ const runFields = [
   "prompt",
   "timeout_ms",
   "deadline_at",
+  "stop_at",
   "traceparent",
   "thread_key",
   "accepted_at"
@@ -89,7 +90,7 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
     }, whenTraced("LaneStore.lane"))
 
     const inFlight = bounded(sql`
-      ${laneRuns} where r.status in ${live} and r.admitted_at is not null or ${held}
+      ${laneRuns} where r.status in ${live} and r.admitted_at is not null or ${unreleased}
       order by r.place`).pipe(
       Effect.map((rows) => rows.map(laneRunFromRow)),
       Effect.withSpan("LaneStore.inFlight")
@@ -98,7 +99,7 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
     const forgetSent = Effect.fn("LaneStore.forgetSent")(function* (at: DateTime.Utc) {
       yield* sql`
         with released as (
-          update webhook_trigger.runs r set released_at = ${DateTime.toDateUtc(at)} where ${held}
+          update webhook_trigger.runs r set released_at = ${DateTime.toDateUtc(at)} where ${unreleased}
         )
         update webhook_trigger.runs r set
           status = 'queued', sent_at = null, started_at = null,

@@ -22,7 +22,7 @@ export const layer: Layer.Layer<RunStore, never, SqlClient.SqlClient> = Layer.sc
       accept: yield* makeAccept(notifySoon),
       ...(yield* makeMarks(notifySoon)),
       ...(yield* makeEnds(notifySoon)),
-      release: yield* makeRelease,
+      ...(yield* makeRelease),
       ...(yield* makeRetries),
       ...(yield* makeCancelQueued),
       expire: yield* makeExpire

@@ -1,12 +1,12 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
-import type { RunId } from "../../../domain/Id.ts"
+import type { Run } from "../../../domain/run/Run.ts"
 import { whenTraced } from "../../../telemetry/Span.ts"
 import { firstOfEach, type RunEvent } from "../../run/RunEnd.ts"
 import { eventTypes, recordset, runIds } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import type { NotifySoon } from "../database/NotifySoon.ts"
-import { live, sentBeforeStart } from "../RunColumns.ts"
+import { live, sentBeforeStart, storesLateAnswer } from "../RunColumns.ts"
 
 /** `RunStore.sent` and `RunStore.started`. */
 export const makeMarks = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
@@ -20,7 +20,10 @@ export const makeMarks = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
     input as materialized (
       select * from ${recordset(sql, eventTypes, events)}
     ), locked as materialized (
-      select r.id, r.status in ${live} and r.admitted_at is not null as counts from webhook_trigger.runs r
+      select
+        r.id, r.status in ${live} and r.admitted_at is not null as counts,
+        r.status in ${storesLateAnswer} and r.released_at is not null as is_over
+      from webhook_trigger.runs r
       where r.id = any(${runIds(sql, events)})
       order by r.id for no key update
     ), relaxed as materialized (select set_config('synchronous_commit', 'off', true))`
@@ -42,9 +45,9 @@ export const makeMarks = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   }, whenTraced("RunStore.sent"))
 
   const started = Effect.fnUntraced(function* (events: ReadonlyArray<RunEvent>) {
-    if (events.length === 0) return
-    const started = yield* bounded(sql<{ readonly run_id: RunId }>`
-      with ${locked(firstOfEach(events))}
+    if (events.length === 0) return []
+    const rows = yield* bounded(sql<Pick<Run, "run_id" | "team"> & { readonly is_over: boolean }>`
+      with ${locked(firstOfEach(events))}, started as (
       update webhook_trigger.runs r set
         status = 'running',
         started_at = i.at,
@@ -54,8 +57,13 @@ export const makeMarks = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
         end
       from input i join locked on locked.id = i.run_id, relaxed
       where r.id = i.run_id and locked.counts and r.started_at is null
-      returning r.id as run_id`)
-    notifySoon(started.map(({ run_id }) => ({ _tag: "RunStarted", run_id })))
+      returning r.id, r.team
+      )
+      select id as run_id, team, false as is_over from started
+      union all
+      select r.id, r.team, true from locked join webhook_trigger.runs r using (id) where locked.is_over`)
+    notifySoon(rows.flatMap(({ is_over, run_id }) => (is_over ? [] : [{ _tag: "RunStarted" as const, run_id }])))
+    return rows.flatMap(({ is_over, run_id, team }) => (is_over ? [{ run_id, team }] : []))
   }, whenTraced("RunStore.started"))
 
   return { sent, started }

@@ -1,4 +1,11 @@
-import { type FinalStatus, isFinal, phaseOf, type RunPhase, type RunStatus } from "../../../domain/run/RunStatus.ts"
+import {
+  type FinalStatus,
+  isFinal,
+  isUnreleased,
+  phaseOf,
+  type RunPhase,
+  type RunStatus
+} from "../../../domain/run/RunStatus.ts"
 import type { Run, Team } from "../../api/Types.ts"
 import { Icon, type IconName } from "../Icon.tsx"
 import type { Tone } from "../Tone.ts"
@@ -16,6 +23,18 @@ interface FinalStatusDisplay extends StatusDisplay {
   readonly failure: boolean
   /** The warning on the run's page; `undefined` if the answer or the error says enough. */
   readonly warning: ((run: Run) => { readonly title: string; readonly advice: string }) | undefined
+}
+
+/** Of an ended run whose agent may still work. */
+const stillWorking = (run: Run): string | undefined => {
+  const { cancelled_by, mode, unconfirmed } = run
+  if (unconfirmed) {
+    return "The leader did not confirm that the agent has stopped. The agent may still be working. A late answer appears here."
+  }
+  if (!isUnreleased(run)) return undefined
+  return mode === "wait" && cancelled_by === undefined
+    ? "The agent is still working. A late answer appears here. Until the leader is done, the team gets no other prompt. You can cancel the run."
+    : "The leader was told to stop but may still be working. The team gets its next prompt when the leader has stopped, or 30 seconds after that."
 }
 
 /** How the UI shows each status of a run. A missing status does not compile. */
@@ -43,7 +62,8 @@ export const statusDisplays: { readonly [S in RunStatus]: S extends FinalStatus 
         advice:
           run.sent_at === undefined
             ? "The prompt was never sent: it waited too long for a free slot or for the team. Increase the timeout or the concurrency limit, or use more teams."
-            : "The team received the prompt but did not answer in time. If the work needs more time, increase the webhook's timeout. A late answer will appear here."
+            : (stillWorking(run) ??
+              "The team received the prompt but did not answer in time. If the work needs more time, increase the webhook's timeout. A late answer appears here.")
       })
     },
     cancelled: {
@@ -55,11 +75,10 @@ export const statusDisplays: { readonly [S in RunStatus]: S extends FinalStatus 
       warning: (run) => ({
         title: run.source === "chat" ? "The message was cancelled." : "The run was cancelled.",
         advice:
-          run.released_at === undefined
-            ? "The leader was asked to stop but may still be working. The team gets its next prompt when the leader stops or the timeout passes."
-            : run.sent_at === undefined
-              ? "The prompt was never sent."
-              : "The team has stopped working on it. If an answer arrived anyway, it is shown here."
+          stillWorking(run) ??
+          (run.sent_at === undefined
+            ? "The prompt was never sent."
+            : "The team has stopped working on it. If an answer arrived anyway, it is shown here.")
       })
     }
   }

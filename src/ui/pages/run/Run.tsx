@@ -2,7 +2,7 @@ import { useState } from "react"
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
 import { cancellerNames } from "../../../domain/run/Canceller.ts"
-import { isFinal } from "../../../domain/run/RunStatus.ts"
+import { isFinal, isUnreleased } from "../../../domain/run/RunStatus.ts"
 import { useRun, useTeams, useWebhook } from "../../api/Queries.ts"
 import type { Run, Webhook } from "../../api/Types.ts"
 import { Button, LinkButton } from "../../components/Button.tsx"
@@ -108,7 +108,7 @@ const Actions = ({
           </DownloadButton>
         </>
       )}
-      {(!isFinal(run.status) || run.retry_at !== undefined) && <CancelRun run={run} />}
+      {(!isFinal(run.status) || run.retry_at !== undefined || isUnreleased(run)) && <CancelRun run={run} />}
       {run.thread !== undefined ? (
         <LinkButton to={pathTo("thread", { thread_id: run.thread.id })}>Conversation</LinkButton>
       ) : (

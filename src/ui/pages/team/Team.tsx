@@ -10,6 +10,7 @@ import { CancelQueued } from "../../components/run/CancelQueued.tsx"
 import { TeamStatus } from "../../components/run/Status.tsx"
 import { SnippetTabs } from "../../components/SnippetTabs.tsx"
 import { ExactTime } from "../../format/Time.tsx"
+import { AtWork } from "./AtWork.tsx"
 import { DeleteTeam } from "./DeleteTeam.tsx"
 import { LeaderKeys } from "./LeaderKeys.tsx"
 import { leaderSnippets } from "./LeaderSnippets.ts"
@@ -50,6 +51,7 @@ const Content = ({ team }: { readonly team: Team }) => (
         below.
       </Notice>
     )}
+    <AtWork team={team} />
     <div className="side-by-side">
       <Allowed needs="teams.message">
         <SendMessage team={team} />

@@ -146,7 +146,7 @@ describe("the groups of settings", () => {
     const page = await ui.newPage({ signedIn: true })
     await page.goto("/webhooks/new")
     const limits = group(page, "Limits")
-    await limits.getByText("Not set: Timeout, Concurrency limit, Queue limit, Rate limit").waitFor()
+    await limits.getByText("Not set: Timeout, Maximum work, Concurrency limit, Queue limit").waitFor()
     for (const title of Object.values(settingGroups)) expect([title, await isOpen(page, title)]).toEqual([title, false])
     await limits.locator("summary").focus()
     await page.keyboard.press("Enter")

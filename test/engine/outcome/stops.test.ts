@@ -1,0 +1,162 @@
+/** Work ends: what a timeout, a cancel and a deletion mean for an agent that is at work. */
+import { describe, expect, it } from "@effect/vitest"
+import { Deferred, Duration, Effect, Fiber, Logger, TestClock } from "effect"
+import type { Delivery } from "../../../src/bus/Bus.ts"
+import type { RunId } from "../../../src/domain/Id.ts"
+import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
+import { Webhooks } from "../../../src/engine/manage/Webhooks.ts"
+import * as Leader from "../../../src/leader/Leader.ts"
+import { Repo } from "../../../src/repo/Repo.ts"
+import { engineInMemory, inFlight, lead, makeTeam, makeWebhook, statusOf, until } from "../Scenario.ts"
+
+const runOf = (id: RunId) => Effect.flatMap(Repo, (repo) => repo.run(id))
+const isTold = ({ cancelled }: Delivery) => Deferred.isDone(cancelled)
+const slotIsFree = until(Effect.map(inFlight, (total) => total === 0))
+
+const seconds = (count: number) => TestClock.adjust(Duration.seconds(count))
+
+/** The run's leader has started it. */
+const startOf = ({ prompt, reply }: Delivery) =>
+  Effect.zipRight(
+    reply({ _tag: "Started" }),
+    until(Effect.map(runOf(prompt.run_id), ({ started_at }) => started_at !== undefined))
+  ).pipe(Effect.zipLeft(TestClock.adjust("100 millis")))
+
+describe("work ends", () => {
+  it.scoped("an asynchronous run's timeout tells the leader to stop, and holds the slot until the leader is done", () =>
+    Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const leader = yield* lead(team)
+      const webhook = yield* makeWebhook(team, { timeout_seconds: 10 })
+      const [first, second] = [yield* webhook.submit("first"), yield* webhook.submit("second")]
+      const delivery = yield* leader.next
+      yield* delivery.reply({ _tag: "Started" })
+      yield* seconds(9)
+      expect([yield* statusOf(first), yield* isTold(delivery)]).toEqual(["running", false])
+      yield* seconds(3)
+      expect(yield* statusOf(first)).toBe("timeout")
+      yield* Deferred.await(delivery.cancelled)
+      yield* seconds(20)
+      expect(yield* inFlight).toBe(1)
+      expect((yield* runOf(second)).sent_at).toBeUndefined()
+      yield* leader.fail("stopped", { usage: { cost_usd: 2 } })
+      expect((yield* leader.next).prompt.run_id).toBe(second)
+      const run = yield* runOf(first)
+      expect(run).toMatchObject({ status: "timeout", usage: { cost_usd: 2 } })
+      expect([run.released_at !== undefined, run.unconfirmed]).toEqual([true, undefined])
+    }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
+  )
+
+  it.scoped("the leader library interrupts the agent of a run that has timed out, and goes on with the next", () =>
+    Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const interrupted = yield* Deferred.make<string>()
+      yield* Leader.start({
+        team,
+        handler: ({ prompt }) =>
+          prompt === "endless"
+            ? Effect.onInterrupt(Effect.never, () => Deferred.succeed(interrupted, prompt))
+            : Effect.succeed("done")
+      })
+      const webhook = yield* makeWebhook(team, { timeout_seconds: 5 })
+      const [endless, next] = [yield* webhook.submit("endless"), yield* webhook.submit("next")]
+      yield* until(Effect.zipRight(TestClock.adjust("1 second"), Deferred.isDone(interrupted)))
+      yield* until(Effect.map(statusOf(next), (status) => status === "success"))
+      expect(yield* statusOf(endless)).toBe("timeout")
+    }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })), Effect.provide(Logger.remove(Logger.defaultLogger)))
+  )
+
+  it.scoped("the agent of a caller who has stopped waiting goes on, but not for longer than it may work", () =>
+    Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const leader = yield* lead(team)
+      const own = yield* makeWebhook(team, { timeout_seconds: 10, max_work_seconds: 30 })
+      const brief = yield* makeWebhook(team, { timeout_seconds: 10, max_work_seconds: 1 })
+      const asking = yield* Effect.fork(own.ask("slow"))
+      const slow = yield* leader.next
+      yield* startOf(slow)
+      yield* seconds(12)
+      const { run_id } = yield* Fiber.join(asking)
+      expect(yield* statusOf(run_id)).toBe("timeout")
+      yield* seconds(15)
+      expect([yield* isTold(slow), yield* inFlight]).toEqual([false, 1])
+      yield* seconds(10)
+      yield* Deferred.await(slow.cancelled)
+      yield* leader.answer("too late")
+      yield* slotIsFree
+      expect(yield* runOf(run_id)).toMatchObject({ status: "timeout", conversation: { response: "too late" } })
+
+      // At least the timeout.
+      const again = yield* Effect.fork(brief.ask("brief"))
+      const late = yield* leader.next
+      yield* startOf(late)
+      yield* seconds(9)
+      expect([yield* statusOf(late.prompt.run_id), yield* isTold(late)]).toEqual(["running", false])
+      yield* seconds(4)
+      expect((yield* Fiber.join(again)).status).toBe("timeout")
+      yield* Deferred.await(late.cancelled)
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("a run that has ended while its agent works can be cancelled", () =>
+    Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const leader = yield* lead(team)
+      const webhook = yield* makeWebhook(team, { timeout_seconds: 10 })
+      const asking = yield* Effect.fork(webhook.ask("slow"))
+      const delivery = yield* leader.next
+      yield* startOf(delivery)
+      yield* seconds(12)
+      const { run_id } = yield* Fiber.join(asking)
+      const { cancel } = yield* Cancellation
+      const cancelled = yield* cancel(run_id)
+      expect(cancelled).toMatchObject({ status: "timeout", cancelled_by: "host" })
+      yield* seconds(1)
+      yield* Deferred.await(delivery.cancelled)
+      yield* leader.fail("stopped")
+      yield* slotIsFree
+      expect((yield* cancel(run_id)).status).toBe("timeout")
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("a leader that does not confirm the stop holds the slot for 30 seconds, and then that is known", () =>
+    Effect.gen(function* () {
+      const warnings: Array<unknown> = []
+      const logger = Logger.make(({ logLevel, message }) => {
+        if (logLevel.label === "WARN") warnings.push(message)
+      })
+      yield* Effect.gen(function* () {
+        const team = yield* makeTeam("deploy")
+        const leader = yield* lead(team)
+        const id = yield* (yield* makeWebhook(team, { timeout_seconds: 10 })).submit("deaf")
+        yield* startOf(yield* leader.next)
+        yield* seconds(12)
+        expect(yield* statusOf(id)).toBe("timeout")
+        yield* seconds(25)
+        expect([yield* inFlight, warnings]).toEqual([1, []])
+        yield* seconds(6)
+        yield* slotIsFree
+        expect(warnings).toHaveLength(1)
+        expect((yield* runOf(id)).unconfirmed).toBe(true)
+        yield* leader.answer("after all")
+        yield* until(Effect.map(runOf(id), ({ unconfirmed }) => unconfirmed === undefined))
+        expect((yield* runOf(id)).conversation.response).toBe("after all")
+      }).pipe(Effect.provide(engineInMemory()), Effect.provide(Logger.replace(Logger.defaultLogger, logger)))
+    })
+  )
+
+  it.scoped("the leader of a deleted run is told to stop", () =>
+    Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const leader = yield* lead(team)
+      const webhook = yield* makeWebhook(team)
+      yield* webhook.submit("work")
+      const delivery = yield* leader.next
+      yield* startOf(delivery)
+      yield* (yield* Webhooks).remove(webhook.id)
+      yield* slotIsFree
+      yield* seconds(1)
+      yield* Deferred.await(delivery.cancelled)
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+})

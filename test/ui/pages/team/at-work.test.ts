@@ -1,0 +1,40 @@
+import { randomUUID } from "node:crypto"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { eventually, startTestUi, type TestUi } from "../../TestUi.ts"
+
+let ui: TestUi
+
+beforeAll(async () => {
+  ui = await startTestUi()
+})
+afterAll(() => ui?.close())
+
+describe("a team's page", () => {
+  it("shows what holds the team, also a run that has ended while its agent works, and releases the team", async () => {
+    await ui.call("POST", "/api/teams", { team: "held" })
+    const { key } = await ui.call("POST", "/api/teams/held/leader-keys", { name: "deaf" })
+    const asking = fetch(`${ui.server.url}/leader/next`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify({ leader: randomUUID() })
+    })
+    await eventually(async () => (await ui.call("GET", "/api/teams/held")).running).toBe(true)
+    const { message_id } = await ui.call("POST", "/api/teams/held/messages", { message: "work" })
+    await asking
+    const page = await ui.newPage({ signedIn: true })
+    await page.goto("/teams/held")
+    await page.getByRole("link", { name: `Run ${message_id}` }).waitFor()
+    expect(await page.getByRole("button", { name: "Release team" }).count()).toBe(0)
+
+    await ui.call("POST", `/api/runs/${message_id}/cancel`)
+    await page.reload()
+    await page.getByText("It has ended, but its agent still works").waitFor()
+    await page.getByRole("button", { name: "Release team" }).click()
+    await page.getByRole("alertdialog", { name: "Release the team?" }).getByRole("button", { name: "Release" }).click()
+    await page.getByText("1 run released").waitFor()
+    await page.getByText("The agent may still work").waitFor()
+    await page.goto(`/runs/${message_id}`)
+    await page.getByText("The leader did not confirm that the agent has stopped").waitFor()
+    await page.context().close()
+  })
+})
