@@ -73,6 +73,9 @@ const withEveryBody = (operation: Record<string, any>): Record<string, any> => {
         "application/x-www-form-urlencoded": {
           schema: { type: "object", description: `A form, ${forPayload}.` }
         },
+        "multipart/form-data": {
+          schema: { type: "object", description: `A form with files, ${forPayload}.` }
+        },
         "text/plain": { schema: { type: "string", description: `A text, ${forPayload}.` } }
       }
     }

@@ -33,7 +33,9 @@ export class Correlation extends Context.Tag("webhook-trigger/Correlation")<
   static readonly layer: Layer.Layer<Correlation, never, ReplyKeyStore> = Layer.effect(
     Correlation,
     Effect.gen(function* () {
-      const { key } = yield* untilAvailable((yield* ReplyKeyStore).replyKey, { subject: "the start" })
+      const { key } = yield* untilAvailable((yield* ReplyKeyStore).replyKey, {
+        subject: "the start waits for the database"
+      })
       const sign = (subject: Uint8Array) =>
         createHmac("sha256", key).update(subject).digest().subarray(0, signatureLength)
 

@@ -80,7 +80,7 @@ export const layer: Layer.Layer<ClockOffset, never, TimeStore> = Layer.unwrapSco
         : Effect.logInfo("This server's clock agrees with the database's again")
     }).pipe(Effect.withClock(clock))
 
-    yield* untilAvailable(compare, { subject: "the start" })
+    yield* untilAvailable(compare, { subject: "the start waits for the database" })
     yield* Effect.forkScoped(Effect.forever(Effect.delay(Effect.ignoreLogged(compare), interval)))
     return Layer.merge(Layer.setClock(clock), Layer.succeed(ClockOffset, { millis: () => clock.offset() }))
   })

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { DateTime } from "effect"
+import { WebhookId } from "../../../src/domain/Id.ts"
 import { Lane, readAhead } from "../../../src/engine/dispatch/Lane.ts"
+import type { LaneRun } from "../../../src/repo/run/LaneStore.ts"
 import { flightsOf, laneWith, publishAll, run, runs, team } from "./LaneRuns.ts"
 
 describe("Lane", () => {
@@ -91,6 +93,24 @@ describe("Lane", () => {
     expect(publishAll(lane)).toEqual(["prompt 3", "prompt 4", "prompt 5"])
     for (const id of lane.flights.ids) lane.ended(id)
     expect(lane.isIdle).toBe(true)
+  })
+
+  it("publishes the runs of a webhook with a budget of cost one by one, also beside those of others", () => {
+    const lane = new Lane(team, () => true)
+    const of = (n: number, name: string, max_cost_per_day?: number): LaneRun => ({
+      ...run(n),
+      webhook: { id: WebhookId.make(name), name, ...(max_cost_per_day !== undefined && { max_cost_per_day }) }
+    })
+    const [limited, other] = [run(100).run_id, run(101).run_id]
+    const read = [of(0, limited, 5), of(1, other), of(2, other), of(3, limited, 5), of(4, limited, 5), of(5, other)]
+    lane.admitted(read.map((run) => ({ run, begunAt: 0 })))
+    expect(publishAll(lane)).toEqual(["prompt 0", "prompt 1", "prompt 2"])
+    lane.ended(run(1).run_id)
+    expect(publishAll(lane)).toEqual([])
+    lane.ended(run(0).run_id)
+    expect(publishAll(lane)).toEqual(["prompt 3"])
+    lane.ended(run(3).run_id)
+    expect(publishAll(lane)).toEqual(["prompt 4", "prompt 5"])
   })
 
   it("forgets a run that ends while it waits for its thread", () => {

@@ -149,6 +149,7 @@ describe("/openapi.json", () => {
       expect(Object.keys(requestBody.content)).toEqual([
         "application/json",
         "application/x-www-form-urlencoded",
+        "multipart/form-data",
         "text/plain"
       ])
       expect(description).toContain("`github`: `x-hub-signature-256`")

@@ -59,7 +59,7 @@ export const openSession = (
 
     const openOnce = Effect.gen(function* () {
       const broken = yield* Deferred.make<never, unknown>()
-      const client = yield* Effect.acquireRelease(Effect.sync(connect), close)
+      const client = yield* Effect.acquireRelease(Effect.try(connect), close)
       client.on("error", (error) => Deferred.unsafeDone(broken, Effect.fail(error)))
       client.on("end", () => Deferred.unsafeDone(broken, Effect.fail(new Error("the connection ended"))))
       client.on("notification", ({ payload }) => {
