@@ -182,7 +182,7 @@ describe("a whole request on the command line", () => {
       yield* send('{"ref":"three"}')
       const ignored = yield* run("webhook", "refused", "kept", "--ignored")
       expect(ignored.stdout).toMatch(/ 200 +ignored .* does not hold: `payload.ref` is "three"\.\n/)
-      expect(ignored.stdout).toContain("\nIgnored by the filter in the last 24 hours: 1\n")
+      expect(ignored.stdout).toContain("\nIgnored in the last 24 hours: 1\n")
 
       const plain = yield* create("plain", "{{a}}", { store_requests: "all" })
       yield* run("trigger", plain.token, "--var", "a=b")

@@ -74,11 +74,14 @@ export const Answered = Schema.Struct({
 export const Ignored = Schema.Struct({
   status: status("ignored"),
   reason: optional(
-    Schema.String.annotations({ description: "Why: a destination wrote what the request reports (`own_messages`)." })
+    Schema.String.annotations({
+      description:
+        "Why: a destination wrote what the request reports (`own_messages`), or the webhook takes no runs now (`when_team_stopped`)."
+    })
   )
 }).annotations({
   description:
-    "The request starts no run: it is a service's ping, does not pass the filter `accept_if`, or is about a message of a destination."
+    "The request starts no run: it is a service's ping, does not pass the filter `accept_if`, is about a message of a destination, or comes while the webhook ignores requests."
 })
 /** The errors of runs have a tag in the typed client, which is not part of the response. */
 const TimeOut = Schema.Struct({ status: status("timeout"), run_id: RunId }).pipe(

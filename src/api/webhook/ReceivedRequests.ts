@@ -10,7 +10,7 @@ export const RequestList = Schema.Struct({
   ...listFields(ReceivedRequest, "Newest first."),
   ignored: Schema.Int.annotations({
     description:
-      "How many requests did not pass `accept_if` in the last 24 hours, listed or not, counted in periods of ten minutes."
+      "How many requests were ignored in the last 24 hours, listed or not, counted in periods of ten minutes."
   })
 }).annotations({
   identifier: "RequestList",
@@ -23,7 +23,8 @@ export const listRequests = HttpApiEndpoint.get("requests", "/api/webhooks/:id/r
     Schema.Struct({
       ignored: Schema.optional(
         Schema.Literal("true", "false").annotations({
-          description: "`true`: also the newest 20 ignored requests, which did not pass the filter `accept_if`."
+          description:
+            "`true`: also the newest 20 ignored requests, such as those that did not pass the filter `accept_if`."
         })
       ),
       accepted: Schema.optional(

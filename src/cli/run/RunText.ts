@@ -1,6 +1,8 @@
 /** Runs as text. */
+import { DateTime } from "effect"
 import type { WebhookId } from "../../domain/Id.ts"
 import { cancellerNames } from "../../domain/run/Canceller.ts"
+import { keptUntil } from "../../domain/run/KeptRun.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import { phaseOf } from "../../domain/run/RunStatus.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
@@ -33,12 +35,15 @@ const tokensText = (usage: Run["usage"]): string | undefined => {
   return known.length === 0 ? undefined : known.join(", ")
 }
 
+const isKept = ({ collecting_until: until }: Run): boolean =>
+  until !== undefined && DateTime.formatIso(until) === keptUntil
+
 export const describeRun = (run: Run, replays: ReadonlyArray<RunSummary>) =>
   [
     fields({
       run: run.run_id,
       status: phaseOf(run),
-      "collecting until": time(run.collecting_until),
+      "collecting until": isKept(run) ? "the webhook is resumed" : time(run.collecting_until),
       "requests combined": run.joined,
       source: run.source,
       thread: run.thread?.key,

@@ -13,15 +13,14 @@ import { table, time } from "../Output.ts"
 import { callOnWebhook, webhook } from "./WebhookRef.ts"
 
 const ignored = Options.boolean("ignored").pipe(
-  Options.withDescription("Also ignored requests: those that did not pass the filter (accept_if)")
+  Options.withDescription("Also ignored requests, such as those that did not pass the filter (accept_if)")
 )
 
 const accepted = Options.boolean("accepted").pipe(
   Options.withDescription("Also ignored requests, and accepted ones if the webhook stores them (--store-requests all)")
 )
 
-const countText = (ignored: number): string =>
-  ignored === 0 ? "" : `\nIgnored by the filter in the last 24 hours: ${ignored}`
+const countText = (ignored: number): string => (ignored === 0 ? "" : `\nIgnored in the last 24 hours: ${ignored}`)
 
 export const refused = Command.make("refused", { webhook, ignored, accepted, ...adminOptions }, (options) =>
   Effect.gen(function* () {

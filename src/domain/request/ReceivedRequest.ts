@@ -23,11 +23,11 @@ export const ReceivedRequest = Schema.Struct({
   status: Schema.Int.annotations({ description: "The status of the response." }),
   code: Schema.String.annotations({
     description:
-      "The problem's `code`: why it was refused. Of others, `accepted`, or `ignored`: it did not pass `accept_if`."
+      "The problem's `code`: why it was refused. Of others, `accepted`, or `ignored`: it started no run, and nothing is wrong."
   }),
   detail: Schema.String.annotations({
     description:
-      "The problem's `detail`, of up to 300 characters. Of an ignored request, the part of `accept_if` that does not hold, with the values that it reads if the webhook stores them."
+      "The problem's `detail`, of up to 300 characters. Of an ignored request, the reason: the part of `accept_if` that does not hold, with the values that it reads if the webhook stores them, or another one."
   }),
   client_address: Schema.String.annotations({ description: "Where it came from." }),
   size: Schema.Int.annotations({

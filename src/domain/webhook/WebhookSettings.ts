@@ -153,13 +153,13 @@ export const webhookSettings = {
   when_team_stopped: {
     kind: "choice",
     group: "failures",
-    words: ["refuse", "queue"],
+    words: ["refuse", "queue", "ignore"],
     description:
-      "What happens to requests when no leader is connected: they are rejected with 409 (`refuse`, the default), or queued until a leader connects (`queue`). Synchronous requests are always rejected.",
+      'What happens to requests when no leader is connected, the webhook is paused, or its budget is used: they are rejected with 409 or 429 (`refuse`, the default); queued until a leader connects or the webhook is resumed (`queue`), while those over the budget are rejected; or answered with 200 `{"status":"ignored"}` (`ignore`), for services that disable webhooks after rejections. Synchronous requests are always rejected.',
     label: "When no leader is connected",
     option: "when-team-stopped",
-    value: "refuse|queue",
-    help: "What happens to requests when no leader is connected: `refuse` rejects them, `queue` queues them",
+    value: "refuse|queue|ignore",
+    help: "What happens to requests when no leader is connected, or the webhook is paused or over its budget: `refuse` rejects them, `queue` keeps them (not those over the budget), `ignore` answers 200 and starts no run",
     default: "refuse"
   },
   queue_for_seconds: {

@@ -1,10 +1,12 @@
-import { createHash } from "node:crypto"
+import { createHash, randomUUID } from "node:crypto"
 import { DateTime, Option } from "effect"
 import { InvalidParameter } from "../../domain/Errors.ts"
 import * as Json from "../../domain/Json.ts"
 import { lookUp, pathOf } from "../../domain/prompt/Path.ts"
+import { keptUntil } from "../../domain/run/KeptRun.ts"
 import type { Variables } from "../../domain/run/Run.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
+import { keptKey } from "../../repo/manage/PauseStore.ts"
 import type { NewRun } from "../../repo/run/RunStore.ts"
 
 /** A later trigger may replace the input, so there is no answer to wait for. */
@@ -18,6 +20,15 @@ export const callbackRefused = new InvalidParameter({
   name: "callback_url",
   detail:
     "is refused: the webhook combines triggers into one run (`coalesce`), so a trigger cannot have its own callback"
+})
+
+/**
+ * A window of its own, for a run of a paused webhook: it joins its lane once the webhook is resumed, so other webhooks' runs do not
+ * wait behind it.
+ */
+export const keptWindow = (): NonNullable<NewRun["coalesce"]> => ({
+  key: `${keptKey}${randomUUID()}`,
+  until: DateTime.unsafeMake(keptUntil)
 })
 
 /** The window of a trigger. None if the webhook has no `coalesce`, or the input has no value at its key. */

@@ -37,7 +37,7 @@ import { Waiting } from "../outcome/Waiting.ts"
 import type { RunUpdate } from "../progress/RunUpdate.ts"
 import { RunWatch } from "../progress/RunWatch.ts"
 import * as Input from "../prompt/Input.ts"
-import { type Ignored, InputChecks } from "../prompt/InputChecks.ts"
+import { Ignored, InputChecks } from "../prompt/InputChecks.ts"
 import type { Renderer, RenderRefused } from "../prompt/Renderer.ts"
 import * as Rendering from "../prompt/Rendering.ts"
 import * as ThreadKeys from "../prompt/ThreadKeys.ts"
@@ -193,7 +193,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       ): Effect.Effect<Submitted, Ignored | InvalidParameter | Refused | WebhookEdited> => {
         if (request.answer !== undefined) return reply(webhook, request, request.answer.message)
         const own = ownMessages.check(webhook, request)
-        const start = startOnce(webhook, request)
+        const start = orIgnored(webhook, request, startOnce(webhook, request))
         return own === undefined ? start : Effect.zipRight(own, start)
       }
 
@@ -209,8 +209,9 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
               return Effect.fail(Coalescing.callbackRefused)
             }
             // A tool's caller gets the answer to its own call, and to no other.
-            const coalesce =
-              request.triggered_by === undefined
+            const coalesce = isKept(webhook, request)
+              ? Coalescing.keptWindow()
+              : request.triggered_by === undefined
                 ? Coalescing.windowOf(webhook, request.variables, request.received_at, request.chain_depth)
                 : undefined
             const start = (thread_key?: string) =>
@@ -328,10 +329,36 @@ const ignored = ({ team }: WebhookRow, { reason }: Ignored): Effect.Effect<Submi
   })
 
 /** Why only a repeat of this request may get a run. */
-const refusalIfNew = ({ paused_at }: WebhookRow, { answer, isManual }: TriggerRequest) => {
-  if (answer?.isAnswered === true) return new IdempotencyKeyReused()
-  return paused_at !== undefined && isManual !== true ? new WebhookPaused() : undefined
+const refusalIfNew = (webhook: WebhookRow, request: TriggerRequest) => {
+  if (request.answer?.isAnswered === true) return new IdempotencyKeyReused()
+  return isPaused(webhook, request) && !isKept(webhook, request) ? new WebhookPaused() : undefined
 }
+
+const isPaused = ({ paused_at }: WebhookRow, { isManual }: TriggerRequest): boolean =>
+  paused_at !== undefined && isManual !== true
+
+/** Nobody waits for its answer now. */
+const isFromService = ({ answer, chained_from, isManual, triggered_by, wait }: TriggerRequest): boolean =>
+  !wait && answer === undefined && chained_from === undefined && isManual !== true && triggered_by === undefined
+
+/** Its run waits until the webhook is resumed. */
+const isKept = (webhook: WebhookRow, request: TriggerRequest): boolean =>
+  webhook.when_team_stopped === "queue" && isPaused(webhook, request) && isFromService(request)
+
+/** What would be refused for a state that passes is ignored, if the webhook says so. */
+const orIgnored = <A, E>(webhook: WebhookRow, request: TriggerRequest, start: Effect.Effect<A, E>) =>
+  webhook.when_team_stopped === "ignore" && isFromService(request)
+    ? Effect.mapError(start, (refusal: E | Refused): E | Ignored => {
+        const reason = passing[(refusal as Refused)._tag as keyof typeof passing]
+        return reason === undefined ? (refusal as E) : new Ignored({ reason })
+      })
+    : start
+
+const passing = {
+  TeamNotRunning: "No leader of the team is connected.",
+  WebhookPaused: "The webhook is paused.",
+  BudgetExceeded: "The webhook has used its budget for today."
+} as const satisfies { readonly [Tag in Refused["_tag"]]?: string }
 
 const missingInPayload = (error: RenderRefused): RenderRefused =>
   error._tag === "MissingVariables" ? new MissingVariables({ names: error.names, of: "payload" }) : error

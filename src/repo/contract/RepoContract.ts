@@ -21,6 +21,7 @@ import { alertStore } from "./alert/AlertStore.ts"
 import { changeFeed } from "./ChangeFeed.ts"
 import { deliveryAttempts } from "./delivery/attempts.ts"
 import { deliveryStore } from "./delivery/DeliveryStore.ts"
+import { heldDeliveries } from "./delivery/holds.ts"
 import { startedDeliveries } from "./delivery/starts.ts"
 import { historyStore } from "./history/HistoryStore.ts"
 import { requestStore } from "./history/RequestStore.ts"
@@ -111,6 +112,7 @@ export const repoContract = (withRepo: WithRepo, { optional = false }: RepoContr
   describe("DestinationStore and DeliveryStore", () => {
     deliveryStore(test)
     deliveryAttempts(test)
+    heldDeliveries(test)
     startedDeliveries(test)
   })
   describe("AlertStore", () => alertStore(test))

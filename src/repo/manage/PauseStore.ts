@@ -17,6 +17,9 @@ export interface PauseDue extends Pick<WebhookRow, "version"> {
  */
 export const newestRuns = 50
 
+/** The keys of windows that keep runs until their webhook is resumed begin so. No other key has a space. */
+export const keptKey = "paused "
+
 /**
  * The automatic pause of webhooks. A pause is an alert, too: its beginning and its end write the deliveries of messages to
  * the alert destinations in the same commit. Both give the webhook a new version, so that no replica accepts a request by

@@ -7,33 +7,84 @@ import { refusal } from "../Client.ts"
 import { hello, start, unusedId } from "../Server.ts"
 
 /** A server with a webhook that pauses after two failures, and a leader whose runs fail while `works` is false. */
-const pausing = Effect.gen(function* () {
-  const leader = { works: false }
-  const server = yield* start()
-  const lead = ({ reply }: Delivery) =>
-    reply(leader.works ? { _tag: "Answered", response: "Done" } : { _tag: "Failed", message: "No" })
-  const hook = yield* server.webhook(yield* server.team("ops", lead), "{{text}}", { pause_after_failures: 2 })
-  const of = `/api/webhooks/${hook.id}`
-  const ask = server.http("POST", `${hook.path}?wait=true`, { body: hello })
-  const shown = Effect.map(server.admin("GET", of), ({ json }) => json)
-  const isPaused = (expected: boolean) =>
-    untilEffect(
-      expected ? "it is paused" : "it is resumed",
-      Effect.map(shown, (json) => (json.paused_at !== undefined) === expected && json)
+const pausingWith = (settings: object) =>
+  Effect.gen(function* () {
+    const leader = { works: false, seen: [] as Array<string> }
+    const server = yield* start()
+    const lead = ({ prompt, reply }: Delivery) => {
+      leader.seen.push(prompt.prompt)
+      return reply(leader.works ? { _tag: "Answered", response: "Done" } : { _tag: "Failed", message: "No" })
+    }
+    const hook = yield* server.webhook(yield* server.team("ops", lead), "{{text}}", {
+      pause_after_failures: 2,
+      ...settings
+    })
+    const of = `/api/webhooks/${hook.id}`
+    const ask = server.http("POST", `${hook.path}?wait=true`, { body: hello })
+    const shown = Effect.map(server.admin("GET", of), ({ json }) => json)
+    const isPaused = (expected: boolean) =>
+      untilEffect(
+        expected ? "it is paused" : "it is resumed",
+        Effect.map(shown, (json) => (json.paused_at !== undefined) === expected && json)
+      )
+    const fail = Effect.gen(function* () {
+      expect((yield* ask).status).toBe(502)
+      expect((yield* ask).status).toBe(502)
+      return yield* isPaused(true)
+    })
+    const audit = Effect.map(server.admin("GET", `/api/audit?object=${hook.id}`), ({ json }) =>
+      json.data.filter(({ action }: any) => /paused|resumed/.test(action)).map((e: any) => [e.action, e.actor])
     )
-  const fail = Effect.gen(function* () {
-    expect((yield* ask).status).toBe(502)
-    expect((yield* ask).status).toBe(502)
-    return yield* isPaused(true)
+    const runs = server.history(hook.id)
+    return { ...server, runs, leader, hook, of, ask, shown, isPaused, fail, audit }
   })
-  const audit = Effect.map(server.admin("GET", `/api/audit?object=${hook.id}`), ({ json }) =>
-    json.data.filter(({ action }: any) => /paused|resumed/.test(action)).map((e: any) => [e.action, e.actor])
-  )
-  const runs = server.history(hook.id)
-  return { ...server, runs, leader, hook, of, ask, shown, isPaused, fail, audit }
-})
+const pausing = pausingWith({})
 
 describe("a webhook that is paused after failures in a row", () => {
+  it.scopedLive("keeps the requests of services if it says so, and other webhooks' runs pass them", () =>
+    Effect.gen(function* () {
+      const { admin, ask, fail, hook, http, leader, of, runs, webhook } = yield* pausingWith({
+        when_team_stopped: "queue"
+      })
+      yield* fail
+      const texts = ["one", "two", "three"]
+      for (const text of texts) {
+        expect((yield* http("POST", hook.path, { body: { variables: { text } } })).status).toBe(202)
+      }
+      expect(refusal(yield* ask)).toStrictEqual([409, "webhook_paused"])
+      leader.works = true
+      const other = yield* webhook("ops", "{{text}}")
+      expect((yield* http("POST", `${other.path}?wait=true`, { body: hello })).status).toBe(200)
+      expect((yield* runs).slice(0, 3).map(({ status }) => status)).toEqual(["queued", "queued", "queued"])
+      yield* admin("POST", `${of}/resume`)
+      yield* untilEffect(
+        "all have run",
+        Effect.map(runs, (all) => all.slice(0, 3).every(({ status }) => status === "success"))
+      )
+      expect(leader.seen.slice(-3)).toEqual(texts)
+    })
+  )
+
+  it.scopedLive(
+    "answers 200 if it says so, also without a leader or over its budget, but not to callers that wait",
+    () =>
+      Effect.gen(function* () {
+        const { ask, fail, hook, http, team, webhook } = yield* pausingWith({ when_team_stopped: "ignore" })
+        yield* fail
+        const ignored = (reason: string) => ({ status: 200, json: { status: "ignored", reason } })
+        const send = (to: typeof hook, query = "") => http("POST", `${to.path}${query}`, { body: hello })
+        expect(yield* send(hook)).toMatchObject(ignored("The webhook is paused."))
+        expect(refusal(yield* ask)).toStrictEqual([409, "webhook_paused"])
+        const idle = yield* webhook(yield* team("idle", "no leader"), "{{text}}", { when_team_stopped: "ignore" })
+        expect(yield* send(idle)).toMatchObject(ignored("No leader of the team is connected."))
+        expect(refusal(yield* send(idle, "?wait=true"))).toStrictEqual([409, "team_not_running"])
+        const limited = { when_team_stopped: "ignore", max_runs_per_day: 1 }
+        const used = yield* webhook("ops", "{{text}}", limited)
+        expect((yield* send(used)).status).toBe(202)
+        expect(yield* send(used)).toMatchObject(ignored("The webhook has used its budget for today."))
+      })
+  )
+
   it.scopedLive("refuses its callers, says who, when and why, and is resumed by hand", () =>
     Effect.gen(function* () {
       const { received, url } = yield* receiver(200)

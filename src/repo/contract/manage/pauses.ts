@@ -1,13 +1,26 @@
 import { expect } from "@effect/vitest"
-import { Effect } from "effect"
+import { DateTime, Effect } from "effect"
 import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
-import { alertIdAt, auditEventIdAt, type WebhookId } from "../../../domain/Id.ts"
+import { alertIdAt, auditEventIdAt, type RunId, type WebhookId } from "../../../domain/Id.ts"
 import type { Outcome } from "../../../domain/run/Run.ts"
-import type { PauseDue } from "../../manage/PauseStore.ts"
+import { keptKey, type PauseDue } from "../../manage/PauseStore.ts"
 import type { NewWebhook } from "../../manage/WebhookStore.ts"
 import { Repo } from "../../Repo.ts"
 import { endRun, newDestination } from "../delivery/fixtures.ts"
-import { at, count, createWebhook, epoch, failure, ops, outcomes, success, team, together } from "../fixtures.ts"
+import {
+  acceptOne,
+  at,
+  count,
+  createWebhook,
+  epoch,
+  failure,
+  newRun,
+  ops,
+  outcomes,
+  success,
+  team,
+  together
+} from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
 
 const draft = (action: AuditDraft["action"], ms: number): AuditDraft => ({
@@ -59,6 +72,35 @@ export const pauses = (test: Test): void => {
       expect(yield* isDue(without.id)).toBeUndefined()
       yield* (yield* Repo).updateWebhook(webhook.id, { enabled: false, updated_at: at(6) })
       expect(yield* isDue(webhook.id)).toBeUndefined()
+    })
+  )
+
+  test(
+    "runs that are kept for a paused webhook join their lane in their order once it is resumed",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* limited()
+      for (const ms of [1, 2]) yield* endRun(webhook, ms, failure("No"))
+      expect(yield* pauseDue(webhook.id, 3)).toBe(2)
+      const paused = { ...webhook, version: 2 }
+      const kept = { until: DateTime.unsafeMake("2100-01-01T00:00:00Z") }
+      const deadline_at = DateTime.add(kept.until, { hours: 1 })
+      const ids: Array<RunId> = []
+      for (const n of count(3)) {
+        const run = yield* newRun(paused, { coalesce: { ...kept, key: `${keptKey}${n}` }, deadline_at })
+        ids.push(run.run_id)
+        yield* acceptOne(run)
+      }
+      const other = yield* newRun(paused, { coalesce: { ...kept, key: "other" } })
+      yield* acceptOne(other)
+      const lane = Effect.map(repo.lane(ops, 10), (all) => all.map(({ run_id }) => run_id))
+      yield* repo.closeWindows(at(10_000))
+      expect(yield* lane).toEqual([])
+      expect(yield* repo.resumeWebhook(webhook.id, at(20_000))).toBe(true)
+      yield* repo.closeWindows(at(20_000))
+      expect(yield* lane).toEqual(ids)
+      expect((yield* repo.lane(ops, 1))[0]).toMatchObject({ deadline_at: DateTime.add(at(20_000), { hours: 1 }) })
+      expect((yield* repo.run(other.run_id)).collecting_until).toEqual(kept.until)
     })
   )
 

@@ -4,10 +4,10 @@ import { describeMeasured, pausedCondition } from "../../../domain/alert/AlertCo
 import type { RunStatus } from "../../../domain/run/RunStatus.ts"
 import type { WebhookRow } from "../../../domain/webhook/Webhook.ts"
 import { quietTime, type StoredAlert } from "../../alert/AlertChanges.ts"
-import { newestRuns, type PauseDue, PauseStore } from "../../manage/PauseStore.ts"
+import { keptKey, newestRuns, type PauseDue, PauseStore } from "../../manage/PauseStore.ts"
 import { webhookChange } from "../access/AuditStoreMemory.ts"
 import { deliverAlert } from "../delivery/DeliveryStoreMemory.ts"
-import { isAfter, type Tables } from "../Tables.ts"
+import { change, isAfter, isWaiting, type Tables } from "../Tables.ts"
 
 export const makePauseStore = (tables: Tables): Context.Tag.Service<PauseStore> => {
   const { alerts, audit, notify, webhooks } = tables
@@ -91,6 +91,18 @@ export const makePauseStore = (tables: Tables): Context.Tag.Service<PauseStore> 
         const { paused_at: _, paused_by: __, paused_reason: ___, ...rest } = webhook
         write(webhook, { ...rest, failures_since: at, version: webhook.version + 1 }, draft)
         resolvePause(tables, webhook, at)
+        for (const [key, { run_id }] of tables.windows) {
+          if (!key.startsWith(`${id} `) || !key.includes(` ${keptKey}`)) continue
+          tables.windows.set(key, { run_id, until: at })
+          const run = tables.find(run_id)
+          if (run === undefined || !isWaiting(run.row)) continue
+          const { collecting_until, deadline_at } = run.row
+          const wait = deadline_at && collecting_until && DateTime.distance(collecting_until, deadline_at)
+          change(run, {
+            collecting_until: at,
+            ...(wait !== undefined && { deadline_at: DateTime.add(at, { millis: wait }) })
+          })
+        }
         return true
       })
   })

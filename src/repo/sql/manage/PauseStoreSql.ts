@@ -4,7 +4,7 @@ import { describeMeasured, pausedCondition } from "../../../domain/alert/AlertCo
 import type { WebhookId } from "../../../domain/Id.ts"
 import type { RunError } from "../../../domain/run/Run.ts"
 import { quietTime } from "../../alert/AlertChanges.ts"
-import { newestRuns, type PauseDue, PauseStore } from "../../manage/PauseStore.ts"
+import { keptKey, newestRuns, type PauseDue, PauseStore } from "../../manage/PauseStore.ts"
 import { audited, changedWebhookFields } from "../access/Audit.ts"
 import { notify } from "../Changes.ts"
 import { bounded } from "../database/Database.ts"
@@ -105,6 +105,13 @@ export const layer: Layer.Layer<PauseStore, never, SqlClient.SqlClient> = Layer.
           update webhook_trigger.webhooks w set paused_at = null, paused_by = null, paused_reason = null,
             failures_since = ${at}, version = w.version + 1
           from earlier where w.id = earlier.id returning w.*
+        ), kept as (
+          update webhook_trigger.windows w set until = ${at} from changed
+          where w.webhook_id = changed.id and w.key like ${`${keptKey}%`} returning w.run_id
+        ), waiting as (
+          update webhook_trigger.runs r set collecting_until = ${at},
+            deadline_at = ${at}::timestamptz + (r.deadline_at - r.collecting_until)
+          from kept where r.id = kept.run_id and r.status = 'queued'
         ), ${audited(sql, audit, change)}, ${alertResolved(sql, at)}, ${sent}`
       return rows.length > 0
     }, bounded)

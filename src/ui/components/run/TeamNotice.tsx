@@ -3,6 +3,13 @@ import { pathTo } from "../../../api/Pages.ts"
 import type { Team } from "../../api/Types.ts"
 import { Notice } from "../Notice.tsx"
 
+/** By `when_team_stopped`. */
+const outcomes: { readonly [word: string]: string } = {
+  refuse: "rejected (409)",
+  queue: "queued until one connects",
+  ignore: "ignored (200)"
+}
+
 /** What happens to requests while the team is paused or has no leader. */
 export const TeamNotice = ({
   team,
@@ -18,9 +25,8 @@ export const TeamNotice = ({
   if (team.running) return null
   return (
     <Notice tone="warning">
-      No leader is connected to {link}. Requests are{" "}
-      {when_team_stopped === "queue" ? "queued until one connects" : "rejected (409)"}. The team's page shows how to
-      connect one.
+      No leader is connected to {link}. Requests are {outcomes[when_team_stopped ?? "refuse"]}. The team's page shows
+      how to connect one.
     </Notice>
   )
 }

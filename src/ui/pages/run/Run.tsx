@@ -2,6 +2,7 @@ import { useState } from "react"
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
 import { cancellerNames } from "../../../domain/run/Canceller.ts"
+import { keptUntil } from "../../../domain/run/KeptRun.ts"
 import { isFinal, isUnreleased } from "../../../domain/run/RunStatus.ts"
 import { useRun, useTeams, useWebhook } from "../../api/Queries.ts"
 import type { Run, Webhook } from "../../api/Types.ts"
@@ -203,7 +204,9 @@ const Details = ({ run }: { readonly run: Run }) => (
 
 /** How many requests joined the run, and until when more can join. */
 const Joined = ({ run: { collecting_until, joined, status } }: { readonly run: Run }) =>
-  joined === undefined ? null : (
+  joined === undefined ? null : collecting_until === keptUntil && status === "queued" ? (
+    <span>Kept until the webhook is resumed</span>
+  ) : (
     <span>
       {status === "queued" && collecting_until !== undefined && (
         <>

@@ -64,9 +64,10 @@ export const RefusedRequests = ({ webhook }: { readonly webhook: Webhook }) => {
   )
 }
 
-/** The number of requests that the webhook's filter ignored in the last 24 hours, and the newest of them. */
+/** The number of requests that were ignored in the last 24 hours, and the newest of them. Without a filter, there are rarely any. */
 export const IgnoredRequests = ({ webhook }: { readonly webhook: Webhook }) => {
   const received = useRefused(webhook.id)
+  if (webhook.accept_if === undefined && (received.data?.ignored ?? 0) === 0) return null
   return (
     <section className="card stack" aria-label="Ignored requests">
       <h2>Ignored requests</h2>
@@ -77,8 +78,8 @@ export const IgnoredRequests = ({ webhook }: { readonly webhook: Webhook }) => {
           ) : (
             <>
               <p>
-                {ignored === 1 ? "1 request" : `${formatNumber(ignored)} requests`} did not pass the filter in the last
-                24 hours.
+                {ignored === 1 ? "1 request was" : `${formatNumber(ignored)} requests were`} ignored in the last 24
+                hours.
               </p>
               <List label="Ignored requests, newest first" requests={data.filter(isIgnored)} />
               {webhook.store_requests !== "all" && (

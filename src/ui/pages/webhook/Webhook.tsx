@@ -84,7 +84,7 @@ const Content = ({ webhook }: { readonly webhook: Webhook }) => {
         <WebhookActivity webhook={webhook} />
         <RunHistory webhook={webhook} />
         <RefusedRequests webhook={webhook} />
-        {webhook.accept_if !== undefined && <IgnoredRequests webhook={webhook} />}
+        <IgnoredRequests webhook={webhook} />
       </>
     ),
     test: () => (

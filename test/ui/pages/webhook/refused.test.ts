@@ -64,7 +64,7 @@ describe("ignored requests", () => {
 
     await trigger("a-branch")
     await page.reload()
-    await ignored.getByText("1 request did not pass the filter in the last 24 hours.").waitFor()
+    await ignored.getByText("1 request was ignored in the last 24 hours.").waitFor()
     await ignored.getByText("`branch == 'main'` does not hold.", { exact: true }).waitFor()
     await ignored.getByText("set “Store requests” to “all” under Edit").waitFor()
     await page.getByText("No rejected requests in the last 24 hours.").waitFor()
@@ -72,7 +72,7 @@ describe("ignored requests", () => {
     await ui.call("PATCH", `/api/webhooks/${webhook.id}`, { store_requests: "all" })
     await trigger("another")
     await page.reload()
-    await ignored.getByText("2 requests did not pass the filter").waitFor()
+    await ignored.getByText("2 requests were ignored").waitFor()
     await ignored.getByText("`branch == 'main'` does not hold: `branch` is \"another\".", { exact: true }).waitFor()
     await ignored.getByText("Body", { exact: true }).click()
     await ignored.getByRole("region", { name: "Body" }).getByText("another").waitFor()
