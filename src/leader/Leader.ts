@@ -16,7 +16,7 @@ import {
   Struct
 } from "effect"
 import { type Delivery, LeaderBus, type Prompt } from "../bus/Bus.ts"
-import { AgentReport } from "../domain/run/AgentReport.ts"
+import { AgentReport, type AgentUsage } from "../domain/run/AgentReport.ts"
 import type { TeamName } from "../domain/Team.ts"
 import { optional } from "../domain/Time.ts"
 import * as Answers from "./Answers.ts"
@@ -133,10 +133,9 @@ export const layer = <E, R>(options: LeaderOptions<E, R>): Layer.Layer<never, ne
 const stopped: Answers.Answer = { _tag: "Failed", message: "The run was cancelled." }
 
 /** Agents that are stopped before they have counted report that they used nothing. */
-const withoutZeros = ({ usage, ...others }: AgentReport): AgentReport => {
-  if (usage === undefined || usage.input_tokens || usage.output_tokens) return usage ? { ...others, usage } : others
-  const { cached_input_tokens: _, cost_usd, input_tokens: __, output_tokens: ___, ...rest } = usage
-  const known = { ...rest, ...(cost_usd && { cost_usd }) }
+const withoutZeros = ({ usage = {}, ...others }: AgentReport): AgentReport => {
+  const isCounted = usage.input_tokens || usage.output_tokens
+  const known: AgentUsage = isCounted ? usage : Object.fromEntries(Object.entries(usage).filter(([, it]) => it !== 0))
   return Struct.keys(known).length === 0 ? others : { ...others, usage: known }
 }
 

@@ -68,7 +68,8 @@ const withUsage = (reading: ClaudeReading, event: unknown): ClaudeReading => {
   const usage = { model: mainModel(models), ...(!isByModel && turnUsage(event)) }
   const totals = sessionUsage({ cost_usd, ...(isByModel && modelTokens(models)) })
   if (totals === undefined) return reporting(reading, { usage })
-  const least = isByModel ? sessionUsage(turnUsage(event)) : costsSomething
+  const isFailure = at(event, "is_error") === true
+  const least = isByModel ? sessionUsage(turnUsage(event)) : isFailure ? undefined : costsSomething
   return { ...reporting(reading, { usage }), totals, ...(least && { least }) }
 }
 

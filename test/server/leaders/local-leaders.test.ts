@@ -6,6 +6,7 @@ import * as LeaderHttp from "../../../src/bus/http/LeaderHttp.ts"
 import { TeamName } from "../../../src/domain/Team.ts"
 import * as Leader from "../../../src/leader/Leader.ts"
 import { newFolder, run, type Server, serve, shell } from "../../cli/Program.ts"
+import { folderInPath } from "../../leader/agents/Leading.ts"
 import { freshDatabase, freshVhost } from "../../support/fresh.ts"
 import * as InProcess from "../../support/InProcess.ts"
 import { untilEffect } from "../../support/Until.ts"
@@ -139,6 +140,29 @@ describe("a server that leads teams itself", () => {
       expect(readFileSync(join(folder, "claude.folder"), "utf8").trim()).toBe(join(AGENTS_DIR, "review"))
       expect(readFileSync(join(folder, "claude.options"), "utf8").trim()).toMatch(/^-p .* --allowedTools a b$/)
     })
+  )
+
+  it.scopedLive(
+    "charges each turn of a conversation once, also after a restart, when the agent counts the session",
+    () =>
+      Effect.gen(function* () {
+        const [DATABASE_URL, folder] = [yield* freshDatabase, yield* folderInPath]
+        const session_id = "3c85dd9c-1122-4ad1-b28d-77848b698410"
+        const script = `read -r prompt; echo turn >> '${folder}/turns'; n=$(grep -c turn '${folder}/turns')
+        echo '{"type":"result","is_error":false,"result":"yes","session_id":"${session_id}","total_cost_usd":'$n',
+        "usage":{"input_tokens":100,"output_tokens":10},"modelUsage":{"m":{"inputTokens":'$((n * 700))',"outputTokens":'$((n * 70))'}}}' | tr -d '\\n'`
+        writeFileSync(join(folder, "claude"), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+        const settings = { ADMIN_API_KEY, DATABASE_URL, AGENTS_DIR: join(folder, "agents") }
+        const AGENTS = "review=claude --permission-mode acceptEdits"
+        const turn = Effect.scoped(
+          Effect.gen(function* () {
+            const { url } = yield* InProcess.serve({ ...settings, AGENTS })
+            return yield* call(url, "POST", "/api/teams/review/messages?wait=true", { message: "Go.", thread: "7" })
+          })
+        )
+        const usage = { input_tokens: 700, output_tokens: 70, cost_usd: 1, model: "m" }
+        for (const _ of [1, 2, 3]) expect(yield* turn).toMatchObject({ response: "yes", session_id, usage })
+      })
   )
 
   it.scopedLive("ends the programs that a crashed server has left at work before others begin", () =>
