@@ -159,6 +159,7 @@ describe("configuration as code", { shuffle: false }, () => {
       expect(told).toMatch(/server\.yaml:7 {2}webhooks\[1\]\.accept_if /)
       expect(told).toMatch(/server\.yaml:8 {2}webhooks\[1\]\.prompt_template line 1, column/)
       expect(told).toMatch(/server\.yaml:10 {2}webhooks\[1\]\.destinations\[0\]\.url /)
+      expect(told).toMatch(/server\.yaml:11 {2}webhooks\[1\]\.destinations\[1\] requires token_env or token_file: /)
       const unread = [
         "  - name: wrong",
         "    team: demo",
@@ -172,6 +173,23 @@ describe("configuration as code", { shuffle: false }, () => {
         "none.yaml:8  webhooks[1].verification requires secret_env"
       )
       expect(yield* refused("same.yaml", ...good)).toContain("same.yaml:5  webhooks[1].name is listed twice")
+    })
+  )
+
+  it.live("changes nothing if the key's role may not create or delete the teams of the plan", () =>
+    Effect.gen(function* () {
+      yield* json("team", "create", "leftover")
+      yield* json("webhook", "create", "--name", "stays", "--team", "demo", "--template", "x")
+      const { key } = yield* json("key", "create", "--name", "editor", "--role", "editor")
+      const path = file("roles.yaml", "teams: [{team: demo}]", "webhooks: []")
+      const refused = yield* runAt({ ADMIN_API_KEY: key }, "apply", "-f", path, "--prune", "--yes")
+      expect([refused.code, refused.stderr]).toEqual([
+        1,
+        "Teams are created and deleted by the role `admin` only: this key has the role `editor`; nothing was changed\n"
+      ])
+      expect(yield* webhookNamed("stays")).toBeDefined()
+      yield* run("webhook", "delete", "stays", "--yes")
+      yield* run("team", "delete", "leftover", "--yes")
     })
   )
 
