@@ -118,7 +118,7 @@ export const apply = Effect.fn("Cli.applyConfig")(function* (client: Client, pla
       delete: (at: string) => client.alertDestinations.delete(path(at))
     }
     return destination(step, requests, (id, secret) => {
-      created.set(reference({ kind: "destination", name: step.name, id: undefined }), id)
+      created.set(reference({ kind: "destination", name: step.name, id: undefined, fileId: step.wanted?.id }), id)
       return secret === undefined ? Effect.void : keep({ alert_destination: step.name, id, secret })
     })
   }
@@ -135,7 +135,7 @@ export const apply = Effect.fn("Cli.applyConfig")(function* (client: Client, pla
         case "create": {
           const { token, trigger_url, webhook } = yield* client.webhooks.create({ payload: payload as WebhookDraft })
           id = webhook.id
-          created.set(reference({ kind: "webhook", name, id: undefined }), id)
+          created.set(reference({ kind: "webhook", name, id: undefined, fileId: step.wanted?.id }), id)
           yield* keep({ webhook: name, id, token, trigger_url })
           break
         }

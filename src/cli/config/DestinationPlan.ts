@@ -67,11 +67,12 @@ export const destinationSteps = (
   what: string,
   { faults, options, orFault, others }: Planning
 ): ReadonlyArray<DestinationStep> => {
-  const matches = all.map((each) => ({ each, found: orFault(destinationOf(each, existing)) }))
+  const matches = all.map((each) => ({ each, found: orFault(destinationOf(each, all, existing)) }))
   matches.forEach(({ each, found }, at) => {
     if (found === undefined) {
-      const names = matches.slice(0, at).map(({ each }) => nameOfDestination(each.shown))
-      if (names.includes(nameOfDestination(each.shown))) faults.push(each.fault("", "is listed twice"))
+      const isSame = (one: WantedDestination) =>
+        one.id === each.id && nameOfDestination(one.shown) === nameOfDestination(each.shown)
+      if (all.slice(0, at).some(isSame)) faults.push(each.fault("", "is listed twice"))
       return
     }
     if (matches.slice(0, at).some((other) => other.found === found)) faults.push(each.fault("", "is listed twice"))

@@ -349,4 +349,39 @@ describe("configuration as code", { shuffle: false }, () => {
       ])
     })
   )
+
+  it.live("exports objects that share names as something that a server without them applies, once", () =>
+    Effect.gen(function* () {
+      const double = ["webhook", "create", "--name", "double", "--team", "demo", "--template"]
+      const ids: ReadonlyArray<string> = yield* Effect.forEach(["first", "second"], (text) =>
+        Effect.map(json(...double, text), ({ webhook }) => webhook.id)
+      )
+      for (const port of [1, 2]) {
+        const url = `http://127.0.0.1:${port}/`
+        yield* json("destination", "add", ids[1]!, "--to", url, "--description", "twin")
+        yield* json("alert", "destination", "add", "--to", url, "--description", "both")
+      }
+      const [, alertTwin] = yield* json("alert", "destination", "list")
+      yield* json("alert", "rule", "add", "cost", "--webhook", ids[1]!, "--destinations", alertTwin.id)
+      const all = parse((yield* run("export")).stdout)
+      const isDouble = ({ name }: { readonly name: string }) => name === "double"
+      const path = file("double.json", JSON.stringify({ ...all, webhooks: all.webhooks.filter(isDouble) }))
+      for (const id of ids) yield* run("webhook", "delete", id, "--yes")
+      for (const { id } of yield* json("alert", "destination", "list")) {
+        yield* run("alert", "destination", "delete", id, "--yes")
+      }
+
+      const applied = yield* run("apply", "-f", path)
+      expect([applied.code, applied.stderr]).toEqual([0, ""])
+      const again = yield* run("diff", "-f", path)
+      expect([again.code, again.stderr], again.stdout).toEqual([0, ""])
+      const made = (yield* json("webhook", "list")).data.filter(isDouble)
+      expect(made.map(({ prompt_template: text }: any) => text).sort()).toEqual(["first", "second"])
+      const second = made.find(({ prompt_template: text }: any) => text === "second")
+      expect(yield* json("destination", "list", second.id)).toHaveLength(2)
+      const destinations = yield* json("alert", "destination", "list")
+      const [rule] = yield* json("alert", "rule", "list")
+      expect(rule).toMatchObject({ webhook_id: second.id, destination_ids: [destinations[1].id] })
+    })
+  )
 })
