@@ -115,6 +115,11 @@ describe("deploy/helm", () => {
     expect(accepts({ replica: 3 })).toBe(false)
     expect(accepts({ ingress: { hostname: "hooks.example.com" } })).toBe(false)
     expect(accepts({ image: { digest: "latest" } })).toBe(false)
+    // The users of a namespace of OpenShift are the cluster's to choose.
+    expect(accepts({ podSecurity: { runAsUser: null, runAsGroup: null, fsGroup: null } })).toBe(true)
+    expect(accepts({ podSecurity: { runAsUser: 0 } })).toBe(false)
+    expect(accepts({ httpRoute: { enabled: true, parentRefs: [{ name: "public" }] } })).toBe(true)
+    expect(accepts({ httpRoute: { parentRefs: [{ namespace: "gateways" }] } })).toBe(false)
     expect(accepts({ settings: { PUBLIC_URL: "https://hooks.example.com", WEBHOOK_MAX_QUEUED: 500 } })).toBe(true)
     expect(accepts({ settings: { DATABASE_URL: "postgres://webhooks:secret@db/webhooks" } })).toBe(false)
   })

@@ -30,11 +30,19 @@ capabilities:
 
 {{- define "webhook-trigger.podSecurity" -}}
 runAsNonRoot: true
-runAsUser: 1000
-runAsGroup: 1000
-fsGroup: 1000
+{{- /* `null` leaves a field out. */}}
+{{- range $field, $id := pick .Values.podSecurity "runAsUser" "runAsGroup" "fsGroup" }}
+{{- if not (kindIs "invalid" $id) }}
+{{ $field }}: {{ include "webhook-trigger.number" $id }}
+{{- end }}
+{{- end }}
 seccompProfile:
   type: RuntimeDefault
+{{- end }}
+
+{{- /* Values of files are floating: a UID of OpenShift, 1000650000, would become 1.00065e+09. */}}
+{{- define "webhook-trigger.number" -}}
+{{- int64 . }}
 {{- end }}
 
 {{- /* `quote` alone would turn 10000000 into "1e+07". */}}

@@ -3,6 +3,7 @@ import { closeSync, openSync, writeSync } from "node:fs"
 import { DateTime, Effect, type Scope } from "effect"
 import type { Client } from "../../api/Client.ts"
 import type { DestinationWithSecret } from "../../api/delivery/Destinations.ts"
+import { mayDo, type Role } from "../../domain/access/Roles.ts"
 import type { AlertRuleDraft, AlertRuleEdit } from "../../domain/alert/AlertRule.ts"
 import type { Destination, DestinationDraft, DestinationEdit } from "../../domain/delivery/Destination.ts"
 import type { TeamDraft } from "../../domain/Team.ts"
@@ -37,6 +38,14 @@ const conflict = (what: string) =>
     exit: exitCodes.refused,
     title: `${what} edited since the comparison`,
     detail: "run the command again"
+  })
+
+/** Known before the first change, and not after all others. */
+const needsAdmin = (role: Role) =>
+  new Failure({
+    exit: exitCodes.refused,
+    title: "Teams are created and deleted by the role `admin` only",
+    detail: `this key has the role \`${role}\`; nothing was changed`
   })
 
 /** Objects without a version are read again before the first change. */
@@ -109,7 +118,7 @@ export const apply = Effect.fn("Cli.applyConfig")(function* (client: Client, pla
       delete: (at: string) => client.alertDestinations.delete(path(at))
     }
     return destination(step, requests, (id, secret) => {
-      created.set(reference({ kind: "destination", name: step.name, id: undefined }), id)
+      created.set(reference({ kind: "destination", name: step.name, id: undefined, fileId: step.wanted?.id }), id)
       return secret === undefined ? Effect.void : keep({ alert_destination: step.name, id, secret })
     })
   }
@@ -126,7 +135,7 @@ export const apply = Effect.fn("Cli.applyConfig")(function* (client: Client, pla
         case "create": {
           const { token, trigger_url, webhook } = yield* client.webhooks.create({ payload: payload as WebhookDraft })
           id = webhook.id
-          created.set(reference({ kind: "webhook", name, id: undefined }), id)
+          created.set(reference({ kind: "webhook", name, id: undefined, fileId: step.wanted?.id }), id)
           yield* keep({ webhook: name, id, token, trigger_url })
           break
         }
@@ -170,6 +179,10 @@ export const apply = Effect.fn("Cli.applyConfig")(function* (client: Client, pla
   const [destinationSteps, oldDestinations] = withDeletionsLast(alertDestinations.map(limitedDestination))
   const [ruleSteps, oldRules] = withDeletionsLast(alertRules.map(limitedRule))
 
+  if (teams.some(({ action }) => action === "create" || action === "delete")) {
+    const { role } = yield* client.apiKeys.current()
+    if (!mayDo(role, "administer")) return yield* needsAdmin(role)
+  }
   yield* unlessEdited(alertDestinations, client.alertDestinations.list(), "The alert destinations were")
   yield* unlessEdited(alertRules, client.alerts.rules(), "The alert rules were")
   for (const { action, payload } of teams) {

@@ -5,6 +5,7 @@ import { faultsOf } from "../../domain/Accepted.ts"
 import { DestinationDraft } from "../../domain/delivery/Destination.ts"
 import { Fault } from "../../domain/Errors.ts"
 import { WebhookDraft } from "../../domain/webhook/Webhook.ts"
+import { missingSecret } from "./DestinationPlan.ts"
 import { invalid } from "./ReadFiles.ts"
 import { isKnown, type Secret } from "./SecretReferences.ts"
 import type { Plan, Step } from "./Steps.ts"
@@ -97,10 +98,11 @@ export const check = Effect.fn("Cli.checkConfig")(function* (
         const given = part === "destinations" ? wanted.destinations?.[Number(at)] : undefined
         return isSent((given && step.destinations.find((one) => one.wanted === given)) ?? step)
       }
-      return yield* faultsFrom(client.webhooks.check({ payload: payload.right }), (fault) => {
+      const found = yield* faultsFrom(client.webhooks.check({ payload: payload.right }), (fault) => {
         const steps = stepsOf(fault.pointer)
         return isNewTeam(fault) || !isOfSent(steps) ? [] : [placed(wanted, steps, fault.detail)]
       })
+      return [...found, ...step.destinations.flatMap(missingSecret)]
     })
   )
   const ofAlertDestinations = yield* Effect.forEach(alertDestinations, (step) =>
@@ -111,9 +113,10 @@ export const check = Effect.fn("Cli.checkConfig")(function* (
         placedIn(wanted, path, detail)
       )
       if (Either.isLeft(payload)) return payload.left
-      return yield* faultsFrom(client.alertDestinations.check({ payload: payload.right }), ({ detail, pointer }) => [
-        placedIn(wanted, stepsOf(pointer), detail)
+      const found = yield* faultsFrom(client.alertDestinations.check({ payload: payload.right }), (fault) => [
+        placedIn(wanted, stepsOf(fault.pointer), fault.detail)
       ])
+      return [...found, ...missingSecret(step)]
     })
   )
   const faults = [...ofWebhooks, ...ofAlertDestinations].flat()

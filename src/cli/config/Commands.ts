@@ -49,9 +49,7 @@ const compare = (client: Client, configuration: Configuration, options: PlanOpti
     const { data: teams } = yield* client.teams.list()
     const { data: webhooks } = yield* client.webhooks.list()
     const isNamed = ({ id, name }: Webhook) =>
-      configuration.webhooks?.some(
-        (wanted) => wanted.destinations && (wanted.id ? wanted.id === id : wanted.name === name)
-      )
+      configuration.webhooks?.some((wanted) => wanted.destinations && (wanted.id === id || wanted.name === name))
     const destinations = yield* destinationsOf(client, webhooks.filter(isNamed))
     const hasAlerts = configuration.alertDestinations !== undefined || configuration.alertRules !== undefined
     const alerts = hasAlerts ? yield* Effect.catchIf(alertsOf(client), isForbidden, noAlerts) : undefined

@@ -1,5 +1,7 @@
 /** The changes of destinations: of one webhook, or of alerts. */
 import type { Destination } from "../../domain/delivery/Destination.ts"
+import { type DestinationKind, kindOf } from "../../domain/delivery/DestinationKind.ts"
+import type { Fault } from "../../domain/Errors.ts"
 import { exceeded, limitedDestination, limitsOfDestination } from "./Limits.ts"
 import { changesOf, compared, type Planning, step, unplanned } from "./Planning.ts"
 import { type Fields, isKnown } from "./SecretReferences.ts"
@@ -20,6 +22,18 @@ interface NamedFields {
 /** For people: its description, or where it goes. */
 export const nameOfDestination = ({ description, kind, target, url }: NamedFields): string =>
   description === undefined ? [kind, url, target].filter((part) => part !== undefined).join(" ") : String(description)
+
+/** The fault of a step without the secret that the server asks for: of a new destination, and of a token for another URL. */
+export const missingSecret = ({ action, changes, wanted }: DestinationStep): ReadonlyArray<Fault> => {
+  if (wanted === undefined || wanted.secret !== undefined) return []
+  const { fault, secretField, shown } = wanted
+  const isToken = secretField === "token"
+  if (isToken && kindOf(shown.kind as DestinationKind).token === undefined) return []
+  const fields = `${secretField}_env or ${secretField}_file`
+  if (action === "create") return [fault("", `requires ${fields}: the server has no such destination yet`)]
+  const isMoved = isToken && changes.some(({ field }) => field === "url")
+  return isMoved ? [fault("url", `is new, so the token must be entered again: add ${fields}`)] : []
+}
 
 const destinationStep = (
   wanted: WantedDestination,
@@ -53,11 +67,12 @@ export const destinationSteps = (
   what: string,
   { faults, options, orFault, others }: Planning
 ): ReadonlyArray<DestinationStep> => {
-  const matches = all.map((each) => ({ each, found: orFault(destinationOf(each, existing)) }))
+  const matches = all.map((each) => ({ each, found: orFault(destinationOf(each, all, existing)) }))
   matches.forEach(({ each, found }, at) => {
     if (found === undefined) {
-      const names = matches.slice(0, at).map(({ each }) => nameOfDestination(each.shown))
-      if (names.includes(nameOfDestination(each.shown))) faults.push(each.fault("", "is listed twice"))
+      const isSame = (one: WantedDestination) =>
+        one.id === each.id && nameOfDestination(one.shown) === nameOfDestination(each.shown)
+      if (all.slice(0, at).some(isSame)) faults.push(each.fault("", "is listed twice"))
       return
     }
     if (matches.slice(0, at).some((other) => other.found === found)) faults.push(each.fault("", "is listed twice"))

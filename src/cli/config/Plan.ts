@@ -24,7 +24,7 @@ export const plan = (
   const { alerts = { destinations: [], rules: [] } } = state
 
   const webhookStep = (wanted: WantedWebhook): WebhookStep => {
-    const before = orFault(webhookOf(wanted, state.webhooks))
+    const before = orFault(webhookOf(wanted, configuration.webhooks ?? [], state.webhooks))
     const hasVerification = wanted.fields.verification !== undefined
     if (hasVerification && before?.secret_hint === undefined && wanted.secret === undefined) {
       faults.push(wanted.fault("verification", "requires secret_env or secret_file: the server has no secret for it"))
@@ -32,8 +32,11 @@ export const plan = (
     const secret = secretPlan("secret", wanted.secret, before?.secret_hint, options)
     const changes = changesOf((before ?? {}) as Fields, wanted.fields, compared(webhookFields, wanted.fields))
     const existing = before === undefined ? [] : (state.destinations.get(before.id) ?? [])
+    const planned = step(wanted.name, before, changes, wanted.fields, [secret])
+    const isUnknown = wanted.id !== undefined && before === undefined
     return {
-      ...step(wanted.name, before, changes, wanted.fields, [secret]),
+      ...planned,
+      notes: isUnknown ? [...planned.notes, `its id is not on this server: ${wanted.id}`] : planned.notes,
       wanted,
       destinations:
         wanted.destinations === undefined

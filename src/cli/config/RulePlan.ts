@@ -18,26 +18,30 @@ interface Target {
   readonly text: string | undefined
   /** Absent: it is created first. */
   readonly id: string | undefined
+  /** Its ID in the files, perhaps of another server. */
+  readonly fileId?: string | undefined
 }
 
 /** The ID of a target, or what stands for it until it has one. */
-export const reference = ({ id, kind, name }: Pick<Target, "id" | "kind" | "name">): string =>
-  id ?? `new ${kind} ${name}`
+export const reference = ({ fileId, id, kind, name }: Omit<Target, "text">): string =>
+  id ?? `new ${kind} ${fileId ?? name}`
 
 /** What stays or is created by a plan. */
 const isThere = ({ action }: Step<unknown>): boolean => action !== "delete"
 
 const webhookTargets = ({ planned, webhooks }: Existing): ReadonlyArray<Target> =>
   [
-    ...planned.webhooks.filter(isThere).map(({ before, name }) => ({ id: before?.id, name })),
-    ...unplanned(webhooks, planned.webhooks)
-  ].map(({ id, name }) => ({ kind: "webhook", id, name, text: name }))
+    ...planned.webhooks
+      .filter(isThere)
+      .map(({ before, name, wanted }) => ({ id: before?.id, name, fileId: wanted?.id })),
+    ...unplanned(webhooks, planned.webhooks).map(({ id, name }) => ({ id, name, fileId: undefined }))
+  ].map((one) => ({ kind: "webhook", ...one, text: one.name }))
 
 /** Files refer to those without a description by ID. */
 const destinationTargets = ({ alerts, planned }: Existing): ReadonlyArray<Target> => [
   ...planned.alertDestinations.filter(isThere).map(
     ({ before, name, wanted }): Target => ({
-      ...{ kind: "destination", id: before?.id, name },
+      ...{ kind: "destination", id: before?.id, name, fileId: wanted?.id },
       text: wanted?.shown.description as string | undefined
     })
   ),
@@ -80,9 +84,10 @@ export const ruleSteps = (
   /** By its ID, else by its text. */
   const find = (targets: ReadonlyArray<Target>, text: string, fault: (detail: string) => void) => {
     const named = targets.filter((target) => target.text === text)
-    const found = targets.find(({ id }) => id === text) ?? named[0]
+    const identified = targets.find(({ id }) => id === text) ?? targets.find(({ fileId }) => fileId === text)
+    const found = identified ?? named[0]
     if (found === undefined) fault(`does not exist: ${JSON.stringify(text)}`)
-    else if (found.id !== text && named.length > 1) {
+    else if (identified === undefined && named.length > 1) {
       fault(`matches several; use the ID of one: ${named.map(({ id }) => id ?? "(new)").join(", ")}`)
     }
     return found === undefined ? text : reference(found)

@@ -4,8 +4,9 @@ import type { Client } from "../../api/Client.ts"
 import type { Destination } from "../../domain/delivery/Destination.ts"
 import type { Fault } from "../../domain/Errors.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
+import type { Fields } from "./SecretReferences.ts"
 import type { WantedWebhook } from "./Wanted.ts"
-import type { WantedDestination } from "./WantedDestination.ts"
+import type { Wanted, WantedDestination } from "./WantedDestination.ts"
 
 /** Enough to be quick, and few beside the server's other work. */
 const concurrency = 8
@@ -29,11 +30,33 @@ export const isForbidden = (error: unknown): error is { readonly status: 403; re
 
 type Found<A> = Either.Either<A | undefined, Fault>
 
+/**
+ * By its ID. An export of another server has IDs that this one does not know, of objects that share a name. The first entry
+ * with such an ID is then the oldest of those that share the name here, the second one the next, and so on.
+ */
+const byId = <W extends Wanted, A extends { readonly id: string }>(
+  wanted: W,
+  entries: ReadonlyArray<W>,
+  existing: ReadonlyArray<A>,
+  sharesName: { readonly entry: (one: W) => boolean; readonly object: (one: A) => boolean }
+): A | undefined => {
+  const found = existing.find(({ id }) => id === wanted.id)
+  if (found !== undefined) return found
+  const isUnknown = ({ id }: W) => id !== undefined && existing.every((one) => one.id !== id)
+  const place = entries.filter((one) => isUnknown(one) && sharesName.entry(one)).indexOf(wanted)
+  return existing.filter((one) => sharesName.object(one) && entries.every(({ id }) => id !== one.id))[place]
+}
+
 /** By its id, else by its name. */
-export const webhookOf = (wanted: WantedWebhook, webhooks: ReadonlyArray<Webhook>): Found<Webhook> => {
+export const webhookOf = (
+  wanted: WantedWebhook,
+  entries: ReadonlyArray<WantedWebhook>,
+  webhooks: ReadonlyArray<Webhook>
+): Found<Webhook> => {
   if (wanted.id !== undefined) {
-    const found = webhooks.find(({ id }) => id === wanted.id)
-    return found ? Either.right(found) : Either.left(wanted.fault("id", "is not a webhook on this server"))
+    const isNamed = ({ name }: { readonly name: string }) => name === wanted.name
+    const oldestFirst = webhooks.toSorted((a, b) => (a.id < b.id ? -1 : 1))
+    return Either.right(byId(wanted, entries, oldestFirst, { entry: isNamed, object: isNamed }))
   }
   const [first, ...others] = webhooks.filter(({ name }) => name === wanted.name)
   if (others.length === 0) return Either.right(first)
@@ -44,23 +67,26 @@ export const webhookOf = (wanted: WantedWebhook, webhooks: ReadonlyArray<Webhook
 /** By its id, else by its description, else by where it goes. */
 export const destinationOf = (
   wanted: WantedDestination,
+  entries: ReadonlyArray<WantedDestination>,
   destinations: ReadonlyArray<Destination>
 ): Found<Destination> => {
   const { description, kind, target, url } = wanted.shown
-  if (wanted.id !== undefined) {
-    const found = destinations.find(({ id }) => id === wanted.id)
-    return found
-      ? Either.right(found)
-      : Either.left(wanted.fault("id", "matches no destination in this list on the server"))
-  }
-  const [first, ...others] = destinations.filter((one) =>
+  const isNamed = (one: Fields) =>
     description !== undefined
       ? one.description === description
       : one.description === undefined &&
         one.kind === kind &&
         one.target === target &&
         (url === undefined || one.url === url)
-  )
+  if (wanted.id !== undefined) {
+    return Either.right(
+      byId(wanted, entries, destinations, {
+        entry: ({ shown }) => isNamed(shown),
+        object: (one) => isNamed({ ...one })
+      })
+    )
+  }
+  const [first, ...others] = destinations.filter((one) => isNamed({ ...one }))
   if (others.length === 0) return Either.right(first)
   const ids = [first!, ...others].map(({ id }) => id).join(", ")
   return Either.left(

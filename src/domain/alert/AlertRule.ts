@@ -106,3 +106,11 @@ export const faultsOfRule = (
   ] as const
   return faults.flatMap(([field, detail]) => (detail === false ? [] : [{ field, detail }]))
 }
+
+/** Whether both rules have the same alerts, for the same destinations: one of them is needless. */
+export const isSameRule = (one: Omit<AlertRule, "id">, other: Omit<AlertRule, "id">): boolean => {
+  const idsOf = ({ destination_ids: ids }: Pick<AlertRule, "destination_ids">) =>
+    ids === undefined ? "all" : [...new Set(ids)].sort().join()
+  const fields = ["condition", "webhook_id", "team", "threshold", "window_hours", "enabled"] as const
+  return fields.every((field) => one[field] === other[field]) && idsOf(one) === idsOf(other)
+}

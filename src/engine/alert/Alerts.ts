@@ -1,11 +1,18 @@
 import { Context, DateTime, Effect, Either, Layer } from "effect"
 import type { Alert } from "../../domain/alert/Alert.ts"
 import { type AlertCondition, conditionOf } from "../../domain/alert/AlertCondition.ts"
-import { type AlertRule, AlertRuleDraft, AlertRuleEdit, faultsOfRule, maxRules } from "../../domain/alert/AlertRule.ts"
+import {
+  type AlertRule,
+  AlertRuleDraft,
+  AlertRuleEdit,
+  faultsOfRule,
+  isSameRule,
+  maxRules
+} from "../../domain/alert/AlertRule.ts"
 import { type Fault, Invalid, type NotFound, type Unavailable } from "../../domain/Errors.ts"
 import { makeAlertRuleId } from "../../domain/Id.ts"
 import { alertRuleIdOf } from "../../domain/ParsedId.ts"
-import { type AlertQuery, AlertStore } from "../../repo/alert/AlertStore.ts"
+import { type AlertQuery, AlertStore, type RuleFaultBeside } from "../../repo/alert/AlertStore.ts"
 import { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
 import * as Audit from "../access/Audit.ts"
 import { decode } from "../manage/Validation.ts"
@@ -42,29 +49,31 @@ export class Alerts extends Context.Tag("webhook-trigger/Alerts")<
 
       const createRule = Effect.fn("Alerts.createRule")(function* (input: unknown) {
         const draft = yield* checked(decodeDraft(input), ({ condition }) => condition)
-        if ((yield* store.rules).length >= maxRules) return yield* tooMany
         const { hours, threshold } = conditionOf(draft.condition)
         const now = yield* DateTime.now
         const { enabled = true, window_hours = hours } = draft
-        return yield* store.createRule(
-          {
-            ...draft,
-            id: yield* makeAlertRuleId,
-            threshold: draft.threshold ?? threshold.default,
-            ...(window_hours !== undefined && { window_hours }),
-            enabled,
-            created_at: now,
-            updated_at: now
-          },
-          yield* Audit.draft("alert_rule.created")
-        )
+        const rule = {
+          ...draft,
+          id: yield* makeAlertRuleId,
+          threshold: draft.threshold ?? threshold.default,
+          ...(window_hours !== undefined && { window_hours }),
+          enabled,
+          created_at: now,
+          updated_at: now
+        }
+        const faultBeside: RuleFaultBeside = (others) => (others.length >= maxRules ? tooMany : sameAsOne(rule)(others))
+        return yield* store.createRule(rule, yield* Audit.draft("alert_rule.created"), faultBeside)
       })
 
       const editRule = Effect.fn("Alerts.editRule")(function* (text: string, input: unknown) {
         const rule = yield* Effect.flatMap(alertRuleIdOf(text), store.rule)
         const edit = yield* checked(decodeEdit(input), () => rule.condition)
         const updated_at = yield* DateTime.now
-        return yield* store.updateRule(rule.id, { ...edit, updated_at }, yield* Audit.draft("alert_rule.edited"))
+        const { destination_ids: ids = rule.destination_ids ?? null, ...fields } = edit
+        const { destination_ids: _, ...rest } = rule
+        const after = { ...rest, ...fields, ...(ids !== null && { destination_ids: ids }) }
+        const audit = yield* Audit.draft("alert_rule.edited")
+        return yield* store.updateRule(rule.id, { ...edit, updated_at }, audit, sameAsOne(after))
       })
 
       const removeRule = Effect.fn("Alerts.removeRule")(function* (text: string) {
@@ -93,3 +102,11 @@ const faultsOf = (condition: AlertCondition, rule: Checked, known: ReadonlySet<s
 }
 
 const tooMany = new Invalid({ faults: [{ pointer: "", detail: `there may be at most ${maxRules} rules` }] })
+
+const sameAsOne =
+  (rule: AlertRule): RuleFaultBeside =>
+  (others) => {
+    const same = others.find((other) => isSameRule(rule, other))
+    const detail = `is the same as the rule ${same?.id}`
+    return same && new Invalid({ faults: [{ pointer: "", detail }] })
+  }

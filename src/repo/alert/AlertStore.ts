@@ -19,21 +19,32 @@ export interface AlertQuery {
 /** Fields to overwrite; `null` removes one. */
 export type AlertRuleChange = AlertRuleEdit & { readonly updated_at: DateTime.Utc }
 
+/** Why a rule may not be beside the others; `undefined`: it may. */
+export type RuleFaultBeside = (others: ReadonlyArray<AlertRule>) => Invalid | undefined
+
 /** The rules of alerts, the alerts, and what rules measure. A change of a rule writes its audit event in the same commit. */
 export class AlertStore extends Context.Tag("webhook-trigger/AlertStore")<
   AlertStore,
   {
-    /** `Invalid`: its webhook or team does not exist. */
-    readonly createRule: (rule: AlertRule, audit?: AuditDraft) => Effect.Effect<AlertRule, Invalid | Unavailable>
+    /**
+     * `Invalid`: its webhook or team does not exist. No other change of a rule that asks for `faultBeside` comes between its
+     * answer and this one.
+     */
+    readonly createRule: (
+      rule: AlertRule,
+      audit?: AuditDraft,
+      faultBeside?: RuleFaultBeside
+    ) => Effect.Effect<AlertRule, Invalid | Unavailable>
     /** All, oldest first. */
     readonly rules: Effect.Effect<ReadonlyArray<AlertRule>, Unavailable>
     readonly rule: (id: AlertRuleId) => Effect.Effect<AlertRule, NotFound | Unavailable>
-    /** Switched off, its alerts are over, without a message. */
+    /** Switched off, its alerts are over, without a message. `faultBeside`: as above. */
     readonly updateRule: (
       id: AlertRuleId,
       change: AlertRuleChange,
-      audit?: AuditDraft
-    ) => Effect.Effect<AlertRule, NotFound | Unavailable>
+      audit?: AuditDraft,
+      faultBeside?: RuleFaultBeside
+    ) => Effect.Effect<AlertRule, Invalid | NotFound | Unavailable>
     /** Deletes its alerts and their deliveries, too. */
     readonly deleteRule: (id: AlertRuleId, audit?: AuditDraft) => Effect.Effect<void, NotFound | Unavailable>
     /** Newest first. */

@@ -159,6 +159,7 @@ describe("configuration as code", { shuffle: false }, () => {
       expect(told).toMatch(/server\.yaml:7 {2}webhooks\[1\]\.accept_if /)
       expect(told).toMatch(/server\.yaml:8 {2}webhooks\[1\]\.prompt_template line 1, column/)
       expect(told).toMatch(/server\.yaml:10 {2}webhooks\[1\]\.destinations\[0\]\.url /)
+      expect(told).toMatch(/server\.yaml:11 {2}webhooks\[1\]\.destinations\[1\] requires token_env or token_file: /)
       const unread = [
         "  - name: wrong",
         "    team: demo",
@@ -172,6 +173,23 @@ describe("configuration as code", { shuffle: false }, () => {
         "none.yaml:8  webhooks[1].verification requires secret_env"
       )
       expect(yield* refused("same.yaml", ...good)).toContain("same.yaml:5  webhooks[1].name is listed twice")
+    })
+  )
+
+  it.live("changes nothing if the key's role may not create or delete the teams of the plan", () =>
+    Effect.gen(function* () {
+      yield* json("team", "create", "leftover")
+      yield* json("webhook", "create", "--name", "stays", "--team", "demo", "--template", "x")
+      const { key } = yield* json("key", "create", "--name", "editor", "--role", "editor")
+      const path = file("roles.yaml", "teams: [{team: demo}]", "webhooks: []")
+      const refused = yield* runAt({ ADMIN_API_KEY: key }, "apply", "-f", path, "--prune", "--yes")
+      expect([refused.code, refused.stderr]).toEqual([
+        1,
+        "Teams are created and deleted by the role `admin` only: this key has the role `editor`; nothing was changed\n"
+      ])
+      expect(yield* webhookNamed("stays")).toBeDefined()
+      yield* run("webhook", "delete", "stays", "--yes")
+      yield* run("team", "delete", "leftover", "--yes")
     })
   )
 
@@ -329,6 +347,41 @@ describe("configuration as code", { shuffle: false }, () => {
         { id: one.id, target: "C1" },
         { id: two.id, target: "C3", url: "http://127.0.0.1:1/api" }
       ])
+    })
+  )
+
+  it.live("exports objects that share names as something that a server without them applies, once", () =>
+    Effect.gen(function* () {
+      const double = ["webhook", "create", "--name", "double", "--team", "demo", "--template"]
+      const ids: ReadonlyArray<string> = yield* Effect.forEach(["first", "second"], (text) =>
+        Effect.map(json(...double, text), ({ webhook }) => webhook.id)
+      )
+      for (const port of [1, 2]) {
+        const url = `http://127.0.0.1:${port}/`
+        yield* json("destination", "add", ids[1]!, "--to", url, "--description", "twin")
+        yield* json("alert", "destination", "add", "--to", url, "--description", "both")
+      }
+      const [, alertTwin] = yield* json("alert", "destination", "list")
+      yield* json("alert", "rule", "add", "cost", "--webhook", ids[1]!, "--destinations", alertTwin.id)
+      const all = parse((yield* run("export")).stdout)
+      const isDouble = ({ name }: { readonly name: string }) => name === "double"
+      const path = file("double.json", JSON.stringify({ ...all, webhooks: all.webhooks.filter(isDouble) }))
+      for (const id of ids) yield* run("webhook", "delete", id, "--yes")
+      for (const { id } of yield* json("alert", "destination", "list")) {
+        yield* run("alert", "destination", "delete", id, "--yes")
+      }
+
+      const applied = yield* run("apply", "-f", path)
+      expect([applied.code, applied.stderr]).toEqual([0, ""])
+      const again = yield* run("diff", "-f", path)
+      expect([again.code, again.stderr], again.stdout).toEqual([0, ""])
+      const made = (yield* json("webhook", "list")).data.filter(isDouble)
+      expect(made.map(({ prompt_template: text }: any) => text).sort()).toEqual(["first", "second"])
+      const second = made.find(({ prompt_template: text }: any) => text === "second")
+      expect(yield* json("destination", "list", second.id)).toHaveLength(2)
+      const destinations = yield* json("alert", "destination", "list")
+      const [rule] = yield* json("alert", "rule", "list")
+      expect(rule).toMatchObject({ webhook_id: second.id, destination_ids: [destinations[1].id] })
     })
   )
 })

@@ -1,24 +1,36 @@
 /** Renders the Helm chart with Go's own templates, as Helm does, and checks each manifest against Kubernetes's schemas. */
 import { execFileSync, spawnSync } from "node:child_process"
 import { copyFileSync } from "node:fs"
-import { createRequire } from "node:module"
 import { join } from "node:path"
+import { pathToFileURL } from "node:url"
 import { parseAllDocuments } from "yaml"
 import { goLibraries, installForChart } from "../../support/install.ts"
 import { chart, files, templates, type Values, withValues } from "./Chart.ts"
 
-/** Validators made from the schemas of Kubernetes and of the Prometheus operator. */
-const schemas = ["kubernetes-models@4.5.1", "@kubernetes-models/prometheus-operator@4.4.4"]
+/** Validators made from the schemas of Kubernetes, of the Gateway API and of the Prometheus operator. */
+const schemas = [
+  ...["kubernetes-models@4.5.1", "@kubernetes-models/gateway-api@2.0.0"],
+  "@kubernetes-models/prometheus-operator@4.4.4"
+]
+const libraries: Record<string, string> = {
+  "gateway.networking.k8s.io": "@kubernetes-models/gateway-api",
+  "monitoring.coreos.com": "@kubernetes-models/prometheus-operator"
+}
 
 type Manifest = { readonly apiVersion: string; readonly kind: string } & Values
 
 /** Installations, and the kinds of objects that each gets. */
-const installations: Record<string, { readonly values: Values; readonly kinds: ReadonlyArray<string> }> = {
+const installations: Record<
+  string,
+  { readonly values: Values; readonly kinds: ReadonlyArray<string>; readonly user: string }
+> = {
   "a Secret alone": {
+    user: '"fsGroup":1000,"runAsGroup":1000,"runAsUser":1000',
     values: { secretName: "webhooks" },
     kinds: ["Deployment", "PodDisruptionBudget", "Service"]
   },
   everything: {
+    user: '"fsGroup":1000,"runAsUser":1000650000',
     values: {
       secretName: "webhooks",
       image: { repository: "registry.example.com/webhook-trigger", digest: `sha256:${"0".repeat(64)}` },
@@ -36,6 +48,11 @@ const installations: Record<string, { readonly values: Values; readonly kinds: R
         ...{ enabled: true, className: "nginx", host: "hooks.example.com", tlsSecretName: "hooks-tls" },
         annotations: { "nginx.ingress.kubernetes.io/proxy-buffering": "off" }
       },
+      httpRoute: {
+        ...{ enabled: true, hostnames: ["hooks.example.com"], annotations: { note: "yes" }, requestTimeout: "1h" },
+        parentRefs: [{ name: "public", namespace: "gateways", sectionName: "https" }]
+      },
+      podSecurity: { runAsUser: 1000650000, runAsGroup: null },
       networkPolicy: { enabled: true, from: [{ namespaceSelector: {} }] },
       serviceMonitor: { enabled: true, authorized: true, labels: { release: "prometheus" } },
       prometheusRule: { enabled: true, labels: { release: "prometheus" } },
@@ -48,8 +65,8 @@ const installations: Record<string, { readonly values: Values; readonly kinds: R
       ]
     },
     kinds: [
-      ...["Deployment", "Deployment", "Deployment", "Ingress", "NetworkPolicy", "PodDisruptionBudget"],
-      ...["PrometheusRule", "Service", "Service", "ServiceMonitor"]
+      ...["Deployment", "Deployment", "Deployment", "HTTPRoute", "Ingress", "NetworkPolicy"],
+      ...["PodDisruptionBudget", "PrometheusRule", "Service", "Service", "ServiceMonitor"]
     ]
   }
 }
@@ -78,17 +95,17 @@ export const checkChart = async (folder: string): Promise<void> => {
     if (status !== 0) throw new Error(stderr.trim())
     return JSON.parse(stdout) as Record<string, string>
   }
-  const require = createRequire(join(folder, "node_modules/"))
-  const validate = (manifest: Manifest) => {
+  const validate = async (manifest: Manifest) => {
     const [group, version] = manifest.apiVersion.includes("/")
       ? (manifest.apiVersion.split("/") as [string, string])
       : ["", manifest.apiVersion]
-    const library = group === "monitoring.coreos.com" ? "@kubernetes-models/prometheus-operator" : "kubernetes-models"
-    const Model = require([library, group, version, manifest.kind].filter(Boolean).join("/"))[manifest.kind]
+    const library = libraries[group] ?? "kubernetes-models"
+    const models = await import(pathToFileURL(join(folder, "node_modules", library, group, version, "index.js")).href)
+    const Model = (models.default ?? models)[manifest.kind]
     new Model(manifest).validate()
   }
 
-  for (const [name, { kinds, values }] of Object.entries(installations)) {
+  for (const [name, { kinds, user, values }] of Object.entries(installations)) {
     const manifests = Object.entries(render(values))
       .filter(([file]) => file.endsWith(".yaml"))
       .flatMap(([file, text]) =>
@@ -99,7 +116,7 @@ export const checkChart = async (folder: string): Promise<void> => {
       )
     for (const manifest of manifests) {
       try {
-        validate(manifest)
+        await validate(manifest)
       } catch (error) {
         throw new Error(`${name}: ${manifest.kind}: ${error}\n${JSON.stringify(manifest, null, 2)}`)
       }
@@ -107,6 +124,10 @@ export const checkChart = async (folder: string): Promise<void> => {
     const found = manifests.map(({ kind }) => kind).sort()
     if (found.join() !== kinds.join()) throw new Error(`${name}: has ${found.join(", ")}`)
     const text = JSON.stringify(manifests)
+    const users = new Set([...text.matchAll(/"securityContext":(\{"runAsNonRoot":[^}]*)/g)].map(([, users]) => users))
+    if (users.size !== 1 || !users.has(`{"runAsNonRoot":true,${user},"seccompProfile":{"type":"RuntimeDefault"`)) {
+      throw new Error(`${name}: runs as ${[...users].join()}`)
+    }
     if (text.includes("e+")) throw new Error(`${name}: a number lost its digits\n${text}`)
     console.log(`${name}: ${manifests.length} valid manifests`)
   }

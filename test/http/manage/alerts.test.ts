@@ -113,6 +113,33 @@ describe("alerts", () => {
     })
   )
 
+  it.scopedLive("have no two equal rules, also of requests at the same time and after an edit", () =>
+    Effect.gen(function* () {
+      const { addRule, admin, hook } = yield* failingWebhook
+      const rule = { condition: "cost", webhook_id: hook.id }
+      const added = yield* Effect.all(
+        [1, 2, 3].map(() => addRule(rule)),
+        { concurrency: "unbounded" }
+      )
+      expect(added.map(({ status }) => status).toSorted()).toEqual([201, 422, 422])
+      const { id } = added.find(({ status }) => status === 201)!.json
+      const same = [{ pointer: "", detail: `is the same as the rule ${id}` }]
+      // With the defaults of its condition.
+      expect((yield* addRule({ ...rule, threshold: 10, window_hours: 24, enabled: true })).json.errors).toEqual(same)
+      const other = yield* addRule({ ...rule, threshold: 11 })
+      expect(other.status).toBe(201)
+      const edit = (body: object) => admin("PATCH", `${rules}/${other.json.id}`, { body })
+      expect((yield* edit({ threshold: 10 })).json.errors).toEqual(same)
+      expect((yield* edit({ threshold: 10, destination_ids: [] })).status).toBe(200)
+      expect((yield* edit({ destination_ids: null })).json.errors).toEqual(same)
+      expect((yield* edit({ threshold: 12 })).status).toBe(200)
+      expect((yield* admin("PATCH", `${rules}/${id}`, { body: { threshold: 10 } })).status).toBe(200)
+      for (const more of [{ condition: "failure_rate" }, { condition: "cost" }, { condition: "cost", team: "ops" }]) {
+        expect((yield* addRule(more)).status).toBe(201)
+      }
+    })
+  )
+
   it.scopedLive("have rules, whose faults are all reported", () =>
     Effect.gen(function* () {
       const { addRule, admin, hook } = yield* failingWebhook

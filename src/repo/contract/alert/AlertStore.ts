@@ -1,6 +1,7 @@
 import { expect } from "@effect/vitest"
-import { DateTime, Duration, Effect, Stream } from "effect"
+import { DateTime, Duration, Effect, Either, Stream } from "effect"
 import type { AlertRule } from "../../../domain/alert/AlertRule.ts"
+import { Invalid } from "../../../domain/Errors.ts"
 import { type DestinationId, makeAlertRuleId, makeDestinationId, type WebhookId } from "../../../domain/Id.ts"
 import type { TeamName } from "../../../domain/Team.ts"
 import type { Breach } from "../../alert/AlertChanges.ts"
@@ -267,6 +268,29 @@ export const alertStore = (test: Test): void => {
       for (const { id } of rules) expect((yield* Effect.flip(repo.rule(id)))._tag).toBe("NotFound")
       const missing = [{ webhook_id: webhook.id }, { team: teamOf("no-such-team") }]
       for (const fields of missing) expect((yield* Effect.flip(newRule(fields)))._tag).toBe("Invalid")
+    })
+  )
+
+  test(
+    "of changes at the same time that ask for the others, each is told of those before it",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const { webhook_id, ...facts } = yield* newRule({ webhook_id: (yield* createWebhook()).id })
+      const alone = (others: ReadonlyArray<AlertRule>) =>
+        others.filter((other) => other.webhook_id === webhook_id && other.threshold === 7).length > 0
+          ? new Invalid({ faults: [] })
+          : undefined
+      const create = Effect.gen(function* () {
+        const rule = { ...facts, id: yield* makeAlertRuleId, threshold: 7, ...(webhook_id && { webhook_id }) }
+        return yield* repo.createRule(rule, undefined, alone)
+      })
+      const made = yield* Effect.all([create, create, create].map(Effect.either), { concurrency: "unbounded" })
+      expect(made.map(({ _tag }) => _tag).toSorted()).toEqual(["Left", "Left", "Right"])
+      const change = { threshold: 7, updated_at: at(1) }
+      expect((yield* Effect.flip(repo.updateRule(facts.id, change, undefined, alone)))._tag).toBe("Invalid")
+      // It is not beside itself.
+      const { id } = Either.getOrThrow(made.find(Either.isRight)!)
+      expect((yield* repo.updateRule(id, change, undefined, alone)).updated_at).toEqual(at(1))
     })
   )
 

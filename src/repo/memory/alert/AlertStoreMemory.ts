@@ -40,8 +40,10 @@ export const makeAlertStore = (tables: Tables): Context.Tag.Service<AlertStore> 
   }
 
   return AlertStore.of({
-    createRule: (rule, draft) =>
+    createRule: (rule, draft, faultBeside) =>
       Effect.suspend(() => {
+        const refusal = faultBeside?.([...kept().rules.values()])
+        if (refusal !== undefined) return refusal
         if (rule.webhook_id !== undefined && !tables.webhooks.has(rule.webhook_id)) return fault("/webhook_id")
         if (rule.team !== undefined && !tables.teams.has(rule.team)) return fault("/team")
         rules.set(rule.id, rule)
@@ -54,21 +56,24 @@ export const makeAlertStore = (tables: Tables): Context.Tag.Service<AlertStore> 
         () => kept().rules.get(id),
         (rule) => rule
       ),
-    updateRule: (id: AlertRuleId, change, draft) =>
-      orNotFound(
-        () => kept().rules.get(id),
-        (before) => {
-          const { destination_ids: ids = before.destination_ids ?? null, ...fields } = change
-          const { destination_ids: _, ...rest } = before
-          const after: AlertRule = { ...rest, ...fields, ...(ids !== null && { destination_ids: ids }) }
-          rules.set(id, after)
-          for (const alert of alerts.values()) {
-            if (change.enabled !== false || alert.rule_id !== id || !isOpen(alert)) continue
-            alerts.set(alert.id, { ...alert, state: "resolved", resolved_at: change.updated_at })
+    updateRule: (id: AlertRuleId, change, draft, faultBeside) =>
+      Effect.zipRight(
+        Effect.suspend(() => faultBeside?.([...kept().rules.values()].filter((one) => one.id !== id)) ?? Effect.void),
+        orNotFound(
+          () => kept().rules.get(id),
+          (before) => {
+            const { destination_ids: ids = before.destination_ids ?? null, ...fields } = change
+            const { destination_ids: _, ...rest } = before
+            const after: AlertRule = { ...rest, ...fields, ...(ids !== null && { destination_ids: ids }) }
+            rules.set(id, after)
+            for (const alert of alerts.values()) {
+              if (change.enabled !== false || alert.rule_id !== id || !isOpen(alert)) continue
+              alerts.set(alert.id, { ...alert, state: "resolved", resolved_at: change.updated_at })
+            }
+            audit.write(draft, { object: id, before: shown(before), after: shown(after) })
+            return after
           }
-          audit.write(draft, { object: id, before: shown(before), after: shown(after) })
-          return after
-        }
+        )
       ),
     deleteRule: (id, draft) =>
       orNotFound(

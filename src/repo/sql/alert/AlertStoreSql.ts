@@ -6,7 +6,7 @@ import { AlertRule } from "../../../domain/alert/AlertRule.ts"
 import { Invalid, NotFound } from "../../../domain/Errors.ts"
 import type { AlertRuleId } from "../../../domain/Id.ts"
 import { changesOf, keyOf, type Measurement, type StoredAlert } from "../../alert/AlertChanges.ts"
-import { type AlertQuery, type AlertRuleChange, AlertStore } from "../../alert/AlertStore.ts"
+import { type AlertQuery, type AlertRuleChange, AlertStore, type RuleFaultBeside } from "../../alert/AlertStore.ts"
 import { audited } from "../access/Audit.ts"
 import { isOfCurrentTeam, isTeamOf } from "../access/OwnerStoreSql.ts"
 import { notify } from "../Changes.ts"
@@ -51,8 +51,16 @@ export const layer: Layer.Layer<AlertStore, never, SqlClient.SqlClient> = Layer.
     const sql = yield* SqlClient.SqlClient
     const measured = yield* makeMeasured
 
+    /** In a transaction. */
+    const check = Effect.fnUntraced(function* (faultBeside: RuleFaultBeside, self?: AlertRuleId) {
+      yield* sql`lock table webhook_trigger.alert_rules in share row exclusive mode`
+      const fault = faultBeside((yield* rules).filter(({ id }) => id !== self))
+      if (fault !== undefined) return yield* fault
+    })
+
     const createRule = Effect.fn("AlertStore.createRule")(
-      function* (rule: AlertRule, audit?: AuditDraft) {
+      function* (rule: AlertRule, audit?: AuditDraft, faultBeside?: RuleFaultBeside) {
+        if (faultBeside !== undefined) yield* check(faultBeside)
         const { team, webhook_id } = rule
         const [found] = yield* sql<{ readonly hasWebhook: boolean; readonly hasTeam: boolean }>`
           select
@@ -86,11 +94,7 @@ export const layer: Layer.Layer<AlertStore, never, SqlClient.SqlClient> = Layer.
       return row ? ruleFromRow(row) : yield* new NotFound()
     }, bounded)
 
-    const updateRule = Effect.fn("AlertStore.updateRule")(function* (
-      id: AlertRuleId,
-      change: AlertRuleChange,
-      audit?: AuditDraft
-    ) {
+    const update = Effect.fnUntraced(function* (id: AlertRuleId, change: AlertRuleChange, audit?: AuditDraft) {
       const [row] = yield* sql`
         with before as materialized (
           select * from webhook_trigger.alert_rules where id = ${id} for update
@@ -107,6 +111,17 @@ export const layer: Layer.Layer<AlertStore, never, SqlClient.SqlClient> = Layer.
         )}
         select * from changed`
       return row ? ruleFromRow(row) : yield* new NotFound()
+    })
+
+    const updateRule = Effect.fn("AlertStore.updateRule")(function* (
+      id: AlertRuleId,
+      change: AlertRuleChange,
+      audit?: AuditDraft,
+      faultBeside?: RuleFaultBeside
+    ) {
+      const updated = update(id, change, audit)
+      if (faultBeside === undefined) return yield* updated
+      return yield* sql.withTransaction(Effect.zipRight(check(faultBeside, id), updated))
     }, bounded)
 
     const deleteRule = Effect.fn("AlertStore.deleteRule")(function* (id: AlertRuleId, audit?: AuditDraft) {
