@@ -61,7 +61,7 @@ export const LeaderPrompt = Schema.Struct({
   correlation_id,
   traceparent: optional(Schema.String.annotations({ description: "The W3C trace context." })),
   redelivered: Schema.Boolean.annotations({ description: "Another leader may have begun the work." }),
-  cancelled: Schema.Boolean.annotations({ description: "The run was cancelled: reply with an `error`." })
+  cancelled: Schema.Boolean.annotations({ description: "The run was stopped: reply with an `error`." })
 }).annotations({ identifier: "LeaderPrompt", description: "The leader's prompt." })
 
 export const replyTypes = ["started", "progress", "response", "error", "rejected", "discarded"] as const
@@ -71,7 +71,7 @@ const Reply = Schema.Struct({
   correlation_id,
   type: Schema.Literal(...replyTypes).annotations({
     description:
-      "`response` and `error` end the run. `progress` reports what the agent does. `rejected`: the leader can never work on the prompt. `discarded`: the deadline has passed, and there is no answer. `started` is not needed, since taking a prompt starts its run."
+      "`response` and `error` end the run. `progress` reports what the agent does. `rejected`: the leader can never work on the prompt. `discarded`: the deadline has passed, and nobody works on it. `started` is not needed, since taking a prompt starts its run."
   }),
   response: optional(Schema.String.annotations({ description: "The answer, with `response`." })),
   message: optional(Schema.String.annotations({ description: "What went wrong, with `error`." })),
@@ -134,7 +134,8 @@ export class Leading extends HttpApiGroup.make("leader")
       .addSuccess(
         Schema.Struct({
           cancelled: Schema.Boolean.annotations({
-            description: "The run was cancelled: stop, and reply with an `error`."
+            description:
+              "The run was stopped: it was cancelled or deleted, or its time is up. Stop, and reply with an `error`."
           })
         }).annotations({ description: "The prompt is still the leader's." })
       )
@@ -143,7 +144,7 @@ export class Leading extends HttpApiGroup.make("leader")
         OpenApi.annotations({
           summary: "Show that the leader works",
           description:
-            "Send this again and again while working on a prompt. The response comes after two seconds, or at once when the run is cancelled. On 409, stop the work: another leader has the prompt, or nobody needs it any longer. A reply is not needed then, and harmless."
+            "Send this again and again while working on a prompt. The response comes after two seconds, or at once when the run is stopped. On 409, stop the work: another leader has the prompt, or nobody needs it any longer. A reply is not needed then, and harmless."
         })
       )
   )

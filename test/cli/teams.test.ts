@@ -62,9 +62,11 @@ describe("the command line", () => {
       const { message_id } = yield* json("team", "message", "held", "work")
       yield* Fiber.join(asking)
       yield* run("run", "cancel", message_id)
+      expect((yield* run("run", "show", message_id)).stdout).toMatch(/\nagent +still works; stop: \d{4}-/)
       const shown = (yield* run("team", "show", "held")).stdout
       expect(shown).toMatch(/\nAt work\n {2}[0-9a-f-]{36} \(cancelled\) since \S+.*, told to stop \S+/)
       expect(yield* json("team", "release", "held", "--yes")).toEqual({ released: [message_id] })
+      expect((yield* run("run", "show", message_id)).stdout).toMatch(/\nagent +may still work/)
       expect((yield* run("team", "show", "held")).stdout).toMatch(/, released \S+.* without confirmation\n/)
     })
   )

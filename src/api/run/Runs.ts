@@ -26,7 +26,9 @@ import { RunFilterParameters, RunList, RunPage } from "./RunPage.ts"
 const path = Schema.Struct({ run_id: Schema.String.annotations({ description: "The run's id." }) })
 
 export const Cancelled = Schema.Struct({
-  cancelled: Schema.Array(RunId).annotations({ description: "The runs that were cancelled, or whose retry was." }),
+  cancelled: Schema.Array(RunId).annotations({
+    description: "The runs that were cancelled, or whose retry or agent was."
+  }),
   refused: Schema.Array(Schema.Struct({ run_id: RunId, ...refusal })).annotations({
     description: "The runs that could not be cancelled, and why."
   })
@@ -163,7 +165,7 @@ export class Runs extends HttpApiGroup.make("runs")
         OpenApi.annotations({
           summary: "Cancel a run",
           description:
-            "Ends the run as `cancelled`. A queued run is never sent. If the run was already sent, its leader is asked to stop, and its slot becomes free when the leader stops or the timeout passes (`released_at`). For a failed run with a pending retry (`retry_at`), only the retry is cancelled; the run stays `error`. Cancelling again changes nothing."
+            "Ends the run as `cancelled`. A queued run is never sent. If the run was already sent, its leader is told to stop, and its team and slots become free when the leader has stopped, or 30 seconds later (`released_at`). A timed-out run whose agent still works (`stop_at` without `released_at`) stays `timeout`, and its leader is told to stop. For a failed run with a pending retry (`retry_at`), only the retry is cancelled; the run stays `error`. Cancelling again changes nothing."
         })
       )
   )

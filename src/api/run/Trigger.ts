@@ -201,7 +201,7 @@ export class Trigger extends HttpApiGroup.make("trigger")
         OpenApi.annotations({
           summary: "Cancel a run",
           description:
-            "Ends a run of this webhook as `cancelled`. A queued run is never sent. If the run was already sent, its leader is asked to stop. For a failed run with a pending retry (`retry_at`), only the retry is cancelled; the run stays `error`. Cancelling again changes nothing; for other ended runs the response is 409."
+            "Ends a run of this webhook as `cancelled`. A queued run is never sent. If the run was already sent, its leader is told to stop. A timed-out run whose agent still works stays `timeout`, and its leader is told to stop. For a failed run with a pending retry (`retry_at`), only the retry is cancelled; the run stays `error`. Cancelling again changes nothing; for other ended runs the response is 409."
         })
       )
   )

@@ -4,7 +4,7 @@ import type { WebhookId } from "../../domain/Id.ts"
 import { cancellerNames } from "../../domain/run/Canceller.ts"
 import { keptUntil } from "../../domain/run/KeptRun.ts"
 import type { Run } from "../../domain/run/Run.ts"
-import { phaseOf } from "../../domain/run/RunStatus.ts"
+import { isUnreleased, phaseOf } from "../../domain/run/RunStatus.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
 import { elapsed, fields, section, table, time } from "../Output.ts"
 
@@ -38,6 +38,14 @@ const tokensText = (usage: Run["usage"]): string | undefined => {
 const isKept = ({ collecting_until: until }: Run): boolean =>
   until !== undefined && DateTime.formatIso(until) === keptUntil
 
+/** What is known of the agent of a run that ended before its leader was done. */
+const agentText = (run: Run): string | undefined =>
+  run.unconfirmed
+    ? "may still work: its leader did not confirm the stop"
+    : isUnreleased(run)
+      ? `still works; stop: ${time(run.stop_at)}`
+      : undefined
+
 export const describeRun = (run: Run, replays: ReadonlyArray<RunSummary>) =>
   [
     fields({
@@ -60,6 +68,7 @@ export const describeRun = (run: Run, replays: ReadonlyArray<RunSummary>) =>
       sent: time(run.sent_at),
       started: time(run.started_at),
       finished: time(run.finished_at),
+      agent: agentText(run),
       callback: run.callback_url,
       "chained from": run.chained_from,
       "cancelled by": run.cancelled_by && cancellerNames[run.cancelled_by],

@@ -65,6 +65,16 @@ export const isUnreleased = ({
   readonly released_at?: unknown
 }): boolean => stop_at !== undefined && released_at === undefined
 
+/** Whether to cancel the run changes anything. */
+export const isCancellable = (run: {
+  readonly status: RunStatus
+  readonly cancelled_by?: unknown
+  readonly retry_at?: unknown
+  readonly stop_at?: unknown
+  readonly released_at?: unknown
+}): boolean =>
+  !isFinal(run.status) || (run.cancelled_by === undefined && (run.retry_at !== undefined || isUnreleased(run)))
+
 export const finalStatuses = allStatuses.filter(isFinal)
 
 const finalWhere = (fact: "answered" | "storesLateAnswer") =>

@@ -105,7 +105,7 @@ export class HistoryStore extends Context.Tag("webhook-trigger/HistoryStore")<
      */
     readonly ahead: (id: RunId, most: number) => Effect.Effect<number, Unavailable>
     /**
-     * Removes a portion of the runs that ended before `before` and have no pending retry. Returns how many, 0 when
+     * Removes a portion of the runs that ended before `before` , are released and have no pending retry. Returns how many, 0 when
      * there are none.
      */
     readonly purge: (before: DateTime.Utc) => Effect.Effect<number, Unavailable>

@@ -1,13 +1,15 @@
 /** Work ends: what a timeout, a cancel and a deletion mean for an agent that is at work. */
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Fiber, Logger, TestClock } from "effect"
-import type { Delivery } from "../../../src/bus/Bus.ts"
+import { Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Logger, Scope, TestClock } from "effect"
+import { Bus, type Delivery } from "../../../src/bus/Bus.ts"
+import * as BusMemory from "../../../src/bus/BusMemory.ts"
 import type { RunId } from "../../../src/domain/Id.ts"
 import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
 import { Webhooks } from "../../../src/engine/manage/Webhooks.ts"
 import * as Leader from "../../../src/leader/Leader.ts"
+import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
-import { engineInMemory, inFlight, lead, makeTeam, makeWebhook, statusOf, until } from "../Scenario.ts"
+import { engine, engineInMemory, inFlight, lead, makeTeam, makeWebhook, statusOf, until } from "../Scenario.ts"
 
 const runOf = (id: RunId) => Effect.flatMap(Repo, (repo) => repo.run(id))
 const isTold = ({ cancelled }: Delivery) => Deferred.isDone(cancelled)
@@ -142,6 +144,41 @@ describe("work ends", () => {
         yield* until(Effect.map(runOf(id), ({ unconfirmed }) => unconfirmed === undefined))
         expect((yield* runOf(id)).conversation.response).toBe("after all")
       }).pipe(Effect.provide(engineInMemory()), Effect.provide(Logger.replace(Logger.defaultLogger, logger)))
+    })
+  )
+
+  it.scoped("a server that takes over holds the slot, and tells the leader to stop when its time has come", () =>
+    Effect.gen(function* () {
+      const durable = Layer.map(BusMemory.layer, (context) =>
+        Context.add(context, Bus, { ...Context.get(context, Bus), durable: true })
+      )
+      const kept = yield* Layer.build(Layer.merge(RepoMemory.layer, durable))
+      const start = (scope: Scope.Scope) =>
+        Layer.buildWithScope(Layer.provide(engine(), Layer.succeedContext(kept)), scope)
+      const first = yield* Scope.make()
+      const { delivery, leader } = yield* Effect.gen(function* () {
+        const team = yield* makeTeam("deploy")
+        const leader = yield* lead(team)
+        const webhook = yield* makeWebhook(team, { timeout_seconds: 10, max_work_seconds: 60 })
+        const asking = yield* Effect.fork(webhook.ask("slow"))
+        const delivery = yield* leader.next
+        yield* startOf(delivery)
+        yield* seconds(12)
+        yield* Fiber.join(asking)
+        return { delivery, leader }
+      }).pipe(Effect.provide(yield* start(first)), Effect.provide(kept))
+      yield* Scope.close(first, Exit.void)
+
+      yield* Effect.gen(function* () {
+        yield* until(Effect.map(inFlight, (total) => total === 1))
+        yield* seconds(30)
+        expect(yield* isTold(delivery)).toBe(false)
+        yield* seconds(20)
+        yield* Deferred.await(delivery.cancelled)
+        expect(yield* inFlight).toBe(1)
+        yield* leader.fail("stopped")
+        yield* slotIsFree
+      }).pipe(Effect.provide(yield* start(yield* Effect.scope)), Effect.provide(kept))
     })
   )
 

@@ -101,6 +101,8 @@ export const unreleased = (test: Test): void => {
     Effect.gen(function* () {
       const id = yield* sendRun(yield* createWebhook(), yield* acquireTerm, 10, waited)
       yield* endOne(id, timeout, 1_000)
+      // Retention leaves it: its late answer is kept.
+      expect(yield* (yield* Repo).purge(at(1_500))).toBe(0)
       const { recorded, run } = yield* endOne(id, outcomes.cancelled, 2_000)
       expect(recorded).toBe(false)
       const cancelled = { status: "timeout", finished_at: at(1_000), cancelled_by: "host" }

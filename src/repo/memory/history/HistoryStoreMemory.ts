@@ -3,7 +3,7 @@ import { NotFound } from "../../../domain/Errors.ts"
 import type { WebhookId } from "../../../domain/Id.ts"
 import { type RunRow, toRun } from "../../../domain/run/Run.ts"
 import { toRunState } from "../../../domain/run/RunState.ts"
-import { finalStatuses, isFinal } from "../../../domain/run/RunStatus.ts"
+import { finalStatuses, isFinal, isUnreleased } from "../../../domain/run/RunStatus.ts"
 import type { Counts } from "../../../domain/run/Statistics.ts"
 import { addUsage, noUsage, usageOfOne } from "../../../domain/run/UsageSum.ts"
 import { decodeCursor, decodeIdCursor, encodeCursor } from "../../history/Cursor.ts"
@@ -173,8 +173,8 @@ export const makeHistoryStore = (tables: Tables): Context.Tag.Service<HistorySto
         )
         const wanted = new Set(pending.map(({ row }) => row.run_id))
         return remove(
-          ({ finished_at, retry_at, run_id }) =>
-            !!finished_at && !retry_at && !wanted.has(run_id) && isAfter(before, finished_at)
+          ({ finished_at, retry_at, run_id, ...row }) =>
+            !!finished_at && !retry_at && !isUnreleased(row) && !wanted.has(run_id) && isAfter(before, finished_at)
         )
       })
   })

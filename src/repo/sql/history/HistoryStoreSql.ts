@@ -8,7 +8,7 @@ import { HistoryStore } from "../../history/HistoryStore.ts"
 import type { NewRun } from "../../run/RunStore.ts"
 import { uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
-import { runColumns, runFromRow, summariesOf, summaryFromRow } from "../RunColumns.ts"
+import { runColumns, runFromRow, summariesOf, summaryFromRow, unreleased } from "../RunColumns.ts"
 import { makeDayUse } from "./DayUse.ts"
 import { makeReplays } from "./Replays.ts"
 import { makeRollUp } from "./RollUp.ts"
@@ -69,12 +69,12 @@ export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Laye
       const [row] = yield* sql<{ readonly purged: number; readonly last: Date | null }>`
         with purged as (
           delete from webhook_trigger.runs where id = any (array(
-            select id from webhook_trigger.runs
+            select id from webhook_trigger.runs r
             where finished_at < ${DateTime.toDateUtc(before)} and finished_at >= ${purgedTo ?? new Date(0)}
-              and retry_at is null
+              and retry_at is null and not ${unreleased}
               and not exists (
                 select from webhook_trigger.deliveries d join webhook_trigger.destinations t on t.id = d.destination_id
-                where d.run_id = runs.id and d.status = 'pending' and t.paused is not true
+                where d.run_id = r.id and d.status = 'pending' and t.paused is not true
               )
             order by finished_at limit ${purgedInOneStep}
           )) returning finished_at

@@ -1,11 +1,12 @@
 import { useState } from "react"
+import { isFinal } from "../../../domain/run/RunStatus.ts"
 import { api } from "../../api/Client.ts"
 import { queries, runAction } from "../../api/Queries.ts"
 import type { Run } from "../../api/Types.ts"
 import { Button } from "../../components/Button.tsx"
 import { ConfirmDialog } from "../../components/ConfirmDialog.tsx"
 
-/** For an unfinished run, or one with a pending retry. */
+/** For a run that `isCancellable`. */
 export const CancelRun = ({ run }: { readonly run: Run }) => {
   const [confirming, setConfirming] = useState(false)
   const cancel = async () => {
@@ -33,7 +34,7 @@ export const CancelRun = ({ run }: { readonly run: Run }) => {
               : run.sent_at === undefined
                 ? "The prompt will not be sent to the team."
                 : "The prompt was already sent, so the leader is asked to stop. Work already done is not undone."}
-            {run.mode === "wait" && " The waiting caller is notified."}
+            {run.mode === "wait" && !isFinal(run.status) && " The waiting caller is notified."}
           </p>
         </ConfirmDialog>
       )}

@@ -1,4 +1,4 @@
-import { isFinal } from "../../../domain/run/RunStatus.ts"
+import { isCancellable } from "../../../domain/run/RunStatus.ts"
 import { api } from "../../api/Client.ts"
 import { queries, runAction } from "../../api/Queries.ts"
 import type { RunSummary } from "../../api/Types.ts"
@@ -6,9 +6,8 @@ import { ConfirmDialog } from "../../components/ConfirmDialog.tsx"
 import { toast } from "../../components/Toasts.tsx"
 import { plural } from "../../format/Format.ts"
 
-/** The runs that can be cancelled: unfinished ones, and failed ones with a pending retry. */
-export const cancellable = (runs: ReadonlyArray<RunSummary>): ReadonlyArray<RunSummary> =>
-  runs.filter(({ retry_at, status }) => !isFinal(status) || retry_at !== undefined)
+/** The runs that can be cancelled: unfinished ones, failed ones with a pending retry, and ended ones whose agents work. */
+export const cancellable = (runs: ReadonlyArray<RunSummary>): ReadonlyArray<RunSummary> => runs.filter(isCancellable)
 
 /** As many as one request may name. */
 const atOnce = 100

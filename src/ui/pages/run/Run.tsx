@@ -3,7 +3,7 @@ import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
 import { cancellerNames } from "../../../domain/run/Canceller.ts"
 import { keptUntil } from "../../../domain/run/KeptRun.ts"
-import { isFinal, isUnreleased } from "../../../domain/run/RunStatus.ts"
+import { isCancellable, isFinal } from "../../../domain/run/RunStatus.ts"
 import { useRun, useTeams, useWebhook } from "../../api/Queries.ts"
 import type { Run, Webhook } from "../../api/Types.ts"
 import { Button, LinkButton } from "../../components/Button.tsx"
@@ -31,6 +31,9 @@ import { ReplayMessage } from "./ReplayMessage.tsx"
 import { ReplyToRun } from "./ReplyToRun.tsx"
 import { Report } from "./Report.tsx"
 import { Timeline } from "./Timeline.tsx"
+
+/** Of a run with another status, the work of its agent was cancelled. */
+const cancelledText: { readonly [status: string]: string } = { cancelled: "Cancelled", error: "Retry cancelled" }
 
 const RunPage = ({ run_id }: { readonly run_id: string }) => {
   const run = useRun(run_id)
@@ -109,7 +112,7 @@ const Actions = ({
           </DownloadButton>
         </>
       )}
-      {(!isFinal(run.status) || run.retry_at !== undefined || isUnreleased(run)) && <CancelRun run={run} />}
+      {isCancellable(run) && <CancelRun run={run} />}
       {run.thread !== undefined ? (
         <LinkButton to={pathTo("thread", { thread_id: run.thread.id })}>Conversation</LinkButton>
       ) : (
@@ -192,7 +195,7 @@ const Details = ({ run }: { readonly run: Run }) => (
     )}
     {run.cancelled_by !== undefined && (
       <span>
-        {run.status === "cancelled" ? "Cancelled" : "Retry cancelled"} by {cancellerNames[run.cancelled_by]}
+        {cancelledText[run.status] ?? "Agent stopped"} by {cancellerNames[run.cancelled_by]}
       </span>
     )}
     <span className="row">
