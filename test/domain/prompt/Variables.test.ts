@@ -25,13 +25,7 @@ describe("checkVariables", () => {
       pointers(
         String.raw`{"nul":"a\u0000b","sur":"\ud800","ok":"😀","inf":1e400,"deep":{"x~/y":[0,"\udc00"]},"k\u0000":1}`
       )
-    ).toEqual([
-      "/variables/nul",
-      "/variables/sur",
-      "/variables/inf",
-      "/variables/deep/x~0~1y/1",
-      "/variables/k\\0"
-    ])
+    ).toEqual(["/variables/nul", "/variables/sur", "/variables/inf", "/variables/deep/x~0~1y/1", "/variables/k\\0"])
   })
 
   it("finds what cannot be stored in the names inside a value too", () => {
