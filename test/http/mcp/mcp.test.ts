@@ -1,8 +1,5 @@
 /** Webhooks as tools of the Model Context Protocol, with its official clients. */
-<<<<<<< HEAD
 import { type IncomingHttpHeaders, request } from "node:http"
-=======
->>>>>>> f55b1c13
 import { describe, expect, it } from "@effect/vitest"
 import { isCreateTaskResultV2, isDetailedTaskV2 } from "@modelcontextprotocol/ext-tasks/core/v2"
 import { Deferred, Duration, Effect, Fiber } from "effect"
