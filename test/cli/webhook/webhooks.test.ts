@@ -26,6 +26,7 @@ describe("the command line", () => {
       expect((yield* run("webhook", "show", "failing")).stdout).toMatch(
         /\nenabled +yes\npaused +since .*, automatically: the last run failed\n/
       )
+      expect((yield* run("webhook", "edit", "failing", "--when-team-stopped", "refuse")).code).toBe(0)
       const refused = yield* run("trigger", trigger_url)
       expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("The webhook is paused")])
       expect((yield* run("alert", "list")).stdout).toMatch(/^firing .* failing: paused because the last run failed$/m)
