@@ -2,7 +2,6 @@
  * JSON whose numbers stay as they were written: `820982911946154508`, which a JavaScript number would round, and `1.10`,
  * which it would shorten. All other numbers are plain ones. Browser-safe.
  */
-
 import { Predicate } from "effect"
 
 /** Of this process, so that no text that others send can look like a number. */

@@ -126,14 +126,22 @@ export const readObject = (
 ): Effect.Effect<JsonObject, UnsupportedMediaType | BodyTooLarge | InvalidBody | Unavailable> =>
   mediaTypeFault(request.headers, ["json"]) ??
   Effect.flatMap(readBytes(request, { limit_bytes, ...(listener && { listener }) }), (bytes) =>
-    Either.mapBoth(Either.flatMap(decode(bytes), parseObject), {
-      onLeft: (detail) => new InvalidBody({ detail }),
-      onRight: (object) => withPlainNumbers(object, ofCallers) as JsonObject
-    })
+    decode(bytes).pipe(
+      Either.flatMap(parseObject),
+      Either.flatMap(withNumbersOfCallers),
+      Either.mapLeft((detail) => new InvalidBody({ detail }))
+    )
   )
 
 /** Members with values of callers, and schemas for them. */
 const ofCallers = ["variables", "payload", "schema"]
+
+const withNumbersOfCallers = (object: JsonObject): Either.Either<JsonObject, string> =>
+  Either.try({
+    try: () => withPlainNumbers(object, ofCallers) as JsonObject,
+    // V8 has no more room for its calls.
+    catch: () => "The body is nested too deep."
+  })
 
 /** The same, where all fields are optional: no body is an empty object. */
 export const readOptionalObject = (request: Request, limit_bytes: number): ReturnType<typeof readObject> => {

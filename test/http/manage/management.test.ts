@@ -68,3 +68,16 @@ it.scopedLive("an unknown path is a 404 problem, a wrong method a 405 with Allow
     }
   })
 )
+
+it.scopedLive("a body of any depth is a refusal, not a failure of the server", () =>
+  Effect.gen(function* () {
+    const { admin } = yield* start()
+    const deep = (inside: string) => `${"[".repeat(400_000)}${inside}${"]".repeat(400_000)}`
+    // Also around a number that keeps its text.
+    for (const inside of ["1", "1.10"]) {
+      const raw = `{"team":"ops","unknown":${deep(inside)}}`
+      const answer = yield* admin("POST", "/api/teams", { raw, headers: { "content-type": "application/json" } })
+      expect(refusal(answer)).toStrictEqual([400, "invalid_body"])
+    }
+  })
+)
