@@ -15,14 +15,16 @@ import { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"
 import type { Trigger } from "../accept/Trigger.ts"
-import type { Evaluator } from "../prompt/Evaluator.ts"
+import { Evaluator } from "../prompt/Evaluator.ts"
 import * as Sealing from "../verify/Sealing.ts"
 import * as ChainedRuns from "./ChainedRuns.ts"
 import * as EventBody from "./EventBody.ts"
-import { type Access, type Message, type Sent } from "./kinds/Sender.ts"
+import type { Access, Means, Message, Sent } from "./kinds/Sender.ts"
 import { senders } from "./kinds/Senders.ts"
 import { ManagementUrl } from "./ManagementUrl.ts"
 import { Mailer } from "./mail/Mailer.ts"
+import { asCode } from "./markdown/Markdown.ts"
+import type { MarkdownText, Shown } from "./markdown/Shown.ts"
 import { NoAnswer, Poster } from "./Poster.ts"
 import * as Scrub from "./Scrub.ts"
 import * as Signature from "./Signature.ts"
@@ -54,6 +56,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
       const { post } = yield* Poster
       const mailer = yield* Mailer
       const start = yield* ChainedRuns.make
+      const { evaluate } = yield* Evaluator
       const sealing = yield* Sealing.make
       const clock = yield* Effect.clock
       const bodies = yield* EventBody.make
@@ -97,6 +100,19 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
         return Effect.ignoreLogged(destinations.rememberAuthors(id, [...fresh, ...known].slice(0, maxAuthors)))
       }
 
+      /** What takes too long to read as Markdown is shown as code. */
+      const showFor =
+        (id: DestinationRow["id"]): Means["show"] =>
+        <Service extends keyof Shown>(service: Service, { body, page }: MarkdownText) =>
+          evaluate("markdown", { service, body, page }, id).pipe(
+            Effect.catchTag("TooSlow", () => evaluate("markdown", { service, body: asCode(body), page }, id)),
+            Effect.map((shown) => shown as Shown[Service]),
+            Effect.catchTags({
+              TooSlow: () => new NoAnswer({ reason: "the answer takes too long to read" }),
+              Unavailable: () => new NoAnswer({ reason: "the server was too busy to read the answer", isBusy: true })
+            })
+          )
+
       /** Where it cannot be read, the comment is looked for. */
       const commentOf = ({ id, kind }: DestinationRow, target: string) =>
         kindOf(kind).sharesComment
@@ -125,7 +141,11 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
             access === undefined
               ? new NoAnswer({ reason: "the server has no key that opens the destination's secrets (SECRETS_KEY)" })
               : Effect.flatMap(commentOf(destination, about.target), (comment) =>
-                  senders[destination.kind](message, { ...access, comment }, post, mailer.send, start)
+                  senders[destination.kind](
+                    message,
+                    { ...access, comment },
+                    { send: post, mail: mailer.send, start, show: showFor(destination.id) }
+                  )
                 )
           )
           const scrub = Scrub.make(secretsIn(destination, about.target, access))

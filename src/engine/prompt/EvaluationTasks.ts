@@ -1,4 +1,7 @@
-/** What is evaluated for webhooks and destinations: their filters, schemas and templates, with the input of callers. */
+/**
+ * What is evaluated for webhooks and destinations: their filters, schemas and templates, with the input of callers, and the
+ * answers of agents.
+ */
 import { Either } from "effect"
 import type { Fault } from "../../domain/Errors.ts"
 import type { Budget } from "../../domain/evaluation/Budget.ts"
@@ -10,6 +13,7 @@ import type { BrokenBraces } from "../../domain/prompt/Template.ts"
 import type { Variables } from "../../domain/run/Run.ts"
 import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
 import { RecentMap } from "../../runtime/RecentMap.ts"
+import { type MarkdownText, type Shown, shown } from "../delivery/markdown/Shown.ts"
 import * as InputSchema from "./InputSchema.ts"
 
 /** Input and output can be sent to another thread. */
@@ -22,6 +26,9 @@ interface Task<Input, Output> {
 /** In memory, at most. */
 const maxFilters = 2_000
 const maxTemplates = 400
+
+/** Some texts of this length take three milliseconds, and of four times as many characters, sixteen times as long. */
+const quickMarkdown = 500
 
 /** The parser takes about a microsecond for a character. */
 const quickTemplate = 2_000
@@ -85,6 +92,13 @@ export const make = () => {
         const broken = Liquid.excessOf(parsed.right, budget)
         return broken === undefined ? { names: parsed.right.names } : { broken }
       }
+    }),
+
+    /** An agent's answer, as a service shows it. */
+    markdown: task({
+      isQuick: ({ body }) => body.length <= quickMarkdown,
+      run: ({ service, ...text }: MarkdownText & { readonly service: keyof Shown }): Shown[keyof Shown] =>
+        shown[service](text)
     }),
 
     /** A filled template. */

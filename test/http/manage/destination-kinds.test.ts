@@ -10,11 +10,11 @@ const answer = "Hello **@octocat**, <!channel> see [docs](https://a.example/)."
 const rateLimited = { "x-ratelimit-remaining": "0", "x-ratelimit-reset": String(Math.ceil(Date.now() / 1000) + 60) }
 
 /** A server and a webhook with a destination of a service, whose leader answers with Markdown. */
-const withDestination = (draft: object, options: Options = {}) =>
+const withDestination = (draft: object, options: Options & { readonly response?: string | undefined } = {}) =>
   Effect.gen(function* () {
     const server = yield* start(options)
     const hook = yield* server.webhook(
-      yield* server.team("ops", ({ reply }) => reply({ _tag: "Answered", response: answer }))
+      yield* server.team("ops", ({ reply }) => reply({ _tag: "Answered", response: options.response ?? answer }))
     )
     const path = `/api/webhooks/${hook.id}`
     const created = yield* server.admin("POST", `${path}/destinations`, { body: draft })
@@ -80,6 +80,24 @@ describe("destinations by name", () => {
       const audit = yield* admin("GET", "/api/audit")
       expect(audit.text).not.toContain("s3cret")
       expect((yield* admin("POST", `${destinationPath}/secret`)).status).toBe(422)
+    })
+  )
+
+  it.scopedLive.each([
+    ["takes too long to read", "*__a ".repeat(8_000), "*__a *__a "],
+    ["is nested too deep", ">".repeat(30_000), "&gt;&gt;"]
+  ])("show an answer as code that %s", ([, response, shown]) =>
+    Effect.gen(function* () {
+      const { received, url } = yield* receiver(200)
+      const { admin, path, triggered } = yield* withDestination({ kind: "slack", url }, { response })
+      yield* triggered
+      // On a busy machine, it cannot be read at once.
+      yield* repeatUntil(
+        admin("GET", `${path}/deliveries`),
+        ({ json: { data } }) => data.length === 1 && data[0].status === "delivered"
+      )
+      const { blocks } = JSON.parse(received[0]!.body)
+      expect(blocks[0].text.text.startsWith(`\`\`\`\n**a webhook** succeeded\n\n${shown}`)).toBe(true)
     })
   )
 

@@ -1,4 +1,4 @@
 import type { Sender } from "./Sender.ts"
 
 /** A run of another webhook of this server. */
-export const chain: Sender = (message, { teams }, _, __, start) => start(message, teams)
+export const chain: Sender = (message, { teams }, { start }) => start(message, teams)

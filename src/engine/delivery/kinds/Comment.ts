@@ -3,15 +3,8 @@
  * hidden first line says what is in it, so that the next run can change it.
  */
 import type { Dialect } from "../markdown/Markdown.ts"
-import { moreNote, toText } from "../markdown/Parts.ts"
 import { headOf, type Sign } from "../Signature.ts"
 import type { Message } from "./Sender.ts"
-
-export interface Style {
-  readonly dialect: Dialect
-  /** Characters of a comment. */
-  readonly maxLength: number
-}
 
 /** Of one run. */
 interface Entry {
@@ -32,23 +25,22 @@ export interface Content {
 const maxLines = 5
 /** Characters of a line, before it is escaped. */
 const ofLine = 200
-/** Characters for the first line and the lines. */
-const reserved = 6_000
 /** The milliseconds in the ID of a run. Of runs in the same one, the newest is the one that is delivered last. */
 const isAfter = (one: string, other: string): boolean => one.slice(0, 13) > other.slice(0, 13)
 const rule = "\n\n---\n\n"
 
-type Written = Pick<Message, "body" | "event" | "order" | "page" | "title">
+type Written = Pick<Message, "event" | "order" | "title"> & {
+  /** As the service shows it. */
+  readonly text: string
+}
 
 /** What becomes of a comment with a run that has ended, or of a new one; `undefined`: nothing, as later runs are in it. */
 export const contentWith = (
-  { body, event, order, page, title }: Written,
-  { dialect, maxLength }: Style,
+  { event, order, text, title }: Written,
+  dialect: Dialect,
   before?: Content
 ): Content | undefined => {
   const isAnswer = event === "run.succeeded" || event.startsWith("alert.")
-  const size = maxLength - reserved
-  const { text } = toText(body, { dialect, size, limit: 2 * size, note: moreNote(dialect, page) })
   const main = { order, text }
   if (before === undefined) return { main, isAnswer, lines: [] }
   const isNewer = !isAfter(before.main.order, order)

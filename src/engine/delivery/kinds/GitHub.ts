@@ -15,8 +15,8 @@ const issueOf = (url: string, target: string): string | undefined => {
  * (https://docs.github.com/rest/reactions/reactions).
  */
 export const github: CommentService = {
+  name: "github",
   dialect: gfm,
-  maxLength: 65_536,
   headers: (token) => ({
     accept: "application/vnd.github+json",
     authorization: `Bearer ${token}`,

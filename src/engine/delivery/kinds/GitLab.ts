@@ -20,8 +20,8 @@ const notesOf = (url: string, target: string): string | undefined => {
  * (https://docs.gitlab.com/api/emoji_reactions/).
  */
 export const gitlab: CommentService = {
+  name: "gitlab",
   dialect,
-  maxLength: 65_536,
   headers: (token) => ({ "private-token": token }),
   comments: notesOf,
   order: "sort=asc&order_by=created_at&",
@@ -31,7 +31,7 @@ export const gitlab: CommentService = {
   },
   comment: (url, target, id) => `${notesOf(url, target)}/${id}`,
   update: "PUT",
-  author: "gitlab",
+  reportsAuthors: true,
   reaction: {
     url: (url, target) => `${subjectOf(url, target)}/award_emoji`,
     body: { name: "eyes" },

@@ -6,6 +6,7 @@ import type { DestinationId, RunId } from "../../../domain/Id.ts"
 import type { Run } from "../../../domain/run/Run.ts"
 import type { StartChained } from "../ChainedRuns.ts"
 import type { Email } from "../mail/Mailer.ts"
+import type { MarkdownText, Shown } from "../markdown/Shown.ts"
 import type { Answer, NoAnswer, Post } from "../Poster.ts"
 import type { Sign } from "../Signature.ts"
 
@@ -70,14 +71,20 @@ export type Sent = Answer & {
 
 export type Send = (post: Post) => Effect.Effect<Answer, NoAnswer>
 
+/** What senders do it with. */
+export interface Means {
+  readonly send: Send
+  readonly mail: (email: Email) => Effect.Effect<Sent, NoAnswer>
+  readonly start: StartChained
+  /** The message as the service shows it. */
+  readonly show: <Service extends keyof Shown>(
+    service: Service,
+    message: MarkdownText
+  ) => Effect.Effect<Shown[Service], NoAnswer>
+}
+
 /** Makes one attempt. Fails if there was no answer, or the message has no place to go to. */
-export type Sender = (
-  message: Message,
-  access: Access,
-  send: Send,
-  mail: (email: Email) => Effect.Effect<Sent, NoAnswer>,
-  start: StartChained
-) => Effect.Effect<Sent, NoAnswer>
+export type Sender = (message: Message, access: Access, means: Means) => Effect.Effect<Sent, NoAnswer>
 
 export const asJson = { "content-type": "application/json" } as const
 

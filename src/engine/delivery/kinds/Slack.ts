@@ -1,49 +1,38 @@
 /** Slack's three ways to post a message. */
 import { Effect } from "effect"
 import { mrkdwn } from "../markdown/Dialects.ts"
-import { moreNote, toParts } from "../markdown/Parts.ts"
 import { type Answer, NoAnswer } from "../Poster.ts"
 import { blockIdOf, type Sign } from "../Signature.ts"
 import { asJson, isSuccess, jsonOf, type Message, type Sender, type Sent } from "./Sender.ts"
 
-/** Characters of a section, and of a message in all (https://docs.slack.dev/reference/block-kit/blocks/section-block). */
-const ofSection = 3_000
-const ofMessage = 40_000
 /** Characters of a title. */
 const ofTitle = 500
 const ofReason = 200
 /** Bytes of an answer. */
 const ofAnswer = 512 * 1024
 
-const section = (text: string) => ({
-  type: "section" as const,
-  // Slack does not look for names and links in it.
-  text: { type: "mrkdwn" as const, text, verbatim: true }
-})
-
-type SlackMessage = Pick<Message, "body" | "id" | "page" | "title">
+type SlackMessage = Pick<Message, "id" | "title">
 
 /** What all three have in common. */
-export const slackBody = ({ body, id, page, title }: SlackMessage, sign: Sign) => {
-  const shown = body.slice(0, ofMessage).toWellFormed()
-  const { isCut, parts } = toParts(shown, { count: 45, dialect: mrkdwn, size: ofSection })
-  const note = isCut || shown.length < body.length ? [moreNote(mrkdwn, page)] : []
-  return {
-    // For notifications; the blocks are what people see in the channel.
-    text: mrkdwn.text(title.slice(0, ofTitle).toWellFormed()),
+export const slackBody = ({ id, title }: SlackMessage, sections: ReadonlyArray<string>, sign: Sign) => ({
+  // For notifications; the blocks are what people see in the channel.
+  text: mrkdwn.text(title.slice(0, ofTitle).toWellFormed()),
+  blocks: sections.map((text, i) => ({
+    type: "section" as const,
+    // Slack does not look for names and links in it.
+    text: { type: "mrkdwn" as const, text, verbatim: true },
     // The first one shows that the message is a destination's, should Slack report it.
-    blocks: [...parts, ...note].map((text, i) => ({
-      ...section(text),
-      ...(i === 0 && { block_id: blockIdOf(id, sign) })
-    }))
-  }
-}
+    ...(i === 0 && { block_id: blockIdOf(id, sign) })
+  }))
+})
 
-export const slack: Sender = (message, { sign, url }, send) =>
-  send({ url, headers: asJson, body: JSON.stringify(slackWebhookBody(message, sign)) })
+export const slack: Sender = (message, { sign, url }, { send, show }) =>
+  Effect.flatMap(show("slack", message), (sections) =>
+    send({ url, headers: asJson, body: JSON.stringify(slackWebhookBody(message, sections, sign)) })
+  )
 
-export const slackWebhookBody = (message: SlackMessage, sign: Sign) => ({
-  ...slackBody(message, sign),
+export const slackWebhookBody = (message: SlackMessage, sections: ReadonlyArray<string>, sign: Sign) => ({
+  ...slackBody(message, sections, sign),
   unfurl_links: false,
   unfurl_media: false
 })
@@ -51,8 +40,13 @@ export const slackWebhookBody = (message: SlackMessage, sign: Sign) => ({
 /** A channel's ID, and perhaps the time stamp of the message whose thread it is. */
 const place = /^([A-Z\d]{2,30})(?:\/(\d{1,12}\.\d{1,9}))?$/
 
-export const slackPostBody = (message: SlackMessage, sign: Sign, channel: string, thread_ts?: string) => ({
-  ...slackWebhookBody(message, sign),
+export const slackPostBody = (
+  message: SlackMessage,
+  sections: ReadonlyArray<string>,
+  sign: Sign,
+  { channel, thread_ts }: { readonly channel: string; readonly thread_ts?: string | undefined }
+) => ({
+  ...slackWebhookBody(message, sections, sign),
   channel,
   ...(thread_ts !== undefined && { thread_ts }),
   link_names: false,
@@ -60,31 +54,31 @@ export const slackPostBody = (message: SlackMessage, sign: Sign, channel: string
 })
 
 /** Slack answers 200 also if it refuses: `ok` says so. */
-export const slackMessage: Sender = (message, { secrets: [token], sign, url }, send) => {
-  const [, channel, thread] = place.exec(message.target.trim()) ?? []
+export const slackMessage: Sender = (message, { secrets: [token], sign, url }, { send, show }) => {
+  const [, channel, thread_ts] = place.exec(message.target.trim()) ?? []
   if (channel === undefined) {
     const reason = "the channel must be an ID such as C0123456789, or C0123456789/1700000000.000100"
     return new NoAnswer({ reason, isOfTarget: true })
   }
-  return Effect.map(
+  const sent = Effect.flatMap(show("slack", message), (sections) =>
     send({
       url: `${url.replace(/\/+$/, "")}/chat.postMessage`,
       headers: { "content-type": "application/json; charset=utf-8", authorization: `Bearer ${token}` },
-      body: JSON.stringify(slackPostBody(message, sign, channel, thread)),
+      body: JSON.stringify(slackPostBody(message, sections, sign, { channel, thread_ts })),
       // It repeats the message.
       read: ofAnswer
-    }),
-    (answer) => {
-      const json = jsonOf(answer) as
-        | { readonly ok?: unknown; readonly error?: unknown; readonly message?: Author }
-        | undefined
-      // What cannot be read was accepted by its status: another attempt would repeat the message.
-      const isAccepted = json === undefined ? isSuccess(answer) : json.ok === true
-      return isAccepted
-        ? { ...answer, authors: authorsIn(json?.message) }
-        : refusedFor(String(json?.error ?? "no reason").slice(0, ofReason), answer)
-    }
+    })
   )
+  return Effect.map(sent, (answer) => {
+    const json = jsonOf(answer) as
+      | { readonly ok?: unknown; readonly error?: unknown; readonly message?: Author }
+      | undefined
+    // What cannot be read was accepted by its status: another attempt would repeat the message.
+    const isAccepted = json === undefined ? isSuccess(answer) : json.ok === true
+    return isAccepted
+      ? { ...answer, authors: authorsIn(json?.message) }
+      : refusedFor(String(json?.error ?? "no reason").slice(0, ofReason), answer)
+  })
 }
 
 interface Author {
@@ -109,11 +103,13 @@ const refusedFor = (reason: string, answer: Answer): Sent => ({
 })
 
 /** The person who gave the command sees it, as Slack does by default. */
-export const slackResponse: Sender = (message, { sign }, send) => {
+export const slackResponse: Sender = (message, { sign }, { send, show }) => {
   const url = message.target.trim()
   if (!URL.canParse(url) || new URL(url).hostname !== "hooks.slack.com") {
     return new NoAnswer({ reason: "the response URL must be at hooks.slack.com", isOfTarget: true })
   }
-  const body = JSON.stringify({ ...slackBody(message, sign), response_type: "ephemeral", replace_original: false })
-  return send({ url, headers: asJson, body })
+  return Effect.flatMap(show("slack", message), (sections) => {
+    const body = { ...slackBody(message, sections, sign), response_type: "ephemeral", replace_original: false }
+    return send({ url, headers: asJson, body: JSON.stringify(body) })
+  })
 }

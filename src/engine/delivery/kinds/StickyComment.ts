@@ -5,9 +5,10 @@
 import { createHmac } from "node:crypto"
 import { Duration, Effect, Predicate } from "effect"
 import { startEvent } from "../../../domain/delivery/DestinationEvent.ts"
+import type { Dialect } from "../markdown/Markdown.ts"
 import { type Answer, NoAnswer } from "../Poster.ts"
-import { commentOf, contentOf, contentWith, type Style } from "./Comment.ts"
-import { type Access, asJson, isSuccess, jsonOf, type Message, type Send, type Sent } from "./Sender.ts"
+import { commentOf, contentOf, contentWith } from "./Comment.ts"
+import { type Access, asJson, isSuccess, jsonOf, type Send, type Sender, type Sent } from "./Sender.ts"
 
 /** An attempt, with all its requests. */
 const timeLimit = Duration.seconds(15)
@@ -19,7 +20,9 @@ const ofPage = 8 * 1024 * 1024
 const ofComment = 512 * 1024
 
 /** How a service has comments. */
-export interface CommentService extends Style {
+export interface CommentService {
+  readonly name: "github" | "gitlab"
+  readonly dialect: Dialect
   readonly headers: (token: string) => Readonly<Record<string, string>>
   /** The URL of the comments; `undefined`: the target is none of this service. */
   readonly comments: (url: string, target: string) => string | undefined
@@ -37,8 +40,8 @@ export interface CommentService extends Style {
     /** The answer to another one of the same user, if that is no success. */
     readonly isRepeated?: (answer: Answer) => boolean
   }
-  /** Under which name the service reports the author's reactions, if it does. */
-  readonly author?: string
+  /** The service reports reactions, with their author. */
+  readonly reportsAuthors?: true
   /** What `target` must be, for people. */
   readonly form: string
 }
@@ -68,11 +71,11 @@ const withPause = (answer: Answer): Answer =>
     : answer
 
 /** The author of the reaction or comment in an answer. */
-const authorIn = (answer: Answer, { author: service }: CommentService): Pick<Sent, "authors"> => {
+const authorIn = (answer: Answer, { name, reportsAuthors }: CommentService): Pick<Sent, "authors"> => {
   const json = jsonOf(answer)
   const { author, user = author } = Predicate.isReadonlyRecord(json) ? json : {}
   const id = Predicate.isReadonlyRecord(user) ? user.id : undefined
-  return service !== undefined && id !== undefined ? { authors: [`${service} ${id}`] } : {}
+  return reportsAuthors && id !== undefined ? { authors: [`${name} ${id}`] } : {}
 }
 
 interface Place extends Pick<CommentService, "comment" | "order"> {
@@ -115,8 +118,8 @@ const find = (
   })
 
 export const stickyComment =
-  (service: CommentService) =>
-  (message: Message, access: Access, post: Send): Effect.Effect<Sent, NoAnswer> =>
+  (service: CommentService): Sender =>
+  (message, access, { send: post, show }) =>
     Effect.gen(function* () {
       const send: Send = (request) => Effect.map(post(request), withPause)
       const { url } = access
@@ -147,7 +150,8 @@ export const stickyComment =
       const found = yield* find({ ...service, comments, headers, known: access.comment, marker, target, url }, send)
       if ("http_status" in found) return found.http_status === 404 ? yield* unseen(found) : found
       const { own } = found
-      const content = contentWith(message, service, own && contentOf(own.body, marker))
+      const text = yield* show(service.name, message)
+      const content = contentWith({ ...message, text }, service.dialect, own && contentOf(own.body, marker))
       if (content === undefined) return { ...found.answer, answer: "The comment has the answer of a later run." }
       const method = own === undefined ? "POST" : service.update
       const written = yield* send({

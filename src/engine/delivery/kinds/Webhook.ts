@@ -4,7 +4,7 @@ import { NoAnswer } from "../Poster.ts"
 import { asJson, type Sender } from "./Sender.ts"
 
 /** An event, signed as the Standard Webhooks specification has it. */
-export const webhook: Sender = ({ at, body, id, run }, { headers, secrets, url }, send) =>
+export const webhook: Sender = ({ at, body, id, run }, { headers, secrets, url }, { send }) =>
   send({
     url,
     body,
@@ -19,7 +19,7 @@ export const webhook: Sender = ({ at, body, id, run }, { headers, secrets, url }
   })
 
 /** The same, to the URL of the run's caller. The destination may have been edited since the run was accepted. */
-export const callback: Sender = (message, access, send, mail, start) =>
+export const callback: Sender = (message, access, means) =>
   message.target.startsWith(access.url)
-    ? webhook(message, { ...access, url: message.target }, send, mail, start)
+    ? webhook(message, { ...access, url: message.target }, means)
     : new NoAnswer({ reason: "the destination no longer allows the run's callback_url", isOfTarget: true })

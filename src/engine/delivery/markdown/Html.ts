@@ -2,13 +2,8 @@
  * An agent's Markdown as HTML for e-mails. Its own HTML is shown as text, links have safe schemes, and images become links:
  * so nothing is loaded when the e-mail is opened.
  */
-import { Either } from "effect"
 import { Marked, type Tokens } from "marked"
-import { withinTime } from "../../prompt/TimeLimit.ts"
 import { safeUrl } from "./Markdown.ts"
-
-/** In milliseconds. */
-const timeLimit = 150
 
 const entities: { readonly [character: string]: string } = {
   ...{ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" }
@@ -40,11 +35,6 @@ const marked = new Marked({
   }
 })
 
-/** A whole document. What takes too long to read, or is nested too deeply, is shown as it is. */
-export const toHtml = (markdown: string): string => {
-  const body = Either.getOrElse(
-    withinTime(timeLimit, () => marked.parse(markdown) as string),
-    () => `<pre>${escape(markdown)}</pre>`
-  )
-  return `<!doctype html><html><head><meta charset="utf-8"></head><body>${body}</body></html>`
-}
+/** A whole document. */
+export const toHtml = (markdown: string): string =>
+  `<!doctype html><html><head><meta charset="utf-8"></head><body>${marked.parse(markdown)}</body></html>`

@@ -2,9 +2,7 @@
  * An agent's Markdown in the form of another service. It is read into tokens and written anew, with all text escaped: nothing
  * that the agent wrote reaches the service as it is, so it can neither mention people nor use the service's own syntax.
  */
-import { Either } from "effect"
 import { lexer, type Token, type Tokens } from "marked"
-import { withinTime } from "../../prompt/TimeLimit.ts"
 import { cutText, fitting, type Measure, type Write } from "./Cut.ts"
 
 /** How a service writes text. Arguments named `inner` are written already; all others are raw. */
@@ -38,17 +36,9 @@ export interface Block {
 /** Deeper elements are written as text. */
 const maxDepth = 12
 
-/** In milliseconds. The lexer takes 10 for most texts of 64 KB, and minutes for some that were made to be slow. */
-const timeLimit = 100
-
-/** What takes too long to read, or is nested too deeply, is shown as code. */
+/** The lexer takes 10 ms for most texts of 64 KB, and minutes for some that were made to be slow. */
 export const toBlocks = (markdown: string, dialect: Dialect): ReadonlyArray<Block> =>
-  Either.getOrElse(
-    withinTime(timeLimit, () =>
-      lexer(markdown, { gfm: true, breaks: false }).flatMap((token) => topLevel(token, dialect))
-    ),
-    () => [codeBlock(markdown, dialect.fence)]
-  )
+  lexer(markdown, { gfm: true, breaks: false }).flatMap((token) => topLevel(token, dialect))
 
 const write = (markdown: string, dialect: Dialect): string =>
   toBlocks(markdown, dialect)
@@ -250,6 +240,13 @@ const inline = (token: Token, dialect: Dialect, depth: number): string => {
     default:
       return dialect.text(token.raw)
   }
+}
+
+/** What takes too long to read as Markdown, as code, which is read quickly. */
+export const asCode = (text: string): string => {
+  const longest = (text.match(/`+/g) ?? []).reduce((longest, { length }) => Math.max(longest, length), 2)
+  const fence = "`".repeat(longest + 1)
+  return `${fence}\n${text}\n${fence}`
 }
 
 /** Plain text as Markdown that shows it as it is. */

@@ -1,7 +1,8 @@
 import { expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { type Content, commentOf, contentOf, contentWith } from "../../../../src/engine/delivery/kinds/Comment.ts"
-import { github } from "../../../../src/engine/delivery/kinds/GitHub.ts"
+import { gfm } from "../../../../src/engine/delivery/markdown/Dialects.ts"
+import { shown } from "../../../../src/engine/delivery/markdown/Shown.ts"
 
 const marker = "<!-- webhook-trigger 0123456789abcdef0123456789abcdef "
 const sign = () => "0".repeat(32)
@@ -20,10 +21,11 @@ it("a comment has the newest answer, and below it a line for each later run with
       let content: Content | undefined
       for (const { body, n } of delivered) {
         const event = isAnswer(n) ? ("run.succeeded" as const) : ("run.cancelled" as const)
-        const message = { body: isAnswer(n) ? `${n} ${body}` : `${n} was cancelled`, event, order: `run-${n}` }
-        const next = contentWith({ ...message, title: `${n} was cancelled` }, github, content) ?? content
+        const title = `${n} was cancelled`
+        const text = shown.github({ body: isAnswer(n) ? `${n} ${body}` : title })
+        const next = contentWith({ event, order: `run-${n}`, text, title }, gfm, content) ?? content
         const written = commentOf(next!, marker, sign)
-        expect(written.length).toBeLessThan(github.maxLength)
+        expect(written.length).toBeLessThan(65_536)
         // As the next run reads it.
         content = contentOf(written.replaceAll("\n", "\r\n"), marker)
         expect(commentOf(content!, marker, sign).trimEnd()).toBe(written.trimEnd())
@@ -45,13 +47,14 @@ it("a comment has the newest answer, and below it a line for each later run with
 })
 
 it("a later run that ended without an answer stays in a line when an older answer comes", () => {
-  const ended = { body: "**review** failed: no disk\n\n- a link", title: "review failed: no disk", order: "run-2" }
-  const failed = contentWith({ ...ended, event: "run.failed" }, github)!
+  const text = shown.github({ body: "**review** failed: no disk\n\n- a link" })
+  const ended = { text, title: "review failed: no disk", order: "run-2" }
+  const failed = contentWith({ ...ended, event: "run.failed" }, gfm)!
   expect(failed).toMatchObject({ isAnswer: false, main: { order: "run-2" }, lines: [] })
-  const answer = { body: "42", title: "review succeeded", order: "run-1", event: "run.succeeded" } as const
-  expect(contentWith(answer, github, failed)).toEqual({
+  const answer = { text: "42", title: "review succeeded", order: "run-1", event: "run.succeeded" } as const
+  expect(contentWith(answer, gfm, failed)).toEqual({
     ...{ isAnswer: true, main: { order: "run-1", text: "42" } },
     lines: [{ order: "run-2", text: "**review** failed: no disk" }]
   })
-  expect(contentWith({ ...ended, event: "run.failed", order: "run-0" }, github, failed)).toBeUndefined()
+  expect(contentWith({ ...ended, event: "run.failed", order: "run-0" }, gfm, failed)).toBeUndefined()
 })

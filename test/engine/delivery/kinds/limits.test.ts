@@ -1,21 +1,10 @@
 /** What does not fit is cut, and never left out: of any Markdown, each service shows the longest beginning that fits. */
 import { describe, expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { contentWith } from "../../../../src/engine/delivery/kinds/Comment.ts"
-import { discordBody } from "../../../../src/engine/delivery/kinds/Discord.ts"
-import { github } from "../../../../src/engine/delivery/kinds/GitHub.ts"
-import { gitlab } from "../../../../src/engine/delivery/kinds/GitLab.ts"
-import { slackBody } from "../../../../src/engine/delivery/kinds/Slack.ts"
-import { sizeOf, teamsBody } from "../../../../src/engine/delivery/kinds/Teams.ts"
-import {
-  card,
-  discord,
-  gfm,
-  gitlab as gitlabDialect,
-  mrkdwn
-} from "../../../../src/engine/delivery/markdown/Dialects.ts"
+import { card, discord, gfm, gitlab, mrkdwn } from "../../../../src/engine/delivery/markdown/Dialects.ts"
 import { type Dialect, toBlocks } from "../../../../src/engine/delivery/markdown/Markdown.ts"
 import { toParts } from "../../../../src/engine/delivery/markdown/Parts.ts"
+import { shown, teamsSizeOf } from "../../../../src/engine/delivery/markdown/Shown.ts"
 
 const words = fc
   .array(fc.constantFrom("word", "`@team`", "**bold**", "a_b", "<b>", "👍", "@team", "[docs](https://a.example/x)"), {
@@ -46,7 +35,7 @@ describe("what does not fit", () => {
   it("is cut inside the first block that does not, by any limit", () => {
     fc.assert(
       fc.property(markdowns, fc.integer({ min: 40, max: 1_000 }), (markdown, size) => {
-        for (const dialect of [gfm, gitlabDialect, discord, mrkdwn, card]) {
+        for (const dialect of [gfm, gitlab, discord, mrkdwn, card]) {
           const { isCut, parts } = toParts(markdown, { count: 1, dialect, size })
           const [part = ""] = parts
           const { isAll, shown } = wholeIn(markdown, dialect, size)
@@ -83,31 +72,28 @@ describe("what does not fit", () => {
   for (const [what, text] of long) {
     it(`is shown up to the limit of each service, with a link to the run: ${what}`, () => {
       const body = `${title}\n\n${text}`
-      const message = { body, event: "run.succeeded", order: "1", page, title: "review succeeded" } as const
-      for (const service of [github, gitlab]) {
-        const { text } = contentWith(message, service)!.main
+      for (const service of ["github", "gitlab"] as const) {
+        const text = shown[service]({ body, page })
         expect(text.length).toBeLessThan(60_000)
         expect(text.length).toBeGreaterThan(40_000)
         expect(text.endsWith(`\n\n*The answer is longer.* [Show the run](${page})`)).toBe(true)
       }
-      const { content } = discordBody({ body, page }).message
+      const { text: content } = shown.discord({ body, page })
       expect(content.length).toBeLessThanOrEqual(2_000)
       expect(content.length).toBeGreaterThan(1_500)
       expect(content).toContain(`*The whole text is attached.* [Show the run](${page})`)
-      const { blocks } = slackBody({ body, id: "1", page, title: "" }, () => "0".repeat(32))
-      const all = blocks.map(({ text }) => text.text)
+      const all = shown.slack({ body, page })
       expect(Math.max(...all.map(({ length }) => length))).toBeLessThanOrEqual(3_000)
       expect(all.join("").length).toBeGreaterThan(25_000)
       expect(all.at(-1)).toBe(`_The answer is longer._ <${page}|Show the run>`)
-      const message_ = teamsBody({ body, page })
-      expect(sizeOf(message_)).toBeLessThanOrEqual(28 * 1024)
-      expect(sizeOf(message_)).toBeGreaterThan(25 * 1024)
-      expect(message_.attachments[0]!.content.body.at(-1)!.text).toBe(`*The answer is longer.* [Show the run](${page})`)
+      const card = shown.teams({ body, page })
+      expect(teamsSizeOf(card)).toBeLessThanOrEqual(28 * 1024)
+      expect(teamsSizeOf(card)).toBeGreaterThan(25 * 1024)
+      expect(card.attachments[0]!.content.body.at(-1)!.text).toBe(`*The answer is longer.* [Show the run](${page})`)
     })
   }
 
   it("has no link where the address of the run's page is not known", () => {
-    const message = { body: "x".repeat(70_000), event: "run.succeeded", order: "1", title: "" } as const
-    expect(contentWith(message, github)!.main.text).toMatch(/x\n\n\*The answer is longer\.\*$/)
+    expect(shown.github({ body: "x".repeat(70_000) })).toMatch(/x\n\n\*The answer is longer\.\*$/)
   })
 })

@@ -4,18 +4,17 @@ import type { Endpoints } from "@octokit/types"
 import type { KnownBlock, MessageAttachment } from "@slack/types"
 import type { IncomingWebhookSendArguments } from "@slack/webhook"
 import { commentOf, contentWith } from "../../../../src/engine/delivery/kinds/Comment.ts"
-import { discordBody } from "../../../../src/engine/delivery/kinds/Discord.ts"
 import { github } from "../../../../src/engine/delivery/kinds/GitHub.ts"
 import { slackPostBody, slackWebhookBody } from "../../../../src/engine/delivery/kinds/Slack.ts"
-import { sizeOf, teamsBody } from "../../../../src/engine/delivery/kinds/Teams.ts"
+import { shown, teamsSizeOf } from "../../../../src/engine/delivery/markdown/Shown.ts"
 
 const long = { body: "word ".repeat(20_000), id: "test_1", title: "Review succeeded" }
 const sign = () => "0".repeat(32)
 
 it("Slack's messages have its types, sections of at most 3,000 characters, and at most 50 blocks", () => {
   const message: IncomingWebhookSendArguments & { readonly attachments?: ReadonlyArray<MessageAttachment> } =
-    slackWebhookBody(long, sign)
-  const blocks: ReadonlyArray<KnownBlock> = slackPostBody(long, sign, "C0123").blocks
+    slackWebhookBody(long, shown.slack(long), sign)
+  const blocks: ReadonlyArray<KnownBlock> = slackPostBody(long, shown.slack(long), sign, { channel: "C0123" }).blocks
   expect(message.text).toBe("Review succeeded")
   const lengths = blocks.map((block) => (block.type === "section" ? block.text!.text.length : 0))
   expect(Math.max(...lengths)).toBeLessThanOrEqual(3_000)
@@ -27,8 +26,9 @@ it("Slack's messages have its types, sections of at most 3,000 characters, and a
 it("GitHub's comments have its parameters, and at most 65,536 characters", () => {
   type Create = Endpoints["POST /repos/{owner}/{repo}/issues/{issue_number}/comments"]["parameters"]
   type Update = Endpoints["PATCH /repos/{owner}/{repo}/issues/comments/{comment_id}"]["parameters"]
-  const message = { body: "x".repeat(70_000), event: "run.succeeded", order: "1", title: "" } as const
-  const body = commentOf(contentWith(message, github)!, "<!-- marker ", sign)
+  const text = shown.github({ body: "x".repeat(70_000) })
+  const message = { text, event: "run.succeeded", order: "1", title: "" } as const
+  const body = commentOf(contentWith(message, github.dialect)!, "<!-- marker ", sign)
   const created: Pick<Create, "body"> & Pick<Update, "body"> = { body }
   expect(created.body.length).toBeLessThanOrEqual(65_536)
   expect(created.body).toMatch(/^<!-- marker 1 answer 0{32} -->\n[\s\S]*\n\n\*The answer is longer\.\*$/)
@@ -71,19 +71,15 @@ it("targets that are no issue of the service have no URL", () => {
 })
 
 it("a Discord message has at most 2,000 characters, and mentions no one", () => {
-  const { isCut, message } = discordBody(long)
-  expect([isCut, message.content.length <= 2_000]).toEqual([true, true])
-  expect(message.allowed_mentions).toEqual({ parse: [] })
-  expect(discordBody({ body: "@everyone short" })).toMatchObject({
-    isCut: false,
-    message: { content: "@\u200beveryone short" }
-  })
+  const { isCut, text } = shown.discord(long)
+  expect([isCut, text.length <= 2_000]).toEqual([true, true])
+  expect(shown.discord({ body: "@everyone short" })).toEqual({ isCut: false, text: "@\u200beveryone short" })
 })
 
 it("a Teams message is an Adaptive Card of at most 28 KB, escaped once more", () => {
-  const card = teamsBody({ body: `# Done\n\n\`\`\`\na_b\n\`\`\`\n\n${"word ".repeat(8_000)}` })
-  expect(sizeOf(card)).toBeLessThanOrEqual(28 * 1024)
-  expect(sizeOf(card)).toBeGreaterThan(27 * 1024)
+  const card = shown.teams({ body: `# Done\n\n\`\`\`\na_b\n\`\`\`\n\n${"word ".repeat(8_000)}` })
+  expect(teamsSizeOf(card)).toBeLessThanOrEqual(28 * 1024)
+  expect(teamsSizeOf(card)).toBeGreaterThan(27 * 1024)
   expect(card.attachments[0]).toMatchObject({
     contentType: "application/vnd.microsoft.card.adaptive",
     content: {
