@@ -10,6 +10,7 @@ import { find, type Group, isGroup, type Leaf, nameOf } from "./Commands.ts"
 import { adminOptions } from "./Connection.ts"
 import { completion } from "./completion/Completion.ts"
 import { configCommands } from "./config/Commands.ts"
+import * as ExactNumbers from "./ExactNumbers.ts"
 import { describe, exitCodes, Failure, toJson } from "./Failure.ts"
 import * as Help from "./Help.ts"
 import { doctor, type LocalCommands, leader, serve, supportBundle } from "./LocalCommands.ts"
@@ -134,6 +135,6 @@ export const run = Effect.fnUntraced(function* (words: ReadonlyArray<string>, ve
 
 const layer = Layer.mergeAll(
   NodeContext.layer,
-  NodeHttpClient.layer,
+  Layer.provide(ExactNumbers.layer, NodeHttpClient.layer),
   CliConfig.layer({ showBuiltIns: false, isCaseSensitive: true })
 )

@@ -1,4 +1,5 @@
 import { Console, DateTime, Effect } from "effect"
+import * as Json from "../domain/Json.ts"
 
 type Cell = string | number | undefined
 
@@ -118,7 +119,7 @@ export const write = (text: string): Effect.Effect<void> =>
       resume(Effect.void)
     })
   })
-export const printJson = (value: unknown): Effect.Effect<void> => print(JSON.stringify(value, null, 2))
+export const printJson = (value: unknown): Effect.Effect<void> => print(Json.stringify(value, 2))
 
 export const acceptedText = (id: string): string =>
   `Accepted as ${id}. Show the outcome: webhook-trigger run show ${id}`

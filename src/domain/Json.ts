@@ -161,6 +161,9 @@ const none = () => false
 export const hasExact = (value: unknown): boolean =>
   value instanceof JsonNumber || (typeof value === "object" && value !== null && Object.values(value).some(hasExact))
 
+/** Members of requests and responses with values of callers, and schemas for them. */
+export const ofCallers = ["variables", "payload", "schema"]
+
 /** With plain numbers, except in the members of these names. */
 export const withPlainNumbers = (value: unknown, exactIn: ReadonlyArray<string> = []): unknown =>
   hasExact(value) ? mapped(value, Number, exactIn.length === 0 ? none : (name) => exactIn.includes(name)) : value

@@ -1,6 +1,8 @@
 /** Runs as text. */
+
 import { DateTime } from "effect"
 import type { WebhookId } from "../../domain/Id.ts"
+import * as Json from "../../domain/Json.ts"
 import { cancellerNames } from "../../domain/run/Canceller.ts"
 import { keptUntil } from "../../domain/run/KeptRun.ts"
 import type { Run } from "../../domain/run/Run.ts"
@@ -83,7 +85,7 @@ export const describeRun = (run: Run, replays: ReadonlyArray<RunSummary>) =>
       cost: run.usage?.cost_usd === undefined ? undefined : `$${run.usage.cost_usd}`,
       session: run.session_lost ? `${run.session_id ?? "a new one"} (the earlier one was lost)` : run.session_id
     }),
-    ...(Object.keys(run.variables).length === 0 ? [] : [section("Variables", JSON.stringify(run.variables, null, 2))]),
+    ...(Object.keys(run.variables).length === 0 ? [] : [section("Variables", Json.stringify(run.variables, 2))]),
     section("Prompt", run.conversation.prompt),
     ...(run.conversation.response === undefined ? [] : [section("Response", run.conversation.response)])
   ].join("\n")

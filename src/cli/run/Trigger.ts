@@ -5,6 +5,7 @@ import { hasProperty } from "effect/Predicate"
 import { Accepted, Failed, Ignored, Answered as Success, TimedOut } from "../../api/run/RunAnswers.ts"
 import type { RunEvent } from "../../api/run/RunEvents.ts"
 import { triggerPath, triggerUrl } from "../../api/run/TriggerUrl.ts"
+import * as Json from "../../domain/Json.ts"
 import { type Connection, parseUrl, publicOptions, show } from "../Connection.ts"
 import { Failure, fromClient, usage } from "../Failure.ts"
 import { about } from "../Help.ts"
@@ -45,7 +46,7 @@ const requestTo = (address: string, input: TriggerInput, waits: boolean, callbac
     input._tag === "Request"
       ? input.request
       : {
-          body: new TextEncoder().encode(JSON.stringify({ variables: input.variables })),
+          body: new TextEncoder().encode(Json.stringify({ variables: input.variables })),
           headers: { "content-type": "application/json" },
           search: ""
         }

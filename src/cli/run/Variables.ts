@@ -1,6 +1,7 @@
 import { Options } from "@effect/cli"
 import type { FileSystem } from "@effect/platform"
 import { Effect } from "effect"
+import * as Json from "../../domain/Json.ts"
 import type { Variables } from "../../domain/run/Run.ts"
 import { type Failure, usage } from "../Failure.ts"
 import { readText } from "../Files.ts"
@@ -39,7 +40,7 @@ const textOf = (option: string, value: string) => {
 const jsonOf = (option: string, value: string) =>
   Effect.flatMap(textOf(option, value), (text) =>
     Effect.try({
-      try: (): unknown => JSON.parse(text),
+      try: () => Json.parse(text),
       catch: () => usage(`${option} is not JSON: ${JSON.stringify(value)}`)
     })
   )

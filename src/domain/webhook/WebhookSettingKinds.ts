@@ -1,4 +1,5 @@
 /** The kinds of webhook settings, and how their values are written. Plain data, like `WebhookSettings.ts`. */
+import * as Json from "../Json.ts"
 import { isNetwork } from "./Network.ts"
 
 /** The groups in the web UI's form, in this order. */
@@ -207,7 +208,7 @@ export const valueOf = ({ kind }: WebhookSetting, typed: string): Value => {
     }
     case "json":
       try {
-        return JSON.parse(typed) ?? typed
+        return (Json.parse(typed) as Value | null) ?? typed
       } catch {
         return typed
       }

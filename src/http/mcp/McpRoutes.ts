@@ -3,9 +3,10 @@
  * request.
  */
 import { HttpLayerRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { Effect, Layer, Runtime } from "effect"
+import { Effect, Layer, Option, Runtime } from "effect"
 import { eventStream } from "../../api/run/EventStream.ts"
 import { InvalidBody, NotAcceptable, Unavailable } from "../../domain/Errors.ts"
+import * as Json from "../../domain/Json.ts"
 import { Origin } from "../../engine/access/Audit.ts"
 import { Settings } from "../../engine/Settings.ts"
 import { isAmong } from "../events/EventRequest.ts"
@@ -26,6 +27,12 @@ const loadSdk = () => import("@modelcontextprotocol/server")
 
 /** Several messages, which only the revision 2025-03-26 had. A small body could ask for any amount of work. */
 const isBatch = (body: Uint8Array): boolean => body.find((byte) => byte > 0x20 && byte < 0x80) === 0x5b
+
+/** With the numbers of a call's arguments as they were written; `undefined`: the SDK says what is wrong. */
+const parse = (body: Uint8Array): unknown =>
+  Option.liftThrowable(() => Json.withPlainNumbers(Json.parse(new TextDecoder().decode(body)), ["arguments"]))().pipe(
+    Option.getOrUndefined
+  )
 
 /** What the response says in the end, for a client that takes no events: `*\/*`, `application/json`, or no `Accept`. */
 const asJson = async (response: Response): Promise<Response> => {
@@ -75,7 +82,8 @@ const make = Effect.gen(function* () {
             headers: { ...(request.headers as Record<string, string>), accept: `application/json, ${eventStream}` },
             signal,
             ...(body !== undefined && { body })
-          })
+          }),
+          body && { parsedBody: parse(body) }
         )
         return hearsProgress || request.method !== "POST" ? response : asJson(response)
       },

@@ -9,7 +9,7 @@ import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, Either, Stream } from "effect"
 import { BodyTooLarge, InvalidBody, Unavailable, type UnsupportedMediaType } from "../../domain/Errors.ts"
-import { withPlainNumbers } from "../../domain/Json.ts"
+import { ofCallers, withPlainNumbers } from "../../domain/Json.ts"
 import { mediaTypeFault } from "../../domain/request/IncomingRequest.ts"
 import { decode, type JsonObject, parseObject } from "../../domain/request/Payload.ts"
 import { askForBody } from "../serve/Connections.ts"
@@ -132,9 +132,6 @@ export const readObject = (
       Either.mapLeft((detail) => new InvalidBody({ detail }))
     )
   )
-
-/** Members with values of callers, and schemas for them. */
-const ofCallers = ["variables", "payload", "schema"]
 
 const withNumbersOfCallers = (object: JsonObject): Either.Either<JsonObject, string> =>
   Either.try({

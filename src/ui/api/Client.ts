@@ -2,11 +2,12 @@ import routes from "virtual:api-routes"
 import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "@effect/platform"
 import type { DateTime } from "effect"
 import type { Api } from "../../api/Api.ts"
+import * as Json from "../../domain/Json.ts"
 import { mount } from "../frame/UiPath.ts"
 import { ApiError, NetworkError, type Problem } from "./Errors.ts"
 
 /** A value in JSON: times are strings, and there are no brands. */
-export type Json<T> = unknown extends T
+export type InJson<T> = unknown extends T
   ? unknown
   : T extends DateTime.Utc
     ? string
@@ -19,15 +20,15 @@ export type Json<T> = unknown extends T
       : T extends number | boolean | null | undefined
         ? T
         : T extends ReadonlyArray<infer Item>
-          ? ReadonlyArray<Json<Item>>
+          ? ReadonlyArray<InJson<Item>>
           : T extends object
-            ? { readonly [Key in keyof T]: Json<T[Key]> }
+            ? { readonly [Key in keyof T]: InJson<T[Key]> }
             : T
 
 type Groups = typeof Api extends HttpApi.HttpApi<infer _Id, infer G, infer _E, infer _R> ? G : never
 
 // `never` means that the endpoint does not have this part.
-type Part<Name extends string, T> = [T] extends [never] ? unknown : { readonly [Key in Name]: Json<T> }
+type Part<Name extends string, T> = [T] extends [never] ? unknown : { readonly [Key in Name]: InJson<T> }
 
 type Method<Endpoint> = [Endpoint] extends [
   HttpApiEndpoint.HttpApiEndpoint<
@@ -48,7 +49,7 @@ type Method<Endpoint> = [Endpoint] extends [
         Part<"query", Query> &
         Part<"payload", Payload> &
         Part<"headers", Headers> & { readonly signal?: AbortSignal }
-    ) => Promise<Json<Success>>
+    ) => Promise<InJson<Success>>
   : never
 
 type Endpoints<Group> =
@@ -86,7 +87,7 @@ const call = async (method: string, template: string, request: Request): Promise
         ...(request.payload === undefined ? {} : { "content-type": "application/json" }),
         ...request.headers
       },
-      ...(request.payload === undefined ? {} : { body: JSON.stringify(request.payload) }),
+      ...(request.payload === undefined ? {} : { body: Json.stringify(request.payload) }),
       ...(request.signal ? { signal: request.signal } : {})
     })
     text = await response.text()
@@ -99,9 +100,10 @@ const call = async (method: string, template: string, request: Request): Promise
   throw new ApiError(response, (body ?? {}) as Problem)
 }
 
+/** With numbers of callers as they were written. */
 const parse = (text: string): unknown => {
   try {
-    return text === "" ? undefined : JSON.parse(text)
+    return text === "" ? undefined : Json.withPlainNumbers(Json.parse(text), Json.ofCallers)
   } catch {
     return undefined
   }

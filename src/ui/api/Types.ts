@@ -27,41 +27,41 @@ import type * as DomainStatistics from "../../domain/run/Statistics.ts"
 import type { Team as DomainTeam } from "../../domain/Team.ts"
 import type { Thread as DomainThread } from "../../domain/Thread.ts"
 import type { Webhook as DomainWebhook } from "../../domain/webhook/Webhook.ts"
-import type { Json } from "./Client.ts"
+import type { InJson } from "./Client.ts"
 
-export type Webhook = Json<DomainWebhook>
-export type WebhookWithToken = Json<typeof ApiWebhookWithToken.Type>
-export type TemplateVersion = Json<DomainTemplateVersion>
-export type TemplateVersionSummary = Json<DomainTemplateVersionSummary>
-export type Run = Json<DomainRun>
-export type DraftPreview = Json<ApiDraftPreview>
+export type Webhook = InJson<DomainWebhook>
+export type WebhookWithToken = InJson<typeof ApiWebhookWithToken.Type>
+export type TemplateVersion = InJson<DomainTemplateVersion>
+export type TemplateVersionSummary = InJson<DomainTemplateVersionSummary>
+export type Run = InJson<DomainRun>
+export type DraftPreview = InJson<ApiDraftPreview>
 /** A run without its texts. */
-export type RunState = Json<DomainRunState>
+export type RunState = InJson<DomainRunState>
 /** A run in a list, with truncated texts. */
-export type RunSummary = Json<DomainRunSummary>
-export type ChangeEvent = Json<ApiChangeEvent>
-export type ReceivedRequest = Json<DomainReceivedRequest>
-export type AuditEvent = Json<DomainAudit.AuditEvent>
+export type RunSummary = InJson<DomainRunSummary>
+export type ChangeEvent = InJson<ApiChangeEvent>
+export type ReceivedRequest = InJson<DomainReceivedRequest>
+export type AuditEvent = InJson<DomainAudit.AuditEvent>
 export type AuditAction = DomainAudit.AuditAction
 export type AuditActor = DomainAudit.AuditActor
-export type Session = Json<ListedSession>
-export type Destination = Json<DomainDestination>
-export type DestinationWithSecret = Json<typeof ApiDestinationWithSecret.Type>
-export type Delivery = Json<DomainDelivery.EventDelivery>
-export type DeliveryAttempt = Json<DomainDelivery.DeliveryAttempt>
+export type Session = InJson<ListedSession>
+export type Destination = InJson<DomainDestination>
+export type DestinationWithSecret = InJson<typeof ApiDestinationWithSecret.Type>
+export type Delivery = InJson<DomainDelivery.EventDelivery>
+export type DeliveryAttempt = InJson<DomainDelivery.DeliveryAttempt>
 export type DeliveryStatus = DomainDelivery.DeliveryStatus
-export type Alert = Json<DomainAlert.Alert>
+export type Alert = InJson<DomainAlert.Alert>
 export type AlertState = DomainAlert.AlertState
-export type AlertRule = Json<DomainAlertRule>
-export type Team = Json<DomainTeam>
-export type Access = Json<ApiAccess>
-export type ApiKey = Json<DomainApiKey>
-export type ApiKeyWithSecret = Json<ApiApiKeyWithSecret>
-export type LeaderKey = Json<DomainLeaderKey>
-export type LeaderKeyWithSecret = Json<typeof ApiLeaderKeyWithSecret.Type>
-export type Thread = Json<DomainThread>
-export type Activity = Json<DomainStatistics.Activity>
-export type Counts = Json<DomainStatistics.Counts>
-export type Statistics = Json<DomainStatistics.Statistics>
+export type AlertRule = InJson<DomainAlertRule>
+export type Team = InJson<DomainTeam>
+export type Access = InJson<ApiAccess>
+export type ApiKey = InJson<DomainApiKey>
+export type ApiKeyWithSecret = InJson<ApiApiKeyWithSecret>
+export type LeaderKey = InJson<DomainLeaderKey>
+export type LeaderKeyWithSecret = InJson<typeof ApiLeaderKeyWithSecret.Type>
+export type Thread = InJson<DomainThread>
+export type Activity = InJson<DomainStatistics.Activity>
+export type Counts = InJson<DomainStatistics.Counts>
+export type Statistics = InJson<DomainStatistics.Statistics>
 export type StatisticsRange = DomainStatistics.StatisticsRange
-export type Server = Json<ApiServer>
+export type Server = InJson<ApiServer>

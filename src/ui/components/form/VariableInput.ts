@@ -1,4 +1,5 @@
 /** Values of a template's variables in a form. */
+import * as Json from "../../../domain/Json.ts"
 import { keyOf, pathOf } from "../../../domain/prompt/Path.ts"
 import { ofKept } from "../../../domain/request/Payload.ts"
 import type { SampleRequest } from "../../../domain/request/SampleRequest.ts"
@@ -26,7 +27,7 @@ export const variableInputs = (names: ReadonlyArray<string>, values: Variables =
     const value = Object.hasOwn(values, name) ? values[name] : ""
     return typeof value === "string"
       ? { name, text: value, json: false }
-      : { name, text: JSON.stringify(value, null, 2), json: true }
+      : { name, text: Json.stringify(value, 2), json: true }
   })
 
 /** Inputs for these names. Text already typed for a name is preserved. */
@@ -47,7 +48,7 @@ export const requestInputs = (inputs: ReadonlyArray<VariableInput> = []): Readon
 /** An input with the value as JSON. */
 export const jsonInput = (name: string, value: unknown): VariableInput => ({
   name,
-  text: JSON.stringify(value, null, 2),
+  text: Json.stringify(value, 2),
   json: true
 })
 
@@ -68,7 +69,7 @@ export const inputsOfRequest = (request: ReceivedRequest): ReadonlyArray<Variabl
 export const inputFault = (input: VariableInput): string | undefined => {
   if (!input.json) return undefined
   try {
-    JSON.parse(input.text)
+    Json.parse(input.text)
     return undefined
   } catch {
     return 'This is not valid JSON. Examples: true, 3, null, "text", [1, 2], {"a": 1}.'
@@ -85,5 +86,5 @@ export const emptyNames = (inputs: ReadonlyArray<VariableInput>, values: Variabl
 export const valuesOf = (inputs: ReadonlyArray<VariableInput>): Variables | undefined => {
   if (inputs.some((input) => inputFault(input) !== undefined)) return undefined
   // Built from entries, so that `__proto__` is an ordinary name.
-  return Object.fromEntries(inputs.map(({ name, text, json }) => [name, json ? JSON.parse(text) : text]))
+  return Object.fromEntries(inputs.map(({ name, text, json }) => [name, json ? Json.parse(text) : text]))
 }

@@ -1,5 +1,6 @@
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
+import * as Json from "../../../domain/Json.ts"
 import type { RunSummary } from "../../api/Types.ts"
 import { formatDuration } from "../../format/Format.ts"
 import { ElapsedTime, formatTime, RelativeTime } from "../../format/Time.tsx"
@@ -9,7 +10,7 @@ import { StatusBadge } from "./Status.tsx"
 
 const modeNames = { wait: "sync", async: "async" } as const
 
-const formatValue = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""))
+const formatValue = (value: unknown): string => (typeof value === "string" ? value : Json.stringify(value))
 
 /** A run's variables or chat message in one line. */
 const summarize = (run: RunSummary): string => {

@@ -1,6 +1,7 @@
 import { useState } from "react"
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
+import * as Json from "../../../domain/Json.ts"
 import { cancellerNames } from "../../../domain/run/Canceller.ts"
 import { keptUntil } from "../../../domain/run/KeptRun.ts"
 import { isCancellable, isFinal } from "../../../domain/run/RunStatus.ts"
@@ -235,9 +236,7 @@ const Values = ({ run }: { readonly run: Run }) => {
                 <UserText>{name}</UserText>
               </dt>
               <dd dir="auto" className={typeof value === "string" ? "" : "mono"}>
-                {showDirectionMarks(
-                  (typeof value === "string" ? value : JSON.stringify(value, null, 2)).slice(0, 20_000)
-                )}
+                {showDirectionMarks((typeof value === "string" ? value : Json.stringify(value, 2)).slice(0, 20_000))}
               </dd>
             </div>
           ))}

@@ -1,6 +1,8 @@
 /** A template in the editor. Only the server's renderer can parse it. */
+
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { useRef } from "react"
+import * as Json from "../../../domain/Json.ts"
 import type { SettingValues } from "../../../domain/webhook/WebhookSettings.ts"
 import { api } from "../../api/Client.ts"
 import type { DraftPreview } from "../../api/Types.ts"
@@ -58,7 +60,7 @@ export const useTemplate = (draft: Draft, samples: ReadonlyArray<VariableInput>)
   const values = valuesOf(takesPayload ? requestInputs(samples) : samples)
   const payload = { ...draft, ...(takesPayload ? { payload: {}, ...values } : { variables: values ?? {} }) }
   const { data, error } = useQuery({
-    queryKey: ["template", JSON.stringify(payload)],
+    queryKey: ["template", Json.stringify(payload)],
     queryFn: async ({ signal }) => {
       await paused(signal)
       return { ...(await api.overview.previewDraft({ payload, signal })), text: draft.prompt_template }

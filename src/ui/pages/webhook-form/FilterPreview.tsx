@@ -1,4 +1,5 @@
 import { useMemo, useState } from "react"
+import * as Json from "../../../domain/Json.ts"
 import { filter } from "../../../domain/prompt/Filter.ts"
 import { type FilterInput, faultsOfFilter } from "../../../domain/prompt/FilterFaults.ts"
 import { reasonOf } from "../../../domain/prompt/FilterReason.ts"
@@ -11,7 +12,7 @@ import { FilteredRequests } from "./FilteredRequests.tsx"
 
 const parseInput = (text: string): unknown => {
   try {
-    return JSON.parse(text)
+    return Json.parse(text)
   } catch {
     return undefined
   }
@@ -65,9 +66,9 @@ const FilterPreview = ({
 
 /** Whether the input is accepted, and why not. */
 const Result = ({ expression, input }: { readonly expression: string; readonly input: unknown }) => {
-  const text = JSON.stringify(input)
+  const text = Json.stringify(input)
   const { reason, result } = useMemo(() => {
-    const value: unknown = JSON.parse(text)
+    const value = Json.parse(text)
     return { result: filter(expression, value), reason: reasonOf(expression, value) }
   }, [expression, text])
   if ("failed" in result) return <Notice tone="warning">Such a request is rejected: {result.failed}</Notice>

@@ -1,4 +1,5 @@
 import { useState } from "react"
+import * as Json from "../../../domain/Json.ts"
 import { showDirectionMarks } from "../../components/UserText.tsx"
 
 type Path = ReadonlyArray<string>
@@ -11,13 +12,14 @@ interface TreeProps {
 
 type Container = Readonly<Record<string, unknown>> | ReadonlyArray<unknown>
 
-const isContainer = (value: unknown): value is Container => typeof value === "object" && value !== null
+const isContainer = (value: unknown): value is Container =>
+  typeof value === "object" && value !== null && !Json.isNumber(value)
 
 const mostMembers = 100
 const longest = 80
 
 const preview = (value: unknown): string => {
-  const text = isContainer(value) ? (Array.isArray(value) ? "[…]" : "{…}") : JSON.stringify(value)
+  const text = isContainer(value) ? (Array.isArray(value) ? "[…]" : "{…}") : Json.stringify(value)
   return text.length > longest ? `${text.slice(0, longest)}…` : text
 }
 

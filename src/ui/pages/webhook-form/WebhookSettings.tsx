@@ -1,4 +1,5 @@
 /** Fields for the settings in `domain/webhook/WebhookSettings.ts`. */
+import * as Json from "../../../domain/Json.ts"
 import {
   accepts,
   isAccepted,
@@ -53,7 +54,7 @@ interface Parsed {
 
 /** The editable text of a value. JSON has several lines. */
 const textIn = (setting: WebhookSetting, value: Value | undefined): string =>
-  value === undefined ? "" : setting.kind === "json" ? JSON.stringify(value, null, 2) : textOf(value)
+  value === undefined ? "" : setting.kind === "json" ? Json.stringify(value, 2) : textOf(value)
 
 export const settingTexts = (webhook: Partial<Webhook> | undefined): SettingTexts =>
   Object.fromEntries(

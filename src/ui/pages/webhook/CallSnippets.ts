@@ -6,6 +6,7 @@ import {
   quotable,
   secretVariable
 } from "../../../api/run/CurlExample.ts"
+import * as Json from "../../../domain/Json.ts"
 import type { SampleRequest } from "../../../domain/request/SampleRequest.ts"
 import { exampleFor } from "../../../recipes/SampleFor.ts"
 import type { Snippet } from "../../components/Snippet.ts"
@@ -97,7 +98,7 @@ const programSnippets = (
   const waits = webhook.coalesce === undefined
   const address = `${url}${searchOf({ ...query, ...(waits && { wait: "true" }) })}`
   const answer = waits ? "response" : "run_id"
-  const pretty = quotable(JSON.stringify(body, null, 2))
+  const pretty = quotable(Json.stringify(body, 2))
   const pairs = (own: Readonly<Record<string, string>>) =>
     Object.entries({ ...own, ...headers })
       .map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`)
@@ -157,13 +158,13 @@ export const callSnippets = (
       id: "body",
       title: "Request body",
       hint: "For forms, chat commands or monitoring systems with fields for a URL and a body.",
-      text: quotable(JSON.stringify(sample.body))
+      text: quotable(Json.stringify(sample.body))
     }
   ]
 }
 
 /** Strings, arrays and objects are the same in JSON and Python. */
-const python = (value: unknown): string => quotable(JSON.stringify(value, null, 4))
+const python = (value: unknown): string => quotable(Json.stringify(value, 4))
 
 const searchOf = (query: Readonly<Record<string, string>>): string => {
   const parameters = new URLSearchParams(query)
