@@ -1,7 +1,9 @@
 /** A server for the tests of one file, and pages of it. */
+
 import { Effect, Exit, Scope } from "effect"
 import type { BrowserContext, Locator, Page } from "playwright-core"
 import { expect } from "vitest"
+import * as Json from "../../src/domain/Json.ts"
 import { type Browser, sharedBrowser } from "../support/Chromium.ts"
 import { type Server, serve } from "../support/InProcess.ts"
 
@@ -109,7 +111,7 @@ export const startTestUi = async (
       const response = await fetch(new URL(path, server.url), {
         method,
         headers: { authorization: `Bearer ${adminKey}`, "content-type": "application/json" },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) })
+        ...(body === undefined ? {} : { body: Json.stringify(body) })
       })
       const text = await response.text()
       if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`)

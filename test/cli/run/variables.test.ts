@@ -43,6 +43,25 @@ describe("a variable on the command line", () => {
     })
   )
 
+  it.scopedLive("is a number as it was written", () =>
+    Effect.gen(function* () {
+      const { admin, origin, team, webhook } = yield* Server.start()
+      const { id, path } = yield* webhook(yield* team("ops"), "{{text}}", { name: "hello" })
+      const variables = { ADMIN_API_KEY: Server.adminKey, WEBHOOK_TRIGGER_URL: origin }
+      const run = (...words: ReadonlyArray<string>) => runWith(variables, ...words)
+      for (const number of ["820982911946154508", "1.10"]) {
+        const json = `text={"n":${number}}`
+        expect((yield* run("webhook", "preview", "hello", "--json-var", json)).stdout).toBe(`{"n":${number}}\n`)
+        const answer = yield* run("trigger", `${origin}${path}`, "--wait", "--json-var", json)
+        expect(answer.stdout).toBe(`echo: {"n":${number}}\n`)
+        const { json: runs } = yield* admin("GET", `/api/webhooks/${id}/runs?limit=1`)
+        for (const more of [[], ["--json"]]) {
+          expect((yield* run("run", "show", runs.data[0].run_id, ...more)).stdout).toContain(`"n": ${number}\n`)
+        }
+      }
+    })
+  )
+
   it.scopedLive("is read from standard input with @-", () =>
     Effect.gen(function* () {
       const { origin } = yield* start

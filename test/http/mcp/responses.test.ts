@@ -93,4 +93,23 @@ describe("a response of /mcp", () => {
       expect((yield* call("text/html", "tools/list", {})).status).toBe(406)
     })
   )
+
+  it.scopedLive("repeats numbers of a call as they were written", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      yield* server.webhook(yield* server.team("ops"), "{{n}}", { mcp_tool: "say" })
+      const message = { jsonrpc: "2.0", id: 7, method: "tools/call", params: { name: "say", arguments: { n: "N" } } }
+      for (const number of ["820982911946154508", "1.10"]) {
+        const { text } = yield* Effect.promise(async () => {
+          const answer = await fetch(`${server.origin}/mcp`, {
+            method: "POST",
+            headers: { authorization: `Bearer ${adminKey}`, "content-type": "application/json" },
+            body: JSON.stringify(message).replace('"N"', number)
+          })
+          return { text: await answer.text() }
+        })
+        expect(JSON.parse(text).result.content[0].text).toBe(`echo: ${number}`)
+      }
+    })
+  )
 })

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises"
 import type { Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import * as Json from "../../../../src/domain/Json.ts"
 import { createReview, eventually, runReview, startTestUi, type TestUi } from "../../TestUi.ts"
 
 let ui: TestUi
@@ -183,4 +184,23 @@ describe("the advice on a failed run", () => {
     await page.getByRole("region", { name: "Answer", exact: true }).getByText("Hello again").waitFor()
     expect(await page.getByRole("link", { name: "an earlier run" }).getAttribute("href")).toBe(`/runs/${chat_id}`)
   })
+})
+
+it("numbers of callers are shown and sent again as they were written", async () => {
+  const { id } = await createReview(ui)
+  const variables = Json.parse('{"title":820982911946154508,"author":{"name":1.10}}')
+  const { run_id } = await ui.call("POST", `/api/webhooks/${id}/runs`, { variables })
+  await page.unrouteAll()
+  await page.goto(`/webhooks/${id}`)
+  await page.getByText("title: 820982911946154508").first().waitFor()
+  await page.goto(`/runs/${run_id}`)
+  const list = page.getByRole("region", { name: "Variables" })
+  await list.getByText("820982911946154508").waitFor()
+  await list.getByText('"name": 1.10').waitFor()
+  await page.getByRole("button", { name: "Replay", exact: true }).click()
+  const form = page.getByRole("region", { name: "Replay", exact: true })
+  await form.getByRole("textbox", { name: "title" }).fill("820982911946154509")
+  await form.getByRole("button", { name: "Send again" }).click()
+  await form.getByRole("link", { name: "Open the run" }).click()
+  await page.getByText("Review 820982911946154509 by 1.10").first().waitFor()
 })
