@@ -1,7 +1,6 @@
 import { Schema } from "effect"
 import * as Json from "../Json.ts"
 import { optional } from "../Time.ts"
-import { parseJsonPrefix } from "./JsonPrefix.ts"
 import { Run, type RunRow, toRun } from "./Run.ts"
 
 /** How much of a text lists show, in Unicode code points. */
@@ -77,4 +76,38 @@ export const summarize = ({ variables, prompt, response, error_message, ...row }
     ...(response !== undefined && { response: cut(response), response_size: bytesOf(response) }),
     ...(error_message !== undefined && { error_message: cut(error_message), error_size: bytesOf(error_message) })
   })
+}
+
+/** One token of JSON, or a string that does not end. */
+const token = /\s*(?:([{[])|([}\]])|(,)|(:)|("(?:[^"\\]|\\u[0-9a-f]{4}|\\[^u])*)("?)|([^\s,:"[\]{}]+))/iy
+
+/**
+ * The object whose JSON begins with `json`, as far as it is known: the last string ends where `json` ends. An
+ * incomplete number or word, and a name without a value, are left out.
+ */
+export const parseJsonPrefix = (json: string): Readonly<Record<string, unknown>> => {
+  const open: Array<"}" | "]"> = []
+  let isName = false
+  let known = "{}"
+  const knownUpTo = (end: number, rest = "") => {
+    known = json.slice(0, end) + rest + open.toReversed().join("")
+  }
+  token.lastIndex = 0
+  for (let match = token.exec(json); match !== null; match = token.exec(json)) {
+    const [, opened, closed, comma, colon, text, quote, word] = match
+    const end = token.lastIndex
+    if (opened) {
+      open.push(opened === "{" ? "}" : "]")
+      isName = opened === "{"
+      knownUpTo(end)
+    } else if (closed) {
+      open.pop()
+      knownUpTo(end)
+    } else if (comma) isName = open.at(-1) === "}"
+    else if (colon) isName = false
+    else if (text && !isName) knownUpTo(end, quote ? "" : '"')
+    else if (word && end < json.length) knownUpTo(end)
+    if (text && !quote) break
+  }
+  return Json.parse(known) as Readonly<Record<string, unknown>>
 }

@@ -1,11 +1,13 @@
 /** Checks a request against its webhook's `verification`. */
 import { Effect, Metric, Redacted } from "effect"
 import { VerificationCause } from "../../domain/Errors.ts"
-import { describe } from "../../domain/verification/Presets.ts"
+import type { Preset, UrlCheck } from "../../domain/verification/Description.ts"
+import { describe, type Options, presets } from "../../domain/verification/Presets.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"
+import * as Lookup from "./RequestLookup.ts"
 import * as SecretKeys from "./SecretKeys.ts"
-import * as UrlChecks from "./UrlChecks.ts"
+import { isSecret } from "./Signing.ts"
 import * as Verify from "./Verify.ts"
 
 export type { SignedRequest } from "./Verify.ts"
@@ -23,6 +25,69 @@ export const countRefused = (cause: VerificationCause): void => Metrics.record(r
 /** The webhook requires no verification. */
 const passed: Verdict = { _tag: "Verified" }
 const unreadable: Verdict = { _tag: "Refused", cause: "unreadable" }
+
+/**
+ * Senders of CloudEvents, such as Azure Event Grid, ask whether their events are wanted. Every webhook says yes.
+ * https://github.com/cloudevents/spec/blob/main/cloudevents/http-webhook.md#4-abuse-protection
+ */
+const cloudEvents: UrlCheck = {
+  method: "OPTIONS",
+  when: [{ at: { header: "webhook-request-origin" } }],
+  echo: { header: "webhook-request-origin" },
+  headers: { allow: "POST", "webhook-allowed-origin": "{echo}", "webhook-allowed-rate": "*" }
+}
+
+/** In characters. Services send some hundreds. */
+const maxEcho = 2_000
+
+const ofEveryWebhook: ReadonlyArray<UrlCheck> = [cloudEvents]
+
+const none: ReadonlyArray<UrlCheck> = []
+
+const urlChecksOf = (verification: Options | undefined): ReadonlyArray<UrlCheck> => {
+  const preset: Preset | undefined = verification && presets[verification.preset]
+  return preset?.urlChecks ?? none
+}
+
+/**
+ * The test of the webhook's URL that this request is, if any. It comes before any secret is known, so it is not signed. Fast,
+ * because most requests are none.
+ */
+const urlCheckIn = (verification: Options | undefined, request: Lookup.SignedRequest): UrlCheck | undefined => {
+  const own = urlChecksOf(verification)
+  const isPost = request.method === "POST"
+  if (isPost && own === none) return undefined
+  const lookup = Lookup.make(request)
+  return (isPost ? own : [...own, ...ofEveryWebhook]).find(
+    ({ method, when = [] }) => method === request.method && when.every(lookup.holds)
+  )
+}
+
+const filled = (texts: { readonly [name: string]: string }, echo: string): { readonly [name: string]: string } =>
+  Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, text.replace("{echo}", () => echo)]))
+
+/** The answer that the sender expects, or why it gets none. */
+const answerTo = (
+  { echo: source, expects, headers, json }: UrlCheck,
+  verification: Options | undefined,
+  request: Lookup.SignedRequest
+): Verify.Handshake | Verify.Cause => {
+  const lookup = Lookup.make(request)
+  if (expects !== undefined) {
+    const sent = lookup.at(expects.at)
+    if (sent === undefined) return "missing"
+    if (!isSecret(Buffer.from(sent), Buffer.from(verification?.[expects.option] ?? ""))) return "mismatch"
+  }
+  const echo = source === undefined ? "" : lookup.at(source)
+  if (echo === undefined) return "missing"
+  if (echo.length > maxEcho) return "malformed"
+  return {
+    _tag: "Handshake",
+    ...(headers === undefined && json === undefined && { echo }),
+    ...(json && { json: filled(json, echo) }),
+    ...(headers && { echo: "", headers: filled(headers, echo) })
+  }
+}
 
 export const make = Effect.map(SecretKeys.SecretKeys, (keys) => {
   Metrics.begin(refusals, "cause", VerificationCause.literals)
@@ -54,8 +119,8 @@ export const make = Effect.map(SecretKeys.SecretKeys, (keys) => {
     webhook: WebhookRow,
     request: Verify.SignedRequest
   ): Verify.Handshake | Verify.Cause | undefined => {
-    const check = UrlChecks.find(webhook.verification, request)
-    return check && UrlChecks.answer(check, webhook.verification, request)
+    const check = urlCheckIn(webhook.verification, request)
+    return check && answerTo(check, webhook.verification, request)
   }
 
   return { verify, urlCheck }

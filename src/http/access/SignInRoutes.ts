@@ -11,6 +11,7 @@ import { OidcProvider, type Provider } from "../../engine/access/oidc/Provider.t
 import * as Refusals from "../../engine/access/Refusals.ts"
 import { hashOf, Sessions } from "../../engine/access/Sessions.ts"
 import { clientAddress, networkOf } from "../request/ClientAddress.ts"
+import { isExactly } from "../request/ExactPath.ts"
 import { makeManagementOriginFor, makeOriginFor, managementUrl, PublicUrl } from "../request/PublicUrl.ts"
 import * as RequestFacts from "../request/RequestFacts.ts"
 import * as RequestLog from "../request/RequestLog.ts"
@@ -19,7 +20,6 @@ import { TrustedProxies } from "../request/TrustedProxies.ts"
 import { below, UiPath } from "../request/UiPath.ts"
 import * as Unmatched from "../request/Unmatched.ts"
 import { KeyAttempts } from "./KeyAttempts.ts"
-import { returnPage } from "./ReturnPage.ts"
 import * as SessionCookie from "./SessionCookie.ts"
 import * as SignInCookie from "./SignInCookie.ts"
 
@@ -33,6 +33,20 @@ const queryOf = ({ url }: Request) => new URLSearchParams(url.includes("?") ? ur
 
 /** In the query of a sign-in that was sent to `PUBLIC_URL`. */
 const redirected = "redirected"
+
+const base = "http://localhost"
+
+/** Characters of a page to return to, which is part of a cookie. */
+const longestPage = 1_000
+
+/** The page that a sign-in returns to, with its query: only one of the web UI, never another address. Else the home page. */
+const returnPage = (given: string | null | undefined): string => {
+  if (given === null || given === undefined || given.length > longestPage || !URL.canParse(given, base))
+    return pages.home
+  const { origin, pathname, search } = new URL(given, base)
+  const isPage = Object.values(pages).some((page) => page !== pages.signIn && isExactly(page, pathname))
+  return origin === base && isPage ? pathname + search : pages.home
+}
 
 const redirect = (location: string) => HttpServerResponse.empty({ status: 303, headers: { location } })
 

@@ -243,34 +243,16 @@ const observeRequest = <E, R>(
  * `send`, unless it was interrupted.
  */
 export const makeDirect = Effect.gen(function* () {
-  const runtime = yield* Effect.runtime<never>()
-  const clock = yield* Effect.clock
-  const proxies = yield* TrustedProxies
-  const isLogged = isLoggedBy(yield* FiberRef.get(FiberRef.currentMinimumLogLevel))
-  const fork = Runtime.runFork(runtime)
-
+  const fork = Runtime.runFork(yield* Effect.runtime<never>())
   return <E>(
     route: string,
     request: Request,
     handler: Effect.Effect<Response, E>,
     send: (response: Response) => void
-  ): Fiber.RuntimeFiber<Response, E | InvalidParameter> => {
-    const count = begin(route, request, clock, proxies)
-    const finish = (status: number): Effect.Effect<void> => {
-      const line = count(status)
-      return isLogged ? line : Effect.void
-    }
-    const fiber = fork(
-      Effect.flatMap(withOneHost(request, handler), (response) => Effect.as(finish(response.status), response))
-    )
+  ): Fiber.RuntimeFiber<Response> => {
+    const fiber = fork(observeRequest(route, request, handler))
     fiber.addObserver((exit) => {
-      if (Exit.isSuccess(exit)) return send(complete(exit.value))
-      if (Cause.isInterruptedOnly(exit.cause)) return fork(finish(499))
-      fork(
-        Effect.flatMap(ErrorResponse.ofCause(exit.cause), (response) =>
-          Effect.map(finish(response.status), () => send(complete(response)))
-        )
-      )
+      if (Exit.isSuccess(exit)) send(exit.value)
     })
     return fiber
   }

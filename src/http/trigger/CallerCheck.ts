@@ -1,7 +1,7 @@
 /** Checks the caller of a webhook beyond its token: address, signature or secret. Answers handshakes and commands. */
 import { createHash } from "node:crypto"
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { Context, Duration, Effect, Layer } from "effect"
+import { Context, Duration, Effect, Layer, Option } from "effect"
 import type { Ignored } from "../../api/run/RunAnswers.ts"
 import { triggerPath } from "../../api/run/TriggerUrl.ts"
 import { NotVerified, Unavailable, type VerificationCause } from "../../domain/Errors.ts"
@@ -11,10 +11,11 @@ import type { TriggerRequest } from "../../engine/accept/Trigger.ts"
 import type { Certificate, NeedsCertificate } from "../../engine/verify/AmazonSns.ts"
 import * as Verification from "../../engine/verify/Verification.ts"
 import type { Handshake } from "../../engine/verify/Verify.ts"
+import { type Networks, noNetworks, parseNetworks } from "../../runtime/Networks.ts"
+import { clientAddress } from "../request/ClientAddress.ts"
 import { makeOriginFor } from "../request/PublicUrl.ts"
 import { securityHeaders } from "../request/SecurityHeaders.ts"
 import { TrustedProxies } from "../request/TrustedProxies.ts"
-import { isAllowed } from "./AllowFrom.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
@@ -35,6 +36,22 @@ export const causeTexts: { readonly [Cause in VerificationCause]: string } = {
 }
 
 const unreadable = new Unavailable({ what: "server", detail: "The server cannot check the request now." })
+
+/** The networks of webhooks in memory, since each is called more than once. */
+const parsed = new WeakMap<WebhookRow, Networks>()
+
+const networksOf = (webhook: WebhookRow, allow_from: ReadonlyArray<string>): Networks => {
+  const known = parsed.get(webhook)
+  if (known !== undefined) return known
+  // An invalid entry lets nobody in.
+  const networks = Option.getOrElse(parseNetworks(allow_from), () => noNetworks)
+  parsed.set(webhook, networks)
+  return networks
+}
+
+/** Whether the request's address may call the webhook. */
+const isAllowed = (proxies: Networks, webhook: WebhookRow, request: Request): boolean =>
+  webhook.allow_from === undefined || networksOf(webhook, webhook.allow_from).contains(clientAddress(proxies, request))
 
 /**
  * The default time for which a repeated delivery counts as the same: longer than services retry, and than people can

@@ -1,5 +1,6 @@
 /** Reads a trigger's request for its webhook: first the caller, then the body, then the webhook's input. */
 import type { HttpServerRequest } from "@effect/platform"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { type DateTime, Effect, Either } from "effect"
 import { depthHeader } from "../../domain/delivery/DestinationKind.ts"
 import type {
@@ -13,23 +14,25 @@ import type {
   UnsupportedMediaType
 } from "../../domain/Errors.ts"
 import { type IncomingRequest, isGzipped } from "../../domain/request/IncomingRequest.ts"
+import { storedBodyBytes } from "../../domain/request/StoredBody.ts"
 import { withoutToken } from "../../domain/request/WithoutToken.ts"
 import type { Reply } from "../../domain/verification/Description.ts"
 import { secretMembersOf } from "../../domain/verification/Presets.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { TriggerRequest } from "../../engine/accept/Trigger.ts"
+import { storesRefused } from "../../engine/manage/RequestToStore.ts"
 import * as Input from "../../engine/prompt/Input.ts"
 import { Settings } from "../../engine/Settings.ts"
 import type { Certificate } from "../../engine/verify/AmazonSns.ts"
 import { SnsRequests } from "../../engine/verify/SnsRequests.ts"
 import * as TraceContext from "../../telemetry/TraceContext.ts"
 import * as EventRequest from "../events/EventRequest.ts"
+
 import * as Body from "../request/Body.ts"
 import { BodyBudget } from "../request/BodyBudget.ts"
 import * as Parameters from "../request/Parameters.ts"
 import * as CallerCheck from "./CallerCheck.ts"
 import * as Idempotency from "./Idempotency.ts"
-import * as PartialBody from "./PartialBody.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
@@ -85,6 +88,51 @@ const howAnswered = (
         Either.map(Parameters.wait(request, true), (wait) => ({ wait, events, follows: true }))
       )
 
+/** The received part of a body. */
+interface PartialBody extends Body.BodyListener {
+  bytes: number
+  /** The body's beginning, if the webhook stores it. */
+  head: Buffer | undefined
+}
+
+/** Follows the body of a trigger. It counts against the budget until the request has ended. */
+const followBody = (
+  request: HttpServerRequest.HttpServerRequest,
+  webhook: WebhookRow,
+  budget: typeof BodyBudget.Service
+): PartialBody => {
+  /** Of the budget. */
+  let taken = 0
+  const isGzip = isGzipped(request.headers)
+  const keep = (chunk: Buffer) => {
+    if (storesRefused(webhook) && (partial.head?.length ?? 0) < storedBodyBytes) {
+      partial.head = Buffer.concat([partial.head ?? Buffer.alloc(0), chunk.subarray(0, storedBodyBytes)])
+    }
+  }
+  const count = ({ length }: Buffer) => {
+    if (!budget.take(webhook.id, length)) return false
+    if (taken === 0) {
+      NodeHttpServerRequest.toServerResponse(request).once("close", () => budget.giveBack(webhook.id, taken))
+    }
+    taken += length
+    return true
+  }
+  const partial: PartialBody = {
+    bytes: 0,
+    head: undefined,
+    take: (chunk) => {
+      partial.bytes += chunk.length
+      if (!isGzip) keep(chunk)
+      return count(chunk)
+    },
+    takeInflated: (chunk) => {
+      keep(chunk)
+      return count(chunk)
+    }
+  }
+  return partial
+}
+
 export const make = Effect.gen(function* () {
   const budget = yield* BodyBudget
   const callers = yield* CallerCheck.CallerCheck
@@ -98,7 +146,7 @@ export const make = Effect.gen(function* () {
     webhook: WebhookRow,
     onVerified: (webhook: WebhookRow) => void
   ): RequestReader => {
-    const partial = PartialBody.make(request, webhook, budget)
+    const partial = followBody(request, webhook, budget)
     /** The version that was last read for. */
     let current = webhook
     let isVerified = false

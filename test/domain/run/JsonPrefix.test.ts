@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { parseJsonPrefix } from "../../../src/domain/run/JsonPrefix.ts"
+import { parseJsonPrefix } from "../../../src/domain/run/RunSummary.ts"
 
 /** Whether `part` is what is left of `whole` when its JSON ends early. */
 const isBeginning = (part: unknown, whole: unknown): boolean => {

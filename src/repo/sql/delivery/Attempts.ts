@@ -108,9 +108,16 @@ export const makeAttempts = Effect.gen(function* () {
             ${limitOfCallbacks}::int - coalesce(sum(attempts) filter (where working.bucket > 0), 0) as of_callbacks
           from working
         ) as free
+        -- Of a shared comment, the next one: another server that has locked it must not have the one after it taken first.
+        left join lateral (
+          select d.next_attempt_at, d.seq from webhook_trigger.deliveries d
+          where d.destination_id = t.id and d.bucket = p.bucket and d.status = 'pending' and d.next_attempt_at <= ${at}
+          order by d.next_attempt_at, d.seq limit 1
+        ) as head on t.kind in (${list(sharing)})
         cross join lateral (
           select d.id, d.next_attempt_at from webhook_trigger.deliveries d
-          where d.destination_id = t.id and d.bucket = p.bucket and d.status = 'pending' and d.next_attempt_at <= ${at}
+          where d.destination_id = t.id and d.bucket = p.bucket and d.status = 'pending'
+            and d.next_attempt_at <= coalesce(head.next_attempt_at, ${at}) and d.seq = coalesce(head.seq, d.seq)
             and (d.claimed_until is null or d.claimed_until <= ${at})
           order by d.next_attempt_at, d.seq limit greatest(0, case
             when p.bucket = 0 then free.of_bucket else least(free.of_bucket, free.of_callback, free.of_callbacks)

@@ -1,7 +1,7 @@
 /** What only PostgreSQL shows of deliveries: how many rows a claim reads, and what another transaction cannot see. */
 import { SqlClient } from "@effect/sql"
 import { afterAll, describe, expect, it } from "@effect/vitest"
-import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
+import { Deferred, Effect, Fiber, Layer, ManagedRuntime, Redacted } from "effect"
 import { claim, deliveriesOf, endRun, newDestination } from "../../../../src/repo/contract/delivery/fixtures.ts"
 import { acquireTerm, at, createWebhook, sendRun } from "../../../../src/repo/contract/fixtures.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
@@ -83,6 +83,29 @@ describe("deliveries on PostgreSQL", () => {
       yield* sql`update webhook_trigger.destinations set enabled = false where webhook_id = ${webhook.id}`
       yield* claim(1_000)
       expect((yield* deliveriesOf(webhook.id)).map(({ status }) => status)).toEqual(["failed"])
+    }).pipe(Effect.provide(runtime))
+  )
+
+  it.live("of a shared comment wait while another server claims the one before", () =>
+    Effect.gen(function* () {
+      const webhook = yield* createWebhook()
+      const { id } = yield* newDestination(webhook.id, { kind: "github", target: "acme/shop#7" })
+      const [first] = yield* Effect.forEach([100, 200], (ms) => endRun(webhook, ms))
+      const sql = yield* SqlClient.SqlClient
+      const [isLocked, mayEnd] = yield* Effect.all([Deferred.make<void>(), Deferred.make<void>()])
+      const other = yield* sql`
+        select id from webhook_trigger.deliveries where destination_id = ${id} order by seq limit 1 for update`.pipe(
+        Effect.zipRight(Deferred.succeed(isLocked, undefined)),
+        Effect.zipRight(Deferred.await(mayEnd)),
+        sql.withTransaction,
+        Effect.fork
+      )
+      yield* Deferred.await(isLocked)
+      const ofThis = Effect.map(claim(1_000), (claims) => claims.filter(({ destination }) => destination.id === id))
+      expect(yield* ofThis).toEqual([])
+      yield* Deferred.succeed(mayEnd, undefined)
+      yield* Fiber.join(other)
+      expect((yield* ofThis).map(({ run }) => run?.run_id)).toEqual([first])
     }).pipe(Effect.provide(runtime))
   )
 })
