@@ -10,7 +10,15 @@ describe("alerts on the command line", () => {
     Effect.gen(function* () {
       const { received, url } = yield* receiver(200, 500)
       expect((yield* run("alert", "destination", "list")).stdout).toMatch(/^No alert destinations yet/)
-      const { destination, secret } = yield* json("alert", "destination", "add", "--to", url, "--no-resolved")
+      const { destination, secret } = yield* json(
+        "alert",
+        "destination",
+        "add",
+        "--to",
+        url,
+        "--events",
+        "alert.firing"
+      )
       expect(secret).toMatch(/^whsec_/)
       const { id } = destination
       expect((yield* run("alert", "destination", "list")).stdout).toMatch(
@@ -23,7 +31,7 @@ describe("alerts on the command line", () => {
       expect((yield* json("alert", "destination", "enable", id)).enabled).toBe(true)
       expect((yield* run("alert", "destination", "delete", id, "--yes")).code).toBe(0)
       const gone = yield* run("alert", "destination", "test", id)
-      expect([gone.code, gone.stderr]).toEqual([1, expect.stringContaining("No alert destination has the id")])
+      expect([gone.code, gone.stderr]).toEqual([1, expect.stringContaining("No destination of alerts has the id")])
     })
   )
 

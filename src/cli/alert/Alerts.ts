@@ -5,7 +5,7 @@ import { Alert, AlertState, describeAlert } from "../../domain/alert/Alert.ts"
 import type { Group } from "../Commands.ts"
 import { adminOptions, call, show } from "../Connection.ts"
 import { table, time } from "../Output.ts"
-import { alertDestinations } from "./Destinations.ts"
+import { alertDestinations } from "../webhook/Destinations.ts"
 import { rules } from "./Rules.ts"
 
 const state = Options.choice("state", AlertState.literals).pipe(

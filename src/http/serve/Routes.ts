@@ -44,7 +44,6 @@ import { Events } from "../events/Events.ts"
 import { RunEvents } from "../events/RunEvents.ts"
 import * as LeaderKeyCheck from "../leaders/LeaderKeyCheck.ts"
 import * as LeadingHandlers from "../leaders/LeadingHandlers.ts"
-import * as AlertDestinationsHandlers from "../manage/AlertDestinationsHandlers.ts"
 import * as AlertsHandlers from "../manage/AlertsHandlers.ts"
 import * as ApiKeysHandlers from "../manage/ApiKeysHandlers.ts"
 import * as AuditHandlers from "../manage/AuditHandlers.ts"
@@ -127,7 +126,6 @@ export const management: Layer.Layer<never, never, Engine | Server> = HttpLayerR
     WebhooksHandlers.layer,
     DestinationsHandlers.layer,
     AlertsHandlers.layer,
-    AlertDestinationsHandlers.layer,
     RunsHandlers.layer,
     AuditHandlers.layer,
     ApiKeysHandlers.layer,
