@@ -361,6 +361,8 @@ export const alertStore = (test: Test): void => {
     Effect.gen(function* () {
       const repo = yield* Repo
       const needed = repo.isNeeded
+      for (const { id } of yield* repo.rules) yield* repo.deleteRule(id)
+      yield* repo.recordMeasurement({ now: at(0), rules: [{}], breaches: [], quiet }, at(-minute))
       const webhook = yield* createWebhook()
       expect(yield* needed).toBe(false)
       const rule = yield* newRule({ enabled: false })
