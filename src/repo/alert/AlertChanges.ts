@@ -45,7 +45,8 @@ export interface AlertChanges {
   readonly events: ReadonlyArray<{ readonly alert: StoredAlert; readonly event: AlertEvent }>
 }
 
-export const keyOf = ({ rule_id, subject }: Pick<StoredAlert, "rule_id" | "subject">): string => `${rule_id ?? ""} ${subject}`
+export const keyOf = ({ rule_id, subject }: Pick<StoredAlert, "rule_id" | "subject">): string =>
+  `${rule_id ?? ""} ${subject}`
 
 /**
  * @param open the alerts that are pending or firing

@@ -118,11 +118,7 @@ export class WebhookStore extends Context.Tag("webhook-trigger/WebhookStore")<
      * Resumes a paused webhook as a new version, and returns whether it was paused. The runs kept meanwhile join their lane, and
      * earlier failures count no longer.
      */
-    readonly resumeWebhook: (
-      id: WebhookId,
-      at: DateTime.Utc,
-      audit?: AuditDraft
-    ) => Effect.Effect<boolean, Unavailable>
+    readonly resumeWebhook: (id: WebhookId, at: DateTime.Utc, audit?: AuditDraft) => Effect.Effect<boolean, Unavailable>
     /**
      * Removes the webhook and its runs. Returns the IDs of unfinished ones. With `versions`, only if it has one of these;
      * its ended runs may be removed although an edit comes in between.

@@ -248,9 +248,7 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
         select
           exists (select from changed) as deleted,
           coalesce((select json_agg(name) from live), '[]') as unfinished,
-          (select count(*) from notified), (select * from ended)`).pipe(
-        Effect.map(([row]) => row!)
-      )
+          (select count(*) from notified), (select * from ended)`).pipe(Effect.map(([row]) => row!))
 
     const deleteWebhook = Effect.fn("WebhookStore.deleteWebhook")(function* (
       id: WebhookId,
