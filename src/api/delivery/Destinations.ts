@@ -60,9 +60,11 @@ interface Place<Name extends string> {
   readonly about: string
   readonly base: "/api/webhooks/:id" | "/api/alerts"
   readonly owner: Schema.Struct.Fields
-  /** A destination, and a delivery, in summaries. */
+  /** What a destination is called, with its article. */
   readonly one: string
+  /** What the list contains. */
   readonly listed: string
+  /** Ends the summaries about deliveries. */
   readonly ofAlerts: "" | " of alerts"
   /** The webhook may be missing. */
   readonly missing: typeof NotFound | typeof Schema.Never

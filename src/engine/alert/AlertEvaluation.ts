@@ -2,7 +2,7 @@
  * Begins and ends alerts, and pauses webhooks whose runs fail in a row. Every server tries to; the rows let one of them measure at
  * a time.
  */
-import { Context, DateTime, Duration, Effect, Layer, Option, Schedule } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Schedule } from "effect"
 import type { Bus } from "../../bus/Bus.ts"
 import { conditionOf, describeMeasured, pausedCondition } from "../../domain/alert/AlertCondition.ts"
 import { type Breach, quietTime } from "../../repo/alert/AlertChanges.ts"
@@ -15,7 +15,7 @@ import * as Audit from "../access/Audit.ts"
 import type { Settings } from "../Settings.ts"
 import * as Measures from "./Measures.ts"
 
-/** How often it is measured. A host may choose another pace. */
+/** How often it is measured. Tests choose a faster pace. */
 export class Pace extends Context.Reference<Pace>()("webhook-trigger/AlertEvaluation.Pace", {
   defaultValue: () => ({
     interval: Duration.seconds(15),
@@ -40,18 +40,19 @@ export const layer: Layer.Layer<
 
     /**
      * Pauses webhooks with `pause_after_failures`, and resumes those that succeed again. Returns the alerts of paused ones. What
-     * counts is the webhook's row: if a crash comes between a pause and its alert, the next round begins the alert. None: the
-     * database is out of reach, or a webhook was edited in the meantime, so the next round decides.
+     * counts is the webhook's row: if a crash comes between a pause and its alert, the next round begins the alert. Not whole: the
+     * database is out of reach, or a webhook was edited in the meantime, so no alert ends before the next round.
      */
     const pauses = (now: DateTime.Utc) =>
       Effect.gen(function* () {
         const watched = (yield* webhooks.webhooks).filter(
           ({ pause_after_failures, paused_at }) => pause_after_failures !== undefined || paused_at !== undefined
         )
-        if (watched.length === 0) return Option.some<ReadonlyArray<Breach>>([])
+        if (watched.length === 0) return { breaches: [], isWhole: true }
         const failures = yield* store.failuresInARow(conditionOf("failures_in_a_row").threshold.max)
         const recovered = yield* store.recovered
         const breaches: Array<Breach> = []
+        let isWhole = true
         for (const { enabled, id, name, pause_after_failures: limit, paused_at, team, version } of watched) {
           const value = failures.get(id) ?? 0
           if (paused_at !== undefined && (limit === undefined || recovered.has(id))) {
@@ -62,13 +63,16 @@ export const layer: Layer.Layer<
           if (paused_at === undefined) {
             const reason = describeMeasured("failures_in_a_row", value)
             const audit = yield* Audit.automaticDraft("webhook.paused")
-            if (!(yield* webhooks.pauseWebhook(id, { version, at: now, reason }, audit))) return Option.none()
+            if (!(yield* webhooks.pauseWebhook(id, { version, at: now, reason }, audit))) {
+              isWhole = false
+              continue
+            }
           }
           const rule = { condition: pausedCondition, threshold: limit } as const
           breaches.push({ rule, subject: `webhook ${id}`, name, webhook_id: id, team, value })
         }
-        return Option.some<ReadonlyArray<Breach>>(breaches)
-      }).pipe(Effect.option, Effect.map(Option.flatten))
+        return { breaches, isWhole }
+      }).pipe(Effect.orElseSucceed(() => ({ breaches: [], isWhole: false })))
 
     const evaluate = Effect.gen(function* () {
       if (!(yield* store.isNeeded)) return
@@ -82,8 +86,8 @@ export const layer: Layer.Layer<
           now,
           quiet: quietTime,
           // The pauses are a cause without ID.
-          rules: Option.isSome(paused) ? [...rules, {}] : rules,
-          breaches: [...breaches, ...Option.getOrElse(paused, () => [])]
+          rules: paused.isWhole ? [...rules, {}] : rules,
+          breaches: [...breaches, ...paused.breaches]
         },
         DateTime.subtractDuration(now, keptFor)
       )

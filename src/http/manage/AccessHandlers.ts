@@ -5,12 +5,12 @@ import { Api } from "../../api/Api.ts"
 import { Actor } from "../../api/access/Auth.ts"
 import { asWhole } from "../../api/List.ts"
 import { ApiKeys } from "../../engine/access/ApiKeys.ts"
+import { LeaderKeys } from "../../engine/access/LeaderKeys.ts"
+import { Sessions } from "../../engine/access/Sessions.ts"
 import { Settings } from "../../engine/Settings.ts"
 import { accessOf } from "../access/Auth.ts"
 import * as Body from "../request/Body.ts"
 import * as Problems from "../request/Problems.ts"
-import { LeaderKeys } from "../../engine/access/LeaderKeys.ts"
-import { Sessions } from "../../engine/access/Sessions.ts"
 
 const apiKeysLayer = HttpApiBuilder.group(Api, "apiKeys", (handlers) =>
   Effect.gen(function* () {
