@@ -63,7 +63,7 @@ export class AlertStore extends Context.Tag("webhook-trigger/AlertStore")<
      * order of acceptance; more than `most` count as `most`. Runs over a budget do not count. Webhooks without any are absent.
      */
     readonly failuresInARow: (most: number) => Effect.Effect<ReadonlyMap<WebhookId, number>, Unavailable>
-    /** The paused webhooks of which a run has succeeded since the pause. */
+    /** The paused webhooks that have had a successful run since the pause. */
     readonly recovered: Effect.Effect<ReadonlySet<WebhookId>, Unavailable>
     /** The successful runs accepted since a whole hour, by webhook, with the 95th percentile of their durations. */
     readonly durations: (
