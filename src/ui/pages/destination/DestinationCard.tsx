@@ -13,8 +13,7 @@ import { toast, toastFailure } from "../../components/Toasts.tsx"
 import { UserText } from "../../components/UserText.tsx"
 import { ExactTime, RelativeTime } from "../../format/Time.tsx"
 import { type DestinationFields, DestinationForm } from "./DestinationForm.tsx"
-import { DestinationTitle, useDestinationNames } from "./DestinationName.tsx"
-import { eventNames } from "./EventNames.ts"
+import { DestinationTitle, eventNames, useDestinationNames } from "./DestinationName.tsx"
 import { ResendFailed } from "./ResendFailed.tsx"
 
 const State = ({ destination }: { readonly destination: Destination }) =>
