@@ -307,7 +307,6 @@ export { decodeCursor, decodeIdCursor, decodeTimeCursor, encodeCursor } from "./
 export { HistoryStore, type ReplayableQuery, type StatesQuery, type WholeRun } from "./repo/history/HistoryStore.ts"
 export { type IgnoredCount, RequestStore } from "./repo/history/RequestStore.ts"
 export { fulfils, type RunFilter, type RunPage, type RunQuery, searchedId } from "./repo/history/RunQuery.ts"
-export { newestRuns, type PauseDue, PauseStore } from "./repo/manage/PauseStore.ts"
 export { TeamStore } from "./repo/manage/TeamStore.ts"
 export {
   type FirstVerified,

@@ -1,7 +1,6 @@
 import { Layer } from "effect"
 import type { Bus, LeaderBus } from "../bus/Bus.ts"
 import type { Repo } from "../repo/Repo.ts"
-import * as AutomaticPause from "./accept/AutomaticPause.ts"
 import { HandOver } from "./accept/HandOver.ts"
 import { Replay } from "./accept/Replay.ts"
 import * as Retries from "./accept/Retries.ts"
@@ -53,7 +52,6 @@ const flow = Layer.mergeAll(
   Replies.layer,
   HttpLeaders.layer,
   Retries.layer,
-  AutomaticPause.layer,
   Starts.layer
 ).pipe(
   Layer.provide(Layer.merge(HandOver.layer, Waiting.layer)),

@@ -21,7 +21,6 @@ import { DeliveryStore } from "./delivery/DeliveryStore.ts"
 import { DestinationStore } from "./delivery/DestinationStore.ts"
 import { HistoryStore } from "./history/HistoryStore.ts"
 import { RequestStore } from "./history/RequestStore.ts"
-import { PauseStore } from "./manage/PauseStore.ts"
 import { TeamStore } from "./manage/TeamStore.ts"
 import { WebhookStore } from "./manage/WebhookStore.ts"
 import { endAndAdmitOf } from "./run/EndAndAdmit.ts"
@@ -37,7 +36,6 @@ import { TimeStore } from "./TimeStore.ts"
 export type Repo =
   | TeamStore
   | WebhookStore
-  | PauseStore
   | RunStore
   | ThreadStore
   | LaneStore
@@ -65,7 +63,6 @@ export const Repo = Effect.map(
   Effect.all([
     TeamStore,
     WebhookStore,
-    PauseStore,
     RunStore,
     ThreadStore,
     LaneStore,
@@ -91,7 +88,6 @@ export const Repo = Effect.map(
   ([
     teams,
     webhooks,
-    pauses,
     runs,
     threads,
     lanes,
@@ -116,7 +112,6 @@ export const Repo = Effect.map(
   ]) => ({
     ...teams,
     ...webhooks,
-    ...pauses,
     ...runs,
     endAndAdmit: endAndAdmitOf(runs, lanes),
     ...threads,

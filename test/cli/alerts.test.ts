@@ -6,11 +6,19 @@ import { sharedServer } from "./SharedServer.ts"
 const { json, run } = sharedServer({ settings: { CALLBACK_ALLOW: "127.0.0.1" } })
 
 describe("alerts on the command line", () => {
-  it.scopedLive("have destinations that are added, tested, switched off and deleted", () =>
+  it.scopedLive("have destinations that are added, edited, tested, switched off and deleted, as webhooks have", () =>
     Effect.gen(function* () {
       const { received, url } = yield* receiver(200, 500)
       expect((yield* run("alert", "destination", "list")).stdout).toMatch(/^No alert destinations yet/)
-      const { destination, secret } = yield* json("alert", "destination", "add", "--to", url, "--no-resolved")
+      const { destination, secret } = yield* json(
+        "alert",
+        "destination",
+        "add",
+        "--to",
+        url,
+        "--events",
+        "alert.firing"
+      )
       expect(secret).toMatch(/^whsec_/)
       const { id } = destination
       expect((yield* run("alert", "destination", "list")).stdout).toMatch(
@@ -19,11 +27,23 @@ describe("alerts on the command line", () => {
       expect((yield* run("alert", "destination", "test", id)).stdout).toMatch(/^Delivered: status 200/)
       expect(JSON.parse(received[0]!.body).type).toBe("test")
       expect((yield* run("alert", "destination", "test", id)).stderr).toContain("answered 500")
+      const events = ["alert.firing", "alert.resolved"]
+      expect(
+        yield* json("alert", "destination", "edit", id, "--events", events.join(","), "--description", "On call")
+      ).toMatchObject({ events, description: "On call" })
+      const wrong = yield* run("alert", "destination", "edit", id, "--events", "run.failed")
+      expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("alert.firing, alert.resolved")])
+      expect((yield* json("alert", "destination", "rotate-secret", id)).secret).not.toBe(secret)
+      expect((yield* run("alert", "destination", "deliveries")).stdout).toBe("No deliveries.\n")
+      const since = ["--since", "2026-01-02T00:00:00Z"]
+      expect((yield* json("alert", "destination", "resend-failed", id, ...since)).resent).toBe(0)
+      const unknown = yield* run("alert", "destination", "resend", id)
+      expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining("No delivery of alerts has the id")])
       expect((yield* run("alert", "destination", "disable", id)).stdout).toBe("The destination is off.\n")
       expect((yield* json("alert", "destination", "enable", id)).enabled).toBe(true)
       expect((yield* run("alert", "destination", "delete", id, "--yes")).code).toBe(0)
       const gone = yield* run("alert", "destination", "test", id)
-      expect([gone.code, gone.stderr]).toEqual([1, expect.stringContaining("No alert destination has the id")])
+      expect([gone.code, gone.stderr]).toEqual([1, expect.stringContaining("No destination of alerts has the id")])
     })
   )
 

@@ -3,13 +3,14 @@ import { createServer, type Server as NodeServer } from "node:http"
 import { HttpServer } from "@effect/platform"
 import { NodeHttpServer } from "@effect/platform-node"
 import { it } from "@effect/vitest"
-import { Context, Effect, Layer, Option, Redacted, type Scope } from "effect"
+import { Context, Duration, Effect, Layer, Option, Redacted, type Scope } from "effect"
 import { Bus, type Delivery, LeaderBus } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../src/domain/Errors.ts"
 import { TeamName } from "../../src/domain/Team.ts"
 import { AdminKey } from "../../src/engine/access/AdminKey.ts"
 import { Oidc, type OidcSettings } from "../../src/engine/access/oidc/OidcSettings.ts"
+import { Pace } from "../../src/engine/alert/AlertEvaluation.ts"
 import { AddressPolicy, type Allowed } from "../../src/engine/delivery/AddressPolicy.ts"
 import { ManagementUrl } from "../../src/engine/delivery/ManagementUrl.ts"
 import { Mailer, type MailSettings } from "../../src/engine/delivery/mail/Mailer.ts"
@@ -46,7 +47,6 @@ import { DeliveryStore } from "../../src/repo/delivery/DeliveryStore.ts"
 import { DestinationStore } from "../../src/repo/delivery/DestinationStore.ts"
 import { HistoryStore } from "../../src/repo/history/HistoryStore.ts"
 import { RequestStore } from "../../src/repo/history/RequestStore.ts"
-import { PauseStore } from "../../src/repo/manage/PauseStore.ts"
 import { TeamStore } from "../../src/repo/manage/TeamStore.ts"
 import { WebhookStore } from "../../src/repo/manage/WebhookStore.ts"
 import * as RepoMemory from "../../src/repo/memory/RepoMemory.ts"
@@ -109,7 +109,6 @@ const breakablePorts = Layer.mergeAll(
   breakable(Bus, "broker"),
   breakable(TeamStore, "database"),
   breakable(WebhookStore, "database"),
-  breakable(PauseStore, "database"),
   breakable(RunStore, "database"),
   breakable(ProgressStore, "database"),
   breakable(LaneStore, "database"),
@@ -203,6 +202,7 @@ export const services = ({
         Oidc.layer(Option.fromNullable(oidc)),
         SecretKeys.layer(secretKeys),
         Layer.succeed(StreamLimits, streamLimits),
+        Layer.succeed(Pace, { interval: Duration.millis(300), tries: Duration.millis(100) }),
         AddressPolicy.layer(Option.some(allowed), resolve),
         Mailer.layer(Option.fromNullable(mail))
       )

@@ -30,6 +30,21 @@ type Rules = {
   }
 }
 
+const destinationRules = <const S extends Scope>(scope: S) =>
+  ({
+    list: ["read", scope],
+    create: ["edit", scope],
+    show: ["read", scope],
+    edit: ["edit", scope],
+    delete: ["edit", scope],
+    rotateSecret: ["edit", scope, "fresh"],
+    test: ["edit", scope],
+    resendFailed: ["operate", scope],
+    deliveries: ["read", scope],
+    delivery: ["read", scope],
+    resend: ["operate", scope]
+  }) as const
+
 export const rules = {
   teams: {
     list: ["read", "filtered"],
@@ -73,40 +88,16 @@ export const rules = {
     resume: ["operate", "webhook"],
     cancelQueued: ["operate", "webhook"]
   },
-  destinations: {
-    list: ["read", "webhook"],
-    create: ["edit", "webhook"],
-    show: ["read", "webhook"],
-    edit: ["edit", "webhook"],
-    delete: ["edit", "webhook"],
-    rotateSecret: ["edit", "webhook", "fresh"],
-    test: ["edit", "webhook"],
-    resendFailed: ["operate", "webhook"],
-    deliveries: ["read", "webhook"],
-    delivery: ["read", "webhook"],
-    resend: ["operate", "webhook"]
-  },
+  destinations: destinationRules("webhook"),
   alerts: {
     list: ["read", "filtered"],
     rules: ["read", "server"],
     createRule: ["edit", "server"],
     editRule: ["edit", "server"],
-    deleteRule: ["edit", "server"]
+    deleteRule: ["edit", "server"],
+    checkDestination: ["read", "server"]
   },
-  alertDestinations: {
-    list: ["read", "server"],
-    create: ["edit", "server"],
-    check: ["read", "server"],
-    show: ["read", "server"],
-    edit: ["edit", "server"],
-    delete: ["edit", "server"],
-    rotateSecret: ["edit", "server", "fresh"],
-    test: ["edit", "server"],
-    resendFailed: ["operate", "server"],
-    deliveries: ["read", "server"],
-    delivery: ["read", "server"],
-    resend: ["operate", "server"]
-  },
+  alertDestinations: destinationRules("server"),
   runs: {
     list: ["follow", "filtered"],
     usage: ["read", "filtered"],

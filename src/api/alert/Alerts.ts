@@ -3,6 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/p
 import { Schema } from "effect"
 import { Alert, AlertState } from "../../domain/alert/Alert.ts"
 import { AlertRule, AlertRuleDraft, AlertRuleEdit } from "../../domain/alert/AlertRule.ts"
+import { DestinationDraft } from "../../domain/delivery/Destination.ts"
 import { WebhookId } from "../../domain/Id.ts"
 import { Admin } from "../access/Auth.ts"
 import { listFields } from "../List.ts"
@@ -86,6 +87,21 @@ export class Alerts extends HttpApiGroup.make("alerts")
       .addSuccess(HttpApiSchema.NoContent.annotations({ description: "The rule was deleted." }))
       .addError(NotFound)
       .annotateContext(described("Delete an alert rule", "Its alerts are deleted, too."))
+  )
+  .add(
+    HttpApiEndpoint.post("checkDestination", "/api/alerts/destinations/check")
+      .setPayload(DestinationDraft)
+      .addSuccess(HttpApiSchema.NoContent.annotations({ description: "The alert destination is valid." }))
+      .addError(BadRequest)
+      .addError(ContentTooLarge)
+      .addError(UnsupportedMediaType)
+      .addError(UnprocessableContent)
+      .annotateContext(
+        described(
+          "Check an alert destination",
+          "Finds all faults that creating it would find, and stores nothing. Its token or secret URL may be absent."
+        )
+      )
   )
   .addError(ServiceUnavailable)
   .middleware(Admin)

@@ -1,4 +1,4 @@
-/** A webhook's destinations, and what is sent to them. */
+/** Destinations of webhooks and of alerts, and what is sent to them: the same endpoints at two places. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { DeliveryAttempt, DeliveryStatus, EventDelivery } from "../../domain/delivery/Delivery.ts"
@@ -46,148 +46,209 @@ export const Resent = Schema.Struct({
   resent: Schema.Int.annotations({ description: "How many deliveries are sent again." })
 }).annotations({ identifier: "Resent", description: "How many deliveries are sent again." })
 
-const destinationPath = Schema.Struct({
-  ...webhookPath.fields,
-  destination_id: Schema.String.annotations({ description: "The destination's id." })
-})
-const deliveryPath = Schema.Struct({
-  ...webhookPath.fields,
-  delivery_id: Schema.String.annotations({ description: "The delivery's id." })
-})
-
-const destinations = "/api/webhooks/:id/destinations"
-const deliveries = "/api/webhooks/:id/deliveries"
+/** Alert destinations belong to no webhook, so their paths have no `id`. */
+type OwnerFields = { readonly id: Schema.optional<typeof Schema.String> }
 
 const described = (summary: string, description: string) => OpenApi.annotations({ summary, description })
 
-export class Destinations extends HttpApiGroup.make("destinations")
-  .add(
-    HttpApiEndpoint.get("list", destinations)
-      .setPath(webhookPath)
-      .addSuccess(DestinationList)
-      .addError(NotFound)
-      .annotateContext(described("List the destinations", "Where the ends of the webhook's runs are sent."))
-  )
-  .add(
-    HttpApiEndpoint.post("create", destinations)
-      .setPath(webhookPath)
-      .setPayload(DestinationDraft)
-      .addSuccess(DestinationWithSecret, { status: 201 })
-      .addError(BadRequest)
-      .addError(NotFound)
-      .addError(ContentTooLarge)
-      .addError(UnsupportedMediaType)
-      .addError(UnprocessableContent)
-      .annotateContext(
-        described("Add a destination", "The response contains the signing secret, which is shown only once.")
-      )
-  )
-  .add(
-    HttpApiEndpoint.get("show", `${destinations}/:destination_id`)
-      .setPath(destinationPath)
-      .addSuccess(Destination)
-      .addError(NotFound)
-      .annotateContext(described("Show a destination", "One destination, without its secrets."))
-  )
-  .add(
-    HttpApiEndpoint.patch("edit", `${destinations}/:destination_id`)
-      .setPath(destinationPath)
-      .setPayload(DestinationEdit)
-      .addSuccess(Destination)
-      .addError(BadRequest)
-      .addError(NotFound)
-      .addError(ContentTooLarge)
-      .addError(UnsupportedMediaType)
-      .addError(UnprocessableContent)
-      .annotateContext(
-        described(
-          "Edit a destination",
-          "Changes the given fields, also for deliveries that are pending. `enabled: false` switches it off; its pending deliveries fail. `headers` replaces all headers."
+const ofRun = { run_id: Schema.optional(Schema.String.annotations({ description: "Only of this run." })) }
+
+/** What differs between the two: where they are, and how they are described. */
+interface Place<Name extends string> {
+  readonly name: Name
+  readonly title: string
+  readonly about: string
+  readonly base: "/api/webhooks/:id" | "/api/alerts"
+  readonly owner: Schema.Struct.Fields
+  /** What a destination is called, with its article. */
+  readonly one: string
+  /** What the list contains. */
+  readonly listed: string
+  /** Ends the summaries about deliveries. */
+  readonly ofAlerts: "" | " of alerts"
+  /** The webhook may be missing. */
+  readonly missing: typeof NotFound | typeof Schema.Never
+}
+
+const make = <const Name extends string>({
+  about,
+  base,
+  listed,
+  missing,
+  name,
+  ofAlerts,
+  one,
+  owner,
+  title
+}: Place<Name>) => {
+  const fields = owner as unknown as OwnerFields
+  const OwnerNotFound = missing as typeof NotFound
+  const ownerPath = Schema.Struct(fields)
+  const destinationPath = Schema.Struct({
+    ...fields,
+    destination_id: Schema.String.annotations({ description: "The destination's id." })
+  })
+  const deliveryPath = Schema.Struct({
+    ...fields,
+    delivery_id: Schema.String.annotations({ description: "The delivery's id." })
+  })
+  const destinations = `${base}/destinations` as const
+  const deliveries = `${base}/deliveries` as const
+  return HttpApiGroup.make(name)
+    .add(
+      HttpApiEndpoint.get("list", destinations)
+        .setPath(ownerPath)
+        .addSuccess(DestinationList)
+        .addError(OwnerNotFound)
+        .annotateContext(described(`List the ${one.replace(/^an? /, "")}s`, listed))
+    )
+    .add(
+      HttpApiEndpoint.post("create", destinations)
+        .setPath(ownerPath)
+        .setPayload(DestinationDraft)
+        .addSuccess(DestinationWithSecret, { status: 201 })
+        .addError(BadRequest)
+        .addError(OwnerNotFound)
+        .addError(ContentTooLarge)
+        .addError(UnsupportedMediaType)
+        .addError(UnprocessableContent)
+        .annotateContext(described(`Add ${one}`, "The response contains the signing secret, which is shown only once."))
+    )
+    .add(
+      HttpApiEndpoint.get("show", `${destinations}/:destination_id`)
+        .setPath(destinationPath)
+        .addSuccess(Destination)
+        .addError(NotFound)
+        .annotateContext(described(`Show ${one}`, "One destination, without its secrets."))
+    )
+    .add(
+      HttpApiEndpoint.patch("edit", `${destinations}/:destination_id`)
+        .setPath(destinationPath)
+        .setPayload(DestinationEdit)
+        .addSuccess(Destination)
+        .addError(BadRequest)
+        .addError(NotFound)
+        .addError(ContentTooLarge)
+        .addError(UnsupportedMediaType)
+        .addError(UnprocessableContent)
+        .annotateContext(
+          described(
+            `Edit ${one}`,
+            "Changes the given fields, also for deliveries that are pending. `enabled: false` switches it off; its pending deliveries fail. `headers` replaces all headers."
+          )
         )
-      )
-  )
-  .add(
-    HttpApiEndpoint.del("delete", `${destinations}/:destination_id`)
-      .setPath(destinationPath)
-      .addSuccess(HttpApiSchema.NoContent.annotations({ description: "The destination was deleted." }))
-      .addError(NotFound)
-      .annotateContext(described("Delete a destination", "Its deliveries are deleted, too."))
-  )
-  .add(
-    HttpApiEndpoint.post("rotateSecret", `${destinations}/:destination_id/secret`)
-      .setPath(destinationPath)
-      .setUrlParams(Schema.Struct({ overlap_seconds: Schema.optional(overlapSeconds(secretOverlapSeconds)) }))
-      .addSuccess(DestinationWithSecret)
-      .addError(BadRequest)
-      .addError(NotFound)
-      .addError(UnprocessableContent)
-      .annotateContext(
-        described(
-          "Replace the signing secret",
-          "Deliveries are signed with both secrets for `overlap_seconds`, by default a day. The response contains the new secret, which is shown only once."
+    )
+    .add(
+      HttpApiEndpoint.del("delete", `${destinations}/:destination_id`)
+        .setPath(destinationPath)
+        .addSuccess(HttpApiSchema.NoContent.annotations({ description: "The destination was deleted." }))
+        .addError(NotFound)
+        .annotateContext(described(`Delete ${one}`, "Its deliveries are deleted, too."))
+    )
+    .add(
+      HttpApiEndpoint.post("rotateSecret", `${destinations}/:destination_id/secret`)
+        .setPath(destinationPath)
+        .setUrlParams(Schema.Struct({ overlap_seconds: Schema.optional(overlapSeconds(secretOverlapSeconds)) }))
+        .addSuccess(DestinationWithSecret)
+        .addError(BadRequest)
+        .addError(NotFound)
+        .addError(UnprocessableContent)
+        .annotateContext(
+          described(
+            `Replace the signing secret${ofAlerts && ` of ${one}`}`,
+            "Deliveries are signed with both secrets for `overlap_seconds`, by default a day. The response contains the new secret, which is shown only once."
+          )
         )
-      )
-  )
-  .add(
-    HttpApiEndpoint.post("test", `${destinations}/:destination_id/test`)
-      .setPath(destinationPath)
-      .addSuccess(DeliveryAttempt)
-      .addError(NotFound)
-      .annotateContext(
-        described("Send a test event", "Sends one event of type `test` now, and returns what came of it.")
-      )
-  )
-  .add(
-    HttpApiEndpoint.post("resendFailed", `${destinations}/:destination_id/resend`)
-      .setPath(destinationPath)
-      .setUrlParams(Schema.Struct({ since: time("Only deliveries that failed at or after this time.") }))
-      .addSuccess(Resent)
-      .addError(BadRequest)
-      .addError(NotFound)
-      .addError(UnprocessableContent)
-      .annotateContext(
-        described("Resend all failed deliveries", "Makes attempts again, under the same ids and by the whole schedule.")
-      )
-  )
-  .add(
-    HttpApiEndpoint.get("deliveries", deliveries)
-      .setPath(webhookPath)
-      .setUrlParams(
-        Schema.Struct({
-          destination_id: Schema.optional(Schema.String.annotations({ description: "Only of this destination." })),
-          run_id: Schema.optional(Schema.String.annotations({ description: "Only of this run." })),
-          status: Schema.optional(DeliveryStatus.annotations({ description: "Only deliveries in this state." })),
-          limit: Schema.optional(Limit),
-          cursor: Schema.optional(Schema.String.annotations({ description: "`next_cursor` of the previous page." }))
-        })
-      )
-      .addSuccess(DeliveryPage)
-      .addError(BadRequest)
-      .addError(NotFound)
-      .annotateContext(described("List the deliveries", "Newest first, with their attempts."))
-  )
-  .add(
-    HttpApiEndpoint.get("delivery", `${deliveries}/:delivery_id`)
-      .setPath(deliveryPath)
-      .addSuccess(EventDelivery)
-      .addError(NotFound)
-      .annotateContext(described("Show a delivery", "One delivery, with its attempts."))
-  )
-  .add(
-    HttpApiEndpoint.post("resend", `${deliveries}/:delivery_id/resend`)
-      .setPath(deliveryPath)
-      .addSuccess(EventDelivery)
-      .addError(NotFound)
-      .addError(UnprocessableContent)
-      .annotateContext(
-        described("Resend a delivery", "Makes attempts again, under the same id and by the whole schedule.")
-      )
-  )
-  .addError(ServiceUnavailable)
-  .middleware(Admin)
-  .annotateContext(
-    OpenApi.annotations({
-      title: "Destinations",
-      description: "Where the ends of runs are sent: signed events, at least once, under one id."
-    })
-  ) {}
+    )
+    .add(
+      HttpApiEndpoint.post("test", `${destinations}/:destination_id/test`)
+        .setPath(destinationPath)
+        .addSuccess(DeliveryAttempt)
+        .addError(NotFound)
+        .annotateContext(
+          described(
+            ofAlerts ? "Send a test alert" : "Send a test event",
+            "Sends one event of type `test` now, and returns what came of it."
+          )
+        )
+    )
+    .add(
+      HttpApiEndpoint.post("resendFailed", `${destinations}/:destination_id/resend`)
+        .setPath(destinationPath)
+        .setUrlParams(Schema.Struct({ since: time("Only deliveries that failed at or after this time.") }))
+        .addSuccess(Resent)
+        .addError(BadRequest)
+        .addError(NotFound)
+        .addError(UnprocessableContent)
+        .annotateContext(
+          described(
+            `Resend all failed deliveries${ofAlerts}`,
+            "Makes attempts again, under the same ids and by the whole schedule."
+          )
+        )
+    )
+    .add(
+      HttpApiEndpoint.get("deliveries", deliveries)
+        .setPath(ownerPath)
+        .setUrlParams(
+          Schema.Struct({
+            destination_id: Schema.optional(Schema.String.annotations({ description: "Only of this destination." })),
+            ...(ofAlerts ? ({} as typeof ofRun) : ofRun),
+            status: Schema.optional(DeliveryStatus.annotations({ description: "Only deliveries in this state." })),
+            limit: Schema.optional(Limit),
+            cursor: Schema.optional(Schema.String.annotations({ description: "`next_cursor` of the previous page." }))
+          })
+        )
+        .addSuccess(DeliveryPage)
+        .addError(BadRequest)
+        .addError(OwnerNotFound)
+        .annotateContext(described(`List the deliveries${ofAlerts}`, "Newest first, with their attempts."))
+    )
+    .add(
+      HttpApiEndpoint.get("delivery", `${deliveries}/:delivery_id`)
+        .setPath(deliveryPath)
+        .addSuccess(EventDelivery)
+        .addError(NotFound)
+        .annotateContext(described(`Show a delivery${ofAlerts && " of an alert"}`, "One delivery, with its attempts."))
+    )
+    .add(
+      HttpApiEndpoint.post("resend", `${deliveries}/:delivery_id/resend`)
+        .setPath(deliveryPath)
+        .addSuccess(EventDelivery)
+        .addError(NotFound)
+        .addError(UnprocessableContent)
+        .annotateContext(
+          described(
+            `Resend a delivery${ofAlerts && " of an alert"}`,
+            "Makes attempts again, under the same id and by the whole schedule."
+          )
+        )
+    )
+    .addError(ServiceUnavailable)
+    .middleware(Admin)
+    .annotateContext(OpenApi.annotations({ title, description: about }))
+}
+
+export class Destinations extends make({
+  name: "destinations",
+  title: "Destinations",
+  about: "Where the ends of runs are sent: signed events, at least once, under one id.",
+  base: "/api/webhooks/:id",
+  owner: webhookPath.fields,
+  one: "a destination",
+  listed: "Where the ends of the webhook's runs are sent.",
+  ofAlerts: "",
+  missing: NotFound
+}) {}
+
+export class AlertDestinations extends make({
+  name: "alertDestinations",
+  title: "Alert destinations",
+  about: "Where alerts are sent. They work like the destinations of webhooks.",
+  base: "/api/alerts",
+  owner: {},
+  one: "an alert destination",
+  listed: "Where alerts are sent.",
+  ofAlerts: " of alerts",
+  missing: Schema.Never
+}) {}

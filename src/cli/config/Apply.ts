@@ -2,10 +2,9 @@
 import { closeSync, openSync, writeSync } from "node:fs"
 import { DateTime, Effect, type Scope } from "effect"
 import type { Client } from "../../api/Client.ts"
-import type { DestinationWithSecret } from "../../api/delivery/Destinations.ts"
 import { mayDo, type Role } from "../../domain/access/Roles.ts"
 import type { AlertRuleDraft, AlertRuleEdit } from "../../domain/alert/AlertRule.ts"
-import type { Destination, DestinationDraft, DestinationEdit } from "../../domain/delivery/Destination.ts"
+import type { DestinationDraft, DestinationEdit } from "../../domain/delivery/Destination.ts"
 import type { TeamDraft } from "../../domain/Team.ts"
 import type { WebhookDraft, WebhookEdit } from "../../domain/webhook/Webhook.ts"
 import { exitCodes, Failure, usage } from "../Failure.ts"
@@ -64,63 +63,42 @@ const unlessEdited = <A extends { readonly id: string; readonly updated_at: Date
     if (isEdited) return yield* conflict(what)
   })
 
-/** The requests for the destinations of a webhook, or of alerts. */
-interface Requests<E> {
-  readonly create: (payload: DestinationDraft) => Effect.Effect<WithSecret, E>
-  readonly edit: (id: string, payload: DestinationEdit) => Effect.Effect<Destination, E>
-  readonly delete: (id: string) => Effect.Effect<void, E>
-}
-
-type WithSecret = typeof DestinationWithSecret.Type
-
-const destination = <E>(
-  { action, before, payload }: DestinationStep,
-  requests: Requests<E>,
-  created: (id: string, secret: string | undefined) => Effect.Effect<void>
-): Effect.Effect<unknown, E> => {
-  const id = before?.id ?? ""
-  switch (action) {
-    case "create":
-      return Effect.flatMap(requests.create(payload as DestinationDraft), ({ destination, secret }) =>
-        created(destination.id, secret)
-      )
-    case "change":
-      return requests.edit(id, payload as DestinationEdit)
-    case "delete":
-      return requests.delete(id)
-    case "keep":
-      return Effect.void
-  }
-}
-
 export const apply = Effect.fn("Cli.applyConfig")(function* (client: Client, plan: Plan, keep: Keep) {
   const { alertDestinations, alertRules, teams, webhooks } = plan
   /** The IDs of new objects that rules refer to. */
   const created = new Map<string, string>()
 
-  const destinationOf = (id: string, webhook: string, step: DestinationStep) => {
-    const path = (destination_id: string) => ({ path: { id, destination_id } })
-    const requests = {
-      create: (payload: DestinationDraft) => client.destinations.create({ path: { id }, payload }),
-      edit: (at: string, payload: DestinationEdit) => client.destinations.edit({ ...path(at), payload }),
-      delete: (at: string) => client.destinations.delete(path(at))
+  const destinationOf = (
+    webhook: { readonly id: string; readonly name: string } | undefined,
+    step: DestinationStep
+  ) => {
+    const owner = webhook && { id: webhook.id }
+    const requests = webhook === undefined ? client.alertDestinations : client.destinations
+    const path = { ...owner, destination_id: step.before?.id ?? "" }
+    switch (step.action) {
+      case "create":
+        return Effect.flatMap(
+          requests.create({ path: { ...owner }, payload: step.payload as DestinationDraft }),
+          ({ destination: { id }, secret }) => {
+            const name = step.name
+            if (webhook === undefined) {
+              created.set(reference({ kind: "destination", name, id: undefined, fileId: step.wanted?.id }), id)
+            }
+            if (secret === undefined) return Effect.void
+            return keep({
+              ...(webhook ? { webhook: webhook.name, destination: name } : { alert_destination: name }),
+              id,
+              secret
+            })
+          }
+        )
+      case "change":
+        return requests.edit({ path, payload: step.payload as DestinationEdit })
+      case "delete":
+        return requests.delete({ path })
+      case "keep":
+        return Effect.void
     }
-    return destination(step, requests, (id, secret) =>
-      secret === undefined ? Effect.void : keep({ webhook, destination: step.name, id, secret })
-    )
-  }
-
-  const alertDestination = (step: DestinationStep) => {
-    const path = (destination_id: string) => ({ path: { destination_id } })
-    const requests = {
-      create: (payload: DestinationDraft) => client.alertDestinations.create({ payload }),
-      edit: (at: string, payload: DestinationEdit) => client.alertDestinations.edit({ ...path(at), payload }),
-      delete: (at: string) => client.alertDestinations.delete(path(at))
-    }
-    return destination(step, requests, (id, secret) => {
-      created.set(reference({ kind: "destination", name: step.name, id: undefined, fileId: step.wanted?.id }), id)
-      return secret === undefined ? Effect.void : keep({ alert_destination: step.name, id, secret })
-    })
   }
 
   const webhook = (step: WebhookStep) =>
@@ -148,7 +126,7 @@ export const apply = Effect.fn("Cli.applyConfig")(function* (client: Client, pla
         case "keep":
       }
       const ordered = withDeletionsLast(destinations.map(limitedDestination)).flat()
-      for (const each of ordered) yield* destinationOf(id, name, each)
+      for (const each of ordered) yield* destinationOf({ id, name }, each)
     }).pipe(Effect.catchIf(isConflict, () => conflict(`The webhook ${step.name} was`)))
 
   const withIds = ({ destination_ids, webhook_id, ...fields }: Fields): Fields => {
@@ -183,15 +161,15 @@ export const apply = Effect.fn("Cli.applyConfig")(function* (client: Client, pla
     const { role } = yield* client.apiKeys.current()
     if (!mayDo(role, "administer")) return yield* needsAdmin(role)
   }
-  yield* unlessEdited(alertDestinations, client.alertDestinations.list(), "The alert destinations were")
+  yield* unlessEdited(alertDestinations, client.alertDestinations.list({ path: {} }), "The alert destinations were")
   yield* unlessEdited(alertRules, client.alerts.rules(), "The alert rules were")
   for (const { action, payload } of teams) {
     if (action === "create") yield* client.teams.create({ payload: payload as typeof TeamDraft.Type })
   }
   for (const step of webhooks) if (!isDeletion(step)) yield* webhook(step)
-  for (const step of destinationSteps) yield* alertDestination(step)
+  for (const step of destinationSteps) yield* destinationOf(undefined, step)
   for (const step of [...ruleSteps, ...oldRules]) yield* rule(step)
-  for (const step of oldDestinations) yield* alertDestination(step)
+  for (const step of oldDestinations) yield* destinationOf(undefined, step)
   // Deleting a webhook or team also deletes its rules.
   for (const step of webhooks.filter(isDeletion)) yield* webhook(step)
   // A team can be deleted once no webhook uses it.

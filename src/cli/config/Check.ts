@@ -113,7 +113,7 @@ export const check = Effect.fn("Cli.checkConfig")(function* (
         placedIn(wanted, path, detail)
       )
       if (Either.isLeft(payload)) return payload.left
-      const found = yield* faultsFrom(client.alertDestinations.check({ payload: payload.right }), (fault) => [
+      const found = yield* faultsFrom(client.alerts.checkDestination({ payload: payload.right }), (fault) => [
         placedIn(wanted, stepsOf(fault.pointer), fault.detail)
       ])
       return [...found, ...missingSecret(step)]

@@ -19,7 +19,7 @@ export const destinationsOf = (client: Client, webhooks: ReadonlyArray<Webhook>)
 
 export const alertsOf = (client: Client) =>
   Effect.gen(function* () {
-    const { data: destinations } = yield* client.alertDestinations.list()
+    const { data: destinations } = yield* client.alertDestinations.list({ path: {} })
     const { data: rules } = yield* client.alerts.rules()
     return { destinations, rules }
   })

@@ -1,4 +1,4 @@
-/** What was sent to a webhook's destinations, and sending it again. */
+/** What was sent to the destinations of a webhook or of alerts, and sending it again. */
 import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option } from "effect"
 import { DeliveryPage, Resent } from "../../api/delivery/Destinations.ts"
@@ -7,8 +7,7 @@ import { time as timeSchema } from "../../domain/Time.ts"
 import { adminOptions, show } from "../Connection.ts"
 import { table, time } from "../Output.ts"
 import { validated } from "../Validated.ts"
-import { destination, orNone } from "./DestinationOptions.ts"
-import { callOnWebhook, webhook } from "./WebhookRef.ts"
+import { callOnOwner, destinationId, type Owner, orNone } from "./DestinationOptions.ts"
 
 const status = Options.choice("status", DeliveryStatus.literals).pipe(
   Options.withDescription("Only deliveries in this state"),
@@ -21,42 +20,54 @@ const ofDestination = Options.text("destination").pipe(
   Options.optional
 )
 
-const deliveries = Command.make("deliveries", { webhook, status, ofDestination, ...adminOptions }, (options) =>
-  Effect.gen(function* () {
-    const urlParams = {
-      limit: 100,
-      ...(Option.isSome(options.status) && { status: options.status.value }),
-      ...(Option.isSome(options.ofDestination) && { destination_id: options.ofDestination.value })
-    }
-    const page = yield* callOnWebhook(options, (client, { id }) =>
-      client.destinations.deliveries({ path: { id }, urlParams })
-    )
-    yield* show(options, DeliveryPage, page, ({ data }) =>
-      data.length === 0
-        ? "No deliveries."
-        : table(
-            ["ID", "RUN", "EVENT", "STATUS", "ATTEMPTS", "NEXT", "LAST"],
-            data.map((one) => [
-              ...[one.id, one.run_id, one.event, one.status, one.attempts.length, time(one.next_attempt_at)],
-              one.attempts.at(-1)?.error ?? one.attempts.at(-1)?.http_status
-            ])
-          )
-    )
-  })
-).pipe(Command.withDescription("List the newest 100 deliveries of a webhook"))
+const deliveries = ({ webhook }: Owner) =>
+  Command.make("deliveries", { webhook, status, ofDestination, ...adminOptions }, (options) =>
+    Effect.gen(function* () {
+      const urlParams = {
+        limit: 100,
+        ...(Option.isSome(options.status) && { status: options.status.value }),
+        ...(Option.isSome(options.ofDestination) && { destination_id: options.ofDestination.value })
+      }
+      const page = yield* callOnOwner(options, (destinations, path) => destinations.deliveries({ path, urlParams }))
+      yield* show(options, DeliveryPage, page, ({ data }) =>
+        data.length === 0
+          ? "No deliveries."
+          : table(
+              ["ID", "RUN OR ALERT", "EVENT", "STATUS", "ATTEMPTS", "NEXT", "LAST"],
+              data.map((one) => [
+                ...[
+                  one.id,
+                  one.run_id ?? one.alert_id,
+                  one.event,
+                  one.status,
+                  one.attempts.length,
+                  time(one.next_attempt_at)
+                ],
+                one.attempts.at(-1)?.error ?? one.attempts.at(-1)?.http_status
+              ])
+            )
+      )
+    })
+  ).pipe(Command.withDescription("List the newest 100 deliveries"))
 
-const delivery = Args.text({ name: "delivery-id" }).pipe(
-  Args.withDescription("The delivery's id, as `destination deliveries` shows it")
-)
+const deliveryId = ({ command }: Owner) =>
+  Args.text({ name: "delivery-id" }).pipe(
+    Args.withDescription(`The delivery's id, as \`${command} deliveries\` shows it`)
+  )
 
-const resend = Command.make("resend", { webhook, delivery, ...adminOptions }, (options) =>
-  Effect.gen(function* () {
-    const resent = yield* callOnWebhook(options, (client, { id }) =>
-      orNone("delivery", options.delivery)(client.destinations.resend({ path: { id, delivery_id: options.delivery } }))
-    )
-    yield* show(options, EventDelivery, resent, () => "The delivery is sent again.")
-  })
-).pipe(Command.withDescription("Send a delivery again, under the same id"))
+const resend = (owner: Owner) =>
+  Command.make("resend", { webhook: owner.webhook, delivery: deliveryId(owner), ...adminOptions }, (options) =>
+    Effect.gen(function* () {
+      const resent = yield* callOnOwner(options, (destinations, path) =>
+        orNone(
+          options.webhook,
+          "delivery",
+          options.delivery
+        )(destinations.resend({ path: { ...path, delivery_id: options.delivery } }))
+      )
+      yield* show(options, EventDelivery, resent, () => "The delivery is sent again.")
+    })
+  ).pipe(Command.withDescription("Send a delivery again, under the same id"))
 
 const since = Options.text("since").pipe(
   Options.withPseudoName("time"),
@@ -64,21 +75,26 @@ const since = Options.text("since").pipe(
   Options.mapTryCatch(...validated("--since", timeSchema("")))
 )
 
-const resendFailed = Command.make("resend-failed", { webhook, destination, since, ...adminOptions }, (options) =>
-  Effect.gen(function* () {
-    const resent = yield* callOnWebhook(options, (client, { id }) =>
-      orNone(
-        "destination",
-        options.destination
-      )(
-        client.destinations.resendFailed({
-          path: { id, destination_id: options.destination },
-          urlParams: { since: options.since }
-        })
-      )
-    )
-    yield* show(options, Resent, resent, (count) => `${count.resent} deliveries are sent again.`)
-  })
-).pipe(Command.withDescription("Send all failed deliveries of a destination again"))
+const resendFailed = (owner: Owner) =>
+  Command.make(
+    "resend-failed",
+    { webhook: owner.webhook, destination: destinationId(owner), since, ...adminOptions },
+    (options) =>
+      Effect.gen(function* () {
+        const resent = yield* callOnOwner(options, (destinations, path) =>
+          orNone(
+            options.webhook,
+            "destination",
+            options.destination
+          )(
+            destinations.resendFailed({
+              path: { ...path, destination_id: options.destination },
+              urlParams: { since: options.since }
+            })
+          )
+        )
+        yield* show(options, Resent, resent, (count) => `${count.resent} deliveries are sent again.`)
+      })
+  ).pipe(Command.withDescription("Send all failed deliveries of a destination again"))
 
-export const deliveryCommands = [deliveries, resend, resendFailed] as const
+export const deliveryCommands = (owner: Owner) => [deliveries(owner), resend(owner), resendFailed(owner)] as const

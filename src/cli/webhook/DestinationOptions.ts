@@ -1,37 +1,96 @@
-/** Which destination is meant, and its fields. */
+/** Whose destination is meant, which one, and its fields. */
 import { Args, type Command, Options } from "@effect/cli"
 import { Effect, Option, Schema } from "effect"
+import type { Client } from "../../api/Client.ts"
 import { BodyFormat } from "../../domain/delivery/Destination.ts"
-import { type DestinationRunEvent, runEvents } from "../../domain/delivery/DestinationEvent.ts"
+import { alertEvents, type DestinationEvent, runEvents } from "../../domain/delivery/DestinationEvent.ts"
 import { type DestinationKind, destinationKindNames } from "../../domain/delivery/DestinationKind.ts"
+import { type Connection, call } from "../Connection.ts"
 import { exitCodes, Failure } from "../Failure.ts"
 import { validated } from "../Validated.ts"
+import { callOnWebhook, webhook } from "./WebhookRef.ts"
 
-export const destination = Args.text({ name: "destination-id" }).pipe(
-  Args.withDescription("The destination's id, as `destination list` shows it")
-)
+type Requests = Client["destinations"]
+
+/** Whose destinations the commands are about: a webhook's, or those of alerts. */
+export interface Owner {
+  readonly webhook: Args.Args<string | undefined>
+  /** The words before the names of these commands. */
+  readonly command: string
+  /** What a destination is called, with its article. */
+  readonly one: string
+  readonly what: string
+  readonly events: readonly [DestinationEvent, ...Array<DestinationEvent>]
+  readonly defaultEvents: string
+  readonly examples: readonly [string, ...Array<string>]
+}
+
+export const ofWebhook: Owner = {
+  webhook,
+  command: "destination",
+  one: "a destination",
+  what: "destination",
+  events: runEvents,
+  defaultEvents: "all but run.started",
+  examples: [
+    "webhook-trigger destination add review --to https://ci.example.com/hooks --events run.failed,run.timed_out",
+    "webhook-trigger destination add ci --kind slack --to https://hooks.slack.com/services/T000/B000/XXXX",
+    "webhook-trigger destination add pr --kind github --token-file token --target 'acme/shop#{{ values.number }}'"
+  ]
+}
+
+export const ofAlerts: Owner = {
+  webhook: Args.map(Args.none, () => undefined),
+  command: "alert destination",
+  one: "an alert destination",
+  what: "alert destination",
+  events: alertEvents,
+  defaultEvents: "both",
+  examples: ["webhook-trigger alert destination add --kind slack --to https://hooks.slack.com/services/T000/B000/XXXX"]
+}
+
+/** Calls the server about the owner's destinations. `path` is what their paths have in common. */
+export const callOnOwner = <A, E, R>(
+  options: Connection & { readonly webhook: string | undefined },
+  request: (destinations: Requests, path: { readonly id?: string }) => Effect.Effect<A, E, R>
+) => {
+  const { webhook } = options
+  return webhook === undefined
+    ? call(options, (client) => request(client.alertDestinations, {}))
+    : callOnWebhook({ ...options, webhook }, (client, { id }) => request(client.destinations, { id }))
+}
+
+export const destinationId = ({ command }: Owner) =>
+  Args.text({ name: "destination-id" }).pipe(
+    Args.withDescription(`The destination's id, as \`${command} list\` shows it`)
+  )
 
 const isNotFound = Schema.is(Schema.Struct({ status: Schema.Literal(404) }))
 
 /** The webhook exists, so a 404 is about what belongs to it. */
 export const orNone =
-  (what: string, id: string) =>
+  (webhook: string | undefined, what: "delivery" | "destination", id: string) =>
   <A, E, R>(request: Effect.Effect<A, E, R>) =>
     Effect.catchIf(
       request,
       isNotFound,
-      () => new Failure({ exit: exitCodes.refused, title: `The webhook has no ${what} ${JSON.stringify(id)}` })
+      () =>
+        new Failure({
+          exit: exitCodes.refused,
+          title:
+            webhook === undefined
+              ? `No ${what} of alerts has the id ${JSON.stringify(id)}`
+              : `The webhook has no ${what} ${JSON.stringify(id)}`
+        })
     )
 
-const eventList = Schema.compose(Schema.split(","), Schema.NonEmptyArray(Schema.Literal(...runEvents))).pipe(
-  Schema.filter((events) => new Set(events).size === events.length),
-  Schema.annotations({
-    message: () => ({
-      message: `takes some of ${runEvents.join(", ")}, separated by commas, each once`,
-      override: true
+const eventList = (names: Owner["events"]) =>
+  Schema.compose(Schema.split(","), Schema.NonEmptyArray(Schema.Literal(...names))).pipe(
+    Schema.filter((events) => new Set(events).size === events.length),
+    Schema.annotations({
+      message: () => ({ message: `takes some of ${names.join(", ")}, separated by commas, each once`, override: true })
     })
-  })
-)
+  )
 
 const parseHeader = (text: string) =>
   Option.map(Option.fromNullable(/^([^:\s]+):\s*(.*)$/.exec(text)), ([, name, value]) => [name!, value!] as const)
@@ -47,7 +106,7 @@ export const kind = Options.text("kind").pipe(
   Options.optional
 )
 
-export const fieldOptions = {
+export const fieldOptions = ({ defaultEvents, events }: Owner) => ({
   to: Options.text("to").pipe(
     Options.withPseudoName("url"),
     Options.withDescription("Where it is sent: a webhook's URL, or a service's own API"),
@@ -68,10 +127,8 @@ export const fieldOptions = {
   description: Options.text("description").pipe(Options.withDescription("What it is for"), Options.optional),
   events: Options.text("events").pipe(
     Options.withPseudoName("list"),
-    Options.withDescription(`The events to send: ${runEvents.join(",")} (default: all but run.started)`),
-    Options.mapTryCatch(
-      ...validated<readonly [DestinationRunEvent, ...Array<DestinationRunEvent>]>("--events", eventList)
-    ),
+    Options.withDescription(`The events to send: ${events.join(",")} (default: ${defaultEvents})`),
+    Options.mapTryCatch(...validated<Owner["events"]>("--events", eventList(events))),
     Options.optional
   ),
   body: Options.choice("body", BodyFormat.literals).pipe(
@@ -92,9 +149,9 @@ export const fieldOptions = {
       "--header takes a name and a value, such as 'Authorization: Bearer x'"
     )
   )
-}
+})
 
-type FieldOptions = Command.Command.ParseConfig<typeof fieldOptions>
+type FieldOptions = Command.Command.ParseConfig<ReturnType<typeof fieldOptions>>
 
 /** The fields that are given. */
 export const fieldsOf = ({ body, description, events, headers, target, template, to, token }: FieldOptions) => ({

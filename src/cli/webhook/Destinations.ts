@@ -1,5 +1,4 @@
-/** Where the ends of a webhook's runs are sent, and what was sent. */
-
+/** Where the ends of a webhook's runs, or alerts, are sent, and what was sent. */
 import { Command, Options } from "@effect/cli"
 import { Effect, Option, Schema } from "effect"
 import { DestinationWithSecret } from "../../api/delivery/Destinations.ts"
@@ -13,106 +12,114 @@ import { exitCodes, Failure } from "../Failure.ts"
 import { about } from "../Help.ts"
 import { fields, printable, table } from "../Output.ts"
 import { deliveryCommands } from "./Deliveries.ts"
-import { destination, fieldOptions, fieldsOf, kind, orNone } from "./DestinationOptions.ts"
-import { callOnWebhook, webhook } from "./WebhookRef.ts"
+import {
+  callOnOwner,
+  destinationId,
+  fieldOptions,
+  fieldsOf,
+  kind,
+  type Owner,
+  ofAlerts,
+  ofWebhook,
+  orNone
+} from "./DestinationOptions.ts"
 
-export const stateOf = ({ disabled_reason, enabled, failing_since, paused }: Destination): string => {
+const stateOf = ({ disabled_reason, enabled, failing_since, paused }: Destination): string => {
   if (!enabled) return disabled_reason === undefined ? "off" : `off (${disabled_reason})`
   if (paused) return disabled_reason === undefined ? "paused" : `paused (${disabled_reason})`
   return failing_since === undefined ? "on" : "failing"
 }
 
 /** What commands without further options change. */
-export const changes = {
+const changes = {
   enable: { enabled: true },
   disable: { enabled: false },
   pause: { paused: true },
   resume: { paused: false }
 } as const
 
-const list = Command.make("list", { webhook, ...adminOptions }, (options) =>
-  Effect.gen(function* () {
-    const { data } = yield* callOnWebhook(options, (client, { id }) => client.destinations.list({ path: { id } }))
-    yield* show(options, Schema.Array(Destination), data, () =>
-      data.length === 0
-        ? "No destinations yet. Add one: webhook-trigger destination add --help"
-        : table(
-            ["ID", "STATE", "KIND", "EVENTS", "BODY", "URL"],
-            data.map((one) => [one.id, stateOf(one), one.kind, one.events.join(" "), one.body, one.url])
-          )
-    )
-  })
-).pipe(Command.withDescription("List the destinations of a webhook"))
-
-const add = Command.make("add", { webhook, kind, ...fieldOptions, ...adminOptions }, (options) =>
-  Effect.gen(function* () {
-    const payload = { ...(Option.isSome(options.kind) && { kind: options.kind.value }), ...fieldsOf(options) }
-    const created = yield* callOnWebhook(options, (client, { id }) =>
-      client.destinations.create({ path: { id }, payload })
-    )
-    yield* show(options, DestinationWithSecret, created, secretText)
-  })
-).pipe(
-  Command.withDescription(
-    about("Add a destination and print its signing secret, once", {
-      details: "Each end of a run is sent: as a signed event, or as a message to the service that --kind names.",
-      examples: [
-        "webhook-trigger destination add review --to https://ci.example.com/hooks --events run.failed,run.timed_out",
-        "webhook-trigger destination add ci --kind slack --to https://hooks.slack.com/services/T000/B000/XXXX",
-        "webhook-trigger destination add pr --kind github --token-file token --target 'acme/shop#{{ values.number }}'"
-      ]
+const list = ({ command, webhook, what }: Owner) =>
+  Command.make("list", { webhook, ...adminOptions }, (options) =>
+    Effect.gen(function* () {
+      const { data } = yield* callOnOwner(options, (destinations, path) => destinations.list({ path }))
+      yield* show(options, Schema.Array(Destination), data, () =>
+        data.length === 0
+          ? `No ${what}s yet. Add one: webhook-trigger ${command} add --help`
+          : table(
+              ["ID", "STATE", "KIND", "EVENTS", "BODY", "URL"],
+              data.map((one) => [one.id, stateOf(one), one.kind, one.events.join(" "), one.body, one.url])
+            )
+      )
     })
-  )
-)
+  ).pipe(Command.withDescription(`List the ${what}s`))
 
-export const secretText = ({ destination: { id, kind, url }, secret }: typeof DestinationWithSecret.Type): string =>
+const add = (owner: Owner) =>
+  Command.make("add", { webhook: owner.webhook, kind, ...fieldOptions(owner), ...adminOptions }, (options) =>
+    Effect.gen(function* () {
+      const payload = { ...(Option.isSome(options.kind) && { kind: options.kind.value }), ...fieldsOf(options) }
+      const created = yield* callOnOwner(options, (destinations, path) => destinations.create({ path, payload }))
+      yield* show(options, DestinationWithSecret, created, secretText)
+    })
+  ).pipe(
+    Command.withDescription(
+      about(`Add ${owner.one} and print its signing secret, once`, {
+        details: "It gets signed events, or messages to the service that --kind names.",
+        examples: owner.examples
+      })
+    )
+  )
+
+const secretText = ({ destination: { id, kind, url }, secret }: typeof DestinationWithSecret.Type): string =>
   secret === undefined
     ? fields({ destination: id, kind, url })
     : `${fields({ destination: id, url, secret })}\n\nThe signing secret is shown only once.`
 
-const edit = Command.make(
-  "edit",
-  {
-    ...{ webhook, destination, ...fieldOptions },
-    noHeaders: Options.boolean("no-headers").pipe(Options.withDescription("Remove all headers")),
-    ...adminOptions
-  },
-  (options) =>
-    Effect.gen(function* () {
-      const { description, ...given } = fieldsOf(options)
-      const payload = {
-        ...(description !== undefined && { description: description === "" ? null : description }),
-        ...(options.noHeaders && { headers: {} }),
-        ...given
-      }
-      const edited = yield* callOnWebhook(options, (client, { id }) =>
-        orNone(
-          "destination",
-          options.destination
-        )(client.destinations.edit({ path: { id, destination_id: options.destination }, payload }))
-      )
-      yield* show(options, Destination, edited, ({ body, description, events, header_names, kind, target, url }) =>
-        fields({ kind, url, target, description, events: events.join(" "), body, headers: header_names.join(" ") })
-      )
-    })
-).pipe(
-  Command.withDescription(
-    about("Edit a destination", {
-      details: "Changes what is given. --header replaces all headers, and --description '' removes the description."
-    })
+const edit = (owner: Owner) =>
+  Command.make(
+    "edit",
+    {
+      ...{ webhook: owner.webhook, destination: destinationId(owner), ...fieldOptions(owner) },
+      noHeaders: Options.boolean("no-headers").pipe(Options.withDescription("Remove all headers")),
+      ...adminOptions
+    },
+    (options) =>
+      Effect.gen(function* () {
+        const { description, ...given } = fieldsOf(options)
+        const payload = {
+          ...(description !== undefined && { description: description === "" ? null : description }),
+          ...(options.noHeaders && { headers: {} }),
+          ...given
+        }
+        const edited = yield* callOnOwner(options, (destinations, path) =>
+          orNone(
+            options.webhook,
+            "destination",
+            options.destination
+          )(destinations.edit({ path: { ...path, destination_id: options.destination }, payload }))
+        )
+        yield* show(options, Destination, edited, ({ body, description, events, header_names, kind, target, url }) =>
+          fields({ kind, url, target, description, events: events.join(" "), body, headers: header_names.join(" ") })
+        )
+      })
+  ).pipe(
+    Command.withDescription(
+      about(`Edit ${owner.one}`, {
+        details: "Changes what is given. --header replaces all headers, and --description '' removes the description."
+      })
+    )
   )
-)
 
-const toggle = (name: keyof typeof changes, description: string) =>
-  Command.make(name, { webhook, destination, ...adminOptions }, (options) =>
+const toggle = (owner: Owner, name: keyof typeof changes, description: string) =>
+  Command.make(name, { webhook: owner.webhook, destination: destinationId(owner), ...adminOptions }, (options) =>
     Effect.gen(function* () {
-      const edited = yield* callOnWebhook(options, (client, { id }) =>
+      const edited = yield* callOnOwner(options, (destinations, path) =>
         orNone(
+          options.webhook,
           "destination",
           options.destination
         )(
-          client.destinations.edit({
-            path: { id, destination_id: options.destination },
+          destinations.edit({
+            path: { ...path, destination_id: options.destination },
             payload: changes[name]
           })
         )
@@ -121,72 +128,92 @@ const toggle = (name: keyof typeof changes, description: string) =>
     })
   ).pipe(Command.withDescription(description))
 
-const rotate = Command.make("rotate-secret", { webhook, destination, ...adminOptions }, (options) =>
-  Effect.gen(function* () {
-    const rotated = yield* callOnWebhook(options, (client, { id }) =>
-      orNone(
-        "destination",
-        options.destination
-      )(
-        client.destinations.rotateSecret({
-          path: { id, destination_id: options.destination },
-          urlParams: { overlap_seconds: secretOverlapSeconds }
-        })
-      )
-    )
-    yield* show(options, DestinationWithSecret, rotated, secretText)
-  })
-).pipe(Command.withDescription("Replace the signing secret; for a day, deliveries are signed with both"))
+const rotate = (owner: Owner) =>
+  Command.make(
+    "rotate-secret",
+    { webhook: owner.webhook, destination: destinationId(owner), ...adminOptions },
+    (options) =>
+      Effect.gen(function* () {
+        const rotated = yield* callOnOwner(options, (destinations, path) =>
+          orNone(
+            options.webhook,
+            "destination",
+            options.destination
+          )(
+            destinations.rotateSecret({
+              path: { ...path, destination_id: options.destination },
+              urlParams: { overlap_seconds: secretOverlapSeconds }
+            })
+          )
+        )
+        yield* show(options, DestinationWithSecret, rotated, secretText)
+      })
+  ).pipe(Command.withDescription("Replace the signing secret; for a day, deliveries are signed with both"))
 
-const test = Command.make("test", { webhook, destination, ...adminOptions }, (options) =>
-  Effect.gen(function* () {
-    const attempt = yield* callOnWebhook(options, (client, { id }) =>
-      orNone(
-        "destination",
-        options.destination
-      )(client.destinations.test({ path: { id, destination_id: options.destination } }))
-    )
-    if (attempt.error !== undefined) {
-      return yield* new Failure({ exit: exitCodes.refused, title: `Not delivered: ${printable(attempt.error)}` })
-    }
-    yield* show(
-      options,
-      DeliveryAttempt,
-      attempt,
-      () => `Delivered: status ${attempt.http_status}, ${attempt.duration_ms} ms.`
-    )
-  })
-).pipe(Command.withDescription("Send a test event now"))
-
-const remove = Command.make("delete", { webhook, destination, yes, ...adminOptions }, (options) =>
-  Effect.gen(function* () {
-    yield* callOnWebhook(options, (client, { id }) =>
-      Effect.zipRight(
-        confirm(options.yes, "Delete the destination and all its deliveries?"),
+const test = (owner: Owner) =>
+  Command.make("test", { webhook: owner.webhook, destination: destinationId(owner), ...adminOptions }, (options) =>
+    Effect.gen(function* () {
+      const attempt = yield* callOnOwner(options, (destinations, path) =>
         orNone(
+          options.webhook,
           "destination",
           options.destination
-        )(client.destinations.delete({ path: { id, destination_id: options.destination } }))
+        )(destinations.test({ path: { ...path, destination_id: options.destination } }))
       )
-    )
-    yield* done(options, "Destination and its deliveries deleted.")
-  })
-).pipe(Command.withDescription("Delete a destination and its deliveries"))
+      if (attempt.error !== undefined) {
+        return yield* new Failure({ exit: exitCodes.refused, title: `Not delivered: ${printable(attempt.error)}` })
+      }
+      yield* show(
+        options,
+        DeliveryAttempt,
+        attempt,
+        () => `Delivered: status ${attempt.http_status}, ${attempt.duration_ms} ms.`
+      )
+    })
+  ).pipe(Command.withDescription("Send a test event now"))
+
+const remove = (owner: Owner) =>
+  Command.make(
+    "delete",
+    { webhook: owner.webhook, destination: destinationId(owner), yes, ...adminOptions },
+    (options) =>
+      Effect.gen(function* () {
+        yield* callOnOwner(options, (destinations, path) =>
+          Effect.zipRight(
+            confirm(options.yes, `Delete the ${owner.what} and all its deliveries?`),
+            orNone(
+              options.webhook,
+              "destination",
+              options.destination
+            )(destinations.delete({ path: { ...path, destination_id: options.destination } }))
+          )
+        )
+        yield* done(options, "Destination and its deliveries deleted.")
+      })
+  ).pipe(Command.withDescription(`Delete ${owner.one} and its deliveries`))
+
+const commandsOf = (owner: Owner): Group["commands"] => [
+  list(owner),
+  add(owner),
+  edit(owner),
+  toggle(owner, "enable", `Switch ${owner.one} on`),
+  toggle(owner, "disable", `Switch ${owner.one} off; its pending deliveries fail`),
+  toggle(owner, "pause", `Pause ${owner.one}; its events are kept`),
+  toggle(owner, "resume", `Resume ${owner.one}; what was kept is sent`),
+  rotate(owner),
+  test(owner),
+  ...deliveryCommands(owner),
+  remove(owner)
+]
 
 export const destinations: Group = {
   name: "destination",
   about: "Destinations: where the ends of a webhook's runs are sent.",
-  commands: [
-    list,
-    add,
-    edit,
-    toggle("enable", "Switch a destination on"),
-    toggle("disable", "Switch a destination off; its pending deliveries fail"),
-    toggle("pause", "Pause a destination; its events are kept"),
-    toggle("resume", "Resume a destination; what was kept is sent"),
-    rotate,
-    test,
-    ...deliveryCommands,
-    remove
-  ]
+  commands: commandsOf(ofWebhook)
+}
+
+export const alertDestinations: Group = {
+  name: "destination",
+  about: "Alert destinations: where alerts are sent.",
+  commands: commandsOf(ofAlerts)
 }

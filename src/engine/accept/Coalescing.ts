@@ -6,7 +6,7 @@ import { lookUp, pathOf } from "../../domain/prompt/Path.ts"
 import { keptUntil } from "../../domain/run/KeptRun.ts"
 import type { Variables } from "../../domain/run/Run.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
-import { keptKey } from "../../repo/manage/PauseStore.ts"
+import { keptKey } from "../../repo/manage/WebhookStore.ts"
 import type { NewRun } from "../../repo/run/RunStore.ts"
 
 /** A later trigger may replace the input, so there is no answer to wait for. */

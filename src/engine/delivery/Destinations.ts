@@ -43,7 +43,7 @@ export interface DeliveryFilter extends Pick<DeliveryQuery, "cursor" | "limit" |
   readonly run_id?: string
 }
 
-/** The ID of a webhook, as a caller wrote it; `null`: what is meant gets alerts. */
+/** The webhook's ID as given in the URL; `null` for alert destinations. */
 export type OwnerId = string | null
 
 /** Managing destinations, and what is sent to them. Text that cannot be an id is `NotFound`. */

@@ -1,7 +1,7 @@
 /** What a destination gets about a run or an alert: an event, or a message for people. */
 
 import { DateTime, Effect, Either } from "effect"
-import type { Alert } from "../../domain/alert/Alert.ts"
+import { type Alert, describeAlert } from "../../domain/alert/Alert.ts"
 import type { DestinationRow } from "../../domain/delivery/Destination.ts"
 import { maxResponse } from "../../domain/delivery/Destination.ts"
 import { type AlertEvent, type DestinationRunEvent, startEvent } from "../../domain/delivery/DestinationEvent.ts"
@@ -13,9 +13,8 @@ import { reportOf } from "../../domain/run/AgentReport.ts"
 import type { Run, Variables } from "../../domain/run/Run.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import * as LiquidRenderer from "../prompt/LiquidRenderer.ts"
-import * as AlertMessage from "./AlertMessage.ts"
 import * as ChainTemplate from "./ChainTemplate.ts"
-import * as RunMessage from "./RunMessage.ts"
+import * as Message from "./Message.ts"
 
 /** A template's output in bytes. */
 const maxBody = 1024 * 1024
@@ -53,6 +52,25 @@ const full = (run: Run, webhook: WebhookName) => ({
   error: run.error,
   ...reportOf(run)
 })
+
+/** The data of an event, and what templates read as `alert`. */
+const ofAlert = (alert: Alert) => {
+  const { condition, destination_id, id, name, rule_id, state, team, threshold, value, webhook_id } = alert
+  return {
+    alert_id: id,
+    rule_id,
+    condition,
+    state,
+    description: describeAlert(alert),
+    ...(webhook_id !== undefined && { webhook: { id: webhook_id, name } }),
+    team,
+    destination_id,
+    threshold,
+    value,
+    since: DateTime.formatIso(alert.since),
+    resolved_at: alert.resolved_at && DateTime.formatIso(alert.resolved_at)
+  }
+}
 
 /** The start or the end of a run that an event is about. */
 export interface RunSubject {
@@ -127,9 +145,7 @@ export const make = Effect.map(LiquidRenderer.make(maxBody), (liquid) => {
     }
     switch (kindOf(kind).sends) {
       case "message":
-        return Effect.succeed(
-          "run" in subject ? RunMessage.markdownOf(subject, body) : AlertMessage.markdownOf(subject)
-        )
+        return Effect.succeed(Message.markdownOf(subject, body))
       case "run":
         return Effect.succeed(Json.stringify({ event: subject.event, ...dataOf(subject, body) }))
       default:
@@ -158,7 +174,7 @@ export const make = Effect.map(LiquidRenderer.make(maxBody), (liquid) => {
     of: (destination: Shape, subject: Subject): Effect.Effect<Filled, Unfillable> =>
       Effect.all({
         target: targetOf(destination, subject),
-        title: Effect.sync(() => ("run" in subject ? RunMessage.titleOf(subject) : AlertMessage.titleOf(subject))),
+        title: Effect.sync(() => Message.titleOf(subject)),
         body: bodyOf(destination, subject)
       })
   }
@@ -169,7 +185,7 @@ const callbackOf = ({ url }: Shape, subject: Subject): string =>
   ("run" in subject ? subject.run.callback_url : undefined) ?? url
 
 const dataOf = (subject: Subject, body: "thin" | "full") => {
-  if ("alert" in subject) return AlertMessage.dataOf(subject.alert)
+  if ("alert" in subject) return ofAlert(subject.alert)
   const { run, webhook } = subject
   return body === "full" ? full(run, webhook) : thin(run, webhook)
 }
@@ -177,7 +193,7 @@ const dataOf = (subject: Subject, body: "thin" | "full") => {
 /** What templates can read. */
 const scopeOf = (subject: Subject): Variables => {
   const { event } = subject
-  if ("alert" in subject) return { event, alert: toJson(AlertMessage.dataOf(subject.alert)) }
+  if ("alert" in subject) return { event, alert: toJson(ofAlert(subject.alert)) }
   const { variables: values, ...rest } = full(subject.run, subject.webhook)
   return { event, run: toJson(rest), webhook: rest.webhook, values }
 }

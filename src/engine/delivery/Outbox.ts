@@ -199,7 +199,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
           pause === undefined || isGone || answer?.isFinal
             ? ("failed" as const)
             : { next_attempt_at: DateTime.addDuration(now, pause) }
-        // What one caller chose must not stop what is sent for others.
+        // A URL chosen by one caller must not disable the destination for others.
         if (saysNothing || kindOf(destination.kind).isOfRuns)
           return counted({ ...common, attempt, next, isOfRun: true })
         const pausedUntil = Attempts.pausedUntil(destination.failing_since ?? attempt.at, now, answer?.retryAfter)

@@ -1,10 +1,9 @@
 import { DateTime, Duration, Effect, Layer, Schedule } from "effect"
 import { DeliveryStore } from "../../repo/delivery/DeliveryStore.ts"
-import * as UsedGate from "../../runtime/UsedGate.ts"
 import { CurrentLanes } from "../dispatch/CurrentLanes.ts"
 
 const pollInterval = Duration.seconds(1)
-/** How often to look for destinations that want starts, after none was found. */
+/** How long not to look for destinations that want starts, after none was found. */
 const skipFor = Duration.seconds(5)
 
 /**
@@ -15,11 +14,14 @@ export const layer: Layer.Layer<never, never, CurrentLanes | DeliveryStore> = La
   Effect.gen(function* () {
     const lanes = yield* CurrentLanes
     const store = yield* DeliveryStore
-    const { isUsed } = yield* UsedGate.make(store.anyWantsStarts, skipFor)
+    let skipUntil = Number.NEGATIVE_INFINITY
 
     const deliver = Effect.gen(function* () {
-      if (lanes.get() === undefined || !(yield* isUsed)) return
-      yield* store.deliverStarts(yield* DateTime.now)
+      const now = yield* DateTime.now
+      const at = DateTime.toEpochMillis(now)
+      if (lanes.get() === undefined || at < skipUntil) return
+      if (yield* store.anyWantsStarts) yield* store.deliverStarts(now)
+      else skipUntil = at + Duration.toMillis(skipFor)
     }).pipe(Effect.ignoreLogged, Effect.withSpan("Starts"))
     yield* Effect.forkScoped(Effect.repeat(deliver, Schedule.spaced(pollInterval)))
   })

@@ -14,7 +14,6 @@ import type { SecretKeyStore } from "../../repo/access/SecretKeyStore.ts"
 import type { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import type { RunPage, RunQuery } from "../../repo/history/RunQuery.ts"
-import { PauseStore } from "../../repo/manage/PauseStore.ts"
 import type { TeamStore } from "../../repo/manage/TeamStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import * as Audit from "../access/Audit.ts"
@@ -44,7 +43,7 @@ export interface WithToken {
 type Prompts = Evaluator | InputChecks | Renderer | Settings
 
 /** What storing needs. */
-type WebhookRows = DestinationStore | PauseStore | SecretKeyStore | WebhookStore
+type WebhookRows = DestinationStore | SecretKeyStore | WebhookStore
 
 /** Manages webhooks. IDs come unparsed; a malformed one is `NotFound`. */
 export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
@@ -110,7 +109,6 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
         const preview = yield* WebhookPreview.make
         const previewDraft = yield* DraftPreview.make
         const history = yield* HistoryStore
-        const pauses = yield* PauseStore
         const store = yield* WebhookStore
         const secrets = yield* WebhookSecrets.make
         const checks = yield* WebhookChecks.make
@@ -212,7 +210,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
         )
 
         const resume = Effect.fn("Webhooks.resume")(function* (id: WebhookId) {
-          yield* pauses.resumeWebhook(id, yield* DateTime.now, { audit: yield* Audit.draft("webhook.resumed") })
+          yield* store.resumeWebhook(id, yield* DateTime.now, yield* Audit.draft("webhook.resumed"))
           return yield* store.webhook(id)
         })
 

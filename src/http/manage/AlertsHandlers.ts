@@ -4,15 +4,17 @@ import { Api } from "../../api/Api.ts"
 import { asWhole } from "../../api/List.ts"
 import { pageSize } from "../../api/PageSize.ts"
 import { Alerts } from "../../engine/alert/Alerts.ts"
+import { Destinations } from "../../engine/delivery/Destinations.ts"
 import { Settings } from "../../engine/Settings.ts"
 import * as Owners from "../access/Owners.ts"
 import * as Body from "../request/Body.ts"
 import * as Problems from "../request/Problems.ts"
-import { given } from "./DestinationAnswers.ts"
+import { given } from "./DestinationsHandlers.ts"
 
 export const layer = HttpApiBuilder.group(Api, "alerts", (handlers) =>
   Effect.gen(function* () {
     const alerts = yield* Alerts
+    const destinations = yield* Destinations
     const { maxBody } = yield* Settings
 
     return handlers
@@ -34,5 +36,12 @@ export const layer = HttpApiBuilder.group(Api, "alerts", (handlers) =>
         )
       )
       .handle("deleteRule", ({ path: { rule_id } }) => Effect.mapError(alerts.removeRule(rule_id), Problems.of))
+      .handleRaw("checkDestination", ({ request }) =>
+        Body.readObject(request, maxBody).pipe(
+          Effect.flatMap((draft) => destinations.check("alerts", draft)),
+          Effect.asVoid,
+          Effect.mapError(Problems.of)
+        )
+      )
   })
 )

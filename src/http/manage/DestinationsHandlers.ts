@@ -1,69 +1,86 @@
-import { HttpApiBuilder } from "@effect/platform"
-import { Duration, Effect } from "effect"
+import { HttpApiBuilder, type HttpApiGroup } from "@effect/platform"
+import { Duration, Effect, Layer, Redacted } from "effect"
 import { Api } from "../../api/Api.ts"
 import { asWhole } from "../../api/List.ts"
 import { pageSize } from "../../api/PageSize.ts"
 import { secretOverlapSeconds } from "../../api/webhook/Overlap.ts"
 import * as Audit from "../../engine/access/Audit.ts"
-import { Destinations } from "../../engine/delivery/Destinations.ts"
+import { Destinations, type WithSecret } from "../../engine/delivery/Destinations.ts"
 import { Settings } from "../../engine/Settings.ts"
 import * as Body from "../request/Body.ts"
 import * as Problems from "../request/Problems.ts"
-import { given, withSecret } from "./DestinationAnswers.ts"
 
-export const layer = HttpApiBuilder.group(Api, "destinations", (handlers) =>
-  Effect.gen(function* () {
-    const destinations = yield* Destinations
-    const { maxBody } = yield* Settings
+type Given<A> = { readonly [Field in keyof A]?: Exclude<A[Field], undefined> }
 
-    return handlers
-      .handle("list", ({ path: { id } }) => destinations.list(id).pipe(asWhole, Effect.mapError(Problems.of)))
-      .handleRaw("create", ({ path: { id }, request }) =>
-        Body.readObject(request, maxBody).pipe(
-          Effect.flatMap((draft) => destinations.create(id, draft)),
-          Effect.map(withSecret),
-          Effect.mapError(Problems.of)
+/** The parameters that are there. */
+export const given = <A extends object>(parameters: A): Given<A> =>
+  Object.fromEntries(Object.entries(parameters).filter(([, value]) => value !== undefined)) as Given<A>
+
+type Name = "destinations" | "alertDestinations"
+
+/** The only place that shows a signing secret. */
+const withSecret = ({ destination, secret }: WithSecret) => ({
+  destination,
+  ...(secret !== undefined && { secret: Redacted.value(secret) })
+})
+
+/** Both groups have the same endpoints; those of alert destinations have no `id` in their paths. */
+const handlersOf = <G extends Name>(name: G) =>
+  HttpApiBuilder.group(Api, name as "destinations", (handlers) =>
+    Effect.gen(function* () {
+      const destinations = yield* Destinations
+      const { maxBody } = yield* Settings
+
+      return handlers
+        .handle("list", ({ path: { id = null } }) => destinations.list(id).pipe(asWhole, Effect.mapError(Problems.of)))
+        .handleRaw("create", ({ path: { id = null }, request }) =>
+          Body.readObject(request, maxBody).pipe(
+            Effect.flatMap((draft) => destinations.create(id, draft)),
+            Effect.map(withSecret),
+            Effect.mapError(Problems.of)
+          )
         )
-      )
-      .handle("show", ({ path: { destination_id, id } }) =>
-        Effect.mapError(destinations.show(id, destination_id), Problems.of)
-      )
-      .handleRaw("edit", ({ path: { destination_id, id }, request }) =>
-        Body.readObject(request, maxBody).pipe(
-          Effect.flatMap((edit) => destinations.edit(id, destination_id, edit)),
-          Effect.mapError(Problems.of)
+        .handle("show", ({ path: { destination_id, id = null } }) =>
+          Effect.mapError(destinations.show(id, destination_id), Problems.of)
         )
-      )
-      .handle("delete", ({ path: { destination_id, id } }) =>
-        Effect.mapError(destinations.remove(id, destination_id), Problems.of)
-      )
-      .handle(
-        "rotateSecret",
-        ({ path: { destination_id, id }, urlParams: { overlap_seconds = secretOverlapSeconds } }) =>
+        .handleRaw("edit", ({ path: { destination_id, id = null }, request }) =>
+          Body.readObject(request, maxBody).pipe(
+            Effect.flatMap((edit) => destinations.edit(id, destination_id, edit)),
+            Effect.mapError(Problems.of)
+          )
+        )
+        .handle("delete", ({ path: { destination_id, id = null } }) =>
+          Effect.mapError(destinations.remove(id, destination_id), Problems.of)
+        )
+        .handle(
+          "rotateSecret",
+          ({ path: { destination_id, id = null }, urlParams: { overlap_seconds = secretOverlapSeconds } }) =>
+            destinations
+              .rotateSecret(id, destination_id, Duration.seconds(overlap_seconds))
+              .pipe(Effect.map(withSecret), Effect.mapError(Problems.of))
+        )
+        .handle("test", ({ path: { destination_id, id = null } }) =>
+          Effect.mapError(destinations.test(id, destination_id), Problems.of)
+        )
+        .handle("resendFailed", ({ path: { destination_id, id = null }, urlParams: { since } }) =>
+          destinations.resendFailed(id, destination_id, since).pipe(
+            Audit.recordDone("delivery.resent", destination_id, (resent) => ({ resent })),
+            Effect.map((resent) => ({ resent })),
+            Effect.mapError(Problems.of)
+          )
+        )
+        .handle("deliveries", ({ path: { id = null }, urlParams: { limit = pageSize.default, ...filter } }) =>
+          Effect.mapError(destinations.deliveries(id, { limit, ...given(filter) }), Problems.of)
+        )
+        .handle("delivery", ({ path: { delivery_id, id = null } }) =>
+          Effect.mapError(destinations.delivery(id, delivery_id), Problems.of)
+        )
+        .handle("resend", ({ path: { delivery_id, id = null } }) =>
           destinations
-            .rotateSecret(id, destination_id, Duration.seconds(overlap_seconds))
-            .pipe(Effect.map(withSecret), Effect.mapError(Problems.of))
-      )
-      .handle("test", ({ path: { destination_id, id } }) =>
-        Effect.mapError(destinations.test(id, destination_id), Problems.of)
-      )
-      .handle("resendFailed", ({ path: { destination_id, id }, urlParams: { since } }) =>
-        destinations.resendFailed(id, destination_id, since).pipe(
-          Audit.recordDone("delivery.resent", destination_id, (resent) => ({ resent })),
-          Effect.map((resent) => ({ resent })),
-          Effect.mapError(Problems.of)
+            .resend(id, delivery_id)
+            .pipe(Audit.recordDone("delivery.resent", delivery_id), Effect.mapError(Problems.of))
         )
-      )
-      .handle("deliveries", ({ path: { id }, urlParams: { limit = pageSize.default, ...filter } }) =>
-        Effect.mapError(destinations.deliveries(id, { limit, ...given(filter) }), Problems.of)
-      )
-      .handle("delivery", ({ path: { delivery_id, id } }) =>
-        Effect.mapError(destinations.delivery(id, delivery_id), Problems.of)
-      )
-      .handle("resend", ({ path: { delivery_id, id } }) =>
-        destinations
-          .resend(id, delivery_id)
-          .pipe(Audit.recordDone("delivery.resent", delivery_id), Effect.mapError(Problems.of))
-      )
-  })
-)
+    })
+  ) as unknown as Layer.Layer<HttpApiGroup.ApiGroup<"webhook-trigger", G>, never, Destinations | Settings>
+
+export const layer = Layer.merge(handlersOf("destinations"), handlersOf("alertDestinations"))

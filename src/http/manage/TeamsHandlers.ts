@@ -1,26 +1,61 @@
-import { HttpApiBuilder } from "@effect/platform"
-import { DateTime, Effect } from "effect"
+/** Teams, their threads, and the chat messages to them. */
+import { HttpApiBuilder, type HttpServerRequest } from "@effect/platform"
+import { DateTime, Effect, Either, Layer } from "effect"
 import { Api } from "../../api/Api.ts"
 import { asWhole } from "../../api/List.ts"
-import { Message } from "../../api/run/Messages.ts"
-import { teamNameOf } from "../../domain/ParsedId.ts"
+import { pageSize } from "../../api/PageSize.ts"
+import { Message, Reply } from "../../api/run/Messages.ts"
+import type { AuditAction } from "../../domain/access/AuditEvent.ts"
+import { runIdOf, teamNameOf } from "../../domain/ParsedId.ts"
+import type { TeamName } from "../../domain/Team.ts"
 import { threadKeyOf } from "../../domain/Thread.ts"
+import { Trigger } from "../../engine/accept/Trigger.ts"
 import * as Audit from "../../engine/access/Audit.ts"
 import { Cancellation, type CancelledCounts } from "../../engine/manage/Cancellation.ts"
 import { Teams } from "../../engine/manage/Teams.ts"
+import { Threads } from "../../engine/manage/Threads.ts"
 import { validate } from "../../engine/manage/Validation.ts"
 import { Settings } from "../../engine/Settings.ts"
 import { onlyOwned } from "../access/Owners.ts"
 import * as Body from "../request/Body.ts"
 import * as Problems from "../request/Problems.ts"
-import * as SendMessage from "./SendMessage.ts"
+import * as Idempotency from "../trigger/Idempotency.ts"
+import * as RunAnswer from "../trigger/RunAnswer.ts"
+import { withLocation } from "./Location.ts"
+
+/** A chat message of a request. */
+interface SentMessage {
+  readonly team: TeamName
+  readonly message: string
+  readonly thread_key?: string | undefined
+  readonly received_at: DateTime.Utc
+  /** As in the query. */
+  readonly wait: boolean | undefined
+  readonly audited: readonly [action: AuditAction, object: string]
+}
+
+const makeSendMessage = Effect.map(
+  Trigger,
+  (trigger) =>
+    (
+      request: HttpServerRequest.HttpServerRequest,
+      { audited, message, received_at, team, thread_key, wait }: SentMessage
+    ) =>
+      Effect.gen(function* () {
+        const in_thread = thread_key === undefined ? {} : { thread_key }
+        const idempotency = yield* Idempotency.readWith(request, () => Either.right({ message, ...in_thread }))
+        const how = { received_at, wait: wait === true, ...in_thread, ...idempotency }
+        const sent = yield* Audit.recordStart(...audited)(trigger.message(team, message, how))
+        return yield* withLocation(request, RunAnswer.ofMessage(request, sent), sent)
+      })
+)
 
 const decodeMessage = validate(Message)
 
-export const layer = HttpApiBuilder.group(Api, "teams", (handlers) =>
+const teamsLayer = HttpApiBuilder.group(Api, "teams", (handlers) =>
   Effect.gen(function* () {
     const teams = yield* Teams
-    const sendMessage = yield* SendMessage.make
+    const sendMessage = yield* makeSendMessage
     const { cancelQueuedOfTeam } = yield* Cancellation
     const { maxBody } = yield* Settings
 
@@ -56,3 +91,34 @@ export const layer = HttpApiBuilder.group(Api, "teams", (handlers) =>
       )
   })
 )
+
+const decodeReply = validate(Reply)
+
+const threadsLayer = HttpApiBuilder.group(Api, "threads", (handlers) =>
+  Effect.gen(function* () {
+    const threads = yield* Threads
+    const sendMessage = yield* makeSendMessage
+    const { maxBody } = yield* Settings
+
+    return handlers
+      .handle("list", ({ path, urlParams: { cursor, key = "", limit = pageSize.default } }) => {
+        const only = threadKeyOf(key)
+        const query = { limit, ...(only !== undefined && { key: only }), ...(cursor !== undefined && { cursor }) }
+        return Effect.mapError(threads.list(path.team, query), Problems.of)
+      })
+      .handle("show", ({ path }) => Effect.mapError(threads.show(path.thread_id), Problems.of))
+      .handle("reset", ({ path }) => Effect.mapError(threads.reset(path.thread_id), Problems.of))
+      .handleRaw("reply", ({ path, request, urlParams: { wait } }) =>
+        Effect.gen(function* () {
+          const received_at = yield* DateTime.now
+          const id = yield* runIdOf(path.run_id)
+          const { message } = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeReply)
+          const { key, team } = yield* threads.ofReply(id)
+          const audited = ["run.replied", id] as const
+          return yield* sendMessage(request, { team, message, thread_key: key, received_at, wait, audited })
+        }).pipe(Effect.mapError(Problems.of))
+      )
+  })
+)
+
+export const layer = Layer.merge(teamsLayer, threadsLayer)

@@ -1,4 +1,4 @@
-import { HttpApiBuilder, type HttpServerRequest } from "@effect/platform"
+import { HttpApiBuilder, HttpApp, type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Duration, Effect, Redacted, Schema } from "effect"
 import { Api } from "../../api/Api.ts"
 import { asWhole } from "../../api/List.ts"
@@ -19,7 +19,27 @@ import * as Body from "../request/Body.ts"
 import * as Problems from "../request/Problems.ts"
 import { makeTriggerOriginFor } from "../request/PublicUrl.ts"
 import * as RequestFacts from "../request/RequestFacts.ts"
-import * as Version from "./Version.ts"
+
+// A record's version is an entity tag (RFC 9110, 8.8.3), for `ETag` and `If-Match`.
+
+/** Adds `ETag` to the response. */
+const writeTag = ({ version }: { readonly version: number }): Effect.Effect<void> =>
+  HttpApp.appendPreResponseHandler((_request, response) =>
+    Effect.succeed(HttpServerResponse.setHeader(response, "etag", `"${version}"`))
+  )
+
+/**
+ * The versions that `If-Match` allows; `undefined`: any. Compared strongly (RFC 9110, 13.1.1), so weak and foreign tags
+ * allow nothing.
+ */
+const expectedVersions = (request: HttpServerRequest.HttpServerRequest): ReadonlyArray<number> | undefined => {
+  const header = request.headers["if-match"]?.trim()
+  if (header === undefined || header === "*") return undefined
+  return header.split(",").flatMap((tag) => {
+    const version = /^"(\d{1,15})"$/.exec(tag.trim())?.[1]
+    return version === undefined ? [] : Number(version)
+  })
+}
 
 const decodePreview = validate(SampleBody)
 /** The drafts themselves are checked by the engine, which finds more. */
@@ -66,13 +86,11 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
           Effect.mapError(Problems.of)
         )
       )
-      .handle("show", ({ path }) =>
-        webhooks.show(path.id).pipe(Effect.tap(Version.writeTag), Effect.mapError(Problems.of))
-      )
+      .handle("show", ({ path }) => webhooks.show(path.id).pipe(Effect.tap(writeTag), Effect.mapError(Problems.of)))
       .handleRaw("edit", ({ path, request }) =>
         Body.readObject(request, maxBody).pipe(
-          Effect.flatMap((edit) => webhooks.edit(path.id, edit, Version.expected(request))),
-          Effect.tap(Version.writeTag),
+          Effect.flatMap((edit) => webhooks.edit(path.id, edit, expectedVersions(request))),
+          Effect.tap(writeTag),
           Effect.mapError(Problems.of)
         )
       )
@@ -87,8 +105,8 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
       .handle("template", ({ path }) => Effect.mapError(webhooks.template(path.id, path.version), Problems.of))
       .handle("restoreTemplate", ({ path, request }) =>
         webhooks
-          .restoreTemplate(path.id, path.version, Version.expected(request))
-          .pipe(Effect.tap(Version.writeTag), Effect.mapError(Problems.of))
+          .restoreTemplate(path.id, path.version, expectedVersions(request))
+          .pipe(Effect.tap(writeTag), Effect.mapError(Problems.of))
       )
       .handle("cancelQueued", ({ path, urlParams: { dry_run } }) =>
         Effect.mapError(
@@ -103,7 +121,7 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
       .handle("delete", ({ path, request }) =>
         owners
           .checkDeletion(path.id)
-          .pipe(Effect.zipRight(webhooks.remove(path.id, Version.expected(request))), Effect.mapError(Problems.of))
+          .pipe(Effect.zipRight(webhooks.remove(path.id, expectedVersions(request))), Effect.mapError(Problems.of))
       )
       .handle("resume", ({ path }) => Effect.mapError(webhooks.resume(path.id), Problems.of))
       .handle("endOldToken", ({ path }) => Effect.mapError(webhooks.endOldToken(path.id), Problems.of))

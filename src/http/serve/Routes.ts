@@ -44,18 +44,14 @@ import { Events } from "../events/Events.ts"
 import { RunEvents } from "../events/RunEvents.ts"
 import * as LeaderKeyCheck from "../leaders/LeaderKeyCheck.ts"
 import * as LeadingHandlers from "../leaders/LeadingHandlers.ts"
-import * as AlertDestinationsHandlers from "../manage/AlertDestinationsHandlers.ts"
+import * as AccessHandlers from "../manage/AccessHandlers.ts"
 import * as AlertsHandlers from "../manage/AlertsHandlers.ts"
-import * as ApiKeysHandlers from "../manage/ApiKeysHandlers.ts"
 import * as AuditHandlers from "../manage/AuditHandlers.ts"
 import * as DestinationsHandlers from "../manage/DestinationsHandlers.ts"
 import { RunExport } from "../manage/export/RunExport.ts"
-import * as LeaderKeysHandlers from "../manage/LeaderKeysHandlers.ts"
 import * as OverviewHandlers from "../manage/OverviewHandlers.ts"
 import * as RunsHandlers from "../manage/RunsHandlers.ts"
-import * as SessionsHandlers from "../manage/SessionsHandlers.ts"
 import * as TeamsHandlers from "../manage/TeamsHandlers.ts"
-import * as ThreadsHandlers from "../manage/ThreadsHandlers.ts"
 import * as WebhooksHandlers from "../manage/WebhooksHandlers.ts"
 import * as McpRoutes from "../mcp/McpRoutes.ts"
 import * as Docs from "../operations/Docs.ts"
@@ -121,18 +117,14 @@ export const management: Layer.Layer<never, never, Engine | Server> = HttpLayerR
   Layer.provide([
     triggerGroup,
     TeamsHandlers.layer,
-    LeaderKeysHandlers.layer,
     LeadingHandlers.layer,
-    ThreadsHandlers.layer,
     WebhooksHandlers.layer,
     DestinationsHandlers.layer,
+    AccessHandlers.layer,
     AlertsHandlers.layer,
-    AlertDestinationsHandlers.layer,
     RunsHandlers.layer,
     AuditHandlers.layer,
-    ApiKeysHandlers.layer,
     SessionHandlers.layer,
-    SessionsHandlers.layer,
     OverviewHandlers.layer
   ]),
   Layer.provide([Auth.layer, LeaderKeyCheck.layer]),

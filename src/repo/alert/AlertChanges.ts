@@ -1,16 +1,20 @@
 /** What a measurement changes: a plain function, which every driver calls while it holds the alerts. */
 import { DateTime, Duration } from "effect"
 import type { Alert } from "../../domain/alert/Alert.ts"
-import type { AlertRule } from "../../domain/alert/AlertRule.ts"
 import type { AlertEvent } from "../../domain/delivery/DestinationEvent.ts"
-import { type AlertId, alertIdAt } from "../../domain/Id.ts"
+import { type AlertId, type AlertRuleId, alertIdAt } from "../../domain/Id.ts"
 
 /** After a message that an alert began, how long others of the same rule about the same subject are silent. */
 export const quietTime = Duration.hours(1)
 
-/** What fulfils a rule's condition now. */
+/** Why there are alerts: a rule, or the `pause_after_failures` of webhooks, which has no ID. */
+export interface Cause extends Pick<Alert, "condition" | "threshold"> {
+  readonly id?: AlertRuleId
+}
+
+/** What fulfils a condition now. */
 export interface Breach extends Pick<Alert, "name" | "webhook_id" | "team" | "destination_id"> {
-  readonly rule: AlertRule
+  readonly rule: Cause
   /** What it is about, as a rule has only one alert for it at a time. */
   readonly subject: string
   /** What was measured; absent: for how many minutes it has been so. */
@@ -21,8 +25,8 @@ export interface Breach extends Pick<Alert, "name" | "webhook_id" | "team" | "de
 
 export interface Measurement {
   readonly now: DateTime.Utc
-  /** The rules that were measured. Alerts of others stay as they are. */
-  readonly rules: ReadonlyArray<AlertRule>
+  /** The causes that were measured. Alerts of others stay as they are. */
+  readonly rules: ReadonlyArray<Pick<Cause, "id">>
   readonly breaches: ReadonlyArray<Breach>
   /** After a message that an alert began, another one of the same rule about the same subject is silent for so long. */
   readonly quiet: Duration.Duration
@@ -41,7 +45,8 @@ export interface AlertChanges {
   readonly events: ReadonlyArray<{ readonly alert: StoredAlert; readonly event: AlertEvent }>
 }
 
-export const keyOf = ({ rule_id, subject }: Pick<StoredAlert, "rule_id" | "subject">): string => `${rule_id} ${subject}`
+export const keyOf = ({ rule_id, subject }: Pick<StoredAlert, "rule_id" | "subject">): string =>
+  `${rule_id ?? ""} ${subject}`
 
 /**
  * @param open the alerts that are pending or firing
@@ -52,7 +57,7 @@ export const changesOf = (
   notified: ReadonlyMap<string, DateTime.Utc>,
   { breaches, now, quiet, rules }: Measurement
 ): AlertChanges => {
-  const measured = new Set<string>(rules.map(({ id }) => id))
+  const measured = new Set(rules.map(({ id }) => id))
   const byKey = new Map(open.map((alert) => [keyOf(alert), alert]))
   const put: Array<StoredAlert> = []
   const events: Array<AlertChanges["events"][number]> = []
@@ -65,7 +70,8 @@ export const changesOf = (
 
   const firing = new Set<string>()
   for (const { after = Duration.zero, rule, subject, value, ...about } of breaches) {
-    const key = keyOf({ rule_id: rule.id, subject })
+    const of = { ...(rule.id !== undefined && { rule_id: rule.id }), subject }
+    const key = keyOf(of)
     firing.add(key)
     const before = byKey.get(key)
     const since = before?.since ?? now
@@ -78,8 +84,7 @@ export const changesOf = (
     const started: StoredAlert = {
       ...about,
       id: before?.id ?? alertIdAt(DateTime.toEpochMillis(now)),
-      rule_id: rule.id,
-      subject,
+      ...of,
       condition: rule.condition,
       threshold: rule.threshold,
       value: value ?? Duration.toMinutes(lasted),
@@ -96,7 +101,7 @@ export const changesOf = (
     }
   }
   for (const alert of open) {
-    if (firing.has(keyOf(alert)) || alert.rule_id === undefined || !measured.has(alert.rule_id)) continue
+    if (firing.has(keyOf(alert)) || !measured.has(alert.rule_id)) continue
     if (alert.state === "pending") remove.push(alert.id)
     else {
       const over: StoredAlert = { ...alert, state: "resolved", resolved_at: now }

@@ -56,11 +56,15 @@ export class AlertStore extends Context.Tag("webhook-trigger/AlertStore")<
      * Deletes alerts that were over before `keptSince`.
      */
     readonly recordMeasurement: (measurement: Measurement, keptSince: DateTime.Utc) => Effect.Effect<void, Unavailable>
+    /** Whether there is anything to measure: a rule that is switched on, a webhook that may pause or is paused, or an open alert. */
+    readonly isNeeded: Effect.Effect<boolean, Unavailable>
     /**
-     * How many runs of each webhook failed or timed out since its last success, in the order of acceptance; more than
-     * `most` count as `most`. Webhooks without any are absent.
+     * How many runs of each webhook failed or timed out since its last success, and since it was resumed or enabled, in the
+     * order of acceptance; more than `most` count as `most`. Runs over a budget do not count. Webhooks without any are absent.
      */
     readonly failuresInARow: (most: number) => Effect.Effect<ReadonlyMap<WebhookId, number>, Unavailable>
+    /** The paused webhooks that have had a successful run since the pause. */
+    readonly recovered: Effect.Effect<ReadonlySet<WebhookId>, Unavailable>
     /** The successful runs accepted since a whole hour, by webhook, with the 95th percentile of their durations. */
     readonly durations: (
       since: DateTime.Utc

@@ -79,7 +79,7 @@ export const repoContract = (withRepo: WithRepo, { optional = false }: RepoContr
   describe("WebhookStore", () => webhookStore(test))
   describe("WebhookStore, by token", () => tokens(test))
   describe("WebhookStore.templates and template", () => templates(test))
-  describe("PauseStore", () => pauses(test))
+  describe("WebhookStore.pauseWebhook and resumeWebhook", () => pauses(test))
   describe("RunStore.accept", () => accept(test, ifOptional))
   describe("RunStore.accept, with idempotency keys", () => idempotency(test))
   describe("RunStore.accept, with an admission", () => acceptancesThatAdmit(test, ifOptional))

@@ -41,6 +41,9 @@ type OldTokenField = Extract<keyof WebhookRow, `old_token_${string}`>
 /** The previous token. */
 type OldToken = { readonly [Field in OldTokenField]?: WebhookRow[Field] | null }
 
+/** The keys of windows that keep runs until their webhook is resumed begin so. No other key has a space. */
+export const keptKey = "paused "
+
 /** No previous token is valid. */
 export const noOldToken: { readonly [Field in OldTokenField]: null } = {
   old_token_hash: null,
@@ -105,6 +108,17 @@ export class WebhookStore extends Context.Tag("webhook-trigger/WebhookStore")<
      * others are notified.
      */
     readonly verified: (first: ReadonlyArray<FirstVerified>) => Effect.Effect<void, Unavailable>
+    /** Pauses an enabled webhook that still has this version. Returns whether it did. The pause is a new version. */
+    readonly pauseWebhook: (
+      id: WebhookId,
+      pause: { readonly version: number; readonly at: DateTime.Utc; readonly reason: string },
+      audit?: AuditDraft
+    ) => Effect.Effect<boolean, Unavailable>
+    /**
+     * Resumes a paused webhook as a new version, and returns whether it was paused. The runs kept meanwhile join their lane, and
+     * earlier failures count no longer.
+     */
+    readonly resumeWebhook: (id: WebhookId, at: DateTime.Utc, audit?: AuditDraft) => Effect.Effect<boolean, Unavailable>
     /**
      * Removes the webhook and its runs. Returns the IDs of unfinished ones. With `versions`, only if it has one of these;
      * its ended runs may be removed although an edit comes in between.

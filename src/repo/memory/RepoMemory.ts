@@ -18,7 +18,6 @@ import { DeliveryStore } from "../delivery/DeliveryStore.ts"
 import { DestinationStore } from "../delivery/DestinationStore.ts"
 import { HistoryStore } from "../history/HistoryStore.ts"
 import { RequestStore } from "../history/RequestStore.ts"
-import { PauseStore } from "../manage/PauseStore.ts"
 import { TeamStore } from "../manage/TeamStore.ts"
 import { WebhookStore } from "../manage/WebhookStore.ts"
 import type { Repo } from "../Repo.ts"
@@ -40,7 +39,6 @@ import { makeDeliveryStore } from "./delivery/DeliveryStoreMemory.ts"
 import { makeDestinationStore } from "./delivery/DestinationStoreMemory.ts"
 import { makeHistoryStore } from "./history/HistoryStoreMemory.ts"
 import { makeRequestStore } from "./history/RequestStoreMemory.ts"
-import { makePauseStore } from "./manage/PauseStoreMemory.ts"
 import { makeTeamStore } from "./manage/TeamStoreMemory.ts"
 import { makeWebhookStore } from "./manage/WebhookStoreMemory.ts"
 import { makeHttpLeaderStore } from "./run/HttpLeaderStoreMemory.ts"
@@ -65,7 +63,6 @@ export const layer: Layer.Layer<Repo> = Layer.effectContext(
     Context.make(TeamStore, makeTeamStore(tables)).pipe(
       Context.merge(access(tables)),
       Context.add(WebhookStore, makeWebhookStore(tables)),
-      Context.add(PauseStore, makePauseStore(tables)),
       Context.add(RunStore, makeRunStore(tables)),
       Context.add(ThreadStore, makeThreadStore(tables)),
       Context.add(LaneStore, makeLaneStore(tables)),

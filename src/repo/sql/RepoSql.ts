@@ -16,7 +16,6 @@ import * as DeliveryStoreSql from "./delivery/DeliveryStoreSql.ts"
 import * as DestinationStoreSql from "./delivery/DestinationStoreSql.ts"
 import * as HistoryStoreSql from "./history/HistoryStoreSql.ts"
 import * as RequestStoreSql from "./history/RequestStoreSql.ts"
-import * as PauseStoreSql from "./manage/PauseStoreSql.ts"
 import * as TeamStoreSql from "./manage/TeamStoreSql.ts"
 import * as WebhookStoreSql from "./manage/WebhookStoreSql.ts"
 import * as HttpLeaderStoreSql from "./run/HttpLeaderStoreSql.ts"
@@ -59,7 +58,6 @@ const plainNames = Layer.effect(
 export const layer: Layer.Layer<Repo, never, SqlClient.SqlClient | Notifications> = Layer.mergeAll(
   TeamStoreSql.layer,
   WebhookStoreSql.layer,
-  PauseStoreSql.layer,
   RunStoreSql.layer,
   ThreadStoreSql.layer,
   LaneStoreSql.layer,

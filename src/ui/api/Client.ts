@@ -121,6 +121,6 @@ export const api = Object.fromEntries(
   ])
 ) as unknown as Client
 
-/** The requests about the destinations of a webhook; without one, about alert destinations, which need no `id`. */
+/** The requests about the destinations of a webhook; without one, about alert destinations. */
 export const destinationsOf = (webhook_id: string | undefined): Client["destinations"] =>
-  webhook_id === undefined ? (api.alertDestinations as unknown as Client["destinations"]) : api.destinations
+  webhook_id === undefined ? api.alertDestinations : api.destinations

@@ -97,7 +97,10 @@ describe("a webhook that is paused after failures in a row", () => {
         expect(refusal(yield* http("POST", hook.path, { body }))).toStrictEqual([409, "webhook_paused"])
       }
       expect(refusal(yield* ask)).toStrictEqual([409, "webhook_paused"])
-      const [alert] = (yield* admin("GET", `/api/alerts?state=firing`)).json.data
+      const [alert] = yield* untilEffect(
+        "its alert has begun",
+        Effect.map(admin("GET", "/api/alerts?state=firing"), ({ json }) => json.data.length > 0 && json.data)
+      )
       expect(alert).toMatchObject({ condition: "paused", webhook_id: hook.id, team: "ops", value: 2, threshold: 2 })
       expect(alert.rule_id).toBeUndefined()
       const resumed = yield* admin("POST", `${of}/resume`)

@@ -323,7 +323,8 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
         expect(changed).toHaveLength(5_000)
       }).pipe(Effect.provide(runtime))
   )
-  reads("the look for pauses", 110, () => Effect.flatMap(repo, ({ pausesDue }) => pausesDue))
+  reads("the failures in a row", 320, () => Effect.flatMap(repo, ({ failuresInARow }) => failuresInARow(100)))
+  reads("the paused webhooks that have recovered", 60, () => Effect.flatMap(repo, ({ recovered }) => recovered))
 
   it.live("deleting the webhook takes its history with it, however long", () =>
     Effect.gen(function* () {

@@ -328,6 +328,61 @@ export const alertStore = (test: Test): void => {
       yield* endRun(webhook, 7, outcomes.error)
       expect(yield* failures(webhook.id)).toBe(3)
       expect(yield* failures(webhook.id, 2)).toBe(2)
+      yield* endRun(webhook, 8, { status: "error", error: { code: "budget_exceeded", message: "used up" } })
+      expect(yield* failures(webhook.id)).toBe(3)
+      yield* repo.updateWebhook(webhook.id, { failures_since: at(6), updated_at: at(6) })
+      expect(yield* failures(webhook.id)).toBe(1)
+    })
+  )
+
+  test(
+    "a paused webhook has recovered after a success, even of a run from before the pause",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const [webhook, other] = [yield* createWebhook(), yield* createWebhook({ name: "other" })]
+      const hasRecovered = Effect.map(repo.recovered, (all) => all.has(webhook.id))
+      yield* endRun(webhook, 1, success("Done"))
+      yield* endRun(webhook, 2, outcomes.error)
+      yield* repo.pauseWebhook(webhook.id, { version: 1, at: at(3), reason: "" })
+      yield* endRun({ ...webhook, version: 2 }, 4, outcomes.error)
+      yield* endRun({ ...webhook, version: 2 }, 5, outcomes.cancelled)
+      yield* endRun(other, 6, success("Done"))
+      expect(yield* hasRecovered).toBe(false)
+      yield* endRun({ ...webhook, version: 2 }, 6, success("Done"))
+      expect(yield* hasRecovered).toBe(true)
+      expect((yield* repo.recovered).has(other.id)).toBe(false)
+      yield* repo.resumeWebhook(webhook.id, at(7))
+      expect(yield* hasRecovered).toBe(false)
+    })
+  )
+
+  test(
+    "measuring is needed for rules that are switched on, webhooks that may pause or are paused, and open alerts",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const needed = repo.isNeeded
+      for (const { id } of yield* repo.rules) yield* repo.deleteRule(id)
+      yield* repo.recordMeasurement({ now: at(0), rules: [{}], breaches: [], quiet }, at(-minute))
+      const webhook = yield* createWebhook()
+      expect(yield* needed).toBe(false)
+      const rule = yield* newRule({ enabled: false })
+      expect(yield* needed).toBe(false)
+      yield* repo.updateRule(rule.id, { enabled: true, updated_at: at(1) })
+      expect(yield* needed).toBe(true)
+      yield* repo.deleteRule(rule.id)
+      expect(yield* needed).toBe(false)
+      yield* repo.updateWebhook(webhook.id, { pause_after_failures: 2, updated_at: at(2) })
+      expect(yield* needed).toBe(true)
+      yield* repo.pauseWebhook(webhook.id, { version: 2, at: at(3), reason: "" })
+      yield* repo.updateWebhook(webhook.id, { pause_after_failures: null, updated_at: at(4) })
+      expect(yield* needed).toBe(true)
+      const pause = { condition: "paused", threshold: 2 } as const
+      const breach: Breach = { rule: pause, subject: `webhook ${webhook.id}`, name: "one", value: 2 }
+      yield* repo.recordMeasurement({ now: at(5), rules: [{}], breaches: [breach], quiet }, at(-minute))
+      yield* repo.deleteWebhook(webhook.id)
+      expect(yield* needed).toBe(true)
+      yield* repo.recordMeasurement({ now: at(6), rules: [{}], breaches: [], quiet }, at(-minute))
+      expect(yield* needed).toBe(false)
     })
   )
 

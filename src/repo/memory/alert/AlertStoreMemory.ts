@@ -36,7 +36,14 @@ export const makeAlertStore = (tables: Tables): Context.Tag.Service<AlertStore> 
   const failures = (id: WebhookId): number => {
     const of = tables.where((row) => row.webhook_id === id)
     const lastGood = of.findLast(({ row }) => row.status === "success")?.seq ?? 0
-    return of.filter(({ row, seq }) => seq > lastGood && (row.status === "error" || row.status === "timeout")).length
+    const since = tables.webhooks.get(id)?.failures_since
+    return of.filter(
+      ({ row, seq }) =>
+        seq > lastGood &&
+        (row.status === "error" || row.status === "timeout") &&
+        row.error_code !== "budget_exceeded" &&
+        (since === undefined || isAfter(row.finished_at!, since))
+    ).length
   }
 
   return AlertStore.of({
@@ -119,12 +126,26 @@ export const makeAlertStore = (tables: Tables): Context.Tag.Service<AlertStore> 
         const { events, put, remove } = changesOf(all.filter(isOpen), new Map(notified), measurement)
         for (const { id, resolved_at } of all) if (resolved_at && isAfter(keptSince, resolved_at)) alerts.delete(id)
         for (const id of remove) alerts.delete(id)
-        const isMeasured = (alert: StoredAlert) => ruleOf(alert)?.enabled === true
+        const isMeasured = (alert: StoredAlert) => alert.rule_id === undefined || ruleOf(alert)?.enabled === true
         for (const alert of put.filter(isMeasured)) alerts.set(alert.id, alert)
         for (const change of events.filter(({ alert }) => isMeasured(alert))) {
           deliverAlert(tables, change, ruleOf(change.alert)?.destination_ids)
         }
       }),
+    isNeeded: Effect.sync(
+      () =>
+        [...rules.values()].some(({ enabled }) => enabled) ||
+        [...tables.webhooks.values()].some((one) => (one.pause_after_failures ?? one.paused_at) !== undefined) ||
+        [...alerts.values()].some(isOpen)
+    ),
+    recovered: Effect.sync(() => {
+      const paused = [...tables.webhooks.values()].filter(({ id, paused_at }) =>
+        tables
+          .where((row) => row.webhook_id === id && row.status === "success")
+          .some(({ row }) => paused_at !== undefined && isAfter(row.finished_at!, paused_at))
+      )
+      return new Set(paused.map(({ id }) => id))
+    }),
     failuresInARow: (most) =>
       Effect.sync(() => {
         const counts = [...tables.webhooks.keys()].map((id) => [id, Math.min(most, failures(id))] as const)

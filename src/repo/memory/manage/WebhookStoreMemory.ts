@@ -6,10 +6,9 @@ import { templateOf } from "../../../domain/prompt/TemplateChanges.ts"
 import { type TemplateVersion, templatesKept } from "../../../domain/prompt/TemplateVersion.ts"
 import { isFinal } from "../../../domain/run/RunStatus.ts"
 import { Webhook, type WebhookRow } from "../../../domain/webhook/Webhook.ts"
-import { WebhookStore } from "../../manage/WebhookStore.ts"
+import { keptKey, WebhookStore } from "../../manage/WebhookStore.ts"
 import { webhookChange } from "../access/AuditStoreMemory.ts"
-import { by, isOpenedBy, orNotFound, sameBytes, storableFields, type Tables } from "../Tables.ts"
-import { movePause, resolvePause } from "./PauseStoreMemory.ts"
+import { by, change, isOpenedBy, isWaiting, orNotFound, sameBytes, storableFields, type Tables } from "../Tables.ts"
 
 export const makeWebhookStore = (tables: Tables): Context.Tag.Service<WebhookStore> => {
   const { audit, days, notify, remove, taken, teams, templates, webhooks, where } = tables
@@ -45,9 +44,14 @@ export const makeWebhookStore = (tables: Tables): Context.Tag.Service<WebhookSto
     audit.write(draft, { object: webhook.id, ...webhookChange(webhooks.get(webhook.id), stored) })
     webhooks.set(webhook.id, stored)
     keepTemplate(stored, draft)
-    movePause(tables, stored)
     notify({ _tag: "WebhookChanged", webhook_id: webhook.id })
     return Effect.succeed(view(stored))
+  }
+
+  const replace = (before: WebhookRow, after: WebhookRow, draft: AuditDraft | undefined) => {
+    audit.write(draft, { object: after.id, ...webhookChange(before, after) })
+    webhooks.set(after.id, after)
+    notify({ _tag: "WebhookChanged", webhook_id: after.id })
   }
 
   const webhookRow = (id: WebhookId) =>
@@ -102,12 +106,40 @@ export const makeWebhookStore = (tables: Tables): Context.Tag.Service<WebhookSto
         }
       }),
     webhookRow,
-    updateWebhook: (id, change, { versions, audit: draft } = {}) =>
+    updateWebhook: (id, edit, { versions, audit: draft } = {}) =>
       Effect.flatMap(webhookRow(id), (webhook): Effect.Effect<Webhook, EditConflict | TeamUnknown> => {
         const { version } = webhook
         return versions?.includes(version) === false
           ? new EditConflict({ version })
-          : write({ ...webhook, ...change, version: version + 1 } as WebhookRow, draft)
+          : write({ ...webhook, ...edit, version: version + 1 } as WebhookRow, draft)
+      }),
+    pauseWebhook: (id, { at, reason, version }, draft) =>
+      Effect.sync(() => {
+        const webhook = webhooks.get(id)
+        if (webhook?.version !== version || !webhook.enabled || webhook.paused_at !== undefined) return false
+        const paused = { paused_at: at, paused_by: "automatic", paused_reason: reason } as const
+        replace(webhook, { ...webhook, ...paused, version: version + 1 }, draft)
+        return true
+      }),
+    resumeWebhook: (id, at, draft) =>
+      Effect.sync(() => {
+        const webhook = webhooks.get(id)
+        if (webhook?.paused_at === undefined) return false
+        const { paused_at: _, paused_by: __, paused_reason: ___, ...rest } = webhook
+        replace(webhook, { ...rest, failures_since: at, version: webhook.version + 1 }, draft)
+        for (const [key, { run_id }] of tables.windows) {
+          if (!key.startsWith(`${id} `) || !key.includes(` ${keptKey}`)) continue
+          tables.windows.set(key, { run_id, until: at })
+          const run = tables.find(run_id)
+          if (run === undefined || !isWaiting(run.row)) continue
+          const { collecting_until, deadline_at } = run.row
+          const wait = deadline_at && collecting_until && DateTime.distance(collecting_until, deadline_at)
+          change(run, {
+            collecting_until: at,
+            ...(wait !== undefined && { deadline_at: DateTime.add(at, { millis: wait }) })
+          })
+        }
+        return true
       }),
     deleteWebhook: (id, { audit: draft, versions } = {}) =>
       Effect.suspend((): Effect.Effect<ReadonlyArray<RunId>, EditConflict | NotFound> => {
@@ -116,7 +148,6 @@ export const makeWebhookStore = (tables: Tables): Context.Tag.Service<WebhookSto
         if (versions?.includes(webhook.version) === false) return new EditConflict({ version: webhook.version })
         webhooks.delete(id)
         audit.write(draft, { object: id, ...webhookChange(webhook, undefined) })
-        resolvePause(tables, webhook, draft?.at ?? DateTime.unsafeNow())
         days.delete(id)
         taken.delete(id)
         templates.delete(id)

@@ -150,6 +150,17 @@ export const layer: Layer.Layer<AlertStore, never, SqlClient.SqlClient> = Layer.
       return rows.map((row) => fromRow<Alert>(row, Object.keys(Alert.fields)))
     }, bounded)
 
+    const isNeeded = bounded(
+      sql<{ readonly needed: boolean }>`
+        select exists (select from webhook_trigger.alert_rules where enabled)
+          or exists (select from webhook_trigger.webhooks where pause_after_failures is not null)
+          or exists (select from webhook_trigger.webhooks where paused_at is not null)
+          or exists (select from webhook_trigger.alerts where state <> 'resolved') as needed`
+    ).pipe(
+      Effect.map(([row]) => row!.needed),
+      Effect.withSpan("AlertStore.isNeeded")
+    )
+
     const beginMeasuring = Effect.fn("AlertStore.beginMeasuring")(function* (
       now: DateTime.Utc,
       interval: Duration.Duration
@@ -182,7 +193,7 @@ export const layer: Layer.Layer<AlertStore, never, SqlClient.SqlClient> = Layer.
         yield* sql`
           insert into webhook_trigger.alerts (${list(alertColumns)})
           select ${list(alertColumns.map((name) => `i.${name}`))} from ${recordset(sql, alertTypes, put)}
-          join webhook_trigger.alert_rules r on r.id = i.rule_id and r.enabled
+          left join webhook_trigger.alert_rules r on r.id = i.rule_id where i.rule_id is null or r.enabled
           on conflict (id) do update set state = excluded.state, name = excluded.name,
             team = excluded.team, value = excluded.value, resolved_at = excluded.resolved_at,
             notified_at = excluded.notified_at`
@@ -194,7 +205,7 @@ export const layer: Layer.Layer<AlertStore, never, SqlClient.SqlClient> = Layer.
             select d.id, a.id, i.event, ${DateTime.toDateUtc(now)}, ${DateTime.toDateUtc(now)}
             from ${recordset(sql, { alert_id: "uuid", event: "text" }, sent)}
               join webhook_trigger.alerts a on a.id = i.alert_id
-              join webhook_trigger.alert_rules r on r.id = a.rule_id
+              left join webhook_trigger.alert_rules r on r.id = a.rule_id
               join webhook_trigger.destinations d on d.webhook_id is null and d.enabled
                 and i.event in (select json_array_elements_text(d.events))
                 and (r.destination_ids is null or d.id::text in (select json_array_elements_text(r.destination_ids)))
@@ -213,6 +224,7 @@ export const layer: Layer.Layer<AlertStore, never, SqlClient.SqlClient> = Layer.
       updateRule,
       deleteRule,
       alerts,
+      isNeeded,
       beginMeasuring,
       recordMeasurement,
       ...measured

@@ -1,34 +1,57 @@
 /** What rules of alerts measure: by index, or from the counts that are kept. */
-import { SqlClient } from "@effect/sql"
+import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect } from "effect"
 import type { WebhookId } from "../../../domain/Id.ts"
+import type { RunError } from "../../../domain/run/Run.ts"
+import type { RunStatus } from "../../../domain/run/RunStatus.ts"
 import type { DayUse } from "../../../domain/webhook/Budget.ts"
 import { uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { costsOfDay } from "../history/DayUse.ts"
-import { lastSuccess } from "../history/LastSuccess.ts"
+
+/** How many runs may have ended in another order than they were accepted in, and still count right. */
+const unordered = 50
 
 export const makeMeasured = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
+  /** The newest runs of a webhook `w` with this status after a place in the order of acceptance, as an index has them. */
+  const newest = (status: RunStatus, seq: Statement.Fragment, limit: number) => sql`(
+    select r.finished_at from webhook_trigger.runs r
+    where r.webhook_id = w.id and r.status = ${status} and r.seq > ${seq}
+      and r.error_code is distinct from ${"budget_exceeded" satisfies RunError["code"]}
+    order by r.seq desc limit ${limit}::int
+  )`
+
   /** Each webhook is a few steps in one index: to its last success, and on to its failures after that. */
   const failuresInARow = Effect.fn("AlertStore.failuresInARow")(function* (most: number) {
     const rows = yield* sql<{ readonly webhook_id: WebhookId; readonly failures: number }>`
-      select w.id as webhook_id, failed.failures from webhook_trigger.webhooks w ${lastSuccess(sql)}
+      select w.id as webhook_id, failed.failures from webhook_trigger.webhooks w
+      cross join lateral (
+        select coalesce((
+          select r.seq from webhook_trigger.runs r
+          where r.webhook_id = w.id and r.status = 'success' order by r.seq desc limit 1
+        ), 0) as seq
+      ) as good
       cross join lateral (
         select count(*)::int as failures from (
-          (
-            select from webhook_trigger.runs r
-            where r.webhook_id = w.id and r.status = 'error' and r.seq > good.seq limit ${most}
-          ) union all (
-            select from webhook_trigger.runs r
-            where r.webhook_id = w.id and r.status = 'timeout' and r.seq > good.seq limit ${most}
-          )
+          ${newest("error", sql`good.seq`, most + unordered)} union all ${newest("timeout", sql`good.seq`, most + unordered)}
         ) as each
+        where w.failures_since is null or each.finished_at > w.failures_since
       ) as failed
       where failed.failures > 0`
     return new Map(rows.map(({ failures, webhook_id }) => [webhook_id, Math.min(failures, most)]))
   }, bounded)
+
+  const recovered = bounded(
+    sql<{ readonly id: WebhookId }>`
+      select w.id from webhook_trigger.webhooks w where w.paused_at is not null and exists (
+        select from ${newest("success", sql`0`, unordered)} as each where each.finished_at > w.paused_at
+      )`
+  ).pipe(
+    Effect.map((rows) => new Set(rows.map(({ id }) => id))),
+    Effect.withSpan("AlertStore.recovered")
+  )
 
   const durations = Effect.fn("AlertStore.durations")(function* (since: DateTime.Utc) {
     const from = sql`${DateTime.toDateUtc(since)}::timestamptz`
@@ -63,5 +86,5 @@ export const makeMeasured = Effect.gen(function* () {
     return new Map(rows.map(({ webhook_id, ...use }) => [webhook_id, use]))
   }, bounded)
 
-  return { failuresInARow, durations, dayUses }
+  return { failuresInARow, recovered, durations, dayUses }
 })

@@ -8,6 +8,7 @@ import type { TokenHash } from "../../../domain/webhook/Token.ts"
 import { Webhook, WebhookRow } from "../../../domain/webhook/Webhook.ts"
 import {
   type FirstVerified,
+  keptKey,
   type NewWebhook,
   type OldTokenUse,
   type WebhookChange,
@@ -18,7 +19,6 @@ import { notify } from "../Changes.ts"
 import { fromRow, list, recordset, toColumns } from "../Columns.ts"
 import { bounded, isDangling } from "../database/Database.ts"
 import { final, live } from "../RunColumns.ts"
-import { alertMoved, alertResolved } from "./PauseAlerts.ts"
 import { keepTemplate, makeTemplates } from "./Templates.ts"
 
 /** A longer history is deleted in steps, so that no statement takes long. */
@@ -87,6 +87,11 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
       return webhookFromRow(row!)
     }, bounded)
 
+    const edited = sql`
+      select changed.id::text as object, ${changedWebhookFields(sql, "earlier", "changed")} as before,
+        ${changedWebhookFields(sql, "changed", "earlier")} as after
+      from changed join earlier using (id)`
+
     const isOneOf = (versions: ReadonlyArray<number> | undefined) =>
       versions === undefined
         ? sql`true`
@@ -103,21 +108,56 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
       change: WebhookChange,
       { versions, audit }: { readonly versions?: ReadonlyArray<number> | undefined; readonly audit?: AuditDraft } = {}
     ) {
-      const event = sql`
-        select changed.id::text as object, ${changedWebhookFields(sql, "earlier", "changed")} as before,
-          ${changedWebhookFields(sql, "changed", "earlier")} as after
-        from changed join earlier using (id)`
       const [row] = yield* write(
         sql`earlier as materialized (
             select * from webhook_trigger.webhooks where id = ${id} and ${isOneOf(versions)} for update
           ), changed as (
             update webhook_trigger.webhooks w set ${sql.update(toColumns(change))}, version = w.version + 1
             from earlier where w.id = earlier.id returning w.*
-          ), ${alertMoved(sql)}, ${audited(sql, audit, event)}`,
+          ), ${audited(sql, audit, edited)}`,
         change.team,
         audit
       )
       return row ? webhookFromRow(row) : yield* unchanged(id)
+    }, bounded)
+
+    const pauseWebhook = Effect.fn("WebhookStore.pauseWebhook")(function* (
+      ...[id, { at, reason, version }, audit]: Parameters<typeof WebhookStore.Service.pauseWebhook>
+    ) {
+      const rows = yield* sql`
+        with earlier as materialized (
+          select * from webhook_trigger.webhooks
+          where id = ${id} and version = ${version} and enabled and paused_at is null for update
+        ), changed as (
+          update webhook_trigger.webhooks w set paused_at = ${DateTime.toDateUtc(at)}, paused_by = 'automatic',
+            paused_reason = ${reason}, version = w.version + 1
+          from earlier where w.id = earlier.id returning w.*
+        ), ${audited(sql, audit, edited)}, ${notified}
+        select (select count(*) from notified) from changed`
+      return rows.length > 0
+    }, bounded)
+
+    const resumeWebhook = Effect.fn("WebhookStore.resumeWebhook")(function* (
+      ...[id, time, audit]: Parameters<typeof WebhookStore.Service.resumeWebhook>
+    ) {
+      const at = DateTime.toDateUtc(time)
+      const rows = yield* sql`
+        with earlier as materialized (
+          select * from webhook_trigger.webhooks where id = ${id} and paused_at is not null for update
+        ), changed as (
+          update webhook_trigger.webhooks w set paused_at = null, paused_by = null, paused_reason = null,
+            failures_since = ${at}, version = w.version + 1
+          from earlier where w.id = earlier.id returning w.*
+        ), kept as (
+          update webhook_trigger.windows w set until = ${at} from changed
+          where w.webhook_id = changed.id and w.key like ${`${keptKey}%`} returning w.run_id
+        ), waiting as (
+          update webhook_trigger.runs r set collecting_until = ${at},
+            deadline_at = ${at}::timestamptz + (r.deadline_at - r.collecting_until)
+          from kept where r.id = kept.run_id and r.status = 'queued'
+        ), ${audited(sql, audit, edited)}, ${notified}
+        select (select count(*) from notified) from changed`
+      return rows.length > 0
     }, bounded)
 
     const webhook = Effect.fn("WebhookStore.webhook")(function* (id: WebhookId) {
@@ -202,15 +242,13 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
           where r.webhook_id = webhook.id and r.status in ${live}
         ), changed as (
           delete from webhook_trigger.webhooks where id in (select id from webhook) returning *
-        ), ${alertResolved(sql, DateTime.toDateUtc(audit?.at ?? DateTime.unsafeNow()))}, ${audited(sql, audit, deletion)}, ${notified}, ended as (
+        ), ${audited(sql, audit, deletion)}, ${notified}, ended as (
           with ${notify(sql, "RunEnded", sql`select name from live`)} select count(*) from notified
         )
         select
           exists (select from changed) as deleted,
           coalesce((select json_agg(name) from live), '[]') as unfinished,
-          (select count(*) from notified), (select * from ended), (select count(*) from due_notified)`).pipe(
-        Effect.map(([row]) => row!)
-      )
+          (select count(*) from notified), (select * from ended)`).pipe(Effect.map(([row]) => row!))
 
     const deleteWebhook = Effect.fn("WebhookStore.deleteWebhook")(function* (
       id: WebhookId,
@@ -232,6 +270,8 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
       oldTokensUsed,
       verified,
       updateWebhook,
+      pauseWebhook,
+      resumeWebhook,
       deleteWebhook
     })
   })

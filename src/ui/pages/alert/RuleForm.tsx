@@ -13,7 +13,7 @@ import { Notice } from "../../components/Notice.tsx"
 
 const conditions = alertConditionNames.map((name) => [name, conditionOf(name).label] as const)
 
-/** Adds a rule, or edits one: what is measured and for whom stays. */
+/** Adds a rule, or edits one. Its condition and scope cannot be changed. */
 export const RuleForm = ({
   rule,
   webhooks,

@@ -4,7 +4,7 @@ import { pathTo } from "../../../api/Pages.ts"
 import { destinationsOf } from "../../api/Client.ts"
 import { explain } from "../../api/Errors.ts"
 import { queries, runAction, useDeliveries } from "../../api/Queries.ts"
-import type { Delivery, DeliveryAttempt, DeliveryStatus, Destination } from "../../api/Types.ts"
+import type { Delivery, DeliveryAttempt, DeliveryStatus, Destination, Run } from "../../api/Types.ts"
 import { Button } from "../../components/Button.tsx"
 import { SelectField } from "../../components/form/SelectField.tsx"
 import { Icon, type IconName } from "../../components/Icon.tsx"
@@ -14,8 +14,7 @@ import { toast, toastFailure } from "../../components/Toasts.tsx"
 import type { Tone } from "../../components/Tone.ts"
 import { plural } from "../../format/Format.ts"
 import { ExactTime, RelativeTime } from "../../format/Time.tsx"
-import { useDestinationNames } from "./DestinationName.tsx"
-import { eventNames } from "./EventNames.ts"
+import { eventNames, useDestinationNames } from "./DestinationName.tsx"
 
 const states: {
   readonly [S in DeliveryStatus]: { readonly icon: IconName; readonly label: string; readonly tone: Tone }
@@ -25,7 +24,7 @@ const states: {
   failed: { icon: "cross", label: "Failed", tone: "danger" }
 }
 
-export const DeliveryBadge = ({ status }: { readonly status: DeliveryStatus }) => {
+const DeliveryBadge = ({ status }: { readonly status: DeliveryStatus }) => {
   const { icon, label, tone } = states[status]
   return (
     <span className={`badge ${tone}`}>
@@ -196,3 +195,34 @@ const Attempt = ({
     {answer !== undefined && answer !== "" && <RawText text={answer} title="Answer" what="the answer" />}
   </li>
 )
+
+/** What was sent of this run; nothing without destinations. */
+export const RunDeliveries = ({ run: { run_id, webhook_id } }: { readonly run: Run }) => {
+  const page = useDeliveries(webhook_id, { run_id }, webhook_id !== undefined)
+  const deliveries = page.data?.data ?? []
+  if (webhook_id === undefined || deliveries.length === 0) return null
+  return (
+    <section className="card stack tight" aria-label="Deliveries">
+      <h2>Deliveries</h2>
+      <ul className="stack tight">
+        {deliveries.map(({ attempts, id, status }) => (
+          <li key={id} className="row">
+            <DeliveryBadge status={status} />
+            <span className="small muted">
+              {plural(attempts.length, "attempt")}
+              {attempts.at(-1)?.error !== undefined && `, the last one: ${attempts.at(-1)?.error}`}
+              {attempts.at(-1)?.started_run !== undefined && (
+                <>
+                  , started <Link to={pathTo("run", { run_id: attempts.at(-1)!.started_run! })}>another run</Link>
+                </>
+              )}
+            </span>
+          </li>
+        ))}
+      </ul>
+      <p className="small">
+        <Link to={`${pathTo("webhook", { id: webhook_id })}?tab=destinations`}>Destinations of the webhook</Link>
+      </p>
+    </section>
+  )
+}

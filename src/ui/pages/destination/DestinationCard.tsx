@@ -12,9 +12,8 @@ import { Notice } from "../../components/Notice.tsx"
 import { toast, toastFailure } from "../../components/Toasts.tsx"
 import { UserText } from "../../components/UserText.tsx"
 import { ExactTime, RelativeTime } from "../../format/Time.tsx"
-import { DestinationTitle, useDestinationNames } from "./DestinationName.tsx"
-import { EditDestination } from "./EditDestination.tsx"
-import { eventNames } from "./EventNames.ts"
+import { type DestinationFields, DestinationForm } from "./DestinationForm.tsx"
+import { DestinationTitle, eventNames, useDestinationNames } from "./DestinationName.tsx"
 import { ResendFailed } from "./ResendFailed.tsx"
 
 const State = ({ destination }: { readonly destination: Destination }) =>
@@ -89,6 +88,12 @@ export const DestinationCard = ({
     })
   const replaceSecret = async () => {
     onSecret(await runAction(() => api.rotateSecret({ path, query: { overlap_seconds: secretOverlapSeconds } })))
+    setOpen(undefined)
+    await refresh()
+  }
+  const edit = async ({ description, kind: _, ...fields }: DestinationFields) => {
+    const payload = { ...fields, description: description === "" ? null : description }
+    await runAction(() => api.edit({ path, payload: payload as never }))
     setOpen(undefined)
     await refresh()
   }
@@ -201,7 +206,14 @@ export const DestinationCard = ({
           Delete
         </Button>
       </div>
-      {open === "edit" && <EditDestination destination={destination} onClose={() => setOpen(undefined)} />}
+      {open === "edit" && (
+        <DestinationForm
+          isOfAlerts={destination.webhook_id === undefined}
+          destination={destination}
+          save={edit}
+          onClose={() => setOpen(undefined)}
+        />
+      )}
       {open === "resend" && <ResendFailed destination={destination} onClose={() => setOpen(undefined)} />}
       {open === "secret" && (
         <ConfirmDialog

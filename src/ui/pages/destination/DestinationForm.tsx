@@ -22,7 +22,7 @@ import { SelectField } from "../../components/form/SelectField.tsx"
 import { TextField } from "../../components/form/TextField.tsx"
 import { Notice } from "../../components/Notice.tsx"
 import { showDirectionMarks } from "../../components/UserText.tsx"
-import { eventNames } from "./EventNames.ts"
+import { eventNames } from "./DestinationName.tsx"
 
 type Body = Destination["body"]
 

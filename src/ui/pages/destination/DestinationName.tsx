@@ -1,5 +1,6 @@
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
+import type { DestinationEvent } from "../../../domain/delivery/DestinationEvent.ts"
 import { useWebhooks } from "../../api/Queries.ts"
 import type { Destination } from "../../api/Types.ts"
 import { showDirectionMarks, UserText } from "../../components/UserText.tsx"
@@ -25,4 +26,15 @@ export const DestinationTitle = ({ destination }: { readonly destination: Named 
       <UserText>{name}</UserText>
     </Link>
   )
+}
+
+/** How the UI names each event. A missing one does not compile. */
+export const eventNames: { readonly [E in DestinationEvent]: string } = {
+  "run.started": "Started",
+  "run.succeeded": "Succeeded",
+  "run.failed": "Failed",
+  "run.timed_out": "Timed out",
+  "run.cancelled": "Cancelled",
+  "alert.firing": "Alert",
+  "alert.resolved": "Resolved"
 }

@@ -1,5 +1,6 @@
 import { useState } from "react"
-import { useDestinations } from "../../api/Queries.ts"
+import { destinationsOf } from "../../api/Client.ts"
+import { queries, runAction, useDestinations } from "../../api/Queries.ts"
 import type { DestinationWithSecret } from "../../api/Types.ts"
 import { Button } from "../../components/Button.tsx"
 import { CopyButton } from "../../components/CopyButton.tsx"
@@ -7,7 +8,7 @@ import { Loaded } from "../../components/Loaded.tsx"
 import { Notice } from "../../components/Notice.tsx"
 import { Deliveries } from "./Deliveries.tsx"
 import { DestinationCard } from "./DestinationCard.tsx"
-import { NewDestination } from "./NewDestination.tsx"
+import { type DestinationFields, DestinationForm } from "./DestinationForm.tsx"
 
 /** Where the ends of a webhook's runs are sent, or without a webhook alerts, and what was sent. */
 export const Destinations = ({ webhook_id }: { readonly webhook_id?: string }) => {
@@ -15,6 +16,14 @@ export const Destinations = ({ webhook_id }: { readonly webhook_id?: string }) =
   const title = webhook_id === undefined ? "Alert destinations" : "Destinations"
   const [adding, setAdding] = useState(false)
   const [shown, setShown] = useState<DestinationWithSecret>()
+  const create = async ({ description, ...fields }: DestinationFields) => {
+    const payload = { ...fields, ...(description !== "" && { description }) }
+    const path = webhook_id === undefined ? {} : { id: webhook_id }
+    const created = await runAction(() => destinationsOf(webhook_id).create({ path, payload: payload as never }))
+    await queries.invalidateQueries({ queryKey: ["destinations", webhook_id] })
+    setShown(created)
+    setAdding(false)
+  }
   return (
     <>
       <section className="card stack" aria-label={title}>
@@ -45,14 +54,7 @@ export const Destinations = ({ webhook_id }: { readonly webhook_id?: string }) =
       </section>
       <Deliveries webhook_id={webhook_id} destinations={destinations.data?.data ?? []} />
       {adding && (
-        <NewDestination
-          webhook_id={webhook_id}
-          onClose={() => setAdding(false)}
-          onCreated={(created) => {
-            setShown(created)
-            setAdding(false)
-          }}
-        />
+        <DestinationForm isOfAlerts={webhook_id === undefined} save={create} onClose={() => setAdding(false)} />
       )}
     </>
   )

@@ -1,0 +1,64 @@
+/** What people are told about a run or an alert. */
+import { DateTime, Duration } from "effect"
+import { type Alert, describeAlert } from "../../domain/alert/Alert.ts"
+import { type DestinationRunEvent, startEvent } from "../../domain/delivery/DestinationEvent.ts"
+import type { AlertSubject, RunSubject, Subject } from "./EventBody.ts"
+import { escapeMarkdown, safeUrl } from "./markdown/Markdown.ts"
+
+const predicates: { readonly [Event in DestinationRunEvent]: string } = {
+  "run.started": "started",
+  "run.succeeded": "succeeded",
+  "run.failed": "failed",
+  "run.timed_out": "timed out",
+  "run.cancelled": "was cancelled"
+}
+
+const ofRun = ({ event, isTest = false, run, webhook }: RunSubject) => ({
+  name: `${isTest ? "Test: " : ""}${webhook.name}`,
+  // A run that has started may have ended by now, which is another event.
+  end: `${predicates[event]}${run.error === undefined || event === startEvent ? "" : `: ${run.error.message}`}`
+})
+
+const lasted = ({ resolved_at, since }: Alert): string =>
+  resolved_at === undefined
+    ? ""
+    : `, after ${Duration.format(Duration.seconds(Math.round(DateTime.distance(since, resolved_at) / 1000)))}`
+
+const ofAlert = ({ alert, event, isTest = false }: AlertSubject) => ({
+  begin: `${isTest ? "Test: " : ""}${event === "alert.firing" ? "Alert" : "Resolved"}`,
+  text: `${describeAlert(alert).replace(/\s+/g, " ")}${event === "alert.resolved" ? lasted(alert) : ""}`
+})
+
+/** In a line, as plain text. */
+export const titleOf = (subject: Subject): string => {
+  if ("alert" in subject) {
+    const { begin, text } = ofAlert(subject)
+    return `${begin}: ${text}`
+  }
+  const { end, name } = ofRun(subject)
+  return `${name} ${end}`.replace(/\s+/g, " ")
+}
+
+/** Characters of an error that are shown. */
+const ofError = 2_000
+
+/**
+ * As Markdown.
+ *
+ * @param body of a run: `thin`: only how it ended. `full`: also the answer, and the links that the agent reported.
+ */
+export const markdownOf = (subject: Subject, body: "thin" | "full"): string => {
+  if ("alert" in subject) {
+    const { begin, text } = ofAlert(subject)
+    return `**${begin}:** ${escapeMarkdown(text)}`
+  }
+  const { end, name } = ofRun(subject)
+  const title = `**${escapeMarkdown(name)}** ${escapeMarkdown(end.slice(0, ofError).replace(/\s+/g, " "))}`
+  if (body === "thin" || subject.event === startEvent) return title
+  const { conversation, links = [] } = subject.run
+  const list = links.flatMap(({ title, url }) => {
+    const safe = safeUrl(url)
+    return safe === undefined ? [] : `- [${escapeMarkdown(title ?? safe)}](${safe})`
+  })
+  return [title, conversation.response ?? "", list.join("\n")].filter((text) => text !== "").join("\n\n")
+}
