@@ -157,7 +157,7 @@ export class Leading extends HttpApiGroup.make("leader")
         OpenApi.annotations({
           summary: "Reply to a prompt",
           description:
-            "A `response` or `error` is stored before the request succeeds. It may be repeated: the first one counts. Repeat it until it succeeds, also after a 409 from another request. The body may have 8 MiB."
+            "A `response` or `error` is stored before the request succeeds. It may be repeated: the first one counts. Repeat it until it succeeds, also after a 409 from another request. An answer may have 1 MiB; of a longer one, the run keeps the first 64 KiB and ends as `error`, code `answer_too_large`. The body may have 16 MiB."
         })
       )
   )
