@@ -11,7 +11,6 @@ import { type Connection, call, openChannel } from "./Connection.ts"
 import * as Link from "./Link.ts"
 import { countReceived } from "./Metrics.ts"
 import * as Probe from "./Probe.ts"
-import { consumeProgress } from "./ProgressConsumer.ts"
 import * as Publisher from "./Publisher.ts"
 import * as Reception from "./Reception.ts"
 import { deadQueue, declareShared, progressQueue, type QueueType, repliesQueue, teamQueue } from "./Topology.ts"
@@ -124,7 +123,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
           broker,
           name: "progress",
           heartbeat: consumeHeartbeat,
-          use: (connection) => consumeProgress(connection, (message) => takeProgress(message, progressQueue))
+          use: (connection) => Reception.consumeProgress(connection, (message) => takeProgress(message, progressQueue))
         })
       )
 
