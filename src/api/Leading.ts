@@ -74,6 +74,11 @@ const Reply = Schema.Struct({
       "`response` and `error` end the run. `progress` reports what the agent does. `rejected`: the leader can never work on the prompt. `discarded`: the deadline has passed, and nobody works on it. `started` is not needed, since taking a prompt starts its run."
   }),
   response: optional(Schema.String.annotations({ description: "The answer, with `response`." })),
+  truncated: optional(
+    Schema.Literal(true).annotations({
+      description: "With `response`: the answer is larger than 1 MiB, and this is its beginning."
+    })
+  ),
   message: optional(Schema.String.annotations({ description: "What went wrong, with `error`." })),
   ...AgentReport.fields,
   seq: optional(
