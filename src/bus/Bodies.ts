@@ -81,7 +81,7 @@ const beginningOf = (text: string): string =>
 
 /** The same reply without what is too long. A leader sends no more, and a server reads no more. */
 export const limited = <A extends LeaderReply>(reply: A): A => {
-  if (reply._tag === "Answered" && isTooLong(reply.response)) {
+  if (reply._tag === "Answered" && (reply.truncated || isTooLong(reply.response))) {
     return { ...reply, response: beginningOf(reply.response), truncated: true }
   }
   return reply._tag === "Failed" && isTooLong(reply.message) ? { ...reply, message: beginningOf(reply.message) } : reply
