@@ -134,13 +134,11 @@ export const decodeReply = (message: Message, run_id: RunId): Decoded => {
   return reply === undefined ? Either.left("malformed") : decoded(type, reply)
 }
 
-/** No more is read than shows that it is too long. */
+/** Of a text, and of JSON that is too long to be parsed, no more is read than shows that it is too long. */
 const bodyOf = ({ content, properties }: Message): unknown => {
-  if (isText(properties)) {
-    const text = content.subarray(0, maxAnswer + 1).toString()
-    return { response: text, message: text }
-  }
-  return content.length > maxReplyBody ? { response: "", truncated: true, message: "" } : parseJson(content.toString())
+  if (!isText(properties) && content.length <= maxReplyBody) return parseJson(content.toString())
+  const text = content.subarray(0, maxAnswer + 1).toString()
+  return { response: text, message: text }
 }
 
 /**

@@ -140,15 +140,16 @@ describe("replies of leaders in other languages", () => {
     }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
   )
 
-  it("JSON that is longer than messages of RabbitMQ 4 is an answer that is too large", () => {
+  it("of JSON that is longer than messages of RabbitMQ 4, the beginning is kept as it is", () => {
     const run_id = RunId.make("01900000-0000-7000-8000-000000000000")
     const message = (type: string) =>
       ({ content: Buffer.alloc(16 * 1024 * 1024 + 1, " "), properties: { type } }) as unknown as Message
+    const kept = " ".repeat(65_536)
     expect(decodeReply(message("response"), run_id)).toEqual(
-      Either.right({ kind: "response", reply: { _tag: "Answered", run_id, response: "", truncated: true } })
+      Either.right({ kind: "response", reply: { _tag: "Answered", run_id, response: kept, truncated: true } })
     )
     expect(decodeReply(message("error"), run_id)).toEqual(
-      Either.right({ kind: "error", reply: { _tag: "Failed", run_id, message: "" } })
+      Either.right({ kind: "error", reply: { _tag: "Failed", run_id, message: kept } })
     )
   })
 
