@@ -74,6 +74,11 @@ const Reply = Schema.Struct({
       "`response` and `error` end the run. `progress` reports what the agent does. `rejected`: the leader can never work on the prompt. `discarded`: the deadline has passed, and nobody works on it. `started` is not needed, since taking a prompt starts its run."
   }),
   response: optional(Schema.String.annotations({ description: "The answer, with `response`." })),
+  truncated: optional(
+    Schema.Literal(true).annotations({
+      description: "With `response`: the answer is larger than 1 MiB, and this is its beginning."
+    })
+  ),
   message: optional(Schema.String.annotations({ description: "What went wrong, with `error`." })),
   ...AgentReport.fields,
   seq: optional(
@@ -157,7 +162,7 @@ export class Leading extends HttpApiGroup.make("leader")
         OpenApi.annotations({
           summary: "Reply to a prompt",
           description:
-            "A `response` or `error` is stored before the request succeeds. It may be repeated: the first one counts. Repeat it until it succeeds, also after a 409 from another request. The body may have 8 MiB."
+            "A `response` or `error` is stored before the request succeeds. It may be repeated: the first one counts. Repeat it until it succeeds, also after a 409 from another request. An answer may have 1 MiB; of a longer one, the run keeps the first 64 KiB and ends as `error`, code `answer_too_large`. The body may have 16 MiB."
         })
       )
   )

@@ -2,6 +2,7 @@
  * The contents of prompts and replies, the same on every bus. `docs/amqp.md` documents their JSON for leaders in other
  * languages.
  */
+import { StringDecoder } from "node:string_decoder"
 import { type Option, Predicate, Schema } from "effect"
 import { type AgentReport, readReport } from "../domain/run/AgentReport.ts"
 import { PromptBody } from "../domain/run/PromptBody.ts"
@@ -27,12 +28,13 @@ export const parseJson = (text: string): unknown => {
 
 export type ReplyType = "started" | "response" | "error" | "discarded"
 
-export const replyBody = (reply: LeaderReply): readonly [type: ReplyType, body: object] => {
+export const replyBody = (given: LeaderReply): readonly [type: ReplyType, body: object] => {
+  const reply = limited(given)
   switch (reply._tag) {
     case "Started":
       return ["started", {}]
     case "Answered":
-      return ["response", { response: reply.response, ...reply.report }]
+      return ["response", { response: reply.response, ...(reply.truncated && { truncated: true }), ...reply.report }]
     case "Failed":
       return ["error", { message: reply.message, ...reply.report }]
     case "Discarded":
@@ -45,9 +47,10 @@ export const readReply = (type: ReplyType, body: unknown): LeaderReply | undefin
   if (type === "started") return { _tag: "Started" }
   if (type === "discarded") return { _tag: "Discarded" }
   if (!Predicate.isRecord(body)) return undefined
-  const { message, response } = body
+  const { message, response, truncated } = body
   if (type === "response") {
-    return typeof response === "string" ? { _tag: "Answered", response, ...reportOf(body) } : undefined
+    if (typeof response !== "string") return undefined
+    return { _tag: "Answered", response, ...(truncated === true && { truncated }), ...reportOf(body) }
   }
   return typeof message === "string" ? { _tag: "Failed", message, ...reportOf(body) } : undefined
 }
@@ -57,20 +60,31 @@ const reportOf = (body: object): { readonly report?: AgentReport } => {
   return report === undefined ? {} : { report }
 }
 
-/** The longest answer that is stored, in bytes of UTF-8. */
-export const maxAnswer = 8 * 1024 * 1024
+/** The longest answer, in bytes of UTF-8. */
+export const maxAnswer = 1024 * 1024
 
-/** What takes the place of a longer one. */
-export const answerTooLarge = "answer larger than 8 MiB"
+/** How much of a longer one is kept, from its beginning. */
+const keptOfAnswer = 64 * 1024
 
-const withinLimit = (text: string): boolean =>
-  text.length * 3 <= maxAnswer || (text.length <= maxAnswer && Buffer.byteLength(text) <= maxAnswer)
+/** Why the run of a longer one failed. */
+export const answerTooLarge = "The answer is larger than 1 MiB. Its first 64 KiB are kept."
 
-/** Measured as it would be stored: a NUL becomes three bytes. `undefined`: it is too long. */
-const storableAnswer = (text: string): string | undefined => {
-  if (!withinLimit(text)) return undefined
-  const stored = storable(text)
-  return stored === text || withinLimit(stored) ? stored : undefined
+/** The longest body of a reply that is read, in bytes: the longest message that RabbitMQ takes by default. */
+export const maxReplyBody = 16 * 1024 * 1024
+
+const isTooLong = (text: string): boolean =>
+  text.length * 3 > maxAnswer && (text.length > maxAnswer || Buffer.byteLength(text) > maxAnswer)
+
+/** Ends with a whole character. */
+const beginningOf = (text: string): string =>
+  new StringDecoder().write(Buffer.from(text.slice(0, keptOfAnswer)).subarray(0, keptOfAnswer))
+
+/** The same reply without what is too long. A leader sends no more, and a server reads no more. */
+export const limited = <A extends LeaderReply>(reply: A): A => {
+  if (reply._tag === "Answered" && (reply.truncated || isTooLong(reply.response))) {
+    return { ...reply, response: beginningOf(reply.response), truncated: true }
+  }
+  return reply._tag === "Failed" && isTooLong(reply.message) ? { ...reply, message: beginningOf(reply.message) } : reply
 }
 
 /**
@@ -79,14 +93,11 @@ const storableAnswer = (text: string): string | undefined => {
  */
 export const storableReply = (reply: Reply): Reply => {
   switch (reply._tag) {
-    case "Answered": {
-      const response = storableAnswer(reply.response)
-      return response === undefined
-        ? { _tag: "Failed", run_id: reply.run_id, message: answerTooLarge }
-        : withReport({ ...reply, response })
-    }
+    // An answer is measured as it is stored: a NUL becomes three bytes.
+    case "Answered":
+      return withReport(limited({ ...reply, response: storable(reply.response) }))
     case "Failed":
-      return withReport({ ...reply, message: storableAnswer(reply.message) ?? answerTooLarge })
+      return withReport(limited({ ...reply, message: storable(reply.message) }))
     case "Started":
     case "Discarded":
     case "DeadLettered":

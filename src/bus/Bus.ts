@@ -40,7 +40,13 @@ export interface Prompt {
 /** A leader's reply to a prompt. It may arrive late, twice or never. */
 export type LeaderReply =
   | { readonly _tag: "Started" }
-  | { readonly _tag: "Answered"; readonly response: string; readonly report?: AgentReport }
+  | {
+      readonly _tag: "Answered"
+      readonly response: string
+      /** The answer was longer than 1 MiB, and this is its beginning. The run ends as `error`, code `answer_too_large`. */
+      readonly truncated?: true
+      readonly report?: AgentReport
+    }
   | { readonly _tag: "Failed"; readonly message: string; readonly report?: AgentReport }
   /** It does not work on it, because its deadline has passed. */
   | { readonly _tag: "Discarded" }
@@ -70,17 +76,12 @@ export interface Correlation {
   readonly subjectOf: (correlation_id: string) => Subject | undefined
 }
 
-/** Runs that accept an answer. `live`: the answer ends the run. `late`: the run has already ended. */
-export type Answerable = ReadonlyMap<RunId, "live" | "late">
-
 /** The server's checks of replies before they are handled. */
 export interface ReplyChecks {
   readonly correlation: Correlation
-  /** Which of these runs accept an answer; called before a long reply is read. Default: all are live. */
-  readonly answerable?: (runs: ReadonlyArray<RunId>) => Effect.Effect<Answerable, Unavailable>
   /** Whether no reply can change this run any longer, so that replies are dropped unread. Default: false. */
   readonly isOver?: (run: RunId) => boolean
-  /** The maximum number of unacknowledged replies, each up to 8 MiB. Default: 20. */
+  /** The maximum number of unacknowledged replies. Default: 20. */
   readonly atOnce?: number
   /** Succeeds once replies can be handled. */
   readonly ready?: Effect.Effect<void, Unavailable>
@@ -140,10 +141,9 @@ export class Bus extends Context.Tag("webhook-trigger/Bus")<
     readonly removeQueue: (team: TeamName) => Effect.Effect<void, Unavailable>
     /**
      * Passes replies to `handle` in groups, one group at a time, until the scope closes. Reconnects as often as needed.
-     * Long replies may be handled at the same time, but the replies of one team stay in order. Replies are acknowledged
-     * once `handle` succeeds, and retried if it fails. Messages that fail the `correlation` check are dropped. With several
-     * servers, replies move to another server if `handle` fails or takes more than 2 seconds. A server gets no replies
-     * before `ready` succeeds.
+     * The replies of one team stay in order. Replies are acknowledged once `handle` succeeds, and retried if it fails.
+     * Messages that fail the `correlation` check are dropped. With several servers, replies move to another server if
+     * `handle` fails or takes more than 2 seconds. A server gets no replies before `ready` succeeds.
      */
     readonly consume: (
       handle: (replies: ReadonlyArray<Reply>) => Effect.Effect<void, Unavailable>,

@@ -1,13 +1,10 @@
 /** Replies on their way to the server's handler: how much of them is passed on, and in which groups. */
 import { type Duration, Effect, Queue, type Scope, type Tracer } from "effect"
-import type { RunId } from "../domain/Id.ts"
 import { whenTraced } from "../telemetry/Span.ts"
 import * as TraceContext from "../telemetry/TraceContext.ts"
 import { handleReplies, type PendingReply, type ReplyHandler } from "./Acknowledgement.ts"
 import { storableReply, textLength } from "./Bodies.ts"
-import type { Answerable, Prompt, Reply, ReplyChecks } from "./Bus.ts"
-import type { Received } from "./LongReplies.ts"
-import * as LongReplies from "./LongReplies.ts"
+import type { Prompt, Reply, ReplyChecks } from "./Bus.ts"
 
 /** Replies that are taken and not acknowledged, unless the server says how many: those of a group, and those behind it. */
 export const defaultAtOnce = 20
@@ -23,11 +20,14 @@ export interface Inbox {
   readonly put: (reply: Reply) => void
   /** How much of what was `put` is unacknowledged. */
   readonly size: () => number
-  /** As `Bus.consume`. Of several consumers one gets everything that is `put`. */
+  /**
+   * As `Bus.consume`. Of several consumers one gets everything that is `put`. The returned function takes a reply that a
+   * broker stores until it is acknowledged. It is forgotten when the scope closes, since the broker delivers it again.
+   */
   readonly consume: (
     handle: ReplyHandler,
-    checks?: Pick<ReplyChecks, "answerable" | "atOnce">
-  ) => Effect.Effect<LongReplies.Receive, never, Scope.Scope>
+    checks?: Pick<ReplyChecks, "atOnce">
+  ) => Effect.Effect<(received: Omit<Waiting, "deaths">) => void, never, Scope.Scope>
 }
 
 export const makeInbox = (): Inbox => {
@@ -56,7 +56,7 @@ export const makeInbox = (): Inbox => {
       consumers[0]?.unsafeOffer(waiting)
     },
     size: () => stored.size,
-    consume: Effect.fnUntraced(function* (handle, { answerable = allOf, atOnce = defaultAtOnce } = {}) {
+    consume: Effect.fnUntraced(function* (handle, { atOnce = defaultAtOnce } = {}) {
       const scope = yield* Effect.scope
       const queue = yield* Effect.acquireRelease(join, leave)
       const postpone = (group: ReadonlyArray<Waiting>, pause: Duration.Duration) =>
@@ -76,24 +76,10 @@ export const makeInbox = (): Inbox => {
         Effect.interruptible,
         Effect.forkScoped
       )
-      /** To be handled, unless it says nothing. */
-      const waitingOf = (received: Received, acknowledge: () => void): Waiting | undefined => {
-        const reply = received.read()
-        if (reply !== undefined) return { reply, acknowledge, span: received.span, deaths: 0 }
-        acknowledge()
-        return undefined
-      }
-      return yield* LongReplies.make<Waiting>({
-        answerable,
-        waitingOf,
-        pass: (waiting) => queue.unsafeOffer(waiting),
-        handle: (group) => traced(group)(handleReplies(handle, group, postpone))
-      })
+      return (received) => void queue.unsafeOffer({ ...received, deaths: 0 })
     })
   }
 }
-
-const allOf = (runs: ReadonlyArray<RunId>) => Effect.succeed<Answerable>(new Map(runs.map((id) => [id, "live"])))
 
 /** In order. A reply on which the handler has died is a group of its own. */
 const groupsOf = (waiting: ReadonlyArray<Waiting>): ReadonlyArray<ReadonlyArray<Waiting>> => {

@@ -77,7 +77,6 @@ export const serve = (local: LocalCommands) =>
     {
       host: override("host", "address", "HOST", "The address to listen on"),
       port: override("port", "number", "PORT", "The port to listen on, 0 for any free port"),
-      workers: override("workers", "number", "WORKERS", "The number of processes, or `auto` for one per CPU core"),
       dataDir: override("data-dir", "folder", "DATA_DIR", "The folder of the embedded database"),
       leader: repeated(
         "leader",

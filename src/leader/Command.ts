@@ -3,8 +3,9 @@ import type { Effect, Scope } from "effect"
 import type { LeaderBus } from "../bus/Bus.ts"
 import * as AgentLeader from "./AgentLeader.ts"
 import type { Agent } from "./agents/Agent.ts"
-import { jsonLines } from "./agents/jsonLines.ts"
 import { eventLines } from "./agents/output/EventLines.ts"
+import type { Events } from "./agents/output/EventReader.ts"
+import { at, reporting, textAt } from "./agents/output/Reading.ts"
 import { environment } from "./Place.ts"
 import { runProgram, wholeText } from "./Program.ts"
 
@@ -20,6 +21,23 @@ export interface ProgramOptions {
 }
 
 export type CommandOptions = Omit<AgentLeader.AgentLeaderOptions, "agent"> & ProgramOptions
+
+/** Any program that prints replies as JSON, one on a line, with the fields that docs/amqp.md describes. */
+const jsonLines: Events = {
+  read: (reading, event) => {
+    if (at(event, "type") === "progress") return reading
+    const reported = reporting(reading, event as object)
+    const failure = at(event, "type") === "error" ? textAt(event, "message") : undefined
+    if (failure !== undefined) return { ...reported, failure, isDone: true }
+    const answer = textAt(event, "response")
+    return answer === undefined ? reported : { ...reported, answer, isDone: true }
+  },
+  progress: (event) => {
+    if (at(event, "type") !== "progress") return undefined
+    const [text, activity] = [textAt(event, "text"), textAt(event, "activity")]
+    return { ...(text !== undefined && { text }), ...(activity !== undefined && { activity }) }
+  }
+}
 
 /** The program, which runs once for each prompt. */
 export const agent = ({ args, command, output = "text" }: ProgramOptions): Agent => ({

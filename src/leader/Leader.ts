@@ -15,6 +15,7 @@ import {
   type Scope,
   Struct
 } from "effect"
+import { answerTooLarge, limited } from "../bus/Bodies.ts"
 import { type Delivery, LeaderBus, type Prompt } from "../bus/Bus.ts"
 import { AgentReport, type AgentUsage } from "../domain/run/AgentReport.ts"
 import type { TeamName } from "../domain/Team.ts"
@@ -29,7 +30,7 @@ export class LeaderError extends Schema.TaggedError<LeaderError>()("LeaderError"
   report: optional(AgentReport)
 }) {}
 
-/** The answer, alone or with what else is known of the work. */
+/** The answer, alone or with what else is known of the work. Over 1 MiB, the run ends as `error`, code `answer_too_large`. */
 export type LeaderAnswer = string | { readonly response: string; readonly report?: AgentReport }
 
 export interface LeaderOptions<E, R> {
@@ -68,10 +69,10 @@ export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, n
         Effect.flatMap((exit) => {
           if (Exit.isSuccess(exit)) {
             const { value } = exit
-            return Effect.succeed<Answers.Answer>({
-              _tag: "Answered",
-              ...(typeof value === "string" ? { response: value } : value)
-            })
+            const answered = typeof value === "string" ? { response: value } : value
+            const answer = limited<Answers.Answer>({ _tag: "Answered", ...answered })
+            const isCut = answer._tag === "Answered" && answer.truncated
+            return Effect.as(isCut ? Effect.logWarning(`run ${prompt.run_id}: ${answerTooLarge}`) : Effect.void, answer)
           }
           const message = messageOf(exit.cause)
           const report = reportOf(exit.cause)

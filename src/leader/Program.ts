@@ -1,6 +1,6 @@
 /** Runs a program for one prompt: its input, its output, and its end. */
 import { Deferred, Duration, Effect, Exit, FiberId } from "effect"
-import { answerTooLarge, maxAnswer } from "../bus/Bodies.ts"
+import { maxAnswer } from "../bus/Bodies.ts"
 import { LeaderError } from "./Leader.ts"
 import * as ProcessGroup from "./ProcessGroup.ts"
 
@@ -38,20 +38,26 @@ const drainTimeout = "1 second"
 /** How long a program may take to end, or to print more, once its output is complete. */
 const endTimeout = Duration.seconds(5)
 
-/** The whole output, without one trailing newline. An exit code other than 0 is a failure with the end of the standard error. */
+/** The longest output that may still be an answer: one newline at its end does not count. */
+const maxOutput = maxAnswer + "\r\n".length
+
+/**
+ * The whole output, without one trailing newline. An exit code other than 0 is a failure with the end of the standard error.
+ * Of an output that is too long for an answer, more is returned than an answer may have.
+ */
 export const wholeText = (): Output<string> => {
   const chunks: Array<Buffer> = []
   let size = 0
   return {
     write: (chunk) => {
       size += chunk.length
-      if (size <= maxAnswer) chunks.push(chunk)
-      return size <= maxAnswer
+      chunks.push(chunk)
+      return size <= maxOutput
     },
     isDone: () => false,
     result: ({ errors, status }) => {
-      if (size > maxAnswer) return new LeaderError({ message: answerTooLarge })
-      if (status !== "exit code 0") return new LeaderError({ message: errors === "" ? status : `${status}: ${errors}` })
+      if (status !== "exit code 0" && size <= maxOutput)
+        return new LeaderError({ message: errors === "" ? status : `${status}: ${errors}` })
       return Effect.succeed(
         Buffer.concat(chunks)
           .toString()

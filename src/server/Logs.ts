@@ -1,7 +1,7 @@
 /** Logging and its settings, for the server and for leaders. `docs/settings.md` explains the settings. */
-import { Effect, FiberSet, Layer, Logger, LogLevel } from "effect"
+import { inspect } from "node:util"
+import { Cause, Effect, FiberSet, HashMap, Inspectable, Layer, Logger, LogLevel } from "effect"
 import { oneOf, type Values, withDefault, wordFor } from "../settings/EnvironmentVariable.ts"
-import * as SafeLogger from "./SafeLogger.ts"
 
 const logLevels = wordFor({
   ...{ trace: LogLevel.Trace, debug: LogLevel.Debug, info: LogLevel.Info, warn: LogLevel.Warning },
@@ -33,12 +33,51 @@ const nodeWarnings: Layer.Layer<never> = Layer.scopedDiscard(
   })
 )
 
+// Messages may contain untrusted text, such as a message's routing key. Line breaks in it would look like further log lines,
+// and control characters would control terminals.
+
+/** Control characters, line and paragraph separators, and direction marks. */
+const unsafe = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
+const unsafeInLine = new RegExp(unsafe.source.replace("\\p{Cc}", "\\0-\\x08\\x0b-\\x1f\\x7f-\\x9f"), "gu")
+
+const short: { readonly [character: string]: string } = { "\n": "\\n", "\r": "\\r", "\t": "\\t" }
+
+const escapeCharacter = (character: string): string =>
+  short[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
+
+/** Escapes to one line. */
+const escape = (text: string): string => text.replace(unsafe, escapeCharacter)
+
+/** Keeps line breaks and tabs, for stack traces. */
+const escapeLines = (text: string): string => text.replace(unsafeInLine, escapeCharacter)
+
+const escapeValue = (value: unknown): string =>
+  typeof value === "string" ? escape(value) : escapeLines(inspect(Inspectable.redact(value)))
+
+const list = (message: unknown): ReadonlyArray<unknown> => (Array.isArray(message) ? message : [message])
+
+/** For loggers with one line per message, such as logfmt and JSON. */
+const inOneLine = <Message>(logger: Logger.Logger<Message, string>): Logger.Logger<Message, string> =>
+  Logger.map(logger, escape)
+
+/** For the pretty logger, which writes stack traces in several lines. */
+const forPeople = (logger: Logger.Logger<unknown, void>): Logger.Logger<unknown, void> =>
+  Logger.mapInputOptions(logger, ({ annotations, cause, message, ...rest }) => ({
+    ...rest,
+    annotations: HashMap.map(annotations, escapeValue),
+    message: [
+      ...list(message).map(escapeValue),
+      ...(Cause.isEmpty(cause) ? [] : [escapeLines(Cause.pretty(cause, { renderErrorCause: true }))])
+    ],
+    cause: Cause.empty
+  }))
+
 /** Logs to standard error. */
 export const layer = ({ logFormat, logLevel }: Values<typeof settings>): Layer.Layer<never> => {
   const loggers = {
-    pretty: SafeLogger.forPeople(Logger.prettyLogger({ stderr: true })),
-    logfmt: Logger.withConsoleError(SafeLogger.inOneLine(Logger.logfmtLogger)),
-    json: Logger.withConsoleError(SafeLogger.inOneLine(Logger.jsonLogger))
+    pretty: forPeople(Logger.prettyLogger({ stderr: true })),
+    logfmt: Logger.withConsoleError(inOneLine(Logger.logfmtLogger)),
+    json: Logger.withConsoleError(inOneLine(Logger.jsonLogger))
   }
   return Layer.provideMerge(
     nodeWarnings,

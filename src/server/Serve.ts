@@ -1,37 +1,125 @@
-import cluster from "node:cluster"
-import { Config, Effect, Option } from "effect"
-import type { Failure } from "../cli/Failure.ts"
+import { Effect, Layer, Option } from "effect"
+import { exitCodes, Failure } from "../cli/Failure.ts"
 import type { Overrides } from "../cli/LocalCommands.ts"
 import { print } from "../cli/Output.ts"
-import { withOverrides } from "./environment/Overrides.ts"
-import * as PrimaryEnvironment from "./environment/PrimaryEnvironment.ts"
-import type { Started } from "./ServerProcess.ts"
-import { workerVariable } from "./workers/WorkerMessages.ts"
+import type { Unavailable } from "../domain/Errors.ts"
+import { AdminKey } from "../engine/access/AdminKey.ts"
+import * as Listener from "../http/serve/Listener.ts"
+import type { DataFolderInUse, DataFolderUnusable } from "../repo/sql/database/DataFolder.ts"
+import * as Drivers from "./drivers/Drivers.ts"
+import * as Environment from "./environment/Environment.ts"
+import { settingsInvalid, withOverrides } from "./environment/Overrides.ts"
+import * as ListenAddress from "./ListenAddress.ts"
+import * as Logs from "./Logs.ts"
+import * as Demo from "./leaders/Demo.ts"
+import * as LocalLeaders from "./leaders/LocalLeaders.ts"
+import * as Server from "./Server.ts"
+import * as Telemetry from "./Telemetry.ts"
+import * as Welcome from "./Welcome.ts"
 
-const announce = ({ address, welcome }: Started) =>
-  Effect.zipRight(print(welcome), Effect.logInfo(`Listening on ${address}`))
+/** What a start has to say. */
+export interface Started {
+  /** For the user; may hold a generated admin key. */
+  readonly welcome: string
+  /** The addresses of its listeners, as `host:port`. */
+  readonly address: string
+}
 
-/** The number of this worker; none for the process that the user started. */
-const worker = cluster.isWorker
-  ? Effect.orDie(Config.option(Config.integer(workerVariable)))
-  : Effect.succeed(Option.none<number>())
+type Announce = (started: Started) => Effect.Effect<void>
 
-/**
- * The `serve` command. Runs until a signal arrives. With several workers this process is only their primary and does not
- * load the server. Invalid settings are reported by the process that serves.
- */
-export const serve = (overrides: Overrides, version: string): Effect.Effect<void, Failure> =>
+const serveWith = (
+  environment: Environment.Environment,
+  drivers: Drivers.Drivers,
+  version: string,
+  announce: Announce
+) =>
   Effect.gen(function* () {
-    const number = yield* worker
-    if (Option.isSome(number)) {
-      const { run } = yield* Effect.promise(() => import("./workers/Worker.ts"))
-      return yield* run(number.value, version)
-    }
-    const environment = yield* Effect.option(PrimaryEnvironment.load)
-    if (Option.isSome(environment) && environment.value.workers > 1 && cluster.isPrimary) {
-      const { run } = yield* Effect.promise(() => import("./workers/Workers.ts"))
-      return yield* run(environment.value)
-    }
-    const { run } = yield* Effect.promise(() => import("./ServerProcess.ts"))
-    return yield* run(version, announce)
-  }).pipe(withOverrides(overrides))
+    const demo = Demo.isWanted(environment, drivers.bus) ? yield* Demo.prepare : Option.none()
+    const withWebhooks = drivers.repo.embedded !== undefined
+    const localTeams = yield* LocalLeaders.prepare([...environment.leaders, ...environment.agents], { withWebhooks })
+    const address = { host: environment.host, port: yield* Listener.port }
+    const url = Option.getOrElse(environment.publicUrl, () => ListenAddress.urlOf(address))
+    const admin = yield* Server.AdminAddress
+    const adminUrl = Option.map(admin, ListenAddress.urlOf)
+    const { generated } = yield* AdminKey
+    const adminKey = { isGiven: Option.isSome(environment.adminKey), generated }
+    const welcome = Welcome.text({
+      version,
+      url,
+      adminUrl,
+      apiDocs: environment.apiDocs,
+      drivers,
+      adminKey,
+      demo,
+      localTeams
+    })
+    yield* announce({
+      welcome: environment.logFormat === "json" ? Welcome.json(welcome) : welcome,
+      address: [address, ...Option.toArray(admin)].map(ListenAddress.toText).join(" and ")
+    })
+    return yield* Effect.never
+  }).pipe(Effect.provide(Server.layer(environment, drivers, version)))
+
+/** Reads the settings and serves until it is interrupted; a start that fails says why. */
+export const run = (version: string, announce: Announce): Effect.Effect<void, Failure> =>
+  Effect.gen(function* () {
+    const environment = yield* Environment.load
+    yield* LocalLeaders.check(environment)
+    const drivers = Drivers.choose(environment)
+    const telemetry = Layer.merge(Logs.layer(environment), Telemetry.otlp(environment, version))
+    return yield* Environment.warnOfMisspelled.pipe(
+      Effect.zipRight(serveWith(environment, drivers, version, announce)),
+      Effect.provide(telemetry)
+    )
+  }).pipe(
+    Effect.catchTags({
+      SettingsInvalid: (error) => Effect.fail(settingsInvalid("The server", error)),
+      CannotListen: (error) => Effect.fail(cannotListen(error, "PORT or --port", "HOST and PORT")),
+      CannotListenForAdmin: (error) => Effect.fail(cannotListen(error, "ADMIN_LISTEN", "ADMIN_LISTEN")),
+      DataFolderInUse: (error) => Effect.fail(folderInUse(error)),
+      DataFolderUnusable: (error) => Effect.fail(folderUnusable(error)),
+      Unavailable: (error) => Effect.fail(unavailable(error)),
+      ProgramMissing: ({ message }) => Effect.fail(leaderUnusable(message)),
+      OptionsUnusable: ({ message }) => Effect.fail(leaderUnusable(message)),
+      FolderUnusable: ({ message }) => Effect.fail(leaderUnusable(message)),
+      UserUnusable: ({ message }) => Effect.fail(leaderUnusable(message)),
+      TeamExists: Effect.die,
+      TeamUnknown: Effect.die
+    })
+  )
+
+/** The `serve` command. Runs until a signal arrives. */
+export const serve = (overrides: Overrides, version: string): Effect.Effect<void, Failure> =>
+  run(version, ({ address, welcome }) =>
+    Effect.zipRight(print(welcome), Effect.logInfo(`Listening on ${address}`))
+  ).pipe(withOverrides(overrides))
+
+const cannotListen = ({ code, host, port }: Listener.ListenFault, ofPort: string, ofAddress: string) =>
+  new Failure({
+    exit: exitCodes.refused,
+    title: "The server did not start",
+    detail:
+      code === "EADDRINUSE"
+        ? `port ${port} is in use; stop what uses it, or choose another port with ${ofPort}`
+        : `it cannot listen on ${host}:${port} (${code}); see ${ofAddress} in docs/settings.md`
+  })
+
+const folderInUse = ({ folder, pid }: DataFolderInUse) =>
+  new Failure({
+    exit: exitCodes.refused,
+    title: "The server did not start",
+    detail: `the data folder ${folder} is in use by another server (process ${pid}); stop that one, or choose another folder with DATA_DIR or --data-dir`
+  })
+
+const folderUnusable = ({ code, folder }: DataFolderUnusable) =>
+  new Failure({
+    exit: exitCodes.usage,
+    title: "The server did not start",
+    detail: `DATA_DIR or --data-dir must be a folder that this user can write to, or one that can be created; ${folder} is not (${code})`
+  })
+
+const leaderUnusable = (detail: string) =>
+  new Failure({ exit: exitCodes.usage, title: "The server did not start", detail })
+
+const unavailable = ({ detail }: Unavailable) =>
+  new Failure({ exit: exitCodes.outOfReach, title: "The server did not start", detail })

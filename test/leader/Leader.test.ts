@@ -173,6 +173,30 @@ describe("Leader", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("of an answer over 1 MiB, only the first 64 KiB are sent", () =>
+    Effect.gen(function* () {
+      const prompt = yield* makePrompt()
+      const sent = yield* Queue.unbounded<LeaderReply>()
+      const bus = LeaderBus.of({
+        lead: (_team, handle) =>
+          handle({
+            prompt,
+            redelivered: false,
+            cancelled: Deferred.unsafeMake(FiberId.none),
+            reply: (reply) => Effect.asVoid(Queue.offer(sent, reply)),
+            progress: () => Effect.void
+          }).pipe(Effect.orDie, Effect.forkScoped, Effect.asVoid)
+      })
+      const report = { session_id: "s-1" }
+      const handler = () => Effect.succeed({ response: "é".repeat(1024 * 1024), report })
+      yield* Leader.start({ team, handler }).pipe(Effect.provideService(LeaderBus, bus))
+      expect(Chunk.toReadonlyArray(yield* Queue.takeN(sent, 2))).toEqual([
+        { _tag: "Started" },
+        { _tag: "Answered", response: "é".repeat(32 * 1024), truncated: true, report }
+      ])
+    }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
+  )
+
   it.live("an answer that the broker does not take is sent again until it does, and the work is done once", () =>
     Effect.gen(function* () {
       const prompt = yield* makePrompt()

@@ -142,11 +142,9 @@ const entries = [
   }
 ]
 
-const modulesOfPrimary = ["server/Serve", "server/workers/Workers"]
-
 let loadedWith: Awaited<ReturnType<typeof load>>
 beforeAll(async () => {
-  loadedWith = await load([...entries.map(({ entry }) => entry), ...modulesOfPrimary])
+  loadedWith = await load(entries.map(({ entry }) => entry))
 })
 
 describe("an entry of the package", () => {
@@ -165,14 +163,5 @@ describe("an entry of the package", () => {
     expect(loaded.error).toBeUndefined()
     expect(loaded.builtin).toEqual([])
     expect(loaded.packages).toContain("@effect/platform")
-  })
-})
-
-describe("the primary of several workers", () => {
-  it.each(modulesOfPrimary)("loads nothing in %s that only the workers need", (module) => {
-    const { all, own, error } = loadedWith(module)
-    expect(error).toBeUndefined()
-    expect(all.filter((name) => heavy.includes(name))).toEqual([])
-    for (const room of ["bus", "repo", "repo/sql", "leader"]) expect(own).not.toContain(room)
   })
 })

@@ -159,18 +159,6 @@ describe("a management with a listener of its own", () => {
       expect((yield* Fiber.join(ended)).code).toBe(0)
     })
   )
-
-  it.scopedLive("is shared by all workers, as the other listener is", () =>
-    Effect.gen(function* () {
-      const { callers, management } = yield* start({ AMQP_URL: yield* freshVhost, WORKERS: "2" })
-      // Each on a connection of its own, of which either worker may accept any.
-      const own = { headers: { ...headers, connection: "close" } }
-      for (let request = 0; request < 20; request++) {
-        expect((yield* management("GET", "/api/teams", own)).status).toBe(200)
-        expect((yield* callers("GET", "/api/teams", own)).status).toBe(404)
-      }
-    })
-  )
 })
 
 describe("a management whose address cannot be used", () => {

@@ -3,7 +3,7 @@
  * neither a start nor signals nor pipes. What it logs is shown if the test fails.
  */
 import { ConfigProvider, Deferred, Effect, type Scope } from "effect"
-import * as ServerProcess from "../../src/server/ServerProcess.ts"
+import * as Serve from "../../src/server/Serve.ts"
 import { freshDatabase } from "./fresh.ts"
 
 export interface Server {
@@ -26,8 +26,8 @@ export const serve = (variables: Readonly<Record<string, string>>): Effect.Effec
       SHUTDOWN_GRACE: "0 seconds",
       ...variables
     }
-    const started = yield* Deferred.make<ServerProcess.Started, unknown>()
-    yield* ServerProcess.run("1.2.3", (start) => Deferred.succeed(started, start)).pipe(
+    const started = yield* Deferred.make<Serve.Started, unknown>()
+    yield* Serve.run("1.2.3", (start) => Deferred.succeed(started, start)).pipe(
       Effect.onError((cause) => Deferred.failCause(started, cause)),
       Effect.withConfigProvider(ConfigProvider.fromMap(new Map(Object.entries(environment)))),
       Effect.forkScoped

@@ -22,9 +22,6 @@ const missing = (need: { readonly postgres: boolean; readonly rabbitmq: boolean 
   ...(chromium() === undefined ? ["chromium-headless-shell"] : [])
 ]
 
-/** Where Debian puts the sources of Go's libraries. */
-export const goLibraries = "/usr/share/gocode"
-
 export const installServices = (need: { readonly postgres: boolean; readonly rabbitmq: boolean }): void =>
   install(missing(need), (wanted) => {
     const message = "Install them, or give TEST_DATABASE_URL and TEST_AMQP_URL."
@@ -44,14 +41,6 @@ export const installForBench = (): void => {
   // `wrk -v` exits with 1.
   const wrk = spawnSync("wrk", ["-v"], { stdio: "ignore" }).error === undefined
   install(wrk ? [] : ["wrk"], (wanted) => console.log(`${wanted} is not installed: the load comes from this process`))
-}
-
-/** The programs for `npm run test:deploy`. */
-export const installForChart = (): void => {
-  const go = succeeds("go", "version") && existsSync(`${goLibraries}/src/github.com/Masterminds/sprig`)
-  install(go ? [] : ["golang-go", "golang-github-masterminds-sprig-dev"], (wanted) => {
-    throw new Error(`Rendering the chart needs ${wanted} (Debian package names). Install them first.`)
-  })
 }
 
 /** Installs Debian packages. Calls `refuse` if this process may not. */

@@ -1,41 +1,26 @@
 import type { Channel, Message } from "amqplib"
-import { Clock, Effect, Either, Layer, type Redacted, Schedule, Scope } from "effect"
+import { Clock, Effect, Either, Layer, type Redacted, Schedule } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
-import type { RunId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { ReplyHandler } from "../Acknowledgement.ts"
 import { textLength } from "../Bodies.ts"
 import { Bus, QueueGone, type ReplyChecks } from "../Bus.ts"
-import type { Received } from "../LongReplies.ts"
 import { defaultAtOnce, makeInbox, tracedPublish } from "../Replies.ts"
 import * as Broker from "./Broker.ts"
-import { type Connection, call, openChannel, unavailable } from "./Connection.ts"
+import { type Connection, call, openChannel } from "./Connection.ts"
 import * as Link from "./Link.ts"
 import { countReceived } from "./Metrics.ts"
 import * as Probe from "./Probe.ts"
-import { consumeProgress } from "./ProgressConsumer.ts"
 import * as Publisher from "./Publisher.ts"
 import * as Reception from "./Reception.ts"
-import {
-  deadQueue,
-  declareShared,
-  lateQueue,
-  progressQueue,
-  type QueueType,
-  repliesQueue,
-  teamQueue
-} from "./Topology.ts"
+import { deadQueue, declareShared, progressQueue, type QueueType, repliesQueue, teamQueue } from "./Topology.ts"
 import * as Trace from "./Trace.ts"
 import {
-  type Decoded,
   decodeDeadLetter,
   decodeReply,
   encodeCancel,
-  encodeLate,
   encodeOffer,
   encodePrompt,
-  isExpiredOffer,
-  isLongReply,
   isProgress,
   type Outgoing
 } from "./Wire.ts"
@@ -48,10 +33,8 @@ export interface AmqpOptions {
 
 /** Milliseconds per group. After that the replies return to the broker, which may give them to another server. */
 const handleTimeout = 2_000
-/** In addition, per UTF-16 code unit of text: 8 s for the longest answer. */
+/** In addition, per UTF-16 code unit of text: 1 s for the longest answer. */
 const handleTimeoutOfText = 0.001
-/** Per late reply. After that the answer is stored like a timely one. */
-const setAsideTimeout = "2 seconds"
 /** How often a server checks whether it can handle replies. */
 const readyInterval = "500 millis"
 /**
@@ -79,20 +62,6 @@ const make = ({ queueType, url }: AmqpOptions) =>
     /** Until then the leader may be unable to listen. It tries again at the first prompt. */
     const makeCancellable = (team: TeamName) =>
       Effect.map(probe.declareCancelExchange(team), () => cancellable.add(team))
-    const scope = yield* Effect.scope
-    /** For late replies, so that prompts do not wait behind them. Connects on first use. */
-    const latePublisher = yield* Effect.cached(
-      Scope.extend(Publisher.make({ broker, name: "late", prepare: declare }), scope)
-    )
-    const setAside = (message: Message) =>
-      Effect.flatMap(latePublisher, ({ publish }) => publish([encodeLate(message)])).pipe(
-        Effect.filterOrFail(
-          (confirmation) => confirmation === "confirmed",
-          () => unavailable(`${lateQueue} is not there`)
-        ),
-        Effect.timeoutFail({ duration: setAsideTimeout, onTimeout: () => unavailable("not confirmed in time") }),
-        Effect.map(() => countReceived("late"))
-      )
     const inbox = makeInbox()
 
     /** If the work fails or takes too long, drops the connection, which returns all replies to the broker. */
@@ -111,26 +80,17 @@ const make = ({ queueType, url }: AmqpOptions) =>
 
     const consumeOn = (connection: Connection, handle: ReplyHandler, checks: ReplyChecks) =>
       Effect.gen(function* () {
-        const { answerable, atOnce = defaultAtOnce, ready = Effect.void } = checks
+        const { atOnce = defaultAtOnce, ready = Effect.void } = checks
         yield* Effect.retry(ready, Schedule.spaced(readyInterval))
-        const open = Effect.fnUntraced(function* (prefetch: number) {
-          const channel = yield* openChannel(connection)
-          yield* call("setting the prefetch", () => channel.prefetch(prefetch))
-          return channel
-        })
-        const channel = yield* open(atOnce)
+        const channel = yield* openChannel(connection)
+        yield* call("setting the prefetch", () => channel.prefetch(atOnce))
         yield* declare(channel)
         const { drop, isOver, subjectOf, takeProgress } = yield* Reception.make(checks)
         const receive = yield* inbox.consume(
           (replies) => givingBack(connection, sum(replies.map(textLength)), handle(replies)),
-          { atOnce, ...(answerable && { answerable: (runs) => givingBack(connection, 0, answerable(runs)) }) }
+          { atOnce }
         )
-        const listen = (
-          channel: Channel,
-          queue: string,
-          decode: (message: Message, run_id: RunId) => Decoded,
-          receive: (received: Received, message: Message) => void
-        ) =>
+        const listen = (queue: string, decode: typeof decodeReply | typeof decodeDeadLetter) =>
           call(`consuming ${queue}`, () =>
             channel.consume(queue, (message) => {
               if (message === null) return connection.markLost(`${queue} was deleted`)
@@ -141,25 +101,19 @@ const make = ({ queueType, url }: AmqpOptions) =>
               }
               const subject = subjectOf(message, queue)
               if (subject === undefined || isOver(subject)) return acknowledge()
-              const skip = () => countReceived("ended")
-              const read = () => {
-                const decoded = decode(message, subject.run_id)
-                if (Either.isLeft(decoded)) return drop(queue, decoded.left)
-                countReceived(decoded.right.kind)
-                return decoded.right.reply
+              const decoded = decode(message, subject.run_id)
+              if (decoded === undefined) return acknowledge()
+              if (Either.isLeft(decoded)) {
+                drop(queue, decoded.left)
+                return acknowledge()
               }
-              const span = Trace.spanOf(message)
-              const bytes = message.content.length
-              receive({ ...subject, bytes, isLong: false, read, skip, acknowledge, span }, message)
+              const { kind, reply } = decoded.right
+              countReceived(kind)
+              receive({ reply, acknowledge, span: Trace.spanOf(message) })
             })
           )
-        yield* listen(channel, repliesQueue, decodeReply, (received, message) =>
-          receive.reply(isLongReply(message) ? { ...received, isLong: true, setAside: setAside(message) } : received)
-        )
-        yield* listen(channel, deadQueue, decodeDeadLetter, (received, message) =>
-          isExpiredOffer(message) ? received.acknowledge() : receive.reply(received)
-        )
-        yield* listen(yield* open(1), lateQueue, decodeReply, receive.late)
+        yield* listen(repliesQueue, decodeReply)
+        yield* listen(deadQueue, decodeDeadLetter)
       })
 
     /** Its own connection, so that a flood of progress or a failure does not delay replies. */
@@ -169,7 +123,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
           broker,
           name: "progress",
           heartbeat: consumeHeartbeat,
-          use: (connection) => consumeProgress(connection, (message) => takeProgress(message, progressQueue))
+          use: (connection) => Reception.consumeProgress(connection, (message) => takeProgress(message, progressQueue))
         })
       )
 

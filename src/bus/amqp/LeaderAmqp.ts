@@ -9,13 +9,12 @@ import { makeCancellations } from "../Cancellations.ts"
 import * as Broker from "./Broker.ts"
 import type { AmqpOptions } from "./BusAmqp.ts"
 import { listenForCancellations } from "./CancelListener.ts"
-import { type Connection, call, openChannel, unavailable } from "./Connection.ts"
+import { type Connection, call, openChannel, openSideChannel, unavailable } from "./Connection.ts"
 import * as Link from "./Link.ts"
-import * as ProgressSender from "./ProgressSender.ts"
 import * as Publisher from "./Publisher.ts"
 import { declareTeamQueue, leaderArguments, repliesExchange, teamQueue, workLimit } from "./Topology.ts"
 import * as Trace from "./Trace.ts"
-import { decodePrompt, encodeProgress, encodeReply } from "./Wire.ts"
+import { decodePrompt, encodeProgress, encodeReply, type Outgoing } from "./Wire.ts"
 
 interface LeadOptions {
   readonly team: TeamName
@@ -33,12 +32,62 @@ const teamsPerConnection = 1_000
 /** How many teams may be set up at the same time: a broker that has too much to do answers too late. */
 const setUpTogether = 32
 
+/** Sends messages that may be lost: without confirmations, and on a channel whose failures do not affect the replies. */
+interface ProgressSender {
+  /** Uses the connection until the scope closes. */
+  readonly use: (connection: Connection) => Effect.Effect<void, never, Scope.Scope>
+  /** It has had a connection. */
+  readonly isUsed: () => boolean
+  /** Drops the message if the broker cannot take it at once. */
+  readonly send: (message: Outgoing) => void
+}
+
+interface Open {
+  readonly connection: Connection
+  readonly channel: Channel
+  /** What was sent before is still in this process. */
+  isFull: boolean
+}
+
+const makeProgressSender = (): ProgressSender => {
+  let open: Open | undefined
+  let isUsed = false
+  const close = (channel: Channel) => {
+    if (open?.channel === channel) open = undefined
+  }
+  return {
+    use: (connection) =>
+      openSideChannel(connection).pipe(
+        Effect.tap((channel) => Effect.addFinalizer(() => Effect.sync(() => close(channel)))),
+        Effect.map((channel) => {
+          const opened = { connection, channel, isFull: false }
+          channel.once("close", () => close(channel))
+          channel.on("drain", () => {
+            opened.isFull = false
+          })
+          open = opened
+          isUsed = true
+        }),
+        Effect.catchAll(({ detail }) => Effect.logInfo(`this leader reports no progress: ${detail}`))
+      ),
+    isUsed: () => isUsed,
+    send: ({ body, exchange, options, routingKey }) => {
+      if (open === undefined || open.isFull || open.connection.blocked() !== undefined) return
+      try {
+        open.isFull = !open.channel.publish(exchange, routingKey, body, options)
+      } catch {
+        // The channel is closing.
+      }
+    }
+  }
+}
+
 const make = ({ heartbeat, queueType, url }: LeaderOptions) =>
   Effect.gen(function* () {
     const broker = Broker.make(url)
     const scope = yield* Effect.scope
     const fork = yield* FiberSet.makeRuntime<never>()
-    const progressSender = ProgressSender.make()
+    const progressSender = makeProgressSender()
     /** Connects on first use: a server that leads teams for others sends no replies. */
     const publisher = yield* Effect.cached(
       Scope.extend(

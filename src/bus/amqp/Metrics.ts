@@ -24,7 +24,6 @@ export type ReplyKind =
   | "error"
   | "dead"
   | "ended"
-  | "late"
   | "refused"
   | "malformed"
   | "unknown"

@@ -38,9 +38,6 @@ export const repliesQueue = "webhook.replies.inbox"
  */
 export const progressKey = "progress"
 export const progressQueue = "webhook.progress"
-/** For long answers to ended runs, so that other replies in `repliesQueue` need not wait: an exchange and its queue. */
-export const lateExchange = "webhook.replies.late"
-export const lateQueue = "webhook.replies.late"
 /**
  * The exchange for cancellations. Leaders bind their own queues to it. Each team has its own, because the right to bind
  * applies to a whole exchange, and a shared one would show leaders the run ids of all teams.
@@ -83,9 +80,6 @@ export const declareShared = async (channel: Channel, type: QueueType): Promise<
   await channel.assertExchange(repliesExchange, "direct", { durable: true })
   await channel.assertQueue(repliesQueue, shared(type))
   await channel.bindQueue(repliesQueue, repliesExchange, "")
-  await channel.assertExchange(lateExchange, "fanout", { durable: true })
-  await channel.assertQueue(lateQueue, shared(type))
-  await channel.bindQueue(lateQueue, lateExchange, "")
 }
 
 /** Classic also in a cluster: progress is not worth a write to several disks. */

@@ -6,8 +6,8 @@ import { RunId } from "../../domain/Id.ts"
 import { type NumberedProgress, readProgress } from "../../domain/run/Progress.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import {
-  answerTooLarge,
   maxAnswer,
+  maxReplyBody,
   parseJson,
   promptBody,
   type ReplyType,
@@ -17,9 +17,8 @@ import {
   storableReply
 } from "../Bodies.ts"
 import type { DeadLettered, LeaderReply, Prompt, Reply } from "../Bus.ts"
-import { longReply } from "../LongReplies.ts"
 import type { ReplyKind } from "./Metrics.ts"
-import { cancelExchange, lateExchange, progressKey, promptsExchange, repliesExchange } from "./Topology.ts"
+import { cancelExchange, progressKey, promptsExchange, repliesExchange } from "./Topology.ts"
 
 /** A message for the broker. `id` is its `message_id`, which identifies returned messages. */
 export interface Outgoing {
@@ -90,11 +89,9 @@ export const decodePrompt = (message: Message, team: TeamName): Option.Option<Pr
     correlation_id: String(message.properties.correlationId ?? body.run_id)
   }))
 
-/** A reply that is too long becomes an error, because RabbitMQ 4 closes the channel on messages over 16 MiB. */
 export const encodeReply = (reply: LeaderReply, prompt: Prompt, exchange: string): Outgoing => {
   const [type, content] = replyBody(reply)
   const body = Buffer.from(JSON.stringify(content))
-  if (body.length > maxAnswer) return encodeReply({ _tag: "Failed", message: answerTooLarge }, prompt, exchange)
   const options = { type, contentType: json, correlationId: prompt.correlation_id }
   return { id: `${prompt.run_id}:${type}`, exchange, routingKey: "", body, options }
 }
@@ -117,12 +114,10 @@ export const decodeProgress = ({ content }: Message): NumberedProgress | undefin
 export const isProgress = ({ properties }: Message): boolean => properties.type === progressType
 
 /** A decoded message from `webhook.replies.inbox` or `webhook.dead`; left if it is unusable. */
-export type Decoded = Either.Either<{ readonly kind: ReplyKind; readonly reply: Reply }, "malformed" | "unknown">
+type Decoded = Either.Either<{ readonly kind: ReplyKind; readonly reply: Reply }, "malformed" | "unknown">
 
 const isReplyType = (type: unknown): type is ReplyType =>
   type === "started" || type === "response" || type === "error" || type === "discarded"
-
-const hasText = (type: unknown): boolean => type !== "started" && type !== "discarded"
 
 const isText = ({ contentType }: Message["properties"]): boolean => /^text\/plain\s*(;|$)/i.test(String(contentType))
 
@@ -135,42 +130,26 @@ export const decodeReply = (message: Message, run_id: RunId): Decoded => {
   const decoded = (kind: ReplyKind, reply: LeaderReply): Decoded =>
     Either.right({ kind, reply: storableReply({ ...reply, run_id }) })
   if (!isReplyType(type)) return Either.left("unknown")
-  if (hasText(type) && message.content.length > maxAnswer) {
-    return decoded("error", { _tag: "Failed", message: answerTooLarge })
-  }
-  const text = message.content.toString()
-  const body = isText(message.properties) ? { response: text, message: text } : parseJson(text)
-  const reply = readReply(type, body)
+  const reply = readReply(type, bodyOf(message))
   return reply === undefined ? Either.left("malformed") : decoded(type, reply)
 }
 
-/** Whether `decodeReply` would have to read a long text. */
-export const isLongReply = ({ content, properties }: Message): boolean =>
-  content.length > longReply && content.length <= maxAnswer && hasText(properties.type)
-
-/** An unchanged reply for another queue. It has a random id, because a run may have several replies. */
-export const encodeLate = (message: Message): Outgoing => {
-  const { contentType, correlationId, headers, type } = message.properties
-  return {
-    id: randomUUID(),
-    exchange: lateExchange,
-    routingKey: "",
-    body: message.content,
-    options: { type, contentType, correlationId },
-    traceparent: headers?.traceparent
-  }
+/** Of a text, and of JSON that is too long to be parsed, no more is read than shows that it is too long. */
+const bodyOf = ({ content, properties }: Message): unknown => {
+  if (!isText(properties) && content.length <= maxReplyBody) return parseJson(content.toString())
+  const text = content.subarray(0, maxAnswer + 1).toString()
+  return { response: text, message: text }
 }
 
 /**
- * A dead-lettered prompt. A leader may also publish one for its own prompts. The reason is the latest entry of RabbitMQ's
- * header `x-death`: https://www.rabbitmq.com/docs/dlx#effects
+ * A dead-lettered prompt; `undefined`: an offer that no leader accepted. A leader may also publish one for its own prompts.
+ * The reason is the latest entry of RabbitMQ's header `x-death`: https://www.rabbitmq.com/docs/dlx#effects
  */
-export const decodeDeadLetter = (message: Message, run_id: RunId): Decoded =>
-  Either.right({ kind: "dead", reply: { _tag: "DeadLettered", run_id, reason: reasonOf(message) } })
-
-/** Whether the message is an offer that no leader accepted. */
-export const isExpiredOffer = (message: Message): boolean =>
-  message.properties.headers?.[offerHeader] === true && reasonOf(message) === "expired"
+export const decodeDeadLetter = (message: Message, run_id: RunId): Decoded | undefined => {
+  const reason = reasonOf(message)
+  if (reason === "expired" && message.properties.headers?.[offerHeader] === true) return undefined
+  return Either.right({ kind: "dead", reply: { _tag: "DeadLettered", run_id, reason } })
+}
 
 const reasonOf = ({ properties: { headers } }: Message): DeadLettered["reason"] => {
   const why: string | undefined = headers?.["x-death"]?.[0]?.reason ?? headers?.["x-first-death-reason"]

@@ -79,25 +79,52 @@ export const replies = (behaviour: Behaviour): void => {
   )
 
   behaviour(
-    "an answer over 8 MiB, as it would be stored, ends its run as failed; one of 8 MiB arrives",
+    "an answer of 1 MiB arrives, and of a longer one its first 64 KiB, which end with a whole character",
     Effect.gen(function* () {
       const bus = yield* Bus
       const collected = yield* collectReplies
-      // On the wire there are a few bytes of JSON around the answer.
-      const longest = 8 * 1024 * 1024 - 100
-      yield* startLeader(({ prompt: { prompt }, reply }) =>
-        reply({ _tag: "Answered", response: prompt.slice(0, 1).repeat(Number(prompt.slice(1))) })
-      )
-      // A NUL is stored as three bytes.
-      for (const answer of [`x${8 * 1024 * 1024 + 1}`, `x${20 * 1024 * 1024}`, `\0${3 * 1024 * 1024}`]) {
-        const over = yield* makePrompt({ prompt: answer })
-        yield* bus.publish([over])
-        const message = "answer larger than 8 MiB"
-        expect(yield* Queue.take(collected)).toEqual({ _tag: "Failed", run_id: over.run_id, message })
+      const mebibyte = 1024 * 1024
+      const report = { session_id: "s-1" }
+      yield* startLeader(({ prompt: { prompt }, reply }) => {
+        const [begin, unit, count] = JSON.parse(prompt)
+        return reply({ _tag: "Answered", response: begin + unit.repeat(count), report })
+      })
+      const answer = (begin: string, unit: string, count: number) =>
+        Effect.gen(function* () {
+          const prompt = yield* makePrompt({ prompt: JSON.stringify([begin, unit, count]) })
+          yield* bus.publish([prompt])
+          const { run_id, ...reply } = yield* Queue.take(collected)
+          expect(run_id).toBe(prompt.run_id)
+          return reply
+        })
+      // On the wire, JSON has six bytes for a control character.
+      for (const unit of ["x", "\u0001"]) {
+        expect(yield* answer("", unit, mebibyte)).toEqual({ _tag: "Answered", response: unit.repeat(mebibyte), report })
       }
-      yield* bus.publish([yield* makePrompt({ prompt: `x${longest}` })])
-      const reply = yield* Queue.take(collected)
-      expect(reply._tag === "Answered" && reply.response.length).toBe(longest)
+      for (const [begin, unit, count, kept] of [
+        ["", "x", mebibyte + 1, "x".repeat(65_536)],
+        ["", "x", 20 * mebibyte, "x".repeat(65_536)],
+        // Two bytes are left after the last whole character.
+        ["ab", "🦊", mebibyte / 4, `ab${"🦊".repeat(16_383)}`],
+        // A NUL is stored as three bytes.
+        ["", "\0", mebibyte / 2, "\uFFFD".repeat(21_845)]
+      ] as const) {
+        const truncated = { _tag: "Answered", response: kept, truncated: true, report }
+        expect(yield* answer(begin, unit, count)).toEqual(truncated)
+      }
+    })
+  )
+
+  behaviour(
+    "an error message over 1 MiB is cut to its first 64 KiB",
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const collected = yield* collectReplies
+      yield* startLeader(({ reply }) => reply({ _tag: "Failed", message: "é".repeat(1024 * 1024) }))
+      const prompt = yield* makePrompt()
+      yield* bus.publish([prompt])
+      const message = "é".repeat(32 * 1024)
+      expect(yield* Queue.take(collected)).toEqual({ _tag: "Failed", run_id: prompt.run_id, message })
     })
   )
 }

@@ -5,7 +5,7 @@ import type { LeaderId, RunId } from "../../domain/Id.ts"
 import type { NumberedProgress } from "../../domain/run/Progress.ts"
 import type { PromptBody } from "../../domain/run/PromptBody.ts"
 import { TeamName } from "../../domain/Team.ts"
-import { answerTooLarge, maxAnswer, parseJson, readPromptBody, replyBody } from "../Bodies.ts"
+import { parseJson, readPromptBody, replyBody } from "../Bodies.ts"
 import type { LeaderReply } from "../Bus.ts"
 
 export interface LeaderHttpOptions {
@@ -118,10 +118,7 @@ export const make = ({ key, url }: LeaderHttpOptions): LeaderRequests => {
       }),
     reply: (correlation_id, given) => {
       const [type, content] = replyBody(given)
-      const body = JSON.stringify({ ...content, correlation_id, type })
-      return Buffer.byteLength(body) > maxAnswer
-        ? reply({ correlation_id, type: "error", message: answerTooLarge })
-        : Effect.asVoid(send("reply", body))
+      return reply({ ...content, correlation_id, type })
     },
     progress: (correlation_id, progress) => reply({ ...progress, correlation_id, type: "progress" }, "progress"),
     reject: (correlation_id) => reply({ correlation_id, type: "rejected" }),

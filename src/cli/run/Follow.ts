@@ -34,7 +34,7 @@ const interval = Duration.seconds(1)
 const patience = Duration.minutes(2)
 
 /** More than an answer can have. */
-const maxEventSize = 128 * 1024 * 1024
+const maxEventSize = 16 * 1024 * 1024
 
 class Lost extends Data.TaggedError("Lost") {}
 

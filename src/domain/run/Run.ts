@@ -7,7 +7,7 @@ import { optional, time } from "../Time.ts"
 import { AgentReport } from "./AgentReport.ts"
 import { cancellers } from "./Canceller.ts"
 import { RunSource } from "./RunSource.ts"
-import { allStatuses, type FinalStatus, runStatuses } from "./RunStatus.ts"
+import { allStatuses, type FinalStatus, leaderErrors, runStatuses } from "./RunStatus.ts"
 
 export const RunStatus = Schema.Literal(...allStatuses).annotations({
   identifier: "RunStatus",
@@ -29,13 +29,14 @@ export type CancelledBy = typeof CancelledBy.Type
 
 export const RunErrorCode = Schema.Literal(
   "agent_error",
+  "answer_too_large",
   "budget_exceeded",
   "team_gone",
   "team_not_running",
   "undeliverable"
 ).annotations({
   description:
-    "The leader said so (`agent_error`), the daily budget of cost was used up before the sending (`budget_exceeded`), the team's queue went away (`team_gone`), no leader came in time (`team_not_running`), or the broker gave up (`undeliverable`)."
+    "The leader said so (`agent_error`), the daily budget of cost was used up before the sending (`budget_exceeded`), the team's queue went away (`team_gone`), no leader came in time (`team_not_running`), or the broker gave up (`undeliverable`). With `answer_too_large`, the answer had more than 1 MiB, and `response` is its beginning."
 })
 export const RunError = Schema.Struct({
   code: RunErrorCode,
@@ -221,13 +222,14 @@ export const noLeaderInTime: RunError = {
   message: "The team had no leader for as long as the run could wait for one."
 }
 
-/** Errors after which a run is not retried: it has waited as long as it may, or costs too much. */
-export const finalErrors: ReadonlyArray<RunError["code"]> = [noLeaderInTime.code, "budget_exceeded"]
+/** Errors after which a run is not retried: it has waited as long as it may, costs too much, or its work is done. */
+export const finalErrors: ReadonlyArray<RunError["code"]> = [noLeaderInTime.code, "budget_exceeded", "answer_too_large"]
 
 /** The details of an end. A final status without a line here does not compile. */
 interface OutcomeDetails {
   readonly success: { readonly response: string; readonly report?: AgentReport }
-  readonly error: { readonly error: RunError; readonly report?: AgentReport }
+  /** `response`: the beginning of an answer that is too large. */
+  readonly error: { readonly error: RunError; readonly response?: string; readonly report?: AgentReport }
   /** `undelivered`: no leader has its prompt. */
   readonly timeout: { readonly undelivered?: boolean }
   readonly cancelled: { readonly cancelled_by: CancelledBy }
@@ -251,6 +253,7 @@ export const outcomeFields = (
         status,
         error_code: outcome.error.code,
         error_message: outcome.error.message,
+        ...(outcome.response !== undefined && { response: outcome.response }),
         ...reportOf(outcome)
       }
     case "timeout":
@@ -289,4 +292,4 @@ export const stopAt = (
 
 /** Whether the outcome is the leader's own. Then it got the prompt, recorded or not. */
 export const isAnswer = (outcome: Outcome): boolean =>
-  outcome.status === "error" ? outcome.error.code === "agent_error" : runStatuses[outcome.status].answered
+  outcome.status === "error" ? leaderErrors.includes(outcome.error.code) : runStatuses[outcome.status].answered

@@ -1,5 +1,5 @@
 import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
-import { storableReply, textLength } from "../../bus/Bodies.ts"
+import { storableReply } from "../../bus/Bodies.ts"
 import type { LeaderBus, LeaderReply } from "../../bus/Bus.ts"
 import { NotFound, PromptLost, type TooManyStreams, type Unauthorized, type Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
@@ -23,8 +23,6 @@ import * as PromptWatch from "./PromptWatch.ts"
 /** How long a leader at work waits for a cancellation until it shows its presence again. */
 export const heartbeat = Duration.seconds(2)
 const mostTogether = 1_000
-/** A longer answer is written only if its run still takes one, in UTF-16 code units. */
-const longAnswer = 16 * 1024
 
 /** What a leader over HTTP says about a prompt. */
 export type HttpReply =
@@ -114,7 +112,7 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
         Effect.zipRight(outcomes.release([run_id]), store.finishPrompt({ team, run_id }))
 
       const isLive = (run_id: RunId) =>
-        Effect.map(runs.answerable([run_id]), (answerable) => answerable.get(run_id) === "live")
+        Effect.map(runs.ended([run_id]), ({ deleted, runs }) => deleted.length === 0 && runs.length === 0)
 
       const next = (
         asking: KeyedLeader,
@@ -184,10 +182,7 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
             case "Answered":
             case "Failed":
             case "Discarded": {
-              const storable = storableReply({ ...reply, run_id })
-              const isLong = textLength(storable) > longAnswer
-              const isWanted = !recorder.isOver(run_id) && (!isLong || (yield* runs.answerable([run_id])).has(run_id))
-              if (isWanted) yield* recorder.record([storable])
+              if (!recorder.isOver(run_id)) yield* recorder.record([storableReply({ ...reply, run_id })])
               return yield* store.finishPrompt({ team, run_id })
             }
           }

@@ -29,8 +29,6 @@ export type AdmitWithEnds = (ends: ReadonlyArray<Pick<RunEnd, "run_id" | "outcom
 /** How often the rows of watched runs are read for ends, and of how many runs at a time. */
 const pollInterval = "1 second"
 const pollSize = 1_000
-/** A longer end is recorded by itself, in parallel with the others. */
-const longEnd = 256 * 1024
 
 /** Records the ends of runs, and notifies their watchers, whichever replica recorded the end. */
 export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
@@ -134,9 +132,7 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
       const commit = (ends: ReadonlyArray<Pick<RunEnd, "run_id" | "outcome" | "wantsRun">>) =>
         Effect.suspend(() => {
           const at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
-          // A long write would delay the ends behind it.
-          const recording = ends.some((end) => sizeOf(end) > longEnd) ? record : together
-          return recording(ends.map((end) => ({ ...end, at })))
+          return together(ends.map((end) => ({ ...end, at })))
         })
 
       const read = Effect.fnUntraced(function* (ids: ReadonlyArray<RunId>) {

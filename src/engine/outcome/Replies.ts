@@ -1,7 +1,6 @@
 import { Effect, Layer } from "effect"
 import { Bus } from "../../bus/Bus.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
-import { RunStore } from "../../repo/run/RunStore.ts"
 import { ProgressReports } from "../progress/ProgressReports.ts"
 import { Settings } from "../Settings.ts"
 import { Correlation } from "./Correlation.ts"
@@ -22,20 +21,18 @@ const mostAtOnce = 100
 export const layer: Layer.Layer<
   never,
   never,
-  Bus | ChangeFeed | Correlation | ProgressReports | ReplyRecorder | RunStore | Settings
+  Bus | ChangeFeed | Correlation | ProgressReports | ReplyRecorder | Settings
 > = Layer.scopedDiscard(
   Effect.gen(function* () {
     const bus = yield* Bus
     const { isOver, record } = yield* ReplyRecorder
     const correlation = yield* Correlation
     const database = yield* ChangeFeed
-    const runs = yield* RunStore
     const reports = yield* ProgressReports
     const { maxConcurrent } = yield* Settings
     yield* bus.consume(record, {
       correlation,
       progress: reports.add,
-      answerable: runs.answerable,
       isOver,
       atOnce: Math.min(Math.max(maxConcurrent, fewestAtOnce), mostAtOnce),
       ready: database.ping

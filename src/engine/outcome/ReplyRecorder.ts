@@ -1,4 +1,5 @@
 import { Context, DateTime, Effect, Layer } from "effect"
+import { answerTooLarge } from "../../bus/Bodies.ts"
 import type { Reply } from "../../bus/Bus.ts"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
@@ -55,7 +56,12 @@ const outcomeOf = (reply: Reply): Outcome | undefined => {
     case "Started":
       return undefined
     case "Answered":
-      return { status: "success", response: reply.response, ...reportOf(reply) }
+      return reply.truncated
+        ? {
+            ...{ status: "error", error: { code: "answer_too_large", message: answerTooLarge } },
+            ...{ response: reply.response, ...reportOf(reply) }
+          }
+        : { status: "success", response: reply.response, ...reportOf(reply) }
     case "Failed":
       return { status: "error", error: { code: "agent_error", message: reply.message }, ...reportOf(reply) }
     case "Discarded":

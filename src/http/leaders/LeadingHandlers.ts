@@ -10,7 +10,7 @@ import {
   replyTypes,
   WorkDraft
 } from "../../api/Leading.ts"
-import { maxAnswer, readReply } from "../../bus/Bodies.ts"
+import { maxReplyBody, readReply } from "../../bus/Bodies.ts"
 import { BodyTooLarge, Invalid } from "../../domain/Errors.ts"
 import type { JsonObject } from "../../domain/request/Payload.ts"
 import { readProgress } from "../../domain/run/Progress.ts"
@@ -27,7 +27,7 @@ type Request = HttpServerRequest.HttpServerRequest
 const shortBody = 16 * 1024
 
 /** Of all replies that are being received or recorded, in bytes. */
-const allReplies = 8 * maxAnswer
+const allReplies = 4 * maxReplyBody
 
 /** Fields that a later release may have added are ignored. */
 const known = (body: JsonObject, fields: object): JsonObject =>
@@ -93,7 +93,7 @@ export const layer = HttpApiBuilder.group(Api, "leader", (handlers) =>
           return isTaken
         }
       }
-      return Effect.flatMap(fixed(Body.readObject(request, maxAnswer, listener)), use).pipe(
+      return Effect.flatMap(fixed(Body.readObject(request, maxReplyBody, listener)), use).pipe(
         Effect.ensuring(Effect.sync(() => budget.giveBack(holder, taken)))
       )
     }

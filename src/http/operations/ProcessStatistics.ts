@@ -40,13 +40,10 @@ export const processStatistics: Effect.Effect<ReadonlyArray<Family>> = Effect.sy
     },
     gauge("process_resident_memory_bytes", "Memory in use, in bytes.", memory.rss),
     gauge("nodejs_heap_size_used_bytes", "Memory of JavaScript objects, in bytes.", memory.heapUsed),
-    {
-      ...gauge(
-        "nodejs_eventloop_lag_p99_seconds",
-        "The delay of timers in seconds, 99th percentile since the last reading; the largest of several workers.",
-        readDelay()
-      ),
-      merge: "max"
-    }
+    gauge(
+      "nodejs_eventloop_lag_p99_seconds",
+      "The delay of timers in seconds, 99th percentile since the last reading.",
+      readDelay()
+    )
   ]
 })

@@ -1,7 +1,6 @@
 /** `/metrics`. */
 import { HttpServerResponse } from "@effect/platform"
-import { Context, DateTime, Effect, Metric, MetricKey, MetricPair, MetricState } from "effect"
-import type { Unavailable } from "../../domain/Errors.ts"
+import { DateTime, Effect, Metric, MetricKey, MetricPair, MetricState } from "effect"
 import type { Team } from "../../domain/Team.ts"
 import { Teams } from "../../engine/manage/Teams.ts"
 import { ClockOffset } from "../../engine/upkeep/DatabaseClock.ts"
@@ -15,17 +14,11 @@ import * as ReadOnlyRoute from "./ReadOnlyRoute.ts"
 /** Effect counts its fibers in the same registry, without descriptions and by the names of another convention. */
 const isOwn = ({ metricKey }: MetricPair.MetricPair.Untyped): boolean => !metricKey.name.startsWith("effect_")
 
-/** This process's own metrics. */
-export const ofProcess: Effect.Effect<ReadonlyArray<Family>> = Effect.zipWith(
+const ofProcess: Effect.Effect<ReadonlyArray<Family>> = Effect.zipWith(
   Effect.map(Metric.snapshot, (pairs) => families(pairs.filter(isOwn))),
   processStatistics,
   (measured, statistics) => [...measured, ...statistics]
 )
-
-/** The metrics of all processes of this server, added up. By default, this process is the only one. */
-export class ProcessMetrics extends Context.Reference<ProcessMetrics>()("webhook-trigger/ProcessMetrics", {
-  defaultValue: (): { readonly all: Effect.Effect<ReadonlyArray<Family>, Unavailable> } => ({ all: ofProcess })
-}) {}
 
 const gaugesOf = (team: Team): ReadonlyArray<MetricPair.MetricPair.Untyped> =>
   teamGauges.map(({ description, name, valueOf }) =>
@@ -74,16 +67,14 @@ const readTimeout = "2 seconds"
 
 const make = Effect.gen(function* () {
   const teams = yield* Teams
-  const processes = yield* ProcessMetrics
   const checkToken = yield* checkMetricsToken
   const clockOffset = yield* ClockOffset
   const build = buildInfo((yield* ServerFacts).version)
-  /** The offset of this machine's clock, so it is the same for every process. */
   const readClock = () => {
     const millis = clockOffset.millis()
     return millis === undefined ? [] : families([MetricPair.unsafeMake(clockGauge, MetricState.gauge(millis / 1_000))])
   }
-  /** From the database and the broker: the same for every process, so not added up. */
+  /** From the database and the broker. */
   let gauges: ReadonlyArray<Family> = []
   const readGauges = teams.list.pipe(
     Effect.timeout(readTimeout),
@@ -106,7 +97,7 @@ const make = Effect.gen(function* () {
     })
   )
   const respond = Effect.gen(function* () {
-    const [measured] = yield* Effect.all([processes.all, readGauges, readOldest], { concurrency: "unbounded" })
+    const [measured] = yield* Effect.all([ofProcess, readGauges, readOldest], { concurrency: "unbounded" })
     const waiting = oldestOf(oldest, yield* DateTime.now)
     return HttpServerResponse.text(toText([...build, ...readClock(), ...gauges, ...waiting, ...measured]), {
       contentType: "text/plain; version=0.0.4; charset=utf-8"

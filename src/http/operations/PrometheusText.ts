@@ -4,14 +4,12 @@
  */
 import { MetricKeyType, type MetricLabel, type MetricPair, MetricState, Option } from "effect"
 
-/** A metric in Prometheus's sense: all series of one name. Plain data that can be sent to another process. */
+/** A metric in Prometheus's sense: all series of one name. */
 export interface Family {
   readonly name: string
   readonly help?: string
   readonly type: "counter" | "gauge" | "histogram" | "summary" | "untyped"
   readonly samples: ReadonlyArray<Sample>
-  /** How the values of several processes become one; absent: their sum. */
-  readonly merge?: "max"
 }
 
 type Sample = readonly [series: string, value: number]

@@ -1,5 +1,5 @@
 import { Predicate } from "effect"
-import { withoutCommand } from "./CallerText.ts"
+import type { Prompt } from "../../bus/Bus.ts"
 import {
   activityOf,
   at,
@@ -13,6 +13,13 @@ import {
 } from "./output/Reading.ts"
 import { programPreset } from "./ProgramAgent.ts"
 import { uuid } from "./Session.ts"
+
+/**
+ * The prompt's text for agents that take a text which begins with a slash for a command, such as `/clear`. Only people who
+ * manage the webhook, or chat with the team, may give one.
+ */
+const withoutCommand = ({ prompt, source, template }: Prompt): string =>
+  prompt.startsWith("/") && source === "webhook" && !template?.startsWith("/") ? ` ${prompt}` : prompt
 
 /** The model that cost most. */
 const mainModel = (modelUsage: unknown): string | undefined => {

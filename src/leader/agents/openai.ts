@@ -3,10 +3,8 @@ import { type LeaderAnswer, LeaderError } from "../Leader.ts"
 import type { Agent, Preset, Task } from "./Agent.ts"
 import { type RequestFailed, readStream } from "./Endpoint.ts"
 import { readHttpUrl, readOptions } from "./Options.ts"
-import { chat } from "./openai/Chat.ts"
-import { responses } from "./openai/Responses.ts"
-import { readEvents } from "./output/EventReader.ts"
-import { conclude } from "./output/Reading.ts"
+import { type Events, readEvents } from "./output/EventReader.ts"
+import { appended, at, conclude, listAt, type Reading, reporting, textAt } from "./output/Reading.ts"
 import { anyId, inSession, SessionLost } from "./Session.ts"
 
 const example = "openai --model gpt-5"
@@ -17,6 +15,92 @@ interface OpenaiOptions {
   readonly model: string
   readonly api: keyof typeof apis
   readonly instructions?: string
+}
+
+const ended = (reading: Reading, response: unknown): Reading =>
+  reporting(
+    { ...reading, isDone: true },
+    {
+      session_id: at(response, "id"),
+      usage: {
+        input_tokens: at(response, "usage", "input_tokens"),
+        output_tokens: at(response, "usage", "output_tokens"),
+        cached_input_tokens: at(response, "usage", "input_tokens_details", "cached_tokens"),
+        model: at(response, "model")
+      }
+    }
+  )
+
+/** What the model writes, of an event. */
+const writtenResponse = (event: unknown): string | undefined => {
+  const type = at(event, "type")
+  return type === "response.output_text.delta" || type === "response.refusal.delta" ? textAt(event, "delta") : undefined
+}
+
+/** The events of OpenAI's Responses: https://platform.openai.com/docs/api-reference/responses-streaming */
+const responses: Events = {
+  read: (reading, event) => {
+    const text = writtenResponse(event)
+    if (text !== undefined) return { ...reading, answer: appended(reading.answer, text) }
+    const response = at(event, "response")
+    switch (at(event, "type")) {
+      case "response.output_item.added":
+        // The last message is the answer.
+        return at(event, "item", "type") === "message" ? { ...reading, answer: "" } : reading
+      case "response.completed":
+        return ended(reading, response)
+      case "response.incomplete": {
+        const reason = textAt(response, "incomplete_details", "reason") ?? "incomplete"
+        return { ...ended(reading, response), failure: `The model stopped: ${reason}` }
+      }
+      case "response.failed":
+        return { ...ended(reading, response), failure: textAt(response, "error", "message") ?? "The model failed" }
+      case "error":
+        return { ...reading, isDone: true, failure: textAt(event, "message") ?? "The model failed" }
+      default:
+        return reading
+    }
+  },
+  progress: (event) => {
+    const text = writtenResponse(event)
+    return text === undefined ? undefined : { text }
+  }
+}
+
+const choiceOf = (event: unknown): unknown => listAt(event, "choices")[0]
+
+/** What the model writes, of an event. */
+const writtenChat = (event: unknown): string | undefined => {
+  const delta = at(choiceOf(event), "delta")
+  return textAt(delta, "content") ?? textAt(delta, "refusal")
+}
+
+const withUsage = (reading: Reading, event: unknown): Reading =>
+  reporting(reading, {
+    usage: {
+      input_tokens: at(event, "usage", "prompt_tokens"),
+      output_tokens: at(event, "usage", "completion_tokens"),
+      cached_input_tokens: at(event, "usage", "prompt_tokens_details", "cached_tokens"),
+      model: at(event, "model")
+    }
+  })
+
+/** The events of Chat Completions: https://platform.openai.com/docs/api-reference/chat-streaming */
+const chat: Events = {
+  read: (before, event) => {
+    const text = writtenChat(event)
+    const answered = text === undefined ? before : { ...before, answer: appended(before.answer, text) }
+    const reading = at(event, "usage") ? withUsage(answered, event) : answered
+    const failure = textAt(event, "error", "message")
+    if (failure !== undefined) return { ...reading, isDone: true, failure }
+    const reason = textAt(choiceOf(event), "finish_reason")
+    if (reason === undefined) return reading
+    return { ...reading, isDone: true, ...(reason !== "stop" && { failure: `The model stopped: ${reason}` }) }
+  },
+  progress: (event) => {
+    const text = writtenChat(event)
+    return text === undefined ? undefined : { text }
+  }
 }
 
 interface Api {

@@ -62,7 +62,7 @@ export type LateReport = Required<Pick<RunRow, "team" | "report">>
 
 /** Whether it says anything that is stored with a run that has ended: an answer, or a report of the work. */
 export const addsLate = ({ outcome }: RunEnd): boolean =>
-  outcome.status === "success" || (outcome.status === "error" && outcome.report !== undefined)
+  outcome.status === "success" || (outcome.status === "error" && (outcome.response ?? outcome.report) !== undefined)
 
 /** The first of several items for a run, in the order of the runs' first items. */
 export const firstOfEach = <A extends { readonly run_id: string }>(items: Iterable<A>): ReadonlyArray<A> => {

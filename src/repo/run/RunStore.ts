@@ -218,8 +218,6 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
       ends: ReadonlyArray<RunEnd>,
       admission: Admission
     ) => Effect.Effect<{ readonly ended: ReadonlyArray<EndedRun>; readonly admitted: ReadonlySet<RunId> }, Unavailable>
-    /** The runs for which `end` would store an answer: `live` are not finished, `late` have ended without an answer. */
-    readonly answerable: (ids: ReadonlyArray<RunId>) => Effect.Effect<ReadonlyMap<RunId, "live" | "late">, Unavailable>
     /**
      * Ends as `cancelled` the runs that were accepted no later than `at` and are not admitted. Returns their number.
      */

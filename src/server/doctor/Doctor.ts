@@ -1,11 +1,70 @@
 /** Checks what a server and its leaders need. */
-import { Effect, Option } from "effect"
+
+import { Duration, Effect, Either, Option } from "effect"
 import { type Failure, usage } from "../../cli/Failure.ts"
 import type { DoctorOptions } from "../../cli/LocalCommands.ts"
+import type { AgentName } from "../../domain/AgentName.ts"
+import { makeRunId } from "../../domain/Id.ts"
+import { TeamName } from "../../domain/Team.ts"
+import * as AgentLeader from "../../leader/AgentLeader.ts"
+import type { Agent } from "../../leader/agents/Agent.ts"
+import { presets } from "../../leader/agents/Presets.ts"
+import { type LeaderAnswer, LeaderError } from "../../leader/Leader.ts"
 import { settingsInvalid } from "../environment/Overrides.ts"
-import { examineAgent } from "./AgentChecks.ts"
-import { report } from "./Check.ts"
+import { type Check, check, oneLine, report } from "./Check.ts"
 import * as Services from "./Services.ts"
+
+const timeout = Duration.minutes(2)
+
+/** How agents and endpoints say that they are not signed in. */
+const signedOut = /sign(ed)? in|log(ged)? ?in|api[ _-]?key|auth|credential|HTTP 40[13]/i
+
+/** Lets it answer one prompt. */
+const answer = (agent: Agent): Effect.Effect<LeaderAnswer, LeaderError> =>
+  Effect.flatMap(makeRunId, (run_id) =>
+    agent.answer({
+      prompt: {
+        ...{ run_id, correlation_id: run_id, source: "chat", team: TeamName.make("doctor") },
+        prompt: "Reply with the word OK. Use no tools."
+      },
+      place: {},
+      progress: () => {},
+      report: () => {}
+    })
+  ).pipe(
+    Effect.timeoutFail({
+      duration: timeout,
+      onTimeout: () => new LeaderError({ message: `no answer within ${Duration.format(timeout)}` })
+    })
+  )
+
+const checksOf = (agent: Agent): Effect.Effect<ReadonlyArray<Check>> =>
+  Effect.gen(function* () {
+    const program = yield* Effect.either(AgentLeader.checkProgram(agent))
+    if (Either.isLeft(program)) {
+      return [check("program", "no", program.left.message), check("signed in", "unknown"), check("answers", "unknown")]
+    }
+    const found = check("program", "yes", agent.program ?? "none needed")
+    const [took, answered] = yield* Effect.timed(Effect.either(answer(agent)))
+    if (Either.isRight(answered)) {
+      const response = typeof answered.right === "string" ? answered.right : answered.right.response
+      const said = `${Duration.toSeconds(took).toFixed(1)} s: ${oneLine(response)}`
+      return [found, check("signed in", "yes"), check("answers", "yes", said)]
+    }
+    const message = oneLine(answered.left.message)
+    return signedOut.test(message)
+      ? [found, check("signed in", "no", message), check("answers", "no")]
+      : [found, check("signed in", "unknown"), check("answers", "no", message)]
+  })
+
+/** Checks an agent before it leads a team. */
+const examineAgent = (name: AgentName, options: ReadonlyArray<string>): Effect.Effect<void, Failure> =>
+  Effect.gen(function* () {
+    const preset = presets[name]
+    const agent = yield* Effect.mapError(preset.agent(options), (detail) => usage(detail))
+    const checks = yield* checksOf(agent)
+    yield* report(checks, `${preset.title} does not work yet`, preset.help)
+  })
 
 const examineServices: Effect.Effect<void, Failure> = Effect.gen(function* () {
   const services = yield* Effect.mapError(Services.settings, (error) => settingsInvalid("The check", error))

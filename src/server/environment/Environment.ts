@@ -25,7 +25,6 @@ import * as LeaderEnvironment from "./LeaderEnvironment.ts"
 import * as LoadSettings from "./LoadSettings.ts"
 import * as MailEnvironment from "./MailEnvironment.ts"
 import * as OidcEnvironment from "./OidcEnvironment.ts"
-import * as PrimaryEnvironment from "./PrimaryEnvironment.ts"
 
 const adminKeyFormat = {
   accepts: "takes at least 16 characters: ASCII letters, digits and punctuation, no spaces",
@@ -125,8 +124,7 @@ export const settings = {
   /** How long the server waits for requests in progress when it stops. */
   shutdownGrace: withDefault("SHUTDOWN_GRACE", duration("0 seconds", "1 hour", "30 s"), Duration.seconds(30)),
   ...OidcEnvironment.settings,
-  ...LeaderEnvironment.settings,
-  ...PrimaryEnvironment.settings
+  ...LeaderEnvironment.settings
 }
 
 export type Environment = Values<typeof settings>

@@ -3,17 +3,17 @@ import { writeFile } from "node:fs/promises"
 import { arch, cpus, freemem, loadavg, release, totalmem } from "node:os"
 import { Effect, Option, Redacted } from "effect"
 import { createTarGzip } from "nanotar"
+import pg from "pg"
 import { exitCodes, Failure } from "../../cli/Failure.ts"
 import type { SupportOptions } from "../../cli/LocalCommands.ts"
 import { print } from "../../cli/Output.ts"
 import { settings as engineSettings } from "../../engine/SettingsConfig.ts"
 import { keys } from "../../leader/Place.ts"
+import { connection } from "../../repo/sql/database/PostgresAddress.ts"
 import type { Setting } from "../../settings/EnvironmentVariable.ts"
 import * as Services from "../doctor/Services.ts"
 import { settings } from "../environment/Environment.ts"
 import * as LoadSettings from "../environment/LoadSettings.ts"
-import * as DatabaseState from "./DatabaseState.ts"
-import * as Scrub from "./Scrub.ts"
 
 /** In milliseconds. */
 const patience = 10_000
@@ -72,6 +72,87 @@ const fromServer = (url: string, path: string, token?: string) =>
     return `${note}${response.status} ${response.headers.get("content-type")}\n\n${await response.text()}`
   })
 
+// The state of the tables, without anything that callers, agents or people wrote.
+
+/** In milliseconds, so that a loaded database is not loaded more. */
+const query_timeout = 5_000
+
+const queries = {
+  migrations: "select migration_id, name, created_at from webhook_trigger.migrations order by migration_id",
+  lease: "select term, holder, expires_at, locked_on from webhook_trigger.dispatcher_lease",
+  queues: `select r.team, r.status, count(*)::int as runs, min(r.accepted_at) as oldest, t.paused_at
+    from webhook_trigger.runs r left join webhook_trigger.teams t on t.team = r.team
+    where r.finished_at is null group by r.team, r.status, t.paused_at order by r.team, r.status`,
+  tables: `select relname as table, n_live_tup::float8 as rows, n_dead_tup::float8 as dead_rows,
+      pg_total_relation_size(relid)::float8 as bytes, last_autovacuum, last_autoanalyze
+    from pg_stat_user_tables where schemaname = 'webhook_trigger' order by bytes desc`,
+  connections: `select state, wait_event_type, count(*)::int as connections, max(now() - state_change)::text as longest
+    from pg_stat_activity where datname = current_database() group by state, wait_event_type`
+} as const
+
+/** The rows of each query, or why there are none. */
+const databaseState = async (url: Redacted.Redacted): Promise<Readonly<Record<keyof typeof queries, unknown>>> => {
+  const client = new pg.Client({ ...connection(url), query_timeout })
+  client.on("error", () => {})
+  try {
+    await client.connect()
+    const found: Array<readonly [string, unknown]> = []
+    for (const [name, query] of Object.entries(queries)) {
+      const rows = await client.query(query).then(
+        (result): unknown => result.rows,
+        (error: Error) => `not read: ${error.message}`
+      )
+      found.push([name, rows])
+    }
+    return Object.fromEntries(found) as Readonly<Record<keyof typeof queries, unknown>>
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+/** Removes what a support bundle must not contain, whichever part of it the text is from. */
+
+// What a support bundle must not contain is removed, whichever part of it the text is from.
+
+/** Shorter values would remove half of the text. */
+const leastSecret = 4
+
+/** A password may have a `%` that encodes nothing. */
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** The user, the password and the query of an address, which may have keys. */
+const addressSecrets = (text: string): ReadonlyArray<string> => {
+  if (!URL.canParse(text)) return []
+  const { password, search, username } = new URL(text)
+  return [password, decoded(password), search.slice(1), username].filter((part) => part !== "")
+}
+
+const tokens = /\bwh[a-z]_[0-9A-Za-z_-]{8,}/g
+const eMail = /[\w.!#$%&'*+/=?^`{|}~-]+@[\w-]+(\.[\w-]+)+/g
+const userInfo = /(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@"']+@/gi
+const query = /(\bhttps?:\/\/[^\s?"'#]+)\?[^\s"']*/gi
+
+/** A function for texts. `secrets` are the values of variables that are secret. */
+const scrubber = (secrets: ReadonlyArray<string>) => {
+  const values = secrets
+    .flatMap((secret) => [secret, secret.trim(), ...addressSecrets(secret)])
+    .filter((value) => value.length >= leastSecret)
+    .sort((a, b) => b.length - a.length)
+  return (text: string): string =>
+    values
+      .reduce((rest, value) => rest.replaceAll(value, "[removed]"), text)
+      .replace(userInfo, "$1[removed]@")
+      .replace(query, "$1?[removed]")
+      .replace(tokens, "[removed]")
+      .replace(eMail, "[removed]")
+}
+
 /** The files, before anything is removed from them. */
 const collect = (url: string, version: string): Effect.Effect<Readonly<Record<string, string>>> =>
   Effect.gen(function* () {
@@ -89,7 +170,7 @@ const collect = (url: string, version: string): Effect.Effect<Readonly<Record<st
       orReason(async () =>
         Option.isNone(databaseUrl)
           ? "The database is embedded: only its server can read it."
-          : JSON.stringify(await DatabaseState.read(databaseUrl.value), null, 2)
+          : JSON.stringify(await databaseState(databaseUrl.value), null, 2)
       )
     )
     const metricsToken = process.env.METRICS_TOKEN?.trim() || undefined
@@ -116,7 +197,7 @@ const ownSecrets = (): ReadonlyArray<string> =>
 /** The `support-bundle` command. */
 export const write = ({ output, url }: SupportOptions, version: string): Effect.Effect<void, Failure> =>
   Effect.gen(function* () {
-    const scrub = Scrub.make(ownSecrets())
+    const scrub = scrubber(ownSecrets())
     const files = Object.entries(yield* collect(url, version)).map(([name, text]) => ({
       name: `support-bundle/${name}`,
       data: `${scrub(text)}\n`

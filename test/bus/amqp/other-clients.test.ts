@@ -1,10 +1,13 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Layer, Logger, LogLevel, Option, Queue, Redacted } from "effect"
+import type { Message } from "amqplib"
+import { Chunk, Effect, Either, Layer, Logger, LogLevel, Option, Queue, Redacted } from "effect"
 import * as BusAmqp from "../../../src/bus/amqp/BusAmqp.ts"
 import * as LeaderAmqp from "../../../src/bus/amqp/LeaderAmqp.ts"
+import { decodeReply } from "../../../src/bus/amqp/Wire.ts"
 import { Bus } from "../../../src/bus/Bus.ts"
 import { collectReplies, makePrompt, team, untilQueue, untilUp } from "../../../src/bus/contract.ts"
 import { rightsOf } from "../../../src/cli/BrokerRights.ts"
+import { RunId } from "../../../src/domain/Id.ts"
 import { Leader } from "../../../src/leader/index.ts"
 import { freshVhost, managementUrl } from "../../support/fresh.ts"
 import { manage } from "../../support/RabbitMq.ts"
@@ -107,15 +110,48 @@ describe("replies of leaders in other languages", () => {
     }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
   )
 
-  behaviour("an answer of 12 MB fails its run and is not read", (url) =>
+  it.live("an answer over 1 MiB arrives once, as its beginning, and is acknowledged", () =>
     Effect.gen(function* () {
-      const collected = yield* collectReplies
+      const url = yield* freshVhost
       const channel = yield* rawChannel(url)
-      const { run_id } = yield* makePrompt()
-      yield* reply(channel, Buffer.alloc(12_000_000, "x"), { correlationId: run_id, contentType: "text/plain" })
-      expect(yield* Queue.take(collected)).toEqual({ _tag: "Failed", run_id, message: "answer larger than 8 MiB" })
-    })
+      const text = "x".repeat(12_000_000)
+      yield* Effect.gen(function* () {
+        yield* untilUp
+        const collected = yield* collectReplies
+        const [{ run_id }, next] = [yield* makePrompt(), yield* makePrompt()]
+        const kept = { run_id, response: text.slice(0, 65_536), truncated: true }
+        for (const [body, contentType] of [
+          [text, "text/plain"],
+          [JSON.stringify({ response: text }), "application/json"],
+          [JSON.stringify({ response: text.slice(0, 100_000), truncated: true }), "application/json"],
+          [JSON.stringify({ response: "the beginning", truncated: true }), "application/json"]
+        ] as const) {
+          yield* reply(channel, body, { correlationId: run_id, contentType })
+        }
+        yield* reply(channel, "good", { correlationId: next.run_id, contentType: "text/plain" })
+        expect(Chunk.toReadonlyArray(yield* Queue.takeN(collected, 5))).toEqual([
+          ...Array(3).fill({ _tag: "Answered", ...kept }),
+          { _tag: "Answered", ...kept, response: "the beginning" },
+          { _tag: "Answered", run_id: next.run_id, response: "good" }
+        ])
+      }).pipe(Effect.scoped, Effect.provide(BusAmqp.layer({ url: Redacted.make(url), queueType: "classic" })))
+      const { messageCount } = yield* Effect.promise(() => channel.checkQueue("webhook.replies.inbox"))
+      expect(messageCount).toBe(0)
+    }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
   )
+
+  it("of JSON that is longer than messages of RabbitMQ 4, the beginning is kept as it is", () => {
+    const run_id = RunId.make("01900000-0000-7000-8000-000000000000")
+    const message = (type: string) =>
+      ({ content: Buffer.alloc(16 * 1024 * 1024 + 1, " "), properties: { type } }) as unknown as Message
+    const kept = " ".repeat(65_536)
+    expect(decodeReply(message("response"), run_id)).toEqual(
+      Either.right({ kind: "response", reply: { _tag: "Answered", run_id, response: kept, truncated: true } })
+    )
+    expect(decodeReply(message("error"), run_id)).toEqual(
+      Either.right({ kind: "error", reply: { _tag: "Failed", run_id, message: kept } })
+    )
+  })
 
   behaviour("an answer of 20 MB, which RabbitMQ 4 does not even take, holds up nothing", (url) =>
     Effect.gen(function* () {

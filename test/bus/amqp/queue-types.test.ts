@@ -54,7 +54,7 @@ describe("server and leader", () => {
       const url = yield* freshVhost
       const channel = yield* rawChannel(url)
       yield* declareTeam(channel, team)
-      for (const queue of ["webhook.dead", "webhook.replies.inbox", "webhook.replies.late"]) {
+      for (const queue of ["webhook.dead", "webhook.replies.inbox"]) {
         yield* Effect.promise(() => channel.assertQueue(queue, { durable: true }))
       }
       yield* started(url)

@@ -37,6 +37,8 @@ const makeReceived = () => {
   const inbox = makeInbox()
   const observers: Array<NonNullable<ReplyChecks["progress"]>> = []
   const ended = new Set<RunId>()
+  const begun = new Set<RunId>()
+  const cancelled = new Set<RunId>()
   const end = (replies: ReadonlyArray<Reply>) => {
     for (const { _tag, run_id } of replies) if (_tag !== "Started") ended.add(run_id)
   }
@@ -44,18 +46,19 @@ const makeReceived = () => {
     inbox,
     observers,
     end,
+    cancelled,
     /** All runs that are on the bus are there. */
     runs: partly(RunStore, {
-      answerable: (ids) =>
-        Effect.sync(() => new Map(ids.map((run_id) => [run_id, ended.has(run_id) ? "late" : "live"] as const))),
-      // A cancelled run is unreleased until its leader has replied.
+      // A cancelled run that a leader has taken is unreleased until the leader has replied.
       ended: (ids) =>
         Effect.sync(() => ({
-          runs: ids.filter((id) => !ended.has(id)).map((run_id) => ({ run_id, stop_at: at(0) }) as unknown as Run),
-          deleted: []
+          runs: ids
+            .filter((id) => cancelled.has(id) && begun.has(id) && !ended.has(id))
+            .map((run_id) => ({ run_id, stop_at: at(0) }) as unknown as Run),
+          deleted: ids.filter((id) => ended.has(id))
         }))
     }),
-    outcomes: partly(Outcomes, { release: () => Effect.void, progress: () => {} }),
+    outcomes: partly(Outcomes, { release: () => Effect.void, progress: (id) => void begun.add(id) }),
     recorder: partly(ReplyRecorder, {
       record: (replies) =>
         Effect.sync(() => {
@@ -73,9 +76,13 @@ const makeReceived = () => {
 /** The server's side: the given one, and what comes over HTTP. */
 const bus = Layer.effect(
   Bus,
-  Effect.map(Effect.all([Bus, Received]), ([bus, { end, inbox, observers }]) =>
+  Effect.map(Effect.all([Bus, Received]), ([bus, { cancelled, end, inbox, observers }]) =>
     Bus.of({
       ...bus,
+      cancel: (team, run_id) => {
+        cancelled.add(run_id)
+        return bus.cancel(team, run_id)
+      },
       consume: (handle, checks) =>
         Effect.gen(function* () {
           const { progress } = checks

@@ -101,7 +101,7 @@ describe("replies", () => {
       // The 20 MB that carry the prompt's id end the run; what is malformed does not.
       const ended = await one.call
       expect(ended.status).toBe(502)
-      expect(ended.body.error).toMatchObject({ code: "agent_error" })
+      expect(ended.body.error).toMatchObject({ code: "answer_too_large" })
 
       const two = await waitingCaller("two")
       for (let i = 0; i < 50; i++) reply(two.id, JSON.stringify({ response: "once" }))
@@ -112,7 +112,7 @@ describe("replies", () => {
       reply(two.id, JSON.stringify({ message: "too late" }), "error")
       await sent()
       const taken = async () => (await reports(server, "response")) + (await reports(server, "ended"))
-      await until("all of them were taken", async () => (await taken()) === 102)
+      await until("all of them were taken", async () => (await taken()) === 103)
       // Those that come after the answer are not read.
       expect(await reports(server, "ended")).toBeGreaterThanOrEqual(52)
 
@@ -125,7 +125,7 @@ describe("replies", () => {
       await server.stop()
       expect(await cluster.storage.ready("webhook.replies.inbox")).toBe(0)
       expect((await cluster.storage.rows()).map(({ status, response }) => [status, response])).toEqual([
-        ["error", null],
+        ["error", "{".repeat(65_536)],
         ["success", "once"],
         ["success", "a\ufffdb"]
       ])

@@ -178,13 +178,6 @@ describe("a leader with the rights of its team", () => {
       },
       "delete what another team hears of cancelled runs by": (channel) =>
         channel.deleteExchange("webhook.cancel.victim"),
-      "read late replies": (channel) => channel.get("webhook.replies.late"),
-      "publish a late reply": publish(
-        "webhook.replies.late",
-        "",
-        { response: "x" },
-        { correlationId: ours.correlationId }
-      ),
       "read dead prompts": (channel) => channel.get("webhook.dead"),
       "delete an exchange of the server": (channel) => channel.deleteExchange("webhook.replies"),
       "declare an exchange": (channel) => channel.assertExchange("spy", "fanout"),

@@ -7,7 +7,6 @@ import { inject } from "vitest"
 import type { Checkpoint } from "../../../src/engine/Checkpoints.ts"
 import { freePort } from "../../support/Process.ts"
 import { until, within } from "../../support/Until.ts"
-import { workersOf } from "../../support/Workers.ts"
 
 const load = fileURLToPath(new URL("load.cjs", import.meta.url))
 
@@ -69,9 +68,7 @@ export class TestServer {
       if (message.reached) this.reached.push(message.reached)
     })
     await this.ready()
-    // The primary of several workers loads little of it.
-    if (!existsSync(`${program}.compiled`) && !this.env.WORKERS)
-      await this.instruct({ keepCompiled: true }, "keepCompiled")
+    if (!existsSync(`${program}.compiled`)) await this.instruct({ keepCompiled: true }, "keepCompiled")
   }
 
   async ready(limit = 60_000): Promise<void> {
@@ -153,11 +150,6 @@ export class TestServer {
   /** The end of the log. */
   tail(chars = 4000): string {
     return this.output().slice(-chars)
-  }
-
-  /** The processes of a server with several workers, by their numbers. */
-  workers(): ReadonlyMap<number, number> {
-    return workersOf(this.pid)
   }
 
   /** The terms in which it became the server that sends the prompts. The highest of all servers' is that of the last one. */

@@ -13,7 +13,7 @@ const instructions = new Map()
 const held = []
 
 process.on("message", ({ at, release }) => {
-  // With several workers, their own messages come here too.
+  // `load.cjs` has messages of its own.
   if (!at && !release) return
   if (at) instructions.set(at.point, { ...at })
   if (release) {

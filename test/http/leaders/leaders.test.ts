@@ -204,17 +204,43 @@ describe("leaders over HTTP", () => {
     })
   )
 
-  it.scopedLive("may answer with 8 MiB, and not with more", () =>
+  it.scopedLive("may answer with 1 MiB", () =>
     Effect.gen(function* () {
       const { first, key, trigger } = yield* led
       const waiting = yield* Effect.fork(trigger("one", "?wait=true"))
       const { json: prompt } = yield* first
-      const over = yield* reply(key, prompt, "response", { response: "x".repeat(8 * 1024 * 1024) })
+      const over = yield* reply(key, prompt, "response", { response: "x".repeat(16 * 1024 * 1024) })
       expect(refusal(over)).toEqual([413, "body_too_large"])
       expect(over.json.detail).not.toContain("WEBHOOK_MAX_BODY")
-      const response = "x".repeat(8 * 1024 * 1024 - 1_000)
+      const response = "x".repeat(1024 * 1024)
       expect((yield* reply(key, prompt, "response", { response })).status).toBe(204)
       expect((yield* Fiber.join(waiting)).json.response).toBe(response)
+    })
+  )
+
+  it.scopedLive("end their run as an error with a longer answer, of which the first 64 KiB are kept", () =>
+    Effect.gen(function* () {
+      const { admin, first, key, trigger } = yield* led
+      const waiting = yield* Effect.fork(trigger("one", "?wait=true"))
+      const { json: prompt } = yield* first
+      const response = "x".repeat(1024 * 1024 + 1)
+      const links = [{ title: "Report", url: "https://example.com/report" }]
+      expect((yield* reply(key, prompt, "response", { response, links })).status).toBe(204)
+      const error = {
+        code: "answer_too_large",
+        message: "The answer is larger than 1 MiB. Its first 64 KiB are kept."
+      }
+      const failed = yield* Fiber.join(waiting)
+      expect([failed.status, failed.json]).toMatchObject([
+        502,
+        { status: "error", run_id: prompt.run_id, error, links }
+      ])
+      const { json: run } = yield* admin("GET", `/api/runs/${prompt.run_id}`)
+      expect(run).toMatchObject({ status: "error", error, links })
+      expect(run.conversation.response).toBe(response.slice(0, 65_536))
+      // The first answer counts.
+      yield* reply(key, prompt, "response", { response: "short" })
+      expect((yield* admin("GET", `/api/runs/${prompt.run_id}`)).json.error).toEqual(error)
     })
   )
 

@@ -391,7 +391,7 @@ describe("/openapi.json", () => {
       for (const path of ["next", "work", "reply", "leave"]) {
         yield* asLeader(422, path, {})
         yield* caller(400, "POST", `/leader/${path}`, { ...notJson, headers: leaders })
-        yield* caller(413, "POST", `/leader/${path}`, { raw: "x".repeat(8 * 1024 * 1024 + 1), headers: leaders })
+        yield* caller(413, "POST", `/leader/${path}`, { raw: "x".repeat(16 * 1024 * 1024 + 1), headers: leaders })
         yield* caller(415, "POST", `/leader/${path}`, { raw: "{}", headers: { ...text.headers, ...leaders } })
       }
       for (const _ of Array.from({ length: 100 })) {

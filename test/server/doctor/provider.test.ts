@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Option, Redacted } from "effect"
-import { examineProvider } from "../../../src/server/doctor/ProviderChecks.ts"
+import { examineProvider } from "../../../src/server/doctor/Services.ts"
 import { startProvider } from "../../support/OpenIdProvider.ts"
 
 const results = (examined: Effect.Effect.Success<ReturnType<typeof examineProvider>>) =>

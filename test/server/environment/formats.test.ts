@@ -1,16 +1,9 @@
-import { availableParallelism } from "node:os"
 import { describe, expect, it } from "@effect/vitest"
 import { Duration, Effect, Option, Schema } from "effect"
 import { DurationFromText, SizeFromText } from "../../../src/settings/Quantity.ts"
 import { faults, loaded } from "./Load.ts"
 
 describe("settings", () => {
-  it.effect("accept `auto` for a worker on each CPU core", () =>
-    Effect.gen(function* () {
-      expect((yield* loaded({ WORKERS: "auto" })).workers).toBe(availableParallelism())
-    })
-  )
-
   it.effect("accept a port, or an address and a port, to listen on", () =>
     Effect.gen(function* () {
       for (const [text, host, port] of [

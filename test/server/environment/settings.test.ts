@@ -12,7 +12,7 @@ describe("settings", () => {
   it.effect("have the documented defaults when no variable is set", () =>
     Effect.gen(function* () {
       const settings = yield* loaded({})
-      expect(settings).toMatchObject({ host: "127.0.0.1", port: 8080, workers: 1, dataDir: "data" })
+      expect(settings).toMatchObject({ host: "127.0.0.1", port: 8080, dataDir: "data" })
       expect(settings.amqpQueueType).toBe("classic")
       expect(settings.engine).toMatchObject({
         maxConcurrent: 20,
@@ -63,7 +63,6 @@ describe("settings", () => {
       const settings = yield* loaded({
         HOST: "0.0.0.0",
         PORT: "0",
-        WORKERS: "4",
         PUBLIC_URL: "https://hooks.example.com/base/",
         TRUSTED_PROXIES: "10.0.0.0/8, ::1",
         MAX_CONNECTIONS: "1000",
@@ -99,7 +98,6 @@ describe("settings", () => {
       expect(settings).toMatchObject({
         host: "0.0.0.0",
         port: 0,
-        workers: 4,
         publicUrl: Option.some("https://hooks.example.com/base"),
         trustedProxies: ["10.0.0.0/8", "::1"],
         amqpQueueType: "quorum",
@@ -173,7 +171,6 @@ describe("settings", () => {
         RUN_RETENTION: "never",
         AUDIT_RETENTION: "1 hour",
         SHUTDOWN_GRACE: "2 days",
-        WORKERS: "0",
         LOG_LEVEL: "loud",
         LOG_FORMAT: "xml",
         SMTP_FROM: "Web hooks",
@@ -198,8 +195,7 @@ describe("settings", () => {
         ["AMQP_QUEUE_TYPE", "fast"],
         ["LOG_LEVEL", "loud"],
         ["LOG_FORMAT", "xml"],
-        ["OTEL_EXPORTER_OTLP_ENDPOINT", "collector"],
-        ["WORKERS", "0"]
+        ["OTEL_EXPORTER_OTLP_ENDPOINT", "collector"]
       ])
       for (const { accepts, name } of found) expect(accepts, name).toMatch(/^takes .+/)
     })

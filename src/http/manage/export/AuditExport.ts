@@ -26,13 +26,13 @@ const columns = ["sequence", ...Object.keys(AuditEvent.fields), "previous_hash",
 export const csv: Format = {
   contentType: "text/csv; charset=utf-8",
   file: "audit.csv",
-  head: [...csvLine(columns)].join(""),
+  head: csvLine(columns),
   line: (event) => {
     const fields = JSON.parse(lineOf(event))
     const cells = columns.map((name) =>
       typeof fields[name] === "object" ? JSON.stringify(fields[name]) : fields[name]
     )
-    return [...csvLine(cells)].join("")
+    return csvLine(cells)
   }
 }
 

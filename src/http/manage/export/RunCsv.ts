@@ -80,6 +80,6 @@ const columns = Object.values(columnsOf).flat()
 export const csv: Format = {
   contentType: "text/csv; charset=utf-8",
   file: "runs.csv",
-  head: [...csvLine(columns.map(([name]) => name))],
+  head: csvLine(columns.map(([name]) => name)),
   line: (run, nameOf) => csvLine(columns.map(([, valueOf]) => valueOf(run, nameOf(run))))
 }

@@ -1,6 +1,6 @@
 /**
- * Exports any number of runs as files. A run is read once the client has received the previous ones, and is written in
- * pieces. So an export holds about one run in memory, whether or not its client reads.
+ * Exports any number of runs as files. Runs are read once the client has received the previous ones. So an export holds
+ * about a megabyte of them in memory, whether or not its client reads.
  */
 import type { HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Context, type Duration, Effect, Layer, Option, Schedule, Schema, type Scope, Stream } from "effect"
@@ -12,13 +12,13 @@ import {
   type Unavailable
 } from "../../../domain/Errors.ts"
 import type { RunId } from "../../../domain/Id.ts"
+import * as Json from "../../../domain/Json.ts"
 import { Run } from "../../../domain/run/Run.ts"
 import type { RunSummary } from "../../../domain/run/RunSummary.ts"
 import { Webhooks } from "../../../engine/manage/Webhooks.ts"
 import { HistoryStore } from "../../../repo/history/HistoryStore.ts"
 import type { RunFilter } from "../../../repo/history/RunQuery.ts"
 import * as FileStream from "./FileStream.ts"
-import { joined, jsonPieces } from "./Pieces.ts"
 
 /** Summaries per page. The runs themselves are read a few at a time. */
 const pageSize = 100
@@ -38,9 +38,9 @@ const whileUnavailable = { schedule: retries, while: ({ _tag }: Unauthorized | U
 type Request = HttpServerRequest.HttpServerRequest
 
 export interface Format extends FileStream.File {
-  readonly head: Iterable<string>
-  /** A run's line in pieces; `nameOf` gives the name of the run's webhook. */
-  readonly line: (run: Run, nameOf: (run: Run) => string | undefined) => Iterable<string>
+  readonly head: string
+  /** A run's line; `nameOf` gives the name of the run's webhook. */
+  readonly line: (run: Run, nameOf: (run: Run) => string | undefined) => string
 }
 
 const toJson = Schema.encodeSync(Run)
@@ -48,11 +48,8 @@ const toJson = Schema.encodeSync(Run)
 export const jsonLines: Format = {
   contentType: "application/jsonl",
   file: "runs.jsonl",
-  head: [],
-  *line(run) {
-    yield* jsonPieces(toJson(run))
-    yield "\n"
-  }
+  head: "",
+  line: (run) => `${Json.stringify(toJson(run))}\n`
 }
 
 const weightOf = ({ sizes: { variables, prompt, response, error = 0 }, status }: RunSummary): number =>
@@ -149,17 +146,13 @@ export class RunExport extends Context.Tag("webhook-trigger/RunExport")<
                   Option.some([page, page.next_cursor] as const)
                 )
           )
-          function* linesOf(runs: ReadonlyArray<Run>) {
-            for (const run of runs) yield* format.line(run, nameOf)
-          }
           const lines = Stream.concat(Stream.make(first), others).pipe(
             Stream.mapConcat(({ data }) => groupsOf(data)),
             Stream.tap(() => Effect.retry(stillSignedIn, whileUnavailable)),
             Stream.mapEffect(runsOf),
-            // One piece at a time: the next is made once this one has been sent.
-            Stream.flatMap((runs) => Stream.fromIteratorSucceed(joined(linesOf(runs)), 1))
+            Stream.map((runs) => runs.map((run) => format.line(run, nameOf)).join(""))
           )
-          return FileStream.respond(request, format, Stream.concat(Stream.fromIterable(format.head), lines), patience)
+          return FileStream.respond(request, format, Stream.concat(Stream.succeed(format.head), lines), patience)
         })
         return RunExport.of({ place, respond })
       })

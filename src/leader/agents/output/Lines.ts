@@ -1,8 +1,8 @@
 import { StringDecoder } from "node:string_decoder"
-import { maxAnswer } from "../../../bus/Bodies.ts"
+import { maxReplyBody } from "../../../bus/Bodies.ts"
 
-/** The longest line that is read, in UTF-16 code units. An answer of 8 MiB fits; a longer line, of a tool's result, is skipped. */
-export const maxLine = 6 * maxAnswer
+/** The longest line that is read, in UTF-16 code units: far longer than one with an answer. A longer one, of a tool's result, is skipped. */
+export const maxLine = maxReplyBody
 
 /** Splits bytes into lines, in bounded memory. */
 export const splitLines = (take: (line: string) => void) => {

@@ -1,6 +1,6 @@
 /** What a program's events, or those of an endpoint, have shown so far; and functions that read events. */
 import { Effect, Predicate } from "effect"
-import { answerTooLarge, maxAnswer } from "../../../bus/Bodies.ts"
+import { maxAnswer } from "../../../bus/Bodies.ts"
 import { type AgentReport, readReport, type SessionUsage } from "../../../domain/run/AgentReport.ts"
 import { type LeaderAnswer, LeaderError } from "../../Leader.ts"
 
@@ -33,7 +33,6 @@ export const conclude = (
   const known = report === undefined ? {} : { report }
   if (failure !== undefined) return new LeaderError({ message: failure, ...known })
   if (answer === undefined) return new LeaderError({ message: silence, ...known })
-  if (Buffer.byteLength(answer) > maxAnswer) return new LeaderError({ message: answerTooLarge, ...known })
   return Effect.succeed({ response: answer, ...known })
 }
 

@@ -126,18 +126,33 @@ export const end = (test: Test): void => {
   )
 
   test(
+    "keep the beginning of an answer that is too large, also of one that comes later",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const error = { code: "answer_too_large", message: "too large" } as const
+      const tooLarge: Outcome = { status: "error", error, response: "beginning" }
+      const [inTime, late] = [yield* queueRun(webhook), yield* queueRun(webhook)]
+      const { run } = yield* endOne(inTime, tooLarge, 300)
+      expect(run).toMatchObject({ status: "error", error, conversation: { response: "beginning" } })
+      yield* endOne(late, timeout, 300)
+      yield* endOne(late, tooLarge, 400)
+      const ended = yield* repo.run(late)
+      expect(ended).toMatchObject({ status: "timeout", conversation: { response: "beginning" } })
+      expect(ended).not.toHaveProperty("error")
+    })
+  )
+
+  test(
     "keep the first answer that comes later, where the status says that one is stored",
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
       for (const outcome of Object.values(outcomes)) {
         const id = yield* queueRun(webhook)
-        expect(yield* repo.answerable([id])).toEqual(new Map([[id, "live"]]))
         const { run: before } = yield* endOne(id, outcome, 300)
         const stored = runStatuses[outcome.status].storesLateAnswer
-        expect(yield* repo.answerable([id])).toEqual(new Map(stored ? [[id, "late"]] : []))
         yield* endOne(id, success("late"), 400)
-        expect(yield* repo.answerable([id])).toEqual(new Map())
         const { conversation, ...after } = yield* repo.run(id)
         expect(conversation.response).toBe(stored ? "late" : before?.conversation.response)
         expect({ ...after, conversation: before?.conversation }).toEqual(before)
@@ -244,8 +259,6 @@ export const end = (test: Test): void => {
       const ended = { runs: [yield* repo.run(done)], deleted: [unknown] }
       expect(yield* repo.ended([live, done, unknown])).toEqual(ended)
       expect(yield* repo.ended([])).toEqual({ runs: [], deleted: [] })
-      expect(yield* repo.answerable([live, done, unknown])).toEqual(new Map([[live, "live"]]))
-      expect(yield* repo.answerable([])).toEqual(new Map())
     })
   )
 

@@ -48,8 +48,9 @@ export const retries = (test: Test): void => {
         yield* endOne(yield* queueRun(webhook, again), end, 0)
       }
       yield* endOne(yield* queueRun(webhook, again), { status: "error", error: noLeaderInTime }, 0)
-      const overBudget = { code: "budget_exceeded", message: "used up" } as const
-      yield* endOne(yield* queueRun(webhook, again), { status: "error", error: overBudget }, 0)
+      for (const code of ["budget_exceeded", "answer_too_large"] as const) {
+        yield* endOne(yield* queueRun(webhook, again), { status: "error", error: { code, message: "no" } }, 0)
+      }
       yield* endOne(yield* queueRun(webhook, { attempt: 1, max_attempts: 1 }), outcomes.error, 0)
       yield* queueRun(webhook, again)
       expect(yield* due(60_999)).toEqual([])

@@ -73,7 +73,7 @@ export const makeEnd = (tables: Tables) => {
 }
 
 /** It has ended, and a late answer would be stored. */
-export const takesLateAnswer = ({ response, status }: RunRow): boolean =>
+const takesLateAnswer = ({ response, status }: RunRow): boolean =>
   isFinal(status) && runStatuses[status].storesLateAnswer && response === undefined
 
 /** Its window is closed. */

@@ -7,7 +7,7 @@ import { isRunOf } from "../access/OwnerStoreMemory.ts"
 import { change, clockFrom, isAfter, isInFlight, isWaiting, type StoredRun, type Tables } from "../Tables.ts"
 import { makeAccept } from "./AcceptMemory.ts"
 import { makeAdmit } from "./AdmitMemory.ts"
-import { makeEnd, takesLateAnswer } from "./EndMemory.ts"
+import { makeEnd } from "./EndMemory.ts"
 import { makeExpire } from "./ExpireMemory.ts"
 import { makeRetries } from "./RetriesMemory.ts"
 
@@ -68,13 +68,6 @@ export const makeRunStore = (tables: Tables): Context.Tag.Service<RunStore> => {
         const ended = endAll(ends)
         const events = areAllLive && holds(term) ? [...run_ids].map((run_id) => ({ run_id, at })) : []
         return { ended, admitted: admit(events, at) }
-      }),
-    answerable: (ids) =>
-      Effect.sync(() => {
-        const takesAnswer = (row: RunRow) => ids.includes(row.run_id) && (!isFinal(row.status) || takesLateAnswer(row))
-        return new Map(
-          where(takesAnswer).map(({ row }) => [row.run_id, isFinal(row.status) ? ("late" as const) : ("live" as const)])
-        )
       }),
     ended: (ids) =>
       Effect.sync(() => ({

@@ -42,7 +42,7 @@ const inputTypes: ColumnTypes = {
   ...outcomeTypes
 }
 
-/** `RunStore.end`, `RunStore.endAndAdmit`, `RunStore.ended` and `RunStore.answerable`. */
+/** `RunStore.end`, `RunStore.endAndAdmit` and `RunStore.ended`. */
 export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   const sql = yield* SqlClient.SqlClient
   const { release } = yield* makeRelease
@@ -208,19 +208,5 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
     whenTraced("RunStore.ended")
   )
 
-  const answerable = Effect.fnUntraced(
-    function* (ids: ReadonlyArray<RunId>) {
-      const rows = yield* sql<{ readonly id: RunId; readonly is_live: boolean }>`
-        with found as materialized (
-          select r.id, r.status, r.response is null as unanswered from webhook_trigger.runs r
-          where r.id = any(${uuids(sql, ids)})
-        )
-        select r.id, r.status in ${live} as is_live from found r where r.status in ${live} or r.status in ${storesLateAnswer} and r.unanswered`
-      return new Map(rows.map(({ id, is_live }) => [id, is_live ? ("live" as const) : ("late" as const)]))
-    },
-    bounded,
-    whenTraced("RunStore.answerable")
-  )
-
-  return { end, endAndAdmit, ended, answerable }
+  return { end, endAndAdmit, ended }
 })

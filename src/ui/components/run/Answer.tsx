@@ -1,4 +1,5 @@
 import { useState } from "react"
+import type { Run } from "../../api/Types.ts"
 import { formatNumber } from "../../format/Format.ts"
 import { Button } from "../Button.tsx"
 import { loadLater } from "../LoadedLater.tsx"
@@ -19,15 +20,20 @@ const foldOf = (text: string): number | undefined => {
   return at + 1 < text.length ? at : undefined
 }
 
+/** An answer that comes after the run has ended is late. */
+const titleOf = ({ error, status }: Pick<Run, "error" | "status">): string => {
+  if (error?.code === "answer_too_large") return "Beginning of the answer"
+  return status === "success" ? "Answer" : "Late answer"
+}
+
 /** The agent's answer, formatted or as it was received. */
 export const Answer = ({
   text,
-  late,
+  run,
   nested = false
 }: {
   readonly text: string
-  /** It arrived after the run ended. */
-  readonly late: boolean
+  readonly run: Pick<Run, "error" | "status">
   /** Inside another section. */
   readonly nested?: boolean
 }) => (
@@ -35,7 +41,7 @@ export const Answer = ({
     className={nested ? "stack tight" : "card stack tight"}
     aria-label={nested ? "Answer to the test" : "Answer"}
   >
-    <AnswerText text={text} title={late ? "Late answer" : "Answer"} heading={nested ? "h3" : "h2"} />
+    <AnswerText text={text} title={titleOf(run)} heading={nested ? "h3" : "h2"} />
   </section>
 )
 

@@ -38,9 +38,7 @@ export const FollowedRun = ({ sent: { run_id, at } }: { readonly sent: SentRun }
       </div>
       {run?.status === "running" && <LiveProgress run_id={run_id} heading="h3" />}
       {run && <RunNotice run={run} again="send it again" />}
-      {run?.conversation.response !== undefined && (
-        <Answer text={run.conversation.response} late={run.status !== "success"} nested />
-      )}
+      {run?.conversation.response !== undefined && <Answer text={run.conversation.response} run={run} nested />}
     </>
   )
 }

@@ -1,5 +1,5 @@
 /** The waiting and working phases of a run. */
-import { isFinal } from "../../../domain/run/RunStatus.ts"
+import { isFinal, leaderErrors } from "../../../domain/run/RunStatus.ts"
 import type { RunSummary } from "../../api/Types.ts"
 
 type Times = Pick<RunSummary, "status" | "accepted_at" | "sent_at" | "started_at" | "finished_at" | "error">
@@ -7,7 +7,7 @@ type Times = Pick<RunSummary, "status" | "accepted_at" | "sent_at" | "started_at
 /** Whether the run ended without an answer before its leader reported a start. */
 export const neverStarted = ({ status, sent_at, started_at, error }: Times): boolean =>
   // The start equals the time of sending if it was filled in at the run's end.
-  isFinal(status) && status !== "success" && error?.code !== "agent_error" && started_at === sent_at
+  isFinal(status) && status !== "success" && !leaderErrors.includes(error?.code ?? "") && started_at === sent_at
 
 /** A period; without `to` it has not ended. */
 export interface Phase {

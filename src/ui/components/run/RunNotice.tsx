@@ -12,6 +12,8 @@ import { Waiting } from "./Waiting.tsx"
 const advice: Record<NonNullable<Run["error"]>["code"], (again: string) => string> = {
   agent_error: (again) =>
     `The team's leader reported this error. Check its log for details and fix the cause, then ${again}.`,
+  answer_too_large: (again) =>
+    `The work is done, but an answer may have 1 MiB. Let the agent store a long result elsewhere and answer with a link, then ${again}.`,
   budget_exceeded: (again) =>
     `The webhook's daily budget was used up before the run could be sent. Raise \`max_cost_per_day\`, then ${again}.`,
   team_not_running: (again) => `No leader was connected within the maximum wait. Connect a leader, then ${again}.`,

@@ -149,9 +149,7 @@ const Content = ({ run, replying }: { readonly run: Run; readonly replying: bool
       </div>
     )}
     <RunNotice run={run} again={howAgain(run)} />
-    {run.conversation.response !== undefined && (
-      <Answer text={run.conversation.response} late={run.status !== "success"} />
-    )}
+    {run.conversation.response !== undefined && <Answer text={run.conversation.response} run={run} />}
     <ReplyToRun run={run} wanted={replying} />
     <Report run={run} />
     {run.replay_of !== undefined && <Comparison run={run} original={run.replay_of} />}

@@ -173,6 +173,14 @@ describe("the advice on a failed run", () => {
     }
   })
 
+  it("is to answer with a link when the answer was too large, below which its beginning is shown", async () => {
+    await open(run_id, { ...failed("answer_too_large"), conversation: { prompt: "x", response: "the beginning" } })
+    await page.getByText("answer with a link, then replay the run.").waitFor()
+    const answer = page.getByRole("region", { name: "Answer", exact: true })
+    await answer.getByRole("heading", { name: "Beginning of the answer" }).waitFor()
+    await answer.getByText("the beginning", { exact: true }).waitFor()
+  })
+
   it("is to replay a chat message, with the same or another text", async () => {
     await open(chat_id, failed("agent_error"))
     await page.getByText("then replay the message.").waitFor()
