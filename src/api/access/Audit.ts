@@ -1,8 +1,6 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { linkPattern } from "../../domain/access/AuditChain.ts"
 import { AuditAction, AuditEvent } from "../../domain/access/AuditEvent.ts"
-import { AuditVerification } from "../../domain/access/AuditVerification.ts"
 import { time } from "../../domain/Time.ts"
 import { auditExports } from "../ExportPaths.ts"
 import { listFields } from "../List.ts"
@@ -33,13 +31,6 @@ const AuditList = Schema.Struct({
   limit: Schema.optional(Limit),
   cursor: Schema.optional(Schema.String.annotations({ description: "`next_cursor` of the previous page." }))
 })
-
-const ExpectedLink = Schema.String.pipe(
-  Schema.pattern(linkPattern),
-  Schema.annotations({
-    description: "`sequence:hash` of an event that must still be there, unless `AUDIT_RETENTION` has removed it."
-  })
-)
 
 export class Audit extends HttpApiGroup.make("audit")
   .add(
@@ -78,21 +69,7 @@ export class Audit extends HttpApiGroup.make("audit")
       .annotateContext(
         OpenApi.annotations({
           summary: "Export audit events as JSON Lines",
-          description:
-            "Like the CSV export. Each event has the fields of `GET /api/audit`, and `sequence`, `previous_hash` and, as the last field, `hash`: the SHA-256 hash of the line without it."
-        })
-      )
-  )
-  .add(
-    HttpApiEndpoint.get("verify", "/api/audit/verification")
-      .setUrlParams(Schema.Struct({ expected: Schema.optional(ExpectedLink) }))
-      .addSuccess(AuditVerification)
-      .addError(BadRequest)
-      .annotateContext(
-        OpenApi.annotations({
-          summary: "Verify the audit events",
-          description:
-            "Checks the hashes of all events, and says which is the first that was changed, removed or inserted."
+          description: "Like the CSV export. Each event has the fields of `GET /api/audit`."
         })
       )
   )
