@@ -8,7 +8,10 @@ const ADMIN_API_KEY = "a-key-for-these-tests"
 describe("the server's standard output", () => {
   it.scopedLive("has each audit event as a line of JSON, with the fields of the API and no secret", () =>
     Effect.gen(function* () {
-      const server = yield* Program.serve({ ADMIN_API_KEY, AUDIT_LOG: "stdout", LOG_FORMAT: "json" })
+      const server = yield* Program.serve({
+        ...{ ADMIN_API_KEY, AUDIT_LOG: "stdout", LOG_FORMAT: "json" },
+        DATA_DIR: yield* Program.newFolder
+      })
       const api = (method: string, path: string, body?: object) =>
         Effect.promise(async () => {
           const headers = { authorization: `Bearer ${ADMIN_API_KEY}`, "content-type": "application/json" }

@@ -2,11 +2,11 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { AuditAction, AuditEvent } from "../../domain/access/AuditEvent.ts"
 import { time } from "../../domain/Time.ts"
+import { described, streamedText } from "../Endpoint.ts"
 import { auditExports } from "../ExportPaths.ts"
 import { listFields } from "../List.ts"
 import { Limit } from "../PageSize.ts"
 import { BadRequest, ServiceUnavailable, TooManyRequests } from "../Problem.ts"
-import { streamedText } from "../StreamedText.ts"
 import { Admin } from "./Auth.ts"
 
 export const AuditPage = Schema.Struct(listFields(AuditEvent, "Newest first.")).annotations({
@@ -39,11 +39,10 @@ export class Audit extends HttpApiGroup.make("audit")
       .addSuccess(AuditPage)
       .addError(BadRequest)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Read the audit events",
-          description:
-            "Who changed what, and from where: management actions, web UI sessions and wrong keys. Newest first, in pages."
-        })
+        described(
+          "Read the audit events",
+          "Who changed what, and from where: management actions, web UI sessions and wrong keys. Newest first, in pages."
+        )
       )
   )
   .add(
@@ -53,11 +52,10 @@ export class Audit extends HttpApiGroup.make("audit")
       .addError(BadRequest)
       .addError(TooManyRequests)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Export audit events as CSV",
-          description:
-            "Streams all events that match the filters, oldest first. A text that a spreadsheet could read as a formula gets a leading apostrophe. If the connection closes early, the export is incomplete."
-        })
+        described(
+          "Export audit events as CSV",
+          "Streams all events that match the filters, oldest first. A text that a spreadsheet could read as a formula gets a leading apostrophe. If the connection closes early, the export is incomplete."
+        )
       )
   )
   .add(
@@ -67,10 +65,10 @@ export class Audit extends HttpApiGroup.make("audit")
       .addError(BadRequest)
       .addError(TooManyRequests)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Export audit events as JSON Lines",
-          description: "Like the CSV export. Each event has the fields of `GET /api/audit`."
-        })
+        described(
+          "Export audit events as JSON Lines",
+          "Like the CSV export. Each event has the fields of `GET /api/audit`."
+        )
       )
   )
   .addError(ServiceUnavailable)
