@@ -1,8 +1,6 @@
 /** The API's records in JSON. */
 
 import type { Access as ApiAccess } from "../../api/access/Access.ts"
-import type { ApiKeyWithSecret as ApiApiKeyWithSecret } from "../../api/access/ApiKeys.ts"
-import type { LeaderKeyWithSecret as ApiLeaderKeyWithSecret } from "../../api/access/LeaderKeys.ts"
 import type { ListedSession } from "../../api/access/Sessions.ts"
 import type { ChangeEvent as ApiChangeEvent } from "../../api/ChangeEvent.ts"
 import type { DestinationWithSecret as ApiDestinationWithSecret } from "../../api/delivery/Destinations.ts"
@@ -56,9 +54,7 @@ export type AlertRule = Json<DomainAlertRule>
 export type Team = Json<DomainTeam>
 export type Access = Json<ApiAccess>
 export type ApiKey = Json<DomainApiKey>
-export type ApiKeyWithSecret = Json<ApiApiKeyWithSecret>
 export type LeaderKey = Json<DomainLeaderKey>
-export type LeaderKeyWithSecret = Json<typeof ApiLeaderKeyWithSecret.Type>
 export type Thread = Json<DomainThread>
 export type Activity = Json<DomainStatistics.Activity>
 export type Counts = Json<DomainStatistics.Counts>

@@ -9,6 +9,7 @@ import { boundOf, DateField, dayOf } from "../components/form/DateField.tsx"
 import { SelectField } from "../components/form/SelectField.tsx"
 import { Loaded } from "../components/Loaded.tsx"
 import { Page } from "../components/Page.tsx"
+import { PageButtons } from "../components/PageButtons.tsx"
 import { showDirectionMarks, UserText } from "../components/UserText.tsx"
 import { plural } from "../format/Format.ts"
 import { ExactTime } from "../format/Time.tsx"
@@ -125,16 +126,12 @@ const AuditPage = () => {
                 ))}
               </ul>
             )}
-            {(cursor !== "" || next_cursor !== null) && (
-              <nav className="row between" aria-label="Pages of events">
-                <Button icon="back" disabled={cursor === ""} onPress={() => filters.set({ cursor: "" })}>
-                  Newest
-                </Button>
-                <Button disabled={next_cursor === null} onPress={() => filters.set({ cursor: next_cursor ?? "" })}>
-                  Older
-                </Button>
-              </nav>
-            )}
+            <PageButtons
+              label="Pages of events"
+              cursor={cursor}
+              next={next_cursor}
+              onChange={(cursor) => filters.set({ cursor })}
+            />
           </div>
         )}
       </Loaded>

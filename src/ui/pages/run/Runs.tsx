@@ -3,11 +3,11 @@ import { runExports } from "../../../api/ExportPaths.ts"
 import type { AllRunsFilter } from "../../api/Changes.ts"
 import { useAllRuns, useWebhooks } from "../../api/Queries.ts"
 import type { RunSummary } from "../../api/Types.ts"
-import { Button } from "../../components/Button.tsx"
 import { DownloadLink } from "../../components/DownloadLink.tsx"
 import { dateTime } from "../../components/form/DateField.tsx"
 import { Loaded } from "../../components/Loaded.tsx"
 import { Page } from "../../components/Page.tsx"
+import { PageButtons } from "../../components/PageButtons.tsx"
 import { useShortcuts } from "../../frame/Shortcuts.ts"
 import { FoundRuns } from "./FoundRuns.tsx"
 import { RunFilters, useRunFilter } from "./RunFilters.tsx"
@@ -62,16 +62,13 @@ const RunsPage = () => {
                 Search stopped early; showing runs since {dateTime.format(new Date(searched_back_to))}.
               </p>
             )}
-            {(filter.cursor !== undefined || next_cursor !== null) && (
-              <nav className="row between" aria-label="Pages of runs">
-                <Button icon="back" disabled={filter.cursor === undefined} onPress={() => set({ cursor: "" })}>
-                  Newest
-                </Button>
-                <Button disabled={next_cursor === null} onPress={() => set({ cursor: next_cursor ?? "" })}>
-                  {searched_back_to === undefined ? "Older" : "Search older runs"}
-                </Button>
-              </nav>
-            )}
+            <PageButtons
+              label="Pages of runs"
+              cursor={filter.cursor ?? ""}
+              next={next_cursor}
+              older={searched_back_to === undefined ? "Older" : "Search older runs"}
+              onChange={(cursor) => set({ cursor })}
+            />
           </section>
         )}
       </Loaded>
