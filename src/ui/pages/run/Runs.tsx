@@ -1,17 +1,18 @@
 import { useRef } from "react"
 import { runExports } from "../../../api/ExportPaths.ts"
 import type { AllRunsFilter } from "../../api/Changes.ts"
-import { useAllRuns, useWebhooks } from "../../api/Queries.ts"
+import { useAllRuns, useUsage, useWebhooks } from "../../api/Queries.ts"
 import type { RunSummary } from "../../api/Types.ts"
 import { DownloadLink } from "../../components/DownloadLink.tsx"
 import { dateTime } from "../../components/form/DateField.tsx"
 import { Loaded } from "../../components/Loaded.tsx"
 import { Page } from "../../components/Page.tsx"
 import { PageButtons } from "../../components/PageButtons.tsx"
+import { formatNumber, plural } from "../../format/Format.ts"
+import { describeUsage } from "../../format/Usage.ts"
 import { useShortcuts } from "../../frame/Shortcuts.ts"
 import { FoundRuns } from "./FoundRuns.tsx"
 import { RunFilters, useRunFilter } from "./RunFilters.tsx"
-import { UsageSum } from "./UsageSum.tsx"
 
 /** The address of an export with this filter. */
 const exportOf = (path: string, { cursor: _, ...filter }: AllRunsFilter): string =>
@@ -77,6 +78,19 @@ const RunsPage = () => {
         <kbd>c</kbd> cancel <kbd>r</kbd> replay
       </p>
     </Page>
+  )
+}
+
+/** What all runs with this filter used, if any of them reported it. */
+const UsageSum = ({ filter: { cursor: _, ...filter } }: { readonly filter: AllRunsFilter }) => {
+  const { data } = useUsage(filter)
+  if (data === undefined || data.reported === 0) return null
+  const { reported, runs, searched_back_to } = data
+  return (
+    <p className="small muted" role="group" aria-label="Usage">
+      {describeUsage(data)}, reported by {formatNumber(reported)} of {plural(runs, "run")}
+      {searched_back_to !== undefined && ` since ${dateTime.format(new Date(searched_back_to))}`}
+    </p>
   )
 }
 
