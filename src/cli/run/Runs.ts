@@ -16,13 +16,21 @@ import { exitCodes, Failure } from "../Failure.ts"
 import { about } from "../Help.ts"
 import { fields, plural, time } from "../Output.ts"
 import { validated, wholeNumber } from "../Validated.ts"
+import { callOnWebhook, webhook as webhookArgument } from "../webhook/WebhookRef.ts"
 import * as Follow from "./Follow.ts"
 import { failUnlessSuccess } from "./Outcome.ts"
 import { replayOne } from "./Replays.ts"
 import { reply } from "./Reply.ts"
 import { filterOptions, parametersOf } from "./RunFilter.ts"
 import { describeRun, runTable } from "./RunText.ts"
-import { idOf, webhook } from "./WebhookOfRuns.ts"
+
+const webhook = Args.optional(webhookArgument)
+
+/** The id of the given webhook, if any. */
+const idOf = (options: Connection & { readonly webhook: Option.Option<string> }) =>
+  Option.isSome(options.webhook)
+    ? callOnWebhook({ ...options, webhook: options.webhook.value }, (_, { id }) => Effect.succeed(id))
+    : Effect.succeed(undefined)
 
 const limit = Options.text("limit").pipe(
   Options.withPseudoName("count"),

@@ -1,10 +1,10 @@
 import type { ReactNode } from "react"
 import { Link, Redirect, Route, Switch, useSearch } from "wouter"
 import { type PageName, type PageParameters, pages, pathTo } from "../../api/Pages.ts"
-import { loadLater } from "../components/LoadedLater.tsx"
+import { loadLater } from "../components/Loaded.tsx"
 import { Page } from "../components/Page.tsx"
 import { Webhooks } from "../pages/webhook/Webhooks.tsx"
-import { pageToOpen, SignInProblemNotice } from "./SignInProblem.tsx"
+import { pageToOpen, SignInProblemNotice } from "./SignIn.tsx"
 
 const Overview = loadLater(() => import("../pages/Overview.tsx"))
 const EditWebhook = loadLater(() => import("../pages/webhook-form/EditWebhook.tsx"))
