@@ -34,8 +34,8 @@ export interface AuditExportQuery extends AuditFilter {
 }
 
 /**
- * Audit events. A change of a team or a webhook writes its event through its own store, in the same commit. An event's ID has
- * the time of its action, so it can appear after events with higher IDs. Whoever needs each event once uses `logAudit`.
+ * Audit events. A change of a team or a webhook writes its event through its own store, in the same commit. IDs contain the time of
+ * the action, so an event can appear after others with higher IDs. To get each event once, use `logAudit`.
  */
 export class AuditStore extends Context.Tag("webhook-trigger/AuditStore")<
   AuditStore,
