@@ -24,7 +24,6 @@ export {
 export * as BusMemory from "./bus/BusMemory.ts"
 export { ApiKey, ApiKeyDraft, type ApiKeyRow } from "./domain/access/ApiKey.ts"
 // Errors and records.
-export { type AuditLink, type ChainedEvent, noEvent } from "./domain/access/AuditChain.ts"
 export {
   AuditAction,
   AuditActor,
@@ -237,6 +236,7 @@ export {
 export type { Preview, PreviewRefused } from "./engine/prompt/WebhookPreview.ts"
 export { Settings, type SettingsValues } from "./engine/Settings.ts"
 export { Shutdown } from "./engine/Shutdown.ts"
+export * as AuditOutput from "./engine/upkeep/AuditOutput.ts"
 export * as AuditRetention from "./engine/upkeep/AuditRetention.ts"
 export * as DatabaseClock from "./engine/upkeep/DatabaseClock.ts"
 export * as Retention from "./engine/upkeep/Retention.ts"
@@ -259,12 +259,11 @@ export * as Routes from "./http/serve/Routes.ts"
 export { AdminKeyStore } from "./repo/access/AdminKeyStore.ts"
 export { ApiKeyStore } from "./repo/access/ApiKeyStore.ts"
 export {
+  type AuditExportQuery,
   type AuditFilter,
   type AuditPage,
   type AuditQuery,
   AuditStore,
-  type ChainPage,
-  type ChainQuery,
   decodeAuditCursor
 } from "./repo/access/AuditStore.ts"
 export { LeaderKeyStore } from "./repo/access/LeaderKeyStore.ts"

@@ -14,17 +14,8 @@ import { maxActivity, maxProgressText } from "../domain/run/Progress.ts"
 import { PromptBody } from "../domain/run/PromptBody.ts"
 import { TeamName } from "../domain/Team.ts"
 import { optional } from "../domain/Time.ts"
-import {
-  BadRequest,
-  Conflict,
-  ContentTooLarge,
-  NotFound,
-  ServiceUnavailable,
-  TooManyRequests,
-  Unauthorized,
-  UnprocessableContent,
-  UnsupportedMediaType
-} from "./Problem.ts"
+import { described } from "./Endpoint.ts"
+import { BodyFault, Conflict, NotFound, ServiceUnavailable, TooManyRequests, Unauthorized } from "./Problem.ts"
 
 /** The key of a leader's request. */
 export class CallingKey extends Context.Tag("webhook-trigger/CallingKey")<CallingKey, LeaderKey>() {}
@@ -104,20 +95,14 @@ const Reply = Schema.Struct({
 const done = (description: string) => HttpApiSchema.NoContent.annotations({ description })
 
 const post = <const Name extends string>(name: Name, path: `/${string}`) =>
-  HttpApiEndpoint.post(name, path)
-    .addError(BadRequest)
-    .addError(ContentTooLarge)
-    .addError(UnsupportedMediaType)
-    .addError(UnprocessableContent)
+  HttpApiEndpoint.post(name, path).addError(BodyFault)
 
 /** For leaders of teams, with a key of the team. */
 export class Leading extends HttpApiGroup.make("leader")
   .add(
     HttpApiEndpoint.get("team", "/leader/team")
       .addSuccess(Schema.Struct({ team: TeamName }).annotations({ description: "The team that the key belongs to." }))
-      .annotateContext(
-        OpenApi.annotations({ summary: "Show the key's team", description: "Also shows whether the key is valid." })
-      )
+      .annotateContext(described("Show the key's team", "Also shows whether the key is valid."))
   )
   .add(
     post("next", "/leader/next")
@@ -126,11 +111,10 @@ export class Leading extends HttpApiGroup.make("leader")
       .addSuccess(done("There is no prompt. Ask again."))
       .addError(TooManyRequests)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Wait for the next prompt",
-          description:
-            "Waits for the team's next prompt. A leader that asks again before it has replied gets the same prompt, so nothing is lost with a response. The leader that asks first leads the team. Others stand by, until it has been silent for 6 seconds or its connection has been closed for 3."
-        })
+        described(
+          "Wait for the next prompt",
+          "Waits for the team's next prompt. A leader that asks again before it has replied gets the same prompt, so nothing is lost with a response. The leader that asks first leads the team. Others stand by, until it has been silent for 6 seconds or its connection has been closed for 3."
+        )
       )
   )
   .add(
@@ -146,11 +130,10 @@ export class Leading extends HttpApiGroup.make("leader")
       )
       .addError(Conflict)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Show that the leader works",
-          description:
-            "Send this again and again while working on a prompt. The response comes after two seconds, or at once when the run is stopped. On 409, stop the work: another leader has the prompt, or nobody needs it any longer. A reply is not needed then, and harmless."
-        })
+        described(
+          "Show that the leader works",
+          "Send this again and again while working on a prompt. The response comes after two seconds, or at once when the run is stopped. On 409, stop the work: another leader has the prompt, or nobody needs it any longer. A reply is not needed then, and harmless."
+        )
       )
   )
   .add(
@@ -159,11 +142,10 @@ export class Leading extends HttpApiGroup.make("leader")
       .addSuccess(done("The reply is stored."))
       .addError(NotFound)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Reply to a prompt",
-          description:
-            "A `response` or `error` is stored before the request succeeds. It may be repeated: the first one counts. Repeat it until it succeeds, also after a 409 from another request. An answer may have 1 MiB; of a longer one, the run keeps the first 64 KiB and ends as `error`, code `answer_too_large`. The body may have 16 MiB."
-        })
+        described(
+          "Reply to a prompt",
+          "A `response` or `error` is stored before the request succeeds. It may be repeated: the first one counts. Repeat it until it succeeds, also after a 409 from another request. An answer may have 1 MiB; of a longer one, the run keeps the first 64 KiB and ends as `error`, code `answer_too_large`. The body may have 16 MiB."
+        )
       )
   )
   .add(
@@ -171,10 +153,7 @@ export class Leading extends HttpApiGroup.make("leader")
       .setPayload(LeaveDraft)
       .addSuccess(done("The leader does not lead the team."))
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Stop leading the team",
-          description: "If the leader has a prompt, the team's next leader gets it at once."
-        })
+        described("Stop leading the team", "If the leader has a prompt, the team's next leader gets it at once.")
       )
   )
   .addError(ServiceUnavailable)

@@ -7,16 +7,7 @@ import { WebhookDraft } from "../domain/webhook/Webhook.ts"
 import { Admin } from "./access/Auth.ts"
 import { listFields } from "./List.ts"
 import { Limit } from "./PageSize.ts"
-import {
-  BadRequest,
-  Conflict,
-  ContentTooLarge,
-  NotFound,
-  ServiceUnavailable,
-  TooManyRequests,
-  UnprocessableContent,
-  UnsupportedMediaType
-} from "./Problem.ts"
+import { BadRequest, BodyFault, Conflict, NotFound, ServiceUnavailable, TooManyRequests } from "./Problem.ts"
 import {
   Accepted,
   Answered,
@@ -105,22 +96,16 @@ export class Overview extends HttpApiGroup.make("overview")
       .addError(TimedOut)
       .addError(TimedOutInPage)
       .addError(Failed)
-      .addError(BadRequest)
+      .addError(BodyFault)
       .addError(NotFound)
       .addError(Conflict)
-      .addError(ContentTooLarge)
-      .addError(UnsupportedMediaType)
-      .addError(UnprocessableContent)
       .addError(TooManyRequests)
   )
   .add(
     HttpApiEndpoint.post("previewDraft", "/api/templates/preview")
       .setPayload(DraftBody)
       .addSuccess(DraftPreview)
-      .addError(BadRequest)
-      .addError(ContentTooLarge)
-      .addError(UnsupportedMediaType)
-      .addError(UnprocessableContent)
+      .addError(BodyFault)
   )
   .add(
     HttpApiEndpoint.get("teamRuns", "/api/teams/:team/runs")

@@ -83,3 +83,6 @@ export const ServiceUnavailable = problem(
   503,
   "The database or the broker is unreachable, or the server is stopping or too busy; see `Retry-After`."
 )
+
+/** What can be wrong with a request's body, in the order of the checks. */
+export const BodyFault = Schema.Union(UnsupportedMediaType, ContentTooLarge, BadRequest, UnprocessableContent)

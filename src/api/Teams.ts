@@ -1,18 +1,17 @@
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Team, TeamDraft, TeamReleased } from "../domain/Team.ts"
 import { Admin } from "./access/Auth.ts"
+import { described, noContent } from "./Endpoint.ts"
 import { listFields } from "./List.ts"
 import {
   BadGateway,
   BadRequest,
+  BodyFault,
   Conflict,
-  ContentTooLarge,
   NotFound,
   ServiceUnavailable,
-  TooManyRequests,
-  UnprocessableContent,
-  UnsupportedMediaType
+  TooManyRequests
 } from "./Problem.ts"
 import { Message, MessageAccepted, MessageAnswered } from "./run/Messages.ts"
 import { IdempotencyKey, TimedOut, TimedOutInPage, Wait } from "./run/RunAnswers.ts"
@@ -29,27 +28,19 @@ export class Teams extends HttpApiGroup.make("teams")
   .add(
     HttpApiEndpoint.get("list", "/api/teams")
       .addSuccess(TeamList)
-      .annotateContext(
-        OpenApi.annotations({
-          summary: "List the teams",
-          description: "All teams, by name, and whether they are running."
-        })
-      )
+      .annotateContext(described("List the teams", "All teams, by name, and whether they are running."))
   )
   .add(
     HttpApiEndpoint.post("create", "/api/teams")
       .setPayload(TeamDraft)
       .addSuccess(Team, { status: 201 })
-      .addError(BadRequest)
+      .addError(BodyFault)
       .addError(Conflict)
-      .addError(ContentTooLarge)
-      .addError(UnsupportedMediaType)
-      .addError(UnprocessableContent)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Create a team",
-          description: "Webhooks can use it from now on. The team is running once a leader consumes its queue."
-        })
+        described(
+          "Create a team",
+          "Webhooks can use it from now on. The team is running once a leader consumes its queue."
+        )
       )
   )
   .add(
@@ -57,9 +48,7 @@ export class Teams extends HttpApiGroup.make("teams")
       .setPath(path)
       .addSuccess(Team)
       .addError(NotFound)
-      .annotateContext(
-        OpenApi.annotations({ summary: "Show a team", description: "One team, and whether it is running." })
-      )
+      .annotateContext(described("Show a team", "One team, and whether it is running."))
   )
   .add(
     HttpApiEndpoint.post("pause", "/api/teams/:team/pause")
@@ -67,11 +56,10 @@ export class Teams extends HttpApiGroup.make("teams")
       .addSuccess(Team)
       .addError(NotFound)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Pause a team",
-          description:
-            "Triggers and messages are still accepted and queued, even without a leader, but nothing is sent until the team is resumed. Runs in progress continue. Pausing a paused team changes nothing."
-        })
+        described(
+          "Pause a team",
+          "Triggers and messages are still accepted and queued, even without a leader, but nothing is sent until the team is resumed. Runs in progress continue. Pausing a paused team changes nothing."
+        )
       )
   )
   .add(
@@ -80,11 +68,10 @@ export class Teams extends HttpApiGroup.make("teams")
       .addSuccess(Team)
       .addError(NotFound)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Resume a team",
-          description:
-            "The queued runs and messages are sent in order. Resuming a team that is not paused changes nothing."
-        })
+        described(
+          "Resume a team",
+          "The queued runs and messages are sent in order. Resuming a team that is not paused changes nothing."
+        )
       )
   )
   .add(
@@ -93,25 +80,23 @@ export class Teams extends HttpApiGroup.make("teams")
       .addSuccess(TeamReleased)
       .addError(NotFound)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Release a team",
-          description:
-            "Ended runs whose agents may still work no longer hold the team and their slots (`at_work`). Their leaders are told to stop. Cancel a run that has not ended first. An agent that does not stop then works beside the next one."
-        })
+        described(
+          "Release a team",
+          "Ended runs whose agents may still work no longer hold the team and their slots (`at_work`). Their leaders are told to stop. Cancel a run that has not ended first. An agent that does not stop then works beside the next one."
+        )
       )
   )
   .add(
     HttpApiEndpoint.del("delete", "/api/teams/:team")
       .setPath(path)
-      .addSuccess(HttpApiSchema.NoContent.annotations({ description: "The team was deleted." }))
+      .addSuccess(noContent("The team was deleted."))
       .addError(NotFound)
       .addError(Conflict)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Delete a team",
-          description:
-            "Also deletes its ended chat messages. Not possible while webhooks use the team or it has unfinished work."
-        })
+        described(
+          "Delete a team",
+          "Also deletes its ended chat messages. Not possible while webhooks use the team or it has unfinished work."
+        )
       )
   )
   .add(
@@ -124,20 +109,16 @@ export class Teams extends HttpApiGroup.make("teams")
       .addSuccess(MessageAnswered)
       .addError(TimedOut)
       .addError(TimedOutInPage)
-      .addError(BadRequest)
+      .addError(BodyFault)
       .addError(NotFound)
       .addError(Conflict)
-      .addError(ContentTooLarge)
-      .addError(UnsupportedMediaType)
-      .addError(UnprocessableContent)
       .addError(TooManyRequests)
       .addError(BadGateway)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Send a chat message",
-          description:
-            "The message joins the team's lane, in order with the prompts of its webhooks. It needs no slot. With `wait=true` the response is the team's answer. With `Idempotency-Key`, repeated requests send only one message."
-        })
+        described(
+          "Send a chat message",
+          "The message joins the team's lane, in order with the prompts of its webhooks. It needs no slot. With `wait=true` the response is the team's answer. With `Idempotency-Key`, repeated requests send only one message."
+        )
       )
   )
   .add(
@@ -148,11 +129,10 @@ export class Teams extends HttpApiGroup.make("teams")
       .addError(BadRequest)
       .addError(NotFound)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Cancel all queued runs",
-          description:
-            "Cancels all queued runs and messages of the team, and the retries of failed runs of its webhooks. They are never sent. The failed runs stay `error`."
-        })
+        described(
+          "Cancel all queued runs",
+          "Cancels all queued runs and messages of the team, and the retries of failed runs of its webhooks. They are never sent. The failed runs stay `error`."
+        )
       )
   )
   .addError(ServiceUnavailable)

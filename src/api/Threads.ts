@@ -2,18 +2,17 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Thread, ThreadKey } from "../domain/Thread.ts"
 import { Admin } from "./access/Auth.ts"
+import { described } from "./Endpoint.ts"
 import { listFields } from "./List.ts"
 import { Limit } from "./PageSize.ts"
 import {
   BadGateway,
   BadRequest,
+  BodyFault,
   Conflict,
-  ContentTooLarge,
   NotFound,
   ServiceUnavailable,
-  TooManyRequests,
-  UnprocessableContent,
-  UnsupportedMediaType
+  TooManyRequests
 } from "./Problem.ts"
 import { MessageAccepted, MessageAnswered, Reply } from "./run/Messages.ts"
 import { IdempotencyKey, TimedOut, TimedOutInPage, Wait } from "./run/RunAnswers.ts"
@@ -42,10 +41,10 @@ export class Threads extends HttpApiGroup.make("threads")
       .addError(BadRequest)
       .addError(NotFound)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "List a team's threads",
-          description: "The team's conversations, in pages. Several can have the same key; at most one has not ended."
-        })
+        described(
+          "List a team's threads",
+          "The team's conversations, in pages. Several can have the same key; at most one has not ended."
+        )
       )
   )
   .add(
@@ -54,10 +53,7 @@ export class Threads extends HttpApiGroup.make("threads")
       .addSuccess(Thread)
       .addError(NotFound)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Show a thread",
-          description: "One conversation. Its runs are those of `GET /api/runs?thread_id=…`."
-        })
+        described("Show a thread", "One conversation. Its runs are those of `GET /api/runs?thread_id=…`.")
       )
   )
   .add(
@@ -66,11 +62,10 @@ export class Threads extends HttpApiGroup.make("threads")
       .addSuccess(Thread)
       .addError(NotFound)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Reset a thread",
-          description:
-            "Ends the conversation: the next run with its key begins another thread, without a session. Its queued and running runs continue. Resetting a thread that has ended changes nothing."
-        })
+        described(
+          "Reset a thread",
+          "Ends the conversation: the next run with its key begins another thread, without a session. Its queued and running runs continue. Resetting a thread that has ended changes nothing."
+        )
       )
   )
   .add(
@@ -83,20 +78,16 @@ export class Threads extends HttpApiGroup.make("threads")
       .addSuccess(MessageAnswered)
       .addError(TimedOut)
       .addError(TimedOutInPage)
-      .addError(BadRequest)
+      .addError(BodyFault)
       .addError(NotFound)
       .addError(Conflict)
-      .addError(ContentTooLarge)
-      .addError(UnsupportedMediaType)
-      .addError(UnprocessableContent)
       .addError(TooManyRequests)
       .addError(BadGateway)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Reply to a run",
-          description:
-            "Sends a chat message to the run's team, in the run's thread, so that the agent continues its session. An ended run without a thread begins one, with its id as the key. If the thread has ended, the reply is refused. In everything else it is like a chat message to the team."
-        })
+        described(
+          "Reply to a run",
+          "Sends a chat message to the run's team, in the run's thread, so that the agent continues its session. An ended run without a thread begins one, with its id as the key. If the thread has ended, the reply is refused. In everything else it is like a chat message to the team."
+        )
       )
   )
   .addError(ServiceUnavailable)

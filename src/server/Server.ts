@@ -9,6 +9,7 @@ import { Limiter } from "../engine/dispatch/Limiter.ts"
 import * as Engine from "../engine/Engine.ts"
 import { Renderer } from "../engine/prompt/Renderer.ts"
 import { Settings } from "../engine/Settings.ts"
+import * as AuditOutput from "../engine/upkeep/AuditOutput.ts"
 import * as AuditRetention from "../engine/upkeep/AuditRetention.ts"
 import * as DatabaseClock from "../engine/upkeep/DatabaseClock.ts"
 import * as Retention from "../engine/upkeep/Retention.ts"
@@ -117,7 +118,8 @@ export const layer = (environment: Environment, { bus, repo }: Drivers, version:
       Layer.mergeAll(
         Engine.layer,
         Retention.layer(environment.runRetention),
-        AuditRetention.layer(environment.auditRetention)
+        AuditRetention.layer(environment.auditRetention),
+        environment.auditToStdout ? AuditOutput.layer : Layer.empty
       )
     ),
     Layer.provideMerge(Layer.mergeAll(Limiter.layer, Renderer.layer, adminKey(environment))),

@@ -67,7 +67,7 @@ describe("the command line", () => {
       const commands = [...overview.stdout.matchAll(/^ {2}(\S+(?: \S+)?) {2,}\S/gm)].map(([, words]) =>
         words!.split(" ")
       )
-      expect(commands).toHaveLength(80)
+      expect(commands).toHaveLength(79)
 
       for (const group of ["team", "webhook", "run", "session"]) {
         const { stdout } = yield* run(group)

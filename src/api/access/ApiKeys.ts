@@ -1,15 +1,9 @@
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { ApiKey, ApiKeyDraft } from "../../domain/access/ApiKey.ts"
+import { described, noContent } from "../Endpoint.ts"
 import { listFields } from "../List.ts"
-import {
-  BadRequest,
-  ContentTooLarge,
-  NotFound,
-  ServiceUnavailable,
-  UnprocessableContent,
-  UnsupportedMediaType
-} from "../Problem.ts"
+import { BodyFault, NotFound, ServiceUnavailable } from "../Problem.ts"
 import { Access } from "./Access.ts"
 import { Admin } from "./Auth.ts"
 
@@ -30,49 +24,37 @@ export class ApiKeys extends HttpApiGroup.make("apiKeys")
     HttpApiEndpoint.get("list", "/api/keys")
       .addSuccess(ApiKeyList)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "List the API keys",
-          description: "Oldest first, also revoked and expired keys. Needs the role `admin`."
-        })
+        described("List the API keys", "Oldest first, also revoked and expired keys. Needs the role `admin`.")
       )
   )
   .add(
     HttpApiEndpoint.post("create", "/api/keys")
       .setPayload(ApiKeyDraft)
       .addSuccess(ApiKeyWithSecret, { status: 201 })
-      .addError(BadRequest)
-      .addError(ContentTooLarge)
-      .addError(UnsupportedMediaType)
-      .addError(UnprocessableContent)
+      .addError(BodyFault)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Create an API key",
-          description: "The response contains the secret key, which is shown only once. Needs the role `admin`."
-        })
+        described(
+          "Create an API key",
+          "The response contains the secret key, which is shown only once. Needs the role `admin`."
+        )
       )
   )
   .add(
     HttpApiEndpoint.del("revoke", "/api/keys/:id")
       .setPath(Schema.Struct({ id: Schema.String.annotations({ description: "The API key's id." }) }))
-      .addSuccess(HttpApiSchema.NoContent.annotations({ description: "The key was revoked." }))
+      .addSuccess(noContent("The key was revoked."))
       .addError(NotFound)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Revoke an API key",
-          description:
-            "From the next request on, no server accepts the key or a session that was started with it. Needs the role `admin`."
-        })
+        described(
+          "Revoke an API key",
+          "From the next request on, no server accepts the key or a session that was started with it. Needs the role `admin`."
+        )
       )
   )
   .add(
     HttpApiEndpoint.get("current", "/api/access")
       .addSuccess(Access)
-      .annotateContext(
-        OpenApi.annotations({
-          summary: "Show your own access",
-          description: "The name, role and teams of the request's key or session."
-        })
-      )
+      .annotateContext(described("Show your own access", "The name, role and teams of the request's key or session."))
   )
   .addError(ServiceUnavailable)
   .middleware(Admin)

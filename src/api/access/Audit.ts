@@ -1,14 +1,12 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { linkPattern } from "../../domain/access/AuditChain.ts"
 import { AuditAction, AuditEvent } from "../../domain/access/AuditEvent.ts"
-import { AuditVerification } from "../../domain/access/AuditVerification.ts"
 import { time } from "../../domain/Time.ts"
+import { described, streamedText } from "../Endpoint.ts"
 import { auditExports } from "../ExportPaths.ts"
 import { listFields } from "../List.ts"
 import { Limit } from "../PageSize.ts"
 import { BadRequest, ServiceUnavailable, TooManyRequests } from "../Problem.ts"
-import { streamedText } from "../StreamedText.ts"
 import { Admin } from "./Auth.ts"
 
 export const AuditPage = Schema.Struct(listFields(AuditEvent, "Newest first.")).annotations({
@@ -34,13 +32,6 @@ const AuditList = Schema.Struct({
   cursor: Schema.optional(Schema.String.annotations({ description: "`next_cursor` of the previous page." }))
 })
 
-const ExpectedLink = Schema.String.pipe(
-  Schema.pattern(linkPattern),
-  Schema.annotations({
-    description: "`sequence:hash` of an event that must still be there, unless `AUDIT_RETENTION` has removed it."
-  })
-)
-
 export class Audit extends HttpApiGroup.make("audit")
   .add(
     HttpApiEndpoint.get("list", "/api/audit")
@@ -48,11 +39,10 @@ export class Audit extends HttpApiGroup.make("audit")
       .addSuccess(AuditPage)
       .addError(BadRequest)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Read the audit events",
-          description:
-            "Who changed what, and from where: management actions, web UI sessions and wrong keys. Newest first, in pages."
-        })
+        described(
+          "Read the audit events",
+          "Who changed what, and from where: management actions, web UI sessions and wrong keys. Newest first, in pages."
+        )
       )
   )
   .add(
@@ -62,11 +52,10 @@ export class Audit extends HttpApiGroup.make("audit")
       .addError(BadRequest)
       .addError(TooManyRequests)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Export audit events as CSV",
-          description:
-            "Streams all events that match the filters, oldest first. A text that a spreadsheet could read as a formula gets a leading apostrophe. If the connection closes early, the export is incomplete."
-        })
+        described(
+          "Export audit events as CSV",
+          "Streams all events that match the filters, oldest first. A text that a spreadsheet could read as a formula gets a leading apostrophe. If the connection closes early, the export is incomplete."
+        )
       )
   )
   .add(
@@ -76,24 +65,10 @@ export class Audit extends HttpApiGroup.make("audit")
       .addError(BadRequest)
       .addError(TooManyRequests)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Export audit events as JSON Lines",
-          description:
-            "Like the CSV export. Each event has the fields of `GET /api/audit`, and `sequence`, `previous_hash` and, as the last field, `hash`: the SHA-256 hash of the line without it."
-        })
-      )
-  )
-  .add(
-    HttpApiEndpoint.get("verify", "/api/audit/verification")
-      .setUrlParams(Schema.Struct({ expected: Schema.optional(ExpectedLink) }))
-      .addSuccess(AuditVerification)
-      .addError(BadRequest)
-      .annotateContext(
-        OpenApi.annotations({
-          summary: "Verify the audit events",
-          description:
-            "Checks the hashes of all events, and says which is the first that was changed, removed or inserted."
-        })
+        described(
+          "Export audit events as JSON Lines",
+          "Like the CSV export. Each event has the fields of `GET /api/audit`."
+        )
       )
   )
   .addError(ServiceUnavailable)

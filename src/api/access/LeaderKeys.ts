@@ -1,15 +1,9 @@
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { LeaderKey, LeaderKeyDraft } from "../../domain/access/LeaderKey.ts"
+import { described, noContent } from "../Endpoint.ts"
 import { listFields } from "../List.ts"
-import {
-  BadRequest,
-  ContentTooLarge,
-  NotFound,
-  ServiceUnavailable,
-  UnprocessableContent,
-  UnsupportedMediaType
-} from "../Problem.ts"
+import { BodyFault, NotFound, ServiceUnavailable } from "../Problem.ts"
 import { Admin } from "./Auth.ts"
 
 /** A key with its secret, which is shown only once. */
@@ -32,32 +26,28 @@ export class LeaderKeys extends HttpApiGroup.make("leaderKeys")
       .setPath(Schema.Struct({ team }))
       .addSuccess(LeaderKeyList)
       .addError(NotFound)
-      .annotateContext(OpenApi.annotations({ summary: "List a team's leader keys", description: "Oldest first." }))
+      .annotateContext(described("List a team's leader keys", "Oldest first."))
   )
   .add(
     HttpApiEndpoint.post("create", "/api/teams/:team/leader-keys")
       .setPath(Schema.Struct({ team }))
       .setPayload(LeaderKeyDraft)
       .addSuccess(LeaderKeyWithSecret, { status: 201 })
-      .addError(BadRequest)
+      .addError(BodyFault)
       .addError(NotFound)
-      .addError(ContentTooLarge)
-      .addError(UnsupportedMediaType)
-      .addError(UnprocessableContent)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Create a leader key",
-          description:
-            "The response contains the secret key, which is shown only once. It gives access to the team's prompts, and to nothing else."
-        })
+        described(
+          "Create a leader key",
+          "The response contains the secret key, which is shown only once. It gives access to the team's prompts, and to nothing else."
+        )
       )
   )
   .add(
     HttpApiEndpoint.del("revoke", "/api/teams/:team/leader-keys/:id")
       .setPath(Schema.Struct({ team, id: Schema.String.annotations({ description: "The leader key's id." }) }))
-      .addSuccess(HttpApiSchema.NoContent.annotations({ description: "The key was revoked." }))
+      .addSuccess(noContent("The key was revoked."))
       .addError(NotFound)
-      .annotateContext(OpenApi.annotations({ summary: "Revoke a leader key", description: "The key is deleted." }))
+      .annotateContext(described("Revoke a leader key", "The key is deleted."))
   )
   .addError(ServiceUnavailable)
   .middleware(Admin)

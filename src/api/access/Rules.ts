@@ -125,8 +125,7 @@ export const rules = {
   audit: {
     list: ["audit", "server"],
     exportCsv: ["audit", "server", "fresh"],
-    exportJsonLines: ["audit", "server", "fresh"],
-    verify: ["audit", "server"]
+    exportJsonLines: ["audit", "server", "fresh"]
   },
   overview: {
     server: ["read", "shared"],

@@ -1,6 +1,7 @@
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Session } from "../../domain/access/Session.ts"
+import { described, noContent } from "../Endpoint.ts"
 import { listFields } from "../List.ts"
 import { NotFound, ServiceUnavailable } from "../Problem.ts"
 import { Admin } from "./Auth.ts"
@@ -21,33 +22,20 @@ export class Sessions extends HttpApiGroup.make("sessions")
     HttpApiEndpoint.get("list", "/api/sessions")
       .addSuccess(SessionList)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "List the sessions",
-          description: "Browsers that are signed in to the web UI, most recently used first."
-        })
+        described("List the sessions", "Browsers that are signed in to the web UI, most recently used first.")
       )
   )
   .add(
     HttpApiEndpoint.del("end", "/api/sessions/:id")
       .setPath(Schema.Struct({ id: Schema.String.annotations({ description: "The session's id." }) }))
-      .addSuccess(HttpApiSchema.NoContent.annotations({ description: "The session was ended." }))
+      .addSuccess(noContent("The session was ended."))
       .addError(NotFound)
-      .annotateContext(
-        OpenApi.annotations({
-          summary: "End a session",
-          description: "Takes effect with the next request, on every server."
-        })
-      )
+      .annotateContext(described("End a session", "Takes effect with the next request, on every server."))
   )
   .add(
     HttpApiEndpoint.del("endAll", "/api/sessions")
-      .addSuccess(HttpApiSchema.NoContent.annotations({ description: "All sessions were ended." }))
-      .annotateContext(
-        OpenApi.annotations({
-          summary: "End all sessions",
-          description: "Also ends the session of this request, if it has one."
-        })
-      )
+      .addSuccess(noContent("All sessions were ended."))
+      .annotateContext(described("End all sessions", "Also ends the session of this request, if it has one."))
   )
   .addError(ServiceUnavailable)
   .middleware(Admin)

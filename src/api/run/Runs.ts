@@ -4,20 +4,18 @@ import { RunId } from "../../domain/Id.ts"
 import { Run } from "../../domain/run/Run.ts"
 import { RunUsage } from "../../domain/run/RunUsage.ts"
 import { Admin } from "../access/Auth.ts"
+import { described, streamedText } from "../Endpoint.ts"
 import { runExports } from "../ExportPaths.ts"
 import { pageSize } from "../PageSize.ts"
 import {
   BadRequest,
+  BodyFault,
   Conflict,
-  ContentTooLarge,
   NotAcceptable,
   NotFound,
   ServiceUnavailable,
-  TooManyRequests,
-  UnprocessableContent,
-  UnsupportedMediaType
+  TooManyRequests
 } from "../Problem.ts"
-import { streamedText } from "../StreamedText.ts"
 import { EventQuery, EventStream, eventsDescription, LastEventId, NothingMore } from "./EventStream.ts"
 import { mostReplayed, ReplayBody, Replayed, ReplayList, ReplayManyBody, refusal } from "./Replays.ts"
 import { Accepted, Answered, Failed, IdempotencyKey, TimedOut, TimedOutInPage, Wait } from "./RunAnswers.ts"
@@ -64,11 +62,10 @@ export class Runs extends HttpApiGroup.make("runs")
       .addError(BadRequest)
       .addError(NotFound)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Find runs",
-          description:
-            "The runs of all webhooks and teams, and chat messages, newest first, in pages. Filters combine with AND. A search stops after half a second; then the page has `searched_back_to` and the runs found so far. Long texts are truncated, as in a webhook's history."
-        })
+        described(
+          "Find runs",
+          "The runs of all webhooks and teams, and chat messages, newest first, in pages. Filters combine with AND. A search stops after half a second; then the page has `searched_back_to` and the runs found so far. Long texts are truncated, as in a webhook's history."
+        )
       )
   )
   .add(
@@ -78,11 +75,10 @@ export class Runs extends HttpApiGroup.make("runs")
       .addError(BadRequest)
       .addError(NotFound)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Sum the usage of runs",
-          description:
-            "Tokens and cost of all runs that match the filters, as their agents reported them. The search stops after half a second; then the sum has `searched_back_to`."
-        })
+        described(
+          "Sum the usage of runs",
+          "Tokens and cost of all runs that match the filters, as their agents reported them. The search stops after half a second; then the sum has `searched_back_to`."
+        )
       )
   )
   .add(
@@ -93,11 +89,10 @@ export class Runs extends HttpApiGroup.make("runs")
       .addError(NotFound)
       .addError(TooManyRequests)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Export runs as CSV",
-          description:
-            "Streams all runs that match the filters, newest first, with complete texts. A text that a spreadsheet could read as a formula gets a leading apostrophe. If the connection closes early, the export is incomplete."
-        })
+        described(
+          "Export runs as CSV",
+          "Streams all runs that match the filters, newest first, with complete texts. A text that a spreadsheet could read as a formula gets a leading apostrophe. If the connection closes early, the export is incomplete."
+        )
       )
   )
   .add(
@@ -108,26 +103,22 @@ export class Runs extends HttpApiGroup.make("runs")
       .addError(NotFound)
       .addError(TooManyRequests)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Export runs as JSON Lines",
-          description: "Like the CSV export. Each run has the fields of `GET /api/runs/:run_id`."
-        })
+        described(
+          "Export runs as JSON Lines",
+          "Like the CSV export. Each run has the fields of `GET /api/runs/:run_id`."
+        )
       )
   )
   .add(
     HttpApiEndpoint.post("cancelSome", "/api/runs/cancel")
       .setPayload(RunIds)
       .addSuccess(Cancelled)
-      .addError(BadRequest)
-      .addError(ContentTooLarge)
-      .addError(UnsupportedMediaType)
-      .addError(UnprocessableContent)
+      .addError(BodyFault)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Cancel several runs",
-          description:
-            "Cancels each run like a single one. `refused` lists the runs that have already ended or do not exist."
-        })
+        described(
+          "Cancel several runs",
+          "Cancels each run like a single one. `refused` lists the runs that have already ended or do not exist."
+        )
       )
   )
   .add(
@@ -135,12 +126,7 @@ export class Runs extends HttpApiGroup.make("runs")
       .setPath(path)
       .addSuccess(Run)
       .addError(NotFound)
-      .annotateContext(
-        OpenApi.annotations({
-          summary: "Show a run",
-          description: "A run of a webhook, or a chat message to a team."
-        })
-      )
+      .annotateContext(described("Show a run", "A run of a webhook, or a chat message to a team."))
   )
   .add(
     HttpApiEndpoint.get("events", "/api/runs/:run_id/events")
@@ -153,7 +139,7 @@ export class Runs extends HttpApiGroup.make("runs")
       .addError(NotAcceptable)
       .addError(NotFound)
       .addError(TooManyRequests)
-      .annotateContext(OpenApi.annotations({ summary: "Follow a run", description: eventsDescription }))
+      .annotateContext(described("Follow a run", eventsDescription))
   )
   .add(
     HttpApiEndpoint.post("cancel", "/api/runs/:run_id/cancel")
@@ -162,11 +148,10 @@ export class Runs extends HttpApiGroup.make("runs")
       .addError(NotFound)
       .addError(Conflict)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Cancel a run",
-          description:
-            "Ends the run as `cancelled`. A queued run is never sent. If the run was already sent, its leader is told to stop, and its team and slots become free when the leader has stopped, or 30 seconds later (`released_at`). A timed-out run whose agent still works (`stop_at` without `released_at`) stays `timeout`, and its leader is told to stop. For a failed run with a pending retry (`retry_at`), only the retry is cancelled; the run stays `error`. Cancelling again changes nothing."
-        })
+        described(
+          "Cancel a run",
+          "Ends the run as `cancelled`. A queued run is never sent. If the run was already sent, its leader is told to stop, and its team and slots become free when the leader has stopped, or 30 seconds later (`released_at`). A timed-out run whose agent still works (`stop_at` without `released_at`) stays `timeout`, and its leader is told to stop. For a failed run with a pending retry (`retry_at`), only the retry is cancelled; the run stays `error`. Cancelling again changes nothing."
+        )
       )
   )
   .add(
@@ -180,18 +165,14 @@ export class Runs extends HttpApiGroup.make("runs")
       .addError(TimedOut)
       .addError(TimedOutInPage)
       .addError(Failed)
-      .addError(BadRequest)
+      .addError(BodyFault)
       .addError(NotFound)
       .addError(Conflict)
-      .addError(ContentTooLarge)
-      .addError(UnsupportedMediaType)
-      .addError(UnprocessableContent)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Replay a run",
-          description:
-            "Starts a new run of the same webhook, optionally with new values, at the end of its team's lane. `replay_of` of the new run is this run. A chat message is sent to its team again, optionally with a new text. With `Idempotency-Key`, repeated requests start only one run. With `wait=true` the response waits until the new run ends, as for a trigger."
-        })
+        described(
+          "Replay a run",
+          "Starts a new run of the same webhook, optionally with new values, at the end of its team's lane. `replay_of` of the new run is this run. A chat message is sent to its team again, optionally with a new text. With `Idempotency-Key`, repeated requests start only one run. With `wait=true` the response waits until the new run ends, as for a trigger."
+        )
       )
   )
   .add(
@@ -199,28 +180,20 @@ export class Runs extends HttpApiGroup.make("runs")
       .setPath(path)
       .addSuccess(ReplayList)
       .addError(NotFound)
-      .annotateContext(
-        OpenApi.annotations({
-          summary: "List a run's replays",
-          description: "The runs whose `replay_of` or `retry_of` is this run."
-        })
-      )
+      .annotateContext(described("List a run's replays", "The runs whose `replay_of` or `retry_of` is this run."))
   )
   .add(
     HttpApiEndpoint.post("replayMany", "/api/runs/replay")
       .setHeaders(IdempotencyKey)
       .setPayload(ReplayManyBody)
       .addSuccess(Replayed)
-      .addError(BadRequest)
+      .addError(BodyFault)
       .addError(NotFound)
-      .addError(ContentTooLarge)
-      .addError(UnsupportedMediaType)
-      .addError(UnprocessableContent)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Replay many runs",
-          description: `Replays up to ${mostReplayed} runs in order: either \`run_ids\`, or all ended runs without a replay of a webhook (\`webhook_id\`) or of a team's webhooks and chat messages (\`team\`). The response comes when all new runs are stored. With \`Idempotency-Key\`, repeated requests replay each run only once.`
-        })
+        described(
+          "Replay many runs",
+          `Replays up to ${mostReplayed} runs in order: either \`run_ids\`, or all ended runs without a replay of a webhook (\`webhook_id\`) or of a team's webhooks and chat messages (\`team\`). The response comes when all new runs are stored. With \`Idempotency-Key\`, repeated requests replay each run only once.`
+        )
       )
   )
   .addError(ServiceUnavailable)

@@ -1,18 +1,17 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { headersOf, isInBody, presetNames } from "../../domain/verification/Presets.ts"
+import { described } from "../Endpoint.ts"
 import {
   BadRequest,
+  BodyFault,
   Conflict,
-  ContentTooLarge,
   MethodNotAllowed,
   NotAcceptable,
   NotFound,
   ServiceUnavailable,
   TooManyRequests,
-  Unauthorized,
-  UnprocessableContent,
-  UnsupportedMediaType
+  Unauthorized
 } from "../Problem.ts"
 import { EventQuery, EventStream, eventsDescription, LastEventId, NothingMore, withEventStream } from "./EventStream.ts"
 import {
@@ -106,10 +105,7 @@ const triggerAt = <const Name extends string>(name: Name, path: `/${string}`) =>
     .addError(Failed)
     .addError(MethodNotAllowed)
     .addError(NotAcceptable)
-    .addError(UnsupportedMediaType)
-    .addError(ContentTooLarge)
-    .addError(BadRequest)
-    .addError(UnprocessableContent)
+    .addError(BodyFault)
     .addError(Conflict)
     .addError(TooManyRequests)
 
@@ -160,11 +156,10 @@ export class Trigger extends HttpApiGroup.make("trigger")
     runAt("run", `${triggerPath}/:token/runs/:run_id`)
       .setPath(Schema.Struct({ token, ...runPath }))
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Show a run to its caller",
-          description:
-            "The status of a run of this webhook; `Location` points here. With `wait=true` the response waits until the run ends or the webhook's timeout passes. It is 404 as soon as the token is no longer valid."
-        })
+        described(
+          "Show a run to its caller",
+          "The status of a run of this webhook; `Location` points here. With `wait=true` the response waits until the run ends or the webhook's timeout passes. It is 404 as soon as the token is no longer valid."
+        )
       )
   )
   .add(
@@ -181,7 +176,7 @@ export class Trigger extends HttpApiGroup.make("trigger")
   .add(
     eventsAt("events", `${triggerPath}/:token/runs/:run_id/events`)
       .setPath(Schema.Struct({ token, ...runPath }))
-      .annotateContext(OpenApi.annotations({ summary: "Follow a run", description: eventsDescription }))
+      .annotateContext(described("Follow a run", eventsDescription))
   )
   .add(
     eventsAt("eventsWithHeader", `${triggerPath}/runs/:run_id/events`)
@@ -198,11 +193,10 @@ export class Trigger extends HttpApiGroup.make("trigger")
     cancelAt("cancel", `${triggerPath}/:token/runs/:run_id/cancel`)
       .setPath(Schema.Struct({ token, ...runPath }))
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Cancel a run",
-          description:
-            "Ends a run of this webhook as `cancelled`. A queued run is never sent. If the run was already sent, its leader is told to stop. A timed-out run whose agent still works stays `timeout`, and its leader is told to stop. For a failed run with a pending retry (`retry_at`), only the retry is cancelled; the run stays `error`. Cancelling again changes nothing; for other ended runs the response is 409."
-        })
+        described(
+          "Cancel a run",
+          "Ends a run of this webhook as `cancelled`. A queued run is never sent. If the run was already sent, its leader is told to stop. A timed-out run whose agent still works stays `timeout`, and its leader is told to stop. For a failed run with a pending retry (`retry_at`), only the retry is cancelled; the run stays `error`. Cancelling again changes nothing; for other ended runs the response is 409."
+        )
       )
   )
   .add(

@@ -1,9 +1,10 @@
-import { HttpApiEndpoint, HttpApiSchema, OpenApi } from "@effect/platform"
+import { HttpApiEndpoint } from "@effect/platform"
 import { Schema } from "effect"
 import { DestinationDraft, maxDestinations } from "../../domain/delivery/Destination.ts"
 import { optional } from "../../domain/Time.ts"
 import { WebhookDraft } from "../../domain/webhook/Webhook.ts"
-import { BadRequest, ContentTooLarge, UnprocessableContent, UnsupportedMediaType } from "../Problem.ts"
+import { described, noContent } from "../Endpoint.ts"
+import { BodyFault } from "../Problem.ts"
 
 export const WebhookCheck = Schema.Struct({
   webhook: WebhookDraft,
@@ -12,15 +13,11 @@ export const WebhookCheck = Schema.Struct({
 
 export const checkWebhook = HttpApiEndpoint.post("check", "/api/check")
   .setPayload(WebhookCheck)
-  .addSuccess(HttpApiSchema.NoContent.annotations({ description: "The webhook and its destinations are valid." }))
-  .addError(BadRequest)
-  .addError(ContentTooLarge)
-  .addError(UnsupportedMediaType)
-  .addError(UnprocessableContent)
+  .addSuccess(noContent("The webhook and its destinations are valid."))
+  .addError(BodyFault)
   .annotateContext(
-    OpenApi.annotations({
-      summary: "Check a webhook and its destinations",
-      description:
-        "Finds all faults that creating them would find, and stores nothing. Secrets, tokens and secret URLs may be absent."
-    })
+    described(
+      "Check a webhook and its destinations",
+      "Finds all faults that creating them would find, and stores nothing. Secrets, tokens and secret URLs may be absent."
+    )
   )

@@ -1,7 +1,8 @@
 /** The latest requests of a webhook. */
-import { HttpApiEndpoint, OpenApi } from "@effect/platform"
+import { HttpApiEndpoint } from "@effect/platform"
 import { Schema } from "effect"
 import { ReceivedRequest } from "../../domain/request/ReceivedRequest.ts"
+import { described } from "../Endpoint.ts"
 import { listFields } from "../List.ts"
 import { BadRequest, NotFound } from "../Problem.ts"
 import { webhookPath } from "./WebhookPath.ts"
@@ -38,11 +39,10 @@ export const listRequests = HttpApiEndpoint.get("requests", "/api/webhooks/:id/r
   .addError(BadRequest)
   .addError(NotFound)
   .annotateContext(
-    OpenApi.annotations({
-      summary: "List rejected and ignored requests",
-      description:
-        "Up to 100 rejected requests of the last 24 hours, newest first, each with the number of similar ones; on request also ignored and accepted ones. They contain the beginning of the body if the webhook stores requests (`store_requests`)."
-    })
+    described(
+      "List rejected and ignored requests",
+      "Up to 100 rejected requests of the last 24 hours, newest first, each with the number of similar ones; on request also ignored and accepted ones. They contain the beginning of the body if the webhook stores requests (`store_requests`)."
+    )
   )
 
 export const showRequest = HttpApiEndpoint.get("request", "/api/webhooks/:id/requests/:request_id")
@@ -55,9 +55,8 @@ export const showRequest = HttpApiEndpoint.get("request", "/api/webhooks/:id/req
   .addSuccess(ReceivedRequest)
   .addError(NotFound)
   .annotateContext(
-    OpenApi.annotations({
-      summary: "Show a request",
-      description:
-        "A stored request: headers, query and up to 64 KB of the body, if the webhook stores requests (`store_requests`)."
-    })
+    described(
+      "Show a request",
+      "A stored request: headers, query and up to 64 KB of the body, if the webhook stores requests (`store_requests`)."
+    )
   )

@@ -1,8 +1,9 @@
 /** The versions of a webhook's template. */
-import { HttpApiEndpoint, OpenApi } from "@effect/platform"
+import { HttpApiEndpoint } from "@effect/platform"
 import { Schema } from "effect"
 import { TemplateVersion, TemplateVersionSummary } from "../../domain/prompt/TemplateVersion.ts"
 import { Webhook } from "../../domain/webhook/Webhook.ts"
+import { described } from "../Endpoint.ts"
 import { NotFound, PreconditionFailed, UnprocessableContent } from "../Problem.ts"
 import { IfMatch, webhookPath } from "./WebhookPath.ts"
 
@@ -22,10 +23,10 @@ export const listTemplates = HttpApiEndpoint.get("templates", "/api/webhooks/:id
   .addSuccess(TemplateVersionList)
   .addError(NotFound)
   .annotateContext(
-    OpenApi.annotations({
-      summary: "List the versions of the template",
-      description: "Who changed the webhook's template, and when. The latest 100 versions, newest first."
-    })
+    described(
+      "List the versions of the template",
+      "Who changed the webhook's template, and when. The latest 100 versions, newest first."
+    )
   )
 
 export const showTemplate = HttpApiEndpoint.get("template", "/api/webhooks/:id/templates/:version")
@@ -33,11 +34,10 @@ export const showTemplate = HttpApiEndpoint.get("template", "/api/webhooks/:id/t
   .addSuccess(TemplateVersion)
   .addError(NotFound)
   .annotateContext(
-    OpenApi.annotations({
-      summary: "Show a version of the template",
-      description:
-        "The webhook's template in this version. With a run's `webhook_version`, this is the template of the run's prompt."
-    })
+    described(
+      "Show a version of the template",
+      "The webhook's template in this version. With a run's `webhook_version`, this is the template of the run's prompt."
+    )
   )
 
 export const restoreTemplate = HttpApiEndpoint.post("restoreTemplate", "/api/webhooks/:id/templates/:version/restore")
@@ -48,9 +48,8 @@ export const restoreTemplate = HttpApiEndpoint.post("restoreTemplate", "/api/web
   .addError(PreconditionFailed)
   .addError(UnprocessableContent)
   .annotateContext(
-    OpenApi.annotations({
-      summary: "Restore a version of the template",
-      description:
-        "Edits the webhook so that it has the template of this version again. With `If-Match`, only if the webhook has not been edited since."
-    })
+    described(
+      "Restore a version of the template",
+      "Edits the webhook so that it has the template of this version again. With `If-Match`, only if the webhook has not been edited since."
+    )
   )

@@ -1,7 +1,8 @@
 /** A webhook's token. */
-import { HttpApiEndpoint, HttpApiSchema, OpenApi } from "@effect/platform"
+import { HttpApiEndpoint } from "@effect/platform"
 import { Schema } from "effect"
 import { Webhook } from "../../domain/webhook/Webhook.ts"
+import { described, noContent } from "../Endpoint.ts"
 import { BadRequest, NotFound } from "../Problem.ts"
 import { maxOverlapSeconds } from "./Overlap.ts"
 import { webhookPath } from "./WebhookPath.ts"
@@ -36,20 +37,16 @@ export const regenerateToken = HttpApiEndpoint.post("regenerate", "/api/webhooks
   .addError(BadRequest)
   .addError(NotFound)
   .annotateContext(
-    OpenApi.annotations({
-      summary: "Regenerate the token",
-      description:
-        "The old token stops working immediately or, with `overlap_seconds`, after that time. The response contains the new token, which is shown only once."
-    })
+    described(
+      "Regenerate the token",
+      "The old token stops working immediately or, with `overlap_seconds`, after that time. The response contains the new token, which is shown only once."
+    )
   )
 
 export const endOldToken = HttpApiEndpoint.del("endOldToken", "/api/webhooks/:id/old-token")
   .setPath(webhookPath)
-  .addSuccess(HttpApiSchema.NoContent.annotations({ description: "The old token is no longer valid." }))
+  .addSuccess(noContent("The old token is no longer valid."))
   .addError(NotFound)
   .annotateContext(
-    OpenApi.annotations({
-      summary: "End the old token",
-      description: "The old token, which is still valid after regeneration, stops working immediately."
-    })
+    described("End the old token", "The old token, which is still valid after regeneration, stops working immediately.")
   )

@@ -1,20 +1,13 @@
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { RunStatus } from "../../domain/run/Run.ts"
 import { time } from "../../domain/Time.ts"
 import { Webhook, WebhookDraft, WebhookEdit } from "../../domain/webhook/Webhook.ts"
 import { Admin } from "../access/Auth.ts"
+import { described, noContent } from "../Endpoint.ts"
 import { listFields } from "../List.ts"
 import { Limit } from "../PageSize.ts"
-import {
-  BadRequest,
-  ContentTooLarge,
-  NotFound,
-  PreconditionFailed,
-  ServiceUnavailable,
-  UnprocessableContent,
-  UnsupportedMediaType
-} from "../Problem.ts"
+import { BadRequest, BodyFault, NotFound, PreconditionFailed, ServiceUnavailable } from "../Problem.ts"
 import { SampleBody } from "../run/RunAnswers.ts"
 import { RunPage } from "../run/RunPage.ts"
 import { DryRun, QueueCancelled } from "../run/Runs.ts"
@@ -65,31 +58,21 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
   .add(
     HttpApiEndpoint.get("list", "/api/webhooks")
       .addSuccess(WebhookList)
-      .annotateContext(OpenApi.annotations({ summary: "List the webhooks", description: "All webhooks, by name." }))
+      .annotateContext(described("List the webhooks", "All webhooks, by name."))
   )
   .add(
     HttpApiEndpoint.post("create", "/api/webhooks")
       .setPayload(WebhookDraft)
       .addSuccess(WebhookWithToken, { status: 201 })
-      .addError(BadRequest)
-      .addError(ContentTooLarge)
-      .addError(UnsupportedMediaType)
-      .addError(UnprocessableContent)
-      .annotateContext(
-        OpenApi.annotations({
-          summary: "Create a webhook",
-          description: "The response contains the token, which is shown only once."
-        })
-      )
+      .addError(BodyFault)
+      .annotateContext(described("Create a webhook", "The response contains the token, which is shown only once."))
   )
   .add(
     HttpApiEndpoint.get("show", "/api/webhooks/:id")
       .setPath(webhookPath)
       .addSuccess(Webhook)
       .addError(NotFound)
-      .annotateContext(
-        OpenApi.annotations({ summary: "Show a webhook", description: "One webhook, without its token." })
-      )
+      .annotateContext(described("Show a webhook", "One webhook, without its token."))
   )
   .add(
     HttpApiEndpoint.patch("edit", "/api/webhooks/:id")
@@ -97,18 +80,14 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
       .setHeaders(IfMatch)
       .setPayload(WebhookEdit)
       .addSuccess(Webhook)
-      .addError(BadRequest)
+      .addError(BodyFault)
       .addError(NotFound)
       .addError(PreconditionFailed)
-      .addError(ContentTooLarge)
-      .addError(UnsupportedMediaType)
-      .addError(UnprocessableContent)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Edit a webhook",
-          description:
-            "Changes the given fields; `enabled` switches the webhook on or off. The changes apply to new triggers; accepted runs keep their settings. With `If-Match`, only if the webhook has not been edited since."
-        })
+        described(
+          "Edit a webhook",
+          "Changes the given fields; `enabled` switches the webhook on or off. The changes apply to new triggers; accepted runs keep their settings. With `If-Match`, only if the webhook has not been edited since."
+        )
       )
   )
   .add(
@@ -116,17 +95,13 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
       .setPath(webhookPath)
       .setPayload(WebhookEdit)
       .addSuccess(WebhookWithToken, { status: 201 })
-      .addError(BadRequest)
+      .addError(BodyFault)
       .addError(NotFound)
-      .addError(ContentTooLarge)
-      .addError(UnsupportedMediaType)
-      .addError(UnprocessableContent)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Duplicate a webhook",
-          description:
-            "Creates a webhook with the same team, template and settings, except for the given fields, and with its own token. Without a `name`, ` (copy)` is added to the name. Runs are not copied."
-        })
+        described(
+          "Duplicate a webhook",
+          "Creates a webhook with the same team, template and settings, except for the given fields, and with its own token. Without a `name`, ` (copy)` is added to the name. Runs are not copied."
+        )
       )
   )
   .add(
@@ -135,11 +110,10 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
       .addSuccess(Webhook)
       .addError(NotFound)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Resume a webhook",
-          description:
-            "Ends the automatic pause (`pause_after_failures`). Requests are accepted again, and the count of failures starts at zero. Resuming a webhook that is not paused changes nothing."
-        })
+        described(
+          "Resume a webhook",
+          "Ends the automatic pause (`pause_after_failures`). Requests are accepted again, and the count of failures starts at zero. Resuming a webhook that is not paused changes nothing."
+        )
       )
   )
   .add(listTemplates)
@@ -149,15 +123,14 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
     HttpApiEndpoint.del("delete", "/api/webhooks/:id")
       .setPath(webhookPath)
       .setHeaders(IfMatch)
-      .addSuccess(HttpApiSchema.NoContent.annotations({ description: "The webhook was deleted." }))
+      .addSuccess(noContent("The webhook was deleted."))
       .addError(NotFound)
       .addError(PreconditionFailed)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Delete a webhook",
-          description:
-            "Permanently deletes the webhook and all its runs. Its token stops working immediately. With `If-Match`, only if the webhook has not been edited since."
-        })
+        described(
+          "Delete a webhook",
+          "Permanently deletes the webhook and all its runs. Its token stops working immediately. With `If-Match`, only if the webhook has not been edited since."
+        )
       )
   )
   .add(checkWebhook)
@@ -168,17 +141,9 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
       .setPath(webhookPath)
       .setPayload(SampleBody)
       .addSuccess(Preview)
-      .addError(BadRequest)
+      .addError(BodyFault)
       .addError(NotFound)
-      .addError(ContentTooLarge)
-      .addError(UnsupportedMediaType)
-      .addError(UnprocessableContent)
-      .annotateContext(
-        OpenApi.annotations({
-          summary: "Preview the prompt",
-          description: "Renders the template with sample variables. Starts no run."
-        })
-      )
+      .annotateContext(described("Preview the prompt", "Renders the template with sample variables. Starts no run."))
   )
   .add(
     HttpApiEndpoint.get("runs", "/api/webhooks/:id/runs")
@@ -188,10 +153,10 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
       .addError(BadRequest)
       .addError(NotFound)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "List the webhook's runs",
-          description: "Newest first, in pages. Long texts are truncated: a run has at most 25 KB and a page 2.5 MB."
-        })
+        described(
+          "List the webhook's runs",
+          "Newest first, in pages. Long texts are truncated: a run has at most 25 KB and a page 2.5 MB."
+        )
       )
   )
   .add(listRequests)
@@ -204,11 +169,10 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
       .addError(BadRequest)
       .addError(NotFound)
       .annotateContext(
-        OpenApi.annotations({
-          summary: "Cancel all queued runs",
-          description:
-            "Cancels all queued runs of the webhook, and the retries of its failed runs. They are never sent. The failed runs stay `error`."
-        })
+        described(
+          "Cancel all queued runs",
+          "Cancels all queued runs of the webhook, and the retries of its failed runs. They are never sent. The failed runs stay `error`."
+        )
       )
   )
   .addError(ServiceUnavailable)

@@ -1,14 +1,16 @@
 /** Signing in, and the profiles that it stores. */
+
+import { createInterface } from "node:readline"
+import { Writable } from "node:stream"
 import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option, Record, Redacted } from "effect"
 import type { Access } from "../../api/access/Access.ts"
 import type { Group } from "../Commands.ts"
 import { call, json, parseKey, profileName, url } from "../Connection.ts"
-import { usage } from "../Failure.ts"
+import { type Failure, usage } from "../Failure.ts"
 import { fileOf, readText } from "../Files.ts"
 import { about } from "../Help.ts"
 import { print, printJson, table, yesNo } from "../Output.ts"
-import { askKey } from "./AskKey.ts"
 import { read, write } from "./ProfileFile.ts"
 
 const defaultProfile = "default"
@@ -104,3 +106,29 @@ export const profiles: Group = {
   about: "Profiles: servers with keys, which login stores.",
   commands: [list, use]
 }
+
+/** Reads a line from the terminal without showing it. The question goes to standard error. */
+const hiddenLine = (question: string): Effect.Effect<string> =>
+  Effect.async((resume) => {
+    const output = new Writable({ write: (_chunk, _encoding, done) => done() })
+    // Node switches the terminal's echo off before it asks.
+    const terminal = createInterface({ input: process.stdin, output, terminal: true, historySize: 0 })
+    let answer = ""
+    terminal.once("line", (line) => {
+      answer = line
+      terminal.close()
+    })
+    // Without the terminal's own handling of keys, Ctrl-C is only a character.
+    terminal.once("SIGINT", () => process.kill(process.pid, "SIGINT"))
+    terminal.once("close", () => {
+      process.stderr.write("\n")
+      resume(Effect.succeed(answer))
+    })
+    process.stderr.write(question)
+    return Effect.sync(() => terminal.close())
+  })
+
+const askKey = (url: string): Effect.Effect<string, Failure> =>
+  process.stdin.isTTY && process.stderr.isTTY
+    ? hiddenLine(`Key for ${url}: `)
+    : Effect.fail(usage("without a terminal, use --key-file FILE, or --key-file - for standard input"))

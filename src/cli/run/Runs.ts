@@ -1,4 +1,5 @@
 import { Args, Command, Options } from "@effect/cli"
+import { HttpClientRequest } from "@effect/platform"
 import { Array, Effect, Option, Schedule, Schema } from "effect"
 import { runExports } from "../../api/ExportPaths.ts"
 import { pageSize } from "../../api/PageSize.ts"
@@ -7,21 +8,29 @@ import { Cancelled } from "../../api/run/Runs.ts"
 import { RunId } from "../../domain/Id.ts"
 import { Run } from "../../domain/run/Run.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
+import { RunUsage } from "../../domain/run/RunUsage.ts"
 import type { Group } from "../Commands.ts"
 import { adminOptions, type Connection, call, show } from "../Connection.ts"
 import { download, output } from "../Download.ts"
 import { exitCodes, Failure } from "../Failure.ts"
 import { about } from "../Help.ts"
-import { plural, time } from "../Output.ts"
+import { fields, plural, time } from "../Output.ts"
 import { validated, wholeNumber } from "../Validated.ts"
+import { callOnWebhook, webhook as webhookArgument } from "../webhook/WebhookRef.ts"
+import * as Follow from "./Follow.ts"
 import { failUnlessSuccess } from "./Outcome.ts"
 import { replayOne } from "./Replays.ts"
 import { reply } from "./Reply.ts"
 import { filterOptions, parametersOf } from "./RunFilter.ts"
 import { describeRun, runTable } from "./RunText.ts"
-import { usage } from "./Usage.ts"
-import { watch } from "./Watch.ts"
-import { idOf, webhook } from "./WebhookOfRuns.ts"
+
+const webhook = Args.optional(webhookArgument)
+
+/** The id of the given webhook, if any. */
+const idOf = (options: Connection & { readonly webhook: Option.Option<string> }) =>
+  Option.isSome(options.webhook)
+    ? callOnWebhook({ ...options, webhook: options.webhook.value }, (_, { id }) => Effect.succeed(id))
+    : Effect.succeed(undefined)
 
 const limit = Options.text("limit").pipe(
   Options.withPseudoName("count"),
@@ -199,6 +208,53 @@ const exportAll = Command.make("export", { webhook, ...filterOptions, format, ou
     about("Export all runs that match the filters, newest first, with complete texts", {
       details: "In CSV, a text that a spreadsheet could read as a formula gets a leading apostrophe.",
       examples: ["webhook-trigger run export --status error,timeout --from 2026-01-01 --format csv --output failed.csv"]
+    })
+  )
+)
+
+const describe = (usage: RunUsage) =>
+  fields({
+    runs: usage.runs,
+    "reported usage": usage.reported,
+    cost: usage.cost_usd === undefined ? undefined : `$${usage.cost_usd}`,
+    "input tokens": usage.input_tokens,
+    "cached input tokens": usage.cached_input_tokens,
+    "output tokens": usage.output_tokens,
+    "only since": time(usage.searched_back_to)
+  })
+
+const usage = Command.make("usage", { webhook, ...filterOptions, ...adminOptions }, (options) =>
+  Effect.gen(function* () {
+    const webhook_id = yield* idOf(options)
+    const urlParams = { ...parametersOf(options), webhook_id }
+    yield* show(options, RunUsage, yield* call(options, (client) => client.runs.usage({ urlParams })), describe)
+  })
+).pipe(
+  Command.withDescription(
+    about("Sum the tokens and the cost of the runs that match the filters", {
+      details: "As the agents reported them. The search stops after half a second and shows how far back it went.",
+      examples: ["webhook-trigger run usage review --from 2026-01-01"]
+    })
+  )
+)
+
+const watch = Command.make("watch", { id, ...adminOptions }, ({ adminKey, id, json, url }) => {
+  const source: Follow.Source = {
+    url,
+    json,
+    notFound: notFound(id),
+    events: (run_id) => {
+      const request = HttpClientRequest.get(`${url}/api/runs/${encodeURIComponent(run_id)}/events`)
+      return Option.isSome(adminKey) ? HttpClientRequest.bearerToken(request, adminKey.value) : request
+    }
+  }
+  return Effect.flatMap(Follow.open(source, id), (response) => Follow.follow(source, id, response))
+}).pipe(
+  Command.withDescription(
+    about("Follow a run until it ends", {
+      details:
+        "Prints the text as the agent writes it, and what it does on standard error. Reconnects by itself. The exit code is the same as that of trigger --wait. With --json, prints one line for each event.",
+      examples: ["webhook-trigger run watch 01890a5d-ac96-774b-bcce-b302099a8057"]
     })
   )
 )

@@ -2,20 +2,22 @@ import { Command, Options } from "@effect/cli"
 import { Effect, Option } from "effect"
 import type { Client } from "../../api/Client.ts"
 import { QueueCancelled } from "../../api/run/Runs.ts"
+import { maxOverlapSeconds } from "../../api/webhook/Overlap.ts"
 import { WebhookWithToken } from "../../api/webhook/Tokens.ts"
-import { WebhookList } from "../../api/webhook/Webhooks.ts"
+import { Preview, WebhookList } from "../../api/webhook/Webhooks.ts"
 import { Webhook } from "../../domain/webhook/Webhook.ts"
 import type { Group } from "../Commands.ts"
 import { confirm, yes } from "../Confirm.ts"
 import { adminOptions, call, done, show } from "../Connection.ts"
+import { exitCodes, Failure, usage } from "../Failure.ts"
 import { about } from "../Help.ts"
 import { printable, table, time, yesNo } from "../Output.ts"
 import { cancelledText, queuedText } from "../run/Outcome.ts"
 import { replayDescription, replayMatching, replayOptions, showReplayed } from "../run/Replays.ts"
-import { preview } from "./Preview.ts"
-import { refused } from "./ReceivedRequests.ts"
+import { inputOf, inputOptions, sampleFor } from "../run/TriggerInput.ts"
+import { validated, wholeNumber } from "../Validated.ts"
+import { received, refused, sampleOfReceived } from "./ReceivedRequests.ts"
 import { templateCommands } from "./Templates.ts"
-import { endOldToken, regenerate } from "./Tokens.ts"
 import { draftOf, draftOptions, editOf, editOptions } from "./WebhookOptions.ts"
 import { callOnWebhook, webhook } from "./WebhookRef.ts"
 import { describeToken, describeWebhook } from "./WebhookText.ts"
@@ -171,6 +173,86 @@ const replay = Command.make("replay", { webhook, ...replayOptions }, (options) =
     replayDescription("a webhook", "webhook-trigger webhook replay review --from 2026-01-02T00:00:00Z --status error")
   )
 )
+
+const preview = Command.make("preview", { webhook, input: inputOptions, received, ...adminOptions }, (options) =>
+  Effect.gen(function* () {
+    const input = yield* inputOf(options.input)
+    if (Option.isSome(options.received) && (input._tag === "Request" || Object.keys(input.variables).length > 0)) {
+      return yield* usage("use either --received or other input options, not both")
+    }
+    const answer = yield* callOnWebhook(options, (client, webhook) =>
+      Effect.gen(function* () {
+        const payload = Option.isSome(options.received)
+          ? yield* sampleOfReceived(client, webhook, options.received.value)
+          : yield* sampleFor(webhook, input)
+        return yield* client.webhooks.preview({ path: { id: webhook.id }, payload })
+      })
+    )
+    if (answer.missing.length > 0) {
+      const title = `Without a value: ${printable(answer.missing.join(", "))}`
+      return yield* new Failure({ exit: exitCodes.refused, title, body: answer })
+    }
+    yield* show(options, Preview, answer, ({ accepted, ignored_because: because, prompt }) =>
+      accepted === false
+        ? `Ignored: this input does not pass the filter (accept_if).${because === undefined ? "" : ` ${printable(because)}`}`
+        : printable(prompt ?? "")
+    )
+  })
+).pipe(
+  Command.withDescription(
+    about("Show the rendered prompt for variables or a request, without a run", {
+      details: "A webhook with input payload accepts --payload, with --header and --query. Others accept variables.",
+      examples: [
+        'webhook-trigger webhook preview review --var branch=main --json-var \'labels=["a","b"]\'',
+        "webhook-trigger webhook preview push --payload @push.json --header 'X-GitHub-Event: push'",
+        "webhook-trigger webhook preview push --received last"
+      ]
+    })
+  )
+)
+
+const overlap = Options.text("overlap").pipe(
+  Options.withPseudoName("seconds"),
+  Options.withDescription("How long the old token stays valid, up to 30 days; default: 0"),
+  Options.mapTryCatch(...validated("--overlap", wholeNumber(0, maxOverlapSeconds))),
+  Options.withDefault(0)
+)
+
+const regenerate = Command.make("regenerate", { webhook, overlap, yes, ...adminOptions }, (options) =>
+  Effect.gen(function* () {
+    const regenerated = yield* callOnWebhook(options, (client, { id, name, token_hint }) =>
+      Effect.zipRight(
+        confirm(
+          options.yes,
+          options.overlap > 0
+            ? `Replace the token ${token_hint} of ${printable(name)}? Its callers get 404 after the overlap.`
+            : `Replace the token ${token_hint} of ${printable(name)}? Its callers get 404 immediately.`
+        ),
+        client.webhooks.regenerate({
+          path: { id },
+          urlParams: { overlap_seconds: options.overlap }
+        })
+      )
+    )
+    yield* show(options, WebhookWithToken, regenerated, () =>
+      describeToken(
+        `Webhook ${printable(regenerated.webhook.name)} has a new token; the old one ${
+          regenerated.webhook.old_token_valid_until === undefined
+            ? "no longer works"
+            : `works until ${time(regenerated.webhook.old_token_valid_until)}`
+        }.`,
+        regenerated
+      )
+    )
+  })
+).pipe(Command.withDescription("Replace a webhook's token and print the new trigger URL, once"))
+
+const endOldToken = Command.make("end-old-token", { webhook, ...adminOptions }, (options) =>
+  Effect.gen(function* () {
+    yield* callOnWebhook(options, (client, { id }) => client.webhooks.endOldToken({ path: { id } }))
+    yield* done(options, "The old token no longer works.")
+  })
+).pipe(Command.withDescription("End the old token that `regenerate --overlap` left valid"))
 
 export const webhooks: Group = {
   name: "webhook",

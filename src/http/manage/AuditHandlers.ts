@@ -3,9 +3,7 @@ import { Effect, Schema } from "effect"
 import { Api } from "../../api/Api.ts"
 import { AuditFilterParameters } from "../../api/access/Audit.ts"
 import { pageSize } from "../../api/PageSize.ts"
-import { linkOf } from "../../domain/access/AuditChain.ts"
 import * as Audit from "../../engine/access/Audit.ts"
-import * as AuditLog from "../../engine/access/AuditLog.ts"
 import { AuditStore } from "../../repo/access/AuditStore.ts"
 import * as ActorStreams from "../access/ActorStreams.ts"
 import * as Problems from "../request/Problems.ts"
@@ -29,8 +27,6 @@ export const layer = HttpApiBuilder.group(Api, "audit", (handlers) =>
     const store = yield* AuditStore
     const { place } = yield* RunExport
     const streams = yield* ActorStreams.make
-    // Each reads all events.
-    const verifying = yield* Effect.makeSemaphore(1)
     const exported = (request: HttpServerRequest.HttpServerRequest, filter: Filter, format: AuditExport.Format) =>
       Effect.zipRight(place, streams(request)).pipe(
         Effect.flatMap(({ stillSignedIn }) => AuditExport.respond(request, filterOf(filter), format, stillSignedIn)),
@@ -46,11 +42,5 @@ export const layer = HttpApiBuilder.group(Api, "audit", (handlers) =>
       )
       .handleRaw("exportCsv", ({ request, urlParams }) => exported(request, urlParams, AuditExport.csv))
       .handleRaw("exportJsonLines", ({ request, urlParams }) => exported(request, urlParams, AuditExport.jsonLines))
-      .handle("verify", ({ urlParams: { expected } }) =>
-        Effect.mapError(
-          verifying.withPermits(1)(AuditLog.verify(expected === undefined ? undefined : linkOf(expected))),
-          Problems.of
-        )
-      )
   })
 )

@@ -1,5 +1,4 @@
 import { Context, type DateTime, Effect, Option, Schema } from "effect"
-import type { AuditLink, ChainedEvent } from "../../domain/access/AuditChain.ts"
 import type { AuditAction, AuditEvent } from "../../domain/access/AuditEvent.ts"
 import { InvalidParameter, type Unavailable } from "../../domain/Errors.ts"
 import { AuditEventId } from "../../domain/Id.ts"
@@ -27,36 +26,32 @@ export interface AuditPage {
   readonly next_cursor: string | null
 }
 
-/** Events in the order of the chain. */
-export interface ChainQuery extends AuditFilter {
-  /** Only events after this place. */
-  readonly after: number
+/** A part of an export, oldest first. */
+export interface AuditExportQuery extends AuditFilter {
   readonly limit: number
+  /** Only events after this one. */
+  readonly after?: AuditEventId
 }
 
-/** All of it is of one moment. */
-export interface ChainPage {
-  /** The last event that retention has removed. */
-  readonly start: AuditLink
-  /** The last event. */
-  readonly end: AuditLink
-  readonly events: ReadonlyArray<ChainedEvent>
-  /** The ID of an event that has no place, so no server wrote it. */
-  readonly unchained?: string
-}
-
-/** Audit events. A change of a team or a webhook writes its event through its own store, in the same commit. */
+/**
+ * Audit events. A change of a team or a webhook writes its event through its own store, in the same commit. IDs contain the time of
+ * the action, so an event can appear after others with higher IDs. To get each event once, use `logAudit`.
+ */
 export class AuditStore extends Context.Tag("webhook-trigger/AuditStore")<
   AuditStore,
   {
     /** Writes an event whose change is not in these rows. */
     readonly recordAudit: (event: AuditEvent) => Effect.Effect<void, Unavailable>
     readonly auditEvents: (query: AuditQuery) => Effect.Effect<AuditPage, InvalidParameter | Unavailable>
-    readonly auditChain: (query: ChainQuery) => Effect.Effect<ChainPage, Unavailable>
+    readonly auditExport: (query: AuditExportQuery) => Effect.Effect<ReadonlyArray<AuditEvent>, Unavailable>
     /**
-     * Removes a portion of the events from before that time, from the beginning of the chain on. Returns how many, 0 when
-     * there are none.
+     * Gives some committed events that were not logged yet to `log`, and marks them as logged if it succeeds. Of several servers,
+     * each gets other events. Returns how many, 0 when there are none.
      */
+    readonly logAudit: <E>(
+      log: (events: ReadonlyArray<AuditEvent>) => Effect.Effect<void, E>
+    ) => Effect.Effect<number, E | Unavailable>
+    /** Removes a portion of the events from before that time. Returns how many, 0 when there are none. */
     readonly purgeAudit: (before: DateTime.Utc) => Effect.Effect<number, Unavailable>
   }
 >() {}

@@ -121,6 +121,8 @@ export const settings = {
     durationOrOff("1 day", "36500 days", "365 days"),
     Option.some(Duration.days(365))
   ),
+  /** Whether audit events are also written to standard output. */
+  auditToStdout: withDefault("AUDIT_LOG", wordFor({ off: false, stdout: true }), false),
   /** How long the server waits for requests in progress when it stops. */
   shutdownGrace: withDefault("SHUTDOWN_GRACE", duration("0 seconds", "1 hour", "30 s"), Duration.seconds(30)),
   ...OidcEnvironment.settings,

@@ -1,8 +1,6 @@
 /** The API's records in JSON. */
 
 import type { Access as ApiAccess } from "../../api/access/Access.ts"
-import type { ApiKeyWithSecret as ApiApiKeyWithSecret } from "../../api/access/ApiKeys.ts"
-import type { LeaderKeyWithSecret as ApiLeaderKeyWithSecret } from "../../api/access/LeaderKeys.ts"
 import type { ListedSession } from "../../api/access/Sessions.ts"
 import type { ChangeEvent as ApiChangeEvent } from "../../api/ChangeEvent.ts"
 import type { DestinationWithSecret as ApiDestinationWithSecret } from "../../api/delivery/Destinations.ts"
@@ -56,9 +54,7 @@ export type AlertRule = InJson<DomainAlertRule>
 export type Team = InJson<DomainTeam>
 export type Access = InJson<ApiAccess>
 export type ApiKey = InJson<DomainApiKey>
-export type ApiKeyWithSecret = InJson<ApiApiKeyWithSecret>
 export type LeaderKey = InJson<DomainLeaderKey>
-export type LeaderKeyWithSecret = InJson<typeof ApiLeaderKeyWithSecret.Type>
 export type Thread = InJson<DomainThread>
 export type Activity = InJson<DomainStatistics.Activity>
 export type Counts = InJson<DomainStatistics.Counts>

@@ -1,7 +1,6 @@
-import { type FormEvent, type ReactNode, useState } from "react"
+import { type ReactNode, useState } from "react"
 import { explain } from "../api/Errors.ts"
-import { Button } from "./Button.tsx"
-import { Dialog } from "./Dialog.tsx"
+import { FormDialog, useForm } from "./form/FormDialog.tsx"
 import { TextField } from "./form/TextField.tsx"
 import { Notice } from "./Notice.tsx"
 
@@ -31,47 +30,33 @@ export const ConfirmDialog = ({
   readonly onClose: () => void
 }) => {
   const [text, setText] = useState("")
-  const [pending, setPending] = useState(false)
-  const [error, setError] = useState<unknown>()
-  const allowed = requiredText === undefined || collapseBlanks(text) === collapseBlanks(requiredText)
-  const submit = async (event: FormEvent) => {
-    event.preventDefault()
-    // The dialog may be inside another form, which must not be submitted with it.
-    event.stopPropagation()
-    if (!allowed || pending) return
-    setPending(true)
-    setError(undefined)
-    try {
-      await onConfirm()
-    } catch (cause) {
-      setError(cause)
-      setPending(false)
-    }
-  }
+  const isTyped = requiredText === undefined || collapseBlanks(text) === collapseBlanks(requiredText)
+  const form = useForm({ fault: isTyped ? undefined : "The text differs.", send: onConfirm })
   return (
-    <Dialog title={title} onClose={onClose} alert>
-      <form className="stack" onSubmit={submit}>
-        <div className="stack tight">{children}</div>
-        {requiredText !== undefined && (
-          <TextField
-            label={
-              <>
-                Type <bdi className="mono">{requiredText}</bdi> to confirm
-              </>
-            }
-            value={text}
-            onChange={setText}
-            autoFocus
-          />
-        )}
-        {error !== undefined && <Notice tone="danger">{explain(error).title}</Notice>}
-        <div className="row end">
-          <Button onPress={onClose}>{cancel}</Button>
-          <Button type="submit" variant={harmless ? "primary" : "danger primary"} disabled={!allowed} pending={pending}>
-            {action}
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={title}
+      action={action}
+      cancel={cancel}
+      variant={harmless ? "primary" : "danger primary"}
+      disabled={!isTyped}
+      alert
+      form={form}
+      onClose={onClose}
+    >
+      <div className="stack tight">{children}</div>
+      {requiredText !== undefined && (
+        <TextField
+          label={
+            <>
+              Type <bdi className="mono">{requiredText}</bdi> to confirm
+            </>
+          }
+          value={text}
+          onChange={setText}
+          autoFocus
+        />
+      )}
+      {form.error !== undefined && <Notice tone="danger">{explain(form.error).title}</Notice>}
+    </FormDialog>
   )
 }

@@ -1,4 +1,4 @@
-import { createContext, type ReactNode, useContext } from "react"
+import { type ComponentType, createContext, type ReactNode, useContext, useEffect, useState } from "react"
 import { ApiError } from "../api/Errors.ts"
 import { ErrorNotice, Notice } from "./Notice.tsx"
 
@@ -53,4 +53,39 @@ export const Loaded = <A,>({
   if (query.data !== undefined) return <>{children(query.data)}</>
   if (query.error) return <ErrorNotice error={query.error} onRetry={() => void query.refetch()} />
   return <Loading {...(lines ? { lines } : {})} />
+}
+
+/**
+ * A component whose code is loaded when it is first shown. After a failure, the next attempt reloads the document,
+ * because Chromium caches failed imports.
+ */
+export const loadLater = <Props extends object>(
+  load: () => Promise<{ readonly default: ComponentType<Props> }>,
+  lines?: number
+): ComponentType<Props> => {
+  let Component: ComponentType<Props> | undefined
+  let hasFailed = false
+  return (props) => {
+    const [failed, setFailed] = useState<{ readonly error: unknown }>()
+    const [, setLoaded] = useState(Component !== undefined)
+    useEffect(() => {
+      if (Component) return
+      if (hasFailed) {
+        location.reload()
+        return
+      }
+      load().then(
+        (module) => {
+          Component = module.default
+          setLoaded(true)
+        },
+        (error) => {
+          hasFailed = true
+          setFailed({ error })
+        }
+      )
+    }, [])
+    if (failed) throw failed.error
+    return Component ? <Component {...props} /> : <Loading {...(lines ? { lines } : {})} />
+  }
 }

@@ -2,7 +2,6 @@ import type { ReactNode } from "react"
 import { explain } from "../api/Errors.ts"
 import { Button } from "./Button.tsx"
 import { Icon, type IconName } from "./Icon.tsx"
-import type { Tone } from "./Tone.ts"
 import { withCode } from "./WithCode.tsx"
 
 type NoticeTone = Extract<Tone, "neutral" | "warning" | "danger">
@@ -42,3 +41,6 @@ export const ErrorNotice = ({ error, onRetry }: { readonly error: unknown; reado
     </Notice>
   )
 }
+
+/** The meaning of a colour. Each has a pair of colours in `design/tokens.css`. */
+export type Tone = "success" | "danger" | "warning" | "info" | "neutral"

@@ -1,5 +1,9 @@
-/** Formats numbers, durations and messages. */
-import { locale } from "./Locale.ts"
+/** Formats numbers, durations, usage and messages. */
+import { addReported } from "../../domain/run/UsageSum.ts"
+import type { Activity } from "../api/Types.ts"
+
+/** The user's preferred variant of English. It decides the format of numbers, dates and times. */
+export const locale = navigator.languages.find((language) => /^en\b/i.test(language)) ?? "en-GB"
 
 const numbers = new Intl.NumberFormat(locale)
 
@@ -42,3 +46,21 @@ export const formatDuration = (ms: number): string => {
 
 /** An error message such as `must be positive` as a sentence. */
 export const sentence = (text: string): string => `${text[0]!.toUpperCase()}${text.slice(1)}.`
+
+export type Usage = NonNullable<Activity["hours"][number]["usage"]>
+
+/** What the runs of these periods used; `undefined` if none reported it. */
+export const sumUsage = (periods: ReadonlyArray<{ readonly usage?: Usage }>): Usage | undefined => {
+  const reported = periods.flatMap(({ usage }) => usage ?? [])
+  return reported.length === 0 ? undefined : reported.reduce(addReported)
+}
+
+/** As in `$0.25, 1,200 input tokens, 80 output tokens`, without unknown amounts. */
+export const describeUsage = ({ cost_usd, input_tokens, output_tokens }: Omit<Usage, "reported">): string =>
+  [
+    cost_usd === undefined ? [] : [formatDollars(cost_usd)],
+    input_tokens === undefined ? [] : [plural(input_tokens, "input token")],
+    output_tokens === undefined ? [] : [plural(output_tokens, "output token")]
+  ]
+    .flat()
+    .join(", ")

@@ -1,6 +1,5 @@
 import { useSyncExternalStore } from "react"
-import { formatDuration } from "./Format.ts"
-import { locale } from "./Locale.ts"
+import { formatDuration, locale } from "./Format.ts"
 
 let now = Date.now()
 const listeners = new Set<() => void>()

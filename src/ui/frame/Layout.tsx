@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query"
-import { useEffect } from "react"
+import { Component, type ReactNode, useEffect } from "react"
 import { Link, useLocation } from "wouter"
 import { pathTo } from "../../api/Pages.ts"
 import { personName } from "../../domain/access/PersonName.ts"
@@ -9,7 +9,6 @@ import { sessionQuery, useServer } from "../api/Queries.ts"
 import { Button } from "../components/Button.tsx"
 import { Notice } from "../components/Notice.tsx"
 import { UserText } from "../components/UserText.tsx"
-import { ErrorBoundary } from "./ErrorBoundary.tsx"
 import { PageRouter } from "./Router.tsx"
 import { useShortcuts } from "./Shortcuts.ts"
 import { ThemeButton } from "./Theme.tsx"
@@ -108,3 +107,51 @@ const SectionLink = ({ to, path, text }: { readonly to: string; readonly path: s
     {text}
   </Link>
 )
+
+/** The router's events for followed links, even to the current address. */
+const navigations = ["pushState", "replaceState", "popstate"]
+
+/**
+ * Replaces a page that failed to render, until the next navigation. The usual cause is code that could not be loaded: the
+ * connection was lost, or the server was updated.
+ */
+class ErrorBoundary extends Component<{ readonly children: ReactNode }, { readonly error: unknown }> {
+  override state = { error: undefined as unknown }
+
+  static getDerivedStateFromError(error: unknown) {
+    return { error }
+  }
+
+  readonly retry = () => {
+    if (this.state.error !== undefined) this.setState({ error: undefined })
+  }
+
+  override componentDidMount() {
+    for (const event of navigations) window.addEventListener(event, this.retry)
+  }
+
+  override componentWillUnmount() {
+    for (const event of navigations) window.removeEventListener(event, this.retry)
+  }
+
+  override render() {
+    if (this.state.error === undefined) return this.props.children
+    return (
+      <Notice tone="danger">
+        <div className="row between">
+          <p>
+            This page could not be shown. The connection was lost, or the server has been updated since you opened it.
+          </p>
+          <div className="row">
+            <Button compact onPress={this.retry}>
+              Try again
+            </Button>
+            <Button compact onPress={() => location.reload()}>
+              Reload
+            </Button>
+          </div>
+        </div>
+      </Notice>
+    )
+  }
+}

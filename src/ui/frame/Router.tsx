@@ -1,10 +1,10 @@
 import type { ReactNode } from "react"
-import { Link, Route, Switch } from "wouter"
+import { Link, Redirect, Route, Switch, useSearch } from "wouter"
 import { type PageName, type PageParameters, pages, pathTo } from "../../api/Pages.ts"
-import { loadLater } from "../components/LoadedLater.tsx"
+import { loadLater } from "../components/Loaded.tsx"
 import { Page } from "../components/Page.tsx"
 import { Webhooks } from "../pages/webhook/Webhooks.tsx"
-import { SignedIn } from "./SignedIn.tsx"
+import { pageToOpen, SignInProblemNotice } from "./SignIn.tsx"
 
 const Overview = loadLater(() => import("../pages/Overview.tsx"))
 const EditWebhook = loadLater(() => import("../pages/webhook-form/EditWebhook.tsx"))
@@ -67,3 +67,18 @@ export const PageRouter = () => (
     </Route>
   </Switch>
 )
+
+/** The sign-in page for those who are signed in: why signing in again failed, or the page to return to. */
+const SignedIn = () => {
+  const query = new URLSearchParams(useSearch())
+  const to = pageToOpen(query)
+  if (!query.has("problem")) return <Redirect to={to} replace />
+  return (
+    <Page title="Sign in">
+      <SignInProblemNotice query={query} />
+      <p>
+        <Link to={to}>Continue with your current session</Link>
+      </p>
+    </Page>
+  )
+}

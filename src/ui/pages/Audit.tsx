@@ -1,17 +1,19 @@
 import { Link } from "wouter"
+import { auditExports } from "../../api/ExportPaths.ts"
 import { pathTo } from "../../api/Pages.ts"
 import { useAudit, useWebhooks } from "../api/Queries.ts"
 import type { AuditAction, AuditActor, AuditEvent } from "../api/Types.ts"
 import { Button, LinkButton } from "../components/Button.tsx"
+import { DownloadLink } from "../components/DownloadLink.tsx"
 import { boundOf, DateField, dayOf } from "../components/form/DateField.tsx"
 import { SelectField } from "../components/form/SelectField.tsx"
 import { Loaded } from "../components/Loaded.tsx"
 import { Page } from "../components/Page.tsx"
+import { PageButtons } from "../components/PageButtons.tsx"
 import { showDirectionMarks, UserText } from "../components/UserText.tsx"
 import { plural } from "../format/Format.ts"
 import { ExactTime } from "../format/Time.tsx"
 import { useUrlFilters } from "../frame/UrlFilters.ts"
-import { AuditExports, useVerification } from "./AuditTools.tsx"
 
 const actions: Record<AuditAction, string> = {
   "team.created": "Team created",
@@ -77,15 +79,15 @@ const AuditPage = () => {
     ...(to && { to })
   }
   const events = useAudit({ ...filter, ...(cursor && { cursor }) })
-  const verification = useVerification()
+  const exported = new URLSearchParams(filter)
   const setFilters = (values: Record<string, string>) => filters.set({ ...values, cursor: "" })
   return (
     <Page
       title="Audit"
       actions={
         <>
-          {verification.button}
-          <AuditExports filter={filter} />
+          <DownloadLink href={`${auditExports.csv}?${exported}`}>Export CSV</DownloadLink>
+          <DownloadLink href={`${auditExports.jsonl}?${exported}`}>Export JSON Lines</DownloadLink>
           <LinkButton needs="apiKeys.list" to={pathTo("apiKeys")}>
             API keys
           </LinkButton>
@@ -95,7 +97,6 @@ const AuditPage = () => {
         </>
       }
     >
-      {verification.result}
       <search className="filters">
         <SelectField
           label="Action"
@@ -125,16 +126,12 @@ const AuditPage = () => {
                 ))}
               </ul>
             )}
-            {(cursor !== "" || next_cursor !== null) && (
-              <nav className="row between" aria-label="Pages of events">
-                <Button icon="back" disabled={cursor === ""} onPress={() => filters.set({ cursor: "" })}>
-                  Newest
-                </Button>
-                <Button disabled={next_cursor === null} onPress={() => filters.set({ cursor: next_cursor ?? "" })}>
-                  Older
-                </Button>
-              </nav>
-            )}
+            <PageButtons
+              label="Pages of events"
+              cursor={cursor}
+              next={next_cursor}
+              onChange={(cursor) => filters.set({ cursor })}
+            />
           </div>
         )}
       </Loaded>

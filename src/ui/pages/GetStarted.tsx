@@ -5,7 +5,7 @@ import { Allowed } from "../api/Access.ts"
 import { useServer } from "../api/Queries.ts"
 import type { Team, Webhook } from "../api/Types.ts"
 import { Icon } from "../components/Icon.tsx"
-import { SnippetTabs } from "../components/SnippetTabs.tsx"
+import { SnippetTabs } from "../components/Snippets.tsx"
 import { localLeaderSnippets } from "./team/LeaderSnippets.ts"
 
 /** The team that answers each prompt with the prompt itself. */

@@ -72,7 +72,7 @@ const restricted: { readonly [endpoint: string]: ReadonlyArray<Role> } = Object.
       ],
       [
         ["auditor", "admin"],
-        ["GET /api/audit", "GET /api/audit/export.csv", "GET /api/audit/export.jsonl", "GET /api/audit/verification"]
+        ["GET /api/audit", "GET /api/audit/export.csv", "GET /api/audit/export.jsonl"]
       ],
       [
         ["admin"],

@@ -13,7 +13,7 @@ const notFound = [404, "not_found"]
 /** Not about an object in the path: about the whole server, or answered with what the key may see. */
 const aboutTheServer = [
   ...["POST /api/teams", "GET /api/keys", "POST /api/keys", "DELETE /api/keys/:id", "GET /api/audit"],
-  ...["GET /api/audit/export.csv", "GET /api/audit/export.jsonl", "GET /api/audit/verification"],
+  ...["GET /api/audit/export.csv", "GET /api/audit/export.jsonl"],
   ...["GET /api/sessions", "DELETE /api/sessions/:id", "DELETE /api/sessions"],
   ...managementEndpoints.map(nameOf).filter((name) => / \/api\/alerts\/(rules|destinations|deliveries)/.test(name))
 ]

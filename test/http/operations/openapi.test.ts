@@ -633,8 +633,6 @@ describe("/openapi.json", () => {
         yield* admin(200, "GET", `/api/audit/export.${format}`)
         yield* admin(400, "GET", `/api/audit/export.${format}?from=then`)
       }
-      yield* admin(200, "GET", "/api/audit/verification")
-      yield* admin(400, "GET", "/api/audit/verification?expected=x")
 
       // What every request with a body may be answered.
       for (const [method, path] of [
@@ -748,8 +746,7 @@ describe("/openapi.json", () => {
           ["DELETE", `/api/keys${none}`],
           ["GET", "/api/audit"],
           ["GET", "/api/audit/export.csv"],
-          ["GET", "/api/audit/export.jsonl"],
-          ["GET", "/api/audit/verification"]
+          ["GET", "/api/audit/export.jsonl"]
         ],
         ...destinationEndpoints,
         ...alertEndpoints,

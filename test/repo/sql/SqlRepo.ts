@@ -30,9 +30,6 @@ const empty = Effect.gen(function* () {
   yield* sql`
     update webhook_trigger.run_counts_state set hours_from = '-infinity', days_from = '-infinity'`
   yield* sql`update webhook_trigger.dispatcher_lease set holder = null, expires_at = null`
-  yield* sql`
-    update webhook_trigger.audit_chain
-    set start_sequence = 0, start_hash = repeat('0', 64), end_sequence = 0, end_hash = repeat('0', 64)`
 })
 
 const emptied = Effect.flatMap(SqlClient.SqlClient, (sql) => sql.withTransaction(empty))

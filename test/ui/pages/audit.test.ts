@@ -61,7 +61,7 @@ describe("the audit page", { shuffle: false }, () => {
     await page.context().close()
   })
 
-  it("exports the events that it shows, and verifies all of them", async () => {
+  it("exports the events that it shows", async () => {
     const page = await ui.newPage({ signedIn: true })
     await page.goto("/audit?action=team.created")
     const [file] = await Promise.all([
@@ -73,20 +73,6 @@ describe("the audit page", { shuffle: false }, () => {
       .split("\n")
     expect(new Set(lines.map((line) => JSON.parse(line).action))).toEqual(new Set(["team.created"]))
     expect(file.suggestedFilename()).toBe("audit.jsonl")
-    await page.getByRole("button", { name: "Verify" }).click()
-    await page.getByText(/^\d+ events verified: none was changed, removed or inserted\.$/).waitFor()
-    await page.context().close()
-  })
-
-  it("shows the first event that was changed", async () => {
-    const page = await ui.newPage({ signedIn: true })
-    const broken = { fault: "changed", sequence: 7, event_id: "019b7ca9-8f36-72b7-8d15-6be72dfd0a90" }
-    await page.route("**/api/audit/verification", (route) => route.fulfill({ json: { events: 6, broken } }))
-    await page.goto("/audit")
-    await page.getByRole("button", { name: "Verify" }).click()
-    await eventually(() => page.getByRole("alert").textContent()).toContain(
-      "Event 7 (019b7ca9-8f36-72b7-8d15-6be72dfd0a90) was changed. 6 events before it are intact."
-    )
     await page.context().close()
   })
 })

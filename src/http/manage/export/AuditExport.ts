@@ -1,40 +1,60 @@
 /** Audit events as files, oldest first. */
 import type { HttpServerRequest } from "@effect/platform"
-import { Effect, Stream } from "effect"
-import { type ChainedEvent, lineOf } from "../../../domain/access/AuditChain.ts"
+import { Effect, Option, Schema, Stream } from "effect"
 import { AuditEvent } from "../../../domain/access/AuditEvent.ts"
 import type { Unauthorized, Unavailable } from "../../../domain/Errors.ts"
-import * as AuditLog from "../../../engine/access/AuditLog.ts"
-import type { AuditFilter } from "../../../repo/access/AuditStore.ts"
+import type { AuditEventId } from "../../../domain/Id.ts"
+import { type AuditFilter, AuditStore } from "../../../repo/access/AuditStore.ts"
 import { csvLine } from "./Csv.ts"
 import * as FileStream from "./FileStream.ts"
 
 export interface Format extends FileStream.File {
   readonly head: string
-  readonly line: (event: ChainedEvent) => string
+  readonly line: (event: AuditEvent) => string
 }
+
+const encode = Schema.encodeSync(AuditEvent)
 
 export const jsonLines: Format = {
   contentType: "application/jsonl",
   file: "audit.jsonl",
   head: "",
-  line: (event) => `${lineOf(event)}\n`
+  line: (event) => `${JSON.stringify(encode(event))}\n`
 }
 
-const columns = ["sequence", ...Object.keys(AuditEvent.fields), "previous_hash", "hash"]
+const columns = Object.keys(AuditEvent.fields) as ReadonlyArray<keyof AuditEvent>
 
 export const csv: Format = {
   contentType: "text/csv; charset=utf-8",
   file: "audit.csv",
   head: csvLine(columns),
   line: (event) => {
-    const fields = JSON.parse(lineOf(event))
-    const cells = columns.map((name) =>
-      typeof fields[name] === "object" ? JSON.stringify(fields[name]) : fields[name]
-    )
+    const fields = encode(event)
+    const cells = columns.map((name) => {
+      const value = fields[name]
+      return typeof value === "object" ? JSON.stringify(value) : value
+    })
     return csvLine(cells)
   }
 }
+
+/** Events that are read together. */
+const pageSize = 500
+
+/** The matching events in pages. Can fail until the first is read; a later failure ends the stream. */
+const pages = (filter: AuditFilter) =>
+  Effect.gen(function* () {
+    const store = yield* AuditStore
+    const read = (after?: AuditEventId) =>
+      store.auditExport({ ...filter, limit: pageSize, ...(after !== undefined && { after }) })
+    const first = yield* read()
+    const rest = Stream.unfoldEffect(first, (page) =>
+      page.length < pageSize
+        ? Effect.succeedNone
+        : Effect.map(read(page.at(-1)!.id), (next) => Option.some([next, next] as const))
+    )
+    return Stream.concat(Stream.succeed(first), rest)
+  })
 
 /** Events that are sent together. */
 const together = 100
@@ -49,7 +69,7 @@ export const respond = (
   format: Format,
   stillSignedIn: Effect.Effect<void, Unauthorized | Unavailable>
 ) =>
-  Effect.map(AuditLog.pages(filter), (pages) => {
+  Effect.map(pages(filter), (pages) => {
     const lines = pages.pipe(
       Stream.tap(() => stillSignedIn),
       Stream.flattenIterables,

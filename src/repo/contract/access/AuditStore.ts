@@ -1,11 +1,9 @@
-import { createHash } from "node:crypto"
 import { expect } from "@effect/vitest"
-import { DateTime, Effect } from "effect"
-import { noEvent } from "../../../domain/access/AuditChain.ts"
+import { Effect } from "effect"
 import type { AuditAction, AuditDraft, AuditEvent } from "../../../domain/access/AuditEvent.ts"
 import { InvalidParameter } from "../../../domain/Errors.ts"
 import { auditEventIdAt, makeSessionId, makeWebhookId } from "../../../domain/Id.ts"
-import type { ChainQuery } from "../../access/AuditStore.ts"
+import type { AuditExportQuery, AuditFilter } from "../../access/AuditStore.ts"
 import { Repo } from "../../Repo.ts"
 import { at, count, createWebhook, epoch, newTokenHash, ops, queueRun, team } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
@@ -184,88 +182,48 @@ export const auditStore = (test: Test): void => {
   )
 
   test(
-    "chains all events in the order of their commits, each to the one before it",
+    "exports events oldest first, page by page, and of one object, action or time",
     Effect.gen(function* () {
       const repo = yield* Repo
-      expect(yield* repo.auditChain({ after: 0, limit: 9 })).toEqual({ start: noEvent, end: noEvent, events: [] })
-      const { last_triggered_at, version, ...webhook } = yield* createWebhook()
-      const id = yield* makeWebhookId
-      yield* repo.createWebhook({ ...webhook, id, token_hash: yield* newTokenHash }, draftAt(9, "webhook.created"))
-      yield* repo.recordAudit({ ...draftAt(7, "key.refused"), attempts: 3 })
-      const quoted = { note: 'a "quoted"\nline, \u2028 and \\u0000', cost: 0.5 }
-      const last = draftAt(8, "runs.exported")
-      yield* repo.recordAudit({ ...last, object: id, after: quoted })
-      const { end, events, start } = yield* repo.auditChain({ after: 0, limit: 9 })
-      expect(start).toEqual(noEvent)
-      const contents = events.map(({ content }) => JSON.parse(content))
-      expect(contents.map(({ action, sequence }) => [sequence, action])).toEqual([
-        [1, "webhook.created"],
-        [2, "key.refused"],
-        [3, "runs.exported"]
-      ])
-      expect(contents.map(({ previous_hash }) => previous_hash)).toEqual([
-        noEvent.hash,
-        events[0]!.hash,
-        events[1]!.hash
-      ])
-      for (const { content, hash, sequence } of events) {
-        expect(createHash("sha256").update(content).digest("hex")).toBe(hash)
-        expect(content).not.toContain("\n")
-        expect(JSON.parse(content).sequence).toBe(sequence)
-      }
-      expect(end).toEqual({ sequence: 3, hash: events[2]!.hash })
-      const [, refusal, exported] = contents
-      const place = { sequence: expect.any(Number), previous_hash: expect.any(String) }
-      expect(exported).toEqual({ ...place, ...last, at: DateTime.formatIso(at(8)), object: id, after: quoted })
-      expect(refusal.attempts).toBe(3)
-    })
-  )
-
-  test(
-    "reads a part of the chain, and finds events in it",
-    Effect.gen(function* () {
-      const repo = yield* Repo
-      for (const n of count(6)) {
-        const event = draftAt(n, n % 2 === 0 ? "session.started" : "session.ended")
-        yield* repo.recordAudit({ ...event, ...(n < 4 && { object: "s" }) })
-      }
-      const places = (query: Partial<ChainQuery>) =>
-        Effect.map(repo.auditChain({ after: 0, limit: 9, ...query }), ({ events }) =>
-          events.map(({ sequence }) => sequence)
-        )
-      expect(yield* places({ limit: 2 })).toEqual([1, 2])
-      expect(yield* places({ after: 4 })).toEqual([5, 6])
-      const all = yield* Effect.map(repo.auditEvents({ limit: 9 }), ({ data }) => data.toReversed())
-      const which = (filter: Partial<ChainQuery>, matches: (event: AuditEvent) => boolean) =>
+      const all = count(6).map(
+        (n): AuditEvent => ({
+          ...draftAt(n, n % 2 === 0 ? "session.started" : "session.ended"),
+          ...(n < 4 && { object: "s", after: { note: 'a "quoted"\nline, \u2028 and \\u0000', cost: 0.5 } })
+        })
+      )
+      for (const event of all.toReversed()) yield* repo.recordAudit(event)
+      const exported = (query: Partial<AuditExportQuery>) => repo.auditExport({ limit: 9, ...query })
+      expect(yield* exported({})).toEqual(all)
+      expect(yield* exported({ limit: 2 })).toEqual(all.slice(0, 2))
+      expect(yield* exported({ after: all[3]!.id })).toEqual(all.slice(4))
+      const which = (filter: AuditFilter, matches: (event: AuditEvent) => boolean) =>
         Effect.gen(function* () {
-          expect(yield* places(filter)).toEqual(all.flatMap((event, n) => (matches(event) ? [n + 1] : [])))
-          const { after: _, ...query } = { after: 0, limit: 9, ...filter }
-          const listed = yield* repo.auditEvents(query)
+          expect(yield* exported(filter)).toEqual(all.filter(matches))
+          const listed = yield* repo.auditEvents({ limit: 9, ...filter })
           expect(listed.data).toEqual(all.filter(matches).toReversed())
         })
       yield* which({ action: "session.ended" }, ({ action }) => action === "session.ended")
       yield* which({ object: "s" }, ({ object }) => object === "s")
       const [, second, , , fifth] = all
-      const isWithin = (event: AuditEvent) => event.id >= second!.id && event.id < fifth!.id
-      yield* which({ from: second!.at, to: fifth!.at }, isWithin)
+      yield* which({ from: second!.at, to: fifth!.at }, ({ id }) => id >= second!.id && id < fifth!.id)
     })
   )
 
   test(
-    "removes events from the beginning of the chain, which then begins later",
+    "gives each event to the log once, and again only if that failed",
     Effect.gen(function* () {
       const repo = yield* Repo
-      // The third was written by a server whose clock is late.
-      for (const ms of [1, 5, 2, 6]) yield* repo.recordAudit(draftAt(ms, "session.started"))
-      const { end, events } = yield* repo.auditChain({ after: 0, limit: 9 })
-      expect(yield* repo.purgeAudit(at(3))).toBe(1)
-      const left = yield* repo.auditChain({ after: 0, limit: 9 })
-      expect(left).toEqual({ start: { sequence: 1, hash: events[0]!.hash }, end, events: events.slice(1) })
-      expect(yield* repo.purgeAudit(at(9))).toBe(3)
-      expect(yield* repo.auditChain({ after: 0, limit: 9 })).toEqual({ start: end, end, events: [] })
-      yield* repo.recordAudit(draftAt(10, "session.started"))
-      const [next] = (yield* repo.auditChain({ after: 0, limit: 9 })).events
-      expect([next!.sequence, JSON.parse(next!.content).previous_hash]).toEqual([5, end.hash])
+      const logged: Array<ReadonlyArray<AuditEvent>> = []
+      const log = (events: ReadonlyArray<AuditEvent>) => Effect.sync(() => void logged.push(events))
+      expect(yield* repo.logAudit(log)).toBe(0)
+      const { last_triggered_at, version, ...webhook } = yield* createWebhook()
+      const id = yield* makeWebhookId
+      yield* repo.createWebhook({ ...webhook, id, token_hash: yield* newTokenHash }, draftAt(2, "webhook.created"))
+      yield* repo.recordAudit(draftAt(1, "session.started"))
+      expect(yield* Effect.flip(repo.logAudit(() => Effect.fail("no reader" as const)))).toBe("no reader")
+      expect(yield* repo.logAudit(log)).toBe(2)
+      expect(yield* repo.logAudit(log)).toBe(0)
+      expect(logged).toEqual([(yield* events).toReversed()])
     })
   )
 }

@@ -1,27 +1,19 @@
-import { createHash } from "node:crypto"
-import { DateTime, Effect, Option, Predicate, Schema } from "effect"
-import { type ChainedEvent, noEvent } from "../../../domain/access/AuditChain.ts"
-import { type AuditDraft, AuditEvent, auditedFields, auditedLength } from "../../../domain/access/AuditEvent.ts"
+import { DateTime, Effect, Option, Predicate } from "effect"
+import { type AuditDraft, type AuditEvent, auditedFields, auditedLength } from "../../../domain/access/AuditEvent.ts"
 import type { WebhookRow } from "../../../domain/webhook/Webhook.ts"
 import { type AuditFilter, AuditStore, decodeAuditCursor } from "../../access/AuditStore.ts"
 
-const encode = Schema.encodeSync(AuditEvent)
-
 /** The audit events in memory. `write` is for the stores that make changes; without a draft it does nothing. */
 export const makeAuditMemory = () => {
-  /** In the order of the chain. */
-  let chain: ReadonlyArray<ChainedEvent & { readonly event: AuditEvent }> = []
-  let start = noEvent
-  let end = noEvent
+  /** Oldest first. */
+  let events: ReadonlyArray<AuditEvent> = []
+  const logged = new Set<string>()
   const add = (event: AuditEvent) => {
-    const sequence = end.sequence + 1
-    const content = JSON.stringify({ sequence, previous_hash: end.hash, ...encode(event) })
-    end = { sequence, hash: createHash("sha256").update(content).digest("hex") }
-    chain = [...chain, { ...end, content, event }]
+    events = [...events, event].sort((a, b) => (a.id < b.id ? -1 : 1))
   }
   const matching = ({ action, from, object, to }: AuditFilter) =>
-    chain.filter(
-      ({ event }) =>
+    events.filter(
+      (event) =>
         (object === undefined || event.object === object) &&
         (action === undefined || event.action === action) &&
         (from === undefined || DateTime.greaterThanOrEqualTo(event.at, from)) &&
@@ -36,29 +28,31 @@ export const makeAuditMemory = () => {
       auditEvents: ({ limit, cursor, ...filter }) =>
         Effect.map(decodeAuditCursor(cursor), (last) => {
           const found = matching(filter)
-            .map(({ event }) => event)
-            .sort((a, b) => (a.id < b.id ? 1 : -1))
+            .toReversed()
             .filter(({ id }) => Option.isNone(last) || id < last.value)
           const data = found.slice(0, limit)
           return { data, next_cursor: found.length > limit ? data.at(-1)!.id : null }
         }),
-      auditChain: ({ after, limit, ...filter }) =>
-        Effect.sync(() => ({
-          start,
-          end,
-          events: matching(filter)
-            .filter(({ sequence }) => sequence > after)
+      auditExport: ({ after, limit, ...filter }) =>
+        Effect.sync(() =>
+          matching(filter)
+            .filter(({ id }) => after === undefined || id > after)
             .slice(0, limit)
-            .map(({ content, hash, sequence }) => ({ sequence, content, hash }))
-        })),
+        ),
+      logAudit: (log) =>
+        Effect.suspend(() => {
+          const unlogged = events.filter(({ id }) => !logged.has(id))
+          if (unlogged.length === 0) return Effect.succeed(0)
+          return Effect.map(log(unlogged), () => {
+            for (const { id } of unlogged) logged.add(id)
+            return unlogged.length
+          })
+        }),
       purgeAudit: (before) =>
         Effect.sync(() => {
-          const kept = chain.findIndex(({ event }) => DateTime.greaterThanOrEqualTo(event.at, before))
-          const purged = kept < 0 ? chain : chain.slice(0, kept)
-          chain = chain.slice(purged.length)
-          const last = purged.at(-1)
-          if (last !== undefined) start = { sequence: last.sequence, hash: last.hash }
-          return purged.length
+          const all = events.length
+          events = events.filter(({ at }) => DateTime.greaterThanOrEqualTo(at, before))
+          return all - events.length
         })
     })
   }

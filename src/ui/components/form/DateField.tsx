@@ -1,4 +1,4 @@
-import { locale } from "../../format/Locale.ts"
+import { locale } from "../../format/Format.ts"
 
 /** The start of a day in the user's time zone, plus `days`, as RFC 3339. */
 const startOfDay = (date: string, days = 0): string | undefined => {

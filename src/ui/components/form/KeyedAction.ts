@@ -1,4 +1,4 @@
-import { useRef, useState } from "react"
+import { type FormEvent, type KeyboardEvent, useRef, useState } from "react"
 import { ApiError } from "../../api/Errors.ts"
 import { runAction } from "../../api/Queries.ts"
 
@@ -38,4 +38,41 @@ export const useKeyedAction = () => {
     }
   }
   return { error, pending, perform, renewKey }
+}
+
+/** The state of a message form. Another text, and each edit, makes it a new message. */
+export const useMessageForm = <A>(
+  initial: string,
+  request: (text: string, headers: ActionHeaders) => Promise<A>,
+  onSent: (response: A, text: string) => void
+) => {
+  const [text, setText] = useState(initial)
+  const { error, pending, perform, renewKey } = useKeyedAction()
+  const sent = useRef<string>(undefined)
+  const edit = (text: string) => {
+    setText(text)
+    renewKey()
+  }
+  const isEmpty = text.trim() === ""
+  const send = async (text: string) => {
+    if (pending) return
+    if (sent.current !== text) renewKey()
+    sent.current = text
+    const response = await perform((headers) => request(text, headers))
+    if (response !== undefined) onSent(response, text)
+  }
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    if (!isEmpty) void send(text)
+  }
+  /** Clears the sent text, but not text typed in the meantime. */
+  const clear = (sent: string) => setText((now) => (now === sent ? "" : now))
+  return { clear, edit, error, isEmpty, pending, renew: renewKey, send, submit, text }
+}
+
+/** For forms with multi-line fields, where Enter starts a new line. On a Mac: Command+Enter. */
+export const submitOnCtrlEnter = (event: KeyboardEvent<HTMLFormElement>): void => {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return
+  event.preventDefault()
+  event.currentTarget.requestSubmit()
 }

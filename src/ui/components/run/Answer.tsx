@@ -2,7 +2,7 @@ import { useState } from "react"
 import type { Run } from "../../api/Types.ts"
 import { formatNumber } from "../../format/Format.ts"
 import { Button } from "../Button.tsx"
-import { loadLater } from "../LoadedLater.tsx"
+import { loadLater } from "../Loaded.tsx"
 import { RawText } from "../RawText.tsx"
 
 const Markdown = loadLater(() => import("./Markdown.tsx"), 3)

@@ -1,9 +1,8 @@
 /** Counts of runs by status, for charts and summaries. */
 import { type FinalStatus, finalStatuses } from "../../../domain/run/RunStatus.ts"
 import type { Counts } from "../../api/Types.ts"
-import { formatNumber, plural } from "../../format/Format.ts"
-import { locale } from "../../format/Locale.ts"
-import type { Tone } from "../Tone.ts"
+import { formatNumber, locale, plural } from "../../format/Format.ts"
+import type { Tone } from "../Notice.tsx"
 import { statusDisplays } from "./Status.tsx"
 
 /** One per final status, and one for unfinished runs, in stacking order. */

@@ -1,7 +1,5 @@
 import { Button } from "../Button.tsx"
-import type { ActionHeaders } from "../form/KeyedAction.ts"
-import { useMessageForm } from "../form/MessageForm.ts"
-import { submitOnCtrlEnter } from "../form/SubmitOnCtrlEnter.ts"
+import { type ActionHeaders, submitOnCtrlEnter, useMessageForm } from "../form/KeyedAction.ts"
 import { TextField } from "../form/TextField.tsx"
 import { ErrorNotice } from "../Notice.tsx"
 import { showDirectionMarks } from "../UserText.tsx"

@@ -6,7 +6,7 @@ import { formatNumber, plural } from "../../format/Format.ts"
 import { Button } from "../Button.tsx"
 import { ConfirmDialog } from "../ConfirmDialog.tsx"
 import { newActionKey } from "../form/KeyedAction.ts"
-import { PromptChoice, type ReplayPrompt } from "../form/PromptChoice.tsx"
+import { PromptChoice, type ReplayPrompt } from "../form/RunFields.tsx"
 import { toast, toastFailure } from "../Toasts.tsx"
 
 type Which = Parameters<typeof api.runs.replayMany>[0]["payload"]

@@ -1,12 +1,13 @@
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
+import { mostCountedAhead } from "../../../domain/run/Ahead.ts"
 import { isFinal } from "../../../domain/run/RunStatus.ts"
-import { useTeams } from "../../api/Queries.ts"
+import { useAhead, useStatistics, useTeams } from "../../api/Queries.ts"
 import type { Run } from "../../api/Types.ts"
+import { formatNumber, plural } from "../../format/Format.ts"
 import { Notice } from "../Notice.tsx"
 import { showDirectionMarks } from "../UserText.tsx"
 import { warningFor } from "./Status.tsx"
-import { Waiting } from "./Waiting.tsx"
 
 /** Advice for each error; `again` says how to try again, as in `replay the run`. */
 const advice: Record<NonNullable<Run["error"]>["code"], (again: string) => string> = {
@@ -65,4 +66,44 @@ export const RunNotice = ({ run, again }: { readonly run: Run; readonly again: s
   return run.status === "queued" && run.sent_at === undefined && run.collecting_until === undefined ? (
     <Waiting run={run} />
   ) : null
+}
+
+/** Why a run of a team with a leader has not been sent yet. */
+const Waiting = ({ run }: { readonly run: Run }) => {
+  const { data } = useAhead(run.run_id)
+  if (data === undefined) return null
+  const { ahead } = data
+  if (ahead > 0) {
+    const more = ahead >= mostCountedAhead ? `At least ${formatNumber(ahead)} runs` : plural(ahead, "run")
+    return (
+      <Notice tone="neutral">
+        Waiting in the queue of <Link to={pathTo("team", run)}>{run.team}</Link>: {more} ahead of this one.
+      </Notice>
+    )
+  }
+  return <NextInLine run={run} />
+}
+
+const NextInLine = ({ run }: { readonly run: Run }) =>
+  run.webhook_id === undefined ? (
+    <Notice tone="neutral">Next in the queue. Waiting for the team to finish earlier work.</Notice>
+  ) : (
+    <WaitingForSlot webhook_id={run.webhook_id} />
+  )
+
+const WaitingForSlot = ({ webhook_id }: { readonly webhook_id: string }) => {
+  const { data } = useStatistics(webhook_id, "24h")
+  if (data === undefined) return null
+  return (
+    <Notice tone="neutral">
+      {data.slots_in_use >= data.limit ? (
+        <>
+          Next in the queue. Waiting for a slot of the <Link to={pathTo("webhook", { id: webhook_id })}>webhook</Link>:{" "}
+          {formatNumber(data.slots_in_use)} of {formatNumber(data.limit)} in use.
+        </>
+      ) : (
+        "Next in the queue. Waiting for the team to finish earlier work, or for a free slot of the server."
+      )}
+    </Notice>
+  )
 }

@@ -5,13 +5,16 @@ import { api } from "../../api/Client.ts"
 import { ApiError } from "../../api/Errors.ts"
 import { queries, useSample } from "../../api/Queries.ts"
 import type { Run, Team, Webhook } from "../../api/Types.ts"
-import { locale } from "../../format/Locale.ts"
+import { locale } from "../../format/Format.ts"
 import { Button } from "../Button.tsx"
-import { useKeyedAction } from "../form/KeyedAction.ts"
-import { PromptChoice, type ReplayPrompt } from "../form/PromptChoice.tsx"
-import { submitOnCtrlEnter } from "../form/SubmitOnCtrlEnter.ts"
-import { ReplayThreadField, threadOfReplay } from "../form/ThreadField.tsx"
-import { VariableFields } from "../form/VariableFields.tsx"
+import { submitOnCtrlEnter, useKeyedAction } from "../form/KeyedAction.ts"
+import {
+  PromptChoice,
+  type ReplayPrompt,
+  ReplayThreadField,
+  threadOfReplay,
+  VariableFields
+} from "../form/RunFields.tsx"
 import {
   emptyNames,
   inputsOfSample,

@@ -8,7 +8,7 @@ import {
 } from "../../../domain/run/RunStatus.ts"
 import type { Run, Team } from "../../api/Types.ts"
 import { Icon, type IconName } from "../Icon.tsx"
-import type { Tone } from "../Tone.ts"
+import type { Tone } from "../Notice.tsx"
 
 interface StatusDisplay {
   readonly icon: IconName

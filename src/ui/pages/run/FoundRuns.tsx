@@ -1,17 +1,20 @@
 import { useRef, useState } from "react"
+import { mostReplayed } from "../../../api/run/MostReplayed.ts"
+import { isCancellable } from "../../../domain/run/RunStatus.ts"
 import { useMay } from "../../api/Access.ts"
 import type { AllRunsFilter } from "../../api/Changes.ts"
+import { api } from "../../api/Client.ts"
 import { explain } from "../../api/Errors.ts"
+import { queries, runAction } from "../../api/Queries.ts"
 import type { RunSummary } from "../../api/Types.ts"
 import { Button } from "../../components/Button.tsx"
+import { ConfirmDialog } from "../../components/ConfirmDialog.tsx"
 import { LiveRuns } from "../../components/run/LiveRuns.tsx"
 import { useReplayRuns } from "../../components/run/ReplayRuns.tsx"
 import { RunList } from "../../components/run/RunList.tsx"
-import { toastFailure } from "../../components/Toasts.tsx"
+import { toast, toastFailure } from "../../components/Toasts.tsx"
 import { formatNumber, plural } from "../../format/Format.ts"
 import { useShortcuts } from "../../frame/Shortcuts.ts"
-import { CancelRuns, cancellable } from "./CancelRuns.tsx"
-import { type MatchingRuns, matchingRuns } from "./MatchingRuns.ts"
 
 /** A page of runs that can be selected, replayed and cancelled, with the mouse or with keys. */
 export const FoundRuns = ({
@@ -155,4 +158,64 @@ export const FoundRuns = ({
       {toCancel && <CancelRuns runs={toCancel} onClose={() => setToCancel(undefined)} />}
     </div>
   )
+}
+
+/** The runs that can be cancelled: unfinished ones, failed ones with a pending retry, and ended ones whose agents work. */
+const cancellable = (runs: ReadonlyArray<RunSummary>): ReadonlyArray<RunSummary> => runs.filter(isCancellable)
+
+/** As many as one request may name. */
+const atOnce = 100
+
+/** Cancels all cancellable runs after a confirmation. */
+const CancelRuns = ({ runs, onClose }: { readonly runs: ReadonlyArray<RunSummary>; readonly onClose: () => void }) => {
+  const live = cancellable(runs)
+  const ended = runs.length - live.length
+  const isRetried = live.some(({ retry_at }) => retry_at !== undefined)
+  const cancel = async () => {
+    const run_ids = live.map(({ run_id }) => run_id)
+    let cancelled = 0
+    // All may have ended while the dialog was open.
+    for (let at = 0; at < run_ids.length; at += atOnce) {
+      const payload = { run_ids: run_ids.slice(at, at + atOnce) }
+      cancelled += (await runAction(() => api.runs.cancelSome({ payload }))).cancelled.length
+    }
+    onClose()
+    await queries.invalidateQueries()
+    toast(`${plural(cancelled, "run")} cancelled`)
+  }
+  return (
+    <ConfirmDialog
+      title={`Cancel ${plural(live.length, "run")}?`}
+      action="Cancel them"
+      cancel="Keep them"
+      onConfirm={cancel}
+      onClose={onClose}
+    >
+      <p>
+        Queued runs won't be sent. For runs in progress, the leader is asked to stop; work already done is not undone.
+        {isRetried && " Failed runs won't be retried."}
+      </p>
+      {ended > 0 && <p>{plural(ended, "selected run")} already ended and won't change.</p>}
+    </ConfirmDialog>
+  )
+}
+
+interface MatchingRuns {
+  /** Newest first. */
+  readonly runs: ReadonlyArray<RunSummary>
+  /** There are more than can be selected at once. */
+  readonly more: boolean
+}
+
+/** The newest runs with this filter, as many as one request can replay. */
+const matchingRuns = async ({ cursor: _, ...filter }: AllRunsFilter): Promise<MatchingRuns> => {
+  const runs: Array<RunSummary> = []
+  let cursor: string | null | undefined
+  do {
+    const query = { ...filter, limit: 100, ...(cursor && { cursor }) }
+    const page = await runAction(() => api.runs.list({ query }))
+    runs.push(...page.data)
+    cursor = page.next_cursor
+  } while (cursor !== null && runs.length < mostReplayed)
+  return { runs: runs.slice(0, mostReplayed), more: cursor !== null || runs.length > mostReplayed }
 }

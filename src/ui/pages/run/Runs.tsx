@@ -1,17 +1,17 @@
 import { useRef } from "react"
 import { runExports } from "../../../api/ExportPaths.ts"
 import type { AllRunsFilter } from "../../api/Changes.ts"
-import { useAllRuns, useWebhooks } from "../../api/Queries.ts"
+import { useAllRuns, useUsage, useWebhooks } from "../../api/Queries.ts"
 import type { RunSummary } from "../../api/Types.ts"
-import { Button } from "../../components/Button.tsx"
 import { DownloadLink } from "../../components/DownloadLink.tsx"
 import { dateTime } from "../../components/form/DateField.tsx"
 import { Loaded } from "../../components/Loaded.tsx"
 import { Page } from "../../components/Page.tsx"
+import { PageButtons } from "../../components/PageButtons.tsx"
+import { describeUsage, formatNumber, plural } from "../../format/Format.ts"
 import { useShortcuts } from "../../frame/Shortcuts.ts"
 import { FoundRuns } from "./FoundRuns.tsx"
 import { RunFilters, useRunFilter } from "./RunFilters.tsx"
-import { UsageSum } from "./UsageSum.tsx"
 
 /** The address of an export with this filter. */
 const exportOf = (path: string, { cursor: _, ...filter }: AllRunsFilter): string =>
@@ -62,16 +62,13 @@ const RunsPage = () => {
                 Search stopped early; showing runs since {dateTime.format(new Date(searched_back_to))}.
               </p>
             )}
-            {(filter.cursor !== undefined || next_cursor !== null) && (
-              <nav className="row between" aria-label="Pages of runs">
-                <Button icon="back" disabled={filter.cursor === undefined} onPress={() => set({ cursor: "" })}>
-                  Newest
-                </Button>
-                <Button disabled={next_cursor === null} onPress={() => set({ cursor: next_cursor ?? "" })}>
-                  {searched_back_to === undefined ? "Older" : "Search older runs"}
-                </Button>
-              </nav>
-            )}
+            <PageButtons
+              label="Pages of runs"
+              cursor={filter.cursor ?? ""}
+              next={next_cursor}
+              older={searched_back_to === undefined ? "Older" : "Search older runs"}
+              onChange={(cursor) => set({ cursor })}
+            />
           </section>
         )}
       </Loaded>
@@ -80,6 +77,19 @@ const RunsPage = () => {
         <kbd>c</kbd> cancel <kbd>r</kbd> replay
       </p>
     </Page>
+  )
+}
+
+/** What all runs with this filter used, if any of them reported it. */
+const UsageSum = ({ filter: { cursor: _, ...filter } }: { readonly filter: AllRunsFilter }) => {
+  const { data } = useUsage(filter)
+  if (data === undefined || data.reported === 0) return null
+  const { reported, runs, searched_back_to } = data
+  return (
+    <p className="small muted" role="group" aria-label="Usage">
+      {describeUsage(data)}, reported by {formatNumber(reported)} of {plural(runs, "run")}
+      {searched_back_to !== undefined && ` since ${dateTime.format(new Date(searched_back_to))}`}
+    </p>
   )
 }
 

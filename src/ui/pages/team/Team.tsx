@@ -1,22 +1,28 @@
+import { useState } from "react"
+import { useLocation } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
 import { Allowed, useMay } from "../../api/Access.ts"
 import { api } from "../../api/Client.ts"
-import { useLeaderKeys, useServer, useTeam, useTeamRuns, useWebhooks } from "../../api/Queries.ts"
+import { explain } from "../../api/Errors.ts"
+import { queries, runAction, useLeaderKeys, useServer, useTeam, useTeamRuns, useWebhooks } from "../../api/Queries.ts"
 import type { Team } from "../../api/Types.ts"
+import { Button } from "../../components/Button.tsx"
+import { ConfirmDialog } from "../../components/ConfirmDialog.tsx"
+import { submitOnCtrlEnter, useMessageForm } from "../../components/form/KeyedAction.ts"
+import { ThreadField } from "../../components/form/RunFields.tsx"
+import { TextField } from "../../components/form/TextField.tsx"
 import { isGone, Loaded, Loading } from "../../components/Loaded.tsx"
-import { Notice } from "../../components/Notice.tsx"
+import { ErrorNotice, Notice } from "../../components/Notice.tsx"
 import { Page } from "../../components/Page.tsx"
 import { CancelQueued } from "../../components/run/CancelQueued.tsx"
 import { TeamStatus } from "../../components/run/Status.tsx"
-import { SnippetTabs } from "../../components/SnippetTabs.tsx"
+import { SnippetTabs } from "../../components/Snippets.tsx"
+import { toast, toastFailure } from "../../components/Toasts.tsx"
 import { ExactTime } from "../../format/Time.tsx"
 import { AtWork } from "./AtWork.tsx"
-import { DeleteTeam } from "./DeleteTeam.tsx"
 import { LeaderKeys } from "./LeaderKeys.tsx"
 import { leaderSnippets } from "./LeaderSnippets.ts"
-import { PauseTeam } from "./PauseTeam.tsx"
 import { RecentRuns } from "./RecentRuns.tsx"
-import { SendMessage } from "./SendMessage.tsx"
 
 const TeamPage = ({ team: name }: { readonly team: string }) => {
   const team = useTeam(name)
@@ -126,6 +132,113 @@ const ConnectLeader = ({ team }: { readonly team: Team }) => {
         />
       )}
     </section>
+  )
+}
+
+/** Pauses or resumes the team. */
+const PauseTeam = ({ team: { paused_at, team } }: { readonly team: Team }) => {
+  const [pending, setPending] = useState(false)
+  const isPaused = paused_at !== undefined
+  const change = async () => {
+    setPending(true)
+    try {
+      await runAction(() => (isPaused ? api.teams.resume : api.teams.pause)({ path: { team } }))
+      await queries.invalidateQueries({ queryKey: ["teams"] })
+      toast(isPaused ? `Team ${team} resumed` : `Team ${team} paused`)
+    } catch (error) {
+      toastFailure(explain(error).title)
+    } finally {
+      setPending(false)
+    }
+  }
+  return (
+    <Button
+      needs="teams.pause"
+      compact
+      icon={isPaused ? "play" : "pause"}
+      pending={pending}
+      onPress={() => void change()}
+    >
+      {isPaused ? "Resume" : "Pause"}
+    </Button>
+  )
+}
+
+/** A form for a chat message to the team. */
+const SendMessage = ({ team }: { readonly team: Team }) => {
+  const [thread, setThread] = useState("")
+  const key = thread.trim()
+  const { clear, edit, error, pending, renew, submit, text } = useMessageForm(
+    "",
+    (message, headers) =>
+      api.teams.message({ path: team, query: {}, headers, payload: { message, ...(key && { thread: key }) } }),
+    (_, sent) => {
+      clear(sent)
+      toast("Message queued")
+      void queries.invalidateQueries({ queryKey: ["team-runs", team.team] })
+    }
+  )
+  return (
+    <section className="card" aria-label="Send a message">
+      <h2>Send a message</h2>
+      <form className="stack" onSubmit={submit} onKeyDown={submitOnCtrlEnter}>
+        <TextField
+          multiline
+          rows={3}
+          label="Message"
+          hideLabel
+          placeholder="What is the status of the release?"
+          value={text}
+          onChange={edit}
+          help="The team handles messages and runs in order."
+        />
+        <ThreadField
+          value={thread}
+          onChange={(thread) => {
+            setThread(thread)
+            renew()
+          }}
+          help="The key of a conversation to begin or to continue, such as acme/shop#12"
+        />
+        {error !== undefined && <ErrorNotice error={error} />}
+        <div>
+          <Button type="submit" variant="primary" pending={pending}>
+            Send
+          </Button>
+        </div>
+      </form>
+    </section>
+  )
+}
+
+const DeleteTeam = ({ team: { team } }: { readonly team: Team }) => {
+  const [confirming, setConfirming] = useState(false)
+  const [, navigate] = useLocation()
+  const remove = async () => {
+    await runAction(() => api.teams.delete({ path: { team } }))
+    navigate(pathTo("teams"))
+    await queries.invalidateQueries({ queryKey: ["teams"] })
+    toast(`Team ${team} deleted`)
+  }
+  return (
+    <>
+      <Button needs="teams.delete" variant="danger" onPress={() => setConfirming(true)}>
+        Delete team
+      </Button>
+      {confirming && (
+        <ConfirmDialog
+          title="Delete this team?"
+          action="Delete"
+          onClose={() => setConfirming(false)}
+          onConfirm={remove}
+        >
+          <p>
+            <strong>{team}</strong> and its chat messages will be deleted. This is possible only while no webhook uses
+            the team and it has no unfinished work.
+          </p>
+        </ConfirmDialog>
+      )}
+    </>
   )
 }
 

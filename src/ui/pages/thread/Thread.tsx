@@ -1,7 +1,11 @@
+import { useState } from "react"
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
-import { useThread } from "../../api/Queries.ts"
+import { api } from "../../api/Client.ts"
+import { queries, runAction, useThread } from "../../api/Queries.ts"
 import type { Thread } from "../../api/Types.ts"
+import { Button } from "../../components/Button.tsx"
+import { ConfirmDialog } from "../../components/ConfirmDialog.tsx"
 import { CopyButton } from "../../components/CopyButton.tsx"
 import { isGone, Loaded } from "../../components/Loaded.tsx"
 import { Page } from "../../components/Page.tsx"
@@ -9,7 +13,6 @@ import { threadName } from "../../components/run/ThreadName.ts"
 import { UserText } from "../../components/UserText.tsx"
 import { ExactTime } from "../../format/Time.tsx"
 import { Conversation } from "./Conversation.tsx"
-import { ResetThread } from "./ResetThread.tsx"
 import { ThreadState } from "./ThreadState.tsx"
 
 /** A thread: all its runs, oldest first, and a form for the next message. */
@@ -63,5 +66,34 @@ const Details = ({ thread: { created_at, ended_at, id, session_id, team } }: { r
     <Link to={`${pathTo("runs")}?thread=${id}`}>All runs as a list</Link>
   </p>
 )
+
+/** Ends the thread after a confirmation. */
+const ResetThread = ({ thread }: { readonly thread: Thread }) => {
+  const [confirming, setConfirming] = useState(false)
+  const reset = async () => {
+    const ended = await runAction(() => api.threads.reset({ path: { thread_id: thread.id } }))
+    queries.setQueryData(["thread", thread.id], ended)
+    setConfirming(false)
+  }
+  return (
+    <>
+      <Button needs="threads.reset" onPress={() => setConfirming(true)}>
+        Reset
+      </Button>
+      {confirming && (
+        <ConfirmDialog
+          title="Reset this thread?"
+          action="Reset thread"
+          cancel="Keep it"
+          onConfirm={reset}
+          onClose={() => setConfirming(false)}
+        >
+          <p>The thread ends. The next run with its key begins another one, without the agent's session.</p>
+          <p>Queued and running runs continue.</p>
+        </ConfirmDialog>
+      )}
+    </>
+  )
+}
 
 export default ThreadPage

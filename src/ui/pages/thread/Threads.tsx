@@ -7,6 +7,7 @@ import { Button } from "../../components/Button.tsx"
 import { TextField } from "../../components/form/TextField.tsx"
 import { Loaded } from "../../components/Loaded.tsx"
 import { Page } from "../../components/Page.tsx"
+import { PageButtons } from "../../components/PageButtons.tsx"
 import { threadName } from "../../components/run/ThreadName.ts"
 import { RelativeTime } from "../../format/Time.tsx"
 import { useUrlFilters } from "../../frame/UrlFilters.ts"
@@ -24,16 +25,12 @@ const ThreadsPage = ({ team }: { readonly team: string }) => {
         {({ data, next_cursor }) => (
           <>
             {data.length === 0 ? <NoThreads filtered={key !== "" || cursor !== ""} /> : <ThreadList threads={data} />}
-            {(cursor !== "" || next_cursor !== null) && (
-              <nav className="row between" aria-label="Pages of threads">
-                <Button icon="back" disabled={cursor === ""} onPress={() => filters.set({ cursor: "" })}>
-                  Newest
-                </Button>
-                <Button disabled={next_cursor === null} onPress={() => filters.set({ cursor: next_cursor ?? "" })}>
-                  Older
-                </Button>
-              </nav>
-            )}
+            <PageButtons
+              label="Pages of threads"
+              cursor={cursor}
+              next={next_cursor}
+              onChange={(cursor) => filters.set({ cursor })}
+            />
           </>
         )}
       </Loaded>

@@ -1,12 +1,13 @@
 import { useMemo } from "react"
+import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
-import { isRecipeName, recipes } from "../../../recipes/Recipes.ts"
+import type { SecretOrigin } from "../../../recipes/Recipe.ts"
+import { isRecipeName, type RecipeName, recipeNames, recipes } from "../../../recipes/Recipes.ts"
 import { useServer, useWebhook } from "../../api/Queries.ts"
 import { Loaded } from "../../components/Loaded.tsx"
 import { Page } from "../../components/Page.tsx"
 import { useUrlFilters } from "../../frame/UrlFilters.ts"
 import { recipeDraft } from "./RecipeDraft.ts"
-import { RecipePicker } from "./RecipePicker.tsx"
 import { WebhookForm } from "./WebhookForm.tsx"
 
 /** Creates a webhook or, with an id, edits it. */
@@ -39,6 +40,46 @@ const Existing = ({ id }: { readonly id: string }) => {
         )}
       </Loaded>
     </Page>
+  )
+}
+
+const secretHints: Readonly<Record<SecretOrigin, string>> = {
+  "made here": "A secret has been generated. You get it with the trigger URL after you create the webhook.",
+  "known before": "Enter the secret from the service.",
+  "shown after":
+    "The service shows its secret after you enter the trigger URL there. Until you enter that secret here, all requests are rejected."
+}
+
+/** Recipes for the form. Each has its own address and resets the form. */
+const RecipePicker = ({ chosen }: { readonly chosen: RecipeName | undefined }) => {
+  const link = (name: RecipeName | undefined, label: string) => (
+    <li key={label}>
+      <Link
+        className="button compact"
+        to={name === undefined ? pathTo("newWebhook") : `${pathTo("newWebhook")}?from=${name}`}
+        aria-current={name === chosen ? "true" : undefined}
+      >
+        {label}
+      </Link>
+    </li>
+  )
+  const recipe = chosen && recipes[chosen]
+  return (
+    <nav className="card stack tight" aria-label="Start from">
+      <h2>Start from…</h2>
+      <ul className="recipes">
+        {link(undefined, "Blank")}
+        {recipeNames.map((name) => link(name, recipes[name].label))}
+      </ul>
+      {recipe ? (
+        <p className="small">
+          {recipe.summary} The form is filled in and has a sample request. Choose a team and edit as needed.{" "}
+          {secretHints[recipe.secret]}
+        </p>
+      ) : (
+        <p className="small muted">Choose the service that will call the webhook to fill in the form.</p>
+      )}
+    </nav>
   )
 }
 

@@ -1,14 +1,17 @@
+import { useQueries } from "@tanstack/react-query"
 import { useMemo, useState } from "react"
 import * as Json from "../../../domain/Json.ts"
 import { filter } from "../../../domain/prompt/Filter.ts"
 import { type FilterInput, faultsOfFilter } from "../../../domain/prompt/FilterFaults.ts"
 import { reasonOf } from "../../../domain/prompt/FilterReason.ts"
-import type { Webhook } from "../../api/Types.ts"
+import { ofKept } from "../../../domain/request/Payload.ts"
+import { storedRequestQuery, useReceived } from "../../api/Queries.ts"
+import type { ReceivedRequest, Webhook } from "../../api/Types.ts"
 import { TextField } from "../../components/form/TextField.tsx"
 import { Notice } from "../../components/Notice.tsx"
 import { showDirectionMarks } from "../../components/UserText.tsx"
 import { withCode } from "../../components/WithCode.tsx"
-import { FilteredRequests } from "./FilteredRequests.tsx"
+import { RelativeTime } from "../../format/Time.tsx"
 
 const parseInput = (text: string): unknown => {
   try {
@@ -89,6 +92,44 @@ const Result = ({ expression, input }: { readonly expression: string; readonly i
         </>
       )}
     </Notice>
+  )
+}
+
+/** So many of the newest are tested: each must be loaded. */
+const mostRequests = 10
+
+/** What the filter is evaluated on, as far as the request was stored. */
+const inputOf = ({ input }: Webhook, request: ReceivedRequest): unknown => {
+  const payload = ofKept(request)
+  if (input === "payload") return { payload, headers: request.headers ?? {}, query: request.query ?? {} }
+  return typeof payload === "object" && payload !== null && "variables" in payload ? payload.variables : {}
+}
+
+const wordOf = (expression: string, webhook: Webhook, request: ReceivedRequest): string => {
+  const result = filter(expression, inputOf(webhook, request))
+  if ("failed" in result) return "rejected"
+  return result.accepted ? "accepted" : "ignored"
+}
+
+/** What the filter as it is written now says of the webhook's stored requests. */
+const FilteredRequests = ({ expression, webhook }: { readonly expression: string; readonly webhook: Webhook }) => {
+  const received = useReceived(webhook.id)
+  const stored = (received.data?.data ?? []).filter(({ body }) => body !== undefined).slice(0, mostRequests)
+  const whole = useQueries({ queries: stored.map(({ request_id }) => storedRequestQuery(webhook.id, request_id)) })
+  const requests = whole.flatMap(({ data }) => (data === undefined ? [] : [data]))
+  if (requests.length === 0) return null
+  return (
+    <>
+      <h4>Stored requests</h4>
+      <ul className="plain small" aria-label="What the filter says of stored requests">
+        {requests.map((request) => (
+          <li key={request.request_id} className="row between">
+            <RelativeTime at={request.received_at} />
+            <span>{wordOf(expression, webhook, request)}</span>
+          </li>
+        ))}
+      </ul>
+    </>
   )
 }
 

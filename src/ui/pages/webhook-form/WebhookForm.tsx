@@ -7,7 +7,7 @@ import { queries, runAction, useSample, useTeams } from "../../api/Queries.ts"
 import type { Server, Webhook } from "../../api/Types.ts"
 import { Button, LinkButton } from "../../components/Button.tsx"
 import { ConfirmDialog } from "../../components/ConfirmDialog.tsx"
-import { submitOnCtrlEnter } from "../../components/form/SubmitOnCtrlEnter.ts"
+import { submitOnCtrlEnter } from "../../components/form/KeyedAction.ts"
 import { TextField } from "../../components/form/TextField.tsx"
 import { inputsOfSample, renameInputs, requestInputs, type VariableInput } from "../../components/form/VariableInput.ts"
 import { ErrorNotice } from "../../components/Notice.tsx"
@@ -17,7 +17,6 @@ import { releaseNavigation, useNavigationGuard } from "../../frame/NavigationGua
 import { setNewToken } from "../webhook/NewToken.ts"
 import { ConflictDialog } from "./ConflictDialog.tsx"
 import { useTemplate } from "./EditedTemplate.ts"
-import { insertText } from "./InsertText.ts"
 import type { RecipeDraft } from "./RecipeDraft.ts"
 import { SettingGroups } from "./SettingGroups.tsx"
 import { TeamPicker } from "./TeamPicker.tsx"
@@ -223,4 +222,13 @@ export const WebhookForm = ({
       )}
     </form>
   )
+}
+
+/** Inserts text like typing: it replaces the selection and can be undone. */
+const insertText = (area: HTMLTextAreaElement, text: string): void => {
+  area.focus()
+  // Deprecated, but the only way that supports undo.
+  if (document.execCommand("insertText", false, text)) return
+  area.setRangeText(text, area.selectionStart, area.selectionEnd, "end")
+  area.dispatchEvent(new InputEvent("input", { bubbles: true }))
 }

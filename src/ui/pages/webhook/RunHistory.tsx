@@ -5,6 +5,7 @@ import { Button } from "../../components/Button.tsx"
 import { boundOf, DateField, dateTime, dayOf } from "../../components/form/DateField.tsx"
 import { SelectField } from "../../components/form/SelectField.tsx"
 import { Loaded } from "../../components/Loaded.tsx"
+import { PageButtons } from "../../components/PageButtons.tsx"
 import { LiveRuns } from "../../components/run/LiveRuns.tsx"
 import { ReplayRuns } from "../../components/run/ReplayRuns.tsx"
 import { RunList } from "../../components/run/RunList.tsx"
@@ -81,16 +82,12 @@ export const RunHistory = ({ webhook }: { readonly webhook: Webhook }) => {
                 {(shown) => <RunList runs={shown} label="Runs, newest first" list={list} />}
               </LiveRuns>
             )}
-            {(cursor !== "" || next_cursor !== null) && (
-              <nav className="row between" aria-label="Pages of the run history">
-                <Button icon="back" disabled={cursor === ""} onPress={() => filters.set({ cursor: "" })}>
-                  Newest
-                </Button>
-                <Button disabled={next_cursor === null} onPress={() => filters.set({ cursor: next_cursor ?? "" })}>
-                  Older
-                </Button>
-              </nav>
-            )}
+            <PageButtons
+              label="Pages of the run history"
+              cursor={cursor}
+              next={next_cursor}
+              onChange={(cursor) => filters.set({ cursor })}
+            />
           </div>
         )}
       </Loaded>

@@ -1,6 +1,6 @@
 import { useState } from "react"
 import type { Webhook } from "../../api/Types.ts"
-import { loadLater } from "../../components/LoadedLater.tsx"
+import { loadLater } from "../../components/Loaded.tsx"
 
 const SetupChecklist = loadLater(() => import("./SetupChecklist.tsx"))
 

@@ -1,5 +1,5 @@
 import type { Recipe } from "../../../recipes/Recipe.ts"
-import { CodeBlock } from "../../components/CodeBlock.tsx"
+import { CodeBlock } from "../../components/Snippets.tsx"
 import { withCode } from "../../components/WithCode.tsx"
 
 /** The steps at the service, with the URL and the secret if they are known, and notes. */

@@ -1,16 +1,20 @@
+import { useMutation } from "@tanstack/react-query"
 import type { ReactNode } from "react"
 import { Tab, TabList, TabPanel, Tabs } from "react-aria-components"
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
 import { Allowed, useMay } from "../../api/Access.ts"
-import { useServer, useTeams, useWebhook } from "../../api/Queries.ts"
+import { api } from "../../api/Client.ts"
+import { explain } from "../../api/Errors.ts"
+import { queries, runAction, useServer, useTeams, useWebhook } from "../../api/Queries.ts"
 import type { Webhook } from "../../api/Types.ts"
-import { LinkButton } from "../../components/Button.tsx"
+import { Button, LinkButton } from "../../components/Button.tsx"
 import { isGone, Loaded } from "../../components/Loaded.tsx"
 import { Notice } from "../../components/Notice.tsx"
 import { Page } from "../../components/Page.tsx"
 import { SendTest } from "../../components/run/SendTest.tsx"
 import { TeamStatus } from "../../components/run/Status.tsx"
+import { toast, toastFailure } from "../../components/Toasts.tsx"
 import { showDirectionMarks, UserText } from "../../components/UserText.tsx"
 import { withCode } from "../../components/WithCode.tsx"
 import { ExactTime, RelativeTime } from "../../format/Time.tsx"
@@ -19,8 +23,6 @@ import { FiringAlerts } from "../alert/AlertItem.tsx"
 import { Destinations } from "../destination/Destinations.tsx"
 import { SettingFacts } from "../webhook-form/WebhookSettings.tsx"
 import { DuplicateWebhook } from "./DuplicateWebhook.tsx"
-import { OldToken } from "./OldToken.tsx"
-import { PausedNotice } from "./PausedNotice.tsx"
 import { IgnoredRequests, RefusedRequests } from "./RefusedRequests.tsx"
 import { RunHistory } from "./RunHistory.tsx"
 import { Setup } from "./Setup.tsx"
@@ -180,6 +182,74 @@ const Details = ({ webhook }: { readonly webhook: Webhook }) => {
         </pre>
       </div>
     </section>
+  )
+}
+
+/** Says that the webhook was paused automatically, and resumes it. */
+const PausedNotice = ({ webhook: { id, name, paused_at, paused_reason } }: { readonly webhook: Webhook }) => {
+  const { isPending, mutate } = useMutation({
+    mutationFn: () => runAction(() => api.webhooks.resume({ path: { id } })),
+    onSuccess: async () => {
+      await Promise.all(
+        [["webhooks"], ["webhook", id], ["alerts"]].map((queryKey) => queries.invalidateQueries({ queryKey }))
+      )
+      toast(`${showDirectionMarks(name)} resumed`)
+    },
+    onError: (error) => toastFailure(explain(error).title)
+  })
+  if (paused_at === undefined) return null
+  return (
+    <Notice tone="warning">
+      <div className="row between">
+        <span>
+          Paused since <ExactTime at={paused_at} />: {paused_reason}. Requests are rejected (409). A successful replay
+          or test also resumes it.
+        </span>
+        <Button needs="webhooks.resume" compact icon="play" pending={isPending} onPress={() => mutate()}>
+          Resume
+        </Button>
+      </div>
+    </Notice>
+  )
+}
+
+const end = async (webhook: Webhook) => {
+  await runAction(() => api.webhooks.endOldToken({ path: { id: webhook.id } }))
+  void queries.invalidateQueries({ queryKey: ["webhook", webhook.id] })
+  toast("The old token no longer works.")
+}
+
+/** The old token while it is valid, and its last use. An entry of a `dl`. */
+const OldToken = ({ webhook }: { readonly webhook: Webhook }) => {
+  const { old_token_hint, old_token_used_at, old_token_used_from, old_token_valid_until } = webhook
+  if (old_token_valid_until === undefined || Date.parse(old_token_valid_until) <= Date.now()) return null
+  return (
+    <div>
+      <dt>Old token</dt>
+      <dd className="stack">
+        <span>
+          <span className="mono">whk_{old_token_hint}</span>, valid until <ExactTime at={old_token_valid_until} />
+        </span>
+        <span>
+          {old_token_used_at === undefined ? (
+            "Not used since it was replaced"
+          ) : (
+            <>
+              Last used <RelativeTime at={old_token_used_at} /> from {old_token_used_from}
+            </>
+          )}
+        </span>
+        <span>
+          <Button
+            needs="webhooks.endOldToken"
+            compact
+            onPress={() => void end(webhook).catch((error: Error) => toast(error.message))}
+          >
+            End it now
+          </Button>
+        </span>
+      </dd>
+    </div>
   )
 }
 

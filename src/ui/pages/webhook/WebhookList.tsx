@@ -6,13 +6,19 @@ import { Button, LinkButton } from "../../components/Button.tsx"
 import { SelectField } from "../../components/form/SelectField.tsx"
 import { TextField } from "../../components/form/TextField.tsx"
 import { Icon } from "../../components/Icon.tsx"
-import { countEnded, successRate, sumCounts } from "../../components/run/Counts.ts"
+import {
+  countAll,
+  countEnded,
+  countFailures,
+  describeCounts,
+  successRate,
+  sumCounts
+} from "../../components/run/Counts.ts"
 import { TeamStatus } from "../../components/run/Status.tsx"
 import { UserText } from "../../components/UserText.tsx"
 import { formatNumber, plural } from "../../format/Format.ts"
 import { RelativeTime } from "../../format/Time.tsx"
 import { useUrlFilters } from "../../frame/UrlFilters.ts"
-import { ActivityBars } from "./chart/ActivityBars.tsx"
 import { WebhookToggle } from "./WebhookToggle.tsx"
 
 /** How many rows are shown at a time. */
@@ -148,5 +154,44 @@ const Row = ({
       </div>
       <WebhookToggle webhook={webhook} label={`${webhook.name} is ${webhook.enabled ? "on" : "off"}`} />
     </li>
+  )
+}
+
+const hourCount = 24
+
+/** One bar for each of the last 24 hours: runs in total, failed (red, at the bottom) and unfinished (blue, at the top). */
+const ActivityBars = ({ activity }: { readonly activity: Activity | undefined }) => {
+  const byHour = new Map(activity?.hours.map((counts) => [counts.hour, counts]))
+  const hours = Array.from({ length: hourCount }, (_, hour) => sumCounts([byHour.get(hour) ?? {}]))
+  const most = Math.max(1, ...hours.map(countAll))
+  const total = sumCounts(hours)
+  const label = countAll(total) === 0 ? "No runs in the last 24 hours" : `Last 24 hours: ${describeCounts(total)}`
+  return (
+    <svg className="activity-bars" viewBox="0 0 144 28" role="img" aria-label={label} preserveAspectRatio="none">
+      {hours.map((hour, i) => {
+        const all = countAll(hour)
+        const height = all === 0 ? 2 : Math.max(4, (all / most) * 26)
+        const part = (count: number) => (all === 0 ? 0 : (height * count) / all)
+        const [failed, unfinished] = [part(countFailures(hour)), part(hour.live)]
+        return (
+          <g key={i}>
+            <rect
+              className={all === 0 ? "empty-hour" : "runs-bar"}
+              x={i * 6}
+              y={28 - height}
+              width="4.5"
+              height={height}
+              rx="1"
+            />
+            {unfinished > 0 && (
+              <rect className="unfinished-bar" x={i * 6} y={28 - height} width="4.5" height={unfinished} rx="1" />
+            )}
+            {failed > 0 && (
+              <rect className="failures-bar" x={i * 6} y={28 - failed} width="4.5" height={failed} rx="1" />
+            )}
+          </g>
+        )
+      })}
+    </svg>
   )
 }

@@ -1,7 +1,6 @@
 import { countAll, describeCounts, series, sumCounts } from "../../../components/run/Counts.ts"
 import { formatNumber } from "../../../format/Format.ts"
-import { Bars } from "./Bars.tsx"
-import { axisMaximum, type Bucket, ChartFrame, formatBucketStart, usePlotArea } from "./ChartFrame.tsx"
+import { axisMaximum, Bars, type Bucket, ChartFrame, formatBucketStart, usePlotArea } from "./ChartFrame.tsx"
 
 /** Runs by time of acceptance, stacked by status. A click on a bar shows its runs. */
 export const StatusChart = ({

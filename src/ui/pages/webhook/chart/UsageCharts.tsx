@@ -1,11 +1,16 @@
 import type { ReactNode } from "react"
 import type { Statistics } from "../../../api/Types.ts"
+import type { Tone } from "../../../components/Notice.tsx"
 import { countAll, sumCounts } from "../../../components/run/Counts.ts"
-import type { Tone } from "../../../components/Tone.ts"
-import { formatCompact, formatDollars, formatDollarsCompact, formatNumber, plural } from "../../../format/Format.ts"
-import { sumUsage } from "../../../format/Usage.ts"
-import { Bars } from "./Bars.tsx"
-import { axisMaximum, type Bucket, ChartFrame, formatBucketStart, usePlotArea } from "./ChartFrame.tsx"
+import {
+  formatCompact,
+  formatDollars,
+  formatDollarsCompact,
+  formatNumber,
+  plural,
+  sumUsage
+} from "../../../format/Format.ts"
+import { axisMaximum, Bars, type Bucket, ChartFrame, formatBucketStart, usePlotArea } from "./ChartFrame.tsx"
 
 type Usage = NonNullable<Bucket["usage"]>
 

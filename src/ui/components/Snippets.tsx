@@ -1,5 +1,5 @@
 import { Tab, TabList, TabPanel, Tabs } from "react-aria-components"
-import { CodeBlock } from "./CodeBlock.tsx"
+import { CopyButton } from "./CopyButton.tsx"
 import type { Snippet } from "./Snippet.ts"
 
 export const SnippetTabs = ({
@@ -25,4 +25,18 @@ export const SnippetTabs = ({
       </TabPanel>
     ))}
   </Tabs>
+)
+
+/** Code with a button that copies it. */
+export const CodeBlock = ({ text, title }: { readonly text: string; readonly title: string }) => (
+  <div className="code">
+    <div className="code-bar">
+      <span>{title}</span>
+      <CopyButton text={text} what={title} />
+    </div>
+    {/* A region that scrolls must be reachable with the keyboard. */}
+    <pre tabIndex={0} role="region" aria-label={title}>
+      {text}
+    </pre>
+  </div>
 )
