@@ -1,14 +1,18 @@
 import { DateTime, Duration, Effect, Layer, Schedule } from "effect"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 
-const interval = Duration.seconds(5)
+/** More often than charts need: newer ends are counted by each reader. */
+const interval = Duration.seconds(15)
+
+/** Longer than any statement takes. Then an end that is not there will not come. */
+const settled = Duration.seconds(10)
 
 /** The pause between two portions, so that triggers are not delayed. */
 const rest = Duration.millis(50)
 
 const rollUp = Effect.gen(function* () {
   const history = yield* HistoryStore
-  while (yield* history.rollUp(yield* DateTime.now)) yield* Effect.sleep(rest)
+  while (yield* history.rollUp(yield* DateTime.now, settled)) yield* Effect.sleep(rest)
 }).pipe(
   // The next round does what this one could not.
   Effect.ignoreLogged

@@ -92,12 +92,23 @@ export const storesLateAnswer = oneOfStatuses(lateAnswerStatuses)
 /** A run `r` has ended, but its agent may still work: as `isUnreleased`. */
 export const unreleased = Statement.unsafeFragment("(r.stop_at is not null and r.released_at is null)")
 
-/**
- * `from ${waiting}`: the numbers of queued runs that are not admitted, by team, webhook (null for chat) and hour of
- * acceptance, in any number of rows: the kept counts, and the changes that `rollUp` has not added yet.
- */
-export const waiting = Statement.unsafeFragment(`(
-  select team, webhook_id, accepted_hour, runs from webhook_trigger.lane_counts
-  union all
-  select team, webhook_id, accepted_hour, runs from webhook_trigger.run_count_changes where status = 'queued'
-) as waiting`)
+/** Pages and metrics count at most this many waiting runs of a team, or of a webhook. Limits are exact. */
+const mostShown = 10_000
+
+const shown = Statement.unsafeFragment(String(mostShown))
+
+/** `from ${waitingFor(team)}`: queued runs of a team that are not admitted, up to `mostShown`, by the lanes' index. */
+export const waitingFor = (sql: SqlClient.SqlClient, team: Statement.Fragment): Statement.Fragment => sql`(
+  select webhook_id, accepted_at from webhook_trigger.runs
+  where team = ${team} and status = 'queued' and admitted_at is null order by place limit ${shown}
+) as waiting`
+
+/** `from ${waitingOf(webhook)}`: the same of a webhook, up to `most`; null: all. */
+export const waitingOf = (
+  sql: SqlClient.SqlClient,
+  webhook: Statement.Fragment,
+  most: Statement.Fragment = shown
+): Statement.Fragment => sql`(
+  select accepted_at from webhook_trigger.runs
+  where webhook_id = ${webhook} and status = 'queued' and admitted_at is null order by seq limit ${most}
+) as waiting`

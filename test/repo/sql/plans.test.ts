@@ -52,17 +52,21 @@ const fill = (queued: Target, ended: Target, moved: Target) =>
         Array.from({ length: Math.ceil(runs / portion) }, (_, i) => i * portion),
         (from) => sql`
           insert into webhook_trigger.runs
-            (id, source, webhook_id, team, mode, status, prompt, variables, timeout_ms, accepted_at, finished_at)
+            (id, source, webhook_id, team, mode, status, prompt, variables, timeout_ms, accepted_at, finished_at,
+              recorded_at)
           select ${id},
             'webhook', ${webhook.id}, 'ops', 'async', ${status}, 'x', '{}', 60000, accepted_at,
+            ${finished}::timestamptz + n * interval '1 millisecond',
             ${finished}::timestamptz + n * interval '1 millisecond'
           from generate_series(${from + 1}::int, ${Math.min(runs, from + portion)}::int) as n,
             lateral (select ${DateTime.toDateUtc(at(0))}::timestamptz + n * interval '100 milliseconds' as accepted_at) as t`
       )
     yield* sql`
       insert into webhook_trigger.runs
-        (id, source, team, mode, status, prompt, variables, timeout_ms, accepted_at, finished_at, idempotency_key)
-      select ${id}, 'chat', 'team-' || n % 10, 'async', 'success', 'x', '{}', 60000, accepted_at, accepted_at, 'key-' || n
+        (id, source, team, mode, status, prompt, variables, timeout_ms, accepted_at, finished_at, recorded_at,
+          idempotency_key)
+      select ${id}, 'chat', 'team-' || n % 10, 'async', 'success', 'x', '{}', 60000, accepted_at, accepted_at, accepted_at,
+        'key-' || n
       from generate_series(1, ${portion}::int) as n,
         lateral (select ${DateTime.toDateUtc(at(-100_000_000))}::timestamptz as accepted_at) as t`
     yield* insert(queued, many, "queued", null)
@@ -171,29 +175,37 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
   reads("states of runs", 60, () =>
     Effect.flatMap(repo, ({ states }) => states({ run_ids: [behind], teams: [ops, idle], since: at(0), limit: 10 }))
   )
-  reads("teams", 0, () => Effect.flatMap(repo, ({ teams }) => teams))
+  it.live("all ends are rolled up", () =>
+    Effect.gen(function* () {
+      const { rollUp } = yield* repo
+      yield* Effect.repeat(rollUp(at(0), Duration.zero), { while: (more) => more })
+    }).pipe(Effect.provide(runtime))
+  )
+  // Queues are counted up to this number.
+  const most = 10_000
+  reads("teams", most + 10, () => Effect.flatMap(repo, ({ teams }) => teams))
   reads("the oldest queued run of each team", 20, () => Effect.flatMap(repo, ({ oldestQueued }) => oldestQueued))
   // The run that it has.
-  reads("team", 1, () => Effect.flatMap(repo, ({ team }) => team(ops)))
+  reads("team", most + 1, () => Effect.flatMap(repo, ({ team }) => team(ops)))
   reads("releaseTeam", 0, () => Effect.flatMap(repo, ({ releaseTeam }) => releaseTeam(ops, at(0))))
   reads("releaseUnconfirmed", 0, () =>
     Effect.flatMap(repo, ({ releaseUnconfirmed }) => releaseUnconfirmed(at(0), at(0)))
   )
-  reads("queued", 0, () => Effect.flatMap(repo, ({ queued }) => queued(many)))
+  reads("queued", most, () => Effect.flatMap(repo, ({ queued }) => queued(most)))
   reads("runs ahead of the newest one", 1_010, () =>
     Effect.flatMap(repo, ({ ahead, runs }) =>
       Effect.flatMap(runs({ webhook_id: queued.id, limit: 1 }), ({ data: [newest] }) => ahead(newest!.run_id, 1_000))
     )
   )
-  reads("slots", 10, () => Effect.flatMap(repo, ({ slots }) => slots(queued.id)))
-  reads("activity", 10, () => Effect.flatMap(repo, ({ activity }) => activity(DateTime.startOf(at(0), "hour"), hour)))
+  reads("slots", most + 10, () => Effect.flatMap(repo, ({ slots }) => slots(queued.id)))
+  reads("activity", most + 20, () => Effect.flatMap(repo, ({ activity }) => activity(DateTime.startOf(at(0), "hour"), hour)))
   reads("statistics by hours", 10, () =>
     Effect.flatMap(repo, ({ statistics }) => statistics(ended.id, DateTime.startOf(at(0), "hour"), hour))
   )
-  reads("statistics by days", 10, () =>
+  reads("statistics by days", most + 20, () =>
     Effect.flatMap(repo, ({ statistics }) => statistics(queued.id, DateTime.startOf(at(0), "day"), day))
   )
-  reads("roll-up", 0, () => Effect.flatMap(repo, ({ rollUp }) => rollUp(at(0))))
+  reads("roll-up", 0, () => Effect.flatMap(repo, ({ rollUp }) => rollUp(at(0), Duration.zero)))
   reads("a portion of a purge", 2_000, () => Effect.flatMap(repo, ({ purge }) => purge(at(many))))
   reads("webhooks", 10, () => Effect.flatMap(repo, ({ webhooks }) => webhooks))
   reads("webhooksByToken", 10, () =>
