@@ -96,7 +96,7 @@ export class HistoryStore extends Context.Tag("webhook-trigger/HistoryStore")<
      * what all runs accepted that day cost, as far as reported (`priced_runs`).
      */
     readonly dayUse: (id: WebhookId, at: DateTime.Utc) => Effect.Effect<DayUse, Unavailable>
-    /** The webhook's runs that hold a slot, and those that wait for one, up to 10,000. */
+    /** The webhook's runs that hold a slot, and those that wait for one. */
     readonly slots: (
       id: WebhookId
     ) => Effect.Effect<{ readonly slots_in_use: number; readonly queued: number }, Unavailable>

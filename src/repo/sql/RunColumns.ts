@@ -71,6 +71,9 @@ const oneOfStatuses = (statuses: ReadonlyArray<RunStatus>): Statement.Fragment =
  */
 export const live = oneOfStatuses(allStatuses.filter((status) => !isFinal(status)))
 
+/** A run is queued and not admitted. There is an index of these, in which they are counted. */
+export const isWaiting = Statement.unsafeFragment("(status = 'queued' and admitted_at is null)")
+
 /** A run `r` waits in its lane, which is ordered by `place`. A run whose window is open has no place yet. */
 export const inLane = Statement.unsafeFragment(
   "(r.status = 'queued' and r.admitted_at is null and r.place is not null)"
@@ -91,24 +94,3 @@ export const storesLateAnswer = oneOfStatuses(lateAnswerStatuses)
 
 /** A run `r` has ended, but its agent may still work: as `isUnreleased`. */
 export const unreleased = Statement.unsafeFragment("(r.stop_at is not null and r.released_at is null)")
-
-/** Pages and metrics count at most this many waiting runs of a team, or of a webhook. Limits are exact. */
-const mostShown = 10_000
-
-const shown = Statement.unsafeFragment(String(mostShown))
-
-/** `from ${waitingFor(team)}`: queued runs of a team that are not admitted, up to `mostShown`, by the lanes' index. */
-export const waitingFor = (sql: SqlClient.SqlClient, team: Statement.Fragment): Statement.Fragment => sql`(
-  select webhook_id, accepted_at from webhook_trigger.runs
-  where team = ${team} and status = 'queued' and admitted_at is null order by place limit ${shown}
-) as waiting`
-
-/** `from ${waitingOf(webhook)}`: the same of a webhook, up to `most`; null: all. */
-export const waitingOf = (
-  sql: SqlClient.SqlClient,
-  webhook: Statement.Fragment,
-  most: Statement.Fragment = shown
-): Statement.Fragment => sql`(
-  select accepted_at from webhook_trigger.runs
-  where webhook_id = ${webhook} and status = 'queued' and admitted_at is null order by seq limit ${most}
-) as waiting`

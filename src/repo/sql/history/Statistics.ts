@@ -6,7 +6,7 @@ import type { RunBucket } from "../../../domain/run/Statistics.ts"
 import { usageAmounts } from "../../../domain/run/UsageSum.ts"
 import { fromRow, list } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
-import { live, waitingFor, waitingOf } from "../RunColumns.ts"
+import { isWaiting, live } from "../RunColumns.ts"
 import { uncounted } from "./RollUp.ts"
 
 /**
@@ -70,9 +70,8 @@ export const makeStatistics = Effect.gen(function* () {
           union all
           select webhook_id, ${begin("accepted_hour")}, status, 1 from ${ends}
           union all
-          select webhook_id, ${begin("accepted_at")}, null, 1
-          from webhook_trigger.teams t cross join lateral (select * from ${waitingFor(sql, sql`t.team`)}) as lane
-          where webhook_id is not null and accepted_at >= ${from}
+          select webhook_id, ${begin("accepted_at")}, null, 1 from webhook_trigger.runs
+          where ${isWaiting} and webhook_id is not null and accepted_at >= ${from}
           union all
           select webhook_id, ${begin("accepted_at")}, null, 1 from ${inFlight}
           where webhook_id is not null and accepted_at >= ${from}
@@ -104,8 +103,8 @@ export const makeStatistics = Effect.gen(function* () {
           union all
           select ${begin("accepted_hour")}, status, 1 from ${ends} and webhook_id = ${id}
           union all
-          select ${begin("accepted_at")}, null, 1 from ${waitingOf(sql, sql`${id}::uuid`)}
-          where accepted_at >= ${from}
+          select ${begin("accepted_at")}, null, 1 from webhook_trigger.runs
+          where ${isWaiting} and webhook_id = ${id} and accepted_at >= ${from}
           union all
           select ${begin("accepted_at")}, null, 1 from ${inFlight}
           where webhook_id = ${id} and accepted_at >= ${from}
@@ -146,7 +145,7 @@ export const makeStatistics = Effect.gen(function* () {
     const [row] = yield* sql<{ readonly slots_in_use: number; readonly queued: number }>`
       select
         (select count(*)::int from ${inFlight} where webhook_id = ${id}) as slots_in_use,
-        (select count(*)::int from ${waitingOf(sql, sql`${id}::uuid`)}) as queued`
+        (select count(*)::int from webhook_trigger.runs where ${isWaiting} and webhook_id = ${id}) as queued`
     return row!
   }, bounded)
 

@@ -9,7 +9,7 @@ import { audited } from "../access/Audit.ts"
 import { notify } from "../Changes.ts"
 import { fromRow } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
-import { answered, live, unreleased, waitingFor } from "../RunColumns.ts"
+import { answered, isWaiting, live, unreleased } from "../RunColumns.ts"
 
 export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.effect(
   TeamStore,
@@ -32,8 +32,10 @@ export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.e
     }, bounded)
 
     const records = sql`
-      select t.team, t.created_at, t.paused_at, w.queued from webhook_trigger.teams t
-      cross join lateral (select count(*)::int as queued from ${waitingFor(sql, sql`t.team`)}) as w`
+      select t.team, t.created_at, t.paused_at, coalesce(w.queued, 0) as queued from webhook_trigger.teams t
+      left join (
+        select team, count(*)::int as queued from webhook_trigger.runs where ${isWaiting} group by team
+      ) as w using (team)`
 
     /** A few runs of the team `t`, by an index that has only such runs. A released one counts until the team answers another. */
     const runsOf = (condition: Statement.Fragment, most: number) => sql`(
@@ -142,8 +144,7 @@ export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.e
         const [use] = yield* sql<{ readonly webhooks: number; readonly live_runs: number }>`
           select
             (select count(*)::int from webhook_trigger.webhooks where team = ${team}) as webhooks,
-            (select count(*)::int from webhook_trigger.runs
-              where team = ${team} and status = 'queued' and admitted_at is null)
+            (select count(*)::int from webhook_trigger.runs where team = ${team} and ${isWaiting})
             + (select count(*)::int from webhook_trigger.runs
               where team = ${team} and status in ${live} and admitted_at is not null)
             + (select count(*)::int from webhook_trigger.runs r where r.team = ${team} and ${unreleased}) as live_runs`

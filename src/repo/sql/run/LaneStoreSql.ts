@@ -9,7 +9,7 @@ import { LeaseLost, type Term } from "../../run/LeaseStore.ts"
 import type { RunEvent } from "../../run/RunEnd.ts"
 import { eventTypes, fromRow, recordset, runIds, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
-import { columnsOf, inLane, live, unreleased, waitingOf } from "../RunColumns.ts"
+import { columnsOf, inLane, isWaiting, live, unreleased } from "../RunColumns.ts"
 import { admitNext, leaseOf } from "./Admission.ts"
 import { makeCloseWindows } from "./Coalesce.ts"
 import { makeThreadsOf } from "./Threads.ts"
@@ -31,16 +31,15 @@ const runFields = [
 
 const laneRunFromRow = (row: object): LaneRun => fromRow(row, [...runFields, "layout", "webhook"])
 
-/** The number of waiting runs, by the lanes' index; more than `most` count as `most`. */
+/** The number of waiting runs; more than `most` count as `most`. */
 export const queueLength = (sql: SqlClient.SqlClient, most: number): Statement.Fragment => sql`
   select count(*)::int as length from (
-    select from webhook_trigger.runs where status = 'queued' and admitted_at is null order by team limit ${most}
+    select from webhook_trigger.runs where ${isWaiting} order by team limit ${most}
   ) as waiting`
 
-/** The same for each of these webhooks, a query of `id` and `most`; null for all. */
-export const queueLengths = (sql: SqlClient.SqlClient, webhooks: Statement.Fragment): Statement.Fragment => sql`
-  select each.id as webhook_id, q.length from (${webhooks}) as each
-  cross join lateral (select count(*)::int as length from ${waitingOf(sql, sql`each.id`, sql`each.most`)}) as q`
+/** The same for each webhook with waiting runs. */
+export const queueLengths = (sql: SqlClient.SqlClient, which: Statement.Fragment): Statement.Fragment => sql`
+  select webhook_id, count(*)::int as length from webhook_trigger.runs where ${isWaiting} and ${which} group by 1`
 
 const isPaused = (sql: SqlClient.SqlClient, team: Statement.Fragment): Statement.Fragment =>
   sql`exists (select from webhook_trigger.teams t where t.team = ${team} and t.paused_at is not null)`
@@ -62,8 +61,7 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
     const queued = Effect.fn("LaneStore.queued")(function* (most: number, webhooks: ReadonlyArray<WebhookId> = []) {
       const rows = yield* sql<{ readonly webhook_id: WebhookId | null; readonly length: number }>`
         select null as webhook_id, length from (${queueLength(sql, most)}) as q
-        union all
-        ${queueLengths(sql, sql`select id, null::bigint as most from unnest(${uuids(sql, webhooks)}) as given(id)`)}`
+        ${webhooks.length === 0 ? sql`` : sql`union all ${queueLengths(sql, sql`webhook_id = any(${uuids(sql, webhooks)})`)}`}`
       const ofWebhooks = rows.flatMap(({ webhook_id, length }) =>
         webhook_id === null ? [] : [[webhook_id, length] as const]
       )

@@ -53,10 +53,7 @@ export const webhookLimits = (sql: SqlClient.SqlClient, shape: LimitsShape): Web
   if (!countsOwn && !rates && !budgets) return none
 
   const queue = countsOwn
-    ? queueLengths(
-        sql,
-        sql`select webhook_id as id, max(max_queued) as most from input where max_queued is not null group by 1`
-      )
+    ? queueLengths(sql, sql`webhook_id in (select i.webhook_id from input i where i.max_queued is not null)`)
     : sql`select null::uuid as webhook_id, 0 as length`
   /** A replay has neither, so it takes nothing from its webhook's bucket. */
   const counts = (run: string) =>
