@@ -1,6 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { describe, expect, it } from "@effect/vitest"
 import { DateTime, Deferred, Duration, Effect, Layer, Redacted, Stream } from "effect"
+import pg from "pg"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import { subscribe } from "../../../src/repo/ChangeFeed.ts"
 import {
@@ -60,6 +61,40 @@ describe("replicas on one database", () => {
         for (const repo of repos) {
           const activity = yield* repo.activity(begin, hour)
           expect(activity.map(({ success }) => success).sort()).toEqual([30, 30, 30, 30, 31])
+          yield* repo.rollUp(at(0), Duration.zero)
+        }
+      })
+  )
+
+  it.scopedLive(
+    "count an end whose transaction began before others that are counted, and is committed after them",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* freshDatabase
+        const repo = yield* replicaOf(url)
+        const webhook = yield* repo.use(createWebhook())
+        const [slow, fast] = [yield* repo.use(queueRun(webhook)), yield* repo.use(queueRun(webhook))]
+        const client = new pg.Client({ connectionString: url })
+        yield* Effect.acquireRelease(
+          Effect.promise(() => client.connect()),
+          () => Effect.promise(() => client.end())
+        )
+        const query = (text: string, values: ReadonlyArray<unknown> = []) =>
+          Effect.promise(() => client.query(text, [...values]))
+        yield* query("begin")
+        yield* query(
+          `update webhook_trigger.runs set status = 'success', finished_at = accepted_at, recorded_at = now() where id = $1`,
+          [slow]
+        )
+        yield* repo.end([{ run_id: fast, outcome: success("ok"), at: at(1) }])
+        const counts = Effect.map(repo.activity(DateTime.startOf(at(0), "hour"), Duration.hours(1)), (activity) =>
+          activity.map(({ live, success }) => [success, live])
+        )
+        yield* repo.rollUp(at(0), Duration.zero)
+        expect(yield* counts).toEqual([[1, 1]])
+        yield* query("commit")
+        for (const _ of count(2)) {
+          expect(yield* counts).toEqual([[2, 0]])
           yield* repo.rollUp(at(0), Duration.zero)
         }
       })

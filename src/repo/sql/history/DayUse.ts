@@ -22,9 +22,9 @@ export const costsOfDay = (
       select webhook_id, runs, total from webhook_trigger.run_usage
       where webhook_id in (${webhooks}) and hours = 24 and begins_at = ${begin} and amount = 'cost_usd'
       union all
-      select webhook_id, 1, total from ${uncounted}, webhook_trigger.usage_amounts(report)
+      select webhook_id, 1, (report -> 'usage' ->> 'cost_usd')::numeric from ${uncounted}
       where webhook_id in (${webhooks}) and accepted_hour >= ${begin} and accepted_hour < ${begin} + interval '24 hours'
-        and report is not null and amount = 'cost_usd'
+        and report -> 'usage' ->> 'cost_usd' is not null
     ) as each
     group by 1`
 }
