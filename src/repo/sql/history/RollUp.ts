@@ -38,11 +38,15 @@ export const makeRollUp = Effect.gen(function* () {
   /** Whether more ends are left. */
   const count = Effect.fnUntraced(function* (settled: Duration.Duration) {
     // `recorded_at` is the time at which its transaction began, which `pg_stat_activity` shows of those that are under way.
+    // One that has written nothing for so long is no end: a dump, for instance, takes hours.
     const [row] = yield* sql<{ readonly more: boolean }>`
       with state as materialized (
         select s.*, greatest(s.counted_to, least(
           now() - ${Duration.toMillis(settled)}::float8 * interval '1 millisecond',
-          (select min(a.xact_start) from pg_stat_activity a where a.datname = current_database())
+          (
+            select min(a.xact_start) from pg_stat_activity a
+            where a.datname = current_database() and (a.backend_xid is not null or a.xact_start > now() - interval '10 seconds')
+          )
         )) as settled
         from webhook_trigger.run_counts_state s
       ), step as materialized (
