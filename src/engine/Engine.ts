@@ -3,17 +3,14 @@ import type { Bus, LeaderBus } from "../bus/Bus.ts"
 import type { Repo } from "../repo/Repo.ts"
 import { HandOver } from "./accept/HandOver.ts"
 import { Replay } from "./accept/Replay.ts"
-import * as Retries from "./accept/Retries.ts"
 import { Trigger } from "./accept/Trigger.ts"
 import { ApiKeys } from "./access/ApiKeys.ts"
 import { LeaderKeys } from "./access/LeaderKeys.ts"
-import * as AlertEvaluation from "./alert/AlertEvaluation.ts"
 import { Alerts } from "./alert/Alerts.ts"
 import * as Deliverer from "./delivery/Deliverer.ts"
 import { Destinations } from "./delivery/Destinations.ts"
 import { Outbox } from "./delivery/Outbox.ts"
 import { Poster } from "./delivery/Poster.ts"
-import * as Starts from "./delivery/Starts.ts"
 import { CurrentLanes } from "./dispatch/CurrentLanes.ts"
 import * as Dispatcher from "./dispatch/Dispatcher.ts"
 import type { Limiter } from "./dispatch/Limiter.ts"
@@ -36,9 +33,7 @@ import { InputChecks } from "./prompt/InputChecks.ts"
 import type { Renderer } from "./prompt/Renderer.ts"
 import type { Settings } from "./Settings.ts"
 import { Shutdown } from "./Shutdown.ts"
-import * as IdleThreads from "./upkeep/IdleThreads.ts"
-import * as ProgressRemoval from "./upkeep/ProgressRemoval.ts"
-import * as RollUp from "./upkeep/RollUp.ts"
+import * as Upkeep from "./upkeep/Upkeep.ts"
 import * as SecretRotation from "./verify/SecretRotation.ts"
 import { SnsRequests } from "./verify/SnsRequests.ts"
 
@@ -51,8 +46,7 @@ const flow = Layer.mergeAll(
   Dispatcher.layer,
   Replies.layer,
   HttpLeaders.layer,
-  Retries.layer,
-  Starts.layer
+  Upkeep.layer
 ).pipe(
   Layer.provide(Layer.merge(HandOver.layer, Waiting.layer)),
   Layer.provide(Layer.mergeAll(CurrentLanes.layer, Correlation.layer, ReplyRecorder.layer))
@@ -64,17 +58,14 @@ const management = Layer.mergeAll(
   LeaderKeys.layer,
   ApiKeys.layer,
   Threads.layer,
-  IdleThreads.layer,
   Webhooks.layer,
   Overview.layer,
   StoredRequests.layer,
-  RollUp.layer,
-  ProgressRemoval.layer,
   SecretRotation.layer
 )
 
 /** The ends of runs, and alerts, are sent to destinations. */
-const delivery = Layer.mergeAll(Destinations.layer, Deliverer.layer, Alerts.layer, AlertEvaluation.layer).pipe(
+const delivery = Layer.mergeAll(Destinations.layer, Deliverer.layer, Alerts.layer).pipe(
   Layer.provide(Outbox.layer),
   Layer.provide(flow)
 )

@@ -10,9 +10,8 @@ import * as Engine from "../engine/Engine.ts"
 import { Renderer } from "../engine/prompt/Renderer.ts"
 import { Settings } from "../engine/Settings.ts"
 import * as AuditOutput from "../engine/upkeep/AuditOutput.ts"
-import * as AuditRetention from "../engine/upkeep/AuditRetention.ts"
 import * as DatabaseClock from "../engine/upkeep/DatabaseClock.ts"
-import * as Retention from "../engine/upkeep/Retention.ts"
+import * as Upkeep from "../engine/upkeep/Upkeep.ts"
 import { SecretKeys } from "../engine/verify/SecretKeys.ts"
 import { ManagementAccess } from "../http/access/ManagementAccess.ts"
 import { OperationsAccess } from "../http/access/OperationsAccess.ts"
@@ -117,8 +116,8 @@ export const layer = (environment: Environment, { bus, repo }: Drivers, version:
     Layer.provideMerge(
       Layer.mergeAll(
         Engine.layer,
-        Retention.layer(environment.runRetention),
-        AuditRetention.layer(environment.auditRetention),
+        Upkeep.runRetention(environment.runRetention),
+        Upkeep.auditRetention(environment.auditRetention),
         environment.auditToStdout ? AuditOutput.layer : Layer.empty
       )
     ),

@@ -69,7 +69,8 @@ const latenciesWith = async (services: Services, dead: number, deliveries: numbe
     for (let ended = 0; ended < runs; ended++) {
       await queryPostgres(
         place.databaseUrl,
-        `update webhook_trigger.runs set status = 'success', response = 'x', finished_at = clock_timestamp()
+        `update webhook_trigger.runs set status = 'success', response = 'x', finished_at = clock_timestamp(),
+           recorded_at = now()
          where id = (select id from webhook_trigger.runs where status = 'running' limit 1)`
       )
       await sleep(begunAt + ((ended + 1) * 1_000) / runsPerSecond - performance.now())

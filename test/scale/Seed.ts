@@ -120,9 +120,8 @@ export const seed = (url: string, { days, runs, teams, webhooks }: History): Pro
         prose
       ])
     }
-    // Rolling millions of changes up would take minutes; one query counts the runs.
-    await client.query("delete from webhook_trigger.run_count_changes where status <> 'queued'")
-    await client.query("vacuum full webhook_trigger.run_count_changes")
+    // Rolling millions of ends up would take minutes; one query counts them.
+    await client.query("update webhook_trigger.run_counts_state set counted_to = now()")
     for (const [table, value] of [
       ["run_counts", "status"],
       ["run_durations", "webhook_trigger.duration_class(status, started_at, finished_at)"]
@@ -151,7 +150,7 @@ const insertion = ({
 }: History & { readonly from: number; readonly to: number }) => `
   insert into webhook_trigger.runs
     (id, source, webhook_id, team, mode, status, prompt, variables, response, error_code, error_message, timeout_ms,
-      accepted_at, admitted_at, sent_at, started_at, finished_at)
+      accepted_at, admitted_at, sent_at, started_at, finished_at, recorded_at)
   select
     (lpad(to_hex((extract(epoch from accepted_at) * 1000)::bigint), 12, '0') || '7' ||
       substr(md5(n::text), 1, 3) || 'b' || substr(md5(n::text), 4, 15))::uuid,
@@ -169,7 +168,8 @@ const insertion = ({
     case when status <> 'queued' then accepted_at + interval '5 milliseconds' end,
     case when status <> 'queued' then accepted_at + interval '9 milliseconds' end,
     case when status <> 'queued' then accepted_at + interval '12 milliseconds' end,
-    case when status <> 'queued' then accepted_at + took end
+    case when status <> 'queued' then accepted_at + took end,
+    case when status <> 'queued' then least(accepted_at + took, now()) end
   from (
     select n, now() - ${runs - 1} * step + (n - 1) * step as accepted_at,
       n % 50 = 7 as chat,

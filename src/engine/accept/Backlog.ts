@@ -45,7 +45,7 @@ const isUsedUp = ({ counted, since, underWay }: Known, limit: number): boolean =
 
 /**
  * Whether so many more runs may be too many, of all or of their webhooks, so that the accepting statement must count: a
- * count takes as long as there are changes that have not been rolled up. Far from the limits it is enough to count once a
+ * count reads every waiting run. Far from the limits it is enough to count once a
  * second, and when many have come.
  */
 export const make = Effect.fnUntraced(function* (

@@ -1,10 +1,7 @@
-/**
- * Begins and ends alerts, and pauses webhooks whose runs fail in a row. Every server tries to; the rows let one of them measure at
- * a time.
- */
-import { Context, DateTime, Duration, Effect, Layer, Schedule } from "effect"
+import { Context, DateTime, Duration, Effect } from "effect"
 import type { Bus } from "../../bus/Bus.ts"
 import { conditionOf, describeMeasured, pausedCondition } from "../../domain/alert/AlertCondition.ts"
+import type { Unavailable } from "../../domain/Errors.ts"
 import { type Breach, quietTime } from "../../repo/alert/AlertChanges.ts"
 import { AlertStore } from "../../repo/alert/AlertStore.ts"
 import type { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
@@ -27,75 +24,72 @@ export class Pace extends Context.Reference<Pace>()("webhook-trigger/AlertEvalua
 /** How long alerts are kept that are over. */
 const keptFor = Duration.days(30)
 
-export const layer: Layer.Layer<
-  never,
+/**
+ * Begins and ends alerts, and pauses webhooks whose runs fail in a row. Every server tries to; the rows let one of them measure at
+ * a time.
+ */
+export const make: Effect.Effect<
+  Effect.Effect<void, Unavailable>,
   never,
   AlertStore | Bus | DestinationStore | HistoryStore | Settings | TeamStore | WebhookStore
-> = Layer.scopedDiscard(
-  Effect.gen(function* () {
-    const { interval, tries } = yield* Pace
-    const store = yield* AlertStore
-    const webhooks = yield* WebhookStore
-    const measure = yield* Measures.make
+> = Effect.gen(function* () {
+  const { interval } = yield* Pace
+  const store = yield* AlertStore
+  const webhooks = yield* WebhookStore
+  const measure = yield* Measures.make
 
-    /**
-     * Pauses webhooks with `pause_after_failures`, and resumes those that succeed again. Returns the alerts of paused ones. What
-     * counts is the webhook's row: if a crash comes between a pause and its alert, the next round begins the alert. Not whole: the
-     * database is out of reach, or a webhook was edited in the meantime, so no alert ends before the next round.
-     */
-    const pauses = (now: DateTime.Utc) =>
-      Effect.gen(function* () {
-        const watched = (yield* webhooks.webhooks).filter(
-          ({ pause_after_failures, paused_at }) => pause_after_failures !== undefined || paused_at !== undefined
-        )
-        if (watched.length === 0) return { breaches: [], isWhole: true }
-        const failures = yield* store.failuresInARow(conditionOf("failures_in_a_row").threshold.max)
-        const recovered = yield* store.recovered
-        const breaches: Array<Breach> = []
-        let isWhole = true
-        for (const { enabled, id, name, pause_after_failures: limit, paused_at, team, version } of watched) {
-          const value = failures.get(id) ?? 0
-          if (paused_at !== undefined && (limit === undefined || recovered.has(id))) {
-            yield* webhooks.resumeWebhook(id, now, yield* Audit.automaticDraft("webhook.resumed"))
+  /**
+   * Pauses webhooks with `pause_after_failures`, and resumes those that succeed again. Returns the alerts of paused ones. What
+   * counts is the webhook's row: if a crash comes between a pause and its alert, the next round begins the alert. Not whole: the
+   * database is out of reach, or a webhook was edited in the meantime, so no alert ends before the next round.
+   */
+  const pauses = (now: DateTime.Utc) =>
+    Effect.gen(function* () {
+      const watched = (yield* webhooks.webhooks).filter(
+        ({ pause_after_failures, paused_at }) => pause_after_failures !== undefined || paused_at !== undefined
+      )
+      if (watched.length === 0) return { breaches: [], isWhole: true }
+      const failures = yield* store.failuresInARow(conditionOf("failures_in_a_row").threshold.max)
+      const recovered = yield* store.recovered
+      const breaches: Array<Breach> = []
+      let isWhole = true
+      for (const { enabled, id, name, pause_after_failures: limit, paused_at, team, version } of watched) {
+        const value = failures.get(id) ?? 0
+        if (paused_at !== undefined && (limit === undefined || recovered.has(id))) {
+          yield* webhooks.resumeWebhook(id, now, yield* Audit.automaticDraft("webhook.resumed"))
+          continue
+        }
+        if (limit === undefined || (paused_at === undefined && (!enabled || value < limit))) continue
+        if (paused_at === undefined) {
+          const reason = describeMeasured("failures_in_a_row", value)
+          const audit = yield* Audit.automaticDraft("webhook.paused")
+          if (!(yield* webhooks.pauseWebhook(id, { version, at: now, reason }, audit))) {
+            isWhole = false
             continue
           }
-          if (limit === undefined || (paused_at === undefined && (!enabled || value < limit))) continue
-          if (paused_at === undefined) {
-            const reason = describeMeasured("failures_in_a_row", value)
-            const audit = yield* Audit.automaticDraft("webhook.paused")
-            if (!(yield* webhooks.pauseWebhook(id, { version, at: now, reason }, audit))) {
-              isWhole = false
-              continue
-            }
-          }
-          const rule = { condition: pausedCondition, threshold: limit } as const
-          breaches.push({ rule, subject: `webhook ${id}`, name, webhook_id: id, team, value })
         }
-        return { breaches, isWhole }
-      }).pipe(Effect.orElseSucceed(() => ({ breaches: [], isWhole: false })))
+        const rule = { condition: pausedCondition, threshold: limit } as const
+        breaches.push({ rule, subject: `webhook ${id}`, name, webhook_id: id, team, value })
+      }
+      return { breaches, isWhole }
+    }).pipe(Effect.orElseSucceed(() => ({ breaches: [], isWhole: false })))
 
-    const evaluate = Effect.gen(function* () {
-      if (!(yield* store.isNeeded)) return
-      const now = yield* DateTime.now
-      if (!(yield* store.beginMeasuring(now, interval))) return
-      const paused = yield* pauses(now)
-      const enabled = (yield* store.rules).filter(({ enabled }) => enabled)
-      const { breaches, rules } = yield* measure(enabled, now)
-      yield* store.recordMeasurement(
-        {
-          now,
-          quiet: quietTime,
-          // The pauses are a cause without ID.
-          rules: paused.isWhole ? [...rules, {}] : rules,
-          breaches: [...breaches, ...paused.breaches]
-        },
-        DateTime.subtractDuration(now, keptFor)
-      )
-    }).pipe(
-      // The next round does what this one could not.
-      Effect.ignoreLogged,
-      Effect.withSpan("AlertEvaluation.evaluate")
+  return Effect.gen(function* () {
+    if (!(yield* store.isNeeded)) return
+    const now = yield* DateTime.now
+    if (!(yield* store.beginMeasuring(now, interval))) return
+    const paused = yield* pauses(now)
+    const enabled = (yield* store.rules).filter(({ enabled }) => enabled)
+    const { breaches, rules } = yield* measure(enabled, now)
+    yield* store.recordMeasurement(
+      {
+        now,
+        quiet: quietTime,
+        // The pauses are a cause without ID.
+        rules: paused.isWhole ? [...rules, {}] : rules,
+        breaches: [...breaches, ...paused.breaches]
+      },
+      DateTime.subtractDuration(now, keptFor)
     )
-    yield* Effect.forkScoped(Effect.repeat(evaluate, Schedule.spaced(tries)))
   })
-)
+})

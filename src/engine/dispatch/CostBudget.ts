@@ -22,7 +22,7 @@ export const make: Effect.Effect<Refused, never, HistoryStore | LaneStore | Sett
     const limit = webhook?.max_cost_per_day
     if (webhook === undefined || limit === undefined) return undefined
     const use = yield* history.dayUse(webhook.id, accepted_at)
-    const waiting = (yield* lanes.queued(0, [webhook.id])).webhooks.get(webhook.id) ?? 0
+    const waiting = unknownCost === 0 ? 0 : ((yield* lanes.queued(0, [webhook.id])).webhooks.get(webhook.id) ?? 0)
     // Neither those that wait nor this one have cost anything.
     const used = countedCost({ ...use, runs: use.runs - waiting - 1 }, unknownCost)
     const message = describeUse({ of: "cost", limit, used })

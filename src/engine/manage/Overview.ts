@@ -79,7 +79,7 @@ export class Overview extends Context.Tag("webhook-trigger/Overview")<
         })
 
         return Overview.of({
-          // Reads every run of the day: many readers of a busy server share one read.
+          // Many readers of a busy server share one read.
           activity: yield* Effect.cachedWithTTL(lastDay, "2 seconds"),
           statistics: (id, range) => Effect.flatMap(webhookIdOf(id), (id) => statistics(id, range)),
           ahead: (id) => Effect.flatMap(runIdOf(id), (id) => history.ahead(id, mostCountedAhead)),

@@ -1,14 +1,10 @@
 import { Context, DateTime, type Duration, Effect, Layer } from "effect"
-import {
-  EditConflict,
-  type Invalid,
-  type InvalidParameter,
-  type NotFound,
-  type Unavailable
-} from "../../domain/Errors.ts"
+import { EditConflict, type Invalid, type InvalidParameter, NotFound, type Unavailable } from "../../domain/Errors.ts"
 import { makeWebhookId, type WebhookId } from "../../domain/Id.ts"
 import { webhookIdOf } from "../../domain/ParsedId.ts"
+import { templateOf } from "../../domain/prompt/TemplateChanges.ts"
 import type { TemplateVersion, TemplateVersionSummary } from "../../domain/prompt/TemplateVersion.ts"
+import { warningsOf } from "../../domain/webhook/Warnings.ts"
 import { type Webhook, WebhookDraft, type WebhookEdit } from "../../domain/webhook/Webhook.ts"
 import type { SecretKeyStore } from "../../repo/access/SecretKeyStore.ts"
 import type { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
@@ -22,15 +18,14 @@ import * as DraftPreview from "../prompt/DraftPreview.ts"
 import type { Evaluator } from "../prompt/Evaluator.ts"
 import type * as Input from "../prompt/Input.ts"
 import type { InputChecks } from "../prompt/InputChecks.ts"
-import type { Renderer } from "../prompt/Renderer.ts"
+import { Renderer } from "../prompt/Renderer.ts"
 import type { Preview, PreviewRefused } from "../prompt/WebhookPreview.ts"
 import * as WebhookPreview from "../prompt/WebhookPreview.ts"
 import { Settings } from "../Settings.ts"
 import { hashToken, makeToken, type Token, tokenHint } from "../verify/Token.ts"
 import * as WebhookSecrets from "../verify/WebhookSecrets.ts"
-import * as ShownWebhook from "./ShownWebhook.ts"
+import * as OwnMessageWarning from "./OwnMessageWarning.ts"
 import * as WebhookChecks from "./WebhookChecks.ts"
-import * as WebhookTemplates from "./WebhookTemplates.ts"
 import * as WebhookTokens from "./WebhookTokens.ts"
 
 /** The webhook with its token, which is shown only this once. */
@@ -113,8 +108,8 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
         const secrets = yield* WebhookSecrets.make
         const checks = yield* WebhookChecks.make
         const tokens = yield* WebhookTokens.make
-        const templates = yield* WebhookTemplates.make
-        const shown = yield* ShownWebhook.make
+        const templates = yield* makeTemplates
+        const shown = yield* makeShown
         const createdShown = ({ token, webhook }: WithToken) =>
           Effect.map(shown(webhook), (webhook): WithToken => ({ token, webhook }))
 
@@ -274,3 +269,56 @@ const copyOf = (name: string): string => {
   const cut = name.length + copy.length > longestName
   return (cut ? name.slice(0, longestName - copy.length).replace(/[\ud800-\udbff]$/, "") : name) + copy
 }
+
+/** A webhook as people see it: with warnings about its settings, and without an old token whose time is over. */
+const makeShown = Effect.map(Effect.all([Renderer, OwnMessageWarning.make]), ([renderer, ownMessages]) => {
+  /** A stored key has no fault, but a busy server may not get to parse it. */
+  const namesInThreadKey = ({ template_language, thread_key }: Webhook) =>
+    thread_key === undefined
+      ? Effect.succeed([])
+      : Effect.orElseSucceed(
+          renderer.placeholders(thread_key, { ...(template_language && { template_language }) }),
+          () => []
+        )
+
+  return (webhook: Webhook): Effect.Effect<Webhook> =>
+    Effect.gen(function* () {
+      const warnings = [
+        ...warningsOf(webhook, yield* namesInThreadKey(webhook)),
+        ...(yield* Effect.orElseSucceed(ownMessages(webhook), () => []))
+      ]
+      const current = withoutOldToken(webhook, yield* DateTime.now)
+      return warnings.length === 0 ? current : { ...current, warnings }
+    })
+})
+
+const withoutOldToken = (webhook: Webhook, now: DateTime.Utc): Webhook => {
+  const { old_token_hint, old_token_used_at, old_token_used_from, old_token_valid_until: until, ...rest } = webhook
+  return until !== undefined && DateTime.lessThanOrEqualTo(until, now) ? rest : webhook
+}
+
+/** Earlier templates of a webhook: shows one, and restores it as an edit. */
+const makeTemplates = Effect.gen(function* () {
+  const store = yield* WebhookStore
+
+  const version = (id: WebhookId, version: string) =>
+    Effect.flatMap(versionOf(version), (version) => store.template(id, version))
+
+  const restore = <A, E>(id: WebhookId, of: string, edit: (change: object) => Effect.Effect<A, E>) =>
+    Effect.gen(function* () {
+      const { prompt_template, ...others } = yield* version(id, of)
+      const now = templateOf(yield* store.webhook(id))
+      // Fields that equal their default need not be set.
+      const { template_language = now.template_language, input = now.input } = others
+      return yield* edit({
+        prompt_template,
+        ...(template_language !== now.template_language && { template_language }),
+        ...(input !== now.input && { input })
+      })
+    })
+
+  return { version, restore }
+})
+
+const versionOf = (text: string): Effect.Effect<number, NotFound> =>
+  /^\d{1,9}$/.test(text) ? Effect.succeed(Number(text)) : Effect.fail(new NotFound())

@@ -86,10 +86,11 @@ export class HistoryStore extends Context.Tag("webhook-trigger/HistoryStore")<
       step: Duration.Duration
     ) => Effect.Effect<ReadonlyArray<RunBucket>, Unavailable>
     /**
-     * Does a portion of the work that keeps `activity` and `statistics` fast, and returns true if more is left. The
-     * counts do not depend on it.
+     * Counts a portion of the ends that were stored at least `settled` ago, and returns true if more are left. `activity`
+     * and `statistics` count newer ends when they are read, so they do not depend on it. It counts each end once, whenever
+     * its run was accepted. What is counted stays when runs are purged.
      */
-    readonly rollUp: (now: DateTime.Utc) => Effect.Effect<boolean, Unavailable>
+    readonly rollUp: (now: DateTime.Utc, settled: Duration.Duration) => Effect.Effect<boolean, Unavailable>
     /**
      * What the webhook has used of its budget of this moment's day, in UTC: the runs that count (`NewRun.budget`), and
      * what all runs accepted that day cost, as far as reported (`priced_runs`).

@@ -71,6 +71,9 @@ const oneOfStatuses = (statuses: ReadonlyArray<RunStatus>): Statement.Fragment =
  */
 export const live = oneOfStatuses(allStatuses.filter((status) => !isFinal(status)))
 
+/** A run is queued and not admitted. There is an index of these, in which they are counted. */
+export const isWaiting = Statement.unsafeFragment("(status = 'queued' and admitted_at is null)")
+
 /** A run `r` waits in its lane, which is ordered by `place`. A run whose window is open has no place yet. */
 export const inLane = Statement.unsafeFragment(
   "(r.status = 'queued' and r.admitted_at is null and r.place is not null)"
@@ -91,13 +94,3 @@ export const storesLateAnswer = oneOfStatuses(lateAnswerStatuses)
 
 /** A run `r` has ended, but its agent may still work: as `isUnreleased`. */
 export const unreleased = Statement.unsafeFragment("(r.stop_at is not null and r.released_at is null)")
-
-/**
- * `from ${waiting}`: the numbers of queued runs that are not admitted, by team, webhook (null for chat) and hour of
- * acceptance, in any number of rows: the kept counts, and the changes that `rollUp` has not added yet.
- */
-export const waiting = Statement.unsafeFragment(`(
-  select team, webhook_id, accepted_hour, runs from webhook_trigger.lane_counts
-  union all
-  select team, webhook_id, accepted_hour, runs from webhook_trigger.run_count_changes where status = 'queued'
-) as waiting`)

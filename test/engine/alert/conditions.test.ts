@@ -7,6 +7,7 @@ import { Unavailable } from "../../../src/domain/Errors.ts"
 import * as AlertEvaluation from "../../../src/engine/alert/AlertEvaluation.ts"
 import { Alerts } from "../../../src/engine/alert/Alerts.ts"
 import { Settings } from "../../../src/engine/Settings.ts"
+import * as Upkeep from "../../../src/engine/upkeep/Upkeep.ts"
 import { endRun, newDestination } from "../../../src/repo/contract/delivery/fixtures.ts"
 import {
   acceptOne,
@@ -32,7 +33,11 @@ import { lead, ports } from "../Scenario.ts"
 const measuring = Effect.gen(function* () {
   yield* TestClock.setTime(epoch)
   const repo = yield* Repo
-  const evaluation = Layer.provide(AlertEvaluation.layer, Settings.layer({ unknownCost: 1 }))
+  const evaluation = Layer.scopedDiscard(
+    Effect.flatMap(AlertEvaluation.make, (run) =>
+      Upkeep.keep([{ name: "alerts", every: "5 seconds", alone: "lock", run }])
+    )
+  ).pipe(Layer.provide(Settings.layer({ unknownCost: 1 })))
   const start = Effect.gen(function* () {
     const scope = yield* Scope.make()
     yield* Layer.buildWithScope(evaluation, scope)

@@ -3,13 +3,18 @@ import { Clock, Effect, Layer, TestClock } from "effect"
 import { describe } from "vitest"
 import * as AlertEvaluation from "../../../src/engine/alert/AlertEvaluation.ts"
 import { Settings } from "../../../src/engine/Settings.ts"
+import * as Upkeep from "../../../src/engine/upkeep/Upkeep.ts"
 import { endRun, newDestination } from "../../../src/repo/contract/delivery/fixtures.ts"
 import { at, createWebhook, epoch, failure, ops, success, team } from "../../../src/repo/contract/fixtures.ts"
 import { WebhookStore } from "../../../src/repo/manage/WebhookStore.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { ports } from "../Scenario.ts"
 
-const server = Layer.provide(AlertEvaluation.layer, Settings.layer())
+const server = Layer.scopedDiscard(
+  Effect.flatMap(AlertEvaluation.make, (run) =>
+    Upkeep.keep([{ name: "alerts", every: "5 seconds", alone: "lock", run }])
+  )
+).pipe(Layer.provide(Settings.layer()))
 
 /** A webhook that pauses after two failures, and an alert destination. */
 const pausing = Effect.gen(function* () {

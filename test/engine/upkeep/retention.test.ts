@@ -2,8 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { DateTime, Duration, Effect, Layer, Option, TestClock } from "effect"
 import { auditEventIdAt, makeRunId } from "../../../src/domain/Id.ts"
 import { TeamName } from "../../../src/domain/Team.ts"
-import * as AuditRetention from "../../../src/engine/upkeep/AuditRetention.ts"
-import * as Retention from "../../../src/engine/upkeep/Retention.ts"
+import * as Upkeep from "../../../src/engine/upkeep/Upkeep.ts"
 import { HistoryStore } from "../../../src/repo/history/HistoryStore.ts"
 import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
@@ -19,7 +18,7 @@ const accept = Effect.gen(function* () {
 })
 
 const world = (retention: Option.Option<Duration.Duration>) =>
-  Retention.layer(retention).pipe(Layer.provideMerge(RepoMemory.layer))
+  Upkeep.runRetention(retention).pipe(Layer.provideMerge(RepoMemory.layer))
 
 describe("audit events past their retention", () => {
   const story = Effect.gen(function* () {
@@ -34,7 +33,7 @@ describe("audit events past their retention", () => {
     return [before, yield* left]
   })
   const world = (retention: Option.Option<Duration.Duration>) =>
-    AuditRetention.layer(retention).pipe(Layer.provideMerge(RepoMemory.layer))
+    Upkeep.auditRetention(retention).pipe(Layer.provideMerge(RepoMemory.layer))
 
   it.effect("are removed once they are too old", () =>
     Effect.gen(function* () {
@@ -91,6 +90,6 @@ describe("runs past their retention", () => {
       expect(portions).toBe(1)
       yield* TestClock.adjust("1 second")
       expect(portions).toBe(3)
-    }).pipe(Effect.provide(Retention.layer(Option.some(Duration.days(1))).pipe(Layer.provide(store))))
+    }).pipe(Effect.provide(Upkeep.runRetention(Option.some(Duration.days(1))).pipe(Layer.provide(store))))
   })
 })

@@ -7,7 +7,7 @@ import type { Notifications } from "../../../src/repo/sql/database/Notifications
 import * as RepoSql from "../../../src/repo/sql/RepoSql.ts"
 
 const tables = [
-  ...["teams", "webhooks", "runs", "secrets", "run_counts", "run_durations", "run_count_changes", "lane_counts"],
+  ...["teams", "webhooks", "runs", "secrets", "run_counts", "run_durations"],
   ...[
     "webhook_rates",
     "sessions",
@@ -18,7 +18,7 @@ const tables = [
     "window_deliveries",
     "webhook_templates"
   ],
-  ...["run_usage", "run_usage_changes"],
+  ...["run_usage"],
   ...["leader_keys", "api_keys", "http_leaders", "threads", "destinations", "deliveries"]
 ]
 
@@ -28,7 +28,7 @@ const empty = Effect.gen(function* () {
   yield* sql`set local session_replication_role = replica`
   for (const table of tables) yield* sql`delete from ${sql(`webhook_trigger.${table}`)}`
   yield* sql`
-    update webhook_trigger.run_counts_state set hours_from = '-infinity', days_from = '-infinity'`
+    update webhook_trigger.run_counts_state set counted_to = '-infinity', hours_from = '-infinity', days_from = '-infinity'`
   yield* sql`update webhook_trigger.dispatcher_lease set holder = null, expires_at = null`
 })
 

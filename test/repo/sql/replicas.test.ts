@@ -1,6 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { describe, expect, it } from "@effect/vitest"
 import { DateTime, Deferred, Duration, Effect, Layer, Redacted, Stream } from "effect"
+import pg from "pg"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import { subscribe } from "../../../src/repo/ChangeFeed.ts"
 import {
@@ -21,35 +22,82 @@ import { queryPostgres } from "../../support/Postgres.ts"
 import { type Replica, refusal, replicaOf } from "./Replica.ts"
 
 describe("replicas on one database", () => {
-  it.scopedLive("count every run once while several of them accept, end, purge and roll up", () =>
-    Effect.gen(function* () {
-      const url = yield* freshDatabase
-      const repos = yield* Effect.forEach(count(3), () => replicaOf(url), together)
-      const webhooks = yield* Effect.forEach(count(5), () => repos[0]!.use(createWebhook()))
-      const begin = DateTime.startOf(at(0), "hour")
-      const hour = Duration.hours(1)
-      const story = (repo: Replica, replica: number) =>
-        Effect.gen(function* () {
-          for (const round of count(10)) {
-            // Each replica names the webhooks in another order.
-            const order = webhooks.map((_, n) => webhooks[(n * (replica + 1) + round) % webhooks.length]!)
-            const runs = yield* Effect.forEach(order, (webhook) => newRun(webhook))
-            yield* repo.accept(runs, unlimited)
-            yield* repo.end(runs.map(({ run_id }) => ({ run_id, outcome: success("ok"), at: at(round) })))
-            if (round === 5) yield* repo.purge(at(1))
-            yield* repo.rollUp(at(0))
-          }
+  it.scopedLive(
+    "count every run once while several of them accept, end and roll up, and keep the counts when runs are purged",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* freshDatabase
+        const repos = yield* Effect.forEach(count(3), () => replicaOf(url), together)
+        const webhooks = yield* Effect.forEach(count(5), () => repos[0]!.use(createWebhook()))
+        const begin = DateTime.startOf(at(0), "hour")
+        const hour = Duration.hours(1)
+        const story = (repo: Replica, replica: number) =>
+          Effect.gen(function* () {
+            for (const round of count(10)) {
+              // Each replica names the webhooks in another order.
+              const order = webhooks.map((_, n) => webhooks[(n * (replica + 1) + round) % webhooks.length]!)
+              const runs = yield* Effect.forEach(order, (webhook) => newRun(webhook))
+              yield* repo.accept(runs, unlimited)
+              yield* repo.end(runs.map(({ run_id }) => ({ run_id, outcome: success("ok"), at: at(round) })))
+              yield* repo.rollUp(at(0), Duration.millis(200))
+            }
+          })
+        yield* Effect.forEach(repos, story, together)
+        const countsAre30 = Effect.gen(function* () {
+          const activity = yield* repos[1]!.activity(begin, hour)
+          expect(activity.map(({ bucket, success, live }) => [bucket, success, live])).toEqual(
+            webhooks.map(() => [0, 30, 0])
+          )
         })
-      yield* Effect.forEach(repos, story, together)
-      yield* repos[0]!.purge(at(1))
-      for (const _ of count(2)) {
-        const activity = yield* repos[1]!.activity(begin, hour)
-        expect(activity.map(({ bucket, success, live }) => [bucket, success, live])).toEqual(
-          webhooks.map(() => [0, 27, 0])
+        for (const repo of repos) {
+          yield* countsAre30
+          expect(yield* repo.rollUp(at(0), Duration.zero)).toBe(false)
+        }
+        expect(yield* repos[0]!.purge(at(8))).toBe(3 * 5 * 8)
+        // Another end in the same hour: what was purged is not counted again, and not forgotten.
+        const late = yield* newRun(webhooks[0]!)
+        yield* acceptOne(late).pipe(repos[0]!.use)
+        yield* repos[0]!.end([{ run_id: late.run_id, outcome: success("late"), at: at(100) }])
+        for (const repo of repos) {
+          const activity = yield* repo.activity(begin, hour)
+          expect(activity.map(({ success }) => success).sort()).toEqual([30, 30, 30, 30, 31])
+          yield* repo.rollUp(at(0), Duration.zero)
+        }
+      })
+  )
+
+  it.scopedLive(
+    "count an end whose transaction began before others that are counted, and is committed after them",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* freshDatabase
+        const repo = yield* replicaOf(url)
+        const webhook = yield* repo.use(createWebhook())
+        const [slow, fast] = [yield* repo.use(queueRun(webhook)), yield* repo.use(queueRun(webhook))]
+        const client = new pg.Client({ connectionString: url })
+        yield* Effect.acquireRelease(
+          Effect.promise(() => client.connect()),
+          () => Effect.promise(() => client.end())
         )
-        yield* repos[2]!.rollUp(at(0))
-      }
-    })
+        const query = (text: string, values: ReadonlyArray<unknown> = []) =>
+          Effect.promise(() => client.query(text, [...values]))
+        yield* query("begin")
+        yield* query(
+          `update webhook_trigger.runs set status = 'success', finished_at = accepted_at, recorded_at = now() where id = $1`,
+          [slow]
+        )
+        yield* repo.end([{ run_id: fast, outcome: success("ok"), at: at(1) }])
+        const counts = Effect.map(repo.activity(DateTime.startOf(at(0), "hour"), Duration.hours(1)), (activity) =>
+          activity.map(({ live, success }) => [success, live])
+        )
+        yield* repo.rollUp(at(0), Duration.zero)
+        expect(yield* counts).toEqual([[1, 1]])
+        yield* query("commit")
+        for (const _ of count(2)) {
+          expect(yield* counts).toEqual([[2, 0]])
+          yield* repo.rollUp(at(0), Duration.zero)
+        }
+      })
   )
 
   it.scopedLive("create the tables of an empty database, all starting at once", () =>

@@ -8,6 +8,7 @@ import type { DayUse } from "../../../domain/webhook/Budget.ts"
 import { uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { costsOfDay } from "../history/DayUse.ts"
+import { uncounted } from "../history/RollUp.ts"
 
 /** How many runs may have ended in another order than they were accepted in, and still count right. */
 const unordered = 50
@@ -60,10 +61,9 @@ export const makeMeasured = Effect.gen(function* () {
         select webhook_id, took_ms, sum(runs) as runs from (
           select webhook_id, took_ms, runs from webhook_trigger.run_durations where hours = 1 and begins_at >= ${from}
           union all
-          select webhook_id, took_ms, runs from webhook_trigger.run_count_changes
-          where webhook_id is not null and took_ms is not null and accepted_hour >= ${from}
+          select webhook_id, took_ms, 1 from ${uncounted} where took_ms is not null and accepted_hour >= ${from}
         ) as each
-        group by 1, 2 having sum(runs) > 0
+        group by 1, 2
       ), ranked as (
         select webhook_id, took_ms, sum(runs) over (partition by webhook_id order by took_ms) as up_to,
           sum(runs) over (partition by webhook_id) as runs

@@ -4,10 +4,11 @@ import { DateTime, Effect } from "effect"
 import type { WebhookId } from "../../../domain/Id.ts"
 import type { DayUse } from "../../../domain/webhook/Budget.ts"
 import { bounded } from "../database/Database.ts"
+import { uncounted } from "./RollUp.ts"
 
 /**
  * A query: by webhook, what the runs accepted on a day (a `date`, in UTC) cost, and how many of them reported it. It
- * reads the costs kept by day, and the changes that are not added yet.
+ * reads the costs kept by day, and the ends that are not among them yet: nothing is late.
  */
 export const costsOfDay = (
   sql: SqlClient.SqlClient,
@@ -21,9 +22,9 @@ export const costsOfDay = (
       select webhook_id, runs, total from webhook_trigger.run_usage
       where webhook_id in (${webhooks}) and hours = 24 and begins_at = ${begin} and amount = 'cost_usd'
       union all
-      select webhook_id, runs, total from webhook_trigger.run_usage_changes
+      select webhook_id, 1, (report -> 'usage' ->> 'cost_usd')::numeric from ${uncounted}
       where webhook_id in (${webhooks}) and accepted_hour >= ${begin} and accepted_hour < ${begin} + interval '24 hours'
-        and amount = 'cost_usd'
+        and report -> 'usage' ->> 'cost_usd' is not null
     ) as each
     group by 1`
 }

@@ -2,19 +2,18 @@ import { SqlClient } from "@effect/sql"
 import { DateTime, Effect, Layer } from "effect"
 import { NotFound } from "../../../domain/Errors.ts"
 import type { RunId } from "../../../domain/Id.ts"
+import { type RunState, stateFields, toRunState } from "../../../domain/run/RunState.ts"
 import { allStatuses } from "../../../domain/run/RunStatus.ts"
 import type { TeamName } from "../../../domain/Team.ts"
-import { HistoryStore } from "../../history/HistoryStore.ts"
+import { HistoryStore, type StatesQuery } from "../../history/HistoryStore.ts"
 import type { NewRun } from "../../run/RunStore.ts"
-import { uuids } from "../Columns.ts"
+import { fromRow, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
-import { runColumns, runFromRow, summariesOf, summaryFromRow, unreleased } from "../RunColumns.ts"
+import { columnsOf, live, runColumns, runFromRow, summariesOf, summaryFromRow, unreleased } from "../RunColumns.ts"
 import { makeDayUse } from "./DayUse.ts"
 import { makeReplays } from "./Replays.ts"
 import { makeRollUp } from "./RollUp.ts"
-import { makeRuns } from "./RunSearch.ts"
-import { makeStates } from "./RunStates.ts"
-import { makeUsage } from "./RunUsage.ts"
+import { makeRuns, makeUsage } from "./RunSearch.ts"
 import { makeStatistics } from "./Statistics.ts"
 
 /** Maximum number of rows that one statement deletes, so that none takes long. */
@@ -63,6 +62,26 @@ export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Laye
       return (yield* sql`${summariesOf(sql, found)}`).map(summaryFromRow)
     }, bounded)
 
+    // By the primary key, and from the ends of the lanes' indexes.
+    const states = Effect.fn("HistoryStore.states")(function* ({ run_ids, teams, since, limit }: StatesQuery) {
+      const rows = yield* sql`
+        select ${columnsOf(stateFields)} from webhook_trigger.runs r where r.id = any(array(
+          select id from unnest(${uuids(sql, run_ids)}) as given(id)
+          union
+          select newest.id from json_array_elements_text(${JSON.stringify(teams)}::json) as t(team) cross join lateral (
+            (
+              select id, accepted_at from webhook_trigger.runs
+              where team = t.team and status = 'queued' and admitted_at is null order by place desc limit ${limit}
+            ) union all (
+              select id, accepted_at from webhook_trigger.runs
+              where team = t.team and status in ${live} and admitted_at is not null order by seq desc limit ${limit}
+            )
+          ) as newest where newest.accepted_at >= ${DateTime.toDateUtc(since)}
+        ))
+        order by r.seq`
+      return rows.map((row): RunState => toRunState(fromRow(row, stateFields)))
+    }, bounded)
+
     // Where the last step ended: earlier index entries are deleted, and reading over them takes time.
     let purgedTo: Date | undefined
     const purge = Effect.fn("HistoryStore.purge")(function* (before: DateTime.Utc) {
@@ -93,7 +112,7 @@ export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Laye
       runsByIds,
       ...(yield* makeReplays),
       teamRuns,
-      states: yield* makeStates,
+      states,
       ...(yield* makeStatistics),
       rollUp: yield* makeRollUp,
       purge

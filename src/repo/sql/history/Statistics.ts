@@ -6,11 +6,12 @@ import type { RunBucket } from "../../../domain/run/Statistics.ts"
 import { usageAmounts } from "../../../domain/run/UsageSum.ts"
 import { fromRow, list } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
-import { live, waiting } from "../RunColumns.ts"
+import { isWaiting, live } from "../RunColumns.ts"
+import { uncounted } from "./RollUp.ts"
 
 /**
- * The part of `HistoryStore` that counts runs: the kept counts by hour and day, and the changes that `rollUp` has not
- * added yet. Only runs in flight are read.
+ * The part of `HistoryStore` that counts runs: the kept counts by hour and day, the ends that `rollUp` has not added yet,
+ * and the runs that have not ended.
  */
 export const makeStatistics = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -53,38 +54,34 @@ export const makeStatistics = Effect.gen(function* () {
       bucket: sql`round(extract(epoch from begin - ${from}) * 1000 / ${millis})::int as bucket`,
       /** The kept counts, of `run_counts`, `run_durations` or `run_usage`. */
       kept: sql`hours = ${sql.literal(wholeDays ? "24" : "1")} and begins_at >= ${from}`,
-      changes: sql`
-        (
-          select * from webhook_trigger.run_count_changes
-          where status <> 'queued' and accepted_hour >= ${from}
-        ) c`,
-      usageChanges: sql`
-        (select * from webhook_trigger.run_usage_changes where accepted_hour >= ${from}) c`
+      /** The newest ends, which are not among the kept counts. */
+      ends: sql`${uncounted} where accepted_hour >= ${from}`,
+      /** What they used. */
+      usages: sql`${uncounted}, webhook_trigger.usage_amounts(report) where report is not null and accepted_hour >= ${from}`
     }
   }
 
   const activity = Effect.fn("HistoryStore.activity")(function* (since: DateTime.Utc, step: Duration.Duration) {
-    const { begin, bucket, changes, from, kept, usageChanges } = stepsOf(since, step)
+    const { begin, bucket, ends, from, kept, usages } = stepsOf(since, step)
     const rows = yield* sql`
       with counts as (
         select webhook_id, begin, ${sums} from (
           select webhook_id, ${begin("begins_at")}, status, runs from webhook_trigger.run_counts where ${kept}
           union all
-          select c.webhook_id, ${begin("c.accepted_hour")}, c.status, c.runs from ${changes}
-            join webhook_trigger.webhooks w on w.id = c.webhook_id
+          select webhook_id, ${begin("accepted_hour")}, status, 1 from ${ends}
           union all
-          select webhook_id, ${begin("accepted_hour")}, null, runs from ${waiting}
-          where webhook_id is not null and accepted_hour >= ${from}
+          select webhook_id, ${begin("accepted_at")}, null, 1 from webhook_trigger.runs
+          where ${isWaiting} and webhook_id is not null and accepted_at >= ${from}
           union all
           select webhook_id, ${begin("accepted_at")}, null, 1 from ${inFlight}
           where webhook_id is not null and accepted_at >= ${from}
         ) as each
-        group by webhook_id, begin having sum(runs) > 0
+        group by webhook_id, begin
       ), used as (
         select webhook_id, begin, ${usage} from (
           select webhook_id, ${begin("begins_at")}, amount, runs, total from webhook_trigger.run_usage where ${kept}
           union all
-          select c.webhook_id, ${begin("c.accepted_hour")}, c.amount, c.runs, c.total from ${usageChanges}
+          select webhook_id, ${begin("accepted_hour")}, amount, 1, total from ${usages}
         ) as each
         group by webhook_id, begin
       )
@@ -98,30 +95,29 @@ export const makeStatistics = Effect.gen(function* () {
     since: DateTime.Utc,
     step: Duration.Duration
   ) {
-    const { begin, bucket, changes, from, kept, usageChanges } = stepsOf(since, step)
+    const { begin, bucket, ends, from, kept, usages } = stepsOf(since, step)
     const rows = yield* sql`
       with counts as (
         select begin, ${sums} from (
           select ${begin("begins_at")}, status, runs from webhook_trigger.run_counts where webhook_id = ${id} and ${kept}
           union all
-          select ${begin("c.accepted_hour")}, c.status, c.runs from ${changes} where c.webhook_id = ${id}
+          select ${begin("accepted_hour")}, status, 1 from ${ends} and webhook_id = ${id}
           union all
-          select ${begin("accepted_hour")}, null, runs from ${waiting}
-          where webhook_id = ${id} and accepted_hour >= ${from}
+          select ${begin("accepted_at")}, null, 1 from webhook_trigger.runs
+          where ${isWaiting} and webhook_id = ${id} and accepted_at >= ${from}
           union all
           select ${begin("accepted_at")}, null, 1 from ${inFlight}
           where webhook_id = ${id} and accepted_at >= ${from}
         ) as each
-        group by begin having sum(runs) > 0
+        group by begin
       ), durations as (
         select begin, took_ms, sum(runs)::int as runs from (
           select ${begin("begins_at")}, took_ms, runs from webhook_trigger.run_durations
           where webhook_id = ${id} and ${kept}
           union all
-          select ${begin("c.accepted_hour")}, c.took_ms, c.runs from ${changes}
-          where c.webhook_id = ${id} and c.took_ms is not null
+          select ${begin("accepted_hour")}, took_ms, 1 from ${ends} and webhook_id = ${id} and took_ms is not null
         ) as each
-        group by begin, took_ms having sum(runs) > 0
+        group by begin, took_ms
       ), ranked as (
         select begin, took_ms, sum(runs) over (partition by begin order by took_ms) as up_to,
           sum(runs) over (partition by begin) as runs
@@ -136,7 +132,7 @@ export const makeStatistics = Effect.gen(function* () {
           select ${begin("begins_at")}, amount, runs, total from webhook_trigger.run_usage
           where webhook_id = ${id} and ${kept}
           union all
-          select ${begin("c.accepted_hour")}, c.amount, c.runs, c.total from ${usageChanges} where c.webhook_id = ${id}
+          select ${begin("accepted_hour")}, amount, 1, total from ${usages} and webhook_id = ${id}
         ) as each
         group by begin
       )
@@ -149,7 +145,7 @@ export const makeStatistics = Effect.gen(function* () {
     const [row] = yield* sql<{ readonly slots_in_use: number; readonly queued: number }>`
       select
         (select count(*)::int from ${inFlight} where webhook_id = ${id}) as slots_in_use,
-        (select coalesce(sum(runs), 0)::int from ${waiting} where webhook_id = ${id}) as queued`
+        (select count(*)::int from webhook_trigger.runs where ${isWaiting} and webhook_id = ${id}) as queued`
     return row!
   }, bounded)
 

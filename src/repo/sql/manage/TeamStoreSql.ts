@@ -9,7 +9,7 @@ import { audited } from "../access/Audit.ts"
 import { notify } from "../Changes.ts"
 import { fromRow } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
-import { answered, live, unreleased, waiting } from "../RunColumns.ts"
+import { answered, isWaiting, live, unreleased } from "../RunColumns.ts"
 
 export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.effect(
   TeamStore,
@@ -32,9 +32,10 @@ export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.e
     }, bounded)
 
     const records = sql`
-      select t.team, t.created_at, t.paused_at, coalesce(w.queued, 0)::int as queued
-      from webhook_trigger.teams t
-      left join (select team, sum(runs) as queued from ${waiting} group by team) as w using (team)`
+      select t.team, t.created_at, t.paused_at, coalesce(w.queued, 0) as queued from webhook_trigger.teams t
+      left join (
+        select team, count(*)::int as queued from webhook_trigger.runs where ${isWaiting} group by team
+      ) as w using (team)`
 
     /** A few runs of the team `t`, by an index that has only such runs. A released one counts until the team answers another. */
     const runsOf = (condition: Statement.Fragment, most: number) => sql`(
@@ -143,7 +144,7 @@ export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.e
         const [use] = yield* sql<{ readonly webhooks: number; readonly live_runs: number }>`
           select
             (select count(*)::int from webhook_trigger.webhooks where team = ${team}) as webhooks,
-            (select coalesce(sum(runs), 0)::int from ${waiting} where team = ${team})
+            (select count(*)::int from webhook_trigger.runs where team = ${team} and ${isWaiting})
             + (select count(*)::int from webhook_trigger.runs
               where team = ${team} and status in ${live} and admitted_at is not null)
             + (select count(*)::int from webhook_trigger.runs r where r.team = ${team} and ${unreleased}) as live_runs`

@@ -7,7 +7,7 @@ import { Effect } from "effect"
  * webhook, PostgreSQL would walk it through the runs of all others. `place` orders a lane. It comes from the same
  * sequence, and is null while further triggers can join the run. `team` has no foreign key, so history outlives its
  * team. Neither has `replay_of`, because either run may be deleted first, nor `thread_id`, because a thread is deleted
- * with its last run. `variables` are `json`, not `jsonb`, to keep the order of names.
+ * with its last run. `recorded_at` is the database's time of the statement that stored the end. `variables` are `json`, not `jsonb`, to keep the order of names.
  */
 export const runs = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -30,6 +30,7 @@ export const runs = Effect.gen(function* () {
       sent_at timestamptz(3),
       started_at timestamptz(3),
       finished_at timestamptz(3),
+      recorded_at timestamptz,
       stop_at timestamptz(3),
       released_at timestamptz(3),
       unconfirmed boolean,
@@ -71,7 +72,8 @@ export const runs = Effect.gen(function* () {
       retried_by uuid,
 
       check ((source = 'webhook') = (webhook_id is not null)),
-      check ((status in ('success', 'error', 'timeout', 'cancelled')) = (finished_at is not null))
+      check ((status in ('success', 'error', 'timeout', 'cancelled')) = (finished_at is not null)),
+      check ((finished_at is null) = (recorded_at is null))
     )`
   yield* sql`
     alter table webhook_trigger.runs alter column place set default nextval('webhook_trigger.runs_seq_seq')`
@@ -114,6 +116,10 @@ export const runs = Effect.gen(function* () {
       where status in ('queued', 'running') and deadline_at is not null`
   yield* sql`create index runs_retry_at on webhook_trigger.runs (retry_at) where retry_at is not null`
   yield* sql`create index runs_finished on webhook_trigger.runs (team, finished_at) where finished_at is not null`
+  // The newest ends, which are not counted yet.
+  yield* sql`
+    create index runs_recorded on webhook_trigger.runs (recorded_at)
+      where recorded_at is not null and webhook_id is not null`
   yield* sql`create index runs_age on webhook_trigger.runs (finished_at) where finished_at is not null`
 
   yield* sql`

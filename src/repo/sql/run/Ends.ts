@@ -9,6 +9,7 @@ import { notify } from "../Changes.ts"
 import { type ColumnTypes, list, recordset, runIds, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import type { NotifySoon } from "../database/NotifySoon.ts"
+import { addUsage } from "../history/RollUp.ts"
 import {
   final,
   live,
@@ -74,6 +75,7 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
       sent_at = ${sent},
       started_at = coalesce(${reported}, ${sent}),
       finished_at = i.at,
+      recorded_at = now(),
       retry_at = case when i.status = 'error' and i.error_code not in ${sql.in(finalErrors)} then
         i.at + r.retry_after_seconds * interval '1 second'
       end,
@@ -116,7 +118,10 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
       from (select) as always left join ended r on true`)
   }
 
-  /** Stores answers to runs that have ended without one, and the first report of each. Returns the reports' runs. */
+  /**
+   * Stores answers to runs that have ended without one, and the first report of each. Returns the reports' runs. If a run
+   * is counted already, its usage is added here: the lock lets no counting begin or end in between.
+   */
   const storeLate = (ends: ReadonlyArray<RunEnd>) =>
     bounded(sql<LateReport & { readonly run_id: RunId }>`
       with unanswered as materialized (
@@ -128,7 +133,21 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
         set response = i.response, report = coalesce(r.report, i.report::json)
         from ${recordset(sql, inputTypes, ends.map(toInput))} join unanswered on unanswered.id = i.run_id
         where r.id = i.run_id
-        returning r.id, r.team, r.report, is_unreported
+        returning r.*, is_unreported
+      ), state as materialized (
+        select counted_to, hours_from, days_from from webhook_trigger.run_counts_state for share
+      ), used as (
+        ${addUsage(
+          sql,
+          sql`
+            select s.webhook_id, u.hours, date_bin(u.hours * interval '1 hour', s.accepted_at, 'epoch'), a.amount, count(*),
+              sum(a.total)
+            from stored s, state, webhook_trigger.usage_amounts(s.report) a,
+              lateral (values (1::smallint, state.hours_from), (24, state.days_from)) as u(hours, kept_from)
+            where s.is_unreported and s.report is not null and s.webhook_id is not null
+              and s.recorded_at < state.counted_to and date_bin('1 hour', s.accepted_at, 'epoch') >= u.kept_from
+            group by 1, 2, 3, 4`
+        )}
       )
       select id as run_id, team, report from stored where is_unreported and report is not null`)
 

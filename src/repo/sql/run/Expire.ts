@@ -93,6 +93,7 @@ export const makeExpire = Effect.gen(function* () {
           error_message = case when f.without_leader then ${noLeaderInTime.message} end,
           started_at = case when f.later > ${now} then r.started_at else coalesce(r.started_at, r.sent_at) end,
           finished_at = case when f.later > ${now} then null else ${now}::timestamptz end,
+          recorded_at = case when f.later > ${now} then null else now() end,
           collecting_until = null
         from decided f
         where r.id = f.id and r.status in ${live}

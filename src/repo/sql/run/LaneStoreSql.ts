@@ -9,7 +9,7 @@ import { LeaseLost, type Term } from "../../run/LeaseStore.ts"
 import type { RunEvent } from "../../run/RunEnd.ts"
 import { eventTypes, fromRow, recordset, runIds, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
-import { columnsOf, inLane, live, unreleased, waiting } from "../RunColumns.ts"
+import { columnsOf, inLane, isWaiting, live, unreleased } from "../RunColumns.ts"
 import { admitNext, leaseOf } from "./Admission.ts"
 import { makeCloseWindows } from "./Coalesce.ts"
 import { makeThreadsOf } from "./Threads.ts"
@@ -31,13 +31,15 @@ const runFields = [
 
 const laneRunFromRow = (row: object): LaneRun => fromRow(row, [...runFields, "layout", "webhook"])
 
-/** The kept number of waiting runs; more than `most` count as `most`. */
-export const queueLength = (sql: SqlClient.SqlClient, most: number): Statement.Fragment =>
-  sql`select least(coalesce(sum(runs), 0), ${most})::int as length from ${waiting}`
+/** The number of waiting runs; more than `most` count as `most`. */
+export const queueLength = (sql: SqlClient.SqlClient, most: number): Statement.Fragment => sql`
+  select count(*)::int as length from (
+    select from webhook_trigger.runs where ${isWaiting} order by team limit ${most}
+  ) as waiting`
 
 /** The same for each webhook with waiting runs. */
-export const queueLengths = (sql: SqlClient.SqlClient, which: Statement.Fragment): Statement.Fragment =>
-  sql`select webhook_id, sum(runs)::int as length from ${waiting} where ${which} group by webhook_id having sum(runs) > 0`
+export const queueLengths = (sql: SqlClient.SqlClient, which: Statement.Fragment): Statement.Fragment => sql`
+  select webhook_id, count(*)::int as length from webhook_trigger.runs where ${isWaiting} and ${which} group by 1`
 
 const isPaused = (sql: SqlClient.SqlClient, team: Statement.Fragment): Statement.Fragment =>
   sql`exists (select from webhook_trigger.teams t where t.team = ${team} and t.paused_at is not null)`
@@ -59,8 +61,7 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
     const queued = Effect.fn("LaneStore.queued")(function* (most: number, webhooks: ReadonlyArray<WebhookId> = []) {
       const rows = yield* sql<{ readonly webhook_id: WebhookId | null; readonly length: number }>`
         select null as webhook_id, length from (${queueLength(sql, most)}) as q
-        union all
-        ${queueLengths(sql, sql`webhook_id = any(${uuids(sql, webhooks)})`)}`
+        ${webhooks.length === 0 ? sql`` : sql`union all ${queueLengths(sql, sql`webhook_id = any(${uuids(sql, webhooks)})`)}`}`
       const ofWebhooks = rows.flatMap(({ webhook_id, length }) =>
         webhook_id === null ? [] : [[webhook_id, length] as const]
       )

@@ -17,14 +17,14 @@ let url = ""
 const fill = (webhook_id: string) => `
   insert into webhook_trigger.runs
     (id, source, webhook_id, team, mode, status, prompt, variables, response, error_code, error_message, timeout_ms,
-     accepted_at, admitted_at, sent_at, started_at, finished_at)
+     accepted_at, admitted_at, sent_at, started_at, finished_at, recorded_at)
   select
     (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '7' || lpad(to_hex(n % 4096), 3, '0') ||
       '8' || substr(md5(n::text), 1, 15))::uuid,
     'webhook', '${webhook_id}', 'demo', 'async', case when n % 10 = 0 then 'error' else 'success' end,
     'Say hello to number ' || n, json_build_object('name', 'number ' || n), 'Hello, number ' || n,
     case when n % 10 = 0 then 'agent_error' end, case when n % 10 = 0 then 'no' end, 300000,
-    at, at, at, at, at + (n % 1000) * interval '1 millisecond'
+    at, at, at, at, at + (n % 1000) * interval '1 millisecond', now()
   from (
     select n, now() - (${many} - n) * interval '24 seconds' as at from generate_series(1, ${many}) as n
   ) as runs`

@@ -1,0 +1,187 @@
+/** Everything that a server does from time to time, and how often. */
+import { Cause, Chunk, DateTime, Duration, Effect, Layer, Option, Schedule, type Scope } from "effect"
+import type { Bus } from "../../bus/Bus.ts"
+import { AuditStore } from "../../repo/access/AuditStore.ts"
+import type { AlertStore } from "../../repo/alert/AlertStore.ts"
+import { DeliveryStore } from "../../repo/delivery/DeliveryStore.ts"
+import type { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
+import { HistoryStore } from "../../repo/history/HistoryStore.ts"
+import type { TeamStore } from "../../repo/manage/TeamStore.ts"
+import type { WebhookStore } from "../../repo/manage/WebhookStore.ts"
+import { ProgressStore } from "../../repo/run/ProgressStore.ts"
+import type { RunStore } from "../../repo/run/RunStore.ts"
+import { ThreadStore } from "../../repo/run/ThreadStore.ts"
+import type { HandOver } from "../accept/HandOver.ts"
+import * as Retries from "../accept/Retries.ts"
+import * as AlertEvaluation from "../alert/AlertEvaluation.ts"
+import { CurrentLanes } from "../dispatch/CurrentLanes.ts"
+import { Settings } from "../Settings.ts"
+
+export interface Task<R = never> {
+  readonly name: string
+  /** From the end of one run to the start of the next. */
+  readonly every: Duration.DurationInput
+  /**
+   * - `dispatcher`: only the server that sends the prompts runs it. Two at once do no harm.
+   * - `lock`: each server tries, and the lock of a row lets one of them work at a time.
+   * - `no`: each server runs it.
+   */
+  readonly alone: "dispatcher" | "lock" | "no"
+  readonly run: Effect.Effect<unknown, unknown, R>
+}
+
+const engineTasks = Effect.gen(function* () {
+  const history = yield* HistoryStore
+  const progress = yield* ProgressStore
+  const threads = yield* ThreadStore
+  const { threadIdle } = yield* Settings
+  const { tries } = yield* AlertEvaluation.Pace
+  const deliverStarts = yield* makeDeliverStarts
+
+  const tasks: ReadonlyArray<Task> = [
+    { name: "retries of failed runs", every: "1 second", alone: "dispatcher", run: yield* Retries.make },
+    {
+      name: "deliveries of run.started",
+      every: "1 second",
+      alone: "dispatcher",
+      run: deliverStarts
+    },
+    // Another server follows soon if the one that measures stops.
+    { name: "alerts", every: tries, alone: "lock", run: yield* AlertEvaluation.make },
+    {
+      name: "counts of ended runs",
+      // More often than charts need: each reader counts the ends since then.
+      every: "15 seconds",
+      alone: "lock",
+      // No statement takes as long: an earlier end that is not there will not come.
+      run: inPortions(Effect.flatMap(DateTime.now, (now) => history.rollUp(now, Duration.seconds(10))))
+    },
+    {
+      name: "removal of progress",
+      every: "30 seconds",
+      alone: "no",
+      // A minute after the end, for watchers that reconnect, and for servers with different clocks.
+      run: Effect.flatMap(DateTime.now, (now) => progress.removeProgress(DateTime.subtract(now, { minutes: 1 })))
+    },
+    ...Option.match(threadIdle, {
+      onNone: () => [],
+      onSome: (idle): ReadonlyArray<Task> => [
+        {
+          name: "ends of idle threads",
+          every: "1 minute",
+          alone: "no",
+          run: Effect.gen(function* () {
+            const now = yield* DateTime.now
+            const before = DateTime.subtractDuration(now, idle)
+            while ((yield* threads.endIdleThreads(before, now)) > 0) yield* Effect.yieldNow()
+          })
+        }
+      ]
+    })
+  ]
+  return tasks
+})
+
+/** How long not to look for destinations that want starts, after none was found. */
+const skipFor = Duration.seconds(5)
+
+/** It reads the rows, so sending a prompt does no work for it. */
+const makeDeliverStarts = Effect.map(DeliveryStore, (store) => {
+  let skipUntil = Number.NEGATIVE_INFINITY
+  return Effect.gen(function* () {
+    const now = yield* DateTime.now
+    const at = DateTime.toEpochMillis(now)
+    if (at < skipUntil) return
+    if (yield* store.anyWantsStarts) yield* store.deliverStarts(now)
+    else skipUntil = at + Duration.toMillis(skipFor)
+  })
+})
+
+/** The pause between two portions, so that triggers are not delayed. */
+const rest = Duration.millis(50)
+
+/** Repeats it while more is left. */
+const inPortions = <E>(portion: Effect.Effect<boolean, E>) =>
+  Effect.repeat(portion, { while: (more) => more, schedule: Schedule.spaced(rest) })
+
+/** The tasks of the engine. */
+export const layer: Layer.Layer<
+  never,
+  never,
+  | AlertStore
+  | Bus
+  | CurrentLanes
+  | DeliveryStore
+  | DestinationStore
+  | HandOver
+  | HistoryStore
+  | ProgressStore
+  | RunStore
+  | Settings
+  | TeamStore
+  | ThreadStore
+  | WebhookStore
+> = Layer.scopedDiscard(
+  Effect.gen(function* () {
+    const lanes = yield* CurrentLanes
+    yield* keep(yield* engineTasks, () => lanes.get() !== undefined)
+  })
+)
+
+const removal = <R>(age: Option.Option<Duration.Duration>, task: (age: Duration.Duration) => Task<R>) =>
+  Option.match(age, { onNone: () => Layer.empty, onSome: (age) => Layer.scopedDiscard(keep([task(age)])) })
+
+/** Removes audit events that are older; without an age, none. */
+export const auditRetention = (age: Option.Option<Duration.Duration>): Layer.Layer<never, never, AuditStore> =>
+  removal(age, (age) => ({
+    name: "removal of audit events",
+    every: "1 hour",
+    alone: "no",
+    run: Effect.gen(function* () {
+      const store = yield* AuditStore
+      const before = DateTime.subtractDuration(yield* DateTime.now, age)
+      yield* inPortions(Effect.map(store.purgeAudit(before), (removed) => removed > 0))
+    })
+  }))
+
+/** Removes runs that ended longer ago; without an age, none. */
+export const runRetention = (age: Option.Option<Duration.Duration>): Layer.Layer<never, never, HistoryStore> =>
+  removal(age, (age) => ({
+    name: "removal of runs",
+    every: Duration.clamp(Duration.times(age, 0.1), { minimum: Duration.seconds(1), maximum: Duration.hours(1) }),
+    alone: "no",
+    run: Effect.gen(function* () {
+      const history = yield* HistoryStore
+      const before = DateTime.subtractDuration(yield* DateTime.now, age)
+      let total = 0
+      for (;;) {
+        const [took, removed] = yield* Effect.timed(history.purge(before))
+        if (removed === 0) break
+        total += removed
+        // The database rests in proportion to the work.
+        yield* Effect.sleep(Duration.max(rest, Duration.times(took, 12)))
+      }
+      if (total > 0) {
+        yield* Effect.logInfo("Removed runs past their retention").pipe(Effect.annotateLogs({ removed: total }))
+      }
+    })
+  }))
+
+/** Runs each task again and again until the scope closes, whatever becomes of the others. */
+export const keep = <R>(
+  tasks: ReadonlyArray<Task<R>>,
+  isDispatcher: () => boolean = () => false
+): Effect.Effect<void, never, R | Scope.Scope> =>
+  Effect.forEach(tasks, (task) => Effect.forkScoped(repeated(task, isDispatcher)), { discard: true })
+
+const repeated = <R>({ alone, every, name, run }: Task<R>, isDispatcher: () => boolean) =>
+  Effect.suspend(() => (alone === "dispatcher" && !isDispatcher() ? Effect.void : run)).pipe(
+    Effect.withSpan(`Upkeep: ${name}`),
+    // The next run does what this one could not. While the database is out of reach, others say so.
+    Effect.catchAllCause((cause) =>
+      Chunk.isEmpty(Cause.defects(cause))
+        ? Effect.logDebug(`Upkeep failed: ${name}`, cause)
+        : Effect.logError(`Upkeep failed: ${name}`, cause)
+    ),
+    Effect.repeat(Schedule.spaced(every))
+  )

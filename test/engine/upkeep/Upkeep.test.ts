@@ -1,0 +1,84 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Exit, HashMap, Logger, Scope, TestClock } from "effect"
+import { Unavailable } from "../../../src/domain/Errors.ts"
+import * as Upkeep from "../../../src/engine/upkeep/Upkeep.ts"
+
+/** A task that counts how often it began. */
+const counting = (fields: Partial<Upkeep.Task> = {}) => {
+  const counted = { runs: 0 }
+  const task: Upkeep.Task = {
+    name: "a task",
+    every: "10 seconds",
+    alone: "no",
+    ...fields,
+    run: Effect.zipRight(
+      Effect.sync(() => counted.runs++),
+      fields.run ?? Effect.void
+    )
+  }
+  return { counted, task }
+}
+
+describe("upkeep", () => {
+  it.scoped("runs each task at the start and then as often as it says", () =>
+    Effect.gen(function* () {
+      const [often, seldom] = [counting(), counting({ every: "1 minute", alone: "lock" })]
+      yield* Upkeep.keep([often.task, seldom.task])
+      yield* TestClock.adjust("0 seconds")
+      expect([often.counted.runs, seldom.counted.runs]).toEqual([1, 1])
+      yield* TestClock.adjust("1 minute")
+      expect([often.counted.runs, seldom.counted.runs]).toEqual([7, 2])
+    })
+  )
+
+  it.scoped("runs some tasks only while this server is the dispatcher", () =>
+    Effect.gen(function* () {
+      const { counted, task } = counting({ alone: "dispatcher" })
+      let isDispatcher = false
+      yield* Upkeep.keep([task], () => isDispatcher)
+      yield* TestClock.adjust("1 minute")
+      expect(counted.runs).toBe(0)
+      isDispatcher = true
+      yield* TestClock.adjust("10 seconds")
+      expect(counted.runs).toBe(1)
+      isDispatcher = false
+      yield* TestClock.adjust("1 minute")
+      expect(counted.runs).toBe(1)
+    })
+  )
+
+  it.scoped("goes on after a failure, which stops no other task, and logs a defect with the task's name", () =>
+    Effect.gen(function* () {
+      const logged: Array<string> = []
+      const logger = Logger.make(({ annotations, logLevel, message }) => {
+        logged.push(`${logLevel.label} ${String(Array.isArray(message) ? message[0] : message)}`)
+        expect(HashMap.size(annotations)).toBe(0)
+      })
+      const broken = counting({ name: "the broken task", run: Effect.die(new Error("a fault")) })
+      const unavailable = counting({ run: new Unavailable({ what: "database", detail: "It is away." }) })
+      const other = counting()
+      yield* Upkeep.keep([broken.task, unavailable.task, other.task]).pipe(
+        Effect.provide(Logger.replace(Logger.defaultLogger, logger))
+      )
+      yield* TestClock.adjust("10 seconds")
+      expect([broken, unavailable, other].map(({ counted }) => counted.runs)).toEqual([2, 2, 2])
+      expect(logged).toEqual(["ERROR Upkeep failed: the broken task", "ERROR Upkeep failed: the broken task"])
+    })
+  )
+
+  it.effect("interrupts what is under way at a shutdown, and begins nothing more", () =>
+    Effect.gen(function* () {
+      let interrupted = 0
+      const { counted, task } = counting({
+        run: Effect.onInterrupt(Effect.never, () => Effect.sync(() => interrupted++))
+      })
+      const waiting = counting()
+      const scope = yield* Scope.make()
+      yield* Scope.extend(Upkeep.keep([task, waiting.task]), scope)
+      yield* TestClock.adjust("1 second")
+      yield* Scope.close(scope, Exit.void)
+      yield* TestClock.adjust("1 minute")
+      expect([counted.runs, interrupted, waiting.counted.runs]).toEqual([1, 1, 1])
+    })
+  )
+})
