@@ -114,7 +114,11 @@ const numberText = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/
 /** Marked numbers in a JSON text, or in any text with JSON in it, as they were written. */
 export const withNumbers = (json: string): string => (json.includes(mark) ? json.replaceAll(marked, "$1") : json)
 
-export const stringify = (value: unknown, space?: number): string => withNumbers(JSON.stringify(value, null, space))
+/** Like `JSON.stringify`, also with `undefined`, which has no JSON. */
+export const stringify = (value: unknown, space?: number): string => {
+  const json = JSON.stringify(value, null, space)
+  return json && withNumbers(json)
+}
 
 /** Its sign, its digits without zeros at the ends, and how many of them are before the point. */
 const partsOf = (value: number | JsonNumber) => {

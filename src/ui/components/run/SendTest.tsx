@@ -1,5 +1,4 @@
 import { type FormEvent, useState } from "react"
-import * as Json from "../../../domain/Json.ts"
 import type { SampleRequest } from "../../../domain/request/SampleRequest.ts"
 import { api } from "../../api/Client.ts"
 import { ApiError } from "../../api/Errors.ts"
@@ -87,7 +86,7 @@ export const SendTest = ({
     setIgnored(undefined)
     const at = new Date().toISOString()
     // Unchanged values need not be sent. They may be a whole request, and the template may use only a part of it.
-    const isUnchanged = Json.stringify(variables) === Json.stringify(values)
+    const isUnchanged = JSON.stringify(variables) === JSON.stringify(values)
     const replayed = isSame ? { prompt } : isUnchanged ? {} : { variables }
     const answer = await perform((headers) =>
       replayOf

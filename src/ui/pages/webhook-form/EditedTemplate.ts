@@ -2,7 +2,6 @@
 
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { useRef } from "react"
-import * as Json from "../../../domain/Json.ts"
 import type { SettingValues } from "../../../domain/webhook/WebhookSettings.ts"
 import { api } from "../../api/Client.ts"
 import type { DraftPreview } from "../../api/Types.ts"
@@ -60,7 +59,7 @@ export const useTemplate = (draft: Draft, samples: ReadonlyArray<VariableInput>)
   const values = valuesOf(takesPayload ? requestInputs(samples) : samples)
   const payload = { ...draft, ...(takesPayload ? { payload: {}, ...values } : { variables: values ?? {} }) }
   const { data, error } = useQuery({
-    queryKey: ["template", Json.stringify(payload)],
+    queryKey: ["template", JSON.stringify(payload)],
     queryFn: async ({ signal }) => {
       await paused(signal)
       return { ...(await api.overview.previewDraft({ payload, signal })), text: draft.prompt_template }
