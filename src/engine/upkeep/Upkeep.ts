@@ -176,12 +176,12 @@ export const keep = <R>(
 
 const repeated = <R>({ alone, every, name, run }: Task<R>, isDispatcher: () => boolean) =>
   Effect.suspend(() => (alone === "dispatcher" && !isDispatcher() ? Effect.void : run)).pipe(
-    Effect.withSpan(`Upkeep: ${name}`),
     // The next run does what this one could not. While the database is out of reach, others say so.
     Effect.catchAllCause((cause) =>
       Chunk.isEmpty(Cause.defects(cause))
         ? Effect.logDebug(`Upkeep failed: ${name}`, cause)
         : Effect.logError(`Upkeep failed: ${name}`, cause)
     ),
+    Effect.withSpan(`Upkeep: ${name}`),
     Effect.repeat(Schedule.spaced(every))
   )
