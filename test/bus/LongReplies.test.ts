@@ -4,7 +4,6 @@ import { Context, Deferred, Effect, Layer, Logger, LogLevel, Metric, Queue, Reda
 import * as BusAmqp from "../../src/bus/amqp/BusAmqp.ts"
 import { received } from "../../src/bus/amqp/Metrics.ts"
 import { Bus, type Correlation, type Reply } from "../../src/bus/Bus.ts"
-import { untilUp } from "../../src/bus/contract.ts"
 import type { Received } from "../../src/bus/LongReplies.ts"
 import { makeInbox } from "../../src/bus/Replies.ts"
 import { Unavailable } from "../../src/domain/Errors.ts"
@@ -12,6 +11,7 @@ import { makeRunId, type RunId } from "../../src/domain/Id.ts"
 import { TeamName } from "../../src/domain/Team.ts"
 import { freshVhost } from "../support/fresh.ts"
 import { rawChannel, reply } from "./amqp/RawChannel.ts"
+import { untilUp } from "./contract/support.ts"
 
 const newRuns = (count: number) => Effect.forEach(Array.from({ length: count }), () => makeRunId)
 

@@ -3,11 +3,11 @@ import { Effect, Layer, Logger, LogLevel, Option, Queue, Redacted } from "effect
 import * as BusAmqp from "../../../src/bus/amqp/BusAmqp.ts"
 import * as LeaderAmqp from "../../../src/bus/amqp/LeaderAmqp.ts"
 import { Bus } from "../../../src/bus/Bus.ts"
-import { collectReplies, makePrompt, team, untilQueue, untilUp } from "../../../src/bus/contract.ts"
 import { rightsOf } from "../../../src/cli/BrokerRights.ts"
 import { Leader } from "../../../src/leader/index.ts"
 import { freshVhost, managementUrl } from "../../support/fresh.ts"
 import { manage } from "../../support/RabbitMq.ts"
+import { collectReplies, makePrompt, team, untilQueue, untilUp } from "../contract/support.ts"
 import { behaviour, counted } from "./OnRabbitMq.ts"
 import { declareTeam, nextMessage, rawChannel, reply } from "./RawChannel.ts"
 

@@ -2,8 +2,8 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, TestClock } from "effect"
 import { TeamName } from "../../../src/domain/Team.ts"
 import * as Backlog from "../../../src/engine/accept/Backlog.ts"
-import { count, newRun, type Target } from "../../../src/repo/contract/fixtures.ts"
 import { LaneStore } from "../../../src/repo/run/LaneStore.ts"
+import { count, newRun, type Target } from "../../repo/contract/fixtures.ts"
 import { randomFor } from "../../support/Random.ts"
 
 const team = TeamName.make("ops")

@@ -7,7 +7,8 @@ import { Unavailable } from "../../../src/domain/Errors.ts"
 import * as AlertEvaluation from "../../../src/engine/alert/AlertEvaluation.ts"
 import { Alerts } from "../../../src/engine/alert/Alerts.ts"
 import { Settings } from "../../../src/engine/Settings.ts"
-import { endRun, newDestination } from "../../../src/repo/contract/delivery/fixtures.ts"
+import { Repo } from "../../../src/repo/Repo.ts"
+import { endRun, newDestination } from "../../repo/contract/delivery/fixtures.ts"
 import {
   acceptOne,
   acquireTerm,
@@ -24,8 +25,7 @@ import {
   sendRun,
   startedOne,
   success
-} from "../../../src/repo/contract/fixtures.ts"
-import { Repo } from "../../../src/repo/Repo.ts"
+} from "../../repo/contract/fixtures.ts"
 import { lead, ports } from "../Scenario.ts"
 
 /** A server that measures, and what its rules find. */

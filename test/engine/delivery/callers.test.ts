@@ -2,10 +2,10 @@ import { expect, it } from "@effect/vitest"
 import { DateTime, Effect, Layer, TestClock } from "effect"
 import * as Deliverer from "../../../src/engine/delivery/Deliverer.ts"
 import { Outbox } from "../../../src/engine/delivery/Outbox.ts"
-import { deliveriesOf, endRun, newDestination } from "../../../src/repo/contract/delivery/fixtures.ts"
-import { count, createWebhook, endOne, epoch, queueRun, success } from "../../../src/repo/contract/fixtures.ts"
 import type { DueDelivery } from "../../../src/repo/delivery/DeliveryStore.ts"
 import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
+import { deliveriesOf, endRun, newDestination } from "../../repo/contract/delivery/fixtures.ts"
+import { count, createWebhook, endOne, epoch, queueRun, success } from "../../repo/contract/fixtures.ts"
 import { untilEffect } from "../../support/Until.ts"
 
 it.scoped("callers whose URLs never answer leave attempts for configured destinations", () =>

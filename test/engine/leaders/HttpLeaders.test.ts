@@ -7,9 +7,9 @@ import { type LeaderId, makeLeaderKeyId, type RunId } from "../../../src/domain/
 import type { TeamName } from "../../../src/domain/Team.ts"
 import { HttpLeaders } from "../../../src/engine/leaders/HttpLeaders.ts"
 import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
-import { newTokenHash } from "../../../src/repo/contract/fixtures.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import type { KeyedLeader, TakenPrompt } from "../../../src/repo/run/HttpLeaderStore.ts"
+import { newTokenHash } from "../../repo/contract/fixtures.ts"
 import { engine, engineInMemory, makeTeam, makeWebhook, ports, sendMessage, until } from "../Scenario.ts"
 
 const wait = Duration.seconds(20)

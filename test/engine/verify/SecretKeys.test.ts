@@ -16,10 +16,10 @@ import {
 } from "../../../src/engine/verify/SecretKeys.ts"
 import * as SecretRotation from "../../../src/engine/verify/SecretRotation.ts"
 import * as WebhookSecrets from "../../../src/engine/verify/WebhookSecrets.ts"
-import { newDestination } from "../../../src/repo/contract/delivery/fixtures.ts"
-import { createWebhook } from "../../../src/repo/contract/fixtures.ts"
 import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
+import { newDestination } from "../../repo/contract/delivery/fixtures.ts"
+import { createWebhook } from "../../repo/contract/fixtures.ts"
 import { untilEffect } from "../../support/Until.ts"
 
 const secret = Redacted.make("It's a Secret to Everybody")

@@ -3,6 +3,9 @@ import { describe, expect, it } from "@effect/vitest"
 import { DateTime, Deferred, Duration, Effect, Layer, Redacted, Stream } from "effect"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import { subscribe } from "../../../src/repo/ChangeFeed.ts"
+import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
+import { freshDatabase } from "../../support/fresh.ts"
+import { queryPostgres } from "../../support/Postgres.ts"
 import {
   acceptOne,
   at,
@@ -14,10 +17,7 @@ import {
   success,
   together,
   unlimited
-} from "../../../src/repo/contract/fixtures.ts"
-import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
-import { freshDatabase } from "../../support/fresh.ts"
-import { queryPostgres } from "../../support/Postgres.ts"
+} from "../contract/fixtures.ts"
 import { type Replica, refusal, replicaOf } from "./Replica.ts"
 
 describe("replicas on one database", () => {

@@ -7,9 +7,9 @@ import { auditEventIdAt } from "../../../../src/domain/Id.ts"
 import { TeamName } from "../../../../src/domain/Team.ts"
 import * as AuditLog from "../../../../src/engine/access/AuditLog.ts"
 import { AuditStore } from "../../../../src/repo/access/AuditStore.ts"
-import { at, count, epoch, together } from "../../../../src/repo/contract/fixtures.ts"
 import { freshDatabase } from "../../../support/fresh.ts"
 import { queryPostgres } from "../../../support/Postgres.ts"
+import { at, count, epoch, together } from "../../contract/fixtures.ts"
 import { type Replica, replicaOf } from "../Replica.ts"
 
 const eventAt = (ms: number): AuditEvent => ({
