@@ -33,6 +33,33 @@ import { RunStore } from "./run/RunStore.ts"
 import { ThreadStore } from "./run/ThreadStore.ts"
 import { TimeStore } from "./TimeStore.ts"
 
+export type {
+  AdminKeyStore,
+  AlertStore,
+  ApiKeyStore,
+  AuditStore,
+  ChangeFeed,
+  DeliveryStore,
+  DestinationStore,
+  HistoryStore,
+  HttpLeaderStore,
+  LaneStore,
+  LeaderKeyStore,
+  LeaseStore,
+  OwnerStore,
+  PauseStore,
+  ProgressStore,
+  ReplyKeyStore,
+  RequestStore,
+  RunStore,
+  SecretKeyStore,
+  SessionStore,
+  TeamStore,
+  ThreadStore,
+  TimeStore,
+  WebhookStore
+}
+
 /** All ports of the repo. */
 export type Repo =
   | TeamStore

@@ -5,16 +5,20 @@ import { Context } from "effect"
 const entries = ["", "/api", "/leader", "/testing", "/amqp", "/postgres", "/pglite"]
 const lines = ['import { Effect } from "effect"']
 
-/** Services that a host calls or replaces: each method separately, as their users see them. */
-const services = ["Bus", "LeaderBus", "Limiter", "Renderer", "Teams", "Trigger", "Webhooks"]
+/** Services that a host replaces: each method separately. */
+const replaced = /\.(Bus|LeaderBus|Limiter|Renderer)$/
+
+/** A host gets their layers from `Engine.layer`. */
+const engine = /\.(Teams|Trigger|Webhooks)$/
 
 const add = (path, value) => {
   const name = path.replaceAll(".", "_")
   lines.push(`export const ${name} = ${path}`)
   if (!Context.isTag(value)) return
-  if (services.some((service) => path.endsWith(`.${service}`))) {
+  if (replaced.test(path)) {
     lines.push(`export const ${name}_service = Effect.map(${path}, (service) => ({ ...service }))`)
   }
+  if (engine.test(path)) return
   for (const key of Object.keys(value).filter((key) => key.startsWith("layer"))) add(`${path}.${key}`)
 }
 
