@@ -27,7 +27,7 @@ const packageOf = (url: string): string | undefined => /.*\/node_modules\/((?:@[
 
 /** `engine`, `repo/sql`, or a file such as `index.js`. */
 const roomOf = (path: string): string | undefined =>
-  /^(?:bus|repo)\/(?:amqp|http|memory|sql)(?=\/)/.exec(path)?.[0] ?? /^[^/]+/.exec(path)?.[0]
+  /^(?:bus|repo)\/(?:amqp|http|sql)(?=\/)/.exec(path)?.[0] ?? /^[^/]+/.exec(path)?.[0]
 
 const sorted = (names: Iterable<string | undefined>): ReadonlyArray<string> =>
   [...new Set(names)].filter((name) => name !== undefined).sort()
@@ -109,11 +109,11 @@ const entries = [
   {
     entry: "testing",
     packages: [
-      ...["@cfworker/json-schema", "@effect/experimental", "@jmespath-community/jmespath"],
-      ...["effect", "ipaddr.js", "liquidjs", "marked", "standardwebhooks", "tinyqueue", "uuid"]
+      ...["@cfworker/json-schema", "@effect/experimental", "@effect/sql", "@jmespath-community/jmespath"],
+      ...["effect", "ipaddr.js", "liquidjs", "marked", "nanotar", "standardwebhooks", "tinyqueue", "uuid"]
     ],
-    own: ["bus", "domain", "engine", "repo", "repo/memory", "runtime", "settings", "telemetry", "testing.js"],
-    heavy: []
+    own: ["bus", "domain", "engine", "repo", "repo/sql", "runtime", "settings", "telemetry", "testing.js"],
+    heavy: ["@effect/sql"]
   },
   {
     entry: "amqp",

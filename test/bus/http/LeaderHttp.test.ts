@@ -20,8 +20,8 @@ import { Shutdown } from "../../../src/engine/Shutdown.ts"
 import * as LeaderKeyCheck from "../../../src/http/leaders/LeaderKeyCheck.ts"
 import * as LeadingHandlers from "../../../src/http/leaders/LeadingHandlers.ts"
 import { TeamStore } from "../../../src/repo/manage/TeamStore.ts"
-import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { RunStore } from "../../../src/repo/run/RunStore.ts"
+import { layerRepo } from "../../../src/testing.ts"
 import { listening, listeningPort } from "../../http/Server.ts"
 import { at } from "../../repo/contract/fixtures.ts"
 import { freshVhost } from "../../support/fresh.ts"
@@ -135,7 +135,7 @@ const overHttp = (carrier: Layer.Layer<Bus | LeaderBus>) =>
     Layer.merge(bus),
     Layer.provide(engine),
     Layer.provide(LeaderKeys.layer),
-    Layer.provide([carrier, RepoMemory.layer, listening, Layer.sync(Received, makeReceived)]),
+    Layer.provide([carrier, layerRepo, listening, Layer.sync(Received, makeReceived)]),
     Layer.orDie
   )
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Layer, TestClock } from "effect"
+import { Effect, Layer } from "effect"
 import * as RollUp from "../../../src/engine/upkeep/RollUp.ts"
 import { HistoryStore } from "../../../src/repo/history/HistoryStore.ts"
-import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
+import { advance, layerRepo } from "../../../src/testing.ts"
 
 describe("keeping the statistics quick", () => {
   it.effect("goes on portion by portion while there is more, and again later", () => {
@@ -19,11 +19,11 @@ describe("keeping the statistics quick", () => {
             })
         })
       )
-    ).pipe(Layer.provide(RepoMemory.layer))
+    ).pipe(Layer.provide(layerRepo))
     return Effect.gen(function* () {
-      yield* TestClock.adjust("1 second")
+      yield* advance("1 second")
       expect(portions).toBe(3)
-      yield* TestClock.adjust("5 seconds")
+      yield* advance("5 seconds")
       expect(portions).toBe(4)
     }).pipe(Effect.provide(RollUp.layer.pipe(Layer.provide(store))))
   })

@@ -5,7 +5,7 @@ import { Context, Effect, Exit, FastCheck, Layer } from "effect"
 import * as Pieces from "../../../src/http/manage/export/Pieces.ts"
 import { jsonLines, RunExport } from "../../../src/http/manage/export/RunExport.ts"
 import { AuditStore, type ChainQuery } from "../../../src/repo/access/AuditStore.ts"
-import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
+import { layerRepo } from "../../../src/testing.ts"
 import { repeatUntil } from "../../support/Until.ts"
 import { call, refusal } from "../Client.ts"
 import { adminKey, type Leader, listening, listeningPort, services, start } from "../Server.ts"
@@ -205,7 +205,7 @@ describe("exporting runs", () => {
 })
 
 /** A repo with very many audit events. */
-const repoOfManyEvents = Layer.map(RepoMemory.layer, (context) => {
+const repoOfManyEvents = Layer.map(layerRepo, (context) => {
   const store = Context.get(context, AuditStore)
   const auditChain = ({ after, limit }: ChainQuery) =>
     Effect.map(store.auditChain({ after: 0, limit: 1 }), (page) => ({
@@ -264,7 +264,7 @@ describe("the verification of audit events", () => {
     Effect.gen(function* () {
       let running = 0
       let most = 0
-      const repo = Layer.map(RepoMemory.layer, (context) => {
+      const repo = Layer.map(layerRepo, (context) => {
         const store = Context.get(context, AuditStore)
         const auditChain = (query: ChainQuery) =>
           Effect.acquireUseRelease(

@@ -57,27 +57,17 @@ export type WithRepo = <A, E>(test: Effect.Effect<A, E, Repo | Scope.Scope>) => 
 /** Declares one test; `name` is a sentence about the suite's subject. */
 export type Test = (name: string, body: Effect.Effect<unknown, unknown, Repo | Scope.Scope>) => void
 
-export interface RepoContractOptions {
-  /**
-   * The driver also implements the optional parts, which only save work: `Acceptance.ahead`,
-   * `AcceptOptions.countQueued` and `AcceptOptions.countQueuedOf`. Default: false.
-   */
-  readonly optional?: boolean
-}
-
-/** Declares the tests that every driver must pass. */
-export const repoContract = (withRepo: WithRepo, { optional = false }: RepoContractOptions = {}): void => {
+export const repoContract = (withRepo: WithRepo): void => {
   const test: Test = (name, body) => it.live(name, () => withRepo(body))
-  const ifOptional: Test = optional ? test : () => {}
   describe("TeamStore", () => teamStore(test))
   describe("WebhookStore", () => webhookStore(test))
   describe("WebhookStore, by token", () => tokens(test))
   describe("WebhookStore.templates and template", () => templates(test))
   describe("PauseStore", () => pauses(test))
-  describe("RunStore.accept", () => accept(test, ifOptional))
+  describe("RunStore.accept", () => accept(test))
   describe("RunStore.accept, with idempotency keys", () => idempotency(test))
-  describe("RunStore.accept, with an admission", () => acceptancesThatAdmit(test, ifOptional))
-  describe("RunStore.accept, by a webhook's own limits", () => limits(test, ifOptional))
+  describe("RunStore.accept, with an admission", () => acceptancesThatAdmit(test))
+  describe("RunStore.accept, by a webhook's own limits", () => limits(test))
   describe("RunStore.accept, by a webhook's budget of the day", () => budgets(test))
   describe("RunStore.accept, into an open window", () => coalesce(test))
   describe("RunStore.accept and LaneStore.threadsOf, in threads", () => threads(test))

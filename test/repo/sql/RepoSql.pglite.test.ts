@@ -3,4 +3,4 @@ import * as PgliteClient from "../../../src/repo/sql/database/PgliteClient.ts"
 import { repoContract } from "../contract/RepoContract.ts"
 import { withSqlRepo } from "./SqlRepo.ts"
 
-describe("RepoSql on PGlite", () => repoContract(withSqlRepo(PgliteClient.layer()), { optional: true }))
+describe("RepoSql on PGlite", () => repoContract(withSqlRepo(PgliteClient.layer())))

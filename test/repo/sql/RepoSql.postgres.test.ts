@@ -7,4 +7,4 @@ import { withSqlRepo } from "./SqlRepo.ts"
 
 const client = Layer.unwrapScoped(Effect.map(freshDatabase, (url) => PostgresClient.layer({ url: Redacted.make(url) })))
 
-describe("RepoSql on PostgreSQL", () => repoContract(withSqlRepo(client), { optional: true }))
+describe("RepoSql on PostgreSQL", () => repoContract(withSqlRepo(client)))

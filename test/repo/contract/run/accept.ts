@@ -25,7 +25,7 @@ import type { Test } from "../RepoContract.ts"
 
 const accepted = { _tag: "Accepted", admitted: false } as const
 
-export const accept = (test: Test, ifOptional: Test): void => {
+export const accept = (test: Test): void => {
   test(
     "stores a run as it was given",
     Effect.gen(function* () {
@@ -162,7 +162,7 @@ export const accept = (test: Test, ifOptional: Test): void => {
     })
   )
 
-  ifOptional(
+  test(
     "counts the runs that wait only when it is asked to",
     Effect.gen(function* () {
       const repo = yield* Repo

@@ -8,7 +8,7 @@ import type { Test } from "../RepoContract.ts"
 const accepted = { _tag: "Accepted", admitted: false } as const
 const admitted = { _tag: "Accepted", admitted: true } as const
 
-export const acceptancesThatAdmit = (test: Test, ifOptional: Test): void => {
+export const acceptancesThatAdmit = (test: Test): void => {
   test(
     "admits a run with its acceptance when that is asked for, and no run before it waits",
     Effect.gen(function* () {
@@ -29,7 +29,7 @@ export const acceptancesThatAdmit = (test: Test, ifOptional: Test): void => {
     })
   )
 
-  ifOptional(
+  test(
     "tells the dispatcher which runs wait before one that it accepts, as long as they are few",
     Effect.gen(function* () {
       const repo = yield* Repo

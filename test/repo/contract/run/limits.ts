@@ -42,7 +42,7 @@ const edited = Effect.fnUntraced(function* (webhook: Target, change: { readonly 
   return yield* webhookRow(webhook.id)
 })
 
-export const limits = (test: Test, ifOptional: Test): void => {
+export const limits = (test: Test): void => {
   test(
     "takes exactly as many as may wait of the webhook, and of others as many as before",
     Effect.gen(function* () {
@@ -96,7 +96,7 @@ export const limits = (test: Test, ifOptional: Test): void => {
     })
   )
 
-  ifOptional(
+  test(
     "counts what waits of a webhook only when it is asked to",
     Effect.gen(function* () {
       const repo = yield* Repo
