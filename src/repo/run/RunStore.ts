@@ -60,7 +60,7 @@ export interface NewRun {
    */
   readonly attempt?: number
   readonly max_attempts?: number
-  /** The delay of a retry after an `error` (`retryAt`); absent: no retry. */
+  /** The delay of a retry after an `error` that is not one of `finalErrors`; absent: no retry. */
   readonly retry_after_seconds?: number
   /**
    * In wait mode, counted from the request's arrival. For an asynchronous run that is only sent to a leader, the end of
@@ -204,8 +204,7 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
      * The first end wins. An answer to a run that has timed out or was cancelled is stored in its conversation, and the
      * first report that comes with a later answer or error is stored with the run. Such a run holds its team and its
      * slots from its admission until a later end that shows that no agent works on it (`endsWork`), or until it is released.
-     * To cancel it then says who did, and moves its stop (`stopAt`) to now. A failed run may then wait for a retry
-     * (`retryAt`).
+     * To cancel it then says who did, and moves its stop (`stopAt`) to now. A failed run may then wait for a retry.
      */
     readonly end: (ends: ReadonlyArray<RunEnd>) => Effect.Effect<ReadonlyArray<EndedRun>, Unavailable>
     /**
