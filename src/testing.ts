@@ -1,5 +1,5 @@
 /** The service's ports in memory, so that a host tests its own code without PostgreSQL or RabbitMQ. */
-import { Layer, Redacted } from "effect"
+import { Duration, Effect, Layer, Redacted, TestClock } from "effect"
 import type { Bus, LeaderBus } from "./bus/Bus.ts"
 import * as BusMemory from "./bus/BusMemory.ts"
 import { AdminKey } from "./engine/access/AdminKey.ts"
@@ -7,17 +7,40 @@ import { Limiter } from "./engine/dispatch/Limiter.ts"
 import * as Engine from "./engine/Engine.ts"
 import { Renderer } from "./engine/prompt/Renderer.ts"
 import { Settings, type SettingsValues } from "./engine/Settings.ts"
-import * as RepoMemory from "./repo/memory/RepoMemory.ts"
 import type { Repo } from "./repo/Repo.ts"
+import * as TestDatabase from "./repo/sql/database/TestDatabase.ts"
+import * as RepoSql from "./repo/sql/RepoSql.ts"
 
 export { LeaderBus } from "./bus/Bus.ts"
-export { BusMemory, RepoMemory }
+export { BusMemory }
 
 /** The admin key that `layer` takes. */
 export const adminKey = Redacted.make("test-admin-key")
 
+/**
+ * The rows in an empty PGlite in memory. The first test of a process opens it, which takes a second; later tests get it
+ * emptied. Its clock is Effect's.
+ */
+export const layerRepo: Layer.Layer<Repo> = Layer.provide(RepoSql.layer, TestDatabase.layer)
+
 /** Rows and bus in memory; `LeaderBus` is where a test's own leader takes its prompts from. */
-export const layerPorts: Layer.Layer<Repo | Bus | LeaderBus> = Layer.merge(RepoMemory.layer, BusMemory.layer)
+export const layerPorts: Layer.Layer<Repo | Bus | LeaderBus> = Layer.merge(layerRepo, BusMemory.layer)
+
+/**
+ * Moves the `TestClock`, from one moment at which something is due to the next. At each of them, it waits until the
+ * database has done what was due. `TestClock.adjust` does not wait for that.
+ */
+export const advance = (duration: Duration.DurationInput): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const end = (yield* TestClock.currentTimeMillis) + Duration.toMillis(duration)
+    yield* TestDatabase.settled
+    for (;;) {
+      const due = Math.min(end, ...(yield* TestClock.sleeps()))
+      yield* TestClock.setTime(due)
+      yield* TestDatabase.settled
+      if (due === end) return
+    }
+  })
 
 /** The engine on whatever ports are given, with the service's own limiter and renderer. */
 export const layerEngine = (settings: Partial<SettingsValues> = {}) =>

@@ -1,12 +1,12 @@
 /**
- * The rows: teams, webhooks, runs, sessions, the lease. One small port for each use; a driver provides all of them:
- * `RepoSql.layer` on PostgreSQL or PGlite, `RepoMemory.layer` in tests.
+ * The rows: teams, webhooks, runs, sessions, the lease. One small port for each use; `RepoSql.layer` provides all of
+ * them, on PostgreSQL or PGlite.
  *
  * Every effect of every port may fail with `Unavailable` when the database is unreachable, in bounded time, and has
  * then done nothing or everything. Times are the caller's, synchronized through `TimeStore`; only the lease uses the
  * database's own.
  */
-import { Effect } from "effect"
+import { type Context, Effect } from "effect"
 import { AdminKeyStore } from "./access/AdminKeyStore.ts"
 import { ApiKeyStore } from "./access/ApiKeyStore.ts"
 import { AuditStore } from "./access/AuditStore.ts"
@@ -23,7 +23,6 @@ import { HistoryStore } from "./history/HistoryStore.ts"
 import { RequestStore } from "./history/RequestStore.ts"
 import { TeamStore } from "./manage/TeamStore.ts"
 import { WebhookStore } from "./manage/WebhookStore.ts"
-import { endAndAdmitOf } from "./run/EndAndAdmit.ts"
 import { HttpLeaderStore } from "./run/HttpLeaderStore.ts"
 import { LaneStore } from "./run/LaneStore.ts"
 import { LeaseStore } from "./run/LeaseStore.ts"
@@ -32,107 +31,69 @@ import { RunStore } from "./run/RunStore.ts"
 import { ThreadStore } from "./run/ThreadStore.ts"
 import { TimeStore } from "./TimeStore.ts"
 
+export type {
+  AdminKeyStore,
+  AlertStore,
+  ApiKeyStore,
+  AuditStore,
+  ChangeFeed,
+  DeliveryStore,
+  DestinationStore,
+  HistoryStore,
+  HttpLeaderStore,
+  LaneStore,
+  LeaderKeyStore,
+  LeaseStore,
+  OwnerStore,
+  ProgressStore,
+  ReplyKeyStore,
+  RequestStore,
+  RunStore,
+  SecretKeyStore,
+  SessionStore,
+  TeamStore,
+  ThreadStore,
+  TimeStore,
+  WebhookStore
+}
+
+/** The tags of all ports. */
+export const ports = [
+  TeamStore,
+  WebhookStore,
+  RunStore,
+  ThreadStore,
+  LaneStore,
+  LeaseStore,
+  HistoryStore,
+  ProgressStore,
+  RequestStore,
+  DestinationStore,
+  DeliveryStore,
+  AlertStore,
+  AdminKeyStore,
+  ReplyKeyStore,
+  SecretKeyStore,
+  SessionStore,
+  LeaderKeyStore,
+  ApiKeyStore,
+  OwnerStore,
+  HttpLeaderStore,
+  AuditStore,
+  TimeStore,
+  ChangeFeed
+] as const
+
 /** All ports of the repo. */
-export type Repo =
-  | TeamStore
-  | WebhookStore
-  | RunStore
-  | ThreadStore
-  | LaneStore
-  | LeaseStore
-  | HistoryStore
-  | ProgressStore
-  | RequestStore
-  | DestinationStore
-  | DeliveryStore
-  | AlertStore
-  | AdminKeyStore
-  | ReplyKeyStore
-  | SecretKeyStore
-  | SessionStore
-  | LeaderKeyStore
-  | ApiKeyStore
-  | OwnerStore
-  | HttpLeaderStore
-  | AuditStore
-  | TimeStore
-  | ChangeFeed
+export type Repo = Context.Tag.Identifier<(typeof ports)[number]>
+
+type Methods<Port> = Port extends unknown ? (_: Port) => void : never
+
+/** The methods of all ports. */
+type AllMethods = Methods<Context.Tag.Service<(typeof ports)[number]>> extends (_: infer All) => void ? All : never
 
 /** All ports at once, for tests and tools. */
-export const Repo = Effect.map(
-  Effect.all([
-    TeamStore,
-    WebhookStore,
-    RunStore,
-    ThreadStore,
-    LaneStore,
-    LeaseStore,
-    HistoryStore,
-    ProgressStore,
-    RequestStore,
-    DestinationStore,
-    DeliveryStore,
-    AlertStore,
-    AdminKeyStore,
-    ReplyKeyStore,
-    SecretKeyStore,
-    SessionStore,
-    LeaderKeyStore,
-    ApiKeyStore,
-    OwnerStore,
-    HttpLeaderStore,
-    AuditStore,
-    TimeStore,
-    ChangeFeed
-  ]),
-  ([
-    teams,
-    webhooks,
-    runs,
-    threads,
-    lanes,
-    lease,
-    history,
-    progress,
-    requests,
-    destinations,
-    deliveries,
-    alerts,
-    adminKey,
-    replyKey,
-    secretKey,
-    sessions,
-    leaderKeys,
-    apiKeys,
-    owners,
-    httpLeaders,
-    audit,
-    time,
-    changes
-  ]) => ({
-    ...teams,
-    ...webhooks,
-    ...runs,
-    endAndAdmit: endAndAdmitOf(runs, lanes),
-    ...threads,
-    ...lanes,
-    ...lease,
-    ...history,
-    ...progress,
-    ...requests,
-    ...destinations,
-    ...deliveries,
-    ...alerts,
-    ...adminKey,
-    ...replyKey,
-    ...secretKey,
-    ...sessions,
-    ...leaderKeys,
-    ...apiKeys,
-    ...owners,
-    ...httpLeaders,
-    ...audit,
-    ...time,
-    ...changes
-  })
+export const Repo: Effect.Effect<AllMethods, never, Repo> = Effect.map(
+  Effect.all(ports),
+  (services) => Object.assign({}, ...services) as AllMethods
 )

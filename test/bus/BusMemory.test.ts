@@ -2,7 +2,8 @@ import { describe, expect, it } from "@effect/vitest"
 import { DateTime, Deferred, Effect, Exit, Fiber, Logger, LogLevel, Queue, Scope, TestClock } from "effect"
 import { Bus, type Delivery, LeaderBus } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
-import { collectReplies, consume, contract, echo, makePrompt, team } from "../../src/bus/contract.ts"
+import { contract } from "./contract/BusContract.ts"
+import { collectReplies, consume, echo, makePrompt, team } from "./contract/support.ts"
 
 /** Sends a prompt, and waits until the leader that answers it has acknowledged it. */
 const answerOne = Effect.gen(function* () {

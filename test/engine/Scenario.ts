@@ -1,4 +1,4 @@
-/** The engine on its memory layers, and the steps that its tests are written in. */
+/** The engine on its ports for tests, and the steps that its tests are written in. */
 import { DateTime, Effect, Layer, Queue } from "effect"
 import { Bus, type Delivery, LeaderBus, type LeaderReply } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
@@ -12,12 +12,12 @@ import * as Engine from "../../src/engine/Engine.ts"
 import { Renderer } from "../../src/engine/prompt/Renderer.ts"
 import { Settings, type SettingsValues } from "../../src/engine/Settings.ts"
 import { hashToken, makeToken, tokenHint } from "../../src/engine/verify/Token.ts"
-import * as RepoMemory from "../../src/repo/memory/RepoMemory.ts"
 import { Repo } from "../../src/repo/Repo.ts"
+import { layerRepo } from "../../src/testing.ts"
 import { untilEffect } from "../support/Until.ts"
 
 /** The ports in memory. */
-export const ports = Layer.mergeAll(RepoMemory.layer, BusMemory.layer)
+export const ports = Layer.mergeAll(layerRepo, BusMemory.layer)
 
 /** Everything but the ports, which a test may want to keep while the engine comes and goes. */
 export const engine = (settings: Partial<SettingsValues> = {}) =>

@@ -1,8 +1,9 @@
 import { expect, it } from "@effect/vitest"
-import { DateTime, Effect, Fiber, TestClock } from "effect"
+import { DateTime, Effect, Fiber } from "effect"
 import { Checkpoints } from "../../src/engine/Checkpoints.ts"
 import { Shutdown } from "../../src/engine/Shutdown.ts"
 import { Repo } from "../../src/repo/Repo.ts"
+import { advance } from "../../src/testing.ts"
 import {
   echo,
   engineInMemory,
@@ -51,7 +52,7 @@ it.scoped("waits for a run whose acceptance takes long", () =>
     yield* echo(team)
     const webhook = yield* makeWebhook(team)
     const asking = yield* Effect.fork(webhook.ask("hello"))
-    yield* TestClock.adjust("5 seconds")
+    yield* advance("5 seconds")
     expect((yield* Fiber.join(asking)).status).toBe("success")
   }).pipe(
     Effect.provide(engineInMemory()),
@@ -98,7 +99,7 @@ it.scoped("finishes accepted runs of a disabled webhook, and drops those of a de
     const repo = yield* Repo
     yield* repo.updateWebhook(disabled.id, { enabled: false, updated_at: yield* DateTime.now })
     yield* repo.deleteWebhook(deleted.id)
-    yield* TestClock.adjust("1 second")
+    yield* advance("1 second")
     expect((yield* Fiber.join(asking))._tag).toBe("NotFound")
     expect((yield* Effect.flip(disabled.submit("refused")))._tag).toBe("NotFound")
     expect(yield* inFlight).toBe(1)

@@ -33,31 +33,9 @@ import { TrustedProxies } from "../../src/http/request/TrustedProxies.ts"
 import { ConnectionLimits, type Limits } from "../../src/http/serve/ConnectionLimits.ts"
 import { keepAliveTimeout } from "../../src/http/serve/Listener.ts"
 import * as HttpOnNode from "../../src/http/serve/NodeServer.ts"
-import { AdminKeyStore } from "../../src/repo/access/AdminKeyStore.ts"
-import { ApiKeyStore } from "../../src/repo/access/ApiKeyStore.ts"
-import { AuditStore } from "../../src/repo/access/AuditStore.ts"
-import { LeaderKeyStore } from "../../src/repo/access/LeaderKeyStore.ts"
-import { OwnerStore } from "../../src/repo/access/OwnerStore.ts"
-import { ReplyKeyStore } from "../../src/repo/access/ReplyKeyStore.ts"
-import { SecretKeyStore } from "../../src/repo/access/SecretKeyStore.ts"
-import { SessionStore } from "../../src/repo/access/SessionStore.ts"
-import { AlertStore } from "../../src/repo/alert/AlertStore.ts"
-import { ChangeFeed } from "../../src/repo/ChangeFeed.ts"
-import { DeliveryStore } from "../../src/repo/delivery/DeliveryStore.ts"
-import { DestinationStore } from "../../src/repo/delivery/DestinationStore.ts"
-import { HistoryStore } from "../../src/repo/history/HistoryStore.ts"
-import { RequestStore } from "../../src/repo/history/RequestStore.ts"
-import { TeamStore } from "../../src/repo/manage/TeamStore.ts"
-import { WebhookStore } from "../../src/repo/manage/WebhookStore.ts"
-import * as RepoMemory from "../../src/repo/memory/RepoMemory.ts"
-import type { Repo } from "../../src/repo/Repo.ts"
-import { HttpLeaderStore } from "../../src/repo/run/HttpLeaderStore.ts"
-import { LaneStore } from "../../src/repo/run/LaneStore.ts"
-import { LeaseStore } from "../../src/repo/run/LeaseStore.ts"
-import { ProgressStore } from "../../src/repo/run/ProgressStore.ts"
-import { RunStore } from "../../src/repo/run/RunStore.ts"
-import { ThreadStore } from "../../src/repo/run/ThreadStore.ts"
+import { type Repo, ports as repoPorts } from "../../src/repo/Repo.ts"
 import { TimeStore } from "../../src/repo/TimeStore.ts"
+import { layerRepo } from "../../src/testing.ts"
 import { repeatUntil } from "../support/Until.ts"
 import { type Call, call } from "./Client.ts"
 import { asSns } from "./SnsSender.ts"
@@ -107,30 +85,8 @@ const breakable = <I, S extends object>(tag: Context.Tag<I, S>, what: "database"
 
 const breakablePorts = Layer.mergeAll(
   breakable(Bus, "broker"),
-  breakable(TeamStore, "database"),
-  breakable(WebhookStore, "database"),
-  breakable(RunStore, "database"),
-  breakable(ProgressStore, "database"),
-  breakable(LaneStore, "database"),
-  breakable(ThreadStore, "database"),
-  breakable(LeaseStore, "database"),
-  breakable(HistoryStore, "database"),
-  breakable(RequestStore, "database"),
-  breakable(DestinationStore, "database"),
-  breakable(DeliveryStore, "database"),
-  breakable(AlertStore, "database"),
-  breakable(AdminKeyStore, "database"),
-  breakable(ReplyKeyStore, "database"),
-  breakable(SecretKeyStore, "database"),
-  breakable(SessionStore, "database"),
-  breakable(LeaderKeyStore, "database"),
-  breakable(ApiKeyStore, "database"),
-  breakable(OwnerStore, "database"),
-  breakable(HttpLeaderStore, "database"),
-  breakable(AuditStore, "database"),
-  breakable(TimeStore, "database"),
-  breakable(ChangeFeed, "database")
-)
+  ...repoPorts.map((port) => breakable(port as Context.Tag<any, object>, "database"))
+) as Layer.Layer<Bus | Repo, never, Bus | Repo | Faults>
 
 export interface Options {
   readonly settings?: Partial<SettingsValues>
@@ -210,7 +166,7 @@ export const services = ({
     Layer.provideMerge(Settings.layer(settings)),
     Layer.provideMerge(DatabaseClock.layer),
     Layer.provideMerge(breakablePorts),
-    Layer.provideMerge(Layer.mergeAll(repo ?? RepoMemory.layer, bus, Faults.layer))
+    Layer.provideMerge(Layer.mergeAll(repo ?? layerRepo, bus, Faults.layer))
   )
 
 /** At the end, it closes connections without a request too, which `fetch` may have opened. Node waits a minute for those. */

@@ -5,11 +5,11 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Logger, LogLevel, Queue, Schedule, type Scope } from "effect"
 import { Bus, type LeaderBus, type Prompt, type Reply } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
-import { collectReplies, makePrompt, team, untilQueue } from "../../src/bus/contract.ts"
 import { Command } from "../../src/leader/index.ts"
 import * as Environment from "../../src/server/environment/Environment.ts"
 import * as LeaderEnvironment from "../../src/server/environment/LeaderEnvironment.ts"
 import { secretsOf } from "../../src/server/environment/LoadSettings.ts"
+import { collectReplies, makePrompt, team, untilQueue } from "../bus/contract/support.ts"
 
 const behaviour = (name: string, test: Effect.Effect<unknown, unknown, Bus | LeaderBus | Scope.Scope>) =>
   it.live(name, () =>

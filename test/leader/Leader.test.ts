@@ -2,11 +2,11 @@ import { describe, expect, it } from "@effect/vitest"
 import { Chunk, DateTime, Deferred, Effect, Exit, FiberId, Layer, Logger, LogLevel, Queue, Scope } from "effect"
 import { Bus, type Delivery, LeaderBus, type LeaderReply } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
-import { collectReplies, makePrompt, team } from "../../src/bus/contract.ts"
 import { Unavailable } from "../../src/domain/Errors.ts"
 import { RunId } from "../../src/domain/Id.ts"
 import * as Answers from "../../src/leader/Answers.ts"
 import { Leader, LeaderError } from "../../src/leader/index.ts"
+import { collectReplies, makePrompt, team } from "../bus/contract/support.ts"
 
 const behaviour = (name: string, test: Effect.Effect<unknown, unknown, Bus | LeaderBus | Scope.Scope>) =>
   it.live(name, () =>

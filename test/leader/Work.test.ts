@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, FiberId, TestClock } from "effect"
 import { type Delivery, LeaderBus } from "../../src/bus/Bus.ts"
-import { makePrompt, team } from "../../src/bus/contract.ts"
 import type { NumberedProgress } from "../../src/domain/run/Progress.ts"
 import { Leader, type LeaderWork } from "../../src/leader/index.ts"
+import { makePrompt, team } from "../bus/contract/support.ts"
 
 /** Leads with the handler, delivers one prompt, and collects what is sent; `deliver` delivers the prompt again. */
 const leading = (handler: (work: LeaderWork) => Effect.Effect<string>) =>

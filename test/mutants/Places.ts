@@ -23,8 +23,8 @@ export const keyOf = ({ file, kind, line }: Place): string => `${file}:${line} $
 export const replaced = (source: string, { end, start }: Place, text: string): string =>
   source.slice(0, start) + text + source.slice(end)
 
-/** Tests, entries for tests, and build scripts. */
-const leftOut = /(^|\/)contract(\/|\.ts$)|^src\/testing\.ts$|\/vite\.config\.ts$|\.d\.ts$/
+/** The entry for tests, and build scripts. */
+const leftOut = /^src\/testing\.ts$|\/vite\.config\.ts$|\.d\.ts$/
 
 export const mayBeBroken = (file: string): boolean => /\.tsx?$/.test(file) && !leftOut.test(file)
 

@@ -1,18 +1,24 @@
 // Prints a module that exports everything of the package again, with inferred types. Compiled with `declaration`, it
 // shows whether a host can name every type in its own inferred types. Runs in the host's project.
-import { Context, Option } from "effect"
+import { Context } from "effect"
 
 const entries = ["", "/api", "/leader", "/testing", "/amqp", "/postgres", "/pglite"]
 const lines = ['import { Effect } from "effect"']
+
+/** Services that a host replaces: each method separately. */
+const replaced = /\.(Bus|LeaderBus|Limiter|Renderer)$/
+
+/** A host gets their layers from `Engine.layer`. */
+const engine = /\.(Teams|Trigger|Webhooks)$/
 
 const add = (path, value) => {
   const name = path.replaceAll(".", "_")
   lines.push(`export const ${name} = ${path}`)
   if (!Context.isTag(value)) return
-  // Services as their users see them: each method separately.
-  if (!Option.isOption(value.defaultValue?.())) {
+  if (replaced.test(path)) {
     lines.push(`export const ${name}_service = Effect.map(${path}, (service) => ({ ...service }))`)
   }
+  if (engine.test(path)) return
   for (const key of Object.keys(value).filter((key) => key.startsWith("layer"))) add(`${path}.${key}`)
 }
 

@@ -1,6 +1,6 @@
 /** The package as its users get it: packed, installed as in the guide, with the guide's examples compiled and run. */
 import { existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs"
-import { dirname, join, relative } from "node:path"
+import { dirname, join } from "node:path"
 import { Effect, Exit, Scope } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { freshDatabase, freshVhost } from "../support/fresh.ts"
@@ -24,19 +24,6 @@ const host = NodeServer.serve(Layer.merge(Routes.trigger, Routes.management), { 
 NodeRuntime.runMain(Layer.launch(host))
 `
 
-/** The files of our driver in memory, as they would be in a host's project. */
-const ownRepo = (): Record<string, string> => {
-  const folder = join(root, "src/repo/memory")
-  const asHosts = (file: string): string =>
-    readFileSync(join(folder, file), "utf8").replaceAll(/from "(\.{1,2}\/.*)\.ts"/g, (_, path: string) =>
-      relative(folder, join(folder, dirname(file), path)).startsWith("..")
-        ? 'from "webhook-trigger"'
-        : `from "${path}.js"`
-    )
-  const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"))
-  return Object.fromEntries(names.map((name) => [name === "RepoMemory.ts" ? "own-repo.ts" : name, asHosts(name)]))
-}
-
 const files = {
   "on-pglite.ts": composed({
     imports: `import { layer as bus } from "./agent-bus.js"
@@ -51,9 +38,7 @@ import { settings } from "./settings.js"`,
 import { repo } from "./own-sql.js"`,
     renderer: "Renderer.layer",
     settings: "Settings.layer({ maxConcurrent: 50 })"
-  }),
-  // A host's own driver: our driver in memory, using only the package's exports.
-  ...ownRepo()
+  })
 }
 
 const adminKey = "the-host's-admin-key"
@@ -117,7 +102,7 @@ describe("the package", () => {
     return { ...api, host }
   }
 
-  describe("has types for the guide's examples, an own repo, and inferred types of all exports", () => {
+  describe("has types for the guide's examples, and inferred types of all exports", () => {
     it("in today's TypeScript", async () => {
       expect(await project.compile()).toBe("")
     })
@@ -224,7 +209,7 @@ describe("the package", () => {
       await host.stop()
     })
 
-    it("tests, and the contracts for authors of drivers", async () => {
+    it("tests", async () => {
       const vitest = join(project.dir, "node_modules/vitest/vitest.mjs")
       const report = await project.run(
         process.execPath,
@@ -233,13 +218,9 @@ describe("the package", () => {
         "--reporter=json",
         // Vitest's own 5 s are short compared with the rest of this run.
         "--testTimeout=120000",
-        "app.test.ts",
-        "contract.test.ts"
+        "app.test.ts"
       )
-      const { numPassedTests, numTotalTests, testResults } = JSON.parse(report)
-      expect(testResults).toHaveLength(2)
-      expect(numPassedTests).toBe(numTotalTests)
-      expect(numPassedTests).toBeGreaterThan(50)
+      expect(JSON.parse(report)).toMatchObject({ numPassedTests: 1, numTotalTests: 1 })
     })
   })
 })

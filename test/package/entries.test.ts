@@ -27,7 +27,7 @@ const packageOf = (url: string): string | undefined => /.*\/node_modules\/((?:@[
 
 /** `engine`, `repo/sql`, or a file such as `index.js`. */
 const roomOf = (path: string): string | undefined =>
-  /^(?:bus|repo)\/(?:amqp|contract|http|memory|sql)(?=\/)/.exec(path)?.[0] ?? /^[^/]+/.exec(path)?.[0]
+  /^(?:bus|repo)\/(?:amqp|http|sql)(?=\/)/.exec(path)?.[0] ?? /^[^/]+/.exec(path)?.[0]
 
 const sorted = (names: Iterable<string | undefined>): ReadonlyArray<string> =>
   [...new Set(names)].filter((name) => name !== undefined).sort()
@@ -109,11 +109,11 @@ const entries = [
   {
     entry: "testing",
     packages: [
-      ...["@cfworker/json-schema", "@effect/experimental", "@jmespath-community/jmespath"],
-      ...["effect", "ipaddr.js", "liquidjs", "marked", "standardwebhooks", "tinyqueue", "uuid"]
+      ...["@cfworker/json-schema", "@effect/experimental", "@effect/sql", "@jmespath-community/jmespath"],
+      ...["effect", "ipaddr.js", "liquidjs", "marked", "nanotar", "standardwebhooks", "tinyqueue", "uuid"]
     ],
-    own: ["bus", "domain", "engine", "repo", "repo/memory", "runtime", "settings", "telemetry", "testing.js"],
-    heavy: []
+    own: ["bus", "domain", "engine", "repo", "repo/sql", "runtime", "settings", "telemetry", "testing.js"],
+    heavy: ["@effect/sql"]
   },
   {
     entry: "amqp",
@@ -133,12 +133,6 @@ const entries = [
     packages: ["@effect/experimental", "@effect/sql", "effect", "nanotar", "uuid"],
     own: ["domain", "pglite.js", "repo", "repo/sql", "runtime", "telemetry"],
     heavy: ["@effect/sql"]
-  },
-  {
-    entry: "contract",
-    packages: ["@effect/experimental", "@effect/vitest", "effect", "uuid"],
-    own: ["bus", "bus/contract", "contract.js", "domain", "repo", "repo/contract"],
-    heavy: ["@effect/vitest", "vitest"]
   }
 ]
 
@@ -153,9 +147,7 @@ describe("an entry of the package", () => {
     expect(loaded.packages).toEqual(packages)
     expect(loaded.own).toEqual(own)
     expect(loaded.all.filter((name) => heavy.includes(name))).toEqual(expected)
-    // Vitest can only be imported in its own workers.
-    if (entry === "contract") expect(loaded.error).toContain("Vitest")
-    else expect(loaded.error).toBeUndefined()
+    expect(loaded.error).toBeUndefined()
   })
 
   it("api/index runs in a browser, with no module of Node's", async () => {

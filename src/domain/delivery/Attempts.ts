@@ -13,8 +13,6 @@ export const delays: ReadonlyArray<Duration.Duration> = [
   Duration.hours(10)
 ]
 
-export const maxAttempts = delays.length
-
 /** The maximum that a destination can ask for with `Retry-After`. */
 export const maxRetryAfter = Duration.hours(24)
 

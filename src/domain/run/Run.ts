@@ -263,16 +263,6 @@ export const outcomeFields = (
   }
 }
 
-/** When a run that ends like this is retried; `undefined`: not at all. */
-export const retryAt = (
-  { retry_after_seconds }: Pick<RunRow, "retry_after_seconds">,
-  outcome: Outcome,
-  at: DateTime.Utc
-): DateTime.Utc | undefined =>
-  outcome.status === "error" && !finalErrors.includes(outcome.error.code) && retry_after_seconds !== undefined
-    ? DateTime.add(at, { seconds: retry_after_seconds })
-    : undefined
-
 /** Whether no agent works on a run that ends like this. Otherwise it holds its team and its slots until its leader is done. */
 export const endsWork = (outcome: Outcome): boolean =>
   outcome.status === "timeout" ? outcome.undelivered === true : outcome.status !== "cancelled"

@@ -169,14 +169,24 @@ export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests"
         return first.length === 0 ? Effect.void : webhooks.verified(first)
       })
 
-      /** A failed write loses its requests, so that they use no memory while the database is unreachable. */
+      const turn = Effect.unsafeMakeSemaphore(1)
+
+      /**
+       * A failed write loses its requests, so that they use no memory while the database is unreachable. Waits for a write
+       * in progress, so that a list contains what that one has taken.
+       */
       const write = Effect.suspend(() => {
         const requests = Object.values(pending).flatMap((of) => [...of.values()].flat())
         pending = noneYet()
         all = 0
         bytes = 0
         return requests.length === 0 ? Effect.void : store.recordRequests(requests, storedRequests)
-      }).pipe(Effect.zipRight(writeIgnored), Effect.zipRight(writeUses), Effect.zipRight(writeFirsts))
+      }).pipe(
+        Effect.zipRight(writeIgnored),
+        Effect.zipRight(writeUses),
+        Effect.zipRight(writeFirsts),
+        turn.withPermits(1)
+      )
 
       const dayAgo = Effect.map(DateTime.now, (now) => DateTime.subtractDuration(now, storedFor))
 

@@ -4,8 +4,6 @@ import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { type Outcome, outcomeFields, type Run } from "../../domain/run/Run.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
-import { endAndAdmitOf } from "../../repo/run/EndAndAdmit.ts"
-import { LaneStore } from "../../repo/run/LaneStore.ts"
 import type { RunEnd } from "../../repo/run/RunEnd.ts"
 import { type Admission, RunStore } from "../../repo/run/RunStore.ts"
 import * as GroupCommit from "../../runtime/GroupCommit.ts"
@@ -67,12 +65,11 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
     readonly deleted: (ids: ReadonlyArray<RunId>) => void
   }
 >() {
-  static readonly layer: Layer.Layer<Outcomes, never, Bus | RunStore | LaneStore | ChangeFeed> = Layer.scoped(
+  static readonly layer: Layer.Layer<Outcomes, never, Bus | RunStore | ChangeFeed> = Layer.scoped(
     Outcomes,
     Effect.gen(function* () {
       RunMetrics.begin()
       const runs = yield* RunStore
-      const endAndAdmit = endAndAdmitOf(runs, yield* LaneStore)
       const feed = yield* ChangeFeed
       let select: AdmitWithEnds = () => undefined
       const clock = yield* Effect.clock
@@ -103,7 +100,7 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
           const committed =
             admission === undefined
               ? runs.end(all)
-              : Effect.map(endAndAdmit(all, admission.admission), ({ admitted, ended }) => {
+              : Effect.map(runs.endAndAdmit(all, admission.admission), ({ admitted, ended }) => {
                   admission.settle(admitted)
                   return ended
                 })

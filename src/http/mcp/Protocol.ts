@@ -109,12 +109,8 @@ export const make =
             RunResult.textResult("The webhook's filter ignores these arguments. No run was started.")
           )
         }
-        const { canAsk, hasTasks } = capabilitiesOf(sdk, context)
-        if (!hasTasks) return waited(run_id, context)
-        return Effect.map(runs.own(caller, run_id), (run): object => ({
-          ...RunResult.ofTask(run, run, canAsk),
-          resultType: "task"
-        }))
+        if (!capabilitiesOf(sdk, context).hasTasks) return waited(run_id, context)
+        return Effect.map(runs.own(caller, run_id), (run): object => RunResult.ofNewTask(run))
       })
 
     /** The call again, with the user's reply to the agent's question. */

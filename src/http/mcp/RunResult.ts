@@ -121,3 +121,6 @@ export const ofTask = (first: Run, latest: Run, canAsk: boolean) => ({
   ttlMs: null,
   pollIntervalMs: pollInterval
 })
+
+/** A task that just began. It is at work even if its run has ended by now: no client takes a question for one. */
+export const ofNewTask = (run: Run) => ({ ...ofTask(run, { ...run, status: "queued" }, false), resultType: "task" })

@@ -1,7 +1,6 @@
 import { DateTime, Schema } from "effect"
 import { RunId, type ThreadId, type WebhookId } from "../../domain/Id.ts"
-import * as Json from "../../domain/Json.ts"
-import { durationOf, type RunMode, type RunRow, type RunStatus } from "../../domain/run/Run.ts"
+import type { RunMode, RunStatus } from "../../domain/run/Run.ts"
 import type { RunSource } from "../../domain/run/RunSource.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
 import type { TeamName } from "../../domain/Team.ts"
@@ -64,30 +63,3 @@ export const foldCase = (text: string): string => text.replace(/[A-Z]+/g, (lette
 
 /** As in a JSON string, without the quotes: variables are searched as JSON. */
 export const inJson = (text: string): string => JSON.stringify(text).slice(1, -1)
-
-const contains = (text: string | undefined, part: string): boolean =>
-  text !== undefined && foldCase([...text].slice(0, searchedLength).join("")).includes(foldCase(part))
-
-const fulfilsSearch = ({ variables, prompt, response, error_message }: RunRow, search: string): boolean =>
-  contains(Json.stringify(variables), inJson(search)) ||
-  [prompt, response, error_message].some((text) => contains(text, search))
-
-/** Whether a run fulfils the filter. Its texts are only searched with `searching`. */
-export const fulfils = (row: RunRow, filter: RunFilter, searching: boolean): boolean => {
-  const { statuses, from, to, min_duration_ms, max_duration_ms, search } = filter
-  const { duration_ms } = durationOf(row)
-  return (
-    (filter.webhook_id === undefined || row.webhook_id === filter.webhook_id) &&
-    (filter.thread_id === undefined || row.thread_id === filter.thread_id) &&
-    (statuses === undefined || statuses.includes(row.status)) &&
-    (filter.team === undefined || row.team === filter.team) &&
-    (filter.source === undefined || row.source === filter.source) &&
-    (filter.mode === undefined || row.mode === filter.mode) &&
-    (filter.triggered_by === undefined || row.triggered_by === filter.triggered_by) &&
-    (from === undefined || DateTime.greaterThanOrEqualTo(row.accepted_at, from)) &&
-    (to === undefined || DateTime.lessThan(row.accepted_at, to)) &&
-    (min_duration_ms === undefined || (duration_ms !== undefined && duration_ms >= min_duration_ms)) &&
-    (max_duration_ms === undefined || (duration_ms !== undefined && duration_ms <= max_duration_ms)) &&
-    (search === undefined || !searching || fulfilsSearch(row, search))
-  )
-}

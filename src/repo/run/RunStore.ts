@@ -60,7 +60,7 @@ export interface NewRun {
    */
   readonly attempt?: number
   readonly max_attempts?: number
-  /** The delay of a retry after an `error` (`retryAt`); absent: no retry. */
+  /** The delay of a retry after an `error` that is not one of `finalErrors`; absent: no retry. */
   readonly retry_after_seconds?: number
   /**
    * In wait mode, counted from the request's arrival. For an asynchronous run that is only sent to a leader, the end of
@@ -97,7 +97,7 @@ export const isRetry = (run: NewRun): run is NewRun & { readonly replay_of: RunI
 
 /**
  * `admitted`: it was admitted in the same commit, and may be published. `ahead`: for the dispatcher, the runs that wait
- * before it in the lane, perhaps without those of this call; absent: more than `mostAhead`, or unknown. `Repeated`: the
+ * before it in the lane, perhaps without those of this call; absent: more than `mostAhead`, or none was asked for. `Repeated`: the
  * idempotency key named an earlier run, which is returned instead of a new one. `Coalesced`: the trigger joined an
  * earlier run, which has its prompt and variables now; or had joined it before (`repeated`).
  */
@@ -139,13 +139,11 @@ export interface AcceptOptions {
   /** Maximum number of waiting runs, accepted and not admitted, over all teams. */
   readonly maxQueued: number
   /**
-   * False: the caller knows that far fewer wait, so they need not be counted. A driver may count them anyway. Default:
-   * true.
+   * False: the caller knows that far fewer wait, so they are not counted. Default: true.
    */
   readonly countQueued?: boolean
   /**
-   * The webhooks whose own limits are checked; the caller knows that the others are far below theirs. A driver may
-   * check all. Default: all.
+   * The webhooks whose own limits are checked; the caller knows that the others are far below theirs. Default: all.
    */
   readonly countQueuedOf?: ReadonlySet<WebhookId>
   /**
@@ -206,15 +204,14 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
      * The first end wins. An answer to a run that has timed out or was cancelled is stored in its conversation, and the
      * first report that comes with a later answer or error is stored with the run. Such a run holds its team and its
      * slots from its admission until a later end that shows that no agent works on it (`endsWork`), or until it is released.
-     * To cancel it then says who did, and moves its stop (`stopAt`) to now. A failed run may then wait for a retry
-     * (`retryAt`).
+     * To cancel it then says who did, and moves its stop (`stopAt`) to now. A failed run may then wait for a retry.
      */
     readonly end: (ends: ReadonlyArray<RunEnd>) => Effect.Effect<ReadonlyArray<EndedRun>, Unavailable>
     /**
      * `end`, and in the same commit the admission of runs in the freed slots. Returns those that may be sent. Admits
-     * none unless this call recorded each of the ends. Optional: it saves a commit (`EndAndAdmit.ts`).
+     * none unless this call recorded each of the ends.
      */
-    readonly endAndAdmit?: (
+    readonly endAndAdmit: (
       ends: ReadonlyArray<RunEnd>,
       admission: Admission
     ) => Effect.Effect<{ readonly ended: ReadonlyArray<EndedRun>; readonly admitted: ReadonlySet<RunId> }, Unavailable>

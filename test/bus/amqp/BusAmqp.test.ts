@@ -3,8 +3,8 @@ import { Effect, Layer, Redacted } from "effect"
 import * as BusAmqp from "../../../src/bus/amqp/BusAmqp.ts"
 import * as LeaderAmqp from "../../../src/bus/amqp/LeaderAmqp.ts"
 import type { QueueType } from "../../../src/bus/amqp/Topology.ts"
-import { contract } from "../../../src/bus/contract.ts"
 import { freshVhost } from "../../support/fresh.ts"
+import { contract } from "../contract/BusContract.ts"
 
 const onRabbitMq = (queueType: QueueType) =>
   Layer.unwrapScoped(

@@ -2,10 +2,10 @@ import { expect, it } from "@effect/vitest"
 import { Chunk, Deferred, Effect, Logger, Queue, Redacted, TestClock } from "effect"
 import { listenForCancellations } from "../../../src/bus/amqp/CancelListener.ts"
 import { open } from "../../../src/bus/amqp/Connection.ts"
-import { team } from "../../../src/bus/contract.ts"
 import { makeRunId, type RunId } from "../../../src/domain/Id.ts"
 import { freshVhost } from "../../support/fresh.ts"
 import { untilEffect } from "../../support/Until.ts"
+import { team } from "../contract/support.ts"
 import { rawChannel } from "./RawChannel.ts"
 
 const untilPausing = untilEffect(

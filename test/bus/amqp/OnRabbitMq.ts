@@ -5,8 +5,8 @@ import * as BusAmqp from "../../../src/bus/amqp/BusAmqp.ts"
 import { received } from "../../../src/bus/amqp/Metrics.ts"
 import type { QueueType } from "../../../src/bus/amqp/Topology.ts"
 import { Bus } from "../../../src/bus/Bus.ts"
-import { untilUp } from "../../../src/bus/contract.ts"
 import { freshVhost } from "../../support/fresh.ts"
+import { untilUp } from "../contract/support.ts"
 
 export const behaviour = (
   name: string,

@@ -4,10 +4,10 @@ import { Effect, Layer, Logger, LogLevel, Queue, Redacted, Schedule, Scope } fro
 import * as BusAmqp from "../../../src/bus/amqp/BusAmqp.ts"
 import * as LeaderAmqp from "../../../src/bus/amqp/LeaderAmqp.ts"
 import { Bus, type LeaderBus, type Reply } from "../../../src/bus/Bus.ts"
-import { makePrompt } from "../../../src/bus/contract.ts"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import { freshVhost } from "../../support/fresh.ts"
 import { Proxy } from "../../support/Proxy.ts"
+import { makePrompt } from "../contract/support.ts"
 
 export interface Wires {
   /** The broker itself. */

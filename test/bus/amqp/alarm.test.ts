@@ -5,8 +5,8 @@ import { describe, expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { afterAll, beforeAll } from "vitest"
 import { Bus } from "../../../src/bus/Bus.ts"
-import { collectReplies, echo, makePrompt, startLeader, team } from "../../../src/bus/contract.ts"
 import { type RabbitMqServer, startRabbitMq } from "../../support/RabbitMq.ts"
+import { collectReplies, echo, makePrompt, startLeader, team } from "../contract/support.ts"
 import { again, behaviour, refusal, roundTrip } from "./Wires.ts"
 
 describe("a broker with an alarm", () => {

@@ -1,7 +1,7 @@
 import { describe, expect } from "@effect/vitest"
 import { Effect, Queue } from "effect"
 import { Bus } from "../../../src/bus/Bus.ts"
-import { collectReplies, makePrompt, team } from "../../../src/bus/contract.ts"
+import { collectReplies, makePrompt, team } from "../contract/support.ts"
 import { behaviour } from "./OnRabbitMq.ts"
 import { declareTeam, nextMessage, rawChannel } from "./RawChannel.ts"
 

@@ -1,8 +1,8 @@
 import { describe, expect } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Queue } from "effect"
 import { Bus } from "../../../src/bus/Bus.ts"
-import { collectReplies, echo, makePrompt, startLeader, team, untilQueue } from "../../../src/bus/contract.ts"
 import { Leader } from "../../../src/leader/index.ts"
+import { collectReplies, echo, makePrompt, startLeader, team, untilQueue } from "../contract/support.ts"
 import { rawChannel } from "./RawChannel.ts"
 import { again, behaviour } from "./Wires.ts"
 

@@ -5,8 +5,8 @@ import { Deferred, Effect, Logger, LogLevel, Metric, Queue, Redacted, Schedule, 
 import * as BusAmqp from "../../../src/bus/amqp/BusAmqp.ts"
 import { received } from "../../../src/bus/amqp/Metrics.ts"
 import { Bus, type Reply, type RunProgress } from "../../../src/bus/Bus.ts"
-import { byRunId, makePrompt, untilUp } from "../../../src/bus/contract.ts"
 import { freshVhost } from "../../support/fresh.ts"
+import { byRunId, makePrompt, untilUp } from "../contract/support.ts"
 import { rawChannel } from "./RawChannel.ts"
 
 const behaviour = (name: string, test: (url: string) => Effect.Effect<unknown, unknown, Bus | Scope.Scope>) =>

@@ -1,8 +1,8 @@
 import { describe, expect } from "@effect/vitest"
 import { DateTime, Effect } from "effect"
 import { Bus } from "../../../src/bus/Bus.ts"
-import { makePrompt, team, untilQueue } from "../../../src/bus/contract.ts"
 import { WebhookId } from "../../../src/domain/Id.ts"
+import { makePrompt, team, untilQueue } from "../contract/support.ts"
 import { behaviour } from "./OnRabbitMq.ts"
 import { declareTeam, nextMessage, rawChannel } from "./RawChannel.ts"
 

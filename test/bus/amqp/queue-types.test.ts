@@ -5,9 +5,9 @@ import * as BusAmqp from "../../../src/bus/amqp/BusAmqp.ts"
 import * as LeaderAmqp from "../../../src/bus/amqp/LeaderAmqp.ts"
 import { declareProgressQueue, workLimit } from "../../../src/bus/amqp/Topology.ts"
 import { Bus } from "../../../src/bus/Bus.ts"
-import { collectReplies, echo, makePrompt, startLeader, team, untilUp } from "../../../src/bus/contract.ts"
 import { freshVhost, freshVhostWith, managementUrl } from "../../support/fresh.ts"
 import { manage } from "../../support/RabbitMq.ts"
+import { collectReplies, echo, makePrompt, startLeader, team, untilUp } from "../contract/support.ts"
 import { declareTeam, rawChannel } from "./RawChannel.ts"
 
 const answered = Effect.gen(function* () {

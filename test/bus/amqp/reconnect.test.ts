@@ -3,10 +3,10 @@ import { Cause, DateTime, Effect, Exit, Logger, Metric, Queue, Redacted, Scope }
 import * as BusAmqp from "../../../src/bus/amqp/BusAmqp.ts"
 import { reconnects } from "../../../src/bus/amqp/Metrics.ts"
 import { Bus } from "../../../src/bus/Bus.ts"
-import { collectReplies, consume, echo, makePrompt, startLeader, team, untilUp } from "../../../src/bus/contract.ts"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import { freshVhost } from "../../support/fresh.ts"
 import { repeatUntil } from "../../support/Until.ts"
+import { collectReplies, consume, echo, makePrompt, startLeader, team, untilUp } from "../contract/support.ts"
 import { rawChannel, reply } from "./RawChannel.ts"
 import { again, behaviour, refusal, roundTrip } from "./Wires.ts"
 

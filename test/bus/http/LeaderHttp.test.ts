@@ -6,7 +6,6 @@ import * as BusAmqp from "../../../src/bus/amqp/BusAmqp.ts"
 import * as LeaderAmqp from "../../../src/bus/amqp/LeaderAmqp.ts"
 import { Bus, type LeaderBus, type Reply, type ReplyChecks } from "../../../src/bus/Bus.ts"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
-import { byRunId, contract, team } from "../../../src/bus/contract.ts"
 import * as LeaderHttp from "../../../src/bus/http/LeaderHttp.ts"
 import { makeInbox } from "../../../src/bus/Replies.ts"
 import type { RunId } from "../../../src/domain/Id.ts"
@@ -20,12 +19,14 @@ import { ProgressReports } from "../../../src/engine/progress/ProgressReports.ts
 import { Shutdown } from "../../../src/engine/Shutdown.ts"
 import * as LeaderKeyCheck from "../../../src/http/leaders/LeaderKeyCheck.ts"
 import * as LeadingHandlers from "../../../src/http/leaders/LeadingHandlers.ts"
-import { at } from "../../../src/repo/contract/fixtures.ts"
 import { TeamStore } from "../../../src/repo/manage/TeamStore.ts"
-import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { RunStore } from "../../../src/repo/run/RunStore.ts"
+import { layerRepo } from "../../../src/testing.ts"
 import { listening, listeningPort } from "../../http/Server.ts"
+import { at } from "../../repo/contract/fixtures.ts"
 import { freshVhost } from "../../support/fresh.ts"
+import { contract } from "../contract/BusContract.ts"
+import { byRunId, team } from "../contract/support.ts"
 
 /** Only what is called in these tests. */
 const partly = <I, S>(tag: Context.Tag<I, S>, methods: Partial<NoInfer<S>>) => Layer.succeed(tag, methods as S)
@@ -141,7 +142,7 @@ const overHttp = (carrier: Layer.Layer<Bus | LeaderBus>) =>
     Layer.merge(bus),
     Layer.provide(engine),
     Layer.provide(LeaderKeys.layer),
-    Layer.provide([carrier, RepoMemory.layer, listening, Layer.sync(Received, makeReceived)]),
+    Layer.provide([carrier, layerRepo, listening, Layer.sync(Received, makeReceived)]),
     Layer.orDie
   )
 

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Layer, TestClock } from "effect"
+import { Effect, Layer } from "effect"
 import { TeamName } from "../../../src/domain/Team.ts"
 import * as Backlog from "../../../src/engine/accept/Backlog.ts"
-import { count, newRun, type Target } from "../../../src/repo/contract/fixtures.ts"
 import { LaneStore } from "../../../src/repo/run/LaneStore.ts"
+import { advance } from "../../../src/testing.ts"
+import { count, newRun, type Target } from "../../repo/contract/fixtures.ts"
 import { randomFor } from "../../support/Random.ts"
 
 const team = TeamName.make("ops")
@@ -68,7 +69,7 @@ describe("the backlog", () => {
       const [small, large] = [target("small", 1_000), target("large", 1_000_000)]
       for (const n of count(12_000)) {
         yield* accept(0, random.pick([small, large]))
-        if (n === 100) yield* TestClock.adjust("1 second")
+        if (n === 100) yield* advance("1 second")
       }
       expect([waiting.get("small"), waiting.get("large")]).toEqual([1_000, 2_000])
     })
@@ -83,10 +84,10 @@ describe("the backlog", () => {
         const { waiting, accept, results } = yield* cluster(1, maxQueued)
         const webhook = target("webhook", max_queued)
         yield* accept(0, webhook)
-        yield* TestClock.adjust("1 second")
+        yield* advance("1 second")
         for (const _ of count(9)) expect(yield* accept(0, webhook)).toBe(true)
         yield* results.close
-        yield* TestClock.adjust("1 second")
+        yield* advance("1 second")
         for (const _ of count(5)) expect(yield* accept(0, webhook)).toBe(false)
         yield* results.open
         for (const _ of count(5)) expect(yield* accept(0, webhook)).toBe(false)
@@ -100,12 +101,12 @@ describe("the backlog", () => {
       const { waiting, accept } = yield* cluster(5, 100_000)
       const webhook = target("webhook", 1_600)
       for (const server of count(5)) yield* accept(server, webhook)
-      yield* TestClock.adjust("1 second")
+      yield* advance("1 second")
       // Each of them counts when there are five; then one after the other is triggered.
       for (const server of count(5)) for (const _ of count(3_000)) yield* accept(server, webhook)
       expect(waiting.get("webhook")).toBeGreaterThanOrEqual(1_600)
       expect(waiting.get("webhook")).toBeLessThanOrEqual(1_600 + 4 * 100)
-      yield* TestClock.adjust("1 second")
+      yield* advance("1 second")
       waiting.set("webhook", 1_599)
       for (const server of count(5)) expect(yield* accept(server, webhook)).toBe(server === 0)
     })
@@ -116,7 +117,7 @@ describe("the backlog", () => {
       const { accept, begin } = yield* cluster(1, 100_000)
       const webhook = target("webhook", 1_000)
       yield* accept(0, webhook)
-      yield* TestClock.adjust("1 second")
+      yield* advance("1 second")
       const countsFor = (runs: number) =>
         Effect.map(begin(0, webhook, runs), ({ countQueuedOf }) => countQueuedOf.size > 0)
       expect(yield* countsFor(240)).toBe(false)
@@ -129,17 +130,17 @@ describe("the backlog", () => {
       const { waiting, accept, counted } = yield* cluster(1, 100_000)
       const webhook = target("webhook", 10_000)
       yield* accept(0, webhook)
-      yield* TestClock.adjust("1 second")
+      yield* advance("1 second")
       const before = counted()
       for (const _ of count(1_000)) yield* accept(0, webhook)
       expect(counted() - before).toBeLessThan(20)
       // At the limit, everything is counted.
       waiting.set("webhook", 10_000)
-      yield* TestClock.adjust("1 second")
+      yield* advance("1 second")
       for (const _ of count(10)) expect(yield* accept(0, webhook)).toBe(false)
       waiting.set("webhook", 0)
       expect(yield* accept(0, webhook)).toBe(true)
-      yield* TestClock.adjust("1 second")
+      yield* advance("1 second")
       const after = counted()
       for (const _ of count(1_000)) yield* accept(0, webhook)
       expect(counted() - after).toBeLessThan(20)
@@ -152,7 +153,7 @@ describe("the backlog", () => {
       waiting.set("busy", 100_000)
       const quiet = target("quiet", 1_000)
       yield* accept(0, quiet)
-      yield* TestClock.adjust("1 second")
+      yield* advance("1 second")
       const before = counted()
       for (const _ of count(100)) yield* accept(0, quiet)
       expect(counted() - before).toBeLessThan(20)

@@ -1,8 +1,10 @@
 /** `coalesce`: triggers with one key within a window are one run. */
+
 import { expect, it } from "@effect/vitest"
-import { Clock, DateTime, Effect, Exit, Layer, Scope, TestClock } from "effect"
+import { Clock, DateTime, Effect, Exit, Layer, Scope } from "effect"
 import type { RunId } from "../../../src/domain/Id.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
+import { advance } from "../../../src/testing.ts"
 import { echo, engine, lead, makeTeam, makeWebhook, ports, sendMessage, until } from "../Scenario.ts"
 
 const coalesce = { key: "text.branch", within: 30 }
@@ -32,7 +34,7 @@ it.scoped(
 
       const again = yield* start(yield* Effect.scope)
       yield* Effect.gen(function* () {
-        yield* TestClock.adjust("15 seconds")
+        yield* advance("15 seconds")
         expect(yield* webhook.submit({ branch: "main", commit: 5 })).toBe(ids[0])
         expect(yield* leader.idle).toBe(true)
         const repo = yield* Repo
@@ -43,7 +45,7 @@ it.scoped(
         yield* sendMessage(team, "before")
         yield* sendMessage(team, "then")
         expect((yield* leader.next).text).toBe("before")
-        yield* TestClock.adjust("17 seconds")
+        yield* advance("17 seconds")
         yield* sendMessage(team, "after")
         yield* leader.answer("done")
         expect((yield* leader.next).text).toBe("then")
@@ -77,9 +79,9 @@ it.scoped("waits for a leader from the end of the window on", () =>
     const webhook = yield* makeWebhook(team, { coalesce, when_team_stopped: "queue", queue_for_seconds: 10 })
     const id = yield* webhook.submit({ branch: "main" })
     const repo = yield* Repo
-    yield* TestClock.adjust("35 seconds")
+    yield* advance("35 seconds")
     expect(yield* repo.run(id)).toMatchObject({ status: "queued" })
-    yield* TestClock.adjust("10 seconds")
+    yield* advance("10 seconds")
     yield* until(Effect.map(repo.run(id), ({ status }) => status === "error"))
   }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(ports))))
 )

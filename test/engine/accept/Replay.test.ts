@@ -1,9 +1,10 @@
 import { expect, it } from "@effect/vitest"
-import { DateTime, Effect, Either, Fiber, Layer, TestClock } from "effect"
+import { DateTime, Effect, Either, Fiber, Layer } from "effect"
 import type { RunId } from "../../../src/domain/Id.ts"
 import type { TeamName } from "../../../src/domain/Team.ts"
 import { Replay, type ReplayRequest } from "../../../src/engine/accept/Replay.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
+import { advance } from "../../../src/testing.ts"
 import { echo, engine, engineInMemory, lead, makeTeam, makeWebhook, ports, sendMessage, until } from "../Scenario.ts"
 import { edit, flaky, fromTemplate, key, replay, replaysOf, runOf } from "./ReplaySteps.ts"
 
@@ -148,9 +149,9 @@ it.scoped("what does not fit is refused from the first one on, and the same requ
     const results = yield* replays.replayRuns(ids, request)
     expect(results.map(({ run_id }) => run_id)).toEqual(ids)
     expect(results.map(({ result }) => Either.isRight(result))).toEqual(ids.map((_, n) => n < 40))
-    yield* TestClock.adjust("1 second")
+    yield* advance("1 second")
     const seen = yield* echo("later" as TeamName)
-    yield* TestClock.adjust("2 seconds")
+    yield* advance("2 seconds")
     yield* until(Effect.sync(() => seen.length === 40))
     const rest = yield* replays.replayRuns(ids, request)
     expect(rest.slice(0, 40)).toEqual(results.slice(0, 40))
@@ -168,11 +169,11 @@ it.scoped("a replay for a paused team waits, and is sent when that is resumed", 
     const { run_id } = yield* webhook.ask("api")
     yield* (yield* Repo).pauseTeam(team, yield* DateTime.now)
     const waiting = yield* replay(run_id)
-    yield* TestClock.adjust("10 seconds")
+    yield* advance("10 seconds")
     expect((yield* runOf(waiting)).status).toBe("queued")
     expect(seen).toHaveLength(1)
     yield* (yield* Repo).resumeTeam(team, yield* DateTime.now)
-    yield* TestClock.adjust("2 seconds")
+    yield* advance("2 seconds")
     yield* until(Effect.map(runOf(waiting), ({ status }) => status === "success"))
     expect(seen).toEqual(["api", "api"])
   }).pipe(Effect.provide(engineInMemory()))
@@ -193,7 +194,7 @@ it.scoped("who waits for a replay has its timeout from then on, and is refused a
     const waiting = yield* Effect.fork(wait(run_id))
     yield* leader.next
     yield* edit(webhook.id, { enabled: false })
-    yield* TestClock.adjust("31 seconds")
+    yield* advance("31 seconds")
     const replayed = yield* Fiber.join(waiting)
     expect(replayed).toMatchObject({ _tag: "Ended", run: { status: "timeout", mode: "wait", replay_of: run_id } })
     expect((yield* Effect.flip(wait(run_id)))._tag).toBe("WebhookDisabled")

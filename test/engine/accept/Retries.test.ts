@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import { DateTime, Effect, ExecutionStrategy, Exit, Layer, Logger, Scope, TestClock } from "effect"
+import { DateTime, Effect, ExecutionStrategy, Exit, Layer, Logger, Scope } from "effect"
 import { LeaderBus } from "../../../src/bus/Bus.ts"
 import type { RunId, WebhookId } from "../../../src/domain/Id.ts"
 import type { TeamName } from "../../../src/domain/Team.ts"
@@ -7,6 +7,7 @@ import { Replay } from "../../../src/engine/accept/Replay.ts"
 import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
 import { Webhooks } from "../../../src/engine/manage/Webhooks.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
+import { advance } from "../../../src/testing.ts"
 import { engine, engineInMemory, lead, makeTeam, makeWebhook, ports, until } from "../Scenario.ts"
 
 const runOf = (id: RunId) => Effect.flatMap(Repo, (repo) => repo.run(id))
@@ -62,12 +63,12 @@ it.scoped("tries a failed run again with the prompt as it was, after a time that
     const failed = yield* runOf(first)
     expect(failed).toMatchObject({ status: "error", attempt: 1, max_attempts: 6 })
     expect(DateTime.distance(failed.finished_at!, failed.retry_at!)).toBe(8_000)
-    yield* TestClock.adjust("6 seconds")
+    yield* advance("6 seconds")
     expect(seen).toHaveLength(1)
     // What is to be tried again is not repeated by hand with all that has failed.
     expect(yield* replayable(webhook.id)).toEqual([])
 
-    yield* TestClock.adjust("4 seconds")
+    yield* advance("4 seconds")
     const second = yield* retryOf(first)
     yield* ended(second)
     const { webhook_version } = failed
@@ -76,12 +77,12 @@ it.scoped("tries a failed run again with the prompt as it was, after a time that
     expect(again).toMatchObject({ attempt: 2, max_attempts: 6, retry_of: first, status: "error", webhook_version })
     expect(DateTime.distance(again.finished_at!, again.retry_at!)).toBe(16_000)
 
-    yield* TestClock.adjust("20 seconds")
+    yield* advance("20 seconds")
     const third = yield* retryOf(second)
     yield* ended(third)
     expect(yield* runOf(third)).toMatchObject({ attempt: 3, retry_of: second, status: "success" })
     expect(seen).toEqual(["api", "api", "api"])
-    yield* TestClock.adjust("5 seconds")
+    yield* advance("5 seconds")
     expect(yield* historyOf(webhook.id)).toHaveLength(3)
   }).pipe(Effect.provide(engineInMemory()))
 )
@@ -91,14 +92,14 @@ it.scoped("gives up after its attempts; a caller that waits is told at once, and
     const { seen, webhook } = yield* failing(99, { max_retries: 1, backoff_seconds: 1 })
     const first = yield* webhook.submit("api")
     yield* ended(first)
-    yield* TestClock.adjust("3 seconds")
+    yield* advance("3 seconds")
     const second = yield* retryOf(first)
     yield* ended(second)
     expect(yield* runOf(second)).not.toHaveProperty("retry_at")
     const waited = yield* webhook.ask("api")
     expect(waited.status).toBe("error")
     expect(waited).not.toHaveProperty("attempt")
-    yield* TestClock.adjust("5 seconds")
+    yield* advance("5 seconds")
     expect(seen).toHaveLength(3)
     expect(yield* replayable(webhook.id)).toEqual([second, waited.run_id])
   }).pipe(Effect.provide(engineInMemory()))
@@ -133,7 +134,7 @@ it.scoped("a retry is not sent once its webhook's budget of cost is used up, and
     const first = yield* webhook.submit("api")
     yield* leader.fail("no disk", { usage: { cost_usd: 0.75 } })
     yield* ended(first)
-    yield* TestClock.adjust("3 seconds")
+    yield* advance("3 seconds")
     const second = yield* retryOf(first)
     yield* ended(second)
     const retry = yield* runOf(second)
@@ -154,9 +155,9 @@ it.scoped("a run that timed out, or has waited for a leader in vain, is not trie
     yield* edit(alone.id, { retries })
     const ids = [yield* slow.submit("api"), yield* alone.submit("api")]
     yield* busy.next
-    yield* TestClock.adjust("15 seconds")
+    yield* advance("15 seconds")
     for (const id of ids) yield* ended(id)
-    yield* TestClock.adjust("5 seconds")
+    yield* advance("5 seconds")
     const runs = yield* Effect.forEach(ids, runOf)
     expect(runs.map(({ status, retry_at, retried_by }) => [status, retry_at, retried_by])).toEqual([
       ["timeout", undefined, undefined],
@@ -173,7 +174,7 @@ it.scoped("a webhook that is switched off, or has no retries any more, tries not
       const id = yield* webhook.submit("api")
       yield* ended(id)
       yield* edit(webhook.id, fields)
-      yield* TestClock.adjust("8 seconds")
+      yield* advance("8 seconds")
       yield* until(Effect.map(runOf(id), ({ retry_at }) => retry_at === undefined))
       expect(yield* runOf(id)).not.toHaveProperty("retried_by")
     }
@@ -191,15 +192,15 @@ it.scoped("a retry is at the end of its team's lane, waits for a leader and whil
     yield* edit(webhook.id, { when_team_stopped: "queue" })
     const other = yield* webhook.submit("web")
     yield* (yield* Repo).pauseTeam(team, yield* DateTime.now)
-    yield* TestClock.adjust("8 seconds")
+    yield* advance("8 seconds")
     const second = yield* retryOf(first)
     expect((yield* runOf(second)).status).toBe("queued")
 
     const seen = yield* flaky(team, 0)
-    yield* TestClock.adjust("3 seconds")
+    yield* advance("3 seconds")
     expect(seen).toEqual([])
     yield* (yield* Repo).resumeTeam(team, yield* DateTime.now)
-    yield* TestClock.adjust("3 seconds")
+    yield* advance("3 seconds")
     yield* ended(second)
     expect(seen).toEqual(["web", "api"])
     expect((yield* runOf(other)).status).toBe("success")
@@ -219,16 +220,16 @@ it.scoped("a retry waits for a place in its webhook's queue, and does not hold u
     for (const id of [...stuck, free]) yield* ended(id)
     yield* leave
     yield* edit(webhook.id, { when_team_stopped: "queue", max_queued: 1 })
-    yield* TestClock.adjust("9 seconds")
+    yield* advance("9 seconds")
     yield* retryOf(free)
     const placed = Effect.map(Effect.forEach(stuck, runOf), (runs) => runs.filter((run) => run.retried_by))
     expect((yield* placed).map(({ run_id }) => run_id)).toEqual([stuck[0]])
 
     yield* edit(webhook.id, { max_queued: 100 })
-    yield* TestClock.adjust("12 seconds")
+    yield* advance("12 seconds")
     yield* until(Effect.map(placed, (runs) => runs.length === 60))
     const seen = yield* flaky(team, 0)
-    yield* TestClock.adjust("3 seconds")
+    yield* advance("3 seconds")
     yield* until(Effect.sync(() => seen.length === 61))
     expect(seen.filter((text) => text !== "free")).toEqual(stuck.map((_, n) => `${n}`))
   }).pipe(Effect.provide(engineInMemory()))
@@ -242,7 +243,7 @@ it.scoped("a failed run is not tried again in the team that its webhook was move
     const other = yield* makeTeam("other")
     const seenByOther = yield* flaky(other, 0)
     yield* edit(webhook.id, { team: other })
-    yield* TestClock.adjust("5 seconds")
+    yield* advance("5 seconds")
     yield* until(Effect.map(runOf(first), ({ retry_at }) => retry_at === undefined))
     expect(yield* runOf(first)).not.toHaveProperty("retried_by")
     expect([...seen, ...seenByOther]).toEqual(["api"])
@@ -259,12 +260,12 @@ it.scoped("cancelling a failed run calls its retry off; one that was tried again
     expect(cancelled).toMatchObject({ run_id: first, status: "error" })
     expect(cancelled).not.toHaveProperty("retry_at")
     expect(yield* cancel(first)).toEqual(cancelled)
-    yield* TestClock.adjust("8 seconds")
+    yield* advance("8 seconds")
     expect(seen).toHaveLength(1)
 
     const second = yield* webhook.submit("web")
     yield* ended(second)
-    yield* TestClock.adjust("8 seconds")
+    yield* advance("8 seconds")
     yield* retryOf(second)
     expect((yield* Effect.flip(cancel(second)))._tag).toBe("RunEnded")
   }).pipe(Effect.provide(engineInMemory()))
@@ -295,7 +296,7 @@ it.scoped("cancelling all that waits of a webhook, or for its team, calls retrie
       expect((yield* runOf(queued)).status).toBe("cancelled")
       yield* repo.resumeTeam(team, yield* DateTime.now)
     }
-    yield* TestClock.adjust("8 seconds")
+    yield* advance("8 seconds")
     expect(seen).toHaveLength(4)
     expect(yield* replayable(webhook.id)).toHaveLength(4)
   }).pipe(Effect.provide(engineInMemory()))
@@ -309,15 +310,15 @@ it.scoped("what became due while no server ran is tried again by the next two, o
       yield* ended(first)
       return { first, webhook, team }
     }).pipe(Effect.scoped, Effect.provide(Layer.fresh(engine())))
-    yield* TestClock.adjust("2 hours")
+    yield* advance("2 hours")
 
     const seen = yield* flaky(team, 0)
     yield* Layer.build(Layer.fresh(engine()))
     yield* Layer.build(Layer.fresh(engine()))
-    yield* TestClock.adjust("3 seconds")
+    yield* advance("3 seconds")
     const second = yield* retryOf(first)
     yield* ended(second)
-    yield* TestClock.adjust("5 seconds")
+    yield* advance("5 seconds")
     expect(seen).toEqual(["api"])
     expect((yield* historyOf(webhook.id)).map(({ status }) => status)).toEqual(["error", "success"])
   }).pipe(Effect.provide(ports))

@@ -1,6 +1,7 @@
 import { expect, it } from "@effect/vitest"
-import { DateTime, Effect, Exit, Fiber, Scope, TestClock } from "effect"
+import { DateTime, Effect, Exit, Fiber, Scope } from "effect"
 import { Repo } from "../../../src/repo/Repo.ts"
+import { advance } from "../../../src/testing.ts"
 import { echo, engineInMemory, lead, makeTeam, makeWebhook } from "../Scenario.ts"
 
 it.scoped("returns the same run to a repeat, once it has ended and while it is outstanding", () =>
@@ -53,7 +54,7 @@ it.scoped("keeps the first run to its own deadline, whatever the webhook's timeo
     yield* leader.next
     yield* (yield* Repo).updateWebhook(webhook.id, { timeout_seconds: 1, updated_at: yield* DateTime.now })
     const second = yield* Effect.fork(webhook.ask("work", { key: "key" }))
-    yield* TestClock.adjust("30 seconds")
+    yield* advance("30 seconds")
     yield* leader.answer("done")
     expect((yield* Fiber.join(first)).status).toBe("success")
     expect((yield* Fiber.join(second)).status).toBe("success")

@@ -1,12 +1,12 @@
 /** Webhooks whose triggers wait for a leader. */
 import { describe, expect, it } from "@effect/vitest"
-import { Duration, Effect, Exit, Layer, Scope, TestClock } from "effect"
+import { Duration, Effect, Exit, Layer, Scope } from "effect"
 import { Bus, LeaderBus } from "../../../src/bus/Bus.ts"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import type { Trigger, TriggerRefused } from "../../../src/engine/accept/Trigger.ts"
-import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
+import { advance, layerRepo } from "../../../src/testing.ts"
 import {
   echo,
   engine,
@@ -24,7 +24,7 @@ const queues = { when_team_stopped: "queue" } as const
 const queued = Effect.flatMap(Repo, (repo) => Effect.map(repo.queued(1_000), ({ all }) => all))
 
 /** The dispatcher has looked for leaders again. */
-const anotherSecond = TestClock.adjust("1 second")
+const anotherSecond = advance("1 second")
 
 describe("a webhook whose triggers wait for a leader", () => {
   it.scoped(
@@ -92,9 +92,9 @@ describe("a webhook whose triggers wait for a leader", () => {
       yield* usual.submit("a day")
       const shortly = yield* short.submit("ten seconds")
       const [waitsForADay] = yield* repo.lane(team, 1)
-      yield* TestClock.adjust("9 seconds")
+      yield* advance("9 seconds")
       expect((yield* repo.run(shortly)).status).toBe("queued")
-      yield* TestClock.adjust("2 seconds")
+      yield* advance("2 seconds")
       expect(yield* repo.run(shortly)).toMatchObject({ status: "error", error: { code: "team_not_running" } })
       expect(yield* queued).toBe(1)
       expect(waitsForADay!.deadline_at!.epochMillis).toBe(Duration.toMillis("24 hours"))
@@ -109,7 +109,7 @@ describe("a webhook whose triggers wait for a leader", () => {
       const webhook = yield* makeWebhook(team, { ...queues, queue_for_seconds: 10, timeout_seconds: 86_400 })
       const ids = yield* Effect.forEach(["1", "2", "3", "4"], (text) => webhook.submit(text))
       yield* leader.next
-      yield* TestClock.adjust("20 seconds")
+      yield* advance("20 seconds")
       expect((yield* repo.run(ids[3]!)).status).toBe("queued")
       // Over such a jump of the clock the lease may be lost, and what is in flight is sent again: more answers than runs.
       for (let i = 0; i < 3 * ids.length; i++) yield* leader.answer("done")
@@ -146,18 +146,16 @@ describe("a webhook whose triggers wait for a leader", () => {
       expect((yield* Effect.flip((yield* makeWebhook(team)).submit("a")))._tag).toBe("Unavailable")
       yield* webhook.submit("b")
       const seen = yield* echo(team)
-      yield* TestClock.adjust("5 seconds")
+      yield* advance("5 seconds")
       expect(seen).toEqual([])
       isAway = false
-      yield* TestClock.adjust("10 seconds")
+      yield* advance("10 seconds")
       yield* until(Effect.sync(() => seen.length === 1))
     }).pipe(
       Effect.provide(
         engine().pipe(
           Layer.provideMerge(
-            Layer.merge(RepoMemory.layer, Layer.provideMerge(away, BusMemory.layer)) as Layer.Layer<
-              Bus | LeaderBus | Repo
-            >
+            Layer.merge(layerRepo, Layer.provideMerge(away, BusMemory.layer)) as Layer.Layer<Bus | LeaderBus | Repo>
           )
         )
       )

@@ -1,9 +1,10 @@
 import { expect, it } from "@effect/vitest"
-import { DateTime, Duration, Effect, Exit, Fiber, Layer, Option, Scope, TestClock } from "effect"
+import { DateTime, Duration, Effect, Exit, Fiber, Layer, Option, Scope } from "effect"
 import type { RunId } from "../../../src/domain/Id.ts"
 import { Replay, type ReplayRequest } from "../../../src/engine/accept/Replay.ts"
 import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
+import { advance } from "../../../src/testing.ts"
 import { engine, engineInMemory, lead, makeTeam, makeWebhook, ports, sendMessage, until, waiting } from "../Scenario.ts"
 
 const runOf = (id: RunId) => Effect.flatMap(Repo, (repo) => repo.run(id))
@@ -82,7 +83,7 @@ it.scoped("a caller that waits in vain behind another run of its thread is not s
     yield* leader.next
     const asking = yield* Effect.fork(hasty.ask({ thread: "a" }))
     const next = yield* sendMessage(team, "next")
-    yield* TestClock.adjust("5 seconds")
+    yield* advance("5 seconds")
     expect((yield* Fiber.join(asking)).status).toBe("timeout")
     yield* until(Effect.map(waiting(team), (messages) => messages === 1))
     yield* leader.answer("done")
@@ -181,7 +182,7 @@ it.scoped("a retry belongs to the thread of the failed run, and goes on with its
     yield* leader.next
     yield* leader.fail("no disk", { session_id: "s-1" })
     yield* until(Effect.map(runOf(first), ({ retry_at }) => retry_at !== undefined))
-    yield* TestClock.adjust("3 seconds")
+    yield* advance("3 seconds")
     const { prompt } = yield* leader.next
     expect(prompt.run_id).not.toBe(first)
     expect(prompt.thread).toEqual({ id: (yield* runOf(first)).thread!.id, session_id: "s-1" })
@@ -200,9 +201,9 @@ it.scoped("a thread without runs for `threadIdle` ends, and its next run begins 
     yield* leader.answer("done", { session_id: "s-1" })
     yield* until(Effect.map(runOf(first), ({ status }) => status === "success"))
     const { id } = (yield* runOf(first)).thread!
-    yield* TestClock.adjust("1 minute")
+    yield* advance("1 minute")
     expect((yield* repo.thread(id)).ended_at).toBeUndefined()
-    yield* TestClock.adjust("1 minute")
+    yield* advance("1 minute")
     expect((yield* repo.thread(id)).ended_at).toBeDefined()
     yield* webhook.submit({ thread: "a" })
     const { prompt } = yield* leader.next

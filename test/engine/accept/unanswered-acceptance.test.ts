@@ -1,10 +1,10 @@
 import { expect, it } from "@effect/vitest"
-import { Context, Deferred, Effect, Layer, TestClock } from "effect"
+import { Context, Deferred, Effect, Layer } from "effect"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../../src/domain/Errors.ts"
-import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { LeaseStore } from "../../../src/repo/run/LeaseStore.ts"
 import { RunStore } from "../../../src/repo/run/RunStore.ts"
+import { advance, layerRepo } from "../../../src/testing.ts"
 import { echo, engine, lead, makeTeam, makeWebhook, statusOf, until, waiting } from "../Scenario.ts"
 
 interface NotAnswered {
@@ -19,7 +19,7 @@ interface NotAnswered {
 /** The ports in memory, with a database that does not answer the first acceptance. */
 const silentOnce = ({ commits, maxConcurrent = 1, mayCommit, not_done }: NotAnswered) => {
   let silent = true
-  const rows = Layer.map(RepoMemory.layer, (context) => {
+  const rows = Layer.map(layerRepo, (context) => {
     const store = Context.get(context, RunStore)
     const lease = Context.get(context, LeaseStore)
     const lost = new Unavailable({ what: "database", detail: "no answer", ...(not_done && { not_done }) })
@@ -89,7 +89,7 @@ it.scoped("sends a run that is stored after its caller was refused, and never mo
       yield* webhook.submit("before it")
       expect((yield* leader.next).text).toBe("before it")
       yield* Deferred.succeed(mayCommit, undefined)
-      yield* TestClock.adjust("2 seconds")
+      yield* advance("2 seconds")
       expect(yield* waiting(team)).toBe(0)
       yield* leader.answer("done")
       expect((yield* leader.next).text).toBe("late")

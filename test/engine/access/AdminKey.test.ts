@@ -2,12 +2,12 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted } from "effect"
 import { AdminKey } from "../../../src/engine/access/AdminKey.ts"
 import { AdminKeyStore } from "../../../src/repo/access/AdminKeyStore.ts"
-import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
+import { layerRepo } from "../../../src/testing.ts"
 
 describe("the admin key", () => {
   it.effect("is generated once, shown once, and then recognised by its hash", () =>
     Effect.gen(function* () {
-      const repo = yield* Layer.build(RepoMemory.layer)
+      const repo = yield* Layer.build(layerRepo)
       const begin = Effect.provide(
         AdminKey,
         Layer.provide(Layer.fresh(AdminKey.layerGenerated), Layer.succeedContext(repo))
@@ -27,7 +27,7 @@ describe("the admin key", () => {
 
   it.effect("is the same for servers that start at the same time, and one of them shows it", () =>
     Effect.gen(function* () {
-      const repo = yield* Layer.build(RepoMemory.layer)
+      const repo = yield* Layer.build(layerRepo)
       // Both read before either has claimed.
       const claim = { ...(yield* Effect.provide(AdminKeyStore, repo)), adminKeyHash: Effect.succeed(Option.none()) }
       const begin = Effect.provide(

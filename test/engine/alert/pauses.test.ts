@@ -4,10 +4,11 @@ import { describe } from "vitest"
 import * as AlertEvaluation from "../../../src/engine/alert/AlertEvaluation.ts"
 import { Settings } from "../../../src/engine/Settings.ts"
 import * as Upkeep from "../../../src/engine/upkeep/Upkeep.ts"
-import { endRun, newDestination } from "../../../src/repo/contract/delivery/fixtures.ts"
-import { at, createWebhook, epoch, failure, ops, success, team } from "../../../src/repo/contract/fixtures.ts"
 import { WebhookStore } from "../../../src/repo/manage/WebhookStore.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
+import { advance } from "../../../src/testing.ts"
+import { endRun, newDestination } from "../../repo/contract/delivery/fixtures.ts"
+import { at, createWebhook, epoch, failure, ops, success, team } from "../../repo/contract/fixtures.ts"
 import { ports } from "../Scenario.ts"
 
 const server = Layer.scopedDiscard(
@@ -35,7 +36,7 @@ const pausing = Effect.gen(function* () {
     succeed: end(success("Yes")),
     current,
     isPaused: Effect.map(current, ({ paused_at }) => paused_at !== undefined),
-    measured: TestClock.adjust("20 seconds"),
+    measured: advance("20 seconds"),
     alerts: Effect.map(repo.alerts({ webhook_id: webhook.id, limit: 10 }), (all) =>
       all.map(({ condition, rule_id, state, threshold, value }) => ({ condition, rule_id, state, threshold, value }))
     ),
@@ -62,7 +63,7 @@ describe("a webhook with `pause_after_failures`", () => {
       expect(yield* current).toMatchObject({ version: 2, paused_reason: "2 runs failed in a row" })
       expect(yield* alerts).toEqual([begun])
       yield* fail
-      yield* TestClock.adjust("1 minute")
+      yield* advance("1 minute")
       expect(yield* alerts).toEqual([begun])
       yield* succeed
       yield* measured
@@ -127,7 +128,7 @@ describe("a webhook with `pause_after_failures`", () => {
       yield* fail
       yield* fail
       yield* Layer.build(Layer.provide(server, edited))
-      yield* TestClock.adjust("1 second")
+      yield* advance("1 second")
       expect([yield* isPaused, yield* alerts]).toEqual([false, []])
       yield* measured
       expect(yield* current).toMatchObject({ name: "edited", version: 3, paused_by: "automatic" })

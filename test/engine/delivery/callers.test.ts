@@ -2,10 +2,10 @@ import { expect, it } from "@effect/vitest"
 import { DateTime, Effect, Layer, TestClock } from "effect"
 import * as Deliverer from "../../../src/engine/delivery/Deliverer.ts"
 import { Outbox } from "../../../src/engine/delivery/Outbox.ts"
-import { deliveriesOf, endRun, newDestination } from "../../../src/repo/contract/delivery/fixtures.ts"
-import { count, createWebhook, endOne, epoch, queueRun, success } from "../../../src/repo/contract/fixtures.ts"
 import type { DueDelivery } from "../../../src/repo/delivery/DeliveryStore.ts"
-import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
+import { advance, layerRepo } from "../../../src/testing.ts"
+import { deliveriesOf, endRun, newDestination } from "../../repo/contract/delivery/fixtures.ts"
+import { count, createWebhook, endOne, epoch, queueRun, success } from "../../repo/contract/fixtures.ts"
 import { untilEffect } from "../../support/Until.ts"
 
 it.scoped("callers whose URLs never answer leave attempts for configured destinations", () =>
@@ -42,12 +42,12 @@ it.scoped("callers whose URLs never answer leave attempts for configured destina
     yield* untilEffect(
       "the configured destination has all its deliveries",
       Effect.zipRight(
-        TestClock.adjust("1 seconds"),
+        advance("1 seconds"),
         Effect.map(deliveriesOf(other.id), (all) => all.every(({ status }) => status === "delivered"))
       )
     )
     const attempts = [...hanging.values()]
     expect(attempts.reduce((sum, some) => sum + some, 0)).toBe(100)
     expect(Math.max(...attempts)).toBe(8)
-  }).pipe(Effect.provide(RepoMemory.layer))
+  }).pipe(Effect.provide(layerRepo))
 )

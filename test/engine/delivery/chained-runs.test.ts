@@ -3,7 +3,7 @@ import { Effect, Layer } from "effect"
 import { Trigger } from "../../../src/engine/accept/Trigger.ts"
 import * as ChainedRuns from "../../../src/engine/delivery/ChainedRuns.ts"
 import type { Message } from "../../../src/engine/delivery/kinds/Sender.ts"
-import { team } from "../../../src/repo/contract/fixtures.ts"
+import { team } from "../../repo/contract/fixtures.ts"
 
 const found: any = { id: "second", team: "other", enabled: true, variables: [], input: "variables" }
 const message = { id: "one", body: "{}", isTest: false, run: { run_id: "first", team: "ops" } } as unknown as Message

@@ -11,10 +11,10 @@ import { Outbox } from "../../../src/engine/delivery/Outbox.ts"
 import { NoAnswer, type Post, Poster } from "../../../src/engine/delivery/Poster.ts"
 import { Evaluator } from "../../../src/engine/prompt/Evaluator.ts"
 import { makeKey, SecretKeys, seal } from "../../../src/engine/verify/SecretKeys.ts"
-import { claim, deliveriesOf, endRun, newDestination } from "../../../src/repo/contract/delivery/fixtures.ts"
-import { at, createWebhook, epoch } from "../../../src/repo/contract/fixtures.ts"
-import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
+import { advance, layerRepo } from "../../../src/testing.ts"
+import { claim, deliveriesOf, endRun, newDestination } from "../../repo/contract/delivery/fixtures.ts"
+import { at, createWebhook, epoch } from "../../repo/contract/fixtures.ts"
 import { untilEffect } from "../../support/Until.ts"
 
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -39,7 +39,7 @@ const withOutbox = (post: Poster["Type"]["post"], more: Partial<DestinationRow> 
 
 /** A second passes at a time, until it holds. */
 const asTimePasses = <A, E, R>(what: string, check: Effect.Effect<A | undefined | false, E, R>) =>
-  untilEffect(what, Effect.zipRight(TestClock.adjust("1 seconds"), check))
+  untilEffect(what, Effect.zipRight(advance("1 seconds"), check))
 
 it.scoped("a delivery is attempted by the whole schedule, under one id; then it has failed", () =>
   Effect.gen(function* () {
@@ -87,7 +87,7 @@ it.scoped("a delivery is attempted by the whole schedule, under one id; then it 
     const fiveDaysLater = DateTime.addDuration(failing_since!, Attempts.failsFor)
     yield* attemptAt(DateTime.add(fiveDaysLater, { millis: 1 }))
     expect(yield* destination).toMatchObject({ enabled: true, paused: true, disabled_reason: "failing" })
-  }).pipe(Effect.provide(RepoMemory.layer))
+  }).pipe(Effect.provide(layerRepo))
 )
 
 it.scoped("a server that stops gives back what it could not end", () =>
@@ -111,7 +111,7 @@ it.scoped("a server that stops gives back what it could not end", () =>
       Effect.sync(() => stopped.unsafePoll() !== null)
     )
     expect((yield* claim(10_000)).map(({ made }) => made)).toEqual([0])
-  }).pipe(Effect.provide(RepoMemory.layer))
+  }).pipe(Effect.provide(layerRepo))
 )
 
 it("the pause of a failing destination doubles, from 5 seconds to 5 minutes, or as long as it asks for", () => {
@@ -131,10 +131,10 @@ it.scoped("a delivery whose template gets no CPU time now is tried again", () =>
     const template = { body: "template", template: "{{ run.response }}" } as const
     const { outbox, webhook } = yield* withOutbox(() => Effect.die("nothing is sent"), template, evaluator)
     yield* endRun(webhook, 0)
-    yield* TestClock.adjust("1 seconds")
+    yield* advance("1 seconds")
     const [due] = yield* claim(1_000)
     const { attempt, next } = yield* outbox.attempt(due!)
     expect(attempt.error).toBe("the template could not be filled in: no CPU time")
     expect(next).toMatchObject({ next_attempt_at: expect.anything() })
-  }).pipe(Effect.provide(RepoMemory.layer))
+  }).pipe(Effect.provide(layerRepo))
 )

@@ -1,19 +1,19 @@
 /** The next runs of a lane are admitted with the commit that ends those before them. */
 import { expect, it } from "@effect/vitest"
-import { Context, DateTime, Effect, Layer, TestClock } from "effect"
+import { Context, DateTime, Effect, Layer } from "effect"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../../src/domain/Errors.ts"
-import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { LaneStore } from "../../../src/repo/run/LaneStore.ts"
 import { RunStore } from "../../../src/repo/run/RunStore.ts"
+import { advance, layerRepo } from "../../../src/testing.ts"
 import { engine, inFlight, lead, makeTeam, makeWebhook, until } from "../Scenario.ts"
 
 type Runs = typeof RunStore.Service
 
 /** The engine on rows in memory, of which `calls` are noted, and whose commits are changed as `change` says. */
 const noting = (calls: Array<string>, change: (runs: Runs) => Partial<Runs> = () => ({})) => {
-  const rows = Layer.map(RepoMemory.layer, (context) => {
+  const rows = Layer.map(layerRepo, (context) => {
     const [stored, lanes] = [Context.get(context, RunStore), Context.get(context, LaneStore)]
     const runs = { ...stored, ...change(stored) }
     const noted =
@@ -22,7 +22,7 @@ const noting = (calls: Array<string>, change: (runs: Runs) => Partial<Runs> = ()
         calls.push(name)
         return call(...args)
       }
-    const [end, endAndAdmit] = [noted("end", runs.end), noted("endAndAdmit", runs.endAndAdmit!)]
+    const [end, endAndAdmit] = [noted("end", runs.end), noted("endAndAdmit", runs.endAndAdmit)]
     const admit: typeof lanes.admit = (marks, ...given) => {
       calls.push(...marks.map(({ at }) => `admit at ${DateTime.toEpochMillis(at)}`))
       return lanes.admit(marks, ...given)
@@ -76,10 +76,10 @@ for (const commits of [true, false]) {
       let silent = true
       const silentOnce = ({ endAndAdmit }: Runs): Partial<Runs> => ({
         endAndAdmit: (...given) => {
-          if (!silent) return endAndAdmit!(...given)
+          if (!silent) return endAndAdmit(...given)
           silent = false
           const lost = new Unavailable({ what: "database", detail: "the connection broke at the commit" })
-          return Effect.zipRight(commits ? endAndAdmit!(...given) : Effect.void, lost)
+          return Effect.zipRight(commits ? endAndAdmit(...given) : Effect.void, lost)
         }
       })
       return Effect.gen(function* () {
@@ -91,7 +91,7 @@ for (const commits of [true, false]) {
           expect((yield* leader.next).text).toBe(text)
           expect((yield* (yield* Repo).inFlight).length).toBeLessThanOrEqual(2)
           yield* leader.answer("done")
-          yield* TestClock.adjust("2 seconds")
+          yield* advance("2 seconds")
         }
         yield* until(Effect.map(inFlight, (total) => total === 0))
         expect([yield* leader.idle, (yield* (yield* Repo).inFlight).length]).toEqual([true, 0])

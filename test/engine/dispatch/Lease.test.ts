@@ -1,8 +1,9 @@
 import { describe, expect, it } from "@effect/vitest"
-import { type Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Option, Queue, Scope, TestClock } from "effect"
+import { type Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Option, Queue, Scope } from "effect"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import { whileHeld } from "../../../src/engine/dispatch/Lease.ts"
 import { LeaseLost, LeaseStore, type Term } from "../../../src/repo/run/LeaseStore.ts"
+import { advance } from "../../../src/testing.ts"
 import { engine, lead, makeTeam, makeWebhook, ports } from "../Scenario.ts"
 
 type Store = Context.Tag.Service<typeof LeaseStore>
@@ -36,7 +37,7 @@ it.scoped("stops also while the lease is being given back that another process h
     )
     const scope = yield* Scope.make()
     yield* Layer.buildWithScope(engine().pipe(Layer.provide(Layer.provideMerge(taken, ports))), scope)
-    yield* TestClock.adjust("2 seconds")
+    yield* advance("2 seconds")
     yield* Deferred.await(isReleasing)
     const stopping = yield* Effect.fork(Scope.close(scope, Exit.void))
     yield* Effect.repeatN(Effect.yieldNow(), 100)
@@ -84,7 +85,7 @@ describe("another process takes the lease", () => {
   const inSteps = (steps: number, until: () => boolean = () => false) =>
     Effect.iterate(0, {
       while: (step) => step < steps && !until(),
-      body: (step) => Effect.as(TestClock.adjust("100 millis"), step + 1)
+      body: (step) => Effect.as(advance("100 millis"), step + 1)
     })
 
   it.scoped("within 3 s when its holder is frozen just after it has renewed it", () =>
@@ -140,11 +141,11 @@ it.scoped("leaves the lease to its holder for a moment when the database is back
     yield* Layer.build(engineWith(() => ({ acquireLease })))
     expect(yield* asked.take).toBeUndefined()
     isAway = false
-    yield* TestClock.adjust("250 millis")
+    yield* advance("250 millis")
     expect(Duration.toMillis((yield* asked.take)!)).toBeGreaterThan(5_000)
-    yield* TestClock.adjust("500 millis")
+    yield* advance("500 millis")
     expect(yield* asked.size).toBe(0)
-    yield* TestClock.adjust("100 millis")
+    yield* advance("100 millis")
     expect(yield* asked.take).toBeUndefined()
   })
 )

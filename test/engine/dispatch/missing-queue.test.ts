@@ -1,7 +1,8 @@
 import { expect, it } from "@effect/vitest"
-import { Effect, Exit, Scope, TestClock } from "effect"
+import { Effect, Exit, Scope } from "effect"
 import { Bus } from "../../../src/bus/Bus.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
+import { advance } from "../../../src/testing.ts"
 import { echo, engineInMemory, inFlight, lead, makeTeam, makeWebhook, statusOf, until } from "../Scenario.ts"
 
 /** A run that waits for the only slot, while its team's queue goes away. */
@@ -22,10 +23,10 @@ const queueGoesAway = Effect.gen(function* () {
 it.scoped("sends a run whose team's queue was missing once the queue is back", () =>
   Effect.gen(function* () {
     const { team, id } = yield* queueGoesAway
-    yield* TestClock.adjust("50 seconds")
+    yield* advance("50 seconds")
     expect(yield* statusOf(id)).toBe("queued")
     yield* echo(team)
-    yield* TestClock.adjust("1 second")
+    yield* advance("1 second")
     yield* until(Effect.map(statusOf(id), (status) => status === "success"))
   }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
 )
@@ -33,9 +34,9 @@ it.scoped("sends a run whose team's queue was missing once the queue is back", (
 it.scoped("ends a run as team_gone when its team's queue stays away for the run's timeout", () =>
   Effect.gen(function* () {
     const { id } = yield* queueGoesAway
-    yield* TestClock.adjust("59 seconds")
+    yield* advance("59 seconds")
     expect(yield* statusOf(id)).toBe("queued")
-    yield* TestClock.adjust("1 second")
+    yield* advance("1 second")
     yield* until(Effect.map(inFlight, (total) => total === 0))
     const repo = yield* Repo
     expect(yield* repo.run(id)).toMatchObject({ status: "error", error: { code: "team_gone" } })

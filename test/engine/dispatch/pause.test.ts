@@ -1,10 +1,12 @@
 /** Paused teams: what is accepted waits, and nothing is sent. */
+
 import { expect, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Layer, Scope, TestClock } from "effect"
+import { Effect, Exit, Fiber, Layer, Scope } from "effect"
 import type { TeamName } from "../../../src/domain/Team.ts"
 import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
 import { Teams } from "../../../src/engine/manage/Teams.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
+import { advance } from "../../../src/testing.ts"
 import {
   echo,
   engine,
@@ -24,7 +26,7 @@ const pause = (team: TeamName) => Effect.flatMap(Teams, (teams) => teams.pause(t
 const resume = (team: TeamName) => Effect.flatMap(Teams, (teams) => teams.resume(team))
 
 /** The dispatcher has looked at the rows again. */
-const anotherSecond = TestClock.adjust("1 second")
+const anotherSecond = advance("1 second")
 
 it.scoped("what is in flight goes on, what comes later waits without a slot, and is sent in order and at once", () =>
   Effect.gen(function* () {
@@ -102,7 +104,7 @@ it.scoped("a waiting caller's deadline counts, and what waits can be cancelled",
     yield* until(Effect.map(repo.team(team), ({ queued }) => queued === 1))
     const submitted = yield* webhook.submit("2")
     yield* webhook.submit("3")
-    yield* TestClock.adjust("6 seconds")
+    yield* advance("6 seconds")
     expect((yield* Fiber.join(asking)).status).toBe("timeout")
     const cancellation = yield* Cancellation
     yield* cancellation.cancel(submitted)
@@ -116,14 +118,14 @@ it.scoped("the time that a trigger waits for a leader stands still, and starts a
     const team = yield* makeTeam("deploy")
     const webhook = yield* makeWebhook(team, { when_team_stopped: "queue", queue_for_seconds: 10 })
     const id = yield* webhook.submit("1")
-    yield* TestClock.adjust("8 seconds")
+    yield* advance("8 seconds")
     yield* pause(team)
-    yield* TestClock.adjust("15 seconds")
+    yield* advance("15 seconds")
     expect(yield* statusOf(id)).toBe("queued")
     yield* resume(team)
-    yield* TestClock.adjust("8 seconds")
+    yield* advance("8 seconds")
     expect(yield* statusOf(id)).toBe("queued")
-    yield* TestClock.adjust("4 seconds")
+    yield* advance("4 seconds")
     expect(yield* statusOf(id)).toBe("error")
   }).pipe(Effect.provide(engineInMemory()))
 )

@@ -1,12 +1,12 @@
 import { expect, it } from "@effect/vitest"
-import { Context, Effect, Exit, Layer, Scope, TestClock } from "effect"
+import { Context, Effect, Exit, Layer, Scope } from "effect"
 import { Bus } from "../../../src/bus/Bus.ts"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
 import { isFinal } from "../../../src/domain/run/RunStatus.ts"
 import { Checkpoints } from "../../../src/engine/Checkpoints.ts"
-import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { LaneStore } from "../../../src/repo/run/LaneStore.ts"
+import { advance, layerRepo } from "../../../src/testing.ts"
 import { echo, engine, lead, makeTeam, makeWebhook, ports, statusOf, until, waiting } from "../Scenario.ts"
 
 it.scoped("resumes after a restart what was queued and in flight, in order, as the same runs", () =>
@@ -103,7 +103,7 @@ it.scoped("gives out no slot while it stops", () =>
 
 it.scoped("starts again after a failure of its own, and sends what it had accepted", () => {
   let broken = true
-  const failing = Layer.map(RepoMemory.layer, (context) => {
+  const failing = Layer.map(layerRepo, (context) => {
     const store = Context.get(context, LaneStore)
     const inFlight = Effect.suspend(() => (broken ? Effect.dieMessage("broken") : store.inFlight))
     return Context.add(context, LaneStore, { ...store, inFlight })
@@ -112,10 +112,10 @@ it.scoped("starts again after a failure of its own, and sends what it had accept
     const team = yield* makeTeam("deploy")
     yield* echo(team)
     const id = yield* (yield* makeWebhook(team)).submit("work")
-    yield* TestClock.adjust("10 seconds")
+    yield* advance("10 seconds")
     expect(yield* statusOf(id)).toBe("queued")
     broken = false
-    yield* TestClock.adjust("10 seconds")
+    yield* advance("10 seconds")
     yield* until(Effect.map(statusOf(id), (status) => status === "success"))
   }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(Layer.merge(failing, BusMemory.layer)))))
 })
@@ -123,7 +123,7 @@ it.scoped("starts again after a failure of its own, and sends what it had accept
 /** The ports of servers that come and go: a broker that outlives them, whose replies reach each 2 seconds after its start. */
 const portsThatOutlive = Layer.build(
   Layer.merge(
-    RepoMemory.layer,
+    layerRepo,
     Layer.map(BusMemory.layer, (context) => {
       const bus = Context.get(context, Bus)
       const consume: typeof bus.consume = (...given) =>
@@ -150,9 +150,9 @@ it.scoped("records answers that came while no server ran before the clock counts
     }).pipe(Effect.provide(running), Effect.provide(kept))
     yield* Scope.close(first, Exit.void)
     yield* leader.answer("in time")
-    yield* TestClock.adjust("1 minute")
+    yield* advance("1 minute")
     yield* start(yield* Effect.scope)
-    yield* TestClock.adjust("5 seconds")
+    yield* advance("5 seconds")
     expect(yield* Effect.provide(statusOf(id), kept)).toBe("success")
   })
 )
@@ -176,7 +176,7 @@ const restartAfterDeadline = Effect.gen(function* () {
     return { id: prompt.run_id, leader }
   }).pipe(Effect.provide(running), Effect.provide(kept))
   yield* Scope.close(first, Exit.void)
-  yield* TestClock.adjust("1 minute")
+  yield* advance("1 minute")
   const status = Effect.provide(statusOf(id), kept)
   expect(yield* status).toBe("queued")
   yield* start(yield* Effect.scope, () => Effect.void)
@@ -187,7 +187,7 @@ it.scoped("records the answer to a waited run that was not known to be sent befo
   Effect.gen(function* () {
     const { leader, end } = yield* restartAfterDeadline
     yield* leader.answer("in time")
-    yield* TestClock.adjust("5 seconds")
+    yield* advance("5 seconds")
     expect(yield* end).toBe("success")
     expect(yield* leader.idle).toBe(true)
   })
@@ -196,9 +196,9 @@ it.scoped("records the answer to a waited run that was not known to be sent befo
 it.scoped("times a waited run out that was not known to be sent, once its answer has had time to come", () =>
   Effect.gen(function* () {
     const { leader, status, end } = yield* restartAfterDeadline
-    for (let seconds = 0; seconds < 9; seconds++) yield* TestClock.adjust("1 second")
+    for (let seconds = 0; seconds < 9; seconds++) yield* advance("1 second")
     expect(yield* status).toBe("queued")
-    for (let seconds = 0; seconds < 2; seconds++) yield* TestClock.adjust("1 second")
+    for (let seconds = 0; seconds < 2; seconds++) yield* advance("1 second")
     expect(yield* end).toBe("timeout")
     expect(yield* leader.idle).toBe(true)
   })

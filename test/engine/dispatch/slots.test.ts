@@ -1,10 +1,10 @@
 import { expect, it } from "@effect/vitest"
-import { Context, DateTime, Effect, Layer, TestClock } from "effect"
+import { Context, DateTime, Effect, Layer } from "effect"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
 import { Teams } from "../../../src/engine/manage/Teams.ts"
-import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { LaneStore } from "../../../src/repo/run/LaneStore.ts"
+import { advance, layerRepo } from "../../../src/testing.ts"
 import {
   echo,
   engine,
@@ -32,7 +32,7 @@ it.scoped("lets the run behind a head that has ended pass immediately", () =>
     yield* sendMessage(team, "a chat message needs no slot")
     const repo = yield* Repo
     yield* repo.deleteWebhook(stuck.id)
-    yield* TestClock.adjust("1 second")
+    yield* advance("1 second")
     expect((yield* leader.next).text).toBe("a chat message needs no slot")
   }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
 )
@@ -88,7 +88,7 @@ it.scoped("applies an edited limit to runs that wait already", () =>
 it.scoped("stores when each run got its slots, also when their commit has to wait for another", () => {
   const admissions: Array<Parameters<typeof LaneStore.Service.admit>[0]> = []
   const gate = Effect.unsafeMakeLatch(false)
-  const slow = Layer.map(RepoMemory.layer, (context) => {
+  const slow = Layer.map(layerRepo, (context) => {
     const store = Context.get(context, LaneStore)
     const admit: typeof store.admit = (runs, ...given) => {
       admissions.push(runs)
@@ -109,9 +109,9 @@ it.scoped("stores when each run got its slots, also when their commit has to wai
     const [first, second] = [yield* pausedTeam("deploy"), yield* pausedTeam("ops")] as const
     yield* teams.resume(first)
     yield* until(Effect.sync(() => admissions.length === 1))
-    yield* TestClock.adjust("1 second")
+    yield* advance("1 second")
     yield* teams.resume(second)
-    yield* TestClock.adjust("1 second")
+    yield* advance("1 second")
     yield* gate.open
     yield* until(Effect.sync(() => admissions.length === 2))
     expect(admissions.map((runs) => runs.map(({ at }) => DateTime.toEpochMillis(at)))).toEqual([[0], [1_000]])

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Clock, DateTime, Duration, Effect, Exit, Fiber, Layer, Option, Scope, TestClock } from "effect"
+import { Clock, DateTime, Duration, Effect, Exit, Fiber, Layer, Option, Scope } from "effect"
 import { v4 } from "uuid"
 import { Bus } from "../../../src/bus/Bus.ts"
 import { NotFound, PromptLost, Unauthorized } from "../../../src/domain/Errors.ts"
@@ -7,9 +7,10 @@ import { type LeaderId, makeLeaderKeyId, type RunId } from "../../../src/domain/
 import type { TeamName } from "../../../src/domain/Team.ts"
 import { HttpLeaders } from "../../../src/engine/leaders/HttpLeaders.ts"
 import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
-import { newTokenHash } from "../../../src/repo/contract/fixtures.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import type { KeyedLeader, TakenPrompt } from "../../../src/repo/run/HttpLeaderStore.ts"
+import { advance } from "../../../src/testing.ts"
+import { newTokenHash } from "../../repo/contract/fixtures.ts"
 import { engine, engineInMemory, makeTeam, makeWebhook, ports, sendMessage, until } from "../Scenario.ts"
 
 const wait = Duration.seconds(20)
@@ -48,7 +49,7 @@ const untilLed = (team: TeamName) => until(Effect.map(consumers(team), (count) =
 const secondsUntil = <E, R>(condition: Effect.Effect<boolean, E, R>) =>
   Effect.gen(function* () {
     const begun = yield* Clock.currentTimeMillis
-    yield* until(Effect.zipRight(TestClock.adjust("1 second"), condition))
+    yield* until(Effect.zipRight(advance("1 second"), condition))
     return (yield* Clock.currentTimeMillis) - begun
   })
 
@@ -140,7 +141,7 @@ describe("leaders over HTTP", () => {
           }).pipe(Effect.provide(context))
         })
       )
-      yield* TestClock.adjust("1 minute")
+      yield* advance("1 minute")
       yield* Effect.gen(function* () {
         const waiting = yield* asks(standby)
         yield* seconds(3)

@@ -1,11 +1,12 @@
 import { expect, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, TestClock } from "effect"
+import { Deferred, Effect, Fiber, Layer } from "effect"
 import { Bus } from "../../../src/bus/Bus.ts"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import type { RunId } from "../../../src/domain/Id.ts"
 import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
 import * as Leader from "../../../src/leader/Leader.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
+import { advance } from "../../../src/testing.ts"
 import {
   echo,
   engine,
@@ -58,7 +59,7 @@ it.scoped(
       yield* cancel(prompt.run_id)
       expect((yield* Fiber.join(asking)).status).toBe("cancelled")
       yield* Deferred.await(cancelled)
-      yield* TestClock.adjust("5 seconds")
+      yield* advance("5 seconds")
       expect(yield* inFlight).toBe(1)
       expect((yield* runOf(second)).sent_at).toBeUndefined()
 
@@ -97,7 +98,7 @@ it.scoped(
         yield* cancel(id)
         isAway = false
         // Before the broker is asked whether it has lost the prompt, which would release the run as well.
-        yield* TestClock.adjust("500 millis")
+        yield* advance("500 millis")
         yield* until(Effect.map(inFlight, (total) => total === 0))
         expect((yield* runOf(id)).released_at).toBeDefined()
       }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(Layer.provideMerge(bus, ports)))))
@@ -112,11 +113,11 @@ it.scoped("a leader that does not stop holds the slot for 30 seconds", () =>
     const first = yield* webhook.submit("first")
     yield* leader.next
     yield* until(Effect.map(runOf(first), ({ sent_at }) => sent_at !== undefined))
-    yield* TestClock.adjust("10 seconds")
+    yield* advance("10 seconds")
     yield* cancel(first)
-    yield* TestClock.adjust("28 seconds")
+    yield* advance("28 seconds")
     expect(yield* inFlight).toBe(1)
-    yield* TestClock.adjust("4 seconds")
+    yield* advance("4 seconds")
     yield* until(Effect.map(inFlight, (total) => total === 0))
   }).pipe(Effect.provide(engineInMemory()))
 )

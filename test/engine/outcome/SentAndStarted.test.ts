@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import { DateTime, Deferred, Effect, Layer, Queue, TestClock } from "effect"
+import { DateTime, Deferred, Effect, Layer, Queue } from "effect"
 import { Bus } from "../../../src/bus/Bus.ts"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
 import type { RunId } from "../../../src/domain/Id.ts"
@@ -7,6 +7,7 @@ import { makeRunId } from "../../../src/domain/Id.ts"
 import { TeamName } from "../../../src/domain/Team.ts"
 import * as SentAndStarted from "../../../src/engine/outcome/SentAndStarted.ts"
 import { RunStore } from "../../../src/repo/run/RunStore.ts"
+import { advance } from "../../../src/testing.ts"
 
 it.scoped("an end that is recorded while a start is being written has that start, too", () =>
   Effect.gen(function* () {
@@ -27,13 +28,13 @@ it.scoped("an end that is recorded while a start is being written has that start
     const [run, other] = [yield* makeRunId, yield* makeRunId]
     const started_at = yield* DateTime.now
     recorder.add(run, { started_at })
-    yield* TestClock.adjust("1 second")
+    yield* advance("1 second")
     expect(yield* Deferred.await(writing)).toEqual([run])
     expect(recorder.take(run)).toEqual({ started_at })
     expect(recorder.take(other)).toEqual({})
     yield* Deferred.succeed(mayWrite, undefined)
     yield* Deferred.await(written)
-    yield* TestClock.adjust("1 second")
+    yield* advance("1 second")
     expect(recorder.take(run)).toEqual({})
   }).pipe(Effect.provide(BusMemory.layer))
 )
@@ -50,7 +51,7 @@ it.scoped("a leader that starts a run that is over is told to stop", () =>
     )
     const started_at = yield* DateTime.now
     for (const id of [live, over]) recorder.add(id, { started_at })
-    yield* TestClock.adjust("1 second")
+    yield* advance("1 second")
     expect(yield* told.take).toEqual(["deploy", over])
     expect(yield* told.size).toBe(0)
   })

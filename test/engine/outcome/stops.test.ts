@@ -1,28 +1,28 @@
 /** Work ends: what a timeout, a cancel and a deletion mean for an agent that is at work. */
 import { describe, expect, it } from "@effect/vitest"
-import { Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Logger, Scope, TestClock } from "effect"
+import { Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Logger, Scope } from "effect"
 import { Bus, type Delivery } from "../../../src/bus/Bus.ts"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
 import type { RunId } from "../../../src/domain/Id.ts"
 import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
 import { Webhooks } from "../../../src/engine/manage/Webhooks.ts"
 import * as Leader from "../../../src/leader/Leader.ts"
-import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
+import { advance, layerRepo } from "../../../src/testing.ts"
 import { engine, engineInMemory, inFlight, lead, makeTeam, makeWebhook, statusOf, until } from "../Scenario.ts"
 
 const runOf = (id: RunId) => Effect.flatMap(Repo, (repo) => repo.run(id))
 const isTold = ({ cancelled }: Delivery) => Deferred.isDone(cancelled)
 const slotIsFree = until(Effect.map(inFlight, (total) => total === 0))
 
-const seconds = (count: number) => TestClock.adjust(Duration.seconds(count))
+const seconds = (count: number) => advance(Duration.seconds(count))
 
 /** The run's leader has started it. */
 const startOf = ({ prompt, reply }: Delivery) =>
   Effect.zipRight(
     reply({ _tag: "Started" }),
     until(Effect.map(runOf(prompt.run_id), ({ started_at }) => started_at !== undefined))
-  ).pipe(Effect.zipLeft(TestClock.adjust("100 millis")))
+  ).pipe(Effect.zipLeft(advance("100 millis")))
 
 describe("work ends", () => {
   it.scoped("an asynchronous run's timeout tells the leader to stop, and holds the slot until the leader is done", () =>
@@ -62,7 +62,7 @@ describe("work ends", () => {
       })
       const webhook = yield* makeWebhook(team, { timeout_seconds: 5 })
       const [endless, next] = [yield* webhook.submit("endless"), yield* webhook.submit("next")]
-      yield* until(Effect.zipRight(TestClock.adjust("1 second"), Deferred.isDone(interrupted)))
+      yield* until(Effect.zipRight(advance("1 second"), Deferred.isDone(interrupted)))
       yield* until(Effect.map(statusOf(next), (status) => status === "success"))
       expect(yield* statusOf(endless)).toBe("timeout")
     }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })), Effect.provide(Logger.remove(Logger.defaultLogger)))
@@ -152,7 +152,7 @@ describe("work ends", () => {
       const durable = Layer.map(BusMemory.layer, (context) =>
         Context.add(context, Bus, { ...Context.get(context, Bus), durable: true })
       )
-      const kept = yield* Layer.build(Layer.merge(RepoMemory.layer, durable))
+      const kept = yield* Layer.build(Layer.merge(layerRepo, durable))
       const start = (scope: Scope.Scope) =>
         Layer.buildWithScope(Layer.provide(engine(), Layer.succeedContext(kept)), scope)
       const first = yield* Scope.make()

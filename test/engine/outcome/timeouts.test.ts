@@ -1,10 +1,10 @@
 import { expect, it } from "@effect/vitest"
-import { Context, Duration, Effect, Fiber, Layer, TestClock } from "effect"
+import { Context, Duration, Effect, Fiber, Layer } from "effect"
 import { Bus } from "../../../src/bus/Bus.ts"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../../src/domain/Errors.ts"
-import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
+import { advance, layerRepo } from "../../../src/testing.ts"
 import { engine, engineInMemory, inFlight, lead, makeTeam, makeWebhook, statusOf, until, waiting } from "../Scenario.ts"
 
 it.scoped("answers timeout at the deadline, keeps the late answer, and then frees the slot", () =>
@@ -14,9 +14,9 @@ it.scoped("answers timeout at the deadline, keeps the late answer, and then free
     const webhook = yield* makeWebhook(team, { timeout_seconds: 30 })
     const asking = yield* Effect.fork(webhook.ask("slow"))
     const delivery = yield* leader.next
-    yield* TestClock.adjust(Duration.millis(29_999))
+    yield* advance(Duration.millis(29_999))
     expect(yield* statusOf(delivery.prompt.run_id)).toBe("running")
-    yield* TestClock.adjust(Duration.millis(1))
+    yield* advance(Duration.millis(1))
     const run = yield* Fiber.join(asking)
     expect(run).toMatchObject({ run_id: delivery.prompt.run_id, status: "timeout" })
     expect(yield* inFlight).toBe(1)
@@ -40,7 +40,7 @@ it.scoped("never sends a run whose deadline passed while it waited for a slot", 
     const asking = yield* Effect.fork(short.ask("never sent"))
     const repo = yield* Repo
     yield* until(Effect.map(repo.lanes, (lanes) => lanes.length === 1))
-    yield* TestClock.adjust("10 seconds")
+    yield* advance("10 seconds")
     expect((yield* Fiber.join(asking)).status).toBe("timeout")
     const third = yield* long.submit("third")
     yield* leader.answer("done")
@@ -56,13 +56,13 @@ it.scoped("counts a fire-and-forget run's timeout from the leader's start", () =
     const webhook = yield* makeWebhook(team, { timeout_seconds: 10 })
     const id = yield* webhook.submit("work")
     const delivery = yield* leader.next
-    yield* TestClock.adjust("6 seconds")
+    yield* advance("6 seconds")
     yield* delivery.reply({ _tag: "Started" })
     const repo = yield* Repo
     yield* until(Effect.map(repo.run(id), (run) => run.started_at !== undefined))
-    yield* TestClock.adjust("9 seconds")
+    yield* advance("9 seconds")
     expect(yield* statusOf(id)).toBe("running")
-    yield* TestClock.adjust("2 seconds")
+    yield* advance("2 seconds")
     expect(yield* statusOf(id)).toBe("timeout")
   }).pipe(Effect.provide(engineInMemory()))
 )
@@ -79,14 +79,14 @@ it.scoped("lets nothing expire while the broker takes no messages, and leaders c
     const leader = yield* lead(team)
     const id = yield* (yield* makeWebhook(team, { timeout_seconds: 3 })).submit("work")
     yield* leader.next
-    yield* TestClock.adjust("5 seconds")
+    yield* advance("5 seconds")
     expect(yield* statusOf(id)).toBe("running")
     isFull = false
-    yield* TestClock.adjust("5 seconds")
+    yield* advance("5 seconds")
     expect(yield* statusOf(id)).toBe("running")
-    yield* TestClock.adjust("7 seconds")
+    yield* advance("7 seconds")
     expect(yield* statusOf(id)).toBe("timeout")
-  }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(Layer.merge(RepoMemory.layer, bus)))))
+  }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(Layer.merge(layerRepo, bus)))))
 })
 
 it.scoped("frees the slots of a team that never answers, when their timeout and the time to stop have passed", () =>
@@ -97,7 +97,7 @@ it.scoped("frees the slots of a team that never answers, when their timeout and 
     const ids = yield* Effect.replicateEffect(webhook.submit("work"), 5)
     yield* leader.next
     yield* until(Effect.map(waiting(team), (messages) => messages === 1))
-    for (let seconds = 0; seconds < 5 * 45; seconds++) yield* TestClock.adjust("1 second")
+    for (let seconds = 0; seconds < 5 * 45; seconds++) yield* advance("1 second")
     expect(yield* Effect.forEach(ids, statusOf)).toEqual(ids.map(() => "timeout"))
     expect(yield* inFlight).toBe(0)
   }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 3 })))

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, TestClock } from "effect"
+import { Effect, Fiber, Layer } from "effect"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import { makeRunId } from "../../../src/domain/Id.ts"
 import { ProgressReports } from "../../../src/engine/progress/ProgressReports.ts"
 import { type ProgressReport, ProgressStore } from "../../../src/repo/run/ProgressStore.ts"
+import { advance } from "../../../src/testing.ts"
 
 const make = (refuse: () => boolean = () => false) =>
   Effect.gen(function* () {
@@ -33,7 +34,7 @@ describe("the progress that leaders report", () => {
       for (let seq = 0; seq < 100; seq++) {
         reports.add({ run_id: one, seq, text: "." })
         reports.add({ run_id: two, seq, activity: `step ${seq}` })
-        yield* TestClock.adjust("10 millis")
+        yield* advance("10 millis")
       }
       expect(written.length).toBeLessThanOrEqual(5)
       const ofOne = written.flat().filter(({ run_id }) => run_id === one)
@@ -48,11 +49,11 @@ describe("the progress that leaders report", () => {
       const run_id = yield* makeRunId
       reports.add({ run_id, seq: 4, text: "a", activity: "one" })
       reports.add({ run_id, seq: 5, text: "b" })
-      yield* TestClock.adjust("250 millis")
+      yield* advance("250 millis")
       reports.add({ run_id, seq: 6, text: "c" })
       reports.add({ run_id, seq: 0, text: "d" })
       reports.add({ run_id, seq: 1, activity: "two" })
-      yield* TestClock.adjust("250 millis")
+      yield* advance("250 millis")
       expect(written).toEqual([
         [{ run_id, first_seq: 4, seq: 5, text: "ab", activity: "one" }],
         [{ run_id, first_seq: 0, seq: 1, text: "d", activity: "two" }]
@@ -67,7 +68,7 @@ describe("the progress that leaders report", () => {
         const run_id = yield* makeRunId
         for (let seq = 0; seq < 10; seq++) reports.add({ run_id, seq, text: "x".repeat(64 * 1024) })
       }
-      yield* TestClock.adjust("1 second")
+      yield* advance("1 second")
       const length = written.map((group) => group.reduce((sum, { text = "" }) => sum + text.length, 0))
       expect(Math.max(...length)).toBeLessThanOrEqual(8 * 1024 * 1024)
     })
@@ -82,10 +83,10 @@ describe("the progress that leaders report", () => {
       expect(written).toEqual([[{ run_id, first_seq: 0, seq: 0, text: "stored" }]])
       refusals = 1
       const lost = yield* Effect.fork(reports.record({ run_id, seq: 1, text: "lost" }))
-      yield* TestClock.adjust("250 millis")
+      yield* advance("250 millis")
       yield* Fiber.join(lost)
       const next = yield* Effect.fork(reports.record({ run_id, seq: 2, text: "next" }))
-      yield* TestClock.adjust("250 millis")
+      yield* advance("250 millis")
       yield* Fiber.join(next)
       expect(written.flat().map(({ text }) => text)).toEqual(["stored", "next"])
     })

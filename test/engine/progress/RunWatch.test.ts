@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Chunk, DateTime, Effect, Layer, Option, Queue, Stream, TestClock } from "effect"
+import { Chunk, DateTime, Effect, Layer, Option, Queue, Stream } from "effect"
 import { makeRunId, type RunId } from "../../../src/domain/Id.ts"
 import type { Run } from "../../../src/domain/run/Run.ts"
 import { type OnEnd, Outcomes } from "../../../src/engine/outcome/Outcomes.ts"
@@ -13,6 +13,7 @@ import {
   type ProgressText,
   type RunNews
 } from "../../../src/repo/run/ProgressStore.ts"
+import { advance } from "../../../src/testing.ts"
 
 const begun = DateTime.unsafeMake(0)
 
@@ -21,7 +22,7 @@ const settle = Effect.repeatN(
   Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve))),
   60
 )
-const pass = (time: `${number} ${"millis" | "seconds"}`) => Effect.zipRight(TestClock.adjust(time), settle)
+const pass = (time: `${number} ${"millis" | "seconds"}`) => Effect.zipRight(advance(time), settle)
 
 /** A run whose progress the test writes. */
 interface Written {

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "@effect/vitest"
-import { DateTime, Duration, Effect, Layer, Option, TestClock } from "effect"
+import { DateTime, Duration, Effect, Layer, Option } from "effect"
 import { auditEventIdAt, makeRunId } from "../../../src/domain/Id.ts"
 import { TeamName } from "../../../src/domain/Team.ts"
 import * as Upkeep from "../../../src/engine/upkeep/Upkeep.ts"
 import { HistoryStore } from "../../../src/repo/history/HistoryStore.ts"
-import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
+import { advance, layerRepo } from "../../../src/testing.ts"
 
 const team = TeamName.make("ops")
 
@@ -18,7 +18,7 @@ const accept = Effect.gen(function* () {
 })
 
 const world = (retention: Option.Option<Duration.Duration>) =>
-  Upkeep.runRetention(retention).pipe(Layer.provideMerge(RepoMemory.layer))
+  Upkeep.runRetention(retention).pipe(Layer.provideMerge(layerRepo))
 
 describe("audit events past their retention", () => {
   const story = Effect.gen(function* () {
@@ -27,13 +27,13 @@ describe("audit events past their retention", () => {
     const id = auditEventIdAt(now.epochMillis)
     yield* repo.recordAudit({ id, at: now, action: "session.ended", actor: "session" })
     const left = Effect.map(repo.auditEvents({ limit: 9 }), ({ data }) => data.length)
-    yield* TestClock.adjust("9 hours")
+    yield* advance("9 hours")
     const before = yield* left
-    yield* TestClock.adjust("3 hours")
+    yield* advance("3 hours")
     return [before, yield* left]
   })
   const world = (retention: Option.Option<Duration.Duration>) =>
-    Upkeep.auditRetention(retention).pipe(Layer.provideMerge(RepoMemory.layer))
+    Upkeep.auditRetention(retention).pipe(Layer.provideMerge(layerRepo))
 
   it.effect("are removed once they are too old", () =>
     Effect.gen(function* () {
@@ -56,9 +56,9 @@ describe("runs past their retention", () => {
     const ended = yield* accept
     yield* repo.end([{ run_id: ended, at: yield* DateTime.now, outcome: { status: "success", response: "hi" } }])
     const left = Effect.filter([unfinished, ended], (id) => Effect.map(Effect.option(repo.run(id)), Option.isSome))
-    yield* TestClock.adjust("9 minutes")
+    yield* advance("9 minutes")
     const before = yield* left
-    yield* TestClock.adjust("3 minutes")
+    yield* advance("3 minutes")
     return { unfinished, ended, before, after: yield* left }
   })
 
@@ -84,11 +84,11 @@ describe("runs past their retention", () => {
       Effect.map(HistoryStore, (store) =>
         HistoryStore.of({ ...store, purge: () => Effect.sync(() => (++portions < 3 ? 1_000 : 0)) })
       )
-    ).pipe(Layer.provide(RepoMemory.layer))
+    ).pipe(Layer.provide(layerRepo))
     return Effect.gen(function* () {
       yield* Effect.yieldNow()
       expect(portions).toBe(1)
-      yield* TestClock.adjust("1 second")
+      yield* advance("1 second")
       expect(portions).toBe(3)
     }).pipe(Effect.provide(Upkeep.runRetention(Option.some(Duration.days(1))).pipe(Layer.provide(store))))
   })

@@ -16,10 +16,10 @@ import {
 } from "../../../src/engine/verify/SecretKeys.ts"
 import * as SecretRotation from "../../../src/engine/verify/SecretRotation.ts"
 import * as WebhookSecrets from "../../../src/engine/verify/WebhookSecrets.ts"
-import { newDestination } from "../../../src/repo/contract/delivery/fixtures.ts"
-import { createWebhook } from "../../../src/repo/contract/fixtures.ts"
-import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
+import { layerRepo } from "../../../src/testing.ts"
+import { newDestination } from "../../repo/contract/delivery/fixtures.ts"
+import { createWebhook } from "../../repo/contract/fixtures.ts"
 import { untilEffect } from "../../support/Until.ts"
 
 const secret = Redacted.make("It's a Secret to Everybody")
@@ -112,7 +112,7 @@ it.scopedLive(
       expect(Redacted.value(open([fresh], sealed.sealed_headers!, destination.id)!)).toBe("headers")
       expect(yield* isReadyWith(old, fresh)).toBe(true)
       expect(yield* isReadyWith(old)).toBe(false)
-    }).pipe(Effect.provide(RepoMemory.layer))
+    }).pipe(Effect.provide(layerRepo))
 )
 
 it.scoped(
@@ -143,5 +143,5 @@ it.scoped(
       }
       yield* Effect.yieldNow()
       expect(Buffer.from(Option.getOrThrow(yield* repo.secretKeyFingerprint))).toEqual(Buffer.from(fingerprintOf(key)))
-    }).pipe(Effect.provide(RepoMemory.layer))
+    }).pipe(Effect.provide(layerRepo))
 )

@@ -4,7 +4,7 @@ import { Context, DateTime, Effect, Layer } from "effect"
 import { rules } from "../../../src/api/access/Rules.ts"
 import { TeamName } from "../../../src/domain/Team.ts"
 import { SessionStore } from "../../../src/repo/access/SessionStore.ts"
-import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
+import { layerRepo } from "../../../src/testing.ts"
 import { CookieJar } from "../../support/CookieJar.ts"
 import { ada, startProvider } from "../../support/OpenIdProvider.ts"
 import { refusal } from "../Client.ts"
@@ -15,7 +15,7 @@ const fresh = [403, "fresh_sign_in_required"] as const
 
 /** Sessions that were begun a while ago. */
 const repoWhere = (age: () => number) =>
-  Layer.map(RepoMemory.layer, (context) => {
+  Layer.map(layerRepo, (context) => {
     const store = Context.get(context, SessionStore)
     return Context.add(context, SessionStore, {
       ...store,

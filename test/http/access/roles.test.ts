@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import { ApiKeyStore } from "../../../src/repo/access/ApiKeyStore.ts"
-import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
+import { layerRepo } from "../../../src/testing.ts"
 import { CookieJar } from "../../support/CookieJar.ts"
 import { startProvider } from "../../support/OpenIdProvider.ts"
 import { refusal } from "../Client.ts"
@@ -199,7 +199,7 @@ describe("API keys", () => {
 
   it.scopedLive("work while their use cannot be recorded", () =>
     Effect.gen(function* () {
-      const repo = Layer.map(RepoMemory.layer, (context) =>
+      const repo = Layer.map(layerRepo, (context) =>
         Context.add(context, ApiKeyStore, {
           ...Context.get(context, ApiKeyStore),
           recordApiKeyUse: () => new Unavailable({ what: "database", detail: "It is read-only." })
@@ -216,7 +216,7 @@ describe("API keys", () => {
   it.scopedLive("record their use once, although many first requests come at once", () =>
     Effect.gen(function* () {
       let recorded = 0
-      const repo = Layer.map(RepoMemory.layer, (context) => {
+      const repo = Layer.map(layerRepo, (context) => {
         const store = Context.get(context, ApiKeyStore)
         const recordApiKeyUse: typeof store.recordApiKeyUse = (id, at) => {
           recorded++

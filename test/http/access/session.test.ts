@@ -1,11 +1,11 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Context, DateTime, Effect, Fiber, Layer, Option, Redacted, TestClock } from "effect"
+import { Context, DateTime, Effect, Fiber, Layer, Option, Redacted } from "effect"
 import { makeSessionId } from "../../../src/domain/Id.ts"
 import { AdminKey } from "../../../src/engine/access/AdminKey.ts"
 import { ApiKeys } from "../../../src/engine/access/ApiKeys.ts"
 import { mostSessions, mostSessionsOfApiKey, type NewSession, Sessions } from "../../../src/engine/access/Sessions.ts"
 import { SessionStore } from "../../../src/repo/access/SessionStore.ts"
-import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
+import { advance, layerRepo } from "../../../src/testing.ts"
 import { type call, refusal } from "../Client.ts"
 import { adminKey, start } from "../Server.ts"
 
@@ -256,7 +256,7 @@ describe("sessions", () => {
 
 /** The sessions of two servers, on one repo whose calls are counted. */
 const counted = Effect.gen(function* () {
-  const repo = yield* Layer.build(RepoMemory.layer)
+  const repo = yield* Layer.build(layerRepo)
   const store = Context.get(repo, SessionStore)
   let reads = 0
   const layer = Sessions.layer.pipe(
@@ -286,15 +286,15 @@ describe("a session in time", () => {
       const { one } = yield* counted
       const [unused, used] = [yield* one.begin(from), yield* one.begin(from)]
       const isOpen = ({ token }: NewSession) => Effect.map(one.find(Redacted.value(token)), Option.isSome)
-      yield* TestClock.adjust("11 hours")
+      yield* advance("11 hours")
       expect(yield* isOpen(used)).toBe(true)
-      yield* TestClock.adjust("61 minutes")
+      yield* advance("61 minutes")
       expect([yield* isOpen(unused), yield* isOpen(used)]).toStrictEqual([false, true])
       for (let hours = 18; hours < 7 * 24; hours += 6) {
-        yield* TestClock.adjust("6 hours")
+        yield* advance("6 hours")
         expect(yield* isOpen(used), `after ${hours} hours`).toBe(true)
       }
-      yield* TestClock.adjust("6 hours")
+      yield* advance("6 hours")
       expect(yield* isOpen(used)).toBe(false)
       expect(yield* one.list).toStrictEqual([])
     })
@@ -317,7 +317,7 @@ describe("a session in time", () => {
       const { keys, one, store } = yield* counted
       const oldest = yield* one.begin(from)
       const [row] = yield* store.sessions
-      yield* TestClock.adjust("1 minute")
+      yield* advance("1 minute")
       const last_used_at = yield* DateTime.now
       for (let n = 1; n < mostSessions; n++) {
         const token_hash = new TextEncoder().encode(`token ${n}`)

@@ -4,7 +4,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Cause, Context, Effect, Fiber, Layer, Logger } from "effect"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import { SessionStore } from "../../../src/repo/access/SessionStore.ts"
-import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
+import { layerRepo } from "../../../src/testing.ts"
 import { CookieJar } from "../../support/CookieJar.ts"
 import { ada, type OpenIdProvider, startProvider } from "../../support/OpenIdProvider.ts"
 import { repeatUntil } from "../../support/Until.ts"
@@ -241,7 +241,7 @@ describe("a sign-in at the OpenID provider", () => {
     Effect.gen(function* () {
       const provider = yield* startProvider()
       let isBroken = false
-      const repo = Layer.map(RepoMemory.layer, (context) => {
+      const repo = Layer.map(layerRepo, (context) => {
         const store = Context.get(context, SessionStore)
         return Context.add(context, SessionStore, {
           ...store,

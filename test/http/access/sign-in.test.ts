@@ -6,7 +6,7 @@ import type { SessionRow } from "../../../src/domain/access/Session.ts"
 import { TeamName } from "../../../src/domain/Team.ts"
 import type { GroupRole } from "../../../src/engine/access/oidc/GroupRoles.ts"
 import { SessionStore } from "../../../src/repo/access/SessionStore.ts"
-import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
+import { layerRepo } from "../../../src/testing.ts"
 import { CookieJar } from "../../support/CookieJar.ts"
 import { ada, type OpenIdProvider, startProvider } from "../../support/OpenIdProvider.ts"
 import { repeatUntil } from "../../support/Until.ts"
@@ -309,7 +309,7 @@ describe("signing in at the OpenID provider", () => {
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const stored: Array<SessionRow> = []
-      const repo = Layer.map(RepoMemory.layer, (context) => {
+      const repo = Layer.map(layerRepo, (context) => {
         const store = Context.get(context, SessionStore)
         return Context.add(context, SessionStore, {
           ...store,

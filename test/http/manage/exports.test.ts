@@ -5,7 +5,7 @@ import { Context, Effect, Exit, Layer } from "effect"
 import { AuditEventId } from "../../../src/domain/Id.ts"
 import { jsonLines, RunExport } from "../../../src/http/manage/export/RunExport.ts"
 import { type AuditExportQuery, AuditStore } from "../../../src/repo/access/AuditStore.ts"
-import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
+import { layerRepo } from "../../../src/testing.ts"
 import { repeatUntil } from "../../support/Until.ts"
 import { call, refusal } from "../Client.ts"
 import { adminKey, type Leader, listening, listeningPort, services, start } from "../Server.ts"
@@ -205,7 +205,7 @@ describe("exporting runs", () => {
 })
 
 /** A repo with very many audit events. */
-const repoOfManyEvents = Layer.map(RepoMemory.layer, (context) => {
+const repoOfManyEvents = Layer.map(layerRepo, (context) => {
   const store = Context.get(context, AuditStore)
   const idOf = (n: number) => AuditEventId.make(`00000000-0000-7000-8000-${String(n).padStart(12, "0")}`)
   const auditExport = ({ after, limit }: AuditExportQuery) =>

@@ -2,8 +2,8 @@
 import { createHmac } from "node:crypto"
 import { expect, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
-import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { RunStore } from "../../../src/repo/run/RunStore.ts"
+import { layerRepo } from "../../../src/testing.ts"
 import { refusal } from "../Client.ts"
 import { hello, start, trigger, triggers } from "../Server.ts"
 
@@ -70,7 +70,7 @@ it.scopedLive("a token in an idempotency key or in a delivery's id is not kept, 
           }
         }
       })
-    const repo = Layer.map(RepoMemory.layer, (context) =>
+    const repo = Layer.map(layerRepo, (context) =>
       Context.add(context, RunStore, keeping(Context.get(context, RunStore)))
     )
     const { http, team, webhook } = yield* start({ repo })

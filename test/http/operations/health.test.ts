@@ -7,8 +7,8 @@ import { makeKey } from "../../../src/engine/verify/SecretKeys.ts"
 import * as Health from "../../../src/http/operations/Health.ts"
 import { SecretKeyStore } from "../../../src/repo/access/SecretKeyStore.ts"
 import { ChangeFeed } from "../../../src/repo/ChangeFeed.ts"
-import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
 import { TimeStore } from "../../../src/repo/TimeStore.ts"
+import { layerRepo } from "../../../src/testing.ts"
 import { call, refusal } from "../Client.ts"
 import { listening, listeningPort, start } from "../Server.ts"
 
@@ -48,7 +48,7 @@ describe("health", () => {
     "reports that the server has not the key of the secrets in the database once there are any, and stores none with its own",
     () =>
       Effect.gen(function* () {
-        const repo = yield* Effect.map(Layer.build(RepoMemory.layer), Layer.succeedContext)
+        const repo = yield* Effect.map(Layer.build(layerRepo), Layer.succeedContext)
         const [key, another] = [yield* makeKey, yield* makeKey]
         const readiness = ({ http }: { readonly http: ReturnType<typeof call> }) => http("GET", "/health/ready")
         const other = yield* start({ repo, secretKeys: [another] })
@@ -91,7 +91,7 @@ describe("health", () => {
   it.scopedLive("shows how far the server's clock is ahead of the database's", () =>
     Effect.gen(function* () {
       const databaseTime = Effect.sync(() => Date.now() - 3_600_000)
-      const { http } = yield* start({ repo: Layer.map(RepoMemory.layer, Context.add(TimeStore, { databaseTime })) })
+      const { http } = yield* start({ repo: Layer.map(layerRepo, Context.add(TimeStore, { databaseTime })) })
       const ready = yield* http("GET", "/health/ready")
       expect(ready.json).toMatchObject({ status: "ok", clock_offset_seconds: expect.closeTo(3_600, -2) })
       const [, seconds] = /^webhook_clock_offset_seconds ([\d.]+)$/m.exec((yield* http("GET", "/metrics")).text) ?? []

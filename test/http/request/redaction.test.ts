@@ -147,8 +147,9 @@ const webhook = (port: number) =>
     return [json.token, second.json.token] as const
   })
 
-/** All that spans may say, here and in the drivers' place in memory. */
+/** All that spans may say, here and in the bus's place in memory. A statement's text has no values. */
 const attributes = [
+  ...["db.system.name", "db.operation.name", "db.query.text"],
   ...["http.request.method", "http.route", "http.response.status_code", "run.id"],
   ...["team", "run_id", "replies", "prompts", "runs", "messaging.system"]
 ]

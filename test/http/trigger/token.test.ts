@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Fiber, Layer } from "effect"
 import { HistoryStore } from "../../../src/repo/history/HistoryStore.ts"
-import * as RepoMemory from "../../../src/repo/memory/RepoMemory.ts"
+import { layerRepo } from "../../../src/testing.ts"
 import { type Answer, refusal } from "../Client.ts"
 import { hello, silent, start, startWithWebhook, trigger, triggers, unusedId } from "../Server.ts"
 
@@ -83,7 +83,7 @@ describe("a caller that waits for a run", () => {
     it.scopedLive(`gets 404 on every replica when its token ${what}`, () =>
       Effect.gen(function* () {
         const held = yield* Deferred.make<void>()
-        const repo = yield* Layer.build(RepoMemory.layer)
+        const repo = yield* Layer.build(layerRepo)
         const history = Context.get(repo, HistoryStore)
         // It is read once the watch of its end has begun.
         const run = (...args: Parameters<typeof history.run>) =>

@@ -6,10 +6,10 @@ import { it } from "@effect/vitest"
 import { Effect, Layer, Logger, LogLevel, Queue, Schedule, type Scope } from "effect"
 import { Bus, type LeaderBus, type Prompt, type Reply } from "../../../src/bus/Bus.ts"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
-import { collectReplies, makePrompt, team, untilQueue } from "../../../src/bus/contract.ts"
 import { ThreadId } from "../../../src/domain/Id.ts"
 import { type Agent, AgentLeader, type Progress } from "../../../src/leader/index.ts"
 import type { Place } from "../../../src/leader/Place.ts"
+import { collectReplies, makePrompt, team, untilQueue } from "../../bus/contract/support.ts"
 
 export const behaviour = (name: string, test: Effect.Effect<unknown, unknown, Bus | LeaderBus | Scope.Scope>) =>
   it.live(name, () =>

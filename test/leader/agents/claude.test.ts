@@ -2,7 +2,7 @@
 import { describe, expect } from "@effect/vitest"
 import { Effect } from "effect"
 import type { PromptThread } from "../../../src/bus/Bus.ts"
-import { team } from "../../../src/bus/contract.ts"
+import { team } from "../../bus/contract/support.ts"
 import { behaviour, onBusOfItsOwn, threadId, written } from "./Leading.ts"
 import { preset, print, recorded, sessions, usages } from "./Programs.ts"
 

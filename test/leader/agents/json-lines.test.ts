@@ -1,9 +1,9 @@
 import { describe, expect } from "@effect/vitest"
 import { Effect, Queue } from "effect"
 import { Bus } from "../../../src/bus/Bus.ts"
-import { makePrompt, team } from "../../../src/bus/contract.ts"
 import { RunId } from "../../../src/domain/Id.ts"
 import { AgentLeader, Command, type Progress } from "../../../src/leader/index.ts"
+import { makePrompt, team } from "../../bus/contract/support.ts"
 import { behaviour, leading } from "./Leading.ts"
 
 describe("a program that prints JSON lines", () => {

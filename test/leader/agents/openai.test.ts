@@ -1,9 +1,9 @@
 /** The preset for OpenAI-compatible endpoints, with a small one on this machine. */
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Either, Option } from "effect"
-import { team } from "../../../src/bus/contract.ts"
 import { presets } from "../../../src/leader/index.ts"
 import { startFakeModel } from "../../agents/FakeModel.ts"
+import { team } from "../../bus/contract/support.ts"
 import { endpoint, environment, refuse, sendEvents } from "./Endpoint.ts"
 import { behaviour, leading, threadId } from "./Leading.ts"
 

@@ -1,8 +1,8 @@
 /** The presets on what the real programs printed: `npm run test:agents -- --write` records it. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Either, Option } from "effect"
-import { team } from "../../../src/bus/contract.ts"
 import { presets } from "../../../src/leader/index.ts"
+import { team } from "../../bus/contract/support.ts"
 import { repeatUntil } from "../../support/Until.ts"
 import { behaviour, isRunning, onBusOfItsOwn, threadId, written } from "./Leading.ts"
 import { preset, print, programNames, sessions, usages } from "./Programs.ts"

@@ -1,10 +1,10 @@
 /** Processes that share a PostgreSQL database, each with a repo of its own. */
 import { expect } from "@effect/vitest"
 import { Context, Effect, Layer, Option, Redacted, Schedule, Scope } from "effect"
-import { minute } from "../../../src/repo/contract/fixtures.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
 import * as RepoSql from "../../../src/repo/sql/RepoSql.ts"
+import { minute } from "../contract/fixtures.ts"
 
 /** The error of an effect that must fail, and in time; on a busy machine, all takes longer. */
 export const refusal = (effect: Effect.Effect<unknown, unknown>) => Effect.timeout(Effect.flip(effect), "1 minute")

@@ -1,10 +1,10 @@
 import { describe } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
-import { repoContract } from "../../../src/repo/contract/RepoContract.ts"
 import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
 import { freshDatabase } from "../../support/fresh.ts"
+import { repoContract } from "../contract/RepoContract.ts"
 import { withSqlRepo } from "./SqlRepo.ts"
 
 const client = Layer.unwrapScoped(Effect.map(freshDatabase, (url) => PostgresClient.layer({ url: Redacted.make(url) })))
 
-describe("RepoSql on PostgreSQL", () => repoContract(withSqlRepo(client), { optional: true }))
+describe("RepoSql on PostgreSQL", () => repoContract(withSqlRepo(client)))

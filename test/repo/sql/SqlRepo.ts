@@ -2,9 +2,9 @@
 import { SqlClient } from "@effect/sql"
 import { afterAll, beforeAll } from "@effect/vitest"
 import { Effect, Layer, ManagedRuntime } from "effect"
-import type { WithRepo } from "../../../src/repo/contract/RepoContract.ts"
 import type { Notifications } from "../../../src/repo/sql/database/Notifications.ts"
 import * as RepoSql from "../../../src/repo/sql/RepoSql.ts"
+import type { WithRepo } from "../contract/RepoContract.ts"
 
 const tables = [
   ...["teams", "webhooks", "runs", "secrets", "run_counts", "run_durations"],

@@ -2,6 +2,12 @@ import { SqlClient } from "@effect/sql"
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { DateTime, Duration, Effect, Layer, ManagedRuntime, Redacted } from "effect"
 import type { RunId } from "../../../src/domain/Id.ts"
+import type { RunFilter } from "../../../src/repo/history/RunQuery.ts"
+import { Repo } from "../../../src/repo/Repo.ts"
+import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
+import { leastId } from "../../../src/repo/sql/history/AcceptedBetween.ts"
+import * as RepoSql from "../../../src/repo/sql/RepoSql.ts"
+import { freshDatabase } from "../../support/fresh.ts"
 import {
   acceptOne,
   acquireTerm,
@@ -17,13 +23,7 @@ import {
   success,
   type Target,
   team
-} from "../../../src/repo/contract/fixtures.ts"
-import type { RunFilter } from "../../../src/repo/history/RunQuery.ts"
-import { Repo } from "../../../src/repo/Repo.ts"
-import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
-import { leastId } from "../../../src/repo/sql/history/AcceptedBetween.ts"
-import * as RepoSql from "../../../src/repo/sql/RepoSql.ts"
-import { freshDatabase } from "../../support/fresh.ts"
+} from "../contract/fixtures.ts"
 import { readsOf, recording } from "./Explain.ts"
 
 const many = 100_000

@@ -4,6 +4,9 @@ import { DateTime, Deferred, Duration, Effect, Layer, Redacted, Stream } from "e
 import pg from "pg"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import { subscribe } from "../../../src/repo/ChangeFeed.ts"
+import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
+import { freshDatabase } from "../../support/fresh.ts"
+import { queryPostgres } from "../../support/Postgres.ts"
 import {
   acceptOne,
   at,
@@ -15,10 +18,7 @@ import {
   success,
   together,
   unlimited
-} from "../../../src/repo/contract/fixtures.ts"
-import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
-import { freshDatabase } from "../../support/fresh.ts"
-import { queryPostgres } from "../../support/Postgres.ts"
+} from "../contract/fixtures.ts"
 import { type Replica, refusal, replicaOf } from "./Replica.ts"
 
 describe("replicas on one database", () => {

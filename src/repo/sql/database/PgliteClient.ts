@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises"
 import { Reactivity } from "@effect/experimental"
 import { SqlClient, type SqlConnection, SqlError, Statement } from "@effect/sql"
 import type { PGlite } from "@electric-sql/pglite"
-import { Context, Effect, Layer, Schedule, Stream } from "effect"
+import { Context, Effect, identity, Layer, Schedule, type Scope, Stream } from "effect"
 import { type DataFolderInUse, type DataFolderUnusable, hold } from "./DataFolder.ts"
 import { migrate } from "./Migrations.ts"
 import { channel, Notifications } from "./Notifications.ts"
@@ -105,13 +105,15 @@ const compiler = Statement.makeCompiler({
 })
 
 /** PGlite has one session: a transaction excludes all other statements until it ends. */
-const makeClient = Effect.fnUntraced(function* (db: PGlite) {
+const makeClient = Effect.fnUntraced(function* (db: PGlite, use: Use) {
   const run = preparing(db, yield* Effect.promise(() => import("@electric-sql/pglite")))
   const connection = makeConnection(run, yield* Refusals.make)
   const turn = Effect.unsafeMakeSemaphore(1)
-  const taken = Effect.as(
-    Effect.acquireRelease(turn.take(1), () => turn.release(1)),
-    connection
+  const taken = use(
+    Effect.as(
+      Effect.acquireRelease(turn.take(1), () => turn.release(1)),
+      connection
+    )
   )
   return yield* SqlClient.make({
     acquirer: taken,
@@ -120,6 +122,27 @@ const makeClient = Effect.fnUntraced(function* (db: PGlite) {
     spanAttributes: [["db.system.name", "pglite"]]
   })
 })
+
+/** What surrounds each use of the session. */
+export type Use = (
+  taken: Effect.Effect<SqlConnection.Connection, never, Scope.Scope>
+) => Effect.Effect<SqlConnection.Connection, never, Scope.Scope>
+
+/** A migrated database in this process, until the scope closes. */
+export const connect = Effect.fnUntraced(function* (db: PGlite, use: Use = identity) {
+  yield* Effect.promise(() => db.exec(sessionSettings))
+  const client = yield* makeClient(db, use)
+  yield* Effect.orDie(Effect.provideService(migrate, SqlClient.SqlClient, client))
+  return Context.make(SqlClient.SqlClient, client).pipe(
+    Context.add(Notifications, {
+      listen: (handle) =>
+        Effect.acquireRelease(
+          Effect.promise(() => db.listen(channel, handle)),
+          (stop) => Effect.promise(() => stop())
+        )
+    })
+  )
+}, Effect.provide(Reactivity.layer))
 
 /**
  * PostgreSQL in this process, migrated. For trying out and for single processes: a commit survives the process, even if
@@ -132,10 +155,8 @@ export const layer = (
     Effect.gen(function* () {
       const { folder } = options
       if (folder !== undefined) yield* hold(folder)
-      const db = yield* open(folder)
-      yield* Effect.promise(() => db.exec(sessionSettings))
-      const client = yield* makeClient(db)
-      yield* Effect.orDie(Effect.provideService(migrate, SqlClient.SqlClient, client))
+      const context = yield* connect(yield* open(folder))
+      const client = Context.get(context, SqlClient.SqlClient)
       // The folder is this process's alone: an earlier holder of the lease is gone.
       yield* Effect.orDie(client`update webhook_trigger.dispatcher_lease set holder = null, expires_at = null`)
       yield* client`vacuum (analyze) webhook_trigger.runs`.pipe(
@@ -143,14 +164,6 @@ export const layer = (
         Effect.repeat(Schedule.spaced(vacuumEvery)),
         Effect.forkScoped
       )
-      return Context.make(SqlClient.SqlClient, client).pipe(
-        Context.add(Notifications, {
-          listen: (handle) =>
-            Effect.acquireRelease(
-              Effect.promise(() => db.listen(channel, handle)),
-              (stop) => Effect.promise(() => stop())
-            )
-        })
-      )
+      return context
     })
-  ).pipe(Layer.provide(Reactivity.layer))
+  )

@@ -5,8 +5,8 @@ import { Context, Effect, Layer } from "effect"
 import type { AuditDraft, AuditEvent } from "../../../../src/domain/access/AuditEvent.ts"
 import { auditEventIdAt } from "../../../../src/domain/Id.ts"
 import { TeamName } from "../../../../src/domain/Team.ts"
-import { at, count, epoch, together } from "../../../../src/repo/contract/fixtures.ts"
 import { freshDatabase } from "../../../support/fresh.ts"
+import { at, count, epoch, together } from "../../contract/fixtures.ts"
 import { layerOf, type Replica, replicaOf, replicaWith } from "../Replica.ts"
 
 const creationAt = (ms: number): AuditDraft => ({

@@ -5,12 +5,12 @@ import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Schedule } from "effect"
 import { RunId } from "../../../../src/domain/Id.ts"
-import { createWebhook, queueRun } from "../../../../src/repo/contract/fixtures.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import { DataFolderInUse, hold } from "../../../../src/repo/sql/database/DataFolder.ts"
 import * as PgliteClient from "../../../../src/repo/sql/database/PgliteClient.ts"
 import * as RepoSql from "../../../../src/repo/sql/RepoSql.ts"
 import { temporaryFolder } from "../../../support/private.ts"
+import { createWebhook, queueRun } from "../../contract/fixtures.ts"
 
 const repoIn = (folder: string) => RepoSql.layer.pipe(Layer.provide(PgliteClient.layer({ folder })))
 

@@ -3,13 +3,13 @@ import { SqlClient } from "@effect/sql"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Logger, Redacted } from "effect"
 import { Unavailable } from "../../../../src/domain/Errors.ts"
-import { acceptOne, count, createWebhook, newRun } from "../../../../src/repo/contract/fixtures.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import * as PgliteClient from "../../../../src/repo/sql/database/PgliteClient.ts"
 import * as PostgresClient from "../../../../src/repo/sql/database/PostgresClient.ts"
 import * as RepoSql from "../../../../src/repo/sql/RepoSql.ts"
 import { freshDatabase } from "../../../support/fresh.ts"
 import { repeatUntil } from "../../../support/Until.ts"
+import { acceptOne, count, createWebhook, newRun } from "../../contract/fixtures.ts"
 
 const clients: Readonly<Record<string, Layer.Layer<SqlClient.SqlClient | RepoSql.Notifications, unknown>>> = {
   PostgreSQL: Layer.unwrapScoped(

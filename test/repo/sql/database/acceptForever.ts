@@ -1,8 +1,8 @@
 /** Accepts runs in the data folder named as its argument, and prints each one's id once it is accepted. */
 import { Effect, Layer } from "effect"
-import { createWebhook, queueRun } from "../../../../src/repo/contract/fixtures.ts"
 import * as PgliteClient from "../../../../src/repo/sql/database/PgliteClient.ts"
 import * as RepoSql from "../../../../src/repo/sql/RepoSql.ts"
+import { createWebhook, queueRun } from "../../contract/fixtures.ts"
 
 const program = Effect.gen(function* () {
   const webhook = yield* createWebhook()

@@ -4,6 +4,14 @@ import { DateTime, Deferred, Effect, Either, Exit, Fiber, Layer, Redacted, Scope
 import pg from "pg"
 import { Unavailable } from "../../../../src/domain/Errors.ts"
 import { subscribe } from "../../../../src/repo/ChangeFeed.ts"
+import { channel } from "../../../../src/repo/sql/database/Notifications.ts"
+import * as PostgresClient from "../../../../src/repo/sql/database/PostgresClient.ts"
+import { openSession } from "../../../../src/repo/sql/database/PostgresSession.ts"
+import { freshDatabase } from "../../../support/fresh.ts"
+import { queryPostgres } from "../../../support/Postgres.ts"
+import { Proxy } from "../../../support/Proxy.ts"
+import { privatePostgres } from "../../../support/private.ts"
+import { repeatUntil } from "../../../support/Until.ts"
 import {
   count,
   createWebhook,
@@ -13,15 +21,7 @@ import {
   queueRun,
   together,
   unlimited
-} from "../../../../src/repo/contract/fixtures.ts"
-import { channel } from "../../../../src/repo/sql/database/Notifications.ts"
-import * as PostgresClient from "../../../../src/repo/sql/database/PostgresClient.ts"
-import { openSession } from "../../../../src/repo/sql/database/PostgresSession.ts"
-import { freshDatabase } from "../../../support/fresh.ts"
-import { queryPostgres } from "../../../support/Postgres.ts"
-import { Proxy } from "../../../support/Proxy.ts"
-import { privatePostgres } from "../../../support/private.ts"
-import { repeatUntil } from "../../../support/Until.ts"
+} from "../../contract/fixtures.ts"
 import { eventually, refusal, replicaOf } from "../Replica.ts"
 
 describe("a database that goes away", () => {

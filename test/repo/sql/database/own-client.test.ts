@@ -2,18 +2,10 @@ import { PgClient } from "@effect/sql-pg"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Redacted, String } from "effect"
 import { subscribe } from "../../../../src/repo/ChangeFeed.ts"
-import {
-  acquireTerm,
-  admitOne,
-  createWebhook,
-  endOne,
-  ops,
-  queueRun,
-  success
-} from "../../../../src/repo/contract/fixtures.ts"
 import * as PostgresNotifications from "../../../../src/repo/sql/database/PostgresNotifications.ts"
 import * as RepoSql from "../../../../src/repo/sql/RepoSql.ts"
 import { freshDatabase } from "../../../support/fresh.ts"
+import { acquireTerm, admitOne, createWebhook, endOne, ops, queueRun, success } from "../../contract/fixtures.ts"
 import { replicaOf, replicaWith } from "../Replica.ts"
 
 /** What a host has that reads its own tables in camel case. */

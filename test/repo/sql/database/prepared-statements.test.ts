@@ -3,6 +3,11 @@ import { SqlClient } from "@effect/sql"
 import { expect, it } from "@effect/vitest"
 import { DateTime, Effect, Layer, Redacted } from "effect"
 import type { RunId } from "../../../../src/domain/Id.ts"
+import { Repo } from "../../../../src/repo/Repo.ts"
+import * as PgliteClient from "../../../../src/repo/sql/database/PgliteClient.ts"
+import * as PostgresClient from "../../../../src/repo/sql/database/PostgresClient.ts"
+import * as RepoSql from "../../../../src/repo/sql/RepoSql.ts"
+import { freshDatabase } from "../../../support/fresh.ts"
 import {
   acquireTerm,
   at,
@@ -12,12 +17,7 @@ import {
   success,
   type Target,
   unlimited
-} from "../../../../src/repo/contract/fixtures.ts"
-import { Repo } from "../../../../src/repo/Repo.ts"
-import * as PgliteClient from "../../../../src/repo/sql/database/PgliteClient.ts"
-import * as PostgresClient from "../../../../src/repo/sql/database/PostgresClient.ts"
-import * as RepoSql from "../../../../src/repo/sql/RepoSql.ts"
-import { freshDatabase } from "../../../support/fresh.ts"
+} from "../../contract/fixtures.ts"
 
 const backlog = 5_000
 

@@ -2,12 +2,12 @@
 import { SqlClient } from "@effect/sql"
 import { afterAll, describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, ManagedRuntime, Redacted } from "effect"
-import { claim, deliveriesOf, endRun, newDestination } from "../../../../src/repo/contract/delivery/fixtures.ts"
-import { acquireTerm, at, createWebhook, sendRun } from "../../../../src/repo/contract/fixtures.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import * as PostgresClient from "../../../../src/repo/sql/database/PostgresClient.ts"
 import * as RepoSql from "../../../../src/repo/sql/RepoSql.ts"
 import { freshDatabase } from "../../../support/fresh.ts"
+import { claim, deliveriesOf, endRun, newDestination } from "../../contract/delivery/fixtures.ts"
+import { acquireTerm, at, createWebhook, sendRun } from "../../contract/fixtures.ts"
 import { readsOf, recording } from "../Explain.ts"
 
 const recorder = recording()

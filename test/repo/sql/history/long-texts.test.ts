@@ -1,13 +1,13 @@
 /** Runs with megabytes of text, on a PostgreSQL whose bytes are counted. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
-import { count, createWebhook, endOne, queueRun, success } from "../../../../src/repo/contract/fixtures.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import * as PostgresClient from "../../../../src/repo/sql/database/PostgresClient.ts"
 import * as RepoSql from "../../../../src/repo/sql/RepoSql.ts"
 import { freshDatabase } from "../../../support/fresh.ts"
 import { queryPostgres } from "../../../support/Postgres.ts"
 import { Proxy } from "../../../support/Proxy.ts"
+import { count, createWebhook, endOne, queueRun, success } from "../../contract/fixtures.ts"
 
 const runs = 20
 const characters = 320_000

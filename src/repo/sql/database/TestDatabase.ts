@@ -1,0 +1,109 @@
+/**
+ * Databases in memory for tests. Opening one takes a second, and emptying it three milliseconds. So a process keeps them,
+ * and a test gets one that the tests before have left.
+ */
+import { setImmediate } from "node:timers/promises"
+import { SqlClient } from "@effect/sql"
+import type { PGlite } from "@electric-sql/pglite"
+import { type Clock, Context, Effect, Layer, Scope } from "effect"
+import type { Notifications } from "./Notifications.ts"
+import { connect, type Use } from "./PgliteClient.ts"
+import { open } from "./PgliteDatabase.ts"
+
+/** `TestClock` moves the database's clock: PostgreSQL searches this schema's functions before its own. */
+const clockFunctions = `
+  create schema testing;
+  create function testing.clock_timestamp() returns timestamptz language sql as $$
+    select coalesce(
+      to_timestamp(nullif(current_setting('testing.time', true), '')::float8 / 1000), pg_catalog.clock_timestamp())
+  $$;
+  create function testing.now() returns timestamptz language sql as $$ select testing.clock_timestamp() $$;
+  set search_path = testing, pg_catalog, public`
+
+/** Truncating would take twenty times as long: it gives each table and index new files. */
+const restore = `
+  do $do$
+  declare name text; has_rows boolean;
+  begin
+    for name in select tablename from pg_tables where schemaname = 'webhook_trigger' loop
+      execute format('select exists (select from webhook_trigger.%I)', name) into has_rows;
+      if has_rows then execute format('create table testing.%I as table webhook_trigger.%I', name, name); end if;
+    end loop;
+  end $do$;
+  create function testing.restore() returns void language plpgsql as $$
+  declare name text;
+  begin
+    perform set_config('session_replication_role', 'replica', true);
+    for name in select tablename from pg_tables where schemaname = 'webhook_trigger' loop
+      execute format('delete from webhook_trigger.%I', name);
+    end loop;
+    for name in select tablename from pg_tables where schemaname = 'testing' loop
+      execute format('insert into webhook_trigger.%I table testing.%I', name, name);
+    end loop;
+  end $$`
+
+/** Uses of all databases that have begun and not ended. */
+let uses = 0
+const counted: Use = (taken) =>
+  Effect.zipRight(
+    Effect.acquireRelease(
+      Effect.sync(() => uses++),
+      () => Effect.sync(() => uses--)
+    ),
+    taken
+  )
+
+interface TestDatabase {
+  readonly services: Context.Context<SqlClient.SqlClient | Notifications>
+  /** The clock of the test that has it. */
+  clock: Clock.Clock
+}
+
+/** Sets the database's clock before a use, if the test has a `TestClock`. Otherwise, it is the system's. */
+const timed = (db: PGlite, clockOf: () => Clock.Clock): Use => {
+  let time: number | undefined
+  return (taken) =>
+    Effect.tap(taken, () => {
+      const clock = clockOf()
+      const given = "adjust" in clock ? clock.unsafeCurrentTimeMillis() : undefined
+      if (given === time) return Effect.void
+      time = given
+      return Effect.promise(() => db.query("select set_config('testing.time', $1, false)", [`${given ?? ""}`]))
+    })
+}
+
+/** It stays open for as long as the process. */
+const create = (clock: Clock.Clock): Effect.Effect<TestDatabase> =>
+  Effect.gen(function* () {
+    const db = yield* Effect.orDie(open(undefined))
+    yield* Effect.promise(() => db.exec(clockFunctions))
+    const current = { clock }
+    const set = timed(db, () => current.clock)
+    const services = yield* connect(db, (taken) => counted(set(taken)))
+    yield* Effect.promise(() => db.exec(restore))
+    return Object.assign(current, { services })
+  }).pipe(Scope.extend(Effect.runSync(Scope.make())))
+
+const idle: Array<TestDatabase> = []
+
+/** A database without rows, for one test at a time. Its clock is that of the effect which builds the layer. */
+export const layer: Layer.Layer<SqlClient.SqlClient | Notifications> = Layer.scopedContext(
+  Effect.acquireRelease(
+    Effect.clockWith((clock) => {
+      const database = idle.pop()
+      if (database === undefined) return create(clock)
+      database.clock = clock
+      const sql = Context.get(database.services, SqlClient.SqlClient)
+      return Effect.as(Effect.orDie(sql`select testing.restore()`), database)
+    }),
+    (database) => Effect.sync(() => idle.push(database))
+  ).pipe(Effect.map(({ services }) => services))
+)
+
+/** Turns of the event loop without a statement, after which none is expected to follow. */
+const turns = 10
+
+/** Waits until no statement runs, and none follows. */
+export const settled: Effect.Effect<void> = Effect.promise(async () => {
+  for (let quiet = 0; quiet < turns; quiet = uses === 0 ? quiet + 1 : 0) await setImmediate()
+})

@@ -1,0 +1,126 @@
+import { expect } from "@effect/vitest"
+import { Effect, Exit, Fiber, Option, Stream } from "effect"
+import { type Change, subscribe } from "../../../src/repo/ChangeFeed.ts"
+import { Repo } from "../../../src/repo/Repo.ts"
+import {
+  acquireTerm,
+  at,
+  count,
+  createWebhook,
+  endOne,
+  newRun,
+  requestTo,
+  sendRun,
+  startedOne,
+  success,
+  team,
+  unlimited
+} from "./fixtures.ts"
+import type { Test } from "./RepoContract.ts"
+
+export const changeFeed = (test: Test): void => {
+  test(
+    "reports acceptance, start, end, edits, stored requests and the released lease",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const seen: Array<Change> = []
+      const wanted: ReadonlyArray<Change["_tag"]> = [
+        "RunAccepted",
+        "RunStarted",
+        "RunEnded",
+        "WebhookChanged",
+        "RequestsStored",
+        "LeaseReleased"
+      ]
+      const changes = yield* subscribe(repo)
+      const reader = yield* Effect.fork(
+        Stream.runForEachWhile(Stream.fromQueue(changes), (change) => {
+          seen.push(change)
+          return Effect.succeed(!wanted.every((tag) => seen.some((change) => change._tag === tag)))
+        })
+      )
+      const term = yield* acquireTerm
+      const id = yield* sendRun(webhook, term, 1)
+      yield* startedOne(id, 2)
+      yield* endOne(id, success("done"), 3)
+      yield* repo.updateWebhook(webhook.id, { name: "renamed", updated_at: at(4) })
+      yield* repo.recordRequests([requestTo(webhook.id, 5)], { refused: 1, ignored: 1, accepted: 1 })
+      yield* repo.releaseLease(term)
+      expect(Exit.isSuccess(yield* Fiber.await(reader))).toBe(true)
+      expect(seen).toContainEqual({ _tag: "RunAccepted", team: "ops" })
+      expect(seen).toContainEqual({ _tag: "RunStarted", run_id: id })
+      expect(seen).toContainEqual({ _tag: "RunEnded", run_id: id })
+      expect(seen).toContainEqual({ _tag: "WebhookChanged", webhook_id: webhook.id })
+      expect(seen).toContainEqual({ _tag: "RequestsStored", webhook_id: webhook.id })
+      expect(seen).toContainEqual({ _tag: "LeaseReleased" })
+    })
+  )
+
+  test(
+    "reports what the dispatcher accepts, admits and ends, however many they are",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const calm = yield* createWebhook({ team: team("calm") })
+      const term = yield* acquireTerm
+      const runs = yield* Effect.forEach(count(250), () => newRun(webhook))
+      const admitted = yield* newRun(calm)
+      const changes = yield* subscribe(repo)
+      const reader = yield* Stream.fromQueue(changes).pipe(
+        Stream.filterMap((change) =>
+          change._tag === "RunAccepted" || change._tag === "RunAdmitted"
+            ? Option.some(change.team as string)
+            : change._tag === "RunEnded"
+              ? Option.some(change.run_id as string)
+              : Option.none()
+        ),
+        Stream.mapAccum(new Set<string>(), (seen, name) => [seen.add(name), seen]),
+        Stream.takeUntil(({ size }) => size >= 2 + runs.length),
+        Stream.runLast,
+        Effect.fork
+      )
+      const admission = { term, run_ids: new Set([admitted.run_id]), at: at(1) }
+      yield* repo.accept([...runs, admitted], { ...unlimited, admission })
+      yield* repo.end(runs.map(({ run_id }) => ({ run_id, outcome: success("done"), at: at(2) })))
+      const seen = Option.getOrThrow(yield* Fiber.join(reader))
+      expect(seen).toEqual(new Set([webhook.team, calm.team, ...runs.map(({ run_id }) => run_id)]))
+    })
+  )
+
+  test(
+    "passes on what a process publishes",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const changes = yield* subscribe(repo)
+      const published = count(3).map((n) => ({ _tag: "KeyTried", attempt: `a1b2,wrong,2001:db8:0:${n}::/64` }) as const)
+      yield* repo.publish(published)
+      const seen = yield* Stream.runCollect(Stream.take(Stream.fromQueue(changes), 3))
+      expect([...seen]).toEqual(published)
+    })
+  )
+
+  test(
+    "names every run of a deleted webhook, however many they are",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const runs = yield* Effect.forEach(count(250), () => newRun(webhook))
+      yield* repo.accept(runs, unlimited)
+      const changes = yield* subscribe(repo)
+      const reader = yield* Stream.fromQueue(changes).pipe(
+        Stream.filterMap((change) => (change._tag === "RunEnded" ? Option.some(change.run_id) : Option.none())),
+        Stream.take(250),
+        Stream.runCollect,
+        Effect.fork
+      )
+      yield* repo.deleteWebhook(webhook.id)
+      expect([...(yield* Fiber.join(reader))].sort()).toEqual(runs.map((run) => run.run_id).sort())
+    })
+  )
+
+  test(
+    "answers a ping",
+    Effect.flatMap(Repo, (repo) => repo.ping)
+  )
+}

@@ -1,0 +1,293 @@
+import { expect } from "@effect/vitest"
+import { DateTime, Effect, Either } from "effect"
+import { IdempotencyKeyReused } from "../../../../src/domain/Errors.ts"
+import { runIdAt } from "../../../../src/domain/Id.ts"
+import { Repo } from "../../../../src/repo/Repo.ts"
+import type { NewRun } from "../../../../src/repo/run/RunStore.ts"
+import {
+  acceptOne,
+  acquireTerm,
+  admitAll,
+  at,
+  count,
+  createWebhook,
+  endOne,
+  epoch,
+  newRun,
+  ops,
+  queueRun,
+  type Target,
+  team,
+  unlimited
+} from "../fixtures.ts"
+import type { Test } from "../RepoContract.ts"
+
+const until = at(30_000)
+
+/** A trigger that the webhook coalesces by `key`. */
+const trigger = (webhook: Target, key: string, text: string, fields: Partial<NewRun> = {}) =>
+  newRun(webhook, {
+    coalesce: { key, until },
+    prompt: text,
+    variables: { text },
+    layout: [["text", text.length]],
+    ...fields
+  })
+
+const idempotency = (key: string, hash = 1) => ({
+  idempotency: { key, request_hash: new Uint8Array([hash]), expires_at: at(1_000_000) }
+})
+
+/** The prompts in the lane. */
+const lane = Effect.flatMap(Repo, (repo) => Effect.map(repo.lane(ops, 99), (runs) => runs.map(({ prompt }) => prompt)))
+
+export const coalesce = (test: Test): void => {
+  test(
+    "combines triggers with one key into one run, with the last trigger's values, which takes its place when the window closes",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const other = yield* createWebhook({ name: "other" })
+      const [before, first] = [yield* newRun(webhook, { prompt: "before" }), yield* trigger(webhook, "a", "1")]
+      yield* acceptOne(before)
+      expect(yield* acceptOne(first)).toEqual({ _tag: "Accepted", admitted: false })
+      yield* acceptOne(yield* newRun(webhook, { prompt: "meanwhile" }))
+      const coalesced = { _tag: "Coalesced", run_id: first.run_id, repeated: false }
+      expect(yield* acceptOne(yield* trigger(webhook, "a", "two"))).toEqual(coalesced)
+      const group = [
+        yield* trigger(webhook, "a", "3"),
+        yield* trigger(webhook, "b", "b"),
+        yield* trigger(webhook, "a", "last")
+      ]
+      expect(yield* repo.accept(group, unlimited)).toEqual(
+        [coalesced, { _tag: "Accepted", admitted: false }, coalesced].map(Either.right)
+      )
+      const longer = { key: "a", until: at(60_000) }
+      expect(yield* acceptOne(yield* trigger(other, "a", "other's", { coalesce: longer }))).toMatchObject({
+        _tag: "Accepted"
+      })
+      expect(yield* repo.run(first.run_id)).toMatchObject({
+        variables: { text: "last" },
+        conversation: { prompt: "last" },
+        collecting_until: until,
+        joined: 3
+      })
+      expect(yield* lane).toEqual(["before", "meanwhile"])
+      yield* repo.closeWindows(at(29_999))
+      expect(yield* lane).toEqual(["before", "meanwhile"])
+      yield* repo.closeWindows(until)
+      yield* acceptOne(yield* newRun(webhook, { prompt: "behind" }))
+      expect(yield* lane).toEqual(["before", "meanwhile", "last", "b", "behind"])
+      expect((yield* repo.lane(ops, 3))[2]).toMatchObject({ run_id: first.run_id, layout: [["text", 4]] })
+      const shown = yield* repo.run(first.run_id)
+      expect(shown.joined).toBe(3)
+      expect(Object.keys(shown)).not.toContain("collecting_until")
+      const later = { coalesce: { key: "a", until: at(50_000) } }
+      expect(yield* acceptOne(yield* trigger(webhook, "a", "later", later))).toMatchObject({ _tag: "Accepted" })
+      yield* repo.closeWindows(longer.until)
+      expect(yield* lane).toEqual(["before", "meanwhile", "last", "b", "behind", "later", "other's"])
+    })
+  )
+
+  test(
+    "opens one window, however many triggers come at once",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const all = yield* Effect.forEach(count(60), (n) => trigger(webhook, "a", String(n), idempotency(`key ${n}`)))
+      const groups = count(6).map((n) => all.slice(n * 10, n * 10 + 10))
+      const answers = (yield* Effect.forEach(groups, (group) => repo.accept(group, unlimited), {
+        concurrency: "unbounded"
+      })).flat()
+      const accepted = all.filter((_, n) => Either.getOrThrow(answers[n]!)._tag === "Accepted")
+      expect(accepted).toHaveLength(1)
+      const ids = answers.map(Either.getOrThrow).flatMap((answer) => (answer._tag === "Coalesced" ? answer.run_id : []))
+      expect(ids).toEqual(Array(59).fill(accepted[0]!.run_id))
+      yield* repo.closeWindows(until)
+      expect(yield* repo.lane(ops, 99)).toHaveLength(1)
+    })
+  )
+
+  test(
+    "gives a repeat the run that its first try became part of, also when the window is closed, and changes nothing",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const first = yield* trigger(webhook, "a", "1", idempotency("one"))
+      const second = yield* trigger(webhook, "a", "2", idempotency("two"))
+      yield* acceptOne(first)
+      yield* acceptOne(second)
+      yield* acceptOne(yield* trigger(webhook, "a", "3"))
+      const repeats = Effect.gen(function* () {
+        const one = yield* acceptOne(yield* trigger(webhook, "a", "1", idempotency("one")))
+        expect(one).toMatchObject({ _tag: "Repeated", run: { run_id: first.run_id } })
+        const two = yield* acceptOne(yield* trigger(webhook, "a", "2", idempotency("two")))
+        expect(two).toEqual({ _tag: "Coalesced", run_id: first.run_id, repeated: true })
+        const reused = acceptOne(yield* trigger(webhook, "a", "x", idempotency("two", 2)))
+        expect(yield* Effect.flip(reused)).toEqual(new IdempotencyKeyReused())
+      })
+      yield* repeats
+      yield* repo.closeWindows(until)
+      yield* repeats
+      expect(yield* lane).toEqual(["3"])
+      yield* repo.closeWindows(DateTime.add(until, { days: 1 }))
+      expect(
+        yield* acceptOne(yield* trigger(webhook, "a", "2", { ...idempotency("two"), accepted_at: until }))
+      ).toMatchObject({
+        _tag: "Accepted"
+      })
+    })
+  )
+
+  test(
+    "makes one run of a delivery that comes several times at once, whether it opens a window or finds one",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const thrice = (key: string, text: string) =>
+        Effect.forEach(count(3), () => trigger(webhook, "a", text, idempotency(key)))
+      const opening = yield* thrice("one", "1")
+      const [first, ...repeats] = (yield* repo.accept(opening, unlimited)).map(Either.getOrThrow)
+      expect(first).toMatchObject({ _tag: "Accepted" })
+      const { run_id } = opening[0]!
+      expect(repeats).toMatchObject(count(2).map(() => ({ _tag: "Repeated", run: { run_id } })))
+      const joining = yield* thrice("two", "2")
+      const [reused] = yield* thrice("two", "other")
+      const hash = { idempotency: { ...reused!.idempotency!, request_hash: new Uint8Array([2]) } }
+      const answers = yield* repo.accept([...joining, { ...reused!, ...hash }], unlimited)
+      const coalesced = [false, true, true].map((repeated) => Either.right({ _tag: "Coalesced", run_id, repeated }))
+      expect(answers).toEqual([...coalesced, Either.left(new IdempotencyKeyReused())])
+      expect(yield* repo.run(run_id)).toMatchObject({ conversation: { prompt: "2" } })
+    })
+  )
+
+  test(
+    "knows a delivery that became part of a run when its webhook coalesces no more, and when nothing new is taken",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const first = yield* trigger(webhook, "a", "1")
+      yield* acceptOne(first)
+      yield* acceptOne(yield* trigger(webhook, "a", "2", idempotency("two")))
+      yield* repo.closeWindows(until)
+      const plain = (hash: number) => newRun(webhook, { prompt: "2", ...idempotency("two", hash) })
+      const coalesced = { _tag: "Coalesced", run_id: first.run_id, repeated: true }
+      expect(yield* acceptOne(yield* plain(1))).toEqual(coalesced)
+      const [answer, other] = yield* repo.accept([yield* plain(1), yield* plain(2)], { maxQueued: 0 })
+      expect([answer, other]).toEqual([Either.right(coalesced), Either.left(new IdempotencyKeyReused())])
+      expect(yield* lane).toEqual(["2"])
+    })
+  )
+
+  test(
+    "takes nothing into a run that was cancelled, has another team, or of an edited or disabled webhook",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const first = yield* trigger(webhook, "a", "1")
+      yield* acceptOne(first)
+      yield* endOne(first.run_id, { status: "cancelled", cancelled_by: "host" }, 1)
+      const second = yield* trigger(webhook, "a", "2")
+      expect(yield* acceptOne(second)).toMatchObject({ _tag: "Accepted" })
+      expect(yield* acceptOne(yield* trigger(webhook, "a", "3"))).toMatchObject({
+        _tag: "Coalesced",
+        run_id: second.run_id
+      })
+      yield* repo.createTeam(team("elsewhere"), at(0))
+      const moved = yield* trigger(webhook, "a", "4", { team: team("elsewhere") })
+      expect(yield* acceptOne(moved)).toMatchObject({ _tag: "Accepted" })
+      yield* repo.updateWebhook(webhook.id, { name: "edited", updated_at: at(2) })
+      const edited = acceptOne(yield* trigger(webhook, "a", "5"))
+      expect(yield* Effect.flip(edited)).toMatchObject({ _tag: "WebhookEdited" })
+      yield* repo.updateWebhook(webhook.id, { enabled: false, updated_at: at(3) })
+      const disabled = acceptOne(yield* trigger({ ...webhook, version: 3 }, "a", "6"))
+      expect(yield* Effect.flip(disabled)).toMatchObject({ _tag: "NotFound" })
+      expect(yield* repo.run(second.run_id)).toMatchObject({ conversation: { prompt: "3" } })
+    })
+  )
+
+  test(
+    "lets nothing wait for an open window, and keeps the order of what was in the lane when it closed",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const term = yield* acquireTerm
+      const first = yield* trigger(webhook, "a", "1")
+      yield* acceptOne(first)
+      expect(yield* repo.lanes).toEqual([])
+      const [opening, next] = [yield* trigger(webhook, "b", "2"), yield* newRun(webhook)]
+      const admission = { term, run_ids: new Set([next.run_id]), at: at(1) }
+      const answers = yield* repo.accept([opening, next], { ...unlimited, admission })
+      expect(answers.map(Either.getOrThrow)).toMatchObject([{ admitted: false }, { admitted: true }])
+      yield* repo.closeWindows(until)
+      expect(yield* repo.lanes).toEqual([ops])
+      const behind = yield* newRun(webhook)
+      const [answer] = yield* repo.accept([behind], {
+        ...unlimited,
+        admission: { ...admission, run_ids: new Set([behind.run_id]) }
+      })
+      const placed = [first.run_id, opening.run_id]
+      const { ahead = placed, ...accepted } = { ahead: undefined, ...Either.getOrThrow(answer!) }
+      expect([accepted, ahead]).toEqual([{ _tag: "Accepted", admitted: false }, placed])
+      yield* admitAll([...placed, behind.run_id], term, 2)
+      expect((yield* repo.inFlight).map(({ run_id }) => run_id)).toEqual([next.run_id, ...placed, behind.run_id])
+    })
+  )
+
+  test(
+    "counts a run whose window is open as waiting, lists it, and cancels it",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const first = yield* trigger(webhook, "a", "1")
+      yield* acceptOne(first)
+      expect(yield* repo.queued(9, [webhook.id])).toEqual({ all: 1, webhooks: new Map([[webhook.id, 1]]) })
+      const full = acceptOne(yield* newRun(webhook), { maxQueued: 1 })
+      expect(yield* Effect.flip(full)).toMatchObject({ _tag: "TooManyQueued" })
+      const found = yield* repo.runs({ statuses: ["queued"], limit: 9 })
+      expect(found.data).toMatchObject([{ run_id: first.run_id, collecting_until: until, joined: 0 }])
+      const states = yield* repo.states({ run_ids: [], teams: [ops], since: at(-1), limit: 9 })
+      expect(states).toMatchObject([{ run_id: first.run_id, collecting_until: until }])
+      expect(yield* repo.cancelQueued({ team: ops }, { at: at(9), by: "host" })).toBe(1)
+      expect(yield* repo.run(first.run_id)).toMatchObject({ status: "cancelled", joined: 0 })
+      expect(Object.keys(yield* repo.run(first.run_id))).not.toContain("collecting_until")
+      yield* repo.closeWindows(until)
+      expect(yield* lane).toEqual([])
+    })
+  )
+
+  test(
+    "finds the oldest queued run, even if others took their places before it",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const acceptedAt = (ms: number) => ({ run_id: runIdAt(epoch + ms), accepted_at: at(ms) })
+      const [early, late] = [acceptedAt(0), acceptedAt(3_600_000)]
+      yield* acceptOne(yield* trigger(webhook, "a", "1", early))
+      yield* queueRun(webhook, late)
+      const queued = Effect.map(repo.runs({ statuses: ["queued"], limit: 9 }), ({ data }) =>
+        data.map(({ run_id }) => run_id)
+      )
+      expect(yield* queued).toEqual([late.run_id, early.run_id])
+      yield* repo.closeWindows(until)
+      expect(yield* queued).toEqual([late.run_id, early.run_id])
+    })
+  )
+
+  test(
+    "loses no trigger that comes while its window is closed",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const triggers = yield* Effect.forEach(count(40), (n) => trigger(webhook, "a", String(n)))
+      const steps = triggers.map((run) => Effect.asVoid(acceptOne(run)))
+      const closing = count(20).map(() => repo.closeWindows(until))
+      const together = steps.flatMap((step, n) => [step, ...closing.slice(n, n + 1)])
+      yield* Effect.all(together, { concurrency: "unbounded" })
+      yield* repo.closeWindows(until)
+      const runs = (yield* repo.runs({ webhook_id: webhook.id, limit: 99 })).data
+      expect(runs.reduce((sum, { joined = 0 }) => sum + 1 + joined, 0)).toBe(40)
+      expect((yield* lane).length).toBe(runs.length)
+    })
+  )
+}

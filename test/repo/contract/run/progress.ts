@@ -1,0 +1,193 @@
+import { expect } from "@effect/vitest"
+import { Effect } from "effect"
+import { makeRunId, type RunId } from "../../../../src/domain/Id.ts"
+import { Repo } from "../../../../src/repo/Repo.ts"
+import { keptText, type ProgressReport, shortestReport } from "../../../../src/repo/run/ProgressStore.ts"
+import {
+  acquireTerm,
+  admitOne,
+  at,
+  count,
+  createWebhook,
+  endOne,
+  queueRun,
+  startedOne,
+  success,
+  together
+} from "../fixtures.ts"
+import type { Test } from "../RepoContract.ts"
+
+const report = (run_id: RunId, seq: number, fields: Partial<ProgressReport> = {}): ProgressReport => ({
+  run_id,
+  first_seq: seq,
+  seq,
+  ...fields
+})
+
+/** What a reader learns whose mark is this position. */
+const newsAfter = (run_id: RunId, mark: number) =>
+  Effect.flatMap(Repo, (repo) =>
+    Effect.map(repo.newsOf([{ run_id, position: mark }]), ([news]) => {
+      const { activity, kept_after = 0, position = mark, texts = [] } = news?.progress ?? {}
+      return {
+        position,
+        isAnew: mark !== 0 && (mark < kept_after || mark > position),
+        ...(texts.length > 0 && { text: texts.map(({ text }) => text).join("") }),
+        ...(activity !== undefined && { activity: activity.text })
+      }
+    })
+  )
+
+/** What a reader has read that reads now and then. */
+const makeReader = (run_id: RunId) => {
+  let position = 0
+  let text = ""
+  return {
+    read: Effect.suspend(() => newsAfter(run_id, position)).pipe(
+      Effect.map((news) => {
+        position = news.position
+        text = (news.isAnew ? "" : text) + (news.text ?? "")
+        return text
+      })
+    )
+  }
+}
+
+export const progress = (test: Test): void => {
+  test(
+    "append text, and show what there is after a position",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const id = yield* queueRun(yield* createWebhook())
+      expect(yield* newsAfter(id, 0)).toEqual({ position: 0, isAnew: false })
+      yield* repo.addProgress([report(id, 0, { text: "Hello ", activity: "Greeting" })])
+      const first = yield* newsAfter(id, 0)
+      expect(first).toEqual({
+        position: first.position,
+        isAnew: false,
+        text: "Hello ",
+        activity: "Greeting"
+      })
+      yield* repo.addProgress([report(id, 1, { text: "wörld 🦊" })])
+      yield* repo.addProgress([report(id, 2, { activity: "Waving" })])
+      const second = yield* newsAfter(id, first.position)
+      expect(second).toEqual({ ...second, isAnew: false, text: "wörld 🦊", activity: "Waving" })
+      expect(second.position).toBeGreaterThan(first.position)
+      expect(yield* newsAfter(id, 0)).toEqual({ ...second, text: "Hello wörld 🦊" })
+      expect(yield* newsAfter(id, second.position)).toEqual({ position: second.position, isAnew: false })
+    })
+  )
+
+  test(
+    "show when the run started, and nothing of a run that does not exist",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const id = yield* queueRun(yield* createWebhook())
+      yield* admitOne(id, yield* acquireTerm)
+      yield* startedOne(id, 300)
+      const marks = [id, yield* makeRunId].map((run_id) => ({ run_id, position: 0 }))
+      expect(yield* repo.newsOf(marks)).toEqual([{ run_id: id, started_at: at(300) }])
+    })
+  )
+
+  test(
+    "begin anew when the work starts over",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const id = yield* queueRun(yield* createWebhook())
+      const reader = makeReader(id)
+      yield* repo.addProgress([report(id, 0, { text: "first ", seq: 3 })])
+      expect(yield* reader.read).toBe("first ")
+      yield* repo.addProgress([report(id, 4, { text: "try" })])
+      yield* repo.addProgress([report(id, 0, { text: "second " })])
+      expect(yield* reader.read).toBe("second ")
+      yield* repo.addProgress([report(id, 1, { text: "try" })])
+      expect(yield* reader.read).toBe("second try")
+      expect((yield* newsAfter(id, 0)).text).toBe("second try")
+    })
+  )
+
+  test(
+    "keep the newest text, and report a gap to those who have not read the rest",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const id = yield* queueRun(yield* createWebhook())
+      const [quick, slow] = [makeReader(id), makeReader(id)]
+      yield* repo.addProgress([report(id, 0, { text: "0" })])
+      yield* slow.read
+      const piece = keptText / 4
+      const texts = count(10).map((n) => String(n).repeat(piece))
+      for (const [index, text] of texts.entries()) {
+        yield* repo.addProgress([report(id, index + 1, { text })])
+        expect(yield* quick.read).toBe(`0${texts.slice(0, index + 1).join("")}`)
+      }
+      expect(yield* slow.read).toBe(texts.slice(-4).join(""))
+      expect((yield* newsAfter(id, 0)).text).toBe(texts.slice(-4).join(""))
+    })
+  )
+
+  test(
+    "count a short report as a longer one",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const id = yield* queueRun(yield* createWebhook())
+      yield* repo.addProgress([report(id, 0, { text: "first", activity: "Working" })])
+      const text = "x".repeat(keptText - shortestReport)
+      yield* repo.addProgress([report(id, 1, { text })])
+      expect((yield* newsAfter(id, 0)).text).toBe(`first${text}`)
+      yield* repo.addProgress([report(id, 2, { text: "." })])
+      expect(yield* newsAfter(id, 0)).toMatchObject({ text: `${text}.`, activity: "Working" })
+    })
+  )
+
+  test(
+    "give a position that is beyond the last the whole text",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const id = yield* queueRun(yield* createWebhook())
+      yield* repo.addProgress([report(id, 0, { text: "all", activity: "Working" })])
+      const { position } = yield* newsAfter(id, 0)
+      expect(yield* newsAfter(id, position + 1_000)).toEqual({
+        position,
+        isAnew: true,
+        text: "all",
+        activity: "Working"
+      })
+    })
+  )
+
+  test(
+    "are stored for several runs at once, from several servers",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const ids = yield* Effect.replicateEffect(queueRun(webhook), 5)
+      const all = (order: ReadonlyArray<RunId>, seq: number) => order.map((id) => report(id, seq, { text: "." }))
+      yield* Effect.all(
+        count(20).map((seq) => repo.addProgress(all(seq % 2 ? ids : ids.toReversed(), seq + 1))),
+        together
+      )
+      const news = yield* repo.newsOf(ids.map((run_id) => ({ run_id, position: 0 })))
+      expect(news.map(({ run_id, progress }) => [run_id, (progress?.texts ?? []).length > 0]).toSorted()).toEqual(
+        ids.map((run_id) => [run_id, true]).toSorted()
+      )
+    })
+  )
+
+  test(
+    "are not stored for a run that has ended or does not exist, and are removed after its end",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const [ended, live] = [yield* queueRun(webhook), yield* queueRun(webhook)]
+      yield* repo.addProgress([ended, live].map((id) => report(id, 0, { text: "before" })))
+      yield* endOne(ended, success("done"), 1_000)
+      yield* repo.addProgress([ended, yield* makeRunId].map((id) => report(id, 1, { text: "after" })))
+      yield* repo.removeProgress(at(1_000))
+      expect((yield* newsAfter(ended, 0)).text).toBe("before")
+      yield* repo.removeProgress(at(1_001))
+      expect((yield* newsAfter(ended, 0)).text).toBeUndefined()
+      expect((yield* newsAfter(live, 0)).text).toBe("before")
+    })
+  )
+}
