@@ -10,6 +10,8 @@ import type { PromptWatch } from "./PromptWatch.ts"
 
 /** How often the teams with leaders over HTTP are read, and the shortest time between two such reads. */
 const pollInterval = "1 second"
+/** When the last leader of a team leaves, how long to look whether its prompt is done, in milliseconds: it may have replied just before. */
+const grace = 1_000
 const pause = "50 millis"
 const mostTogether = 100
 
@@ -73,7 +75,7 @@ export const start = Effect.fnUntraced(function* (
       if (led.has(team)) continue
       const leading = yield* Scope.fork(all, ExecutionStrategy.sequential)
       led.set(team, leading)
-      yield* Scope.extend(bus.lead(team, handle), leading)
+      yield* Scope.extend(bus.lead(team, handle, { grace }), leading)
     }
     for (const [team, leading] of led) {
       if (teams.has(team)) continue
