@@ -10,9 +10,9 @@ import type { PromptWatch } from "./PromptWatch.ts"
 
 /** How often the teams with leaders over HTTP are read, and the shortest time between two such reads. */
 const pollInterval = "1 second"
-/** When the last leader of a team leaves, how long to look whether its prompt is done, in milliseconds: it may have replied just before. */
-const grace = 1_000
 const pause = "50 millis"
+/** For how long the prompt of a leader that has left may still prove to be done: it may have replied just before. */
+const grace = "1 second"
 const mostTogether = 100
 
 /** The prompt as leaders get it. */
@@ -41,9 +41,11 @@ export const start = Effect.fnUntraced(function* (
     commit: (prompts: ReadonlyArray<OfferedPrompt>) => Effect.as(store.offerPrompts(prompts), prompts)
   })
 
+  const working = new Set<TeamName>()
   const handle = ({ cancelled, prompt, redelivered }: Delivery) =>
     Effect.gen(function* () {
       const { run_id, team } = prompt
+      working.add(team)
       const offered: OfferedPrompt = { team, run_id, prompt: textOf(prompt), redelivered }
       yield* offer([offered])
       const look = yield* Effect.makeLatch(false)
@@ -64,7 +66,7 @@ export const start = Effect.fnUntraced(function* (
       yield* Effect.raceFirst(Effect.repeat(step, { until: (isDone) => isDone }), cancel).pipe(
         Effect.ensuring(Effect.sync(stop))
       )
-    })
+    }).pipe(Effect.ensuring(Effect.sync(() => working.delete(prompt.team))))
 
   const all = yield* Effect.acquireRelease(Scope.make(ExecutionStrategy.parallel), Scope.close)
   const led = new Map<TeamName, Scope.CloseableScope>()
@@ -75,13 +77,14 @@ export const start = Effect.fnUntraced(function* (
       if (led.has(team)) continue
       const leading = yield* Scope.fork(all, ExecutionStrategy.sequential)
       led.set(team, leading)
-      yield* Scope.extend(bus.lead(team, handle, { grace }), leading)
+      yield* Scope.extend(bus.lead(team, handle), leading)
     }
     for (const [team, leading] of led) {
       if (teams.has(team)) continue
       led.delete(team)
       // Another leader may come at once, and need not wait for the end of this.
-      yield* Effect.forkIn(Scope.close(leading, Exit.void), scope)
+      const close = Scope.close(leading, Exit.void)
+      yield* Effect.forkIn(working.has(team) ? Effect.delay(close, grace) : close, scope)
     }
   }).pipe(Effect.ignoreLogged)
 
