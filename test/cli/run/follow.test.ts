@@ -4,6 +4,7 @@ import { Effect, Fiber } from "effect"
 import { makeLeader } from "../../http/events/StepLeader.ts"
 import * as Server from "../../http/Server.ts"
 import { Proxy } from "../../support/Proxy.ts"
+import { repeatUntil } from "../../support/Until.ts"
 import { runWith } from "../CommandLine.ts"
 import * as Program from "../Program.ts"
 
@@ -120,7 +121,7 @@ describe("a command that follows a run", () => {
       expect(code).toBe(130)
       const run_id = idIn(stderr)
       expect(stderr).toContain(`The run ${run_id} continues; watch it with webhook-trigger run watch ${run_id}\n`)
-      expect((yield* admin("GET", `/api/runs/${run_id}`)).json.status).toBe("running")
+      yield* repeatUntil(admin("GET", `/api/runs/${run_id}`), ({ json }) => json.status === "running")
       const again = yield* start("run", "watch", run_id)
       yield* does({ answer: "one two" })
       expect(yield* again.ended).toMatchObject({ code: 0, stdout: "one two\n" })
@@ -137,7 +138,7 @@ describe("a command that follows a run", () => {
       const run_id = idIn(stdout)
       expect(stdout).toContain(`The run ${run_id} continues; watch it with webhook-trigger run watch ${run_id}`)
       yield* does({ seq: 0, text: "one" })
-      expect((yield* admin("GET", `/api/runs/${run_id}`)).json.status).toBe("running")
+      yield* repeatUntil(admin("GET", `/api/runs/${run_id}`), ({ json }) => json.status === "running")
       yield* does({ answer: "done" })
     })
   )
