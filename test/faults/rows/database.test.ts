@@ -93,7 +93,7 @@ describe("PostgreSQL", () => {
         async () => Number((await cluster.storage.query(blocked))[0]?.count) > 0
       )
       await until("it is ready nevertheless", async () => (await server.health("ready")) === 200)
-      await cluster.api(server, "GET", `/api/webhooks/${webhook.id}/destinations`, undefined, [200])
+      for (const path of ["/api/keys", "/api/audit"]) await cluster.api(server, "GET", path, undefined, [200])
       await cluster.api(server, "GET", `/api/webhooks/${webhook.id}/runs`, undefined, [503])
       const other = await cluster.callers.trigger(server, { ...webhook, token: `whk_${"0".repeat(43)}` })
       expect(other.status).toBe(404)

@@ -16,7 +16,11 @@ faultTest(
     for (let i = 0; i < 4; i++) await trigger()
     await leader.deliveries(1)
     const admitted = async () => (await cluster.storage.rows()).filter(({ admitted_at }) => admitted_at !== null).length
-    await until("what keeps the team busy is in flight", async () => (await admitted()) === 2)
+    // Until that is stored, the next dispatcher would send them again.
+    await until(
+      "what keeps the team busy is known to be in flight",
+      async () => (await cluster.storage.rows()).filter(({ sent_at }) => sent_at !== null).length === 2
+    )
 
     await cluster.api(other, "POST", "/api/teams/deploy/pause")
     await trigger()
