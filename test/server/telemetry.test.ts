@@ -112,6 +112,11 @@ describe.concurrent("telemetry", () => {
       expect((yield* Program.shell(`${curl.replace("variables", "nothing")} --silent`)).stdout).toContain(
         "invalid_body"
       )
+      // What is on its way when the server stops, the exporter's library gives up.
+      yield* untilEffect(
+        "the first lines have arrived",
+        Effect.sync(() => byPath().get("/v1/logs")?.includes("Listening on") === true)
+      )
       yield* server.end("SIGTERM")
 
       const received = byPath()
