@@ -1,18 +1,11 @@
 /** Requests and responses of the API with the numbers of callers as they were written. */
-import { HttpBody, HttpClient, HttpClientRequest, type HttpClientResponse } from "@effect/platform"
+import { HttpClient, HttpClientRequest, type HttpClientResponse } from "@effect/platform"
 import { Effect, Layer, Option } from "effect"
+import { withNumbers } from "../api/ExactNumbers.ts"
 import * as Json from "../domain/Json.ts"
 
-/** Members of responses with values of callers. */
+/** Members of responses that commands print as JSON. A schema also becomes YAML, which has plain numbers. */
 const ofCallers = ["variables", "payload"]
-
-const withNumbers = (request: HttpClientRequest.HttpClientRequest): HttpClientRequest.HttpClientRequest => {
-  const { body } = request
-  if (body._tag !== "Uint8Array") return request
-  const text = new TextDecoder().decode(body.body)
-  const exact = Json.withNumbers(text)
-  return exact === text ? request : HttpClientRequest.setBody(request, HttpBody.text(exact, body.contentType))
-}
 
 /** As marked texts, which `Json.stringify` writes as numbers: the client parses the bytes itself. */
 const marked = (bytes: ArrayBuffer): ArrayBuffer =>
@@ -30,6 +23,8 @@ const reading = (response: HttpClientResponse.HttpClientResponse): HttpClientRes
 export const layer = Layer.effect(
   HttpClient.HttpClient,
   Effect.map(HttpClient.HttpClient, (client) =>
-    HttpClient.mapRequest(HttpClient.transformResponse(client, Effect.map(reading)), withNumbers)
+    HttpClient.mapRequest(HttpClient.transformResponse(client, Effect.map(reading)), (request) =>
+      HttpClientRequest.setBody(request, withNumbers(request.body))
+    )
   )
 )

@@ -7,7 +7,7 @@ import { promisify } from "node:util"
 import { gzip } from "node:zlib"
 import { HttpApp, HttpBody, HttpLayerRouter, HttpServerResponse } from "@effect/platform"
 import { Effect } from "effect"
-import * as Json from "../../domain/Json.ts"
+import { withNumbers } from "../../api/ExactNumbers.ts"
 
 /** In bytes. A shorter response fits in one packet anyway. */
 const shortest = 1_024
@@ -17,16 +17,6 @@ const gzipped = promisify(gzip)
 /** Whether an `Accept-Encoding` names gzip and does not exclude it (RFC 9110, 12.5.3). */
 const acceptsGzip = (header: string | undefined): boolean =>
   header?.split(",").some((part) => /^\s*(?:x-)?gzip\s*(?:;\s*q=(?!0(?:\.0+)?\s*$)[\d.]+\s*)?$/i.test(part)) ?? false
-
-/** Numbers of callers as they were written: the encoder of the API knows JavaScript's only. */
-const withNumbers = (body: HttpBody.HttpBody): HttpBody.HttpBody => {
-  if (
-    body._tag !== "Uint8Array" ||
-    !Buffer.from(body.body.buffer, body.body.byteOffset, body.body.byteLength).includes(Json.mark)
-  )
-    return body
-  return HttpBody.text(Json.withNumbers(new TextDecoder().decode(body.body)), body.contentType)
-}
 
 const compressed = (
   response: HttpServerResponse.HttpServerResponse,

@@ -49,7 +49,7 @@ const ofTeamsMessage = 28 * 1024
 /** Characters of one block. */
 const ofTeamsBlock = 2_000
 
-interface TextBlock {
+export interface TextBlock {
   readonly type: "TextBlock"
   readonly text: string
   readonly wrap: true
