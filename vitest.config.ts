@@ -1,10 +1,14 @@
 import { configDefaults, defineConfig, type TestProjectInlineConfiguration } from "vitest/config"
 import { TestOrder } from "./test/support/TestOrder.ts"
 
-/** Files with a test clock. They count turns of the event loop, so other tests must not share their process. */
+/**
+ * All files with a test clock. They count turns of the event loop, so other tests must not share their process. In one with
+ * servers, a test's clock was the system's once in eight times.
+ */
 const withOwnClock = [
   "test/{engine,runtime}/**/*.test.ts",
-  "test/{bus/BusMemory,bus/amqp/CancelListener,bus/amqp/Link,bus/http/silent-server,leader/Work,http/access/session}.test.ts"
+  "test/{bus/BusMemory,bus/amqp/CancelListener,bus/amqp/Link,bus/http/silent-server,leader/Work,http/access/session}.test.ts",
+  "test/repo/sql/database/{PostgresClient,TestDatabase}.test.ts"
 ]
 
 /**

@@ -10,13 +10,19 @@ const { address, json, run } = sharedServer()
 describe("the command line", () => {
   it.live("manages teams", () =>
     Effect.gen(function* () {
+      const names = Effect.map(
+        json("team", "list"),
+        ({ data }): ReadonlyArray<string> => data.map(({ team }: { team: string }) => team)
+      )
+      const before = yield* names
+      expect(before).toContain("demo")
       expect(yield* json("team", "create", "ops")).toMatchObject({
         team: "ops",
         running: false,
         consumers: 0,
         queued: 0
       })
-      expect((yield* json("team", "list")).data.map(({ team }: { team: string }) => team)).toEqual(["demo", "ops"])
+      expect(yield* names).toEqual([...before, "ops"].sort())
 
       const table = yield* run("team", "list")
       expect(table.stdout).toMatch(/^TEAM +RUNNING +LEADERS +QUEUED +PAUSED +CREATED\n/)

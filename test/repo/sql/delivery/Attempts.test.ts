@@ -1,7 +1,7 @@
 /** What only PostgreSQL shows of deliveries: how many rows a claim reads, and what another transaction cannot see. */
 import { SqlClient } from "@effect/sql"
-import { afterAll, describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, ManagedRuntime, Redacted } from "effect"
+import { describe, expect, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Layer, Redacted } from "effect"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import * as PostgresClient from "../../../../src/repo/sql/database/PostgresClient.ts"
 import * as RepoSql from "../../../../src/repo/sql/RepoSql.ts"
@@ -14,7 +14,8 @@ const recorder = recording()
 const client = Layer.unwrapScoped(
   Effect.map(freshDatabase, (url) => PostgresClient.layer({ url: Redacted.make(url), maxConnections: 2 }))
 )
-const runtime = ManagedRuntime.make(RepoSql.layer.pipe(Layer.provideMerge(client), Layer.provideMerge(recorder.layer)))
+/** A database of its own for each test: they count rows, and claim what they find. */
+const layer = RepoSql.layer.pipe(Layer.provideMerge(client), Layer.provideMerge(recorder.layer))
 
 /** This many copies of one row, each with its own ID by a number from `first`. */
 const copies = (table: string, count: number, first = 1) =>
@@ -29,8 +30,6 @@ const copies = (table: string, count: number, first = 1) =>
   )
 
 describe("deliveries on PostgreSQL", () => {
-  afterAll(() => runtime.dispose())
-
   it.live("are claimed without a look at destinations that wait for nothing, or at all that wait for one", () =>
     Effect.gen(function* () {
       const webhook = yield* createWebhook()
@@ -48,7 +47,7 @@ describe("deliveries on PostgreSQL", () => {
       expect(rows).toBeLessThan(100)
       const next = yield* claim(1_000)
       expect(next.map(({ destination }) => destination.id)).toEqual(Array(10).fill(busy.id))
-    }).pipe(Effect.provide(runtime))
+    }).pipe(Effect.provide(layer))
   )
 
   it.live(
@@ -70,7 +69,7 @@ describe("deliveries on PostgreSQL", () => {
           expect(scans).not.toContain("Seq Scan")
           expect(rows).toBeLessThan(10)
         }
-      }).pipe(Effect.provide(runtime))
+      }).pipe(Effect.provide(layer))
   )
 
   it.live("of a destination that was switched off as their run ended fail with the next claim", () =>
@@ -83,7 +82,7 @@ describe("deliveries on PostgreSQL", () => {
       yield* sql`update webhook_trigger.destinations set enabled = false where webhook_id = ${webhook.id}`
       yield* claim(1_000)
       expect((yield* deliveriesOf(webhook.id)).map(({ status }) => status)).toEqual(["failed"])
-    }).pipe(Effect.provide(runtime))
+    }).pipe(Effect.provide(layer))
   )
 
   it.live("of a shared comment wait while another server claims the one before", () =>
@@ -106,6 +105,6 @@ describe("deliveries on PostgreSQL", () => {
       yield* Deferred.succeed(mayEnd, undefined)
       yield* Fiber.join(other)
       expect((yield* ofThis).map(({ run }) => run?.run_id)).toEqual([first])
-    }).pipe(Effect.provide(runtime))
+    }).pipe(Effect.provide(layer))
   )
 })
