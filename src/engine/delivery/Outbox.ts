@@ -105,7 +105,10 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
         (id: DestinationRow["id"]): Means["show"] =>
         <Service extends keyof Shown>(service: Service, { body, page }: MarkdownText) =>
           evaluate("markdown", { service, body, page }, id).pipe(
-            Effect.catchTag("TooSlow", () => evaluate("markdown", { service, body: asCode(body), page }, id)),
+            // With CPU time of its own: the first reading has used up the destination's, more of it the busier the machine is.
+            Effect.catchTag("TooSlow", () =>
+              evaluate("markdown", { service, body: asCode(body), page }, `${id}, as code`)
+            ),
             Effect.map((shown) => shown as Shown[Service]),
             Effect.catchTags({
               TooSlow: () => new NoAnswer({ reason: "the answer takes too long to read" }),
