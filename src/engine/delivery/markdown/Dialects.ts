@@ -1,8 +1,11 @@
 /** How services write text. */
 import type { Dialect } from "./Markdown.ts"
 
-/** After an `@`, so that no name follows it, whatever comes next. It has no width. */
+/** After an `@`, so that no name follows it, and between backticks. It has no width. */
 const gap = "\u200b"
+
+/** Of backticks in a row, there are two at most: three would end the code that the text is in. */
+const withoutFence = (text: string): string => text.replace(/``(?=`)/g, `$&${gap}`)
 
 const withoutMentions = (text: string): string => text.replaceAll("@", `@${gap}`)
 
@@ -80,7 +83,7 @@ export const discord: Dialect = {
   ...commonmark(/[\\`*_[\]~|<>]/g),
   heading: (inner, depth) => `${"#".repeat(Math.min(depth, 3))} ${inner}`,
   // Discord ends code at the first fence of three.
-  fence: (raw) => `\`\`\`\n${raw.replaceAll("```", `\`\`${gap}\``)}\n\`\`\``,
+  fence: (raw) => `\`\`\`\n${withoutFence(raw)}\n\`\`\``,
   codespan: (raw) => `\`${raw.replaceAll("`", "'").replace(/\s*\n\s*/g, " ") || " "}\``,
   rule: "———"
 }
@@ -112,7 +115,7 @@ export const mrkdwn: Dialect = {
   codespan: (raw) => `\`${slackCode(raw.replaceAll("`", "'").replace(/\s*\n\s*/g, " "))}\``,
   link: (inner, url) => `<${slackCode(url)}|${inner.replaceAll("|", "¦").replace(/\n/g, " ")}>`,
   heading: (inner) => `*${inner.replaceAll("*", "")}*`,
-  fence: (raw) => `\`\`\`\n${slackCode(raw).replaceAll("```", `\`\`${gap}\``)}\n\`\`\``,
+  fence: (raw) => `\`\`\`\n${withoutFence(slackCode(raw))}\n\`\`\``,
   bullet: "•",
   rule: "———"
 }

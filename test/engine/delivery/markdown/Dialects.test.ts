@@ -127,6 +127,15 @@ describe("an agent's Markdown", () => {
     )
   })
 
+  it("stays in its code on Discord and Slack, however many backticks it has in a row", () => {
+    for (const dialect of [discord, mrkdwn]) {
+      for (const backticks of [3, 4, 5, 6, 9]) {
+        const [code] = partsOf(`~~~\n${"`".repeat(backticks)}@octocat\n~~~`, dialect, 100_000)
+        expect(code!.match(/```/g)).toHaveLength(2)
+      }
+    }
+  })
+
   const answer = `# Review
 
 **Two** things, *one* ~~urgent~~, see [the docs](https://a.example/docs?a=1&b=2) & \`a < b\`:
