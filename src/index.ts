@@ -66,7 +66,6 @@ export type { RunSource } from "./domain/run/RunSource.ts"
 
 export type { PromptLayout } from "./domain/prompt/PromptLayout.ts"
 export type { Variables } from "./domain/run/Run.ts"
-export { Limiter, type SlotRequest, type Usage } from "./engine/dispatch/Limiter.ts"
 export type { Evaluator } from "./engine/prompt/Evaluator.ts"
 export {
   type LanguageOptions,
@@ -76,6 +75,8 @@ export {
   type RenderOptions,
   type RenderRefused
 } from "./engine/prompt/Renderer.ts"
+export { Limiter } from "./engine/step/Limiter.ts"
+export type { SlotLimits } from "./repo/run/RunStore.ts"
 
 // The engine's other services: names for a host's inferred types.
 

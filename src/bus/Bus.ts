@@ -106,7 +106,7 @@ export interface Inspection extends Pick<TeamQueue, "consumers" | "messages"> {
   readonly isReplaced: boolean
 }
 
-/** The team's queue does not exist, or was replaced by a new one. */
+/** The team's queue does not exist. */
 export class QueueGone extends Data.TaggedError("QueueGone") {}
 
 /** The server's side of the message bus. Layers: `BusMemory.layer` and `BusAmqp.layer`. */
@@ -116,14 +116,10 @@ export class Bus extends Context.Tag("webhook-trigger/Bus")<
     /** Whether confirmed prompts survive the end of this process. */
     readonly durable: boolean
     /**
-     * Sends prompts to their team's queue, in order. On success the broker has stored all of them. After a failure it may
-     * have stored some; send all again. With `sameQueue`, fails with `QueueGone` if the queue of the previous prompts was
-     * replaced.
+     * Sends a prompt to its team's queue. On success the broker has stored it. If the broker is unavailable, it may have stored
+     * it all the same.
      */
-    readonly publish: (
-      prompts: ReadonlyArray<Prompt>,
-      options?: { readonly sameQueue?: boolean }
-    ) => Effect.Effect<void, QueueGone | Unavailable>
+    readonly publish: (prompt: Prompt) => Effect.Effect<void, QueueGone | Unavailable>
     /**
      * Sends a published prompt again in case the broker lost it. It is delivered only if the queue is empty and the leader
      * is idle; otherwise it is dropped. A bus that loses nothing may ignore it.

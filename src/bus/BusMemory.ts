@@ -120,16 +120,14 @@ const make = Effect.gen(function* () {
   const bus = Bus.of({
     durable: false,
     publish: Effect.fnUntraced(
-      function* (prompts) {
-        for (const prompt of prompts) {
-          const queue = queues.get(prompt.team)
-          if (queue === undefined) return yield* new QueueGone()
-          published.set(prompt.team, queue)
-          yield* enqueue(queue, { prompt, redelivered: false })
-        }
+      function* (prompt) {
+        const queue = queues.get(prompt.team)
+        if (queue === undefined) return yield* new QueueGone()
+        published.set(prompt.team, queue)
+        yield* enqueue(queue, { prompt, redelivered: false })
       },
       Effect.uninterruptible,
-      (publish, prompts) => tracedPublish(prompts)(publish)
+      (publish, prompt) => tracedPublish(prompt)(publish)
     ),
 
     offer: (prompt) =>

@@ -97,17 +97,11 @@ const groupsOf = (waiting: ReadonlyArray<Waiting>): ReadonlyArray<ReadonlyArray<
   return groups
 }
 
-/** Around the publication of prompts of one team: in the trace of a single one, linked to those of several. */
-export const tracedPublish = (prompts: ReadonlyArray<Prompt>) =>
+/** Around the publication of a prompt, in its trace. */
+export const tracedPublish = ({ traceparent }: Prompt) =>
   whenTraced("Bus.publish", () => {
-    const spans = prompts.flatMap(({ traceparent }) => TraceContext.parse(traceparent) ?? [])
-    const [parent] = spans
-    return {
-      kind: "producer",
-      ...(prompts.length === 1 && parent !== undefined
-        ? { parent }
-        : { links: spans.map((span) => ({ _tag: "SpanLink", span, attributes: {} })) })
-    }
+    const parent = TraceContext.parse(traceparent)
+    return { kind: "producer", ...(parent && { parent }) }
   })
 
 /** A group of several belongs to several traces, so its span is linked to them. */

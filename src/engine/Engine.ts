@@ -11,9 +11,6 @@ import * as Deliverer from "./delivery/Deliverer.ts"
 import { Destinations } from "./delivery/Destinations.ts"
 import { Outbox } from "./delivery/Outbox.ts"
 import { Poster } from "./delivery/Poster.ts"
-import { CurrentLanes } from "./dispatch/CurrentLanes.ts"
-import * as Dispatcher from "./dispatch/Dispatcher.ts"
-import type { Limiter } from "./dispatch/Limiter.ts"
 import { HttpLeaders } from "./leaders/HttpLeaders.ts"
 import { Cancellation } from "./manage/Cancellation.ts"
 import { Overview } from "./manage/Overview.ts"
@@ -33,24 +30,25 @@ import { InputChecks } from "./prompt/InputChecks.ts"
 import type { Renderer } from "./prompt/Renderer.ts"
 import type { Settings } from "./Settings.ts"
 import { Shutdown } from "./Shutdown.ts"
+import type { Limiter } from "./step/Limiter.ts"
+import { Sender } from "./step/Sender.ts"
+import { Steps } from "./step/Steps.ts"
+import { Ticks } from "./step/Ticks.ts"
 import * as Upkeep from "./upkeep/Upkeep.ts"
 import * as SecretRotation from "./verify/SecretRotation.ts"
 import { SnsRequests } from "./verify/SnsRequests.ts"
 
 // A service is a tag with a layer if several others share its state. Anything else is a function `make`.
 
-/** The flow: `Trigger` accepts, the dispatcher sends, the reply path records. */
-const flow = Layer.mergeAll(
-  Trigger.layer,
-  Replay.layer,
-  Dispatcher.layer,
-  Replies.layer,
-  HttpLeaders.layer,
-  Upkeep.layer
-).pipe(
+/** The flow: `Trigger` accepts, `Steps` admits, `Sender` sends, the reply path records. */
+const flow = Layer.mergeAll(Trigger.layer, Replay.layer, Replies.layer, HttpLeaders.layer, Upkeep.layer).pipe(
   Layer.provide(Layer.merge(HandOver.layer, Waiting.layer)),
-  Layer.provide(Layer.mergeAll(CurrentLanes.layer, Correlation.layer, ReplyRecorder.layer))
+  Layer.provide(Ticks.layer),
+  Layer.provide(ReplyRecorder.layer)
 )
+
+/** Shared by flow and management. */
+const middle = Sender.layer.pipe(Layer.provideMerge(Layer.merge(Correlation.layer, Steps.layer)))
 
 const management = Layer.mergeAll(
   Cancellation.layer,
@@ -93,6 +91,7 @@ export const layer: Layer.Layer<
   never,
   Bus | LeaderBus | Limiter | Renderer | Repo | Settings
 > = Layer.mergeAll(flow, management, delivery, SnsRequests.layer).pipe(
+  Layer.provide(middle),
   Layer.provide(Poster.layer),
   Layer.provide(InputChecks.layer),
   Layer.provide(Evaluator.layer),

@@ -15,7 +15,7 @@ import {
 
 /** The engine's settings, each described once. Limits count runs, sizes are bytes. */
 export const settings = {
-  /** Maximum runs in flight over all webhooks, and the default limit of a webhook. */
+  /** Maximum runs that are out over all webhooks, and the default limit of a webhook. */
   maxConcurrent: withDefault("WEBHOOK_MAX_CONCURRENT", wholeNumber(1, 10_000), 20),
   /** The timeout of a webhook without its own. */
   timeout: withDefault("WEBHOOK_TIMEOUT", duration("1 second", "1 day", "5 minutes"), Duration.minutes(5)),
@@ -38,8 +38,8 @@ export const settings = {
     Option.some(Duration.days(7))
   ),
   /**
-   * Whether this process, when it first becomes the dispatcher, sends everything in flight again: for a restore, when
-   * the rows are older than the broker's state.
+   * Whether this process, when it first does the work of each second, sends every run that is out again: for a restore,
+   * when the rows are older than the broker's state.
    */
   resendRunning: withDefault("RESEND_RUNNING", wordFor({ true: true, false: false }), false),
   /** Maximum size of a rendered prompt, in bytes of UTF-8. */

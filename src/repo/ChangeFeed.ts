@@ -5,10 +5,7 @@ import type { TeamName } from "../domain/Team.ts"
 
 /** Something changed. Only a hint: one may be missed or repeated, so readers read the rows. */
 export type Change =
-  /** A run waits in the team's lane for the dispatcher. */
   | { readonly _tag: "RunAccepted"; readonly team: TeamName }
-  /** The dispatcher accepted a run, and knows of it. */
-  | { readonly _tag: "RunAdmitted"; readonly team: TeamName }
   /** A trigger has joined the run, or none can join it any more. */
   | { readonly _tag: "RunChanged"; readonly run_id: RunId }
   | { readonly _tag: "RunStarted"; readonly run_id: RunId }
@@ -23,7 +20,6 @@ export type Change =
   | { readonly _tag: "LeaderChanged"; readonly team: TeamName }
   /** The team's leader over HTTP was offered a prompt, or that prompt was cancelled or finished. */
   | { readonly _tag: "PromptChanged"; readonly team: TeamName }
-  | { readonly _tag: "LeaseReleased" }
   /** Attempts of deliveries are due. */
   | { readonly _tag: "DeliveryDue" }
 

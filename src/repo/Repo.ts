@@ -1,10 +1,9 @@
 /**
- * The rows: teams, webhooks, runs, sessions, the lease. One small port for each use; `RepoSql.layer` provides all of
+ * The rows: teams, webhooks, runs, sessions. One small port for each use; `RepoSql.layer` provides all of
  * them, on PostgreSQL or PGlite.
  *
  * Every effect of every port may fail with `Unavailable` when the database is unreachable, in bounded time, and has
- * then done nothing or everything. Times are the caller's, synchronized through `TimeStore`; only the lease uses the
- * database's own.
+ * then done nothing or everything. Times are the caller's, synchronized through `TimeStore`.
  */
 import { type Context, Effect } from "effect"
 import { AdminKeyStore } from "./access/AdminKeyStore.ts"
@@ -25,7 +24,6 @@ import { TeamStore } from "./manage/TeamStore.ts"
 import { WebhookStore } from "./manage/WebhookStore.ts"
 import { HttpLeaderStore } from "./run/HttpLeaderStore.ts"
 import { LaneStore } from "./run/LaneStore.ts"
-import { LeaseStore } from "./run/LeaseStore.ts"
 import { ProgressStore } from "./run/ProgressStore.ts"
 import { RunStore } from "./run/RunStore.ts"
 import { ThreadStore } from "./run/ThreadStore.ts"
@@ -43,7 +41,6 @@ export type {
   HttpLeaderStore,
   LaneStore,
   LeaderKeyStore,
-  LeaseStore,
   OwnerStore,
   ProgressStore,
   ReplyKeyStore,
@@ -64,7 +61,6 @@ export const ports = [
   RunStore,
   ThreadStore,
   LaneStore,
-  LeaseStore,
   HistoryStore,
   ProgressStore,
   RequestStore,

@@ -10,11 +10,7 @@ export interface GroupCommitOptions<In, Out, E> {
 }
 
 /** Results are in the order of the items. */
-export interface GroupCommit<In, Out, E> {
-  (items: ReadonlyArray<In>): Effect.Effect<ReadonlyArray<Out>, E>
-  /** Whether items wait for the next commit, which begins as soon as the current one ends. */
-  readonly isWaiting: () => boolean
-}
+export type GroupCommit<In, Out, E> = (items: ReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, E>
 
 /** False turns this off (decision 0004): each item has a commit of its own. */
 const isEnabled: boolean = true
@@ -123,7 +119,7 @@ export const make = <In, Out, E>(
     const commitEach = ([first, ...others]: ReadonlyArray<Waiting>, done: () => void): void =>
       first === undefined ? done() : commitTogether([first], () => commitEach(others, done))
 
-    const commit = (items: ReadonlyArray<In>): Effect.Effect<ReadonlyArray<Out>, E> =>
+    return (items) =>
       items.length === 0
         ? Effect.succeed([])
         : Effect.withFiberRuntime<ReadonlyArray<Out>, E>((caller) =>
@@ -145,7 +141,6 @@ export const make = <In, Out, E>(
               work()
             })
           )
-    return Object.assign(commit, { isWaiting: () => waiting.length > 0 })
   })
 
 const settle = <In, Out, E>(

@@ -53,7 +53,7 @@ const leading = (agent: Agent, folder: string) =>
     yield* AgentLeader.start({ team, agent, folder })
     const publish = (prompt: string, thread?: PromptThread) =>
       Effect.tap(makeRunId, (run_id) =>
-        bus.publish([{ run_id, correlation_id: run_id, source: "chat", team, prompt, ...(thread && { thread }) }])
+        bus.publish({ run_id, correlation_id: run_id, source: "chat", team, prompt, ...(thread && { thread }) })
       )
     const until = (tags: ReadonlyArray<Reply["_tag"]>) =>
       Effect.repeat(Queue.take(replies), { until: ({ _tag }: Reply) => tags.includes(_tag) })

@@ -15,7 +15,7 @@ const answerOne = Effect.gen(function* () {
     .lead(team, (delivery) => Effect.zipRight(echo(delivery), Deferred.succeed(answered, undefined)))
     .pipe(Scope.extend(scope))
   const prompt = yield* makePrompt()
-  yield* bus.publish([prompt])
+  yield* bus.publish(prompt)
   yield* Deferred.await(answered)
   yield* Scope.close(scope, Exit.void)
   return prompt.run_id
@@ -36,7 +36,7 @@ describe("the bus in process", () => {
       )
       yield* Scope.close(scope, Exit.void)
       const prompt = yield* makePrompt({ deadline: DateTime.unsafeMake(300_000) })
-      yield* bus.publish([prompt])
+      yield* bus.publish(prompt)
       yield* TestClock.adjust("299 seconds")
       expect((yield* bus.queue(team)).messages).toBe(1)
       yield* TestClock.adjust("1 second")
@@ -60,7 +60,7 @@ describe("the bus in process", () => {
         Effect.forEach(sent, (text) =>
           Effect.zipRight(
             Effect.yieldNow(),
-            Effect.flatMap(makePrompt({ prompt: text }), (it) => bus.publish([it]))
+            Effect.flatMap(makePrompt({ prompt: text }), (it) => bus.publish(it))
           )
         )
       )
@@ -83,7 +83,7 @@ describe("the bus in process", () => {
         Effect.forEach(sent, (text) =>
           Effect.zipRight(
             Effect.yieldNow(),
-            Effect.flatMap(makePrompt({ prompt: text }), (it) => bus.publish([it]))
+            Effect.flatMap(makePrompt({ prompt: text }), (it) => bus.publish(it))
           )
         )
       )

@@ -82,7 +82,7 @@ const answers = (leader: Leader, ...prompts: ReadonlyArray<string>) =>
     yield* untilQueue(({ consumers }) => consumers === 1)
     return yield* Effect.forEach(prompts, (prompt) =>
       Effect.gen(function* () {
-        yield* bus.publish([yield* makePrompt({ prompt })])
+        yield* bus.publish(yield* makePrompt({ prompt }))
         const end = yield* Effect.repeat(Queue.take(replies), { until: ({ _tag }) => _tag !== "Started" })
         if (end._tag !== "Answered") throw new Error(`${JSON.stringify(end)}\n${leader.log}`)
         return end.response

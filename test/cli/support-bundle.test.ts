@@ -88,7 +88,7 @@ describe("support-bundle", () => {
       expect(state.queues).toMatchObject([
         { team: "waiting", status: expect.any(String), runs: 1, oldest: expect.any(String) }
       ])
-      expect(state.lease).toMatchObject([{ term: expect.any(String) }])
+      expect(state.tick).toMatchObject([{ ticked_at: expect.any(String) }])
       expect(state.migrations).toMatchObject([{ name: "schema" }])
       expect(state.tables.find((each: any) => each.table === "runs").bytes).toBeGreaterThan(0)
       expect(files["health.txt"]).toContain("200 application/json")

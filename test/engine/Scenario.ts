@@ -7,10 +7,10 @@ import type { AgentReport } from "../../src/domain/run/AgentReport.ts"
 import { TeamName } from "../../src/domain/Team.ts"
 import type { WebhookDraft } from "../../src/domain/webhook/Webhook.ts"
 import { type Submitted, Trigger } from "../../src/engine/accept/Trigger.ts"
-import { Limiter } from "../../src/engine/dispatch/Limiter.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { Renderer } from "../../src/engine/prompt/Renderer.ts"
 import { Settings, type SettingsValues } from "../../src/engine/Settings.ts"
+import { Limiter } from "../../src/engine/step/Limiter.ts"
 import { hashToken, makeToken, tokenHint } from "../../src/engine/verify/Token.ts"
 import { Repo } from "../../src/repo/Repo.ts"
 import { layerRepo } from "../../src/testing.ts"
@@ -20,14 +20,14 @@ import { untilEffect } from "../support/Until.ts"
 export const ports = Layer.mergeAll(layerRepo, BusMemory.layer)
 
 /** Everything but the ports, which a test may want to keep while the engine comes and goes. */
-export const engine = (settings: Partial<SettingsValues> = {}) =>
+export const engine = (settings: Partial<SettingsValues> = {}, limiter = Limiter.layer) =>
   Engine.layer.pipe(
-    Layer.provideMerge(Layer.mergeAll(Limiter.layer, Renderer.layer)),
+    Layer.provideMerge(Layer.mergeAll(limiter, Renderer.layer)),
     Layer.provideMerge(Settings.layer(settings))
   )
 
-export const engineInMemory = (settings: Partial<SettingsValues> = {}) =>
-  engine(settings).pipe(Layer.provideMerge(ports))
+export const engineInMemory = (settings: Partial<SettingsValues> = {}, limiter = Limiter.layer) =>
+  engine(settings, limiter).pipe(Layer.provideMerge(ports))
 
 export const makeTeam = (name: string) =>
   Effect.gen(function* () {
@@ -149,7 +149,9 @@ export const waiting = (team: TeamName) =>
 export const statusOf = (id: RunId) => Effect.flatMap(Repo, (repo) => Effect.map(repo.run(id), ({ status }) => status))
 
 /** How many slots are taken. */
-export const inFlight = Effect.flatMap(Limiter, (limiter) => Effect.map(limiter.usage, ({ total }) => total))
+export const inFlight = Effect.flatMap(Repo, (repo) =>
+  Effect.map(repo.out, (runs) => runs.filter(({ webhook_id }) => webhook_id !== undefined).length)
+)
 
 /** Waits, without the test's clock moving, until the condition holds. */
 export const until = <E, R>(condition: Effect.Effect<boolean, E, R>) =>

@@ -52,37 +52,25 @@ job("never has more runs in flight than the global limit, and ends them all", as
   expect(rows.map(({ status }) => status)).toEqual(rows.map(() => "success"))
 })
 
-job("keeps a webhook to its own limit, and applies a raised one immediately", async ({ cluster }) => {
-  const { server, webhook, leader } = await cluster.single({ max_concurrent: 1 })
-  const gate = new Gate()
-  leader.handle = answerWhenOpen(gate)
-  await Promise.all(numbered(10).map(() => cluster.callers.trigger(server, webhook)))
-  await until("one is in flight", async () => (await inFlight(cluster)) === 1)
-  await cluster.api(server, "PATCH", `/api/webhooks/${webhook.id}`, { max_concurrent: 2 })
-  await until("two are in flight", async () => (await inFlight(cluster)) === 2)
-  gate.open()
-  await cluster.checked({ count: 10, limits: { global: 20, webhooks: { [webhook.id]: 2 } } })
-})
-
 job(
-  "lets a webhook reach its own limit above the global one, and holds the others to the global one",
+  "holds all webhooks to the global limit, except one with a higher limit of its own, at once",
   async ({ cluster }) => {
-    const { server, webhook, leader } = await cluster.single(
-      { max_concurrent: 2 },
-      { env: { WEBHOOK_MAX_CONCURRENT: "1" } }
-    )
-    const other = await cluster.webhook(server, { team: "other" })
-    await cluster.leader("other")
-    await cluster.running(server, "other")
+    const server = await cluster.server({ env: { WEBHOOK_MAX_CONCURRENT: "2" } })
     const gate = new Gate()
-    leader.handle = answerWhenOpen(gate)
-    await Promise.all(numbered(8).map(() => cluster.callers.trigger(server, webhook)))
+    const webhooks = await Promise.all(numbered(4).map((n) => cluster.webhook(server, { team: `team-${n}` })))
+    for (const { team } of webhooks) {
+      await cluster.leader(team, { handle: answerWhenOpen(gate) })
+      await cluster.running(server, team)
+    }
+    for (const webhook of webhooks) expect((await cluster.callers.trigger(server, webhook)).status).toBe(202)
+    const [, , , higher] = webhooks
     await until("two are in flight", async () => (await inFlight(cluster)) === 2)
-    const held = await cluster.callers.trigger(server, other)
-    expect(held.status).toBe(202)
-    await until("it waits in its lane", async () => (await cluster.api(server, "GET", "/api/teams/other")).queued === 1)
+    expect(await inFlight(cluster, higher!.id)).toBe(0)
+    await cluster.api(server, "PATCH", `/api/webhooks/${higher!.id}`, { max_concurrent: 3 })
+    await until("that of the raised limit is, too", async () => (await inFlight(cluster, higher!.id)) === 1)
+    expect(await inFlight(cluster)).toBe(3)
     gate.open()
-    await cluster.checked({ count: 9, limits: { global: 1, webhooks: { [webhook.id]: 2 } } })
+    await cluster.checked({ count: 4, limits: { global: 2, webhooks: { [higher!.id]: 3 } } })
   }
 )
 
@@ -136,7 +124,7 @@ job("finishes in order, after a stop and a start, what was queued and what was r
     server,
     numbered(55).map(() => webhook)
   )
-  await until("two are in flight", async () => (await inFlight(cluster)) === 2)
+  await leader.deliveries(1)
   await server.stop()
   gate.open()
   await server.start()

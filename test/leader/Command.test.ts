@@ -25,7 +25,7 @@ const leader = (options: Partial<Command.CommandOptions> & Pick<Command.CommandO
     yield* untilQueue(({ consumers }) => consumers === 1)
     const send = (prompt: string, fields: Partial<Prompt> = {}) =>
       Effect.gen(function* () {
-        yield* bus.publish([yield* makePrompt({ prompt, ...fields })])
+        yield* bus.publish(yield* makePrompt({ prompt, ...fields }))
         let reply: Reply
         do reply = yield* Queue.take(replies)
         while (reply._tag === "Started")
@@ -233,7 +233,7 @@ describe("the leader command", () => {
       const script = `echo $$ > ${folder}/pid; while ! [ -e ${folder}/go ]; do sleep 0.05; done; echo finished`
       const { running, replies } = yield* leader(shell(script))
       const bus = yield* Bus
-      yield* bus.publish([yield* makePrompt()])
+      yield* bus.publish(yield* makePrompt())
       yield* pidIn(`${folder}/pid`)
       const stopping = yield* Effect.fork(Fiber.interrupt(running))
       yield* Effect.yieldNow()
@@ -253,7 +253,7 @@ describe("the leader command", () => {
         grace: "100 millis"
       })
       const bus = yield* Bus
-      yield* bus.publish([yield* makePrompt()])
+      yield* bus.publish(yield* makePrompt())
       const pid = yield* pidIn(`${folder}/pid`)
       yield* Fiber.interrupt(running)
       expect(isAlive(pid)).toBe(false)

@@ -20,7 +20,7 @@ describe("Leader", () => {
       const replies = yield* collectReplies
       yield* Leader.start({ team, handler: ({ prompt }) => Effect.succeed(prompt.toUpperCase()) })
       const prompt = yield* makePrompt({ prompt: "ship it" })
-      yield* Effect.flatMap(Bus, (bus) => bus.publish([prompt]))
+      yield* Effect.flatMap(Bus, (bus) => bus.publish(prompt))
       expect(Chunk.toReadonlyArray(yield* Queue.takeN(replies, 2))).toEqual([
         { _tag: "Started", run_id: prompt.run_id },
         { _tag: "Answered", run_id: prompt.run_id, response: "SHIP IT" }
@@ -45,7 +45,7 @@ describe("Leader", () => {
       yield* Leader.start({ team, handler: ({ prompt }) => ways[prompt] ?? Effect.succeed("fine") })
       const messages: Array<string> = []
       for (const prompt of [...Object.keys(ways), "good"]) {
-        yield* bus.publish([yield* makePrompt({ prompt })])
+        yield* bus.publish(yield* makePrompt({ prompt }))
         expect((yield* Queue.take(replies))._tag).toBe("Started")
         const end = yield* Queue.take(replies)
         messages.push(end._tag === "Failed" ? end.message : end._tag === "Answered" ? end.response : end._tag)
@@ -69,9 +69,9 @@ describe("Leader", () => {
       let worked = 0
       yield* Leader.start({ team, handler: () => Effect.sync(() => `answer ${++worked}`) })
       const prompt = yield* makePrompt()
-      yield* bus.publish([prompt])
+      yield* bus.publish(prompt)
       yield* Queue.takeN(replies, 2)
-      yield* bus.publish([prompt])
+      yield* bus.publish(prompt)
       expect(yield* Queue.take(replies)).toEqual({ _tag: "Answered", run_id: prompt.run_id, response: "answer 1" })
       expect(worked).toBe(1)
     })
@@ -94,7 +94,7 @@ describe("Leader", () => {
           )
       }).pipe(Scope.extend(scope))
       const prompt = yield* makePrompt()
-      yield* bus.publish([prompt])
+      yield* bus.publish(prompt)
       yield* Deferred.await(begun)
       yield* Scope.close(scope, Exit.void)
       yield* Deferred.await(ended)
@@ -126,7 +126,7 @@ describe("Leader", () => {
       const ends: Array<unknown> = []
       for (const text of ["answer", "fail", "cancel"]) {
         const prompt = yield* makePrompt({ prompt: text })
-        yield* bus.publish([prompt])
+        yield* bus.publish(prompt)
         if (text === "cancel") yield* Effect.zipRight(Deferred.await(begun), bus.cancel(team, prompt.run_id))
         const [, end] = yield* Queue.takeN(replies, 2)
         ends.push(end)
@@ -244,7 +244,7 @@ describe("Leader", () => {
       const scope = yield* Scope.make()
       yield* Layer.build(running).pipe(Scope.extend(scope))
       expect((yield* bus.queue(team)).consumers).toBe(1)
-      yield* bus.publish([yield* makePrompt()])
+      yield* bus.publish(yield* makePrompt())
       expect(Chunk.toReadonlyArray(yield* Queue.takeN(replies, 2))[1]).toMatchObject({ response: "false" })
       yield* Scope.close(scope, Exit.void)
       expect((yield* bus.queue(team)).consumers).toBe(0)

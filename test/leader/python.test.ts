@@ -62,7 +62,7 @@ describe("a leader in Python, written from the documentation", () => {
         yield* makePrompt({ prompt: "fail please" }),
         yield* makePrompt({ prompt: "x".repeat(256 * 1024) })
       ] as const
-      for (const prompt of prompts) yield* bus.publish([prompt])
+      for (const prompt of prompts) yield* bus.publish(prompt)
       expect(yield* Queue.take(replies)).toEqual({ _tag: "Started", run_id: prompts[0].run_id })
       const [answered, failed, big] = [yield* endOf(replies), yield* endOf(replies), yield* endOf(replies)]
       expect(answered).toEqual({ _tag: "Answered", run_id: prompts[0].run_id, response: "GRÜSSE 🦊" })
@@ -81,7 +81,7 @@ describe("a leader in Python, written from the documentation", () => {
       })
       yield* untilQueue(({ consumers }) => consumers === 1)
       // Progress is lost until the server listens.
-      yield* Effect.flatMap(makePrompt(), (prompt) => bus.publish([prompt])).pipe(
+      yield* Effect.flatMap(makePrompt(), (prompt) => bus.publish(prompt)).pipe(
         Effect.repeat({ schedule: Schedule.spaced("100 millis"), until: () => Deferred.isDone(observed) })
       )
       expect(yield* Deferred.await(observed)).toMatchObject({ seq: 0, activity: "Reading the prompt" })
@@ -95,15 +95,15 @@ describe("a leader in Python, written from the documentation", () => {
       yield* untilQueue(({ consumers }) => consumers === 1)
       const prompt = yield* makePrompt()
       const answer = { _tag: "Answered", run_id: prompt.run_id, response: "HELLO" }
-      yield* bus.publish([prompt])
+      yield* bus.publish(prompt)
       expect(yield* endOf(replies)).toEqual(answer)
-      yield* bus.publish([prompt])
+      yield* bus.publish(prompt)
       expect(yield* Queue.take(replies)).toEqual(answer)
       python.reset({ refuse: true })
       yield* untilQueue(({ consumers }) => consumers === 0)
       python.pass()
       const other = yield* makePrompt({ prompt: "again" })
-      yield* bus.publish([other])
+      yield* bus.publish(other)
       // The first may come once more: its acknowledgement may have been lost with the connection.
       const end = yield* Effect.repeat(endOf(replies), { until: ({ run_id }) => run_id === other.run_id })
       expect(end).toEqual({ _tag: "Answered", run_id: other.run_id, response: "AGAIN" })
@@ -116,7 +116,7 @@ describe("a leader in Python, written from the documentation", () => {
       const replies = yield* collectReplies
       yield* untilQueue(({ consumers }) => consumers === 1)
       const [long, next] = [yield* makePrompt({ prompt: "wait" }), yield* makePrompt({ prompt: "next" })]
-      yield* bus.publish([long, next])
+      for (const prompt of [long, next]) yield* bus.publish(prompt)
       // As the server does: the leader may not listen yet.
       yield* bus.cancel(team, long.run_id).pipe(Effect.delay("50 millis"), Effect.forever, Effect.forkScoped)
       expect(yield* endOf(replies)).toEqual({ _tag: "Failed", run_id: long.run_id, message: "The run was cancelled." })

@@ -15,15 +15,7 @@ import * as Publisher from "./Publisher.ts"
 import * as Reception from "./Reception.ts"
 import { deadQueue, declareShared, progressQueue, type QueueType, repliesQueue, teamQueue } from "./Topology.ts"
 import * as Trace from "./Trace.ts"
-import {
-  decodeDeadLetter,
-  decodeReply,
-  encodeCancel,
-  encodeOffer,
-  encodePrompt,
-  isProgress,
-  type Outgoing
-} from "./Wire.ts"
+import { decodeDeadLetter, decodeReply, encodeCancel, encodeOffer, encodePrompt, isProgress } from "./Wire.ts"
 
 export interface AmqpOptions {
   /** `amqp://` or `amqps://`, with a password. */
@@ -130,34 +122,25 @@ const make = ({ queueType, url }: AmqpOptions) =>
     return Bus.of({
       durable: true,
       publish: Effect.fnUntraced(
-        function* (prompts, { sameQueue = false } = {}) {
-          const now = yield* Clock.currentTimeMillis
-          const messages: Array<Outgoing> = []
-          for (const prompt of prompts) {
-            const left = prompt.deadline && prompt.deadline.epochMillis - now
-            if (left === undefined || left > 0) messages.push(encodePrompt(prompt, teamQueue(prompt.team), left))
-            else inbox.put({ _tag: "DeadLettered", run_id: prompt.run_id, reason: "expired" })
-          }
-          if (messages.length === 0) return
-          const { team } = prompts[0]!
+        function* (prompt) {
+          const { deadline, run_id, team } = prompt
+          const left = deadline && deadline.epochMillis - (yield* Clock.currentTimeMillis)
+          if (left !== undefined && left <= 0) return inbox.put({ _tag: "DeadLettered", run_id, reason: "expired" })
           if (!cancellable.has(team)) yield* makeCancellable(team)
-          const groups = inGroups(messages)
-          const isReturned = (group: ReadonlyArray<Outgoing>) =>
-            Effect.map(publisher.publish(group), (confirmation) => confirmation === "returned")
-          const publish = groups.length === 1 ? isReturned(groups[0]!) : Effect.exists(groups, isReturned)
-          if (!(yield* publish)) return
+          const message = encodePrompt(prompt, teamQueue(team), left)
+          if ((yield* publisher.publish(message)) === "confirmed") return
           // There is no queue, or one that was declared since the last prompt.
           const bound = yield* probe.bindQueue(team)
-          if (!bound || sameQueue || (yield* publish)) return yield* new QueueGone()
+          if (!bound || (yield* publisher.publish(message)) === "returned") return yield* new QueueGone()
         },
-        (publish, prompts) => tracedPublish(prompts)(publish)
+        (publish, prompt) => tracedPublish(prompt)(publish)
       ),
       // Returned: the queue was deleted, which `inspect` finds.
-      offer: (prompt) => Effect.asVoid(publisher.publish([encodeOffer(prompt, teamQueue(prompt.team))])),
+      offer: (prompt) => Effect.asVoid(publisher.publish(encodeOffer(prompt, teamQueue(prompt.team)))),
       // Returned: no leader of the team listens.
       cancel: (team, run_id) =>
         Effect.asVoid(
-          Effect.zipRight(probe.declareCancelExchange(team), publisher.publish([encodeCancel(team, run_id)]))
+          Effect.zipRight(probe.declareCancelExchange(team), publisher.publish(encodeCancel(team, run_id)))
         ),
       queue: probe.queue,
       inspect: probe.inspect,
@@ -177,25 +160,6 @@ const make = ({ queueType, url }: AmqpOptions) =>
       ping: Effect.zipRight(publisher.ready, probe.ping)
     })
   })
-
-/** Bytes. RabbitMQ stores messages up to 4,096 bytes, with properties, in the queue's own files, and others elsewhere. */
-const shortMessage = 3_000
-
-/**
- * Groups of messages that may be unconfirmed together. If the broker crashes, it keeps the first messages of a group,
- * because it writes them in order to one file. Long messages go to another file, so each is sent alone.
- */
-const inGroups = (messages: ReadonlyArray<Outgoing>): ReadonlyArray<ReadonlyArray<Outgoing>> => {
-  const groups: Array<Array<Outgoing>> = []
-  let isOpen = false
-  for (const message of messages) {
-    const isShort = message.body.length <= shortMessage
-    if (isShort && isOpen) groups.at(-1)!.push(message)
-    else groups.push([message])
-    isOpen = isShort
-  }
-  return groups
-}
 
 const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((a, b) => a + b, 0)
 

@@ -128,7 +128,7 @@ const make = ({ heartbeat, queueType, url }: LeaderOptions) =>
       (exchange: string, prompt: Prompt): Delivery["reply"] =>
       (reply) =>
         publisher.pipe(
-          Effect.flatMap(({ publish }) => publish([encodeReply(reply, prompt, exchange)])),
+          Effect.flatMap(({ publish }) => publish(encodeReply(reply, prompt, exchange))),
           Effect.flatMap((outcome) =>
             outcome === "confirmed"
               ? Effect.void

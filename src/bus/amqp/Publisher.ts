@@ -15,11 +15,10 @@ export type Confirmation = "confirmed" | "returned"
 
 export interface Publisher {
   /**
-   * Sends the messages in order and waits for all confirmations. Returns `returned` if any was returned. Fails within 14
-   * seconds without confirmations, although the broker may have the messages. Publishing a message again on the same
-   * connection does not send it twice; it waits for the first confirmation.
+   * Sends the message and waits for its confirmation. Fails within 14 seconds without one, although the broker may have the
+   * message. Publishing a message again on the same connection does not send it twice; it waits for the first confirmation.
    */
-  readonly publish: (messages: ReadonlyArray<Outgoing>) => Effect.Effect<Confirmation, Unavailable>
+  readonly publish: (message: Outgoing) => Effect.Effect<Confirmation, Unavailable>
   /** Fails while the broker is unreachable. */
   readonly connected: Effect.Effect<void, Unavailable>
   /** Fails while the broker is unreachable or accepts no messages. */
@@ -150,17 +149,15 @@ export const make = Effect.fnUntraced(function* (options: {
     return Deferred.await(send(value, message, Trace.headersIn(fiber, message.traceparent), clock).settled)
   }
 
-  const publish = (messages: ReadonlyArray<Outgoing>) =>
-    Effect.flatMap(link.get, (at) =>
-      Effect.withFiberRuntime<ReadonlyArray<Confirmation>, Unavailable>((fiber) =>
-        Effect.all(messages.map((message) => sendOnce(at, message, fiber)))
-      )
-    ).pipe(
-      Effect.map((confirmations) => {
-        confirmations.forEach(countPublish)
-        return confirmations.includes("returned") ? ("returned" as const) : ("confirmed" as const)
-      }),
-      Effect.tapError(() => Effect.sync(() => countPublish("lost")))
+  const publish = (message: Outgoing) =>
+    Effect.tapBoth(
+      Effect.flatMap(link.get, (at) =>
+        Effect.withFiberRuntime<Confirmation, Unavailable>((fiber) => sendOnce(at, message, fiber))
+      ),
+      {
+        onSuccess: (confirmation) => Effect.sync(() => countPublish(confirmation)),
+        onFailure: () => Effect.sync(() => countPublish("lost"))
+      }
     )
 
   return {

@@ -10,7 +10,7 @@ import type { NewRun } from "../../repo/run/RunStore.ts"
 import type { Rendered } from "../prompt/Renderer.ts"
 import { Settings } from "../Settings.ts"
 import { maxQueuedOfWebhook } from "../SettingsConfig.ts"
-import type { Candidate } from "./Acceptance.ts"
+import type { Candidate } from "./HandOver.ts"
 
 /** The input of a webhook's run, without its prompt. */
 export interface RunRequest {
@@ -73,7 +73,7 @@ export interface Candidates {
   readonly ofWebhook: (webhook: WebhookRow, request: RunRequest, rendered: Rendered) => Candidate
   /** A run of this webhook again. Nobody waits for it, and it takes nothing of the webhook's `rate`. */
   readonly ofReplay: (webhook: WebhookRow, request: RunRequest, rendered: Rendered, replay_of: RunId) => Candidate
-  /** A further attempt with the same prompt. It always waits for a leader. */
+  /** A further attempt with the same prompt. It always waits for a leader. It is accepted beyond the budget, but not sent. */
   readonly ofRetry: (webhook: WebhookRow, retry: Retry) => Candidate
   /** A chat message; `replay_of`: the one that it repeats. */
   readonly ofMessage: (team: TeamName, message: string, request: MessageRequest, replay_of?: RunId) => Candidate
@@ -129,17 +129,7 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
 
   const ofWebhook: Candidates["ofWebhook"] = (webhook, request, rendered) => {
     const { variables, idempotency } = request
-    const {
-      id,
-      name,
-      team,
-      token_hash,
-      version,
-      max_concurrent,
-      max_cost_per_day,
-      max_queued = maxQueued,
-      rate
-    } = webhook
+    const { id, team, token_hash, version, max_queued = maxQueued, rate } = webhook
     const queues = webhook.when_team_stopped === "queue" && !request.wait
     const budget = budgetOf(webhook)
     const by = { id, token_hash, version, max_queued, ...(rate !== undefined && { rate }), ...(budget && { budget }) }
@@ -162,11 +152,6 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
           retry_after_seconds: backoffOf(retries, 1)
         }),
         ...(idempotency && { idempotency: keyOf(idempotency, run.accepted_at, webhook) })
-      },
-      webhook: {
-        ...{ id, name },
-        ...(max_concurrent !== undefined && { max_concurrent }),
-        ...(max_cost_per_day !== undefined && { max_cost_per_day })
       }
     }
   }
@@ -197,10 +182,7 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
       const rendered = { prompt: conversation.prompt, ...(layout && { layout }) }
       const candidate = ofReplay(webhook, request, rendered, run_id)
       const { retry_after_seconds: _, ...first } = candidate.run
-      const { max_cost_per_day } = webhook
       return {
-        // A retry is accepted beyond the budget, but not sent.
-        webhook: { ...candidate.webhook!, ...(max_cost_per_day !== undefined && { max_cost_per_day }) },
         run: {
           ...first,
           attempt,

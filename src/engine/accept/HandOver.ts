@@ -4,17 +4,20 @@ import { IdempotencyKeyReused, TeamNotRunning, Unavailable, type WebhookPaused }
 import { type Run, waitsForLeader } from "../../domain/run/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
-import type { LaneStore } from "../../repo/run/LaneStore.ts"
-import { type AcceptanceRefused, type Acceptance as Accepted, type NewRun, RunStore } from "../../repo/run/RunStore.ts"
+import type { AcceptanceRefused, Acceptance as Accepted, NewRun } from "../../repo/run/RunStore.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"
 import { whenTraced } from "../../telemetry/Span.ts"
 import * as TraceContext from "../../telemetry/TraceContext.ts"
 import * as Checkpoints from "../Checkpoints.ts"
-import type { CurrentLanes } from "../dispatch/CurrentLanes.ts"
-import type { Settings } from "../Settings.ts"
 import { Shutdown } from "../Shutdown.ts"
-import type { Candidate } from "./Acceptance.ts"
-import * as Acceptance from "./Acceptance.ts"
+import { Steps } from "../step/Steps.ts"
+
+/** A run to be accepted. */
+export interface Candidate {
+  readonly run: NewRun
+  /** Only a repeat of an accepted request is answered. This is why a new one is refused. */
+  readonly refusedIfNew?: IdempotencyKeyReused | WebhookPaused
+}
 
 /** An earlier run that a trigger repeats or joins. */
 export interface ExistingRun {
@@ -26,7 +29,7 @@ export interface ExistingRun {
 /** Why a run was not accepted. */
 export type HandOverRefused = AcceptanceRefused | TeamNotRunning | WebhookPaused
 
-/** The row is the hand-over: the dispatcher owns an accepted run, even if this process ends. */
+/** The row is the hand-over: any server sends an accepted run, even if this process ends. */
 export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
   HandOver,
   {
@@ -38,20 +41,16 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
     ) => Effect.Effect<ReadonlyArray<Either.Either<Accepted, HandOverRefused>>, Unavailable>
   }
 >() {
-  static readonly layer: Layer.Layer<
-    HandOver,
-    never,
-    Bus | CurrentLanes | LaneStore | RunStore | Settings | Shutdown | TeamStore
-  > = Layer.scoped(
+  static readonly layer: Layer.Layer<HandOver, never, Bus | Shutdown | Steps | TeamStore> = Layer.scoped(
     HandOver,
     Effect.gen(function* () {
       const bus = yield* Bus
-      const runs = yield* RunStore
       const teams = yield* TeamStore
       const shutdown = yield* Shutdown
       const reach = yield* Checkpoints.Checkpoints
-      const commit = yield* Acceptance.make
-      const commitOne = (candidate: Candidate) => Effect.flatMap(commit([candidate]), ([answer]) => answer!)
+      const steps = yield* Steps
+      const commitOne = ({ run }: Candidate, isLed: boolean) =>
+        Effect.flatMap(steps.accept([{ run, isLed }]), ([answer]) => answer!)
 
       const unlessStopping = <A, E>(begin: () => Effect.Effect<A, E>): Effect.Effect<A, E | Unavailable> =>
         shutdown.hasBegun() ? Effect.fail(stopping) : begin()
@@ -63,17 +62,16 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
       ): Effect.Effect<Accepted, HandOverRefused | Unavailable> => {
         return run.idempotency === undefined
           ? Effect.fail(error)
-          : Effect.flatMap(runs.accept([run], { maxQueued: 0 }), ([answer]) => answer!).pipe(
+          : Effect.flatMap(steps.repeatOnly(run), (answer) => answer).pipe(
               Effect.catchTag("BudgetExceeded", "RateLimited", "TooManyQueued", () => Effect.fail(error))
             )
       }
 
       const commitOf = (candidate: Candidate, consumers: number) => {
         const { run } = candidate
-        const isTeamStopped = consumers === 0
-        const take = () =>
-          Checkpoints.after(reach("accept"), commitOne(isTeamStopped ? { ...candidate, isTeamStopped } : candidate))
-        if (!isTeamStopped || waitsForLeader(run)) return unlessStopping(take)
+        const isLed = consumers > 0
+        const take = () => Checkpoints.after(reach("accept"), commitOne(candidate, isLed))
+        if (isLed || waitsForLeader(run)) return unlessStopping(take)
         return Effect.flatMap(isPaused(run.team), (paused) => unlessStopping(paused ? take : () => repeatOnly(run)))
       }
 
@@ -117,9 +115,7 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
           (candidate) => !isStopped(candidate) || waitsForLeader(candidate.run) || paused.has(candidate.run.team)
         )
         const committed = yield* unlessStopping(() =>
-          commit(
-            mayBeSent.map((candidate) => (isStopped(candidate) ? { ...candidate, isTeamStopped: true } : candidate))
-          )
+          steps.accept(mayBeSent.map((candidate) => ({ run: candidate.run, isLed: !isStopped(candidate) })))
         )
         const answerOf = new Map(mayBeSent.map((candidate, index) => [candidate, committed[index]!]))
         return yield* Effect.forEach(candidates, (candidate) => {

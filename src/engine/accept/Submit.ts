@@ -3,8 +3,7 @@ import type { NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import type { Waiting } from "../outcome/Waiting.ts"
-import type { Candidate } from "./Acceptance.ts"
-import type { HandOver, HandOverRefused } from "./HandOver.ts"
+import type { Candidate, HandOver, HandOverRefused } from "./HandOver.ts"
 
 /** `Accepted`: the run is stored. `Ended`: the caller waited, and this is the run as it ended. */
 export type AcceptedOrEnded =

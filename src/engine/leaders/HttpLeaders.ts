@@ -15,6 +15,7 @@ import { Outcomes } from "../outcome/Outcomes.ts"
 import { ReplyRecorder } from "../outcome/ReplyRecorder.ts"
 import { ProgressReports } from "../progress/ProgressReports.ts"
 import { Shutdown } from "../Shutdown.ts"
+import { Steps } from "../step/Steps.ts"
 import * as AskingLeaders from "./AskingLeaders.ts"
 import * as Bridges from "./Bridges.ts"
 import * as Calm from "./Calm.ts"
@@ -72,6 +73,7 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
     | ReplyRecorder
     | RunStore
     | Shutdown
+    | Steps
   > = Layer.scoped(
     HttpLeaders,
     Effect.gen(function* () {
@@ -79,6 +81,7 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
       const runs = yield* RunStore
       const correlation = yield* Correlation
       const outcomes = yield* Outcomes
+      const steps = yield* Steps
       const recorder = yield* ReplyRecorder
       const reports = yield* ProgressReports
       const shutdown = yield* Shutdown
@@ -109,7 +112,7 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
 
       /** Nobody works on it, so a cancelled run needs its slots no longer. */
       const finish = ({ run_id, team }: { readonly team: TeamName; readonly run_id: RunId }) =>
-        Effect.zipRight(outcomes.release([run_id]), store.finishPrompt({ team, run_id }))
+        Effect.zipRight(steps.release([run_id]), store.finishPrompt({ team, run_id }))
 
       const isLive = (run_id: RunId) =>
         Effect.map(runs.ended([run_id]), ({ deleted, runs }) => deleted.length === 0 && runs.length === 0)

@@ -7,7 +7,7 @@ import { TeamStore } from "../../repo/manage/TeamStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import { type QueuedRuns, RunStore } from "../../repo/run/RunStore.ts"
 import { Origin } from "../access/Audit.ts"
-import { Outcomes } from "../outcome/Outcomes.ts"
+import { Steps } from "../step/Steps.ts"
 
 /** A request without an admin's session or key is one of the webhook's callers, with its token. */
 const whoCancels: Effect.Effect<CancelledBy> = Effect.map(Origin, ({ actor }) =>
@@ -28,7 +28,7 @@ export interface CancelledCounts {
 
 /**
  * Cancels runs. A cancelled run ends at once for callers and in the history. A queued run is never sent. For a run in
- * progress, the dispatcher asks the leader to stop (`Lanes.ts`).
+ * progress, the leader is told to stop (`Sender.ts`).
  */
 export class Cancellation extends Context.Tag("webhook-trigger/Cancellation")<
   Cancellation,
@@ -50,48 +50,47 @@ export class Cancellation extends Context.Tag("webhook-trigger/Cancellation")<
     ) => Effect.Effect<CancelledCounts, NotFound | Unavailable>
   }
 >() {
-  static readonly layer: Layer.Layer<Cancellation, never, Outcomes | RunStore | TeamStore | WebhookStore> =
-    Layer.effect(
-      Cancellation,
-      Effect.gen(function* () {
-        const outcomes = yield* Outcomes
-        const runs = yield* RunStore
-        const teams = yield* TeamStore
-        const webhooks = yield* WebhookStore
+  static readonly layer: Layer.Layer<Cancellation, never, RunStore | Steps | TeamStore | WebhookStore> = Layer.effect(
+    Cancellation,
+    Effect.gen(function* () {
+      const steps = yield* Steps
+      const runs = yield* RunStore
+      const teams = yield* TeamStore
+      const webhooks = yield* WebhookStore
 
-        /** Of a webhook that was moved, an actor of its new team alone may not cancel the runs of the one before. */
-        const cancelQueued = (which: QueuedRuns, { dryRun = false }: CancelOptions) =>
-          Effect.gen(function* () {
-            const { teams: owners } = yield* Origin
-            const of = { ...which, ...(owners && { owners }) }
-            if (dryRun) return { cancelled: yield* runs.countQueued(of), retries: yield* runs.countRetries(of) }
-            const by = yield* whoCancels
-            // Retries first: one that was accepted before it could be cancelled is queued by then, and is cancelled as a run.
-            const retries = yield* runs.callOffRetriesOf(of, by)
-            return { cancelled: yield* runs.cancelQueued(of, { at: yield* DateTime.now, by }), retries }
-          })
+      /** Of a webhook that was moved, an actor of its new team alone may not cancel the runs of the one before. */
+      const cancelQueued = (which: QueuedRuns, { dryRun = false }: CancelOptions) =>
+        Effect.gen(function* () {
+          const { teams: owners } = yield* Origin
+          const of = { ...which, ...(owners && { owners }) }
+          if (dryRun) return { cancelled: yield* runs.countQueued(of), retries: yield* runs.countRetries(of) }
+          const by = yield* whoCancels
+          // Retries first: one that was accepted before it could be cancelled is queued by then, and is cancelled as a run.
+          const retries = yield* runs.callOffRetriesOf(of, by)
+          return { cancelled: yield* runs.cancelQueued(of, { at: yield* DateTime.now, by }), retries }
+        })
 
-        return Cancellation.of({
-          cancel: Effect.fn("Cancellation.cancel")(function* (run_id) {
-            const cancelled_by = yield* whoCancels
-            const run = yield* outcomes.end(run_id, { status: "cancelled", cancelled_by })
-            if (run === undefined) return yield* new NotFound()
-            const { retry_at, ...ended } = run
-            if (run.cancelled_by !== undefined) return run
-            if (retry_at && (yield* runs.callOffRetries([run_id], cancelled_by)).has(run_id)) {
-              return { ...ended, cancelled_by }
-            }
-            return yield* new RunEnded({ run_id, status: run.status })
-          }),
-          cancelQueuedOfWebhook: Effect.fn("Cancellation.cancelQueuedOfWebhook")(function* (given, options = {}) {
-            const { id: webhook_id } = yield* Effect.flatMap(webhookIdOf(given), webhooks.webhook)
-            return yield* cancelQueued({ webhook_id }, options)
-          }),
-          cancelQueuedOfTeam: Effect.fn("Cancellation.cancelQueuedOfTeam")(function* (name, options = {}) {
-            const { team } = yield* Effect.flatMap(teamNameOf(name), teams.team)
-            return yield* cancelQueued({ team }, options)
-          })
+      return Cancellation.of({
+        cancel: Effect.fn("Cancellation.cancel")(function* (run_id) {
+          const cancelled_by = yield* whoCancels
+          const run = yield* steps.end(run_id, { status: "cancelled", cancelled_by })
+          if (run === undefined) return yield* new NotFound()
+          const { retry_at, ...ended } = run
+          if (run.cancelled_by !== undefined) return run
+          if (retry_at && (yield* runs.callOffRetries([run_id], cancelled_by)).has(run_id)) {
+            return { ...ended, cancelled_by }
+          }
+          return yield* new RunEnded({ run_id, status: run.status })
+        }),
+        cancelQueuedOfWebhook: Effect.fn("Cancellation.cancelQueuedOfWebhook")(function* (given, options = {}) {
+          const { id: webhook_id } = yield* Effect.flatMap(webhookIdOf(given), webhooks.webhook)
+          return yield* cancelQueued({ webhook_id }, options)
+        }),
+        cancelQueuedOfTeam: Effect.fn("Cancellation.cancelQueuedOfTeam")(function* (name, options = {}) {
+          const { team } = yield* Effect.flatMap(teamNameOf(name), teams.team)
+          return yield* cancelQueued({ team }, options)
         })
       })
-    )
+    })
+  )
 }

@@ -5,6 +5,7 @@ import { teamNameOf } from "../../domain/ParsedId.ts"
 import { type Team, TeamDraft, type TeamName, type TeamRecord, type TeamReleased } from "../../domain/Team.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
 import * as Audit from "../access/Audit.ts"
+import { Steps } from "../step/Steps.ts"
 import { validate } from "./Validation.ts"
 
 /** Manages teams. An invalid team name is `NotFound`. */
@@ -27,11 +28,12 @@ export class Teams extends Context.Tag("webhook-trigger/Teams")<
     readonly remove: (team: string) => Effect.Effect<void, NotFound | TeamInUse | Unavailable>
   }
 >() {
-  static readonly layer: Layer.Layer<Teams, never, Bus | TeamStore> = Layer.effect(
+  static readonly layer: Layer.Layer<Teams, never, Bus | Steps | TeamStore> = Layer.effect(
     Teams,
     Effect.gen(function* () {
       const bus = yield* Bus
       const store = yield* TeamStore
+      const steps = yield* Steps
 
       const withState = (record: TeamRecord): Effect.Effect<Team, Unavailable> =>
         Effect.map(bus.queue(record.team), ({ consumers }) => ({ ...record, running: consumers > 0, consumers }))
@@ -54,11 +56,14 @@ export class Teams extends Context.Tag("webhook-trigger/Teams")<
       })
 
       const resume = Effect.fn("Teams.resume")(function* (team: TeamName) {
-        return yield* withState(yield* store.resumeTeam(team, yield* DateTime.now, yield* Audit.draft("team.resumed")))
+        const resumed = yield* store.resumeTeam(team, yield* DateTime.now, yield* Audit.draft("team.resumed"))
+        yield* Effect.ignoreLogged(steps.admit([team]))
+        return yield* withState(resumed)
       })
 
       const release = Effect.fn("Teams.release")(function* (team: TeamName) {
         const released = yield* store.releaseTeam(team, yield* DateTime.now, yield* Audit.draft("team.released"))
+        yield* Effect.ignoreLogged(steps.admit([team]))
         yield* Effect.forEach(released, (run_id) => Effect.ignoreLogged(bus.cancel(team, run_id)), { discard: true })
         return { released }
       })

@@ -12,6 +12,7 @@ import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import type { RunPage, RunQuery } from "../../repo/history/RunQuery.ts"
 import type { TeamStore } from "../../repo/manage/TeamStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
+import { LaneStore } from "../../repo/run/LaneStore.ts"
 import * as Audit from "../access/Audit.ts"
 import { Outcomes } from "../outcome/Outcomes.ts"
 import * as DraftPreview from "../prompt/DraftPreview.ts"
@@ -22,6 +23,8 @@ import { Renderer } from "../prompt/Renderer.ts"
 import type { Preview, PreviewRefused } from "../prompt/WebhookPreview.ts"
 import * as WebhookPreview from "../prompt/WebhookPreview.ts"
 import { Settings } from "../Settings.ts"
+import { Sender } from "../step/Sender.ts"
+import { Steps } from "../step/Steps.ts"
 import { hashToken, makeToken, type Token, tokenHint } from "../verify/Token.ts"
 import * as WebhookSecrets from "../verify/WebhookSecrets.ts"
 import * as OwnMessageWarning from "./OwnMessageWarning.ts"
@@ -95,162 +98,175 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
     ) => Effect.Effect<RunPage, NotFound | InvalidParameter | Unavailable>
   }
 >() {
-  static readonly layer: Layer.Layer<Webhooks, never, HistoryStore | Outcomes | Prompts | TeamStore | WebhookRows> =
-    Layer.effect(
-      Webhooks,
-      Effect.gen(function* () {
-        const outcomes = yield* Outcomes
-        const { unknownCost } = yield* Settings
-        const preview = yield* WebhookPreview.make
-        const previewDraft = yield* DraftPreview.make
-        const history = yield* HistoryStore
-        const store = yield* WebhookStore
-        const secrets = yield* WebhookSecrets.make
-        const checks = yield* WebhookChecks.make
-        const tokens = yield* WebhookTokens.make
-        const templates = yield* makeTemplates
-        const shown = yield* makeShown
-        const createdShown = ({ token, webhook }: WithToken) =>
-          Effect.map(shown(webhook), (webhook): WithToken => ({ token, webhook }))
+  static readonly layer: Layer.Layer<
+    Webhooks,
+    never,
+    HistoryStore | LaneStore | Outcomes | Prompts | Sender | Steps | TeamStore | WebhookRows
+  > = Layer.effect(
+    Webhooks,
+    Effect.gen(function* () {
+      const outcomes = yield* Outcomes
+      const lanes = yield* LaneStore
+      const sender = yield* Sender
+      const steps = yield* Steps
+      const { unknownCost } = yield* Settings
+      const preview = yield* WebhookPreview.make
+      const previewDraft = yield* DraftPreview.make
+      const history = yield* HistoryStore
+      const store = yield* WebhookStore
+      const secrets = yield* WebhookSecrets.make
+      const checks = yield* WebhookChecks.make
+      const tokens = yield* WebhookTokens.make
+      const templates = yield* makeTemplates
+      const shown = yield* makeShown
+      const createdShown = ({ token, webhook }: WithToken) =>
+        Effect.map(shown(webhook), (webhook): WithToken => ({ token, webhook }))
 
-        /** A budget of cost limits only what is known. */
-        const warn = ({ id, max_cost_per_day }: Webhook) =>
-          max_cost_per_day === undefined || unknownCost > 0
-            ? Effect.void
-            : Effect.logWarning(
-                "A webhook has max_cost_per_day, but runs whose cost is unknown count as $0: set WEBHOOK_UNKNOWN_COST"
-              ).pipe(Effect.annotateLogs({ webhook_id: id }))
+      /** A budget of cost limits only what is known. */
+      const warn = ({ id, max_cost_per_day }: Webhook) =>
+        max_cost_per_day === undefined || unknownCost > 0
+          ? Effect.void
+          : Effect.logWarning(
+              "A webhook has max_cost_per_day, but runs whose cost is unknown count as $0: set WEBHOOK_UNKNOWN_COST"
+            ).pipe(Effect.annotateLogs({ webhook_id: id }))
 
-        const found = <A, E>(id: string, use: (id: WebhookId) => Effect.Effect<A, E>): Effect.Effect<A, E | NotFound> =>
-          Effect.flatMap(webhookIdOf(id), use)
+      const found = <A, E>(id: string, use: (id: WebhookId) => Effect.Effect<A, E>): Effect.Effect<A, E | NotFound> =>
+        Effect.flatMap(webhookIdOf(id), use)
 
-        const create = Effect.fn("Webhooks.create")(function* (input: unknown) {
-          const { secret, ...draft } = yield* checks.draft(input)
-          const token = yield* makeToken
-          const now = yield* DateTime.now
-          const id = yield* makeWebhookId
-          const sealed = yield* secrets.draft(id, { ...draft, ...(secret !== undefined && { secret }) }, now)
-          const webhook = yield* store
-            .createWebhook(
-              {
-                ...draft,
-                ...sealed,
-                id,
-                variables: yield* checks.namesIn(draft.prompt_template, draft),
-                enabled: draft.enabled ?? true,
-                token_hash: hashToken(token),
-                token_hint: tokenHint(token),
-                created_at: now,
-                updated_at: now
-              },
-              yield* Audit.draft("webhook.created")
-            )
-            .pipe(Effect.catchTag("TeamUnknown", WebhookChecks.teamGone), Effect.tap(warn))
-          return { webhook, token }
-        })
-
-        const duplicate = Effect.fn("Webhooks.duplicate")(function* (id: WebhookId, input: unknown) {
-          const webhook = yield* store.webhook(id)
-          const change = yield* checks.edit(input, webhook)
-          // Takes over the other webhook's verification, unless that is changed.
-          const secret = change.verification === null ? undefined : secrets.stored(id, yield* store.webhookRow(id))
-          const copied = { ...draftFields(webhook), ...(secret !== undefined && { secret }) }
-          const fields = { ...copied, name: copyOf(webhook.name), ...change }
-          // `null` restores a field's default.
-          return yield* create(Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)))
-        })
-
-        const editOnce = Effect.fnUntraced(function* (
-          id: WebhookId,
-          input: unknown,
-          versions: ReadonlyArray<number> | undefined
-        ) {
-          // An unknown id and an edit conflict are reported before faults.
-          const before = yield* store.webhook(id)
-          const { version } = before
-          if (versions?.includes(version) === false) return yield* new EditConflict({ version })
-          const requested = yield* checks.edit(input, before)
-          const { secret: _, keep_old_secret: __, ...change } = requested
-          const updated_at = yield* DateTime.now
-          const stored = WebhookSecrets.isAbout(requested) ? yield* store.webhookRow(id) : undefined
-          return yield* store
-            .updateWebhook(
+      const create = Effect.fn("Webhooks.create")(function* (input: unknown) {
+        const { secret, ...draft } = yield* checks.draft(input)
+        const token = yield* makeToken
+        const now = yield* DateTime.now
+        const id = yield* makeWebhookId
+        const sealed = yield* secrets.draft(id, { ...draft, ...(secret !== undefined && { secret }) }, now)
+        const webhook = yield* store
+          .createWebhook(
+            {
+              ...draft,
+              ...sealed,
               id,
-              {
-                ...change,
-                ...(stored && (yield* secrets.change(id, requested, stored, updated_at))),
-                ...(yield* checks.variablesOf(change, before)),
-                ...(startsCounting(change, before) && { failures_since: updated_at }),
-                ...(change.team !== undefined && change.team !== before.team && { moved_at: updated_at }),
-                updated_at
-              },
-              {
-                // One part of a template was checked together with the current others, the current secret is used, and a
-                // team is another one than the current one, or not.
-                versions:
-                  checks.changesTemplate(change, before) || change.team !== undefined
-                    ? [version]
-                    : (versions ?? (stored && [stored.version])),
-                audit: yield* Audit.draft("webhook.edited")
-              }
-            )
-            .pipe(Effect.catchTag("TeamUnknown", WebhookChecks.teamGone), Effect.tap(warn))
-        })
-
-        const edit = Effect.fn("Webhooks.edit")(
-          (id: WebhookId, input: unknown, versions: ReadonlyArray<number> | undefined) =>
-            Effect.retry(editOnce(id, input, versions), {
-              while: (error) => versions === undefined && error._tag === "EditConflict"
-            })
-        )
-
-        const resume = Effect.fn("Webhooks.resume")(function* (id: WebhookId) {
-          yield* store.resumeWebhook(id, yield* DateTime.now, yield* Audit.draft("webhook.resumed"))
-          return yield* store.webhook(id)
-        })
-
-        const remove = Effect.fn("Webhooks.remove")(function* (id: WebhookId, versions?: ReadonlyArray<number>) {
-          const audit = yield* Audit.draft("webhook.deleted")
-          outcomes.deleted(yield* store.deleteWebhook(id, { versions, audit }))
-        })
-
-        return Webhooks.of({
-          list: Effect.flatMap(store.webhooks, Effect.forEach(shown)),
-          check: (input) => Effect.flatMap(checks.draft(input), WebhookSecrets.check),
-          show: (id) => Effect.flatMap(found(id, store.webhook), shown),
-          create: (draft) => Effect.flatMap(create(draft), createdShown),
-          duplicate: (id, input) =>
-            Effect.flatMap(
-              found(id, (id) => duplicate(id, input)),
-              createdShown
-            ),
-          templates: (id) => found(id, store.templates),
-          template: (id, version) => found(id, (id) => templates.version(id, version)),
-          restoreTemplate: (id, version, versions) =>
-            Effect.flatMap(
-              found(id, (id) => templates.restore(id, version, (change) => edit(id, change, versions))),
-              shown
-            ),
-          edit: (id, input, versions) =>
-            Effect.flatMap(
-              found(id, (id) => edit(id, input, versions)),
-              shown
-            ),
-          regenerate: (id, options) =>
-            Effect.flatMap(
-              found(id, (id) => tokens.regenerate(id, options)),
-              createdShown
-            ),
-          resume: (id) => Effect.flatMap(found(id, resume), shown),
-          endOldToken: (id) => found(id, tokens.endOldToken),
-          remove: (id, versions) => found(id, (id) => remove(id, versions)),
-          previewDraft,
-          preview: (id, sample) =>
-            found(id, (id) => Effect.flatMap(store.webhook(id), (webhook) => preview(webhook, sample))),
-          runs: (id, query) => found(id, (webhook_id) => history.runs({ ...query, webhook_id }))
-        })
+              variables: yield* checks.namesIn(draft.prompt_template, draft),
+              enabled: draft.enabled ?? true,
+              token_hash: hashToken(token),
+              token_hint: tokenHint(token),
+              created_at: now,
+              updated_at: now
+            },
+            yield* Audit.draft("webhook.created")
+          )
+          .pipe(Effect.catchTag("TeamUnknown", WebhookChecks.teamGone), Effect.tap(warn))
+        return { webhook, token }
       })
-    )
+
+      const duplicate = Effect.fn("Webhooks.duplicate")(function* (id: WebhookId, input: unknown) {
+        const webhook = yield* store.webhook(id)
+        const change = yield* checks.edit(input, webhook)
+        // Takes over the other webhook's verification, unless that is changed.
+        const secret = change.verification === null ? undefined : secrets.stored(id, yield* store.webhookRow(id))
+        const copied = { ...draftFields(webhook), ...(secret !== undefined && { secret }) }
+        const fields = { ...copied, name: copyOf(webhook.name), ...change }
+        // `null` restores a field's default.
+        return yield* create(Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)))
+      })
+
+      const editOnce = Effect.fnUntraced(function* (
+        id: WebhookId,
+        input: unknown,
+        versions: ReadonlyArray<number> | undefined
+      ) {
+        // An unknown id and an edit conflict are reported before faults.
+        const before = yield* store.webhook(id)
+        const { version } = before
+        if (versions?.includes(version) === false) return yield* new EditConflict({ version })
+        const requested = yield* checks.edit(input, before)
+        const { secret: _, keep_old_secret: __, ...change } = requested
+        const updated_at = yield* DateTime.now
+        const stored = WebhookSecrets.isAbout(requested) ? yield* store.webhookRow(id) : undefined
+        return yield* store
+          .updateWebhook(
+            id,
+            {
+              ...change,
+              ...(stored && (yield* secrets.change(id, requested, stored, updated_at))),
+              ...(yield* checks.variablesOf(change, before)),
+              ...(startsCounting(change, before) && { failures_since: updated_at }),
+              ...(change.team !== undefined && change.team !== before.team && { moved_at: updated_at }),
+              updated_at
+            },
+            {
+              // One part of a template was checked together with the current others, the current secret is used, and a
+              // team is another one than the current one, or not.
+              versions:
+                checks.changesTemplate(change, before) || change.team !== undefined
+                  ? [version]
+                  : (versions ?? (stored && [stored.version])),
+              audit: yield* Audit.draft("webhook.edited")
+            }
+          )
+          .pipe(Effect.catchTag("TeamUnknown", WebhookChecks.teamGone), Effect.tap(warn))
+      })
+
+      const edit = Effect.fn("Webhooks.edit")(
+        (id: WebhookId, input: unknown, versions: ReadonlyArray<number> | undefined) =>
+          Effect.retry(editOnce(id, input, versions), {
+            while: (error) => versions === undefined && error._tag === "EditConflict"
+          })
+      )
+
+      const resume = Effect.fn("Webhooks.resume")(function* (id: WebhookId) {
+        yield* store.resumeWebhook(id, yield* DateTime.now, yield* Audit.draft("webhook.resumed"))
+        return yield* store.webhook(id)
+      })
+
+      const remove = Effect.fn("Webhooks.remove")(function* (id: WebhookId, versions?: ReadonlyArray<number>) {
+        const audit = yield* Audit.draft("webhook.deleted")
+        const out = (yield* lanes.out).filter(({ webhook_id }) => webhook_id === id)
+        const unfinished = yield* store.deleteWebhook(id, { versions, audit })
+        outcomes.deleted(unfinished.map(({ run_id }) => run_id))
+        // Meanwhile, a team may have got its next one.
+        const last = new Map([...unfinished.toReversed(), ...out].map((run) => [run.team, run]))
+        if (last.size === 0) return
+        sender.deleted([...last.values()])
+        yield* Effect.ignoreLogged(steps.admit([...last.keys()]))
+      })
+
+      return Webhooks.of({
+        list: Effect.flatMap(store.webhooks, Effect.forEach(shown)),
+        check: (input) => Effect.flatMap(checks.draft(input), WebhookSecrets.check),
+        show: (id) => Effect.flatMap(found(id, store.webhook), shown),
+        create: (draft) => Effect.flatMap(create(draft), createdShown),
+        duplicate: (id, input) =>
+          Effect.flatMap(
+            found(id, (id) => duplicate(id, input)),
+            createdShown
+          ),
+        templates: (id) => found(id, store.templates),
+        template: (id, version) => found(id, (id) => templates.version(id, version)),
+        restoreTemplate: (id, version, versions) =>
+          Effect.flatMap(
+            found(id, (id) => templates.restore(id, version, (change) => edit(id, change, versions))),
+            shown
+          ),
+        edit: (id, input, versions) =>
+          Effect.flatMap(
+            found(id, (id) => edit(id, input, versions)),
+            shown
+          ),
+        regenerate: (id, options) =>
+          Effect.flatMap(
+            found(id, (id) => tokens.regenerate(id, options)),
+            createdShown
+          ),
+        resume: (id) => Effect.flatMap(found(id, resume), shown),
+        endOldToken: (id) => found(id, tokens.endOldToken),
+        remove: (id, versions) => found(id, (id) => remove(id, versions)),
+        previewDraft,
+        preview: (id, sample) =>
+          found(id, (id) => Effect.flatMap(store.webhook(id), (webhook) => preview(webhook, sample))),
+        runs: (id, query) => found(id, (webhook_id) => history.runs({ ...query, webhook_id }))
+      })
+    })
+  )
 }
 
 /** Failures from before count for no pause. */

@@ -1,12 +1,10 @@
-import { Chunk, Context, DateTime, Effect, Exit, Layer, Queue, Schedule, type Scope } from "effect"
+import { Chunk, Context, Effect, Layer, Queue, Schedule } from "effect"
 import type { Bus } from "../../bus/Bus.ts"
-import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
-import { type Outcome, outcomeFields, type Run } from "../../domain/run/Run.ts"
+import type { Run } from "../../domain/run/Run.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
-import type { RunEnd } from "../../repo/run/RunEnd.ts"
-import { type Admission, RunStore } from "../../repo/run/RunStore.ts"
-import * as GroupCommit from "../../runtime/GroupCommit.ts"
+import type { EndedRun, RunEnd } from "../../repo/run/RunEnd.ts"
+import { RunStore } from "../../repo/run/RunStore.ts"
 import * as RunMetrics from "./RunMetrics.ts"
 import type { Progress } from "./SentAndStarted.ts"
 import * as SentAndStarted from "./SentAndStarted.ts"
@@ -14,21 +12,11 @@ import * as SentAndStarted from "./SentAndStarted.ts"
 /** Called with the run as it ended; with `undefined` when it was deleted. */
 export type OnEnd = (run: Run | undefined) => void
 
-/** Runs to admit in the commit that ends others. */
-export interface AdmissionWithEnds {
-  readonly admission: Admission
-  /** The runs that were admitted; `undefined`: the result of the commit is unknown. */
-  readonly settle: (admitted: ReadonlySet<RunId> | undefined) => void
-}
-
-/** Selects runs to admit in the commit of these ends, in their slots; `undefined`: none. */
-export type AdmitWithEnds = (ends: ReadonlyArray<Pick<RunEnd, "run_id" | "outcome">>) => AdmissionWithEnds | undefined
-
 /** How often the rows of watched runs are read for ends, and of how many runs at a time. */
 const pollInterval = "1 second"
 const pollSize = 1_000
 
-/** Records the ends of runs, and notifies their watchers, whichever replica recorded the end. */
+/** Notifies the watchers of runs of their ends, whichever server recorded them (`Steps`). */
 export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
   Outcomes,
   {
@@ -39,21 +27,7 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
     readonly watch: (id: RunId, onEnd: OnEnd, options?: { readonly isNew?: boolean }) => () => void
     /** The new run has its row now. */
     readonly stored: (id: RunId) => void
-    /** Makes this the run's end, unless another came first. Returns the run as it ended; `undefined`: it does not exist. */
-    readonly end: (id: RunId, outcome: Outcome) => Effect.Effect<Run | undefined, Unavailable>
-    /**
-     * Ends wait for the previous commit. Theirs follows at once, and admits the runs that the lanes left to it. If the
-     * previous commit fails, theirs fails with it: the dispatcher's next poll then advances the lanes.
-     */
-    readonly areEndsWaiting: () => boolean
-    /** Until the scope closes, calls `select` before each commit of ends. */
-    readonly admitWithEnds: (select: AdmitWithEnds) => Effect.Effect<void, never, Scope.Scope>
-    /** Several ends with one commit. */
-    readonly endAll: (
-      ends: ReadonlyArray<{ readonly run_id: RunId; readonly outcome: Outcome }>
-    ) => Effect.Effect<void, Unavailable>
-    /** The leaders are done with these ended runs, and their teams and slots are free. Watchers are notified as of an end. */
-    readonly release: (ids: ReadonlyArray<RunId>) => Effect.Effect<void, Unavailable>
+    readonly isWatched: (id: RunId) => boolean
     /**
      * The broker has the run's prompt, or its leader started. This is recorded soon, or with the run's end. A leader that
      * starts a run that is over is told to stop.
@@ -63,6 +37,10 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
     readonly recorded: (run: Run) => void
     /** These runs no longer exist. */
     readonly deleted: (ids: ReadonlyArray<RunId>) => void
+    /** This process records these ends; `committed` or `failed` follows. Returns them with the progress of their runs. */
+    readonly begin: (ends: ReadonlyArray<RunEnd>) => ReadonlyArray<RunEnd>
+    readonly committed: (ends: ReadonlyArray<RunEnd>, results: ReadonlyArray<EndedRun>) => void
+    readonly failed: (ends: ReadonlyArray<RunEnd>) => void
   }
 >() {
   static readonly layer: Layer.Layer<Outcomes, never, Bus | RunStore | ChangeFeed> = Layer.scoped(
@@ -71,8 +49,6 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
       RunMetrics.begin()
       const runs = yield* RunStore
       const feed = yield* ChangeFeed
-      let select: AdmitWithEnds = () => undefined
-      const clock = yield* Effect.clock
       const progressRecorder = yield* SentAndStarted.make
       const watchers = new Map<RunId, { readonly callbacks: Set<OnEnd>; stored: boolean }>()
 
@@ -90,47 +66,9 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
       /** Runs whose ends this process is recording: their notifications need no read. */
       const ending = new Set<RunId>()
 
-      /** Records the ends with the progress of their runs, and notifies. The same commit admits other runs. */
-      const record = (ends: ReadonlyArray<RunEnd>) =>
-        Effect.suspend(() => {
-          const progress = ends.map(({ run_id }) => progressRecorder.take(run_id))
-          for (const { run_id } of ends) ending.add(run_id)
-          const admission = select(ends)
-          const all = ends.map((end, index) => ({ ...end, ...progress[index] }))
-          const committed =
-            admission === undefined
-              ? runs.end(all)
-              : Effect.map(runs.endAndAdmit(all, admission.admission), ({ admitted, ended }) => {
-                  admission.settle(admitted)
-                  return ended
-                })
-          const ended = Effect.map(committed, (all) => {
-            for (const { late, run, recorded: byUs } of all) {
-              if (late !== undefined) RunMetrics.recordReport(late.report, late.team)
-              if (run === undefined) continue
-              if (byUs) recorded(run)
-              else notify(run.run_id, run)
-            }
-            return all
-          })
-          return Effect.onExit(ended, (exit) => {
-            if (Exit.isFailure(exit)) admission?.settle(undefined)
-            for (const { run_id } of ends) ending.delete(run_id)
-            if (Exit.isFailure(exit))
-              ends.forEach(({ run_id }, index) => progressRecorder.add(run_id, progress[index]!))
-            return Effect.void
-          })
-        })
-      const together = yield* GroupCommit.make({
-        size: 500,
-        weight: { of: sizeOf, limit: 4_000_000 },
-        commit: record
-      })
-      const commit = (ends: ReadonlyArray<Pick<RunEnd, "run_id" | "outcome" | "wantsRun">>) =>
-        Effect.suspend(() => {
-          const at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
-          return together(ends.map((end) => ({ ...end, at })))
-        })
+      const forget = (ends: ReadonlyArray<RunEnd>) => {
+        for (const { run_id } of ends) ending.delete(run_id)
+      }
 
       const read = Effect.fnUntraced(function* (ids: ReadonlyArray<RunId>) {
         if (ids.length === 0) return
@@ -179,31 +117,30 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
           const entry = watchers.get(id)
           if (entry !== undefined) entry.stored = true
         },
-        areEndsWaiting: together.isWaiting,
-        admitWithEnds: (selectRuns) =>
-          Effect.acquireRelease(
-            Effect.sync(() => {
-              select = selectRuns
-            }),
-            () =>
-              Effect.sync(() => {
-                select = () => undefined
-              })
-          ),
-        end: (run_id, outcome) => Effect.map(commit([{ run_id, outcome }]), ([ended]) => ended?.run),
-        // A leader may repeat its reply. The run, whose answer may be long, is read again only for a watcher.
-        endAll: (ends) => commit(ends.map((end) => ({ ...end, wantsRun: watchers.has(end.run_id) }))),
-        release: (ids) => Effect.flatMap(DateTime.now, (at) => runs.release(ids.map((run_id) => ({ run_id, at })))),
+        isWatched: (id) => watchers.has(id),
         progress: progressRecorder.add,
         recorded,
-        deleted
+        deleted,
+        begin: (ends) => {
+          for (const { run_id } of ends) ending.add(run_id)
+          return ends.map((end) => ({ ...end, ...progressRecorder.take(end.run_id) }))
+        },
+        committed: (ends, results) => {
+          for (const { late, run, recorded: byUs } of results) {
+            if (late !== undefined) RunMetrics.recordReport(late.report, late.team)
+            if (run === undefined) continue
+            if (byUs) recorded(run)
+            else notify(run.run_id, run)
+          }
+          forget(ends)
+        },
+        failed: (ends) => {
+          forget(ends)
+          for (const { run_id, sent_at, started_at } of ends) {
+            progressRecorder.add(run_id, { ...(sent_at && { sent_at }), ...(started_at && { started_at }) })
+          }
+        }
       })
     })
   )
-}
-
-/** The length of an end's texts. */
-const sizeOf = ({ outcome }: Pick<RunEnd, "outcome">): number => {
-  const { response = "", error_message = "" } = outcomeFields(outcome)
-  return response.length + error_message.length
 }

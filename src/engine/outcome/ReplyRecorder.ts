@@ -7,6 +7,7 @@ import type { AgentReport } from "../../domain/run/AgentReport.ts"
 import type { Outcome } from "../../domain/run/Run.ts"
 import { RecentMap } from "../../runtime/RecentMap.ts"
 import { Checkpoints } from "../Checkpoints.ts"
+import { Steps } from "../step/Steps.ts"
 import { Outcomes } from "./Outcomes.ts"
 
 /** How many answered runs are remembered. Leaders repeat answers soon, and each unknown repeat costs a statement. */
@@ -22,10 +23,11 @@ export class ReplyRecorder extends Context.Tag("webhook-trigger/ReplyRecorder")<
     readonly isOver: (run_id: RunId) => boolean
   }
 >() {
-  static readonly layer: Layer.Layer<ReplyRecorder, never, Outcomes> = Layer.effect(
+  static readonly layer: Layer.Layer<ReplyRecorder, never, Outcomes | Steps> = Layer.effect(
     ReplyRecorder,
     Effect.gen(function* () {
       const outcomes = yield* Outcomes
+      const steps = yield* Steps
       const reach = yield* Checkpoints
       const clock = yield* Effect.clock
       const answered = new RecentMap<RunId, true>(maxAnswered)
@@ -39,7 +41,7 @@ export class ReplyRecorder extends Context.Tag("webhook-trigger/ReplyRecorder")<
           const started_at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
           for (const { _tag, run_id } of replies) if (_tag === "Started") outcomes.progress(run_id, { started_at })
           if (ends.length === 0) return Effect.void
-          return Effect.flatMap(outcomes.endAll(ends), () => {
+          return Effect.flatMap(steps.endAll(ends), () => {
             for (const { _tag, run_id } of replies) if (_tag === "Answered") answered.set(run_id, true)
             return reach("ended")
           })

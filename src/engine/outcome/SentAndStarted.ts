@@ -21,7 +21,7 @@ export interface ProgressRecorder {
   readonly take: (id: RunId) => Progress
 }
 
-/** How long progress is collected before it is recorded, in milliseconds. 0 turns the delay off (decision 0016). */
+/** How long progress is collected before it is recorded, in milliseconds. 0 turns the delay off (decision 0004). */
 const delay = 50
 
 /** How long a stopping server tries to record the rest. */

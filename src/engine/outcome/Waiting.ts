@@ -6,6 +6,7 @@ import { isFinal } from "../../domain/run/RunStatus.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import * as Deadlines from "../../runtime/Deadlines.ts"
 import { Shutdown } from "../Shutdown.ts"
+import { Steps } from "../step/Steps.ts"
 import { Outcomes } from "./Outcomes.ts"
 
 type Service = Context.Tag.Service<Waiting>
@@ -38,11 +39,12 @@ export class Waiting extends Context.Tag("webhook-trigger/Waiting")<
     readonly endOf: (id: RunId, deadline: DateTime.Utc) => Effect.Effect<Run, NotFound | Unavailable>
   }
 >() {
-  static readonly layer: Layer.Layer<Waiting, never, HistoryStore | Outcomes | Shutdown> = Layer.scoped(
+  static readonly layer: Layer.Layer<Waiting, never, HistoryStore | Outcomes | Shutdown | Steps> = Layer.scoped(
     Waiting,
     Effect.gen(function* () {
       const history = yield* HistoryStore
       const outcomes = yield* Outcomes
+      const steps = yield* Steps
       const shutdown = yield* Shutdown
       const deadlines = yield* Deadlines.make
 
@@ -77,7 +79,7 @@ export class Waiting extends Context.Tag("webhook-trigger/Waiting")<
       }
 
       const timeOut = (id: RunId) =>
-        outcomes.end(id, { status: "timeout" }).pipe(
+        steps.end(id, { status: "timeout" }).pipe(
           Effect.mapError(({ what, detail }) => new Unavailable({ what, detail, run_id: id })),
           Effect.filterOrFail(
             (run) => run !== undefined,

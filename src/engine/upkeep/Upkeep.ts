@@ -14,19 +14,19 @@ import { ThreadStore } from "../../repo/run/ThreadStore.ts"
 import type { HandOver } from "../accept/HandOver.ts"
 import * as Retries from "../accept/Retries.ts"
 import * as AlertEvaluation from "../alert/AlertEvaluation.ts"
-import { CurrentLanes } from "../dispatch/CurrentLanes.ts"
 import { Settings } from "../Settings.ts"
+import { Ticks } from "../step/Ticks.ts"
 
 export interface Task<R = never> {
   readonly name: string
   /** From the end of one run to the start of the next. */
   readonly every: Duration.DurationInput
   /**
-   * - `dispatcher`: only the server that sends the prompts runs it. Two at once do no harm.
+   * - `tick`: only the server that does the work of each second runs it. Two at once do no harm.
    * - `lock`: each server tries, and the lock of a row lets one of them work at a time.
    * - `no`: each server runs it.
    */
-  readonly alone: "dispatcher" | "lock" | "no"
+  readonly alone: "tick" | "lock" | "no"
   readonly run: Effect.Effect<unknown, unknown, R>
 }
 
@@ -39,11 +39,11 @@ const engineTasks = Effect.gen(function* () {
   const deliverStarts = yield* makeDeliverStarts
 
   const tasks: ReadonlyArray<Task> = [
-    { name: "retries of failed runs", every: "1 second", alone: "dispatcher", run: yield* Retries.make },
+    { name: "retries of failed runs", every: "1 second", alone: "tick", run: yield* Retries.make },
     {
       name: "deliveries of run.started",
       every: "1 second",
-      alone: "dispatcher",
+      alone: "tick",
       run: deliverStarts
     },
     // Another server follows soon if the one that measures stops.
@@ -110,7 +110,6 @@ export const layer: Layer.Layer<
   never,
   | AlertStore
   | Bus
-  | CurrentLanes
   | DeliveryStore
   | DestinationStore
   | HandOver
@@ -120,11 +119,12 @@ export const layer: Layer.Layer<
   | Settings
   | TeamStore
   | ThreadStore
+  | Ticks
   | WebhookStore
 > = Layer.scopedDiscard(
   Effect.gen(function* () {
-    const lanes = yield* CurrentLanes
-    yield* keep(yield* engineTasks, () => lanes.get() !== undefined)
+    const { isHere } = yield* Ticks
+    yield* keep(yield* engineTasks, isHere)
   })
 )
 
@@ -170,12 +170,12 @@ export const runRetention = (age: Option.Option<Duration.Duration>): Layer.Layer
 /** Runs each task again and again until the scope closes, whatever becomes of the others. */
 export const keep = <R>(
   tasks: ReadonlyArray<Task<R>>,
-  isDispatcher: () => boolean = () => false
+  isTicking: () => boolean = () => false
 ): Effect.Effect<void, never, R | Scope.Scope> =>
-  Effect.forEach(tasks, (task) => Effect.forkScoped(repeated(task, isDispatcher)), { discard: true })
+  Effect.forEach(tasks, (task) => Effect.forkScoped(repeated(task, isTicking)), { discard: true })
 
-const repeated = <R>({ alone, every, name, run }: Task<R>, isDispatcher: () => boolean) =>
-  Effect.suspend(() => (alone === "dispatcher" && !isDispatcher() ? Effect.void : run)).pipe(
+const repeated = <R>({ alone, every, name, run }: Task<R>, isTicking: () => boolean) =>
+  Effect.suspend(() => (alone === "tick" && !isTicking() ? Effect.void : run)).pipe(
     // The next run does what this one could not. While the database is out of reach, others say so.
     Effect.catchAllCause((cause) =>
       Chunk.isEmpty(Cause.defects(cause))

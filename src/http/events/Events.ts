@@ -56,7 +56,6 @@ class Pending {
   add(change: Change): void {
     switch (change._tag) {
       case "RunAccepted":
-      case "RunAdmitted":
         this.name(this.teams, change.team)
         break
       case "RunChanged":
@@ -71,7 +70,6 @@ class Pending {
         this.name(this.requests, change.webhook_id)
         break
       case "KeyTried":
-      case "LeaseReleased":
         break
     }
   }

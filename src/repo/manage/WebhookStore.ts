@@ -1,8 +1,9 @@
 import { Context, type DateTime, type Effect } from "effect"
 import type { AuditDraft } from "../../domain/access/AuditEvent.ts"
 import type { EditConflict, NotFound, TeamUnknown, Unavailable } from "../../domain/Errors.ts"
-import type { RunId, WebhookId } from "../../domain/Id.ts"
+import type { WebhookId } from "../../domain/Id.ts"
 import type { TemplateVersion, TemplateVersionSummary } from "../../domain/prompt/TemplateVersion.ts"
+import type { Run } from "../../domain/run/Run.ts"
 import type { TokenHash } from "../../domain/webhook/Token.ts"
 import type { Webhook, WebhookEdit, WebhookRow } from "../../domain/webhook/Webhook.ts"
 
@@ -120,12 +121,12 @@ export class WebhookStore extends Context.Tag("webhook-trigger/WebhookStore")<
      */
     readonly resumeWebhook: (id: WebhookId, at: DateTime.Utc, audit?: AuditDraft) => Effect.Effect<boolean, Unavailable>
     /**
-     * Removes the webhook and its runs. Returns the IDs of unfinished ones. With `versions`, only if it has one of these;
+     * Removes the webhook and its runs. Returns the unfinished ones, in the order of their lanes. With `versions`, only if it has one of these;
      * its ended runs may be removed although an edit comes in between.
      */
     readonly deleteWebhook: (
       id: WebhookId,
       options?: { readonly versions?: ReadonlyArray<number> | undefined; readonly audit?: AuditDraft | undefined }
-    ) => Effect.Effect<ReadonlyArray<RunId>, EditConflict | NotFound | Unavailable>
+    ) => Effect.Effect<ReadonlyArray<Pick<Run, "run_id" | "team">>, EditConflict | NotFound | Unavailable>
   }
 >() {}

@@ -7,14 +7,14 @@ import type {
   TooManyQueued,
   Unavailable
 } from "../../domain/Errors.ts"
-import type { RunId, WebhookId } from "../../domain/Id.ts"
+import type { RunId, ThreadId, WebhookId } from "../../domain/Id.ts"
 import type { PromptLayout } from "../../domain/prompt/PromptLayout.ts"
-import type { CancelledBy, Run, RunMode, Variables } from "../../domain/run/Run.ts"
+import type { SessionUsage } from "../../domain/run/AgentReport.ts"
+import type { CancelledBy, Run, RunMode, RunRow, Variables } from "../../domain/run/Run.ts"
 import type { RunSource } from "../../domain/run/RunSource.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { Budget } from "../../domain/webhook/Budget.ts"
 import type { TokenHash } from "../../domain/webhook/Token.ts"
-import type { Term } from "./LeaseStore.ts"
 import type { EndedRun, RunEnd, RunEvent } from "./RunEnd.ts"
 
 /** A run at acceptance: everything that later edits of its webhook must not change. */
@@ -96,18 +96,13 @@ export const isRetry = (run: NewRun): run is NewRun & { readonly replay_of: RunI
   run.attempt !== undefined && run.attempt > 1
 
 /**
- * `admitted`: it was admitted in the same commit, and may be published. `ahead`: for the dispatcher, the runs that wait
- * before it in the lane, perhaps without those of this call; absent: more than `mostAhead`, or none was asked for. `Repeated`: the
- * idempotency key named an earlier run, which is returned instead of a new one. `Coalesced`: the trigger joined an
- * earlier run, which has its prompt and variables now; or had joined it before (`repeated`).
+ * `Repeated`: the idempotency key named an earlier run, which is returned instead of a new one. `Coalesced`: the trigger
+ * joined an earlier run, which has its prompt and variables now; or had joined it before (`repeated`).
  */
 export type Acceptance =
-  | { readonly _tag: "Accepted"; readonly admitted: boolean; readonly ahead?: ReadonlyArray<RunId> }
+  | { readonly _tag: "Accepted" }
   | { readonly _tag: "Repeated"; readonly run: Run; readonly deadline_at?: DateTime.Utc }
   | { readonly _tag: "Coalesced"; readonly run_id: RunId; readonly repeated: boolean }
-
-/** The maximum number of runs in `ahead`. */
-export const mostAhead = 4
 
 /** The webhook was edited after the run's prompt was rendered. */
 export class WebhookEdited extends Data.TaggedError("WebhookEdited") {}
@@ -124,16 +119,6 @@ export type AcceptanceRefused =
   | TooManyQueued
   | IdempotencyKeyReused
 
-/**
- * Runs to admit in the same commit, as by `LaneStore.admit`, at this time, in this term. None if the term is no longer
- * the dispatcher's.
- */
-export interface Admission {
-  readonly term: Term
-  readonly run_ids: ReadonlySet<RunId>
-  readonly at: DateTime.Utc
-}
-
 /** What is asked for with an acceptance. */
 export interface AcceptOptions {
   /** Maximum number of waiting runs, accepted and not admitted, over all teams. */
@@ -146,19 +131,85 @@ export interface AcceptOptions {
    * The webhooks whose own limits are checked; the caller knows that the others are far below theirs. Default: all.
    */
   readonly countQueuedOf?: ReadonlySet<WebhookId>
-  /**
-   * Given by the dispatcher, which then needs no notification of these runs: those to admit as well, unless an earlier
-   * run of their team waits.
-   */
-  readonly admission?: Admission
+}
+
+/** How many runs with a webhook may be out at a time, over all servers. */
+export interface SlotLimits {
+  /** Of all webhooks; for the runs of a webhook whose own limit is higher, that one. */
+  readonly total: number
+  /** Of these webhooks, instead of their own `max_concurrent`. */
+  readonly webhooks: ReadonlyMap<WebhookId, number>
+}
+
+/** A run that is out: admitted, and not released. */
+export interface OutRun
+  extends Pick<
+    RunRow,
+    | "run_id"
+    | "source"
+    | "team"
+    | "mode"
+    | "status"
+    | "prompt"
+    | "timeout_ms"
+    | "deadline_at"
+    | "stop_at"
+    | "traceparent"
+    | "thread_key"
+    | "accepted_at"
+    | "admitted_at"
+    | "sent_at"
+  > {
+  /** The parts of its prompt; absent for a chat message, and for runs of a release without layouts. */
+  readonly layout?: PromptLayout
+  /** The current name, not that at acceptance; absent for a chat message. */
+  readonly webhook?: {
+    readonly id: WebhookId
+    readonly name: string
+    /** Its budget of cost; absent also for a replay by a person, to which it does not apply. */
+    readonly max_cost_per_day?: number
+  }
+  /** Absent: it stands alone. */
+  readonly thread?: OutThread
+}
+
+/** The thread of a run, and the agent's session as the newest ended run of the thread reported it. */
+export interface OutThread {
+  readonly id: ThreadId
+  readonly session_id?: string
+  /** As the same run reported it. */
+  readonly session_usage?: SessionUsage
+}
+
+/** What one commit does, in this order. */
+export interface StepInput {
+  readonly ends?: ReadonlyArray<RunEnd>
+  /** Ended runs whose team has, or will have, no prompt of theirs: their team and slots are free. Notified like an end. */
+  readonly releases?: ReadonlyArray<RunEvent>
+  readonly accepts?: ReadonlyArray<NewRun>
+  /** The next runs of these teams are admitted, too. */
+  readonly teams?: ReadonlyArray<TeamName>
+}
+
+export interface StepOptions extends AcceptOptions {
+  /** When the admitted runs are admitted. */
+  readonly at: DateTime.Utc
+  readonly limits: SlotLimits
+  /** Teams that have a leader. */
+  readonly led: Iterable<TeamName>
+}
+
+/** The results, in the order of the items. */
+export interface StepResult {
+  readonly accepted: ReadonlyArray<Either.Either<Acceptance, AcceptanceRefused>>
+  readonly ended: ReadonlyArray<EndedRun>
+  /** They may be sent, and nobody else sends them. */
+  readonly admitted: ReadonlyArray<OutRun>
+  /** The next run of these teams is only sent to a leader, and they are not `led`. */
+  readonly needLeader: ReadonlyArray<TeamName>
 }
 
 export interface ExpireOptions {
-  /**
-   * Asynchronous runs that do not expire: an admitted run has a deadline, whether or not anyone can record that it was
-   * sent.
-   */
-  readonly notSent?: ReadonlyArray<RunId>
   /** Teams without a leader. */
   readonly stopped?: ReadonlyArray<TeamName>
 }
@@ -177,17 +228,21 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
   RunStore,
   {
     /**
-     * Accepts runs. From then on, an `Accepted` run is never lost. A run accepted before this call began is before
-     * these in the lane, and these are in the given order. A run that opens a window (`coalesce`) has no place in the
-     * lane until `LaneStore.closeWindows`, but counts as waiting.
+     * Ends, releases and accepts runs, and admits those that may be sent now. These are the first runs of the lanes of teams
+     * that this touches, or that wait for a slot. A team has one run out, and the limits must have a slot. The team whose
+     * turn is longest ago comes first. A paused team gets none, and a run whose caller no longer waits is left out.
      *
-     * A webhook's `rate` is a token bucket, by the clock that all replicas share. It holds as many runs as the rate
-     * names, and fills evenly. Only accepted runs take from it.
+     * An accepted run is never lost. A run accepted before this call began is before these in the lane, and these are in the
+     * given order. A run that opens a window (`coalesce`) has no place in the lane until `LaneStore.closeWindows`, but
+     * counts as waiting. A webhook's `rate` is a token bucket, by the clock that all replicas share. It holds as many runs as
+     * the rate names, and fills evenly. Only accepted runs take from it.
+     *
+     * The first end wins. An answer to a run that has timed out or was cancelled is stored in its conversation, and the
+     * first report that comes with a later answer or error is stored with the run. Such a run is out, until a later end
+     * shows that no agent works on it (`endsWork`), or until it is released. To cancel it then says who did, and moves its
+     * stop (`stopAt`) to now. A failed run may then wait for a retry.
      */
-    readonly accept: (
-      runs: ReadonlyArray<NewRun>,
-      options: AcceptOptions
-    ) => Effect.Effect<ReadonlyArray<Either.Either<Acceptance, AcceptanceRefused>>, Unavailable>
+    readonly step: (input: StepInput, options: StepOptions) => Effect.Effect<StepResult, Unavailable>
     /**
      * The broker has confirmed them: `running`, and the clock of an asynchronous run starts, or starts again. Ended
      * runs do not change. A crash of the database may lose this.
@@ -201,21 +256,6 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
       events: ReadonlyArray<RunEvent>
     ) => Effect.Effect<ReadonlyArray<Pick<Run, "run_id" | "team">>, Unavailable>
     /**
-     * The first end wins. An answer to a run that has timed out or was cancelled is stored in its conversation, and the
-     * first report that comes with a later answer or error is stored with the run. Such a run holds its team and its
-     * slots from its admission until a later end that shows that no agent works on it (`endsWork`), or until it is released.
-     * To cancel it then says who did, and moves its stop (`stopAt`) to now. A failed run may then wait for a retry.
-     */
-    readonly end: (ends: ReadonlyArray<RunEnd>) => Effect.Effect<ReadonlyArray<EndedRun>, Unavailable>
-    /**
-     * `end`, and in the same commit the admission of runs in the freed slots. Returns those that may be sent. Admits
-     * none unless this call recorded each of the ends.
-     */
-    readonly endAndAdmit: (
-      ends: ReadonlyArray<RunEnd>,
-      admission: Admission
-    ) => Effect.Effect<{ readonly ended: ReadonlyArray<EndedRun>; readonly admitted: ReadonlySet<RunId> }, Unavailable>
-    /**
      * Ends as `cancelled` the runs that were accepted no later than `at` and are not admitted. Returns their number.
      */
     readonly cancelQueued: (
@@ -225,13 +265,8 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
     /** The number of runs that `cancelQueued` would end. */
     readonly countQueued: (of: QueuedRuns) => Effect.Effect<number, Unavailable>
     /**
-     * Releases ended runs whose team has, or will have, no prompt of theirs: their team and slots are free. Notified like
-     * an end.
-     */
-    readonly release: (events: ReadonlyArray<RunEvent>) => Effect.Effect<void, Unavailable>
-    /**
-     * Releases ended runs whose leader was told to stop at this time or before. Returns those that are `unconfirmed`: no
-     * earlier run was in flight with the team, so their agents may work.
+     * Releases ended runs whose leader was told to stop at this time or before: `unconfirmed`, as their agents may work.
+     * Returns them.
      */
     readonly releaseUnconfirmed: (
       toldBy: DateTime.Utc,
@@ -265,10 +300,9 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
       ids: ReadonlyArray<RunId>
     ) => Effect.Effect<{ readonly runs: ReadonlyArray<Run>; readonly deleted: ReadonlyArray<RunId> }, Unavailable>
     /**
-     * Ends runs whose deadline has passed as `timeout`, and returns them. The clock of an asynchronous run that was
-     * sent and has not started is paused while its team works on an earlier one, and starts again when that one is
-     * answered. Before admission, its deadline limits the wait for a leader: it ends as `noLeaderInTime`, but only if
-     * there is no leader. That clock stops while its team is paused, and starts again afterwards.
+     * Ends runs whose deadline has passed as `timeout`, and returns them. Before its admission, an asynchronous run's
+     * deadline limits the wait for a leader: it ends as `noLeaderInTime`, but only if there is no leader. That clock stops
+     * while its team is paused, and starts again afterwards.
      */
     readonly expire: (now: DateTime.Utc, options?: ExpireOptions) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
   }

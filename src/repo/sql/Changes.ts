@@ -11,7 +11,6 @@ type FieldOf<C> = [Exclude<keyof C, "_tag">] extends [never] ? null : Exclude<ke
 /** The field for the change's name; `null`: it has none. */
 const fields: { readonly [T in Tag]: FieldOf<Extract<Change, { readonly _tag: T }>> } = {
   RunAccepted: "team",
-  RunAdmitted: "team",
   RunChanged: "run_id",
   RunStarted: "run_id",
   RunEnded: "run_id",
@@ -21,7 +20,6 @@ const fields: { readonly [T in Tag]: FieldOf<Extract<Change, { readonly _tag: T 
   LeaderChanged: "team",
   PromptChanged: "team",
   KeyTried: "attempt",
-  LeaseReleased: null,
   DeliveryDue: null
 }
 

@@ -20,7 +20,6 @@ import * as TeamStoreSql from "./manage/TeamStoreSql.ts"
 import * as WebhookStoreSql from "./manage/WebhookStoreSql.ts"
 import * as HttpLeaderStoreSql from "./run/HttpLeaderStoreSql.ts"
 import * as LaneStoreSql from "./run/LaneStoreSql.ts"
-import * as LeaseStoreSql from "./run/LeaseStoreSql.ts"
 import * as ProgressStoreSql from "./run/ProgressStoreSql.ts"
 import * as RunStoreSql from "./run/RunStoreSql.ts"
 import * as ThreadStoreSql from "./run/ThreadStoreSql.ts"
@@ -28,7 +27,6 @@ import * as TimeStoreSql from "./TimeStoreSql.ts"
 
 export { migrate } from "./database/Migrations.ts"
 export { Notifications } from "./database/Notifications.ts"
-export { SessionLocks } from "./database/SessionLocks.ts"
 
 /** A client that transforms names, for instance to camel case, would not find our columns. */
 const plainNames = Layer.effect(
@@ -61,7 +59,6 @@ export const layer: Layer.Layer<Repo, never, SqlClient.SqlClient | Notifications
   RunStoreSql.layer,
   ThreadStoreSql.layer,
   LaneStoreSql.layer,
-  LeaseStoreSql.layer,
   HistoryStoreSql.layer,
   ProgressStoreSql.layer,
   RequestStoreSql.layer,

@@ -94,3 +94,11 @@ export const storesLateAnswer = oneOfStatuses(lateAnswerStatuses)
 
 /** A run `r` has ended, but its agent may still work: as `isUnreleased`. */
 export const unreleased = Statement.unsafeFragment("(r.stop_at is not null and r.released_at is null)")
+
+/**
+ * A run `r` is out: admitted and not released. A team has one at most, and holds a slot for it. In this spelling: the unique
+ * index of these runs has the same condition.
+ */
+export const isOut = Statement.unsafeFragment(
+  `(r.status in ${"('queued', 'running')"} and r.admitted_at is not null or r.stop_at is not null and r.released_at is null)`
+)

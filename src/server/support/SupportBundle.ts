@@ -79,7 +79,7 @@ const query_timeout = 5_000
 
 const queries = {
   migrations: "select migration_id, name, created_at from webhook_trigger.migrations order by migration_id",
-  lease: "select term, holder, expires_at, locked_on from webhook_trigger.dispatcher_lease",
+  tick: "select ticked_at from webhook_trigger.ticks",
   queues: `select r.team, r.status, count(*)::int as runs, min(r.accepted_at) as oldest, t.paused_at
     from webhook_trigger.runs r left join webhook_trigger.teams t on t.team = r.team
     where r.finished_at is null group by r.team, r.status, t.paused_at order by r.team, r.status`,

@@ -61,7 +61,7 @@ export const roundTrip = (replies: Queue.Dequeue<Reply>) =>
   Effect.gen(function* () {
     const bus = yield* Bus
     const prompt = yield* makePrompt()
-    yield* Effect.retry(bus.publish([prompt]), again)
+    yield* Effect.retry(bus.publish(prompt), again)
     let run_id: string
     do run_id = (yield* Queue.take(replies)).run_id
     while (run_id !== prompt.run_id)

@@ -37,13 +37,13 @@ describe("a broker with an alarm", () => {
         yield* roundTrip(replies)
         yield* Effect.promise(() => broker.control("set_vm_memory_high_watermark", "absolute", "1"))
         const prompt = yield* makePrompt()
-        expect(yield* refusal(bus.publish([prompt]))).toBe("the broker did not confirm in time")
+        expect(yield* refusal(bus.publish(prompt))).toBe("the broker did not confirm in time")
         // It fails unless the refusal comes without any wait.
-        for (let i = 0; i < 5; i++) Effect.runSync(refusal(bus.publish([prompt])))
+        for (let i = 0; i < 5; i++) Effect.runSync(refusal(bus.publish(prompt)))
         expect((yield* Effect.either(bus.ping))._tag).toBe("Left")
         expect((yield* bus.queue(team)).consumers).toBe(1)
         yield* Effect.promise(() => broker.control("set_vm_memory_high_watermark", "0.4"))
-        yield* Effect.retry(bus.publish([prompt]), again)
+        yield* Effect.retry(bus.publish(prompt), again)
         yield* roundTrip(replies)
         expect(seen.filter((id) => id === prompt.run_id)).toHaveLength(1)
       }),

@@ -13,7 +13,7 @@ describe("dead letters", () => {
       const channel = yield* rawChannel(url)
       yield* declareTeam(channel, team)
       const prompt = yield* makePrompt()
-      yield* bus.publish([prompt])
+      yield* bus.publish(prompt)
       channel.reject(yield* nextMessage(channel, "team.deploy"), false)
       expect(yield* Queue.take(collected)).toEqual({ _tag: "DeadLettered", run_id: prompt.run_id, reason: "rejected" })
     })
@@ -28,7 +28,7 @@ describe("dead letters", () => {
         const channel = yield* rawChannel(url)
         yield* declareTeam(channel, team, { "x-queue-type": "quorum", "x-delivery-limit": 20 })
         const prompt = yield* makePrompt()
-        yield* bus.publish([prompt])
+        yield* bus.publish(prompt)
         let deliveries = 0
         yield* Effect.promise(() =>
           channel.consume("team.deploy", (message) => {

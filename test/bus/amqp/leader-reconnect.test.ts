@@ -24,8 +24,8 @@ describe("the bus and its connections", () => {
             Effect.onInterrupt(() => Effect.sync(() => (stopped = true)))
           )
         })
-        yield* bus.publish([yield* makePrompt({ prompt: "first" })])
-        yield* bus.publish([yield* makePrompt({ prompt: "second" })])
+        yield* bus.publish(yield* makePrompt({ prompt: "first" }))
+        yield* bus.publish(yield* makePrompt({ prompt: "second" }))
         yield* Deferred.await(begun)
         leader.reset()
         yield* Queue.takeN(replies, 2)
@@ -53,7 +53,7 @@ describe("the bus and its connections", () => {
             ),
           { grace: 3_600_000 }
         )
-        yield* bus.publish([yield* makePrompt()])
+        yield* bus.publish(yield* makePrompt())
         yield* Deferred.await(begun)
         const stopping = yield* Effect.fork(stop)
         yield* Effect.yieldNow()
@@ -80,7 +80,7 @@ describe("the bus and its connections", () => {
       })
       yield* untilQueue(({ consumers }) => consumers === 1)
       const prompt = yield* makePrompt()
-      yield* bus.publish([prompt])
+      yield* bus.publish(prompt)
       let reply = yield* Queue.take(replies)
       while (reply._tag === "Started") reply = yield* Queue.take(replies)
       expect(reply).toEqual({ _tag: "Answered", run_id: prompt.run_id, response: "done" })
@@ -97,7 +97,7 @@ describe("the bus and its connections", () => {
       for (let i = 0; i < 3; i++) {
         yield* Effect.promise(() => channel.deleteQueue("team.deploy"))
         const prompt = yield* makePrompt()
-        yield* Effect.retry(bus.publish([prompt]), again)
+        yield* Effect.retry(bus.publish(prompt), again)
         expect((yield* Queue.take(replies)).run_id).toBe(prompt.run_id)
       }
     })

@@ -19,13 +19,13 @@ describe("the exchange for cancellations", () => {
     Effect.gen(function* () {
       const channel = yield* rawChannel(url)
       yield* declareTeam(channel, team)
-      yield* Effect.flatMap(Bus, (earlier) => Effect.flatMap(makePrompt(), (prompt) => earlier.publish([prompt])))
+      yield* Effect.flatMap(Bus, (earlier) => Effect.flatMap(makePrompt(), (prompt) => earlier.publish(prompt)))
       yield* nextMessage(channel, "team.deploy")
       yield* Effect.promise(() => channel.deleteExchange("webhook.cancel.deploy"))
       const prompt = yield* makePrompt()
       yield* Effect.zipRight(
         untilUp,
-        Effect.flatMap(Bus, (bus) => bus.publish([prompt]))
+        Effect.flatMap(Bus, (bus) => bus.publish(prompt))
       ).pipe(Effect.provide(Layer.fresh(BusAmqp.layer({ url: Redacted.make(url), queueType: "classic" }))))
       yield* Effect.promise(() => channel.checkExchange("webhook.cancel.deploy"))
     })
@@ -197,7 +197,7 @@ describe("a leader's rights", () => {
         yield* Leader.start({ team, handler: ({ prompt }) => Effect.succeed(prompt) })
         yield* untilQueue(({ consumers }) => consumers === 1)
         const prompt = yield* makePrompt()
-        yield* Effect.flatMap(Bus, (bus) => bus.publish([prompt]))
+        yield* Effect.flatMap(Bus, (bus) => bus.publish(prompt))
         expect((yield* Queue.take(collected))._tag).toBe("Started")
         expect(yield* Queue.take(collected)).toEqual({ _tag: "Answered", run_id: prompt.run_id, response: "hello" })
       }).pipe(

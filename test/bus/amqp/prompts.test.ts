@@ -13,10 +13,10 @@ describe("a prompt on the wire", () => {
       const channel = yield* rawChannel(url)
       yield* declareTeam(channel, team)
       yield* Effect.promise(() => channel.consume("team.deploy", () => {}))
-      yield* bus.publish([yield* makePrompt()])
+      yield* bus.publish(yield* makePrompt())
       yield* untilQueue(({ consumers }) => consumers === 1)
       yield* Effect.promise(() => channel.deleteQueue("team.deploy"))
-      expect((yield* Effect.flip(bus.publish([yield* makePrompt()])))._tag).toBe("QueueGone")
+      expect((yield* Effect.flip(bus.publish(yield* makePrompt())))._tag).toBe("QueueGone")
       // What said a moment ago that there is a leader is not believed any more: it would be published to again, in vain.
       expect(yield* bus.queue(team)).toEqual({ exists: false, consumers: 0, messages: 0 })
     })
@@ -32,7 +32,7 @@ describe("a prompt on the wire", () => {
       const prompt = yield* makePrompt({ correlation_id: "opaque", source: "webhook", webhook, deadline })
       const left = () => DateTime.toEpochMillis(deadline) - Date.now()
       const most = left()
-      yield* bus.publish([prompt])
+      yield* bus.publish(prompt)
       const least = left()
       const message = yield* nextMessage(channel, "team.deploy")
       expect(message.properties).toMatchObject({
@@ -62,7 +62,7 @@ describe("a prompt on the wire", () => {
       const channel = yield* rawChannel(url)
       yield* declareTeam(channel, team)
       const prompt = yield* makePrompt()
-      yield* bus.publish([prompt])
+      yield* bus.publish(prompt)
       const message = yield* nextMessage(channel, "team.deploy")
       expect(message.properties.expiration).toBeUndefined()
       expect(JSON.parse(message.content.toString())).toEqual({ run_id: prompt.run_id, source: "chat", prompt: "hello" })
@@ -76,7 +76,7 @@ describe("a prompt on the wire", () => {
       yield* declareTeam(channel, team)
       const prompt = yield* makePrompt()
       const trace = yield* Effect.gen(function* () {
-        yield* bus.publish([prompt])
+        yield* bus.publish(prompt)
         return (yield* Effect.currentSpan).traceId
       }).pipe(Effect.withSpan("test"))
       const message = yield* nextMessage(channel, "team.deploy")
@@ -89,7 +89,7 @@ describe("a prompt on the wire", () => {
       const bus = yield* Bus
       const channel = yield* rawChannel(url)
       yield* declareTeam(channel, team)
-      yield* Effect.withTracerEnabled(bus.publish([yield* makePrompt()]), false)
+      yield* Effect.withTracerEnabled(bus.publish(yield* makePrompt()), false)
       const message = yield* nextMessage(channel, "team.deploy")
       expect(message.properties.headers?.traceparent).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/)
     })

@@ -13,7 +13,7 @@ import { declareTeam, rawChannel } from "./RawChannel.ts"
 const answered = Effect.gen(function* () {
   const replies = yield* collectReplies
   yield* startLeader(echo)
-  yield* (yield* Bus).publish([yield* makePrompt({ prompt: "hello" })])
+  yield* (yield* Bus).publish(yield* makePrompt({ prompt: "hello" }))
   expect(yield* Queue.take(replies)).toMatchObject({ _tag: "Answered", response: "hello" })
 })
 

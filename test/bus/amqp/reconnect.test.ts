@@ -20,7 +20,7 @@ describe.concurrent("the bus and its connections", () => {
         for (const request of [
           bus.ping,
           bus.queue(team),
-          Effect.flatMap(makePrompt(), (prompt) => bus.publish([prompt]))
+          Effect.flatMap(makePrompt(), (prompt) => bus.publish(prompt))
         ]) {
           expect(yield* Effect.flip(request)).toBeInstanceOf(Unavailable)
         }
@@ -38,7 +38,7 @@ describe.concurrent("the bus and its connections", () => {
     () =>
       Effect.gen(function* () {
         const bus = yield* Bus
-        const publish = Effect.uninterruptible(bus.publish([yield* makePrompt()]))
+        const publish = Effect.uninterruptible(bus.publish(yield* makePrompt()))
         // The first attempt has not ended: its end would be the reason.
         expect(yield* refusal(publish)).toBe("not connected yet")
       }),
@@ -52,7 +52,7 @@ describe.concurrent("the bus and its connections", () => {
         const bus = yield* Bus
         const replies = yield* collectReplies
         const prompt = yield* makePrompt({ deadline: DateTime.unsafeMake(Date.now() - 1) })
-        yield* bus.publish([prompt])
+        yield* bus.publish(prompt)
         server.pass()
         expect(yield* Queue.take(replies)).toEqual({ _tag: "DeadLettered", run_id: prompt.run_id, reason: "expired" })
       }),
@@ -68,7 +68,7 @@ describe.concurrent("the bus and its connections", () => {
       server.silence("all")
       const prompt = yield* makePrompt()
       const requests = {
-        prompt: bus.publish([prompt]),
+        prompt: bus.publish(prompt),
         queue: Effect.delay(bus.queue(team), "1100 millis"),
         ping: bus.ping
       }

@@ -14,7 +14,7 @@ const answerAll = (answers: ReadonlyArray<string>) =>
     const bus = yield* Bus
     const answered = yield* Queue.unbounded<RunId>()
     yield* startLeader((delivery) => Effect.zipRight(echo(delivery), Queue.offer(answered, delivery.prompt.run_id)))
-    for (const prompt of answers) yield* bus.publish([yield* makePrompt({ prompt })])
+    for (const prompt of answers) yield* bus.publish(yield* makePrompt({ prompt }))
     return Array.from(yield* Queue.takeN(answered, answers.length))
   })
 
@@ -66,7 +66,7 @@ export const handling = (behaviour: Behaviour): void => {
       const bus = yield* Bus
       const collected = yield* collectReplies
       yield* startLeader((delivery) => Effect.zipRight(delivery.reply({ _tag: "Started" }), echo(delivery)))
-      const { run_id } = yield* Effect.tap(makePrompt(), (prompt) => bus.publish([prompt]))
+      const { run_id } = yield* Effect.tap(makePrompt(), (prompt) => bus.publish(prompt))
       expect(Array.from(yield* Queue.takeN(collected, 2))).toEqual([
         { _tag: "Started", run_id },
         { _tag: "Answered", run_id, response: "hello" }

@@ -36,11 +36,11 @@ export const leaders = (behaviour: Behaviour, { isRelayed, withStandby }: Option
         })
       const stopFirst = yield* startLeader(leader("first"))
       yield* startLeader(leader("second"), { consumers: withStandby })
-      for (let i = 0; i < 10; i++) yield* bus.publish([yield* makePrompt()])
+      for (let i = 0; i < 10; i++) yield* bus.publish(yield* makePrompt())
       yield* Queue.takeN(done, 10)
       expect(new Set(workers)).toEqual(new Set(["first"]))
       yield* stopFirst
-      for (let i = 0; i < 10; i++) yield* bus.publish([yield* makePrompt()])
+      for (let i = 0; i < 10; i++) yield* bus.publish(yield* makePrompt())
       expect(new Set(yield* Queue.takeN(done, 10))).toEqual(new Set(["second"]))
       expect(most).toBe(1)
     })
@@ -53,7 +53,7 @@ export const leaders = (behaviour: Behaviour, { isRelayed, withStandby }: Option
       const begun = yield* Deferred.make<void>()
       const stop = yield* startLeader(() => Effect.zipRight(Deferred.succeed(begun, undefined), Effect.never))
       const prompts = [yield* makePrompt(), yield* makePrompt(), yield* makePrompt()]
-      for (const prompt of prompts) yield* bus.publish([prompt])
+      for (const prompt of prompts) yield* bus.publish(prompt)
       yield* Deferred.await(begun)
       yield* stop
       const deliveries = yield* Queue.unbounded<Delivery>()
@@ -73,7 +73,7 @@ export const leaders = (behaviour: Behaviour, { isRelayed, withStandby }: Option
         Effect.zipRight(Queue.offer(deliveries, delivery), Deferred.await(delivery.cancelled))
       )
       const prompts = [yield* makePrompt(), yield* makePrompt(), yield* makePrompt(), yield* makePrompt()]
-      yield* bus.publish(prompts)
+      yield* Effect.forEach(prompts, bus.publish, { discard: true })
       const cancel = (index: number) => bus.cancel(prompts[index]!.team, prompts[index]!.run_id)
       // After the first one it is known that the leader listens.
       yield* untilCancelled(yield* Queue.take(deliveries), cancel(0))
@@ -114,8 +114,8 @@ export const leaders = (behaviour: Behaviour, { isRelayed, withStandby }: Option
         })
       )
       const [one, two] = [yield* makePrompt(), yield* makePrompt()]
-      yield* bus.publish([one])
-      yield* bus.publish([two])
+      yield* bus.publish(one)
+      yield* bus.publish(two)
       const got = Chunk.toReadonlyArray(yield* Queue.takeN(seen, 2))
       expect(got.map(({ prompt, redelivered }) => [prompt.run_id, redelivered])).toEqual([
         [one.run_id, true],
@@ -137,8 +137,8 @@ export const leaders = (behaviour: Behaviour, { isRelayed, withStandby }: Option
         })
       )
       const [one, two] = [yield* makePrompt(), yield* makePrompt()]
-      yield* bus.publish([one])
-      yield* bus.publish([two])
+      yield* bus.publish(one)
+      yield* bus.publish(two)
       const order = Chunk.toReadonlyArray(yield* Queue.takeN(seen, 4))
       expect(order).toEqual([one.run_id, one.run_id, one.run_id, two.run_id])
     })
@@ -151,7 +151,7 @@ export const leaders = (behaviour: Behaviour, { isRelayed, withStandby }: Option
       const collected = yield* collectReplies
       yield* startLeader(({ prompt }) => (prompt.prompt === "bad" ? Effect.die("for the test") : Effect.void))
       const prompt = yield* makePrompt({ prompt: "bad" })
-      yield* bus.publish([prompt])
+      yield* bus.publish(prompt)
       expect(yield* Queue.take(collected)).toEqual({ _tag: "DeadLettered", run_id: prompt.run_id, reason: "rejected" })
     })
   )
@@ -172,8 +172,8 @@ export const leaders = (behaviour: Behaviour, { isRelayed, withStandby }: Option
         { grace: 60_000 }
       )
       const [one, two] = [yield* makePrompt(), yield* makePrompt()]
-      yield* bus.publish([one])
-      yield* bus.publish([two])
+      yield* bus.publish(one)
+      yield* bus.publish(two)
       yield* Deferred.await(begun)
       const stopping = yield* Effect.fork(stop)
       yield* Effect.yieldNow()

@@ -26,7 +26,7 @@ export const prompts = (behaviour: Behaviour): void => {
         })
       )
       const sent = Array.from({ length: 100 }, (_, i) => `prompt ${i}`)
-      for (const text of sent) yield* bus.publish([yield* makePrompt({ prompt: text })])
+      for (const text of sent) yield* bus.publish(yield* makePrompt({ prompt: text }))
       yield* Deferred.await(done)
       expect(seen).toEqual(sent)
       expect(again).toEqual(sent.map(() => false))
@@ -35,28 +35,30 @@ export const prompts = (behaviour: Behaviour): void => {
   )
 
   behaviour(
-    "prompts that are published together arrive once each in their order, long ones among short ones",
+    "prompts arrive once each in their order, long ones among short ones",
     Effect.gen(function* () {
       const bus = yield* Bus
       const arrived = yield* Queue.unbounded<string>()
       yield* startLeader(({ prompt }) => Effect.asVoid(Queue.offer(arrived, prompt.prompt)))
       const texts = Array.from({ length: 40 }, (_, n) => `${n} ${n % 5 === 3 ? "x".repeat(20_000) : "short"}`)
       const prompts = yield* Effect.forEach(texts, (prompt) => makePrompt({ prompt }))
-      yield* bus.publish(prompts)
-      yield* bus.publish([yield* makePrompt({ prompt: "last" })])
+      yield* Effect.forEach(prompts, bus.publish, { discard: true })
+      yield* bus.publish(yield* makePrompt({ prompt: "last" }))
       for (const text of [...texts, "last"]) expect(yield* Queue.take(arrived)).toBe(text)
     })
   )
 
   behaviour(
-    "of prompts that are published together, one whose deadline has passed is dead-lettered, and the others are delivered",
+    "a prompt whose deadline has passed is dead-lettered, and the others are delivered",
     Effect.gen(function* () {
       const bus = yield* Bus
       const arrived = yield* Queue.unbounded<string>()
       const collected = yield* collectReplies
       yield* startLeader(({ prompt }) => Effect.asVoid(Queue.offer(arrived, prompt.prompt)))
       const late = yield* makePrompt({ prompt: "late", deadline: DateTime.unsafeMake(Date.now() - 1) })
-      yield* bus.publish([yield* makePrompt({ prompt: "first" }), late, yield* makePrompt({ prompt: "second" })])
+      for (const prompt of [yield* makePrompt({ prompt: "first" }), late, yield* makePrompt({ prompt: "second" })]) {
+        yield* bus.publish(prompt)
+      }
       expect([yield* Queue.take(arrived), yield* Queue.take(arrived)]).toEqual(["first", "second"])
       expect(yield* Queue.take(collected)).toEqual({ _tag: "DeadLettered", run_id: late.run_id, reason: "expired" })
     })
@@ -94,7 +96,7 @@ export const prompts = (behaviour: Behaviour): void => {
         }),
         yield* makePrompt({ prompt: "" })
       ]
-      for (const prompt of prompts) yield* bus.publish([prompt])
+      for (const prompt of prompts) yield* bus.publish(prompt)
       for (const prompt of prompts) expect(yield* Queue.take(arrived)).toEqual(prompt)
     })
   )
@@ -110,8 +112,8 @@ export const prompts = (behaviour: Behaviour): void => {
         yield* makePrompt({ deadline: DateTime.unsafeMake(Date.now() + 200) }),
         yield* makePrompt()
       ]
-      yield* bus.publish([dated])
-      yield* bus.publish([plain])
+      yield* bus.publish(dated)
+      yield* bus.publish(plain)
       expect(yield* Queue.take(collected)).toEqual({ _tag: "DeadLettered", run_id: dated.run_id, reason: "expired" })
       const deliveries = yield* Queue.unbounded<Delivery>()
       yield* startLeader((delivery) => Effect.asVoid(Queue.offer(deliveries, delivery)))
@@ -130,7 +132,7 @@ export const prompts = (behaviour: Behaviour): void => {
       )
       yield* untilQueue(({ consumers }) => consumers === 0)
       const prompt = yield* makePrompt({ deadline: DateTime.unsafeMake(Date.now() - 1) })
-      yield* bus.publish([prompt])
+      yield* bus.publish(prompt)
       expect(yield* Queue.take(collected)).toEqual({ _tag: "DeadLettered", run_id: prompt.run_id, reason: "expired" })
       expect((yield* bus.queue(team)).messages).toBe(0)
     })
@@ -149,7 +151,7 @@ export const prompts = (behaviour: Behaviour): void => {
           yield* delivery.reply({ _tag: "Answered", response: yield* Queue.take(answers) })
         })
       )
-      yield* bus.publish([yield* makePrompt({ prompt: "before" })])
+      yield* bus.publish(yield* makePrompt({ prompt: "before" }))
       yield* Queue.offer(answers, "before")
       expect((yield* Queue.take(arrived)).prompt.prompt).toBe("before")
       yield* Queue.take(collected)
@@ -164,7 +166,7 @@ export const prompts = (behaviour: Behaviour): void => {
       // It has one now.
       for (let n = 0; n < 3; n++) yield* bus.offer(lost)
       yield* untilQueue(({ messages }) => messages === 0)
-      yield* bus.publish([next])
+      yield* bus.publish(next)
       // Behind another one that waits.
       yield* bus.offer(lost)
       yield* Queue.offerAll(answers, ["first", "second"])
@@ -174,7 +176,7 @@ export const prompts = (behaviour: Behaviour): void => {
         { _tag: "Answered", run_id: lost.run_id, response: "first" },
         { _tag: "Answered", run_id: next.run_id, response: "second" }
       ])
-      yield* bus.publish([yield* makePrompt({ prompt: "last" })])
+      yield* bus.publish(yield* makePrompt({ prompt: "last" }))
       expect((yield* Queue.take(arrived)).prompt.prompt).toBe("last")
       expect(yield* Queue.size(collected)).toBe(0)
     })

@@ -19,8 +19,8 @@ export const replies = (behaviour: Behaviour): void => {
       )
       const good = yield* makePrompt({ prompt: "日本語 🦊 \r\n" })
       const bad = yield* makePrompt({ prompt: "fail" })
-      yield* bus.publish([good])
-      yield* bus.publish([bad])
+      yield* bus.publish(good)
+      yield* bus.publish(bad)
       expect(Chunk.toReadonlyArray(yield* Queue.takeN(collected, 2))).toEqual([
         { _tag: "Answered", run_id: good.run_id, response: "日本語 🦊 \r\n" },
         { _tag: "Failed", run_id: bad.run_id, message: "it did not work — 💥" }
@@ -52,7 +52,7 @@ export const replies = (behaviour: Behaviour): void => {
           : reply({ _tag: "Answered", response: "yes", report: prompt === "invalid" ? invalid : report })
       )
       const prompts = yield* Effect.forEach(["good", "fail", "invalid"], (prompt) => makePrompt({ prompt }))
-      yield* bus.publish(prompts)
+      yield* Effect.forEach(prompts, bus.publish, { discard: true })
       const [good, failed, repaired] = Chunk.toReadonlyArray(yield* Queue.takeN(collected, 3))
       expect(good).toMatchObject({ _tag: "Answered", response: "yes", report })
       expect(failed).toMatchObject({ _tag: "Failed", message: "no", report })
@@ -72,7 +72,7 @@ export const replies = (behaviour: Behaviour): void => {
       const collected = yield* collectReplies
       yield* startLeader(({ reply }) => reply({ _tag: "Answered", response: "a\0b\ud800c🦊" }))
       const prompt = yield* makePrompt()
-      yield* bus.publish([prompt])
+      yield* bus.publish(prompt)
       const reply = yield* Queue.take(collected)
       expect(reply).toEqual({ _tag: "Answered", run_id: prompt.run_id, response: "a\uFFFDb\uFFFDc🦊" })
     })
@@ -92,7 +92,7 @@ export const replies = (behaviour: Behaviour): void => {
       const answer = (begin: string, unit: string, count: number) =>
         Effect.gen(function* () {
           const prompt = yield* makePrompt({ prompt: JSON.stringify([begin, unit, count]) })
-          yield* bus.publish([prompt])
+          yield* bus.publish(prompt)
           const { run_id, ...reply } = yield* Queue.take(collected)
           expect(run_id).toBe(prompt.run_id)
           return reply
@@ -122,7 +122,7 @@ export const replies = (behaviour: Behaviour): void => {
       const collected = yield* collectReplies
       yield* startLeader(({ reply }) => reply({ _tag: "Failed", message: "é".repeat(1024 * 1024) }))
       const prompt = yield* makePrompt()
-      yield* bus.publish([prompt])
+      yield* bus.publish(prompt)
       const message = "é".repeat(32 * 1024)
       expect(yield* Queue.take(collected)).toEqual({ _tag: "Failed", run_id: prompt.run_id, message })
     })

@@ -17,6 +17,7 @@ import { Outcomes } from "../../../src/engine/outcome/Outcomes.ts"
 import { ReplyRecorder } from "../../../src/engine/outcome/ReplyRecorder.ts"
 import { ProgressReports } from "../../../src/engine/progress/ProgressReports.ts"
 import { Shutdown } from "../../../src/engine/Shutdown.ts"
+import { Steps } from "../../../src/engine/step/Steps.ts"
 import * as LeaderKeyCheck from "../../../src/http/leaders/LeaderKeyCheck.ts"
 import * as LeadingHandlers from "../../../src/http/leaders/LeadingHandlers.ts"
 import { TeamStore } from "../../../src/repo/manage/TeamStore.ts"
@@ -59,7 +60,8 @@ const makeReceived = () => {
           deleted: ids.filter((id) => ended.has(id))
         }))
     }),
-    outcomes: partly(Outcomes, { release: () => Effect.void, progress: (id) => void begun.add(id) }),
+    outcomes: partly(Outcomes, { progress: (id) => void begun.add(id) }),
+    steps: partly(Steps, { release: () => Effect.void }),
     recorder: partly(ReplyRecorder, {
       record: (replies) =>
         Effect.sync(() => {
@@ -115,9 +117,9 @@ const server = HttpLayerRouter.serve(
 )
 
 const engine = Layer.unwrapEffect(
-  Effect.map(Received, ({ outcomes, progress, recorder, runs }) =>
+  Effect.map(Received, ({ outcomes, progress, recorder, runs, steps }) =>
     HttpLeaders.layer.pipe(
-      Layer.provide([outcomes, progress, recorder, runs, Shutdown.layer, partly(Correlation, byRunId)])
+      Layer.provide([outcomes, progress, recorder, runs, steps, Shutdown.layer, partly(Correlation, byRunId)])
     )
   )
 )

@@ -13,7 +13,6 @@ import { advance } from "../../../src/testing.ts"
 import { endRun, newDestination } from "../../repo/contract/delivery/fixtures.ts"
 import {
   acceptOne,
-  acquireTerm,
   admitOne,
   at,
   createWebhook,
@@ -71,7 +70,7 @@ const measuring = Effect.gen(function* () {
 /** A run that took so many milliseconds. */
 const endRunAfter = (webhook: Parameters<typeof queueRun>[0], ms: number, cost_usd?: number) =>
   Effect.gen(function* () {
-    const id = yield* sendRun(webhook, yield* acquireTerm, 0)
+    const id = yield* sendRun(webhook, 0)
     yield* startedOne(id, 0)
     yield* endOne(id, { ...success("Done"), ...(cost_usd !== undefined && { report: { usage: { cost_usd } } }) }, ms)
   })
@@ -205,7 +204,7 @@ describe("an alert begins and ends", () => {
       expect(yield* firing).toEqual([])
       yield* advance("1 minutes")
       expect(yield* firing).toEqual(["ops 10"])
-      yield* admitOne(id, yield* acquireTerm)
+      yield* admitOne(id)
       expect(yield* firing).toEqual([])
     }).pipe(Effect.provide(ports))
   )

@@ -232,12 +232,12 @@ describe("leaders over HTTP", () => {
       expect(yield* Fiber.join(working)).toEqual({ cancelled: true })
       expect(yield* work(leader, run_id)).toEqual({ cancelled: true })
       const repo = yield* Repo
-      expect(yield* repo.inFlight).toHaveLength(1)
+      expect(yield* repo.out).toHaveLength(1)
       yield* (yield* HttpLeaders).reply(team, JSON.parse(one.prompt).correlation_id, {
         _tag: "Failed",
         message: "stopped"
       })
-      expect(yield* repo.inFlight).toHaveLength(0)
+      expect(yield* repo.out).toHaveLength(0)
     }).pipe(Effect.provide(engineInMemory()))
   )
 
@@ -276,7 +276,7 @@ describe("leaders over HTTP", () => {
       yield* (yield* HttpLeaders).leave(leader)
       yield* (yield* Cancellation).cancel(one)
       expect((yield* next(leader)).run_id).toBe(two)
-      expect((yield* (yield* Repo).inFlight).map(({ run_id }) => run_id)).toEqual([two])
+      expect((yield* (yield* Repo).out).map(({ run_id }) => run_id)).toEqual([two])
     }).pipe(Effect.provide(engineInMemory()))
   )
 

@@ -86,11 +86,9 @@ const races = (count: number, lanes: number, pausesFor: (ms: number) => Pauses) 
       else expect(result.left).toMatchObject({ _tag: "RunEnded", status })
     }
     expect(new Set(ends.map(({ result }) => result._tag))).toEqual(new Set(["Left", "Right"]))
-    const logState = Effect.flatMap(Effect.all([inFlight, repo.inFlight]), (state) =>
-      Effect.logError("In flight", state)
-    )
+    const logState = Effect.flatMap(Effect.all([inFlight, repo.out]), (state) => Effect.logError("In flight", state))
     yield* Effect.tapErrorCause(until(Effect.map(inFlight, (total) => total === 0)), () => logState)
-    expect(yield* repo.inFlight).toEqual([])
+    expect(yield* repo.out).toEqual([])
     for (const [id, times] of worked) expect([id, times]).toEqual([id, 1])
     for (const webhook of webhooks) expect((yield* webhook.ask("the lane goes on")).status).toBe("success")
     const cancelled = ends.filter(({ result }) => result._tag === "Right").length

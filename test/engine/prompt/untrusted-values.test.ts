@@ -9,7 +9,7 @@ import { Renderer } from "../../../src/engine/prompt/Renderer.ts"
 import { Settings } from "../../../src/engine/Settings.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { evaluatedHere } from "../../support/EvaluatedHere.ts"
-import { engine, lead, makeTeam, makeWebhook, ports, until, waiting } from "../Scenario.ts"
+import { engine, lead, makeTeam, makeWebhook, ports } from "../Scenario.ts"
 
 const megabytes = Settings.layer({ maxPrompt: 8 * 1024 * 1024 })
 const rendered = (template: string, variables: Variables, fence: boolean, language: "simple" | "liquid" = "simple") =>
@@ -150,7 +150,6 @@ it.scoped("reaches the leader with its template and values as they were accepted
       const { prompt } = yield* leader.next
       expect(prompt).toMatchObject({ template: "{{text}}", values: { text: "in work" } })
       expect(prompt.prompt).toMatch(/\n\n<data-([0-9a-f]{16})>in work<\/data-\1>$/)
-      yield* until(Effect.map(waiting(team), (messages) => messages === 1))
       const now = yield* DateTime.now
       yield* (yield* Repo).updateWebhook(id, { prompt_template: "Now: {{text}}", fence: null, updated_at: now })
       return leader

@@ -33,7 +33,7 @@ describe("upkeep", () => {
 
   it.scoped("runs some tasks only while this server is the dispatcher", () =>
     Effect.gen(function* () {
-      const { counted, task } = counting({ alone: "dispatcher" })
+      const { counted, task } = counting({ alone: "tick" })
       let isDispatcher = false
       yield* Upkeep.keep([task], () => isDispatcher)
       yield* TestClock.adjust("1 minute")

@@ -6,6 +6,7 @@ import * as Upkeep from "../../../src/engine/upkeep/Upkeep.ts"
 import { HistoryStore } from "../../../src/repo/history/HistoryStore.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { advance, layerRepo } from "../../../src/testing.ts"
+import { acceptOne, step } from "../../repo/contract/fixtures.ts"
 
 const team = TeamName.make("ops")
 
@@ -13,7 +14,7 @@ const accept = Effect.gen(function* () {
   const run_id = yield* makeRunId
   const run = { run_id, source: "chat", team, mode: "async", prompt: "hello", variables: {} } as const
   const accepted_at = yield* DateTime.now
-  yield* (yield* Repo).accept([{ ...run, timeout: Duration.seconds(1), accepted_at }], { maxQueued: 10 })
+  yield* acceptOne({ ...run, timeout: Duration.seconds(1), accepted_at })
   return run_id
 })
 
@@ -54,7 +55,7 @@ describe("runs past their retention", () => {
     yield* repo.createTeam(team, yield* DateTime.now)
     const unfinished = yield* accept
     const ended = yield* accept
-    yield* repo.end([{ run_id: ended, at: yield* DateTime.now, outcome: { status: "success", response: "hi" } }])
+    yield* step({ ends: [{ run_id: ended, at: yield* DateTime.now, outcome: { status: "success", response: "hi" } }] })
     const left = Effect.filter([unfinished, ended], (id) => Effect.map(Effect.option(repo.run(id)), Option.isSome))
     yield* advance("9 minutes")
     const before = yield* left

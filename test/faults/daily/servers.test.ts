@@ -4,15 +4,15 @@ import { Gate } from "../../support/Gate.ts"
 import { until } from "../../support/Until.ts"
 import { answerAfter, answerWhenOpen } from "../support/Answers.ts"
 import { faultTest } from "../support/FaultTest.ts"
-import { replaceFrozenDispatcher } from "../support/FrozenDispatcher.ts"
+import { freezeServer } from "../support/FrozenServer.ts"
 
-// Side by side: most of the time passes in waits, such as for the end of a lease.
+// Side by side: most of the time passes in waits.
 describe.concurrent("a server", () => {
   // First, because it takes longest.
   faultTest(
-    "row 21: frozen while it sends the prompts has a successor, and sends nothing more",
+    "row 21: frozen while it does the work of each second has a successor: limits and order hold",
     async ({ cluster }) => {
-      await replaceFrozenDispatcher(cluster, { teams: ["a"], handle: answerAfter(5), deliveries: 20 })
+      await freezeServer(cluster, { teams: ["a"], handle: answerAfter(5), deliveries: 20 })
     }
   )
 
@@ -112,8 +112,6 @@ describe.concurrent("a server", () => {
       for (const id of [first!.run_id, queued.id]) await cluster.api(server, "POST", `/api/runs/${id}/cancel`)
       await server.kill()
       await server.start()
-      // Its dispatcher works again when it has asked for the run that it took over.
-      await until("the server is the dispatcher", () => server.dispatches() > 1)
       gate.open()
 
       const rows = await cluster.storage.ended(3)

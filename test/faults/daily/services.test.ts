@@ -7,7 +7,6 @@ import type { Webhook } from "../support/Callers.ts"
 import type { Cluster } from "../support/Cluster.ts"
 import { faultTestOn } from "../support/FaultTest.ts"
 import { type PrivateServices, privateServices, sharedServices } from "../support/Services.ts"
-import { teamQueue } from "../support/TeamQueue.ts"
 import type { TestServer } from "../support/TestServer.ts"
 
 let own: PrivateServices
@@ -39,7 +38,6 @@ describe.concurrent("with prompts queued and in work", () => {
       leader.handle = answerWhenOpen(gate)
       await cluster.callers.sequence(server, [webhook, webhook, webhook, webhook])
       await leader.deliveries(1)
-      await until("a prompt waits behind it", async () => (await cluster.storage.ready(teamQueue(webhook.team))) === 1)
       await own.rabbitmq.kill()
       await refusal(cluster, server, webhook)
       gate.open()

@@ -5,10 +5,10 @@ import { until } from "../../support/Until.ts"
 import { answerWhenOpen } from "../support/Answers.ts"
 import { faultTest } from "../support/FaultTest.ts"
 
-// Side by side: most of the time passes until a killed server's lease has ended.
+// Side by side: most of the time passes in waits.
 describe.concurrent("when the server is killed", () => {
   faultTest(
-    "row 2: after the commit, before their admission, all runs are sent after the restart",
+    "row 2: after the commit, before its calls are answered, all runs are sent after the restart",
     async ({ cluster }) => {
       const { server, webhook } = await cluster.single()
       await server.at("accepted", "kill", 3)

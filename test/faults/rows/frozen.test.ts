@@ -8,7 +8,7 @@ import { answerAfter } from "../support/Answers.ts"
 import { latency } from "../support/Callers.ts"
 import type { Cluster } from "../support/Cluster.ts"
 import { faultTest, faultTestOn } from "../support/FaultTest.ts"
-import { replaceFrozenDispatcher } from "../support/FrozenDispatcher.ts"
+import { freezeServer } from "../support/FrozenServer.ts"
 import { type PrivateServices, privateServices } from "../support/Services.ts"
 
 let own: PrivateServices
@@ -78,8 +78,11 @@ describe.concurrent("what stays connected and does not respond", () => {
     })
   }
 
-  faultTest("row 21: the server that sends the prompts, for 30 s: limits and order hold", async ({ cluster }) => {
-    const meanwhile = () => sleep(timeFrozen)
-    await replaceFrozenDispatcher(cluster, { teams: ["a", "b", "c"], handle: quickly(), deliveries: 100, meanwhile })
-  })
+  faultTest(
+    "row 21: the server that does the work of each second, for 30 s: limits and order hold",
+    async ({ cluster }) => {
+      const meanwhile = () => sleep(timeFrozen)
+      await freezeServer(cluster, { teams: ["a", "b", "c"], handle: quickly(), deliveries: 100, meanwhile })
+    }
+  )
 })

@@ -3,7 +3,6 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, describe, expect } from "vitest"
 import type { Proxy } from "../../support/Proxy.ts"
 import { FairClock } from "../../support/time/FairClock.ts"
-import { until } from "../../support/Until.ts"
 import { answerAfter } from "../support/Answers.ts"
 import type { Cluster } from "../support/Cluster.ts"
 import { faultTest } from "../support/FaultTest.ts"
@@ -23,8 +22,8 @@ const answers = { withinMs, between: clock.between }
 /** What breaks, and is whole again after `timeBroken`. */
 interface Break {
   readonly what: string
-  /** Breaks one that dispatches, or another one. */
-  readonly dispatcher: boolean
+  /** Breaks the one that does the work of each second, or another one. */
+  readonly isTicking: boolean
   readonly inject: (server: TestServer, database: Proxy) => Promise<void>
 }
 
@@ -53,19 +52,18 @@ const flapping: Break["inject"] = async (_, database) => {
 }
 
 const breaks: ReadonlyArray<Break> = [
-  { what: "a server that is frozen", dispatcher: false, inject: frozen },
-  { what: "a server that is cut off from the database", dispatcher: false, inject: cutOff },
-  { what: "a server that is refused by the database", dispatcher: false, inject: refused },
-  { what: "a server that is cut off from the database again and again", dispatcher: false, inject: flapping },
-  { what: "the dispatcher while it is frozen", dispatcher: true, inject: frozen },
-  { what: "the dispatcher while it is cut off from the database", dispatcher: true, inject: cutOff }
+  { what: "a server that is frozen", isTicking: false, inject: frozen },
+  { what: "a server that is cut off from the database", isTicking: false, inject: cutOff },
+  { what: "a server that is refused by the database", isTicking: false, inject: refused },
+  { what: "a server that is cut off from the database again and again", isTicking: false, inject: flapping },
+  { what: "the server of the ticks while it is frozen", isTicking: true, inject: frozen },
+  { what: "the server of the ticks while it is cut off from the database", isTicking: true, inject: cutOff }
 ]
 
 /** Two servers, each with a proxy before the database, and callers with timeouts of 5 s. */
 const underLoad = async (cluster: Cluster, load: (servers: ReadonlyArray<TestServer>) => ReadonlyArray<TestServer>) => {
   const databases = [await cluster.storage.proxy("database"), await cluster.storage.proxy("database")] as const
   const first = await cluster.server({ database: databases[0] })
-  await until("the first sends the prompts", () => first.dispatches() > 0)
   const servers = [first, await cluster.server({ database: databases[1] })] as const
   const teams = ["a", "b", "c", "d"]
   const webhooks = await Promise.all(teams.map((team) => cluster.webhook(first, { team, timeout_seconds: 5 })))
@@ -77,9 +75,9 @@ const underLoad = async (cluster: Cluster, load: (servers: ReadonlyArray<TestSer
 }
 
 describe("replies", () => {
-  for (const { dispatcher, inject, what } of breaks) {
+  for (const { inject, isTicking, what } of breaks) {
     faultTest.concurrent(`row 29: to ${what} are recorded by another before the clock counts`, async ({ cluster }) => {
-      const [broken, healthy] = dispatcher ? [0, 1] : [1, 0]
+      const [broken, healthy] = isTicking ? [0, 1] : [1, 0]
       const { databases, servers, stop } = await underLoad(cluster, (servers) => [servers[healthy]!])
       await inject(servers[broken]!, databases[broken]!)
       const calls = await stop()

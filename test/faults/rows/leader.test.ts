@@ -128,16 +128,13 @@ describe.concurrent("leaders", () => {
   })
 
   faultTest(
-    "row 22: whose queue is deleted and created again get what was lost before what is new",
+    "row 22: whose queue is deleted and created again at work get all that waits, in its order",
     async ({ cluster }) => {
       const { server, webhook, leader } = await cluster.single()
       const gate = new Gate()
       leader.handle = answerWhenOpen(gate)
       const before = await cluster.callers.sequence(server, [webhook, webhook, webhook, webhook])
-      await until("two runs are marked as sent", async () => {
-        const statuses = (await cluster.storage.rows()).map(({ status }) => status)
-        return statuses.filter((status) => status === "running").length === 2
-      })
+      await until("it is marked as sent", async () => (await cluster.storage.rows())[0]?.status === "running")
       const consumesAgain = once(leader, "consuming")
       await cluster.storage.deleteQueue(teamQueue(webhook.team))
       await consumesAgain

@@ -3,7 +3,7 @@ import { once } from "node:events"
 import { describe, expect } from "vitest"
 import { Gate } from "../../support/Gate.ts"
 import { until } from "../../support/Until.ts"
-import { answerAfter, answerTo, answerWhenOpen } from "../support/Answers.ts"
+import { answerAfter, answerWhenOpen } from "../support/Answers.ts"
 import type { Call } from "../support/Callers.ts"
 import type { Cluster } from "../support/Cluster.ts"
 import { faultTest } from "../support/FaultTest.ts"
@@ -33,23 +33,7 @@ const allSucceed = async (cluster: Cluster, calls: ReadonlyArray<Call>, limit = 
 const losses = (server: TestServer) => server.output().split("sent again").length - 1
 
 describe.concurrent("lost prompts", () => {
-  faultTest("row 26: behind a run in work, while the lane's next run waits for its slot", async ({ cluster }) => {
-    const { server, webhook, leader } = await cluster.single({ max_concurrent: 1 })
-    const other = await cluster.webhook(server, { team: webhook.team })
-    let first = true
-    leader.handle = ({ prompt }) => {
-      if (!first) return answerTo(prompt)
-      first = false
-      return answerAfter(3_000)({ prompt })
-    }
-    const calls = await cluster.callers.sequence(server, [other, webhook, webhook])
-    await sent(cluster, 2)
-    await cluster.storage.deleteQueue(teamQueue(webhook.team))
-    await allSucceed(cluster, calls)
-    expect(losses(server)).toBeGreaterThan(0)
-  })
-
-  faultTest("row 26: one alone, of a leader that was killed before its queue was deleted", async ({ cluster }) => {
+  faultTest("row 26: of a leader that was killed before its queue was deleted", async ({ cluster }) => {
     const { server, webhook, leader } = await cluster.single()
     leader.handle = "never"
     const calls = await cluster.callers.sequence(server, [webhook])
@@ -68,7 +52,7 @@ describe.concurrent("lost prompts", () => {
     const gate = new Gate()
     leader.handle = answerWhenOpen(gate)
     const calls = await cluster.callers.sequence(server, [webhook, webhook, webhook])
-    await sent(cluster, 2)
+    await sent(cluster, 1)
     await server.kill()
     const consumesAgain = once(leader, "consuming")
     await cluster.storage.deleteQueue(teamQueue(webhook.team))
@@ -95,23 +79,8 @@ describe.concurrent("lost prompts", () => {
     await until("all runs are answered", async () => (await cluster.storage.rows()).every(isAnswered), noticed)
   })
 
-  faultTest("row 26: one alone, in a queue that was purged while its leader was away", async ({ cluster }) => {
-    const { server, webhook, leader } = await cluster.single()
-    leader.handle = "never"
-    await cluster.callers.sequence(server, [webhook])
-    await sent(cluster, 1)
-    await leader.deliveries(1)
-    await leader.crash()
-    await until("the prompt is back", async () => (await cluster.storage.ready(teamQueue(webhook.team))) === 1)
-    await cluster.storage.purgeQueue(teamQueue(webhook.team))
-    await until("it is sent again", async () => (await cluster.storage.ready(teamQueue(webhook.team))) === 1, noticed)
-    await cluster.leader(webhook.team)
-    await until("the run has ended", async () => (await cluster.storage.rows())[0]?.status === "success", noticed)
-    expect(losses(server)).toBeGreaterThan(0)
-  })
-
   faultTest(
-    "row 26: one alone that had started, in a queue that was purged while its leader was replaced",
+    "row 26: one that had started, in a queue that was purged while its leader was replaced",
     async ({ cluster }) => {
       const { server, webhook, leader } = await cluster.single()
       leader.reportsStart = true
@@ -126,23 +95,6 @@ describe.concurrent("lost prompts", () => {
       expect(cluster.deliveries.filter(({ executed }) => executed)).toHaveLength(2)
     }
   )
-
-  faultTest("row 26: one alone, whose leader would have said that it has begun", async ({ cluster }) => {
-    const { server, webhook, leader } = await cluster.single()
-    leader.reportsStart = true
-    leader.handle = answerAfter(100)
-    const first = await cluster.callers.sequence(server, [webhook])
-    await cluster.storage.ended(1)
-    const gate = new Gate()
-    leader.handle = answerWhenOpen(gate)
-    const calls = await cluster.callers.sequence(server, [webhook, webhook])
-    await sent(cluster, 2)
-    await leader.deliveries(2)
-    await cluster.storage.purgeQueue(teamQueue(webhook.team))
-    gate.open()
-    await allSucceed(cluster, [...first, ...calls])
-    expect(cluster.deliveries.filter(({ executed }) => executed)).toHaveLength(3)
-  })
 
   faultTest("row 26: in a queue that is purged under load", async ({ cluster }) => {
     const { server, webhook, leader } = await cluster.single()

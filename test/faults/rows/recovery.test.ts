@@ -115,7 +115,6 @@ const measure = async ({ inject, sparesFirst }: Fault): Promise<Gaps> => {
   try {
     const database = await cluster.storage.proxy("database")
     const { server: first } = await cluster.single({}, { database })
-    await until("the first sends the prompts", () => first.dispatches() > 0)
     const second = await cluster.server()
     const webhooks = await Promise.all(teams.map((team) => cluster.webhook(first, { team })))
     for (const team of teams) await cluster.leader(team)

@@ -34,17 +34,15 @@ faultTest("row 30: runs that were answered after the backup are sent again when 
   const { server, webhook, leader } = await cluster.single({ max_concurrent: 1 })
   const gate = new Gate()
   leader.handle = answerWhenOpen(gate)
-  const other = await cluster.webhook(server, { team: webhook.team })
-  await cluster.callers.sequence(server, [webhook, other, webhook])
-  const isSent = async () => (await cluster.storage.rows()).filter(({ status }) => status === "running").length === 2
-  await until("two runs are marked as sent", isSent)
+  await cluster.callers.sequence(server, [webhook, webhook])
+  await until("one is marked as sent", async () => (await cluster.storage.rows())[0]?.status === "running")
 
   const restore = await backUp(cluster, server)
   gate.open()
-  await cluster.storage.ended(3)
+  await cluster.storage.ended(2)
   await restore()
-  const rows = await cluster.checked({ count: 3, limit: 20_000 })
-  expect(rows.map(({ status }) => status)).toEqual(["success", "success", "success"])
+  const rows = await cluster.checked({ count: 2, limit: 20_000 })
+  expect(rows.map(({ status }) => status)).toEqual(["success", "success"])
 })
 
 faultTest(

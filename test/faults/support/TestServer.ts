@@ -151,26 +151,4 @@ export class TestServer {
   tail(chars = 4000): string {
     return this.output().slice(-chars)
   }
-
-  /** The terms in which it became the server that sends the prompts. The highest of all servers' is that of the last one. */
-  terms(): ReadonlyArray<number> {
-    return [...this.output().matchAll(/This process sends the prompts now".*\bterm=(\d+)/g)].map(([, term]) =>
-      Number(term)
-    )
-  }
-
-  /** How often it has become the server that sends the prompts. */
-  dispatches(): number {
-    return this.terms().length
-  }
-}
-
-/** The server that sends the prompts, as the first, and the other one. On a busy machine, the lease may change hands at any time. */
-export const dispatcherFirst = async (
-  one: TestServer,
-  two: TestServer
-): Promise<readonly [dispatcher: TestServer, other: TestServer]> => {
-  const last = (server: TestServer) => Math.max(0, ...server.terms())
-  await until("one of two servers sends the prompts", () => last(one) + last(two) > 0)
-  return last(one) > last(two) ? [one, two] : [two, one]
 }

@@ -45,7 +45,7 @@ export const leading = (agent: Agent, place: Pick<Place, "folder"> = {}) =>
       agent.answer({ ...task, progress: (progress) => shown.push(progress) && task.progress(progress) })
     yield* AgentLeader.start({ team, agent: { ...agent, answer }, ...place })
     yield* untilQueue(({ consumers }) => consumers === 1)
-    const publish = (fields: Partial<Prompt>) => Effect.tap(makePrompt(fields), (prompt) => bus.publish([prompt]))
+    const publish = (fields: Partial<Prompt>) => Effect.tap(makePrompt(fields), (prompt) => bus.publish(prompt))
     const end = Effect.repeat(Queue.take(replies), {
       until: ({ _tag }: Reply) => _tag === "Answered" || _tag === "Failed"
     })

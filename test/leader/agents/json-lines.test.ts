@@ -62,7 +62,7 @@ describe("a program that prints JSON lines", () => {
         output: "json-lines"
       })
       yield* AgentLeader.start({ team, agent })
-      yield* bus.publish([yield* makePrompt({})])
+      yield* bus.publish(yield* makePrompt({}))
       expect(Array.from(yield* Queue.takeN(observed, 2))).toEqual([{ activity: "Reading" }, { text: "I see." }])
     })
   )

@@ -3,24 +3,25 @@ import { Effect, Exit, Fiber, Option, Stream } from "effect"
 import { type Change, subscribe } from "../../../src/repo/ChangeFeed.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import {
-  acquireTerm,
+  acceptAll,
   at,
   count,
   createWebhook,
+  endAll,
   endOne,
   newRun,
   requestTo,
   sendRun,
   startedOne,
+  step,
   success,
-  team,
-  unlimited
+  team
 } from "./fixtures.ts"
 import type { Test } from "./RepoContract.ts"
 
 export const changeFeed = (test: Test): void => {
   test(
-    "reports acceptance, start, end, edits, stored requests and the released lease",
+    "reports acceptance, start, end, edits and stored requests",
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
@@ -30,8 +31,7 @@ export const changeFeed = (test: Test): void => {
         "RunStarted",
         "RunEnded",
         "WebhookChanged",
-        "RequestsStored",
-        "LeaseReleased"
+        "RequestsStored"
       ]
       const changes = yield* subscribe(repo)
       const reader = yield* Effect.fork(
@@ -40,36 +40,32 @@ export const changeFeed = (test: Test): void => {
           return Effect.succeed(!wanted.every((tag) => seen.some((change) => change._tag === tag)))
         })
       )
-      const term = yield* acquireTerm
-      const id = yield* sendRun(webhook, term, 1)
+      const id = yield* sendRun(webhook, 1)
       yield* startedOne(id, 2)
       yield* endOne(id, success("done"), 3)
       yield* repo.updateWebhook(webhook.id, { name: "renamed", updated_at: at(4) })
       yield* repo.recordRequests([requestTo(webhook.id, 5)], { refused: 1, ignored: 1, accepted: 1 })
-      yield* repo.releaseLease(term)
       expect(Exit.isSuccess(yield* Fiber.await(reader))).toBe(true)
       expect(seen).toContainEqual({ _tag: "RunAccepted", team: "ops" })
       expect(seen).toContainEqual({ _tag: "RunStarted", run_id: id })
       expect(seen).toContainEqual({ _tag: "RunEnded", run_id: id })
       expect(seen).toContainEqual({ _tag: "WebhookChanged", webhook_id: webhook.id })
       expect(seen).toContainEqual({ _tag: "RequestsStored", webhook_id: webhook.id })
-      expect(seen).toContainEqual({ _tag: "LeaseReleased" })
     })
   )
 
   test(
-    "reports what the dispatcher accepts, admits and ends, however many they are",
+    "reports what is accepted and ended, however many they are",
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
       const calm = yield* createWebhook({ team: team("calm") })
-      const term = yield* acquireTerm
       const runs = yield* Effect.forEach(count(250), () => newRun(webhook))
       const admitted = yield* newRun(calm)
       const changes = yield* subscribe(repo)
       const reader = yield* Stream.fromQueue(changes).pipe(
         Stream.filterMap((change) =>
-          change._tag === "RunAccepted" || change._tag === "RunAdmitted"
+          change._tag === "RunAccepted"
             ? Option.some(change.team as string)
             : change._tag === "RunEnded"
               ? Option.some(change.run_id as string)
@@ -80,9 +76,8 @@ export const changeFeed = (test: Test): void => {
         Stream.runLast,
         Effect.fork
       )
-      const admission = { term, run_ids: new Set([admitted.run_id]), at: at(1) }
-      yield* repo.accept([...runs, admitted], { ...unlimited, admission })
-      yield* repo.end(runs.map(({ run_id }) => ({ run_id, outcome: success("done"), at: at(2) })))
+      yield* step({ accepts: [...runs, admitted] })
+      yield* endAll(runs.map(({ run_id }) => ({ run_id, outcome: success("done"), at: at(2) })))
       const seen = Option.getOrThrow(yield* Fiber.join(reader))
       expect(seen).toEqual(new Set([webhook.team, calm.team, ...runs.map(({ run_id }) => run_id)]))
     })
@@ -106,7 +101,7 @@ export const changeFeed = (test: Test): void => {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
       const runs = yield* Effect.forEach(count(250), () => newRun(webhook))
-      yield* repo.accept(runs, unlimited)
+      yield* acceptAll(runs)
       const changes = yield* subscribe(repo)
       const reader = yield* Stream.fromQueue(changes).pipe(
         Stream.filterMap((change) => (change._tag === "RunEnded" ? Option.some(change.run_id) : Option.none())),

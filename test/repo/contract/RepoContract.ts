@@ -28,18 +28,15 @@ import { teamStore } from "./manage/TeamStore.ts"
 import { templates } from "./manage/templates.ts"
 import { webhookStore } from "./manage/WebhookStore.ts"
 import { accept } from "./run/accept.ts"
-import { acceptancesThatAdmit } from "./run/acceptAndAdmit.ts"
 import { budgets } from "./run/budgets.ts"
 import { cancel } from "./run/cancel.ts"
 import { coalesce } from "./run/coalesce.ts"
 import { end } from "./run/end.ts"
-import { endsThatAdmit } from "./run/endAndAdmit.ts"
 import { endsWithTimes } from "./run/endTimes.ts"
 import { expire } from "./run/expire.ts"
 import { httpLeaderStore } from "./run/HttpLeaderStore.ts"
 import { idempotency } from "./run/idempotency.ts"
-import { laneStore } from "./run/LaneStore.ts"
-import { leaseStore } from "./run/LeaseStore.ts"
+import { admissions, laneStore } from "./run/LaneStore.ts"
 import { limits } from "./run/limits.ts"
 import { pause } from "./run/pause.ts"
 import { progress } from "./run/progress.ts"
@@ -64,25 +61,23 @@ export const repoContract = (withRepo: WithRepo): void => {
   describe("WebhookStore, by token", () => tokens(test))
   describe("WebhookStore.templates and template", () => templates(test))
   describe("WebhookStore.pauseWebhook and resumeWebhook", () => pauses(test))
-  describe("RunStore.accept", () => accept(test))
-  describe("RunStore.accept, with idempotency keys", () => idempotency(test))
-  describe("RunStore.accept, with an admission", () => acceptancesThatAdmit(test))
-  describe("RunStore.accept, by a webhook's own limits", () => limits(test))
-  describe("RunStore.accept, by a webhook's budget of the day", () => budgets(test))
-  describe("RunStore.accept, into an open window", () => coalesce(test))
-  describe("RunStore.accept and LaneStore.threadsOf, in threads", () => threads(test))
+  describe("RunStore.step, accepting", () => accept(test))
+  describe("RunStore.step, accepting, with idempotency keys", () => idempotency(test))
+  describe("RunStore.step, accepting, by a webhook's own limits", () => limits(test))
+  describe("RunStore.step, accepting, by a webhook's budget of the day", () => budgets(test))
+  describe("RunStore.step, accepting, into an open window", () => coalesce(test))
+  describe("RunStore.step, in threads", () => threads(test))
   describe("RunStore.sent and RunStore.started", () => sentAndStarted(test))
-  describe("RunStore.end and RunStore.ended", () => end(test))
-  describe("RunStore.end, with the times of sending and start", () => endsWithTimes(test))
-  describe("RunStore.endAndAdmit", () => endsThatAdmit(test))
-  describe("RunStore.end as `cancelled`, cancelQueued and release", () => cancel(test))
+  describe("RunStore.step, ending, and RunStore.ended", () => end(test))
+  describe("RunStore.step, ending, with the times of sending and start", () => endsWithTimes(test))
+  describe("RunStore.step, cancelling and releasing, and cancelQueued", () => cancel(test))
   describe("RunStore, runs that have ended and whose agents may still work", () => unreleased(test))
   describe("RunStore.expire", () => expire(test))
   describe("TeamStore.pauseTeam and resumeTeam", () => pause(test))
   describe("ThreadStore", () => threadStore(test))
   describe("ProgressStore", () => progress(test))
   describe("LaneStore", () => laneStore(test))
-  describe("LeaseStore", () => leaseStore(test))
+  describe("RunStore.step", () => admissions(test))
   describe("HistoryStore", () => {
     historyStore(test)
     search(test)

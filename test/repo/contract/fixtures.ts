@@ -1,6 +1,7 @@
 /** Records to fill a repo with. Times are milliseconds from `epoch`. */
 import { randomBytes } from "node:crypto"
-import { DateTime, Duration, Effect, Option } from "effect"
+import { DateTime, Duration, Effect } from "effect"
+import type { Unavailable } from "../../../src/domain/Errors.ts"
 import { makeRunId, makeWebhookId, type RunId, runIdAt, type WebhookId } from "../../../src/domain/Id.ts"
 import type { ReceivedRequest } from "../../../src/domain/request/ReceivedRequest.ts"
 import type { Outcome } from "../../../src/domain/run/Run.ts"
@@ -10,8 +11,8 @@ import type { TokenHash } from "../../../src/domain/webhook/Token.ts"
 import type { Webhook, WebhookRow } from "../../../src/domain/webhook/Webhook.ts"
 import type { NewWebhook } from "../../../src/repo/manage/WebhookStore.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
-import type { Term } from "../../../src/repo/run/LeaseStore.ts"
-import type { NewRun } from "../../../src/repo/run/RunStore.ts"
+import type { RunEnd } from "../../../src/repo/run/RunEnd.ts"
+import type { AcceptOptions, NewRun, SlotLimits, StepInput, StepOptions } from "../../../src/repo/run/RunStore.ts"
 
 export const epoch = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 export const at = (ms: number): DateTime.Utc => DateTime.unsafeMake(epoch + ms)
@@ -97,19 +98,32 @@ export const newMessage = (fields: Partial<NewRun> = {}): Effect.Effect<NewRun> 
     ...fields
   }))
 
-/** Accepts one run alone. */
-export const acceptOne = (run: NewRun, limits: { readonly maxQueued: number } = unlimited) =>
-  Effect.flatMap(Repo, (repo) => repo.accept([run], limits)).pipe(Effect.flatMap(([answer]) => answer!))
+/** As many agents may work as there are teams. */
+export const manySlots: SlotLimits = { total: 1_000_000, webhooks: new Map() }
+/** No run of a webhook is admitted. */
+export const noSlots: SlotLimits = { total: 0, webhooks: new Map() }
 
-/** Admits the runs at `ms`. Returns those that may be sent. */
-export const admitAll = (ids: ReadonlyArray<RunId>, term: Term, ms = 0) => {
-  const events = ids.map((run_id) => ({ run_id, at: at(ms) }))
-  return Effect.flatMap(Repo, (repo) => repo.admit(events, term, at(ms)))
-}
+/** One step, at `ms`. */
+export const step = (input: StepInput, options: Partial<StepOptions> = {}, ms = 0) =>
+  Effect.flatMap(Repo, (repo) => repo.step(input, { ...unlimited, at: at(ms), limits: manySlots, led: [], ...options }))
 
-/** Whether the run may be sent. */
-export const admitOne = (run_id: RunId, term: Term) =>
-  Effect.map(admitAll([run_id], term), (admitted) => admitted.has(run_id))
+/** Accepts runs, which wait. */
+export const acceptAll = (runs: ReadonlyArray<NewRun>, options: Partial<AcceptOptions> = {}) =>
+  Effect.map(step({ accepts: runs }, { limits: noSlots, ...options }), ({ accepted }) => accepted)
+
+export const acceptOne = (run: NewRun, options: Partial<AcceptOptions> = {}) =>
+  Effect.flatMap(acceptAll([run], options), ([answer]) => answer!)
+
+/** Admits the next runs of these teams at `ms`. Returns them. */
+export const admitNext = (teams: ReadonlyArray<TeamName> = [ops], options: Partial<StepOptions> = {}, ms = 0) =>
+  Effect.map(step({ teams }, options, ms), ({ admitted }) => admitted.map(({ run_id }) => run_id))
+
+/** Admits the next run of this run's team, at `ms`. Whether it is this one. */
+export const admitOne = (run_id: RunId, ms = 0) =>
+  Effect.gen(function* () {
+    const { team } = yield* (yield* Repo).run(run_id)
+    return (yield* admitNext([team], { led: [team] }, ms)).includes(run_id)
+  })
 
 /** The broker confirmed the run at `ms`. */
 export const sentOne = (run_id: RunId, ms: number) =>
@@ -119,9 +133,38 @@ export const sentOne = (run_id: RunId, ms: number) =>
 export const startedOne = (run_id: RunId, ms: number) =>
   Effect.flatMap(Repo, (repo) => repo.started([{ run_id, at: at(ms) }]))
 
+/** Admits and ends all runs of a team's lane, one after the other. Returns them in their order. */
+export const drain = (team: TeamName = ops): Effect.Effect<ReadonlyArray<RunId>, Unavailable, Repo> =>
+  Effect.gen(function* () {
+    const ids: Array<RunId> = []
+    let { admitted } = yield* step({ teams: [team] }, { led: [team] })
+    while (admitted.length > 0) {
+      const ofTeam = admitted.filter((run) => run.team === team).map(({ run_id }) => run_id)
+      ids.push(...ofTeam)
+      const ends = ofTeam.map((run_id) => ({ run_id, outcome: success("done"), at: at(0) }))
+      admitted = (yield* step({ ends }, { led: [team] })).admitted
+    }
+    return ids
+  })
+
+/** The runs that are out. */
+export const outIds = Effect.flatMap(Repo, (repo) =>
+  Effect.map(repo.out, (runs) => runs.map(({ run_id }) => run_id).sort())
+)
+
+/** The same, with all that they are sent with. */
+export const outRuns = Effect.flatMap(Repo, (repo) => Effect.flatMap(outIds, repo.outRuns))
+
+/** Ends runs. What that frees, nobody gets. */
+export const endAll = (ends: ReadonlyArray<RunEnd>) =>
+  Effect.map(step({ ends }, { limits: noSlots }), ({ ended }) => ended)
+
 /** Ends one run alone, at `ms`. */
 export const endOne = (run_id: RunId, outcome: Outcome, ms: number) =>
-  Effect.flatMap(Repo, (repo) => repo.end([{ run_id, outcome, at: at(ms) }])).pipe(Effect.map(([ended]) => ended!))
+  Effect.map(endAll([{ run_id, outcome, at: at(ms) }]), ([ended]) => ended!)
+
+export const releaseOne = (run_id: RunId, ms: number) =>
+  step({ releases: [{ run_id, at: at(ms) }] }, { limits: noSlots })
 
 /** A run in the lane. */
 export const queueRun = Effect.fnUntraced(function* (target: Target, fields: Partial<NewRun> = {}) {
@@ -130,21 +173,10 @@ export const queueRun = Effect.fnUntraced(function* (target: Target, fields: Par
   return run.run_id
 })
 
-/** A term as the dispatcher. Fails the test if another holder has the lease. */
-export const acquireTerm = Effect.gen(function* () {
-  const term = yield* (yield* Repo).acquireLease("test", minute)
-  return Option.getOrThrowWith(term, () => new Error("the lease is held"))
-})
-
-/** A run that the broker confirmed at `ms`. */
-export const sendRun = Effect.fnUntraced(function* (
-  target: Target,
-  term: Term,
-  ms: number,
-  fields: Partial<NewRun> = {}
-) {
+/** A run that the broker confirmed at `ms`. Its team must have none. */
+export const sendRun = Effect.fnUntraced(function* (target: Target, ms: number, fields: Partial<NewRun> = {}) {
   const id = yield* queueRun(target, fields)
-  yield* admitOne(id, term)
+  if (!(yield* admitOne(id))) return yield* Effect.dieMessage("another run of its team is out, or before it")
   yield* sentOne(id, ms)
   return id
 })

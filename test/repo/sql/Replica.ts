@@ -1,10 +1,8 @@
 /** Processes that share a PostgreSQL database, each with a repo of its own. */
-import { expect } from "@effect/vitest"
-import { Context, Effect, Layer, Option, Redacted, Schedule, Scope } from "effect"
+import { Context, Effect, Layer, Redacted, Schedule, Scope } from "effect"
 import { Repo } from "../../../src/repo/Repo.ts"
 import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
 import * as RepoSql from "../../../src/repo/sql/RepoSql.ts"
-import { minute } from "../contract/fixtures.ts"
 
 /** The error of an effect that must fail, and in time; on a busy machine, all takes longer. */
 export const refusal = (effect: Effect.Effect<unknown, unknown>) => Effect.timeout(Effect.flip(effect), "1 minute")
@@ -27,16 +25,6 @@ export const replicaWith = <E>(layer: Layer.Layer<Repo, E>): Effect.Effect<Repli
   )
 
 export const replicaOf = (url: string) => replicaWith(layerOf(url))
-
-/** A lease for a minute, or until the process has ended; `scope` is the process. */
-export const leaseWithLock = (replica: Replica, scope: Scope.Scope) =>
-  Effect.gen(function* () {
-    const term = Option.getOrThrow(yield* replica.acquireLease("a", minute))
-    const lock = yield* Scope.extend(replica.lockForProcess(term), scope)
-    expect(lock.isHeld()).toBe(true)
-    yield* replica.renewLease(term, minute, lock)
-    return term
-  })
 
 /** Waits until it succeeds, as long as the test may take. */
 export const eventually = <A, E, R>(effect: Effect.Effect<A, E, R>) =>

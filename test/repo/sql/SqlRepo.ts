@@ -19,7 +19,7 @@ const tables = [
     "webhook_templates"
   ],
   ...["run_usage"],
-  ...["leader_keys", "api_keys", "http_leaders", "threads", "destinations", "deliveries"]
+  ...["lanes", "leader_keys", "api_keys", "http_leaders", "threads", "destinations", "deliveries"]
 ]
 
 /** Deletes, without triggers and in any order: `truncate` gives every table and index new files, for 50 times as long. */
@@ -29,7 +29,7 @@ const empty = Effect.gen(function* () {
   for (const table of tables) yield* sql`delete from ${sql(`webhook_trigger.${table}`)}`
   yield* sql`
     update webhook_trigger.run_counts_state set counted_to = '-infinity', hours_from = '-infinity', days_from = '-infinity'`
-  yield* sql`update webhook_trigger.dispatcher_lease set holder = null, expires_at = null`
+  yield* sql`update webhook_trigger.ticks set ticked_at = '-infinity'`
 })
 
 const emptied = Effect.flatMap(SqlClient.SqlClient, (sql) => sql.withTransaction(empty))

@@ -157,8 +157,8 @@ export const layer = (
       if (folder !== undefined) yield* hold(folder)
       const context = yield* connect(yield* open(folder))
       const client = Context.get(context, SqlClient.SqlClient)
-      // The folder is this process's alone: an earlier holder of the lease is gone.
-      yield* Effect.orDie(client`update webhook_trigger.dispatcher_lease set holder = null, expires_at = null`)
+      // The folder is this process's alone, so it need not wait for another server's tick.
+      yield* Effect.orDie(client`update webhook_trigger.ticks set ticked_at = '-infinity'`)
       yield* client`vacuum (analyze) webhook_trigger.runs`.pipe(
         Effect.ignoreLogged,
         Effect.repeat(Schedule.spaced(vacuumEvery)),

@@ -12,14 +12,12 @@ import { addressFault, advice, codeOf, connection, isPermanent } from "./Postgre
 import { openSession } from "./PostgresSession.ts"
 import * as Refusals from "./Refusals.ts"
 import { planSettings, preparedName, readOnly, sessionSettings, silence } from "./Session.ts"
-import { SessionLocks } from "./SessionLocks.ts"
 
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database`, with PostgreSQL's URL parameters. */
   readonly url: Redacted.Redacted
   /**
-   * Maximum number of this process's connections. One more listens for changes and holds a lock, and one more migrates
-   * at the start.
+   * Maximum number of this process's connections. One more listens for changes, and one more migrates at the start.
    */
   readonly maxConnections?: number
 }
@@ -153,9 +151,7 @@ const clientOf = (pool: pg.Pool) => Effect.orDie(PgClient.fromPool({ acquire: Ef
  * PostgreSQL, migrated. At the start, waits half a minute for an unreachable database. Later, broken connections are
  * replaced, and every statement ends in bounded time.
  */
-export const layer = (
-  options: PostgresOptions
-): Layer.Layer<SqlClient.SqlClient | Notifications | SessionLocks, Unavailable> =>
+export const layer = (options: PostgresOptions): Layer.Layer<SqlClient.SqlClient | Notifications, Unavailable> =>
   Layer.scopedContext(
     Effect.gen(function* () {
       const fault = addressFault(options.url)
@@ -182,9 +178,6 @@ export const layer = (
       const client = yield* clientOf(pool)
       yield* start(client)
       const session = yield* openSession(() => new pg.Client(connection(options.url)))
-      return Context.make(SqlClient.SqlClient, client).pipe(
-        Context.add(Notifications, session),
-        Context.add(SessionLocks, session)
-      )
+      return Context.add(Context.make(SqlClient.SqlClient, client), Notifications, session)
     })
   ).pipe(Layer.provide(Reactivity.layer))

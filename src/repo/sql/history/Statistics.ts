@@ -6,7 +6,7 @@ import type { RunBucket } from "../../../domain/run/Statistics.ts"
 import { usageAmounts } from "../../../domain/run/UsageSum.ts"
 import { fromRow, list } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
-import { isWaiting, live } from "../RunColumns.ts"
+import { isOut, isWaiting, live } from "../RunColumns.ts"
 import { uncounted } from "./RollUp.ts"
 
 /**
@@ -16,10 +16,10 @@ import { uncounted } from "./RollUp.ts"
 export const makeStatistics = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  /** The few runs that hold a slot, always read by their own index. */
+  /** The few unfinished runs that are out, always read by the index of those. */
   const inFlight = sql`(
     select webhook_id, accepted_at from webhook_trigger.runs
-    where status in ${live} and admitted_at is not null order by team, seq offset 0
+    where status in ${live} and admitted_at is not null order by team offset 0
   ) as in_flight`
 
   const sums = list([
@@ -144,7 +144,7 @@ export const makeStatistics = Effect.gen(function* () {
   const slots = Effect.fn("HistoryStore.slots")(function* (id: WebhookId) {
     const [row] = yield* sql<{ readonly slots_in_use: number; readonly queued: number }>`
       select
-        (select count(*)::int from ${inFlight} where webhook_id = ${id}) as slots_in_use,
+        (select count(*)::int from webhook_trigger.runs r where ${isOut} and webhook_id = ${id}) as slots_in_use,
         (select count(*)::int from webhook_trigger.runs where ${isWaiting} and webhook_id = ${id}) as queued`
     return row!
   }, bounded)

@@ -88,12 +88,14 @@ export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.e
     /** Writes the changes of a team for which `differs` holds. */
     const set = (name: string, differs: Statement.Fragment, to: (at: Date) => Statement.Fragment, notifies: boolean) =>
       Effect.fn(name)(function* (team: TeamName, at: DateTime.Utc, audit?: AuditDraft) {
-        // Admitting statements lock the team: after this commit, they admit nothing of it.
+        // Statements that admit runs lock `dispatch`: after this commit, nothing more of a paused team is admitted.
         yield* sql`
           with found as materialized (
             select team from webhook_trigger.teams t where t.team = ${team} and ${differs} for update
+          ), held as materialized (
+            select found.team from found, webhook_trigger.dispatch d for no key update of d
           ), changed as (
-            update webhook_trigger.teams t set ${to(DateTime.toDateUtc(at))} from found where t.team = found.team
+            update webhook_trigger.teams t set ${to(DateTime.toDateUtc(at))} from held where t.team = held.team
             returning t.team
           ), ${audited(sql, audit, sql`select team as object, null as before, null as after from changed`)},
           ${notify(sql, "RunAccepted", sql`select team as name from changed where ${notifies}`)}

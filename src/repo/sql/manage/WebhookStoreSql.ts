@@ -2,7 +2,8 @@ import { SqlClient, type SqlError, type Statement } from "@effect/sql"
 import { DateTime, Effect, Layer } from "effect"
 import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
 import { EditConflict, NotFound, TeamUnknown } from "../../../domain/Errors.ts"
-import type { RunId, WebhookId } from "../../../domain/Id.ts"
+import type { WebhookId } from "../../../domain/Id.ts"
+import type { Run } from "../../../domain/run/Run.ts"
 import type { TeamName } from "../../../domain/Team.ts"
 import type { TokenHash } from "../../../domain/webhook/Token.ts"
 import { Webhook, WebhookRow } from "../../../domain/webhook/Webhook.ts"
@@ -234,11 +235,11 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
       versions: ReadonlyArray<number> | undefined,
       audit: AuditDraft | undefined
     ) =>
-      bounded(sql<{ readonly deleted: boolean; readonly unfinished: ReadonlyArray<RunId> }>`
+      bounded(sql<{ readonly deleted: boolean; readonly unfinished: ReadonlyArray<Pick<Run, "run_id" | "team">> }>`
         with webhook as materialized (
           select id from webhook_trigger.webhooks where id = ${id} and ${isOneOf(versions)} for update
         ), live as materialized (
-          select r.id::text as name from webhook_trigger.runs r, webhook
+          select r.id::text as name, r.team, r.admitted_at, r.place from webhook_trigger.runs r, webhook
           where r.webhook_id = webhook.id and r.status in ${live}
         ), changed as (
           delete from webhook_trigger.webhooks where id in (select id from webhook) returning *
@@ -247,7 +248,9 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
         )
         select
           exists (select from changed) as deleted,
-          coalesce((select json_agg(name) from live), '[]') as unfinished,
+          coalesce((
+            select json_agg(json_build_object('run_id', name, 'team', team) order by admitted_at, place) from live
+          ), '[]') as unfinished,
           (select count(*) from notified), (select * from ended)`).pipe(Effect.map(([row]) => row!))
 
     const deleteWebhook = Effect.fn("WebhookStore.deleteWebhook")(function* (

@@ -1,5 +1,6 @@
-import { SqlClient } from "@effect/sql"
+import { SqlClient, Statement } from "@effect/sql"
 import { Effect } from "effect"
+import { isOut } from "./0001_dispatch.ts"
 
 /**
  * Runs. `seq` orders them by acceptance: it is drawn as the row is written, so a run whose acceptance began after
@@ -94,21 +95,15 @@ export const runs = Effect.gen(function* () {
   yield* sql`create index runs_thread on webhook_trigger.runs (thread_id, seq) where thread_id is not null`
   yield* sql`create index runs_thread_place on webhook_trigger.runs (thread_id, place) where thread_id is not null`
 
-  // Lanes, runs that hold slots (those in flight, and ended ones whose leader is not done), and those that were released
-  // although their leader has not confirmed that.
+  // Lanes; the one run of a team that is out (admitted, and not released); and those that were released although their
+  // leader has not confirmed that.
   yield* sql`
     create index runs_lane on webhook_trigger.runs (team, place) where status = 'queued' and admitted_at is null`
-  yield* sql`
-    create index runs_in_flight on webhook_trigger.runs (team, seq)
-      where status in ('queued', 'running') and admitted_at is not null`
+  yield* sql`create unique index runs_out on webhook_trigger.runs (team) where ${Statement.unsafeFragment(isOut.replaceAll("r.", ""))}`
   yield* sql`
     create index runs_joined on webhook_trigger.runs (team, seq)
       where status in ('queued', 'running') and joined is not null`
-  yield* sql`
-    create index runs_unreleased on webhook_trigger.runs (team, seq)
-      where stop_at is not null and released_at is null`
   yield* sql`create index runs_unconfirmed on webhook_trigger.runs (team, seq) where unconfirmed`
-  yield* sql`create index runs_released on webhook_trigger.runs (team, released_at) where released_at is not null`
 
   // Deadlines, retries that are due, a team's last answer, and retention.
   yield* sql`

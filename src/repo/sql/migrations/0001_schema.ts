@@ -3,6 +3,7 @@ import { alerts } from "./0001_alerts.ts"
 import { audit } from "./0001_audit.ts"
 import { counts } from "./0001_counts.ts"
 import { deliveries } from "./0001_deliveries.ts"
+import { dispatch } from "./0001_dispatch.ts"
 import { leaders } from "./0001_leaders.ts"
 import { progress } from "./0001_progress.ts"
 import { runs } from "./0001_runs.ts"
@@ -11,6 +12,9 @@ import { threads } from "./0001_threads.ts"
 import { webhooks } from "./0001_webhooks.ts"
 
 /** All tables, in their own schema, so they can be in a host's database beside its tables. */
-export default Effect.all([webhooks, runs, counts, threads, alerts, deliveries, progress, server, audit, leaders], {
-  discard: true
-})
+export default Effect.all(
+  [webhooks, runs, dispatch, counts, threads, alerts, deliveries, progress, server, audit, leaders],
+  {
+    discard: true
+  }
+)

@@ -1,21 +1,9 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 
-/** The dispatcher's lease, keys and secrets, and sessions of the web UI. */
+/** Keys and secrets, and sessions of the web UI. */
 export const server = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-
-  // One row: who sends prompts. Each new holder has a higher term. The lease ends with the holder's lock, too.
-  yield* sql`
-    create table webhook_trigger.dispatcher_lease (
-      one boolean primary key default true check (one),
-      term bigint not null,
-      holder text,
-      expires_at timestamptz,
-      lock_id integer,
-      locked_on timestamptz
-    )`
-  yield* sql`insert into webhook_trigger.dispatcher_lease (term) values (0)`
 
   // One row: the key that signs prompts, created here so that all replicas share it. A UUID has 122 random bits.
   yield* sql`

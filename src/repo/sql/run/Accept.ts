@@ -1,32 +1,17 @@
 import { Effect, Either } from "effect"
 import { IdempotencyKeyReused, NotFound, RateLimited, TooManyQueued, type Unavailable } from "../../../domain/Errors.ts"
-import type { RunId } from "../../../domain/Id.ts"
 import { budgetExceeded } from "../../../domain/webhook/Budget.ts"
-import { whenTraced } from "../../../telemetry/Span.ts"
 import type { Change } from "../../ChangeFeed.ts"
-import {
-  type Acceptance,
-  type AcceptanceRefused,
-  type AcceptOptions,
-  mostAhead,
-  type NewRun,
-  WebhookEdited
-} from "../../run/RunStore.ts"
+import { type Acceptance, type AcceptanceRefused, type NewRun, WebhookEdited } from "../../run/RunStore.ts"
 import { unavailable } from "../database/Database.ts"
 import type { NotifySoon } from "../database/NotifySoon.ts"
 import { makeCoalesce, makeFindDelivered } from "./Coalesce.ts"
 import { type EarlierRun, makeKeys } from "./IdempotencyKeys.ts"
-import { type Inserted, makeInsert } from "./Insert.ts"
+import type { Inserted } from "./Insert.ts"
 
 type Answer = Either.Either<Acceptance, AcceptanceRefused>
 
-const admitted: Answer = Either.right({ _tag: "Accepted", admitted: true })
-
-/** Of a run that waits. */
-const waits = ({ ahead }: Inserted): Answer => {
-  const ids = ahead?.split(" ").filter(Boolean) as ReadonlyArray<RunId> | undefined
-  return Either.right({ _tag: "Accepted", admitted: false, ...(ids && ids.length <= mostAhead && { ahead: ids }) })
-}
+const accepted: Answer = Either.right({ _tag: "Accepted" })
 
 /** Why a run does not fit, unless it repeats an earlier one. */
 const limitOf = (
@@ -47,7 +32,6 @@ const limitOf = (
     case "budget of cost":
       return Either.left(budgetExceeded("cost", { limit: webhook!.budget!.cost_usd!, used }, accepted_at))
     case "accepted":
-    case "admitted":
     case "unknown":
     case "edited":
     case "repeats":
@@ -58,14 +42,16 @@ const limitOf = (
 /** How often an idempotency key may turn out to be taken and then to be free again, in one call. */
 const attempts = 5
 
-/** `RunStore.accept`: one statement checks and writes the runs of a call, in one commit. */
+/** Performs the statement of a step that writes these runs, and returns the result for each. */
+export type InsertRuns = (runs: ReadonlyArray<NewRun>) => Effect.Effect<ReadonlyArray<Inserted>, Unavailable>
+
+/** Accepts runs: one statement checks and writes them, in one commit. */
 export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
-  const insert = yield* makeInsert
   const { findEarlier, free } = yield* makeKeys
   const coalesce = yield* makeCoalesce
   const findDelivered = yield* makeFindDelivered
 
-  return Effect.fnUntraced(function* (runs: ReadonlyArray<NewRun>, options: AcceptOptions) {
+  return Effect.fnUntraced(function* (runs: ReadonlyArray<NewRun>, maxQueued: number, insert: InsertRuns) {
     const answers = new Map<NewRun, Answer>()
     let open = runs
     let hasInserted = false
@@ -79,10 +65,10 @@ export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
       open = open.filter((run) => !answers.has(run))
       if (open.length === 0) break
       const heads = firstOfEachKey(open)
-      const rows = yield* step(insert([...heads.values()], options))
+      const rows = yield* step(insert([...heads.values()]))
       hasInserted = true
       const outcomeOf = new Map([...heads].map(([key, head], ord) => [key, { head, inserted: rows[ord]! }]))
-      const limitFor = (run: NewRun) => limitOf(outcomeOf.get(keyOf(run))!.inserted, run, options.maxQueued)
+      const limitFor = (run: NewRun) => limitOf(outcomeOf.get(keyOf(run))!.inserted, run, maxQueued)
 
       const doubtful = open.filter((run) => {
         const { head, inserted } = outcomeOf.get(keyOf(run))!
@@ -90,12 +76,11 @@ export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
         const limit = run.idempotency === undefined ? limitFor(run) : undefined
         if (outcome === "unknown") answers.set(run, Either.left(new NotFound()))
         else if (outcome === "edited") answers.set(run, Either.left(new WebhookEdited()))
-        else if (outcome === "accepted" && run === head) answers.set(run, waits(inserted))
-        else if (outcome === "admitted" && run === head) answers.set(run, admitted)
+        else if (outcome === "accepted" && run === head) answers.set(run, accepted)
         else if (limit !== undefined) answers.set(run, limit)
         return !answers.has(run)
       })
-      notifySoon(changesOf(answers, open, options))
+      notifySoon(acceptedOf(answers, open))
       if (doubtful.length === 0) break
 
       // The runs that these keys named before, in an earlier call or in this one.
@@ -114,7 +99,7 @@ export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
       if (freed.length > 0) yield* step(free(freed))
     }
     return runs.map((run) => answers.get(run)!)
-  }, whenTraced("RunStore.accept"))
+  })
 })
 
 /** Some of the runs are inserted, even if a later statement failed. */
@@ -128,22 +113,8 @@ const joinedOf = (answers: Iterable<Answer>): ReadonlyArray<Change> =>
       : []
   )
 
-/**
- * The remaining notifications of these runs. Unless the dispatcher accepted them, the statement has already notified.
- */
-const changesOf = (
-  answers: ReadonlyMap<NewRun, Answer>,
-  runs: ReadonlyArray<NewRun>,
-  { admission }: AcceptOptions
-): ReadonlyArray<Change> =>
-  admission === undefined
-    ? []
-    : runs.flatMap((run) => {
-        const answer = answers.get(run)
-        if (answer === undefined || Either.isLeft(answer) || answer.right._tag !== "Accepted") return []
-        const { admitted, ahead } = answer.right
-        return { _tag: admitted || ahead !== undefined ? "RunAdmitted" : "RunAccepted", team: run.team }
-      })
+const acceptedOf = (answers: ReadonlyMap<NewRun, Answer>, runs: ReadonlyArray<NewRun>): ReadonlyArray<Change> =>
+  runs.flatMap((run) => (answers.get(run) === accepted ? [{ _tag: "RunAccepted", team: run.team }] : []))
 
 /** Runs with the same idempotency key or window are one run until their result is known. */
 const firstOfEachKey = (runs: ReadonlyArray<NewRun>): ReadonlyMap<string, NewRun> => {

@@ -1,6 +1,5 @@
 /** The runs of an acceptance as input rows of its statements. */
 import { Duration } from "effect"
-import type { RunId } from "../../../domain/Id.ts"
 import { parseRate } from "../../../domain/webhook/Rate.ts"
 import type { NewRun } from "../../run/RunStore.ts"
 import { limitTypes } from "./WebhookLimits.ts"
@@ -12,13 +11,12 @@ type InputField = Exclude<keyof NewRun, "run_id" | "webhook" | "timeout" | "max_
 
 /** Field by field: spreading the run, with its many optional fields, takes eight times as long as all this. */
 export const toInput =
-  (admit?: ReadonlySet<RunId>, isCounted: (webhook: NewRunWebhook) => boolean = () => false) =>
+  (isCounted: (webhook: NewRunWebhook) => boolean = () => false) =>
   (run: NewRun, ord: number) => {
     const { run_id, webhook, timeout, max_work, idempotency, coalesce } = run
     const rate = webhook?.rate === undefined ? undefined : parseRate(webhook.rate)
     return {
       ord,
-      admit: admit?.has(run_id) === true,
       id: run_id,
       source: run.source,
       team: run.team,
@@ -94,7 +92,6 @@ export const inputTypes = {
   window_key: "text",
   window_until: "timestamptz",
   ord: "int",
-  admit: "boolean",
   token_hash: "bytea",
   version: "int",
   webhook_version: "int"

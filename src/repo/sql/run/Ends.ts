@@ -1,12 +1,11 @@
 import { SqlClient, type Statement } from "@effect/sql"
-import { DateTime, Effect } from "effect"
+import { Effect } from "effect"
 import type { RunId } from "../../../domain/Id.ts"
 import { endsWork, finalErrors, isAnswer, outcomeFields, type Run } from "../../../domain/run/Run.ts"
 import { whenTraced } from "../../../telemetry/Span.ts"
-import { addsLate, type EndedRun, firstOfEach, type LateReport, type RunEnd } from "../../run/RunEnd.ts"
-import type { Admission } from "../../run/RunStore.ts"
+import { addsLate, type EndedRun, firstOfEach, type LateReport, type RunEnd, type RunEvent } from "../../run/RunEnd.ts"
 import { notify } from "../Changes.ts"
-import { type ColumnTypes, list, recordset, runIds, uuids } from "../Columns.ts"
+import { type ColumnTypes, eventTypes, list, recordset, runIds, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import type { NotifySoon } from "../database/NotifySoon.ts"
 import { addUsage } from "../history/RollUp.ts"
@@ -20,8 +19,6 @@ import {
   storesLateAnswer,
   unreleased
 } from "../RunColumns.ts"
-import { admitNext, leaseOf } from "./Admission.ts"
-import { makeRelease } from "./Release.ts"
 
 /** The columns that an outcome sets. */
 const outcomeTypes = {
@@ -43,10 +40,21 @@ const inputTypes: ColumnTypes = {
   ...outcomeTypes
 }
 
-/** `RunStore.end`, `RunStore.endAndAdmit` and `RunStore.ended`. */
+/** The part of a step that ends and releases runs. */
+export interface EndsPart {
+  /** Queries, to be followed by others. */
+  readonly queries: Statement.Fragment
+  /** The query of the runs that it ended. */
+  readonly ended: Statement.Fragment
+  /** The IDs of the runs that it released, as one text. */
+  readonly released: Statement.Fragment
+  /** The teams that may be free now. */
+  readonly teams: Statement.Fragment
+}
+
+/** The parts of `RunStore.step` that end runs, and `RunStore.ended`. */
 export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   const sql = yield* SqlClient.SqlClient
-  const { release } = yield* makeRelease
 
   const toInput = ({ run_id, at, sent_at, started_at, outcome }: RunEnd) => {
     const facts = { answered: isAnswer(outcome), ends_work: endsWork(outcome) }
@@ -69,54 +77,57 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
     reported
   )
 
-  const recording = (ends: ReadonlyArray<RunEnd>, returned: Statement.Fragment) => sql`
-    update webhook_trigger.runs r set
-      ${outcomeSet},
-      sent_at = ${sent},
-      started_at = coalesce(${reported}, ${sent}),
-      finished_at = i.at,
-      recorded_at = now(),
-      retry_at = case when i.status = 'error' and i.error_code not in ${sql.in(finalErrors)} then
-        i.at + r.retry_after_seconds * interval '1 second'
-      end,
-      released_at = case
-        when i.status in ${storesLateAnswer} and (r.admitted_at is null or i.ends_work) then i.at
-      end,
-      stop_at = case
-        when i.ends_work or r.admitted_at is null then null
-        when i.status = 'timeout' then ${stopAtOf(sql, sql`i.at`, sql`coalesce(${reported}, ${sent})`)}
-        else i.at
-      end,
-      collecting_until = null
-    from ${recordset(sql, inputTypes, ends.map(toInput))} join locked on locked.id = i.run_id
-    where r.id = i.run_id and locked.status in ${live}
-    returning ${returned}`
-
-  /** Ends unfinished runs, and returns them. */
-  const record = (ends: ReadonlyArray<RunEnd>) =>
-    bounded(sql`
-      with locked as materialized (
+  /** Ends unfinished runs; releases ended ones, whose team has, or will have, no prompt of theirs. */
+  const partOf = (ends: ReadonlyArray<RunEnd>, releases: ReadonlyArray<RunEvent>): EndsPart => ({
+    queries: sql`
+      ${
+        ends.length + releases.length > 0
+          ? sql`locked as materialized (
         select r.id, r.status from webhook_trigger.runs r
-        where r.id = any(${runIds(sql, ends)})
+        where r.id = any(${runIds(sql, [...ends, ...releases])})
         order by r.id for no key update
-      ) ${recording(ends, runColumns)}`)
+      ),`
+          : sql``
+      } ${ends.length === 0 ? sql`` : ending(ends)} ${releases.length === 0 ? sql`` : releasing(releases)}`,
+    ended: ends.length === 0 ? sql`select r.* from webhook_trigger.runs r where false` : sql`select * from ended`,
+    released: releases.length === 0 ? sql`null::text` : sql`(select string_agg(id::text, ' ') from released)`,
+    teams: sql`
+      ${ends.length === 0 ? sql`select null::text as team where false` : sql`select team from ended`}
+      ${releases.length === 0 ? sql`` : sql`union all select team from released`}`
+  })
 
-  /** The same, and admits runs if each of the ends was recorded. Returns their rows, too, even if none was. */
-  const recordAndAdmit = (ends: ReadonlyArray<RunEnd>, { at, run_ids, term }: Admission) => {
-    const now = sql`${DateTime.toDateUtc(at)}::timestamptz`
-    const areAllRecorded = sql`
-      (select count(*) from locked where not is_next and status in ${live}) = ${ends.length}::int`
-    return bounded(sql<{ readonly admitted: string | null }>`
-      with ${leaseOf(sql, term)}, locked as materialized (
-        select r.id, r.status, r.team, r.id = any(${uuids(sql, run_ids)}) as is_next from webhook_trigger.runs r
-        where r.id = any(${uuids(sql, [...ends.map(({ run_id }) => run_id), ...run_ids])})
-        order by r.id for no key update
-      ), ended as (${recording(ends, sql`r.*`)}), next as (
-        select id, status, team, ${now} as at from locked where is_next
-      ), ${admitNext(sql, now, areAllRecorded)}
-      select ${runColumns}, (select string_agg(id::text, ' ') from admitted) as admitted
-      from (select) as always left join ended r on true`)
-  }
+  const ending = (ends: ReadonlyArray<RunEnd>) => sql`
+    ended as (
+      update webhook_trigger.runs r set
+        ${outcomeSet},
+        sent_at = ${sent},
+        started_at = coalesce(${reported}, ${sent}),
+        finished_at = i.at,
+        recorded_at = now(),
+        retry_at = case when i.status = 'error' and i.error_code not in ${sql.in(finalErrors)} then
+          i.at + r.retry_after_seconds * interval '1 second'
+        end,
+        released_at = case
+          when i.status in ${storesLateAnswer} and (r.admitted_at is null or i.ends_work) then i.at
+        end,
+        stop_at = case
+          when i.ends_work or r.admitted_at is null then null
+          when i.status = 'timeout' then ${stopAtOf(sql, sql`i.at`, sql`coalesce(${reported}, ${sent})`)}
+          else i.at
+        end,
+        collecting_until = null
+      from ${recordset(sql, inputTypes, ends.map(toInput))} join locked on locked.id = i.run_id
+      where r.id = i.run_id and locked.status in ${live}
+      returning r.*
+    ),`
+
+  const releasing = (releases: ReadonlyArray<RunEvent>) => sql`
+    released as (
+      update webhook_trigger.runs r set released_at = coalesce(r.released_at, i.at), unconfirmed = null
+      from ${recordset(sql, eventTypes, releases)} join locked on locked.id = i.run_id
+      where r.id = i.run_id and (${unreleased} or r.unconfirmed)
+      returning r.id, r.team
+    ),`
 
   /**
    * Stores answers to runs that have ended without one, and the first report of each. Returns the reports' runs. If a run
@@ -171,21 +182,7 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   const byId = (rows: ReadonlyArray<object>) =>
     new Map(rows.map((row) => runFromRow(row)).map((run) => [run.run_id, run]))
 
-  const end = Effect.fnUntraced(function* (ends: ReadonlyArray<RunEnd>) {
-    if (ends.length === 0) return []
-    const first = firstOfEach(ends)
-    return yield* settle(ends, first, byId(yield* record(first)))
-  }, whenTraced("RunStore.end"))
-
-  const endAndAdmit = Effect.fnUntraced(function* (ends: ReadonlyArray<RunEnd>, admission: Admission) {
-    const first = firstOfEach(ends)
-    const rows = yield* recordAndAdmit(first, admission)
-    const recorded = byId(rows.filter((row) => "run_id" in row && row.run_id !== null))
-    const admitted = new Set((rows[0]?.admitted ?? "").split(" ").filter(Boolean)) as ReadonlySet<string>
-    return { ended: yield* settle(ends, first, recorded), admitted: admitted as ReadonlySet<RunId> }
-  }, whenTraced("RunStore.endAndAdmit"))
-
-  /** The results of the ends; these were recorded. */
+  /** The results of the ends; these were recorded. Stores what the others add to runs that had ended. */
   const settle = Effect.fnUntraced(function* (
     ends: ReadonlyArray<RunEnd>,
     first: ReadonlyArray<RunEnd>,
@@ -199,8 +196,6 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
     const stored = firstOfEach(late.filter(addsLate))
     const reports = stored.length === 0 ? [] : yield* storeLate(stored)
     const reportOf = new Map(reports.map(({ report, run_id, team }) => [run_id, { report, team }]))
-    const over = late.filter(({ outcome }) => endsWork(outcome))
-    if (over.length > 0) yield* release(over)
     const cancelled = firstOfEach(late.filter(({ outcome }) => outcome.status === "cancelled"))
     if (cancelled.length > 0) yield* stopLate(cancelled)
     const wanted = late.filter(({ wantsRun }) => wantsRun !== false)
@@ -227,5 +222,5 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
     whenTraced("RunStore.ended")
   )
 
-  return { end, endAndAdmit, ended }
+  return { partOf, settle, ended }
 })

@@ -1,11 +1,9 @@
-import { SqlClient } from "@effect/sql"
+import { SqlClient, type Statement } from "@effect/sql"
 import { Effect } from "effect"
 import { type AcceptOptions, isRetry, type NewRun } from "../../run/RunStore.ts"
-import { notify } from "../Changes.ts"
 import { list, recordset } from "../Columns.ts"
-import { bounded } from "../database/Database.ts"
+import { inLane, isOut } from "../RunColumns.ts"
 import { inputTypes, type NewRunWebhook, storedTypes, toInput } from "./AcceptInput.ts"
-import { admissionAtAcceptance, deadlineAtAcceptance } from "./Admission.ts"
 import { isCoalescing, windowsOf } from "./Coalesce.ts"
 import { makeKeys } from "./IdempotencyKeys.ts"
 import { queueLength } from "./LaneStoreSql.ts"
@@ -15,32 +13,53 @@ import { type WebhookRefusal, webhookLimits } from "./WebhookLimits.ts"
 
 /** The result for a run. */
 export interface Inserted {
-  readonly outcome: "accepted" | "admitted" | "unknown" | "edited" | "full" | WebhookRefusal | "repeats"
+  readonly outcome: "accepted" | "unknown" | "edited" | "full" | WebhookRefusal | "repeats"
   readonly retry_after_ms: number | null
   readonly used_of_day: number | null
-  readonly ahead: string | null
 }
 
-/** The statement of `RunStore.accept` that checks and writes runs. */
+export interface InsertOptions extends AcceptOptions {
+  readonly slots: number
+  /** An array of the teams with a leader. */
+  readonly led: Statement.Fragment
+}
+
+/** The part of a step that checks and writes runs. */
+export interface Insert {
+  /** Queries, to be followed by others. */
+  readonly queries: Statement.Fragment
+  /** The answers, in the order of the runs, as JSON text: an array of `Inserted`. */
+  readonly answers: Statement.Fragment
+  /** The teams whose lanes have new runs. */
+  readonly teams: Statement.Fragment
+}
+
 export const makeInsert = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { isKnown, unlessKnown } = yield* makeKeys
 
   const columns = list([...Object.keys(storedTypes), "webhook_version"])
   const values = sql.csv([
-    ...Object.entries(storedTypes).map(([name, type]) =>
-      name === "deadline_at" ? deadlineAtAcceptance(sql) : sql.literal(`r.${name}::${type}`)
-    ),
+    ...Object.entries(storedTypes).map(([name, type]) => sql.literal(`r.${name}::${type}`)),
     sql`coalesce(r.webhook_version, r.version)`
   ])
+  const none: Insert = { queries: sql``, answers: sql`null::text`, teams: sql`select null::text as team where false` }
+  /** The team `t` has nothing to do, and there is a slot: the next run of its lane does not wait, except for a leader. */
+  const isIdle = (slots: number) => sql`t.paused_at is null and not exists (
+    select from webhook_trigger.runs r where r.team = t.team and ${inLane}
+  ) and not exists (select from webhook_trigger.runs r where r.team = t.team and ${isOut}) and (
+    select count(*) from webhook_trigger.runs r where ${isOut} and r.webhook_id is not null
+  ) < ${slots}::int`
 
   // Statements that delete a webhook, delete or pause a team, or replace a token, either wait for this commit or are
   // seen by it.
-  return (runs: ReadonlyArray<NewRun>, options: AcceptOptions) => {
-    const { admission, countQueued = true, countQueuedOf, maxQueued } = options
+  return (runs: ReadonlyArray<NewRun>, options: InsertOptions): Insert => {
+    if (runs.length === 0) return none
+    const { countQueued = true, countQueuedOf, maxQueued } = options
     const isCounted = ({ id }: NewRunWebhook) => countQueuedOf === undefined || countQueuedOf.has(id)
+    const countsOwn = runs.some(({ webhook }) => webhook?.max_queued !== undefined && isCounted(webhook))
     const { limited, consumed } = webhookLimits(sql, {
-      countsOwn: runs.some(({ webhook }) => webhook?.max_queued !== undefined && isCounted(webhook)),
+      countsOwn,
       rates: runs.some(({ webhook }) => webhook?.rate !== undefined),
       budgets: runs.some(({ webhook }) => webhook?.budget !== undefined),
       costs: runs.some(({ webhook }) => webhook?.budget?.cost_usd !== undefined)
@@ -48,53 +67,52 @@ export const makeInsert = Effect.gen(function* () {
     const windows = windowsOf(sql, runs.some(isCoalescing))
     const threads = threadsOf(sql, runs)
     const { failed, mayBeRetried, retried, reported } = retriesOf(sql, runs.filter(isRetry))
-    const { lease, first, ahead, admittedAt } = admissionAtAcceptance(sql, admission)
-    const inputs = runs.map(toInput(admission?.run_ids, isCounted))
-    return bounded(sql<Inserted>`
-      with input as materialized (
-        select * from ${recordset(sql, inputTypes, inputs)}
-      ), ${lease} webhook as materialized (
+    return {
+      queries: sql`
+      input as materialized (
+        select * from ${recordset(sql, inputTypes, runs.map(toInput(isCounted)))}
+      ), webhook as materialized (
         select w.id, w.token_hash, w.old_token_hash, w.old_token_valid_until, w.version from webhook_trigger.webhooks w
         where w.enabled and w.id in (select webhook_id from input)
         order by w.id for key share
       ), known as materialized (
-        select t.team, t.paused_at, ${first} as first from webhook_trigger.teams t
+        select t.team, ${countsOwn ? isIdle(options.slots) : sql`false`} as is_idle from webhook_trigger.teams t
         where t.team in (select team from input)
         order by t.team for key share
       ), ${failed} checked as materialized (
         select i.*, t.team is not null and (i.webhook_id is null or h.id is not null) ${mayBeRetried} as known,
-          h.version is distinct from i.version as edited, ${isKnown(runs)} as repeats,
-          ${ahead} as ahead
+          h.version is distinct from i.version as edited, ${isKnown(runs)} as repeats, coalesce(
+            t.is_idle and (i.mode = 'wait' or i.deadline_at is null or i.team = any(${options.led})), false
+          ) as is_next
         from input i
         left join webhook h on h.id = i.webhook_id and (
           h.token_hash = i.token_hash or h.old_token_hash = i.token_hash and h.old_token_valid_until > i.accepted_at
         )
         left join known t on t.team = i.team
       ), candidate as (
-        select c.*, ${admittedAt} as admitted_at
-        from checked c where c.known and not c.edited and not c.repeats
+        select c.* from checked c where c.known and not c.edited and not c.repeats
       ), ${limited} queue as materialized (${countQueued ? queueLength(sql, maxQueued) : sql`select 0 as length`}), placed as materialized (
         select l.*, l.refusal is null
             and queue.length + count(*) filter (where l.refusal is null) over (order by l.ord) <= ${maxQueued} as fits
         from limited l, queue
       ), ${windows.opened} ${threads.joined} inserted as (
-        insert into webhook_trigger.runs (${columns}, admitted_at${windows.columns}${threads.columns})
-        select ${values}, admitted_at${windows.values}${threads.values} from placed r where fits ${windows.hasOpened} order by ord
+        insert into webhook_trigger.runs (${columns}${windows.columns}${threads.columns})
+        select ${values}${windows.values}${threads.values} from placed r where fits ${windows.hasOpened} order by ord
         ${unlessKnown(runs)}
-        returning id, team, admitted_at
-      ), ${retried} ${consumed} ${
-        admission ? sql`notified as (select)` : notify(sql, "RunAccepted", sql`select team as name from inserted`)
-      }
-      select case
-          when not c.known then 'unknown'
-          when c.edited then 'edited'
-          when i.admitted_at is not null then 'admitted'
-          when i.id is not null then 'accepted'
-          when p.refusal is not null then p.refusal
-          when not p.fits then 'full'
-          else 'repeats'
-        end as outcome, p.retry_after_ms, p.used_of_day, c.ahead, (select count(*) from notified) ${reported}
-      from checked c left join placed p using (ord) left join inserted i on i.id = c.id
-      order by c.ord`)
+        returning id, team
+      ), ${retried} ${consumed} answered as materialized (
+        select c.ord, p.retry_after_ms, p.used_of_day ${reported}, case
+            when not c.known then 'unknown'
+            when c.edited then 'edited'
+            when i.id is not null then 'accepted'
+            when p.refusal is not null then p.refusal
+            when not p.fits then 'full'
+            else 'repeats'
+          end as outcome
+        from checked c left join placed p using (ord) left join inserted i on i.id = c.id
+      ),`,
+      answers: sql`(select json_agg(a order by a.ord)::text from answered a)`,
+      teams: sql`select team from inserted`
+    }
   }
 })

@@ -1,35 +1,14 @@
 import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect, Layer } from "effect"
 import type { RunId, WebhookId } from "../../../domain/Id.ts"
-import type { RunRow } from "../../../domain/run/Run.ts"
 import type { TeamName } from "../../../domain/Team.ts"
-import { whenTraced } from "../../../telemetry/Span.ts"
-import { type LaneRun, LaneStore } from "../../run/LaneStore.ts"
-import { LeaseLost, type Term } from "../../run/LeaseStore.ts"
-import type { RunEvent } from "../../run/RunEnd.ts"
-import { eventTypes, fromRow, recordset, runIds, uuids } from "../Columns.ts"
+import { LaneStore, type OutState } from "../../run/LaneStore.ts"
+import { fromRow, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
-import { columnsOf, inLane, isWaiting, live, unreleased } from "../RunColumns.ts"
-import { admitNext, leaseOf } from "./Admission.ts"
+import { inLane, isOut, isWaiting, live, runColumns, unreleased } from "../RunColumns.ts"
 import { makeCloseWindows } from "./Coalesce.ts"
-import { makeThreadsOf } from "./Threads.ts"
-
-const runFields = [
-  "run_id",
-  "source",
-  "team",
-  "mode",
-  "status",
-  "prompt",
-  "timeout_ms",
-  "deadline_at",
-  "stop_at",
-  "traceparent",
-  "thread_key",
-  "accepted_at"
-] as const satisfies ReadonlyArray<keyof RunRow & keyof LaneRun>
-
-const laneRunFromRow = (row: object): LaneRun => fromRow(row, [...runFields, "layout", "webhook"])
+import { outColumns, outRunFromRow } from "./OutRuns.ts"
+import { lastReport } from "./Threads.ts"
 
 /** The number of waiting runs; more than `most` count as `most`. */
 export const queueLength = (sql: SqlClient.SqlClient, most: number): Statement.Fragment => sql`
@@ -41,22 +20,45 @@ export const queueLength = (sql: SqlClient.SqlClient, most: number): Statement.F
 export const queueLengths = (sql: SqlClient.SqlClient, which: Statement.Fragment): Statement.Fragment => sql`
   select webhook_id, count(*)::int as length from webhook_trigger.runs where ${isWaiting} and ${which} group by 1`
 
-const isPaused = (sql: SqlClient.SqlClient, team: Statement.Fragment): Statement.Fragment =>
-  sql`exists (select from webhook_trigger.teams t where t.team = ${team} and t.paused_at is not null)`
+/** In milliseconds: a server comes back each second; another one takes its place when it has not. */
+const ownPause = 500
+const takenOverAfter = 1_900
+/** In milliseconds: a living process reads its results much sooner. */
+const stuckAfter = 2_000
 
 export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.effect(
   LaneStore,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const laneRuns = sql`
-      select ${columnsOf(runFields)}, r.layout, case when w.id is not null then
-        json_strip_nulls(json_build_object(
-          'id', w.id, 'name', w.name, 'max_concurrent', w.max_concurrent,
-          'max_cost_per_day', case when r.replay_of is null or r.attempt > 1 then w.max_cost_per_day end
-        ))
-      end as webhook
-      from webhook_trigger.runs r left join webhook_trigger.webhooks w on w.id = r.webhook_id`
+    const claimTick = Effect.fn("LaneStore.claimTick")(function* (now: DateTime.Utc, isHere: boolean) {
+      const time = sql`${DateTime.toDateUtc(now)}::timestamptz`
+      const rows = yield* sql`
+        with relaxed as materialized (select set_config('synchronous_commit', 'off', true)), free as materialized (
+          select one from webhook_trigger.ticks
+          where ticked_at <= ${time} - ${isHere ? ownPause : takenOverAfter} * interval '1 millisecond'
+            or ticked_at > ${time} + interval '1 minute'
+          for no key update skip locked
+        )
+        update webhook_trigger.ticks t set ticked_at = ${time} from free, relaxed where t.one = free.one
+        returning t.one`
+      return rows.length > 0
+    }, bounded)
+
+    // No timeout of PostgreSQL ends a session that waits for its client.
+    const undoStuck = bounded(sql`
+      with stuck as materialized (
+        select a.pid from pg_stat_activity a
+        where a.datname = current_database() and a.wait_event = 'ClientWrite'
+          and a.query_start < clock_timestamp() - ${stuckAfter} * interval '1 millisecond'
+      )
+      select pg_terminate_backend(s.pid) from stuck s where exists (
+        select from pg_locks l join pg_class c on c.oid = l.relation
+        where l.pid = s.pid and l.mode <> 'AccessShareLock' and c.relnamespace = 'webhook_trigger'::regnamespace
+      )`).pipe(
+      Effect.map((rows) => rows.length),
+      Effect.withSpan("LaneStore.undoStuck")
+    )
 
     const queued = Effect.fn("LaneStore.queued")(function* (most: number, webhooks: ReadonlyArray<WebhookId> = []) {
       const rows = yield* sql<{ readonly webhook_id: WebhookId | null; readonly length: number }>`
@@ -78,24 +80,26 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
           where ${inLane} and r.team > lane.team order by r.team limit 1
         ) from lane where lane.team is not null
       )
-      select team from lane where team is not null and not ${isPaused(sql, sql`lane.team`)}`).pipe(
+      select team from lane where team is not null
+        and exists (select from webhook_trigger.teams t where t.team = lane.team and t.paused_at is null)
+        and not exists (select from webhook_trigger.runs r where r.team = lane.team and ${isOut})`).pipe(
       Effect.map((rows) => rows.map((row) => row.team)),
       Effect.withSpan("LaneStore.lanes")
     )
 
-    const lane = Effect.fnUntraced(function* (team: TeamName, limit: number) {
-      const rows = yield* bounded(sql`
-        ${laneRuns} where r.team = ${team} and ${inLane} and not ${isPaused(sql, sql`${team}`)}
-        order by r.place limit ${limit}`)
-      return rows.map(laneRunFromRow)
-    }, whenTraced("LaneStore.lane"))
-
-    const inFlight = bounded(sql`
-      ${laneRuns} where r.status in ${live} and r.admitted_at is not null or ${unreleased}
-      order by r.place`).pipe(
-      Effect.map((rows) => rows.map(laneRunFromRow)),
-      Effect.withSpan("LaneStore.inFlight")
+    const out = bounded(sql`
+      select r.id as run_id, r.webhook_id, r.team, r.admitted_at, r.sent_at, r.stop_at from webhook_trigger.runs r where ${isOut}`).pipe(
+      Effect.map((rows) => rows.map((row) => fromRow<OutState>(row))),
+      Effect.withSpan("LaneStore.out")
     )
+
+    const outRuns = Effect.fn("LaneStore.outRuns")(function* (ids: ReadonlyArray<RunId>) {
+      const rows = yield* sql`
+        select ${outColumns(sql, lastReport(sql, "r.thread_id"))}, ${runColumns} from webhook_trigger.runs r
+        left join webhook_trigger.webhooks w on w.id = r.webhook_id
+        where r.id = any(${uuids(sql, ids)}) and ${isOut}`
+      return rows.map(outRunFromRow)
+    }, bounded)
 
     const forgetSent = Effect.fn("LaneStore.forgetSent")(function* (at: DateTime.Utc) {
       yield* sql`
@@ -111,33 +115,8 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
         where r.status in ${live} and r.admitted_at is not null`
     }, bounded)
 
-    const admit = Effect.fnUntraced(function* (events: ReadonlyArray<RunEvent>, term: Term, now: DateTime.Utc) {
-      const rows = yield* bounded(sql<{ readonly id: RunId | null }>`
-        with ${leaseOf(sql, term)}, input as materialized (
-          select * from ${recordset(sql, eventTypes, events)}
-        ), locked as materialized (
-          select r.id, r.status, r.team from webhook_trigger.runs r
-          where r.id = any(${runIds(sql, events)}) and exists (select from lease)
-          order by r.id for no key update
-        ), next as (
-          select locked.id, locked.status, locked.team, i.at from input i join locked on locked.id = i.run_id
-        ), ${admitNext(sql, sql`${DateTime.toDateUtc(now)}::timestamptz`)}
-        select admitted.id from lease left join admitted on true`)
-      // The row without an ID shows that the lease is held, and nothing was admitted.
-      if (rows.length === 0) return yield* new LeaseLost()
-      return new Set(rows.flatMap((row) => row.id ?? [])) as ReadonlySet<RunId>
-    }, whenTraced("LaneStore.admit"))
-
-    const limits = Effect.fn("LaneStore.limits")(function* (ids: ReadonlyArray<WebhookId>) {
-      const rows = yield* sql<{ readonly id: WebhookId; readonly max_concurrent: number }>`
-        select id, max_concurrent from webhook_trigger.webhooks
-        where id = any(${uuids(sql, ids)}) and max_concurrent is not null`
-      return new Map(rows.map((row) => [row.id, row.max_concurrent])) as ReadonlyMap<WebhookId, number>
-    }, bounded)
-
     const closeWindows = yield* makeCloseWindows
-    const threadsOf = yield* makeThreadsOf
 
-    return LaneStore.of({ queued, lanes, lane, closeWindows, inFlight, forgetSent, admit, threadsOf, limits })
+    return LaneStore.of({ claimTick, undoStuck, queued, lanes, out, outRuns, closeWindows, forgetSent })
   })
 )

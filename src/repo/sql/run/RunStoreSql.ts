@@ -2,13 +2,13 @@ import type { SqlClient } from "@effect/sql"
 import { Effect, Layer } from "effect"
 import { RunStore } from "../../run/RunStore.ts"
 import { makeNotifySoon } from "../database/NotifySoon.ts"
-import { makeAccept } from "./Accept.ts"
 import { makeCancelQueued } from "./CancelQueued.ts"
 import { makeEnds } from "./Ends.ts"
 import { makeExpire } from "./Expire.ts"
-import { makeRelease } from "./Release.ts"
+import { makeReleaseUnconfirmed } from "./Release.ts"
 import { makeRetries } from "./Retries.ts"
 import { makeMarks } from "./SentAndStarted.ts"
+import { makeStep } from "./Step.ts"
 
 /**
  * Every statement locks the rows that it may change in the order of their IDs, so that two of them never wait for each
@@ -18,11 +18,12 @@ export const layer: Layer.Layer<RunStore, never, SqlClient.SqlClient> = Layer.sc
   RunStore,
   Effect.gen(function* () {
     const notifySoon = yield* makeNotifySoon
+    const ends = yield* makeEnds(notifySoon)
     return RunStore.of({
-      accept: yield* makeAccept(notifySoon),
+      step: yield* makeStep(notifySoon, ends),
+      ended: ends.ended,
       ...(yield* makeMarks(notifySoon)),
-      ...(yield* makeEnds(notifySoon)),
-      ...(yield* makeRelease),
+      releaseUnconfirmed: yield* makeReleaseUnconfirmed,
       ...(yield* makeRetries),
       ...(yield* makeCancelQueued),
       expire: yield* makeExpire

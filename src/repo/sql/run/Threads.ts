@@ -1,12 +1,6 @@
-/** The conversations that accepted runs belong to: a part of accepting runs (`Insert.ts`), and what the dispatcher asks. */
-import { SqlClient, type Statement } from "@effect/sql"
-import { Effect } from "effect"
-import type { RunId, ThreadId } from "../../../domain/Id.ts"
-import { type AgentReport, sessionOf } from "../../../domain/run/AgentReport.ts"
-import type { LaneThread } from "../../run/LaneStore.ts"
+/** The conversations that accepted runs belong to: a part of accepting runs (`Insert.ts`). */
+import type { SqlClient, Statement } from "@effect/sql"
 import type { NewRun } from "../../run/RunStore.ts"
-import { uuids } from "../Columns.ts"
-import { bounded } from "../database/Database.ts"
 
 interface Threads {
   /** The query `thread`, with the threads of the accepted runs; it begins those that are not there. */
@@ -44,21 +38,3 @@ export const lastReport = (sql: SqlClient.SqlClient, thread: "r.thread_id" | "t.
   where e.thread_id = ${sql.literal(thread)} and e.finished_at is not null and e.report ->> 'session_id' is not null
   order by e.place desc limit 1
 )`
-
-/** `LaneStore.threadsOf`. */
-export const makeThreadsOf = Effect.map(SqlClient.SqlClient, (sql) =>
-  Effect.fn("LaneStore.threadsOf")(function* (ids: ReadonlyArray<RunId>) {
-    const rows = yield* sql<{
-      readonly run_id: RunId
-      readonly thread_id: ThreadId
-      readonly report: AgentReport | null
-    }>`
-      select r.id as run_id, r.thread_id, ${lastReport(sql, "r.thread_id")} as report
-      from webhook_trigger.runs r where r.id = any(${uuids(sql, ids)}) and r.thread_id is not null`
-    const threads = rows.map(({ report, run_id, thread_id }): readonly [RunId, LaneThread] => [
-      run_id,
-      { id: thread_id, ...(report && sessionOf(report)) }
-    ])
-    return new Map(threads) as ReadonlyMap<RunId, LaneThread>
-  }, bounded)
-)

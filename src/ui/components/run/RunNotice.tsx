@@ -2,8 +2,8 @@ import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
 import { mostCountedAhead } from "../../../domain/run/Ahead.ts"
 import { isFinal } from "../../../domain/run/RunStatus.ts"
-import { useAhead, useStatistics, useTeams } from "../../api/Queries.ts"
-import type { Run } from "../../api/Types.ts"
+import { useAhead, useTeams } from "../../api/Queries.ts"
+import type { Run, Team } from "../../api/Types.ts"
 import { formatNumber, plural } from "../../format/Format.ts"
 import { Notice } from "../Notice.tsx"
 import { showDirectionMarks } from "../UserText.tsx"
@@ -64,12 +64,12 @@ export const RunNotice = ({ run, again }: { readonly run: Run; readonly again: s
     )
   }
   return run.status === "queued" && run.sent_at === undefined && run.collecting_until === undefined ? (
-    <Waiting run={run} />
+    <Waiting run={run} team={team} />
   ) : null
 }
 
 /** Why a run of a team with a leader has not been sent yet. */
-const Waiting = ({ run }: { readonly run: Run }) => {
+const Waiting = ({ run, team }: { readonly run: Run; readonly team: Team | undefined }) => {
   const { data } = useAhead(run.run_id)
   if (data === undefined) return null
   const { ahead } = data
@@ -81,29 +81,10 @@ const Waiting = ({ run }: { readonly run: Run }) => {
       </Notice>
     )
   }
-  return <NextInLine run={run} />
-}
-
-const NextInLine = ({ run }: { readonly run: Run }) =>
-  run.webhook_id === undefined ? (
-    <Notice tone="neutral">Next in the queue. Waiting for the team to finish earlier work.</Notice>
-  ) : (
-    <WaitingForSlot webhook_id={run.webhook_id} />
-  )
-
-const WaitingForSlot = ({ webhook_id }: { readonly webhook_id: string }) => {
-  const { data } = useStatistics(webhook_id, "24h")
-  if (data === undefined) return null
+  const isAtWork = team?.at_work?.some(({ released_at }) => released_at === undefined)
   return (
     <Notice tone="neutral">
-      {data.slots_in_use >= data.limit ? (
-        <>
-          Next in the queue. Waiting for a slot of the <Link to={pathTo("webhook", { id: webhook_id })}>webhook</Link>:{" "}
-          {formatNumber(data.slots_in_use)} of {formatNumber(data.limit)} in use.
-        </>
-      ) : (
-        "Next in the queue. Waiting for the team to finish earlier work, or for a free slot of the server."
-      )}
+      Next in the queue. Waiting for {isAtWork ? "the team to finish earlier work" : "a free slot"}.
     </Notice>
   )
 }

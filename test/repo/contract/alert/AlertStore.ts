@@ -9,7 +9,6 @@ import { subscribe } from "../../../../src/repo/ChangeFeed.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import { claimAll, endRun, newDestination } from "../delivery/fixtures.ts"
 import {
-  acquireTerm,
   at,
   count,
   createWebhook,
@@ -393,9 +392,8 @@ export const alertStore = (test: Test): void => {
       const webhook = yield* createWebhook()
       const hour = DateTime.startOf(at(0), "hour")
       expect((yield* repo.durations(hour)).filter(({ webhook_id }) => webhook_id === webhook.id)).toEqual([])
-      const term = yield* acquireTerm
       for (const n of count(3)) {
-        const id = yield* sendRun(webhook, term, 1_000)
+        const id = yield* sendRun(webhook, 1_000)
         yield* startedOne(id, 1_000)
         yield* endOne(id, success("Done"), 1_000 + (n + 1) * 1_024)
       }

@@ -6,7 +6,7 @@ import { TeamName } from "../../../../src/domain/Team.ts"
 import { subscribe } from "../../../../src/repo/ChangeFeed.ts"
 import type { FaultBeside } from "../../../../src/repo/delivery/DestinationStore.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
-import { acquireTerm, at, count, createWebhook, outcomes, queueRun, sendRun, success, together } from "../fixtures.ts"
+import { at, count, createWebhook, endOne, outcomes, queueRun, sendRun, success, together } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
 import { attemptAt, claim, deliveriesOf, endRun, failedAt, newDestination, recorded } from "./fixtures.ts"
 
@@ -55,10 +55,8 @@ export const deliveryStore = (test: Test): void => {
         Effect.map(deliveriesOf(webhook.id), (all) => all.flatMap(({ event, run_id }) => (run_id === id ? event : [])))
       const late = yield* queueRun(webhook, { mode: "wait", deadline_at: at(100) })
       yield* repo.expire(at(100))
-      const term = yield* acquireTerm
-      const answered = yield* sendRun(webhook, term, 1)
-      const ends = [{ run_id: answered, outcome: success("Done"), at: at(200) }]
-      yield* repo.endAndAdmit(ends, { term, run_ids: new Set([yield* queueRun(webhook)]), at: at(200) })
+      const answered = yield* sendRun(webhook, 1)
+      yield* endOne(answered, success("Done"), 200)
       const waiting = yield* queueRun(webhook)
       yield* repo.cancelQueued({ webhook_id: webhook.id }, { at: at(300), by: "host" })
       expect(yield* eventsOf(late)).toEqual(["run.timed_out"])

@@ -4,18 +4,7 @@ import type { DestinationRow } from "../../../../src/domain/delivery/Destination
 import { runEndEvents, runEvents } from "../../../../src/domain/delivery/DestinationEvent.ts"
 import { subscribe } from "../../../../src/repo/ChangeFeed.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
-import {
-  acquireTerm,
-  at,
-  count,
-  createWebhook,
-  endOne,
-  outcomes,
-  queueRun,
-  sendRun,
-  success,
-  together
-} from "../fixtures.ts"
+import { at, count, createWebhook, endOne, outcomes, queueRun, sendRun, success, together } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
 import { claim, deliveriesOf, newDestination } from "./fixtures.ts"
 
@@ -32,8 +21,7 @@ export const startedDeliveries = (test: Test): void => {
       expect(yield* repo.anyWantsStarts).toBe(false)
       const destination = yield* newDestination(webhook.id, { events: runEvents })
       expect(yield* repo.anyWantsStarts).toBe(true)
-      const term = yield* acquireTerm
-      const run_id = yield* sendRun(webhook, term, 50)
+      const run_id = yield* sendRun(webhook, 50)
       yield* queueRun(webhook)
       const written = yield* Effect.all(
         count(4).map(() => repo.deliverStarts(at(60))),
@@ -61,15 +49,15 @@ export const startedDeliveries = (test: Test): void => {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
       yield* newDestination(webhook.id, { events: runEvents })
-      const term = yield* acquireTerm
       const eventsOf = (run_id: string) =>
         Effect.map(deliveriesOf(webhook.id), (all) =>
           all.filter((one) => one.run_id === run_id).map(({ created_at, event }) => [event, created_at])
         )
-      const known = yield* sendRun(webhook, term, 50)
+      const known = yield* sendRun(webhook, 50)
       yield* repo.deliverStarts(at(60))
-      const [fast, never] = [yield* sendRun(webhook, term, 70), yield* queueRun(webhook)]
-      for (const id of [known, fast]) yield* endOne(id, success("Done"), 80)
+      yield* endOne(known, success("Done"), 80)
+      const [fast, never] = [yield* sendRun(webhook, 70), yield* queueRun(webhook)]
+      yield* endOne(fast, success("Done"), 80)
       yield* endOne(never, outcomes.cancelled, 80)
       yield* repo.deliverStarts(at(90))
       const ended = ["run.succeeded", at(80)]
@@ -89,7 +77,7 @@ export const startedDeliveries = (test: Test): void => {
       const wanted = yield* of("https://ci.example.com/a/", ["run.started"])
       yield* of("https://ci.example.com/b/", ["run.started"])
       yield* of("https://ci.example.com/a/", runEndEvents)
-      yield* sendRun(webhook, yield* acquireTerm, 50, { callback_url: "https://ci.example.com/a/1" })
+      yield* sendRun(webhook, 50, { callback_url: "https://ci.example.com/a/1" })
       expect(yield* repo.deliverStarts(at(60))).toBe(1)
       expect((yield* deliveriesOf(webhook.id)).map(({ destination_id }) => destination_id)).toEqual([wanted.id])
     })

@@ -9,7 +9,6 @@ import { Repo } from "../../../../src/repo/Repo.ts"
 import type { NewRun } from "../../../../src/repo/run/RunStore.ts"
 import {
   acceptOne,
-  acquireTerm,
   at,
   count,
   createWebhook,
@@ -134,13 +133,12 @@ export const historyStore = (test: Test): void => {
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
       const accepted = (ms: number, fields: Partial<NewRun> = {}) =>
         queueRun(webhook, { accepted_at: at(ms), ...fields })
       const ended = yield* accepted(0)
       yield* endOne(ended, success("done"), 5)
+      const sent = yield* sendRun(webhook, 7, { accepted_at: at(2) })
       const [early, late, latest] = [yield* accepted(1), yield* accepted(2), yield* accepted(3)]
-      const sent = yield* sendRun(webhook, term, 7, { accepted_at: at(4) })
       const message = yield* newMessage({ team: team("review"), accepted_at: at(4) })
       yield* repo.createTeam(team("review"), at(0))
       yield* acceptOne(message)
@@ -152,11 +150,14 @@ export const historyStore = (test: Test): void => {
       const { variables, conversation, error, ...state } = yield* repo.run(ended)
       expect(yield* states({ run_ids: [ended] })).toEqual([state])
       expect(yield* idsOf({})).toEqual([])
-      expect(yield* idsOf({ teams: [ops] })).toEqual([late, latest, sent])
-      expect(yield* idsOf({ teams: [ops], limit: 1 })).toEqual([latest, sent])
-      expect(yield* idsOf({ teams: [ops, team("review"), team("none")], since: at(4) })).toEqual([sent, message.run_id])
+      expect(yield* idsOf({ teams: [ops] })).toEqual([sent, late, latest])
+      expect(yield* idsOf({ teams: [ops], limit: 1 })).toEqual([sent, latest])
+      expect(yield* idsOf({ teams: [ops, team("review"), team("none")], since: at(3) })).toEqual([
+        latest,
+        message.run_id
+      ])
       const unknown = yield* makeRunId
-      expect(yield* idsOf({ run_ids: [latest, unknown, early], teams: [ops] })).toEqual([early, late, latest, sent])
+      expect(yield* idsOf({ run_ids: [latest, unknown, early], teams: [ops] })).toEqual([sent, early, late, latest])
       const [running] = yield* states({ run_ids: [sent] })
       expect(running).toMatchObject({ webhook_id: webhook.id, status: "running", sent_at: at(7) })
     })

@@ -10,7 +10,6 @@ import { addUsage, noUsage, usageOfOne } from "../../../../src/domain/run/UsageS
 import { Repo } from "../../../../src/repo/Repo.ts"
 import {
   acceptOne,
-  acquireTerm,
   admitOne,
   at,
   count,
@@ -22,6 +21,7 @@ import {
   ops,
   outcomes,
   startedOne,
+  step,
   success,
   type Target,
   team
@@ -131,7 +131,6 @@ const everyOutcome: ReadonlyArray<Outcome> = [
 
 /** Runs of three days: some end in each way, one in five stays unfinished. */
 const fill = Effect.fnUntraced(function* (target: Target, runs: number) {
-  const term = yield* acquireTerm
   const ids: Array<RunId> = []
   for (const n of count(runs)) {
     const ms = Math.floor((n * 3 * dayMs) / runs)
@@ -143,11 +142,11 @@ const fill = Effect.fnUntraced(function* (target: Target, runs: number) {
     yield* acceptOne(run)
     ids.push(run.run_id)
     if (n % 5 === 4) continue
-    yield* admitOne(run.run_id, term)
+    yield* admitOne(run.run_id)
     yield* startedOne(run.run_id, ms + 1)
     yield* endOne(run.run_id, everyOutcome[n % everyOutcome.length]!, ms + 1 + n ** 3)
   }
-  return { ids, term }
+  return ids
 })
 
 export const rollUp = (test: Test): void => {
@@ -156,7 +155,7 @@ export const rollUp = (test: Test): void => {
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
-      const { ids, term } = yield* fill(webhook, 60)
+      const ids = yield* fill(webhook, 60)
       expect(yield* counted(webhook.id)).toBe(60)
 
       const expired = yield* repo.expire(at(2 * dayMs))
@@ -165,7 +164,7 @@ export const rollUp = (test: Test): void => {
 
       // Neither counts twice: the first end wins, and a late answer changes no status.
       for (const id of ids.slice(0, 5)) {
-        yield* admitOne(id, term)
+        yield* admitOne(id)
         yield* endOne(id, success("late"), 3 * dayMs)
       }
       expect(yield* counted(webhook.id)).toBe(60)
@@ -177,12 +176,11 @@ export const rollUp = (test: Test): void => {
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
       const late = yield* queueAt(webhook, 0)
       yield* endOne((yield* queueAt(webhook, 1)).run_id, success("soon"), 10)
       yield* endOne((yield* queueAt(webhook, dayMs)).run_id, success("the next day"), dayMs + 10)
       expect(yield* counted(webhook.id)).toBe(3)
-      yield* admitOne(late.run_id, term)
+      yield* admitOne(late.run_id)
       yield* endOne(late.run_id, success("late"), 2 * dayMs)
       const hours = Effect.map(
         repo.statistics(webhook.id, DateTime.startOf(at(0), "hour"), Duration.hours(1)),
@@ -246,7 +244,6 @@ export const rollUp = (test: Test): void => {
       const repo = yield* Repo
       const [first, second] = [yield* createWebhook(), yield* createWebhook()]
       const other = yield* createWebhook({ team: team("elsewhere") })
-      const term = yield* acquireTerm
       const waits = Effect.gen(function* () {
         const teams = yield* repo.teams
         const slots = yield* Effect.forEach([first, second, other], ({ id }) => repo.slots(id))
@@ -267,25 +264,21 @@ export const rollUp = (test: Test): void => {
 
       const ids = yield* Effect.forEach(count(6), (n) => queueAt([first, second][n % 2]!, n * hourMs))
       yield* queueAt(other, 0)
-      yield* acceptOne(yield* newMessage())
-      yield* expectWaiting([7, 1], [3, 3, 1])
+      yield* expectWaiting([6, 1], [3, 3, 1])
 
-      yield* admitOne(ids[0]!.run_id, term)
-      yield* admitOne(ids[0]!.run_id, term)
+      yield* admitOne(ids[0]!.run_id)
+      yield* acceptOne(yield* newMessage())
+      yield* expectWaiting([6, 0], [2, 3, 0])
       yield* endOne(ids[0]!.run_id, success("ok"), dayMs)
       yield* endOne(ids[1]!.run_id, outcomes.timeout, dayMs)
-      yield* expectWaiting([5, 1], [2, 2, 1])
+      yield* expectWaiting([5, 0], [2, 2, 0])
 
-      const admitted = yield* newRun(other)
       yield* repo.deleteWebhook(first.id)
-      yield* repo.accept([admitted], {
-        maxQueued: 9,
-        admission: { term, run_ids: new Set([admitted.run_id]), at: at(0) }
-      })
-      expect(yield* repo.team(ops)).toMatchObject({ queued: 3 })
-      expect(yield* repo.team(other.team)).toMatchObject({ queued: 2 })
+      yield* step({ accepts: [yield* newRun(other)] })
+      expect(yield* repo.team(ops)).toMatchObject({ queued: 2 })
+      expect(yield* repo.team(other.team)).toMatchObject({ queued: 1 })
       yield* rollUpAt(3 * dayMs)
-      expect(yield* repo.team(ops)).toMatchObject({ queued: 3 })
+      expect(yield* repo.team(ops)).toMatchObject({ queued: 2 })
       expect(yield* Effect.flip(repo.deleteTeam(ops))).toMatchObject({ webhooks: 1, live_runs: 3 })
     })
   )

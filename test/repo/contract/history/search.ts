@@ -7,7 +7,6 @@ import { Repo } from "../../../../src/repo/Repo.ts"
 import type { NewRun } from "../../../../src/repo/run/RunStore.ts"
 import {
   acceptOne,
-  acquireTerm,
   at,
   createWebhook,
   endOne,
@@ -79,15 +78,14 @@ export const search = (test: Test): void => {
     "finds runs by everything that a filter names, and by several at once",
     Effect.gen(function* () {
       const [one, two] = [yield* createWebhook(), yield* createWebhook({ team: team("review") })]
-      const term = yield* acquireTerm
-      const ended = yield* sendRun(one, term, 10, { run_id: runIdAt(epoch), accepted_at: at(0) })
+      const ended = yield* sendRun(one, 10, { run_id: runIdAt(epoch), accepted_at: at(0) })
       yield* endOne(ended, success("ok"), 510)
-      const failed = yield* sendRun(two, term, 20, { run_id: runIdAt(epoch + 1), accepted_at: at(1), mode: "wait" })
+      const failed = yield* sendRun(two, 20, { run_id: runIdAt(epoch + 1), accepted_at: at(1), mode: "wait" })
       yield* endOne(failed, failure("no"), 2_020)
       const late = yield* queueAt(two, 2, { triggered_by: "a key" })
       yield* endOne(late, timeout, 3)
+      const running = yield* sendRun(one, 30, { run_id: runIdAt(epoch + 4), accepted_at: at(4) })
       const message = yield* messageAt(3)
-      const running = yield* sendRun(one, term, 30, { run_id: runIdAt(epoch + 4), accepted_at: at(4) })
       const waiting = yield* queueAt(two, 5)
       for (const [filter, expected] of [
         [{ statuses: ["error", "timeout"] }, [late, failed]],

@@ -9,7 +9,6 @@ import { Repo } from "../../../../src/repo/Repo.ts"
 import type { NewRun } from "../../../../src/repo/run/RunStore.ts"
 import {
   acceptOne,
-  acquireTerm,
   admitOne,
   at,
   createWebhook,
@@ -56,10 +55,9 @@ export const statistics = (test: Test): void => {
     Effect.gen(function* () {
       const repo = yield* Repo
       const [webhook, other] = [yield* createWebhook(), yield* createWebhook()]
-      const term = yield* acquireTerm
       const run = Effect.fnUntraced(function* (ms: number, took: number, outcome = success("ok")) {
         const id = yield* queueAt(webhook, ms)
-        yield* admitOne(id, term)
+        yield* admitOne(id)
         yield* sentOne(id, ms + 10)
         yield* startedOne(id, ms + 20)
         yield* endOne(id, outcome, ms + 20 + took)
@@ -91,10 +89,9 @@ export const statistics = (test: Test): void => {
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
       const run = Effect.fnUntraced(function* (ms: number, outcome: Outcome, took = 5) {
         const id = yield* queueAt(webhook, ms)
-        yield* admitOne(id, term)
+        yield* admitOne(id)
         yield* endOne(id, outcome, ms + took)
         return id
       })
@@ -132,16 +129,15 @@ export const statistics = (test: Test): void => {
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
-      const [first, second] = [yield* queueAt(webhook, 0), yield* queueAt(webhook, 1)]
-      yield* queueAt(webhook, 2)
-      expect(yield* repo.slots(webhook.id)).toEqual({ slots_in_use: 0, queued: 3 })
-      yield* admitOne(first, term)
-      yield* admitOne(second, term)
-      yield* sentOne(first, 5)
-      expect(yield* repo.slots(webhook.id)).toEqual({ slots_in_use: 2, queued: 1 })
-      yield* endOne(first, success("ok"), 6)
+      const first = yield* queueAt(webhook, 0)
+      yield* queueAt(webhook, 1)
+      expect(yield* repo.slots(webhook.id)).toEqual({ slots_in_use: 0, queued: 2 })
+      yield* admitOne(first)
       expect(yield* repo.slots(webhook.id)).toEqual({ slots_in_use: 1, queued: 1 })
+      yield* sentOne(first, 5)
+      expect(yield* repo.slots(webhook.id)).toEqual({ slots_in_use: 1, queued: 1 })
+      yield* endOne(first, success("ok"), 6)
+      expect(yield* repo.slots(webhook.id)).toEqual({ slots_in_use: 0, queued: 1 })
     })
   )
 
@@ -150,7 +146,6 @@ export const statistics = (test: Test): void => {
     Effect.gen(function* () {
       const repo = yield* Repo
       const [webhook, elsewhere] = [yield* createWebhook(), yield* createWebhook({ team: team("elsewhere") })]
-      const term = yield* acquireTerm
       const first = yield* queueAt(webhook, 0)
       const message = yield* newMessage(acceptedAt(1))
       yield* acceptOne(message)
@@ -159,7 +154,7 @@ export const statistics = (test: Test): void => {
       const ahead = Effect.forEach([first, message.run_id, last, alone], (id) => repo.ahead(id, 100))
       expect(yield* ahead).toEqual([0, 1, 2, 0])
       expect(yield* repo.ahead(last, 1)).toBe(1)
-      yield* admitOne(first, term)
+      yield* admitOne(first)
       expect(yield* ahead).toEqual([0, 0, 1, 0])
       yield* endOne(message.run_id, timeout, 10)
       expect(yield* ahead).toEqual([0, 0, 0, 0])

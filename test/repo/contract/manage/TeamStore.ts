@@ -4,7 +4,6 @@ import { NotFound, TeamExists, TeamInUse } from "../../../../src/domain/Errors.t
 import { Repo } from "../../../../src/repo/Repo.ts"
 import {
   acceptOne,
-  acquireTerm,
   at,
   count,
   createWebhook,
@@ -40,8 +39,8 @@ export const teamStore = (test: Test): void => {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
       expect(yield* repo.oldestQueued).toEqual(new Map())
+      yield* sendRun(webhook, 1)
       for (const i of count(3)) yield* queueRun(webhook, { accepted_at: at(i) })
-      yield* sendRun(webhook, yield* acquireTerm, 1)
       expect((yield* repo.team(ops)).queued).toBe(3)
       expect(yield* repo.oldestQueued).toEqual(new Map([[ops, at(0)]]))
       expect((yield* repo.teams).map((record) => record.queued)).toEqual([3])
@@ -54,7 +53,7 @@ export const teamStore = (test: Test): void => {
       const repo = yield* Repo
       expect(yield* Effect.flip(repo.deleteTeam(ops))).toEqual(new NotFound())
       const webhook = yield* createWebhook()
-      const running = yield* sendRun(webhook, yield* acquireTerm, 1)
+      const running = yield* sendRun(webhook, 1)
       const message = yield* newMessage()
       yield* acceptOne(message)
       expect(yield* Effect.flip(repo.deleteTeam(ops))).toEqual(new TeamInUse({ team: ops, webhooks: 1, live_runs: 2 }))

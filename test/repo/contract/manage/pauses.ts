@@ -4,7 +4,7 @@ import type { AuditDraft } from "../../../../src/domain/access/AuditEvent.ts"
 import { auditEventIdAt, type RunId, type WebhookId } from "../../../../src/domain/Id.ts"
 import { keptKey } from "../../../../src/repo/manage/WebhookStore.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
-import { acceptOne, at, count, createWebhook, epoch, newRun, ops, together } from "../fixtures.ts"
+import { acceptOne, at, count, createWebhook, drain, epoch, newRun, ops, together } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
 
 const draft = (action: AuditDraft["action"], ms: number): AuditDraft => ({
@@ -83,13 +83,13 @@ export const pauses = (test: Test): void => {
       }
       const other = yield* newRun(paused, { coalesce: { ...kept, key: "other" } })
       yield* acceptOne(other)
-      const lane = Effect.map(repo.lane(ops, 10), (all) => all.map(({ run_id }) => run_id))
       yield* repo.closeWindows(at(10_000))
-      expect(yield* lane).toEqual([])
+      expect(yield* repo.lanes).toEqual([])
       expect(yield* repo.resumeWebhook(webhook.id, at(20_000))).toBe(true)
       yield* repo.closeWindows(at(20_000))
-      expect(yield* lane).toEqual(ids)
-      expect((yield* repo.lane(ops, 1))[0]).toMatchObject({ deadline_at: DateTime.add(at(20_000), { hours: 1 }) })
+      const later = DateTime.add(at(20_000), { hours: 1 })
+      expect(yield* repo.expire(DateTime.subtract(later, { millis: 1 }), { stopped: [ops] })).toEqual([])
+      expect(yield* drain()).toEqual(ids)
       expect((yield* repo.run(other.run_id)).collecting_until).toEqual(kept.until)
     })
   )

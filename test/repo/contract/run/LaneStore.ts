@@ -1,153 +1,249 @@
 import { expect } from "@effect/vitest"
 import { Effect } from "effect"
-import { makeRunId, makeWebhookId } from "../../../../src/domain/Id.ts"
+import type { RunId } from "../../../../src/domain/Id.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import {
-  acceptOne,
-  acquireTerm,
-  admitAll,
+  admitNext,
   admitOne,
   at,
   count,
   createWebhook,
   endOne,
   newMessage,
+  newRun,
   ops,
+  outcomes,
+  outIds,
+  outRuns,
   queueRun,
+  releaseOne,
   sendRun,
-  sentOne,
   startedOne,
-  statusOf,
+  step,
   success,
   team,
-  timeout
+  timeout,
+  together
 } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
 
 export const laneStore = (test: Test): void => {
   test(
-    "holds each team's runs and messages in order of acceptance",
+    "names the teams that have a run in their lane and none out",
     Effect.gen(function* () {
       const repo = yield* Repo
       expect(yield* repo.lanes).toEqual([])
-      const first = yield* createWebhook({ name: "first", max_concurrent: 2 })
-      const second = yield* createWebhook({ name: "second" })
-      const elsewhere = yield* createWebhook({ team: team("a") })
-      const message = yield* newMessage({ prompt: "Hello" })
-      const ids = [yield* queueRun(first), yield* queueRun(second)]
-      yield* queueRun(elsewhere)
-      yield* acceptOne(message)
-      const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-      ids.push(message.run_id, yield* queueRun(first, { mode: "wait", deadline_at: at(9), traceparent }))
+      const webhook = yield* createWebhook()
+      const id = yield* queueRun(webhook)
+      yield* admitOne(id)
+      yield* queueRun(yield* createWebhook({ team: team("a") }))
+      expect(yield* repo.lanes).toEqual(["a"])
+      yield* queueRun(webhook)
+      expect(yield* repo.lanes).toEqual(["a"])
+      yield* endOne(id, success("done"), 1)
       expect(yield* repo.lanes).toEqual(["a", "ops"])
-      expect((yield* repo.lane(ops, 10)).map((run) => run.run_id)).toEqual(ids)
-      expect((yield* repo.lane(ops, 2)).map((run) => run.run_id)).toEqual(ids.slice(0, 2))
-      const [ofFirst, ofSecond, chat, waiting] = yield* repo.lane(ops, 10)
-      expect(ofFirst).toEqual({
-        run_id: ids[0],
+    })
+  )
+
+  test(
+    "gives the runs that are out, as they are to be sent, with their webhook's current name",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook({ name: "first", max_cost_per_day: 2 })
+      const layout = [-3, 4, ["service", 3], ["__proto__", 0], 1] as const
+      const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+      const id = yield* queueRun(webhook, { layout, mode: "wait", deadline_at: at(9_000), traceparent })
+      const { admitted } = yield* step({ teams: [ops] }, {}, 5)
+      const run = {
+        run_id: id,
         source: "webhook",
-        webhook: { id: first.id, name: "first", max_concurrent: 2 },
+        webhook: { id: webhook.id, name: "first", max_cost_per_day: 2 },
         team: "ops",
-        mode: "async",
+        mode: "wait",
         status: "queued",
         prompt: "Deploy api",
+        layout,
         timeout_ms: 60_000,
-        accepted_at: expect.anything()
-      })
-      expect(ofSecond?.webhook).toEqual({ id: second.id, name: "second" })
-      expect(Object.keys(chat!)).not.toContain("webhook")
-      expect(waiting).toMatchObject({ mode: "wait", deadline_at: at(9), traceparent })
-      yield* repo.updateWebhook(first.id, { max_concurrent: 7, name: "renamed", updated_at: at(1) })
-      expect((yield* repo.lane(ops, 1))[0]?.webhook).toEqual({ id: first.id, name: "renamed", max_concurrent: 7 })
-    })
-  )
-
-  test(
-    "moves what is admitted from its lane to what is in flight",
-    Effect.gen(function* () {
-      const repo = yield* Repo
-      const webhook = yield* createWebhook()
-      const layout = [-3, 4, ["service", 3], ["__proto__", 0], 1] as const
-      const ids = [yield* queueRun(webhook, { layout }), yield* queueRun(webhook), yield* queueRun(webhook)] as const
-      expect((yield* repo.lane(ops, 9)).map((run) => run.layout)).toEqual([layout, undefined, undefined])
-      const term = yield* acquireTerm
-      expect(yield* admitOne(ids[1], term)).toBe(true)
-      expect(yield* admitOne(ids[0], term)).toBe(true)
-      expect(yield* admitOne(ids[0], term)).toBe(true)
-      yield* sentOne(ids[0], 100)
-      yield* startedOne(ids[0], 200)
-      expect((yield* repo.lane(ops, 9)).map((run) => run.run_id)).toEqual([ids[2]])
-      expect((yield* repo.inFlight).map((run) => run.layout)).toEqual([layout, undefined])
-      expect((yield* repo.inFlight).map(({ run_id, status }) => [run_id, status])).toEqual([
-        [ids[0], "running"],
-        [ids[1], "queued"]
-      ])
-    })
-  )
-
-  test(
-    "does not admit what has ended",
-    Effect.gen(function* () {
-      const repo = yield* Repo
-      const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
-      const id = yield* sendRun(webhook, term, 1)
-      yield* endOne(id, success("done"), 2)
-      expect(yield* statusOf(id)).toBe("success")
-      expect(yield* repo.lanes).toEqual([])
-      expect(yield* admitOne(id, term)).toBe(false)
-    })
-  )
-
-  test(
-    "admits a hundred in one call, and none that has ended, was sent or is unknown",
-    Effect.gen(function* () {
-      const repo = yield* Repo
-      const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
-      const ids = yield* Effect.forEach(count(100), () => queueRun(webhook))
-      yield* endOne(ids[7]!, timeout, 1)
-      yield* admitOne(ids[8]!, term)
-      yield* sentOne(ids[8]!, 1)
-      const admitted = yield* admitAll([...ids, yield* makeRunId], term, 5)
-      expect(admitted).toEqual(new Set(ids.filter((_, i) => i !== 7 && i !== 8)))
-      expect(yield* repo.inFlight).toHaveLength(99)
-      expect(yield* admitAll([], term, 6)).toEqual(new Set())
-    })
-  )
-
-  test(
-    "keeps when each run got its slots, and counts the timeout from the admission",
-    Effect.gen(function* () {
-      const repo = yield* Repo
-      const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
-      const [first, second] = [yield* queueRun(webhook), yield* queueRun(webhook)]
-      const events = [
-        { run_id: first, at: at(3) },
-        { run_id: second, at: at(7) }
-      ]
-      yield* repo.admit(events, term, at(9))
-      for (const { deadline_at, timeout_ms } of yield* repo.inFlight) expect(deadline_at).toEqual(at(9 + timeout_ms))
-      for (const { at, run_id } of events) {
-        // An answered run without a reported start counts from here.
-        const { run } = yield* endOne(run_id, success("done"), 20)
-        expect(run?.started_at).toEqual(at)
+        deadline_at: at(9_000),
+        traceparent,
+        accepted_at: at(0),
+        admitted_at: at(5)
       }
+      expect(admitted).toEqual([run])
+      yield* repo.updateWebhook(webhook.id, { name: "renamed", updated_at: at(1) })
+      yield* repo.sent([{ run_id: id, at: at(7) }])
+      yield* startedOne(id, 8)
+      const renamed = { ...run.webhook, name: "renamed" }
+      expect(yield* outRuns).toEqual([{ ...run, webhook: renamed, status: "running", sent_at: at(7) }])
+      yield* endOne(id, timeout, 9_000)
+      expect(yield* outRuns).toMatchObject([{ run_id: id, status: "timeout", stop_at: at(9_000) }])
+      yield* releaseOne(id, 9_001)
+      expect(yield* repo.out).toEqual([])
     })
   )
 
   test(
-    "gives the webhooks' own limits as they are now",
+    "forgets that runs were sent, and starts their clocks again; those that have ended are released",
     Effect.gen(function* () {
       const repo = yield* Repo
-      const limited = yield* createWebhook({ max_concurrent: 3 })
-      const plain = yield* createWebhook()
-      const ids = [limited.id, plain.id, yield* makeWebhookId]
-      expect(yield* repo.limits(ids)).toEqual(new Map([[limited.id, 3]]))
-      yield* repo.updateWebhook(limited.id, { max_concurrent: null, updated_at: at(1) })
-      yield* repo.updateWebhook(plain.id, { max_concurrent: 9, updated_at: at(1) })
-      expect(yield* repo.limits(ids)).toEqual(new Map([[plain.id, 9]]))
+      const id = yield* sendRun(yield* createWebhook(), 10)
+      yield* startedOne(id, 20)
+      const ended = yield* sendRun(yield* createWebhook({ team: team("other") }), 10)
+      yield* endOne(ended, outcomes.cancelled, 30)
+      yield* repo.forgetSent(at(1_000))
+      expect(yield* outRuns).toMatchObject([{ run_id: id, status: "queued", deadline_at: at(61_000) }])
+      expect((yield* outRuns)[0]).not.toHaveProperty("sent_at")
+      expect(yield* repo.run(ended)).toMatchObject({ released_at: at(1_000) })
+    })
+  )
+
+  test(
+    "gives the work of a second to one server, which keeps it until it does not come back",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const first = yield* Effect.all(
+        count(20).map(() => repo.claimTick(at(0), false)),
+        together
+      )
+      expect(first.filter((isMine) => isMine)).toHaveLength(1)
+      expect(yield* repo.claimTick(at(1_000), false)).toBe(false)
+      expect(yield* repo.claimTick(at(1_000), true)).toBe(true)
+      expect(yield* repo.claimTick(at(1_100), true)).toBe(false)
+      expect(yield* repo.claimTick(at(2_899), false)).toBe(false)
+      expect(yield* repo.claimTick(at(2_900), false)).toBe(true)
+      // A clock that was far ahead.
+      yield* repo.claimTick(at(10_000_000), false)
+      expect(yield* repo.claimTick(at(5_000), false)).toBe(true)
+    })
+  )
+}
+
+/** Which runs a step admits. */
+export const admissions = (test: Test): void => {
+  const slots = (total: number) => ({ limits: { total, webhooks: new Map() } })
+  const inTeam = (name: string, fields: { readonly max_concurrent?: number } = {}) =>
+    createWebhook({ team: team(name), ...fields })
+
+  test(
+    "admits one run of a team at a time, of webhooks and chat in one order, also with the commit that accepts it",
+    Effect.gen(function* () {
+      const webhook = yield* createWebhook()
+      const message = yield* newMessage()
+      const { admitted } = yield* step({ accepts: [message, yield* newMessage()] })
+      expect(admitted.map(({ run_id }) => run_id)).toEqual([message.run_id])
+      const next = yield* queueRun(webhook)
+      expect(yield* admitNext()).toEqual([])
+      const ended = yield* step({ ends: [{ run_id: message.run_id, outcome: success("done"), at: at(1) }] })
+      expect(ended.admitted).toMatchObject([{ source: "chat" }])
+      const { run_id } = ended.admitted[0]!
+      const last = yield* step({ ends: [{ run_id, outcome: success("done"), at: at(2) }] })
+      expect(last.admitted.map(({ run_id }) => run_id)).toEqual([next])
+    })
+  )
+
+  test(
+    "admits no more than the slots, over all callers at once, and chat messages beyond them",
+    Effect.gen(function* () {
+      const webhooks = yield* Effect.forEach(count(20), (i) => inTeam(`team-${i}`))
+      yield* Effect.forEach(webhooks, (webhook) => queueRun(webhook))
+      const teams = webhooks.map(({ team }) => team)
+      const admitted = yield* Effect.forEach(teams, (one) => admitNext([one], slots(7)), together)
+      expect(admitted.flat()).toHaveLength(7)
+      expect(yield* outIds).toHaveLength(7)
+      yield* inTeam("chat")
+      const message = yield* newMessage({ team: team("chat") })
+      expect((yield* step({ accepts: [message] }, slots(7))).admitted).toMatchObject([{ source: "chat" }])
+      expect(yield* admitNext(teams, slots(7))).toEqual([])
+      expect(yield* admitNext([], slots(9))).toHaveLength(2)
+    })
+  )
+
+  test(
+    "gives a free slot to the team whose turn is longest ago, whatever waits elsewhere",
+    Effect.gen(function* () {
+      const [a, b, c] = [yield* inTeam("a"), yield* inTeam("b"), yield* inTeam("c")]
+      yield* Effect.forEach([a, a, a, b, b, c], (webhook) => queueRun(webhook))
+      const turns: Array<string> = []
+      let ended: ReadonlyArray<{ readonly run_id: RunId; readonly team: string }> = []
+      for (const ms of count(7)) {
+        const { admitted } = yield* step(
+          {
+            ends: ended.map(({ run_id }) => ({ run_id, outcome: success("done"), at: at(ms) })),
+            teams: ms === 0 ? [a.team, b.team, c.team] : []
+          },
+          slots(1),
+          ms
+        )
+        turns.push(...admitted.map(({ team }) => team))
+        ended = admitted
+      }
+      expect(turns).toEqual(["a", "b", "c", "a", "b", "a"])
+    })
+  )
+
+  test(
+    "lets a webhook with a higher limit of its own exceed the slots, and a host lower it",
+    Effect.gen(function* () {
+      const [plain, other, high] = [yield* inTeam("a"), yield* inTeam("b"), yield* inTeam("c", { max_concurrent: 2 })]
+      yield* sendRun(plain, 0)
+      const accepts = [yield* newRun(other), yield* newRun(high)]
+      const { admitted } = yield* step({ accepts }, slots(1))
+      expect(admitted.map(({ team }) => team)).toEqual(["c"])
+      yield* endOne(admitted[0]!.run_id, success("done"), 1)
+      const accepted = { accepts: [yield* newRun(high)] }
+      const lowered = { limits: { total: 1, webhooks: new Map([[high.id, 1]]) } }
+      expect((yield* step(accepted, lowered)).admitted).toEqual([])
+      const none = { limits: { total: 1, webhooks: new Map([[high.id, 0]]) } }
+      expect(yield* admitNext([high.team], none)).toEqual([])
+      expect(yield* admitNext([high.team], slots(1))).toEqual([accepted.accepts[0]!.run_id])
+    })
+  )
+
+  test(
+    "counts the runs of a webhook that was moved to another team",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook({ max_concurrent: 1 })
+      yield* repo.createTeam(team("other"), at(0))
+      const before = yield* newRun(webhook)
+      yield* step({ accepts: [before] })
+      yield* repo.updateWebhook(webhook.id, { ...{ moved_at: at(1) }, team: team("other"), updated_at: at(1) })
+      const { version } = yield* repo.webhookRow(webhook.id)
+      const after = yield* newRun({ ...webhook, version, team: team("other") })
+      expect((yield* step({ accepts: [after] })).admitted).toEqual([])
+      yield* endOne(before.run_id, success("done"), 1)
+      expect(yield* admitNext([team("other")])).toEqual([after.run_id])
+    })
+  )
+
+  test(
+    "sends a run that waits for a leader only to one, and names the team that needs it",
+    Effect.gen(function* () {
+      const webhook = yield* createWebhook()
+      const id = yield* queueRun(webhook, { deadline_at: at(60_000) })
+      yield* queueRun(webhook)
+      const { admitted, needLeader } = yield* step({ teams: [ops] })
+      expect([admitted, needLeader]).toEqual([[], [ops]])
+      expect(yield* admitNext([ops], { led: [ops] })).toEqual([id])
+    })
+  )
+
+  test(
+    "leaves out a run whose caller no longer waits",
+    Effect.gen(function* () {
+      const webhook = yield* createWebhook()
+      yield* queueRun(webhook, { mode: "wait", deadline_at: at(100) })
+      const next = yield* queueRun(webhook, { mode: "wait", deadline_at: at(101) })
+      expect(yield* admitNext([ops], {}, 100)).toEqual([next])
+    })
+  )
+
+  test(
+    "starts the clock of an asynchronous run with its admission",
+    Effect.gen(function* () {
+      yield* queueRun(yield* createWebhook())
+      yield* admitNext([ops], {}, 9)
+      expect(yield* outRuns).toMatchObject([{ admitted_at: at(9), deadline_at: at(60_009) }])
     })
   )
 }

@@ -12,6 +12,7 @@ import {
   epoch,
   newMessage,
   ops,
+  outRuns,
   queueRun,
   success,
   team
@@ -99,7 +100,7 @@ export const threadStore = (test: Test): void => {
       ])
       const next = yield* message("a", 7)
       expect(yield* threadIdOf(next)).not.toBe(id)
-      expect(yield* repo.threadsOf([next])).toEqual(new Map([[next, { id: yield* threadIdOf(next) }]]))
+      expect(yield* outRuns).toMatchObject([{ run_id: next, thread: { id: yield* threadIdOf(next) } }])
       expect((yield* repo.threads({ team: ops, key: "a", limit: 9 })).data).toHaveLength(2)
       expect(yield* Effect.flip(repo.endThread(run.replace(/^./, "f") as string as ThreadId, at(8)))).toBeInstanceOf(
         NotFound
@@ -124,7 +125,7 @@ export const threadStore = (test: Test): void => {
       expect(yield* repo.endIdleThreads(at(4), at(6))).toBe(0)
       const reply = yield* message(first, 6)
       expect(yield* threadIdOf(reply)).toBe(begun[0]!.id)
-      expect(yield* repo.threadsOf([reply])).toEqual(new Map([[reply, { id: begun[0]!.id, session_id: "s-1" }]]))
+      expect(yield* outRuns).toMatchObject([{ run_id: reply, thread: { id: begun[0]!.id, session_id: "s-1" } }])
       const { data } = yield* repo.runs({ thread_id: begun[0]!.id, limit: 9 })
       expect(data.map(({ run_id, thread }) => [run_id, thread!.key])).toEqual([
         [reply, first],
@@ -146,10 +147,11 @@ export const threadStore = (test: Test): void => {
       const webhook = yield* createWebhook()
       const [kept, taken] = [yield* queueRun(webhook), yield* queueRun(webhook)]
       for (const id of [kept, taken]) yield* endOne(id, success("hi"), 1)
-      const other = yield* threadIdOf(yield* message(taken, 2))
+      const reply = yield* message(taken, 2)
+      const other = yield* threadIdOf(reply)
       expect(yield* repo.continueThread(taken, at(3))).toMatchObject({ id: other, last_run_at: at(3) })
 
-      yield* repo.cancelQueued({ team: ops }, { at: at(4), by: "host" })
+      yield* endOne(reply, success("hi"), 4)
       yield* repo.createTeam(team("other"), at(0))
       yield* repo.updateWebhook(webhook.id, { team: team("other"), updated_at: at(4) })
       yield* repo.deleteTeam(ops)

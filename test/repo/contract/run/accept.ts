@@ -4,26 +4,27 @@ import { NotFound, TooManyQueued } from "../../../../src/domain/Errors.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import { type NewRun, WebhookEdited } from "../../../../src/repo/run/RunStore.ts"
 import {
+  acceptAll,
   acceptOne,
-  acquireTerm,
-  admitOne,
+  admitNext,
   at,
   count,
   createWebhook,
+  drain,
   endOne,
   keyed,
   newMessage,
   newRun,
   newTokenHash,
   ops,
+  step,
   team,
   timeout,
-  together,
-  unlimited
+  together
 } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
 
-const accepted = { _tag: "Accepted", admitted: false } as const
+const accepted = { _tag: "Accepted" } as const
 
 export const accept = (test: Test): void => {
   test(
@@ -58,7 +59,8 @@ export const accept = (test: Test): void => {
         conversation: { prompt }
       })
       expect(JSON.stringify(stored.variables)).toBe(JSON.stringify(variables))
-      expect(yield* repo.lane(ops, 1)).toMatchObject([{ prompt, timeout_ms: 7_000, deadline_at: at(5_000) }])
+      const { admitted } = yield* step({ teams: [ops] })
+      expect(admitted).toMatchObject([{ prompt, timeout_ms: 7_000, deadline_at: at(5_000) }])
       const message = yield* newMessage()
       yield* acceptOne(message)
       expect(Object.keys(yield* repo.run(message.run_id))).not.toContain("webhook_id")
@@ -102,7 +104,7 @@ export const accept = (test: Test): void => {
       const again = yield* keyed({ ...webhook, version }, "key")
       expect(yield* acceptOne(again)).toMatchObject({ run: { run_id: first.run_id } })
       expect(yield* acceptOne(yield* newRun({ ...webhook, version }))).toEqual(accepted)
-      expect(yield* repo.lane(ops, 10)).toHaveLength(2)
+      expect((yield* repo.queued(10)).all).toBe(2)
     })
   )
 
@@ -113,26 +115,25 @@ export const accept = (test: Test): void => {
       const good = yield* createWebhook()
       const bad = yield* createWebhook({ enabled: false })
       const runs = yield* Effect.forEach(count(60), (i) => newRun(i % 3 === 0 ? bad : good))
-      const answers = yield* repo.accept(runs, unlimited)
+      const answers = yield* acceptAll(runs)
       expect(answers).toEqual(
         count(60).map((i) => (i % 3 === 0 ? Either.left(new NotFound()) : Either.right(accepted)))
       )
-      expect(yield* repo.lane(ops, 100)).toHaveLength(40)
-      expect(yield* repo.accept([], unlimited)).toEqual([])
+      expect((yield* repo.queued(100)).all).toBe(40)
+      expect(yield* acceptAll([])).toEqual([])
     })
   )
 
   test(
     "puts runs into the lane in the order in which they are given, and each caller's calls in theirs",
     Effect.gen(function* () {
-      const repo = yield* Repo
       const webhook = yield* createWebhook()
       const newRuns = Effect.forEach(count(10), () => newRun(webhook))
       const group = yield* newRuns
       const callers = yield* Effect.forEach(count(10), () => newRuns)
-      yield* repo.accept(group, unlimited)
+      yield* acceptAll(group)
       yield* Effect.forEach(callers, (runs) => Effect.forEach(runs, (run) => acceptOne(run)), together)
-      const lane = (yield* repo.lane(ops, 200)).map((run) => run.run_id)
+      const lane = yield* drain()
       expect(lane).toHaveLength(110)
       expect(lane.slice(0, 10)).toEqual(group.map((run) => run.run_id))
       for (const runs of callers) {
@@ -145,20 +146,18 @@ export const accept = (test: Test): void => {
   test(
     "takes exactly as many as may wait, and more when one has left",
     Effect.gen(function* () {
-      const repo = yield* Repo
       const webhook = yield* createWebhook()
       const limit = { maxQueued: 5 }
       const full = Either.left(new TooManyQueued({ of: "server", limit: 5 }))
-      const answers = yield* repo.accept(yield* Effect.forEach(count(20), () => newRun(webhook)), limit)
+      const answers = yield* acceptAll(yield* Effect.forEach(count(20), () => newRun(webhook)), limit)
       expect(answers).toEqual(count(20).map((i) => (i < 5 ? Either.right(accepted) : full)))
       const another = yield* newMessage()
-      expect(yield* repo.accept([another], limit)).toEqual([full])
-      const [first, second] = yield* repo.lane(ops, 2)
-      yield* admitOne(first!.run_id, yield* acquireTerm)
+      expect(yield* acceptAll([another], limit)).toEqual([full])
+      yield* admitNext()
       expect(yield* acceptOne(another, limit)).toEqual(accepted)
-      yield* endOne(second!.run_id, timeout, 9)
+      yield* endOne(another.run_id, timeout, 9)
       expect(yield* acceptOne(yield* newMessage(), limit)).toEqual(accepted)
-      expect(yield* repo.accept([yield* newMessage()], limit)).toEqual([full])
+      expect(yield* acceptAll([yield* newMessage()], limit)).toEqual([full])
     })
   )
 
@@ -168,8 +167,8 @@ export const accept = (test: Test): void => {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
       const [first, second, third] = [yield* newRun(webhook), yield* newRun(webhook), yield* newRun(webhook)]
-      yield* repo.accept([first], { maxQueued: 1 })
-      const answers = yield* repo.accept([second], { maxQueued: 1, countQueued: false })
+      yield* acceptAll([first], { maxQueued: 1 })
+      const answers = yield* acceptAll([second], { maxQueued: 1, countQueued: false })
       expect(answers.map(Either.getOrThrow)).toEqual([accepted])
       expect(yield* Effect.flip(acceptOne(third, { maxQueued: 1 }))).toEqual(
         new TooManyQueued({ of: "server", limit: 1 })

@@ -6,8 +6,8 @@ import type { Budget } from "../../../../src/domain/webhook/Budget.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import type { NewRun } from "../../../../src/repo/run/RunStore.ts"
 import {
+  acceptAll,
   acceptOne,
-  acquireTerm,
   admitOne,
   at,
   count,
@@ -16,10 +16,10 @@ import {
   epoch,
   keyed,
   newRun,
+  step,
   type Target,
   timeout,
-  together,
-  unlimited
+  together
 } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
 
@@ -57,12 +57,11 @@ export const budgets = (test: Test): void => {
   test(
     "accepts exactly as many runs as the day's budget has, of one call or of many, and says when it resets",
     Effect.gen(function* () {
-      const repo = yield* Repo
       const webhook = yield* withBudget({ runs: 5 })
       const other = yield* withBudget({ runs: 5 })
       const plain = yield* createWebhook()
       const runs = yield* Effect.forEach(count(20), (i) => newRun(i % 2 === 0 ? webhook : plain))
-      const answers = yield* repo.accept(runs, unlimited)
+      const answers = yield* acceptAll(runs)
       expect(answers.map(Either.isRight)).toEqual(count(20).map((i) => i % 2 === 1 || i < 10))
       expect(yield* acceptedOf(other, 20)).toBe(5)
       for (const target of [webhook, other]) {
@@ -96,7 +95,7 @@ export const budgets = (test: Test): void => {
     Effect.gen(function* () {
       const webhook = yield* withBudget({ runs: 2 })
       yield* Effect.flip(acceptOne(yield* newRun({ ...webhook, version: 7 })))
-      expect(Either.isLeft((yield* (yield* Repo).accept([yield* newRun(webhook)], { maxQueued: 0 }))[0]!)).toBe(true)
+      expect(Either.isLeft((yield* acceptAll([yield* newRun(webhook)], { maxQueued: 0 }))[0]!)).toBe(true)
       const { budget: _, ...unlimitedTarget } = webhook
       expect(yield* acceptedOf(unlimitedTarget, 3)).toBe(3)
       for (const _ of count(3)) yield* acceptOne(yield* keyed(webhook, "k"))
@@ -116,7 +115,7 @@ export const budgets = (test: Test): void => {
       ] as Array<Target>) {
         const { budget: _, rate: __, ...free } = limited
         const runs = yield* Effect.forEach([free, limited, free, limited, free, limited], (target) => newRun(target))
-        const answers = yield* repo.accept(runs, unlimited)
+        const answers = yield* acceptAll(runs)
         expect(answers.map(Either.isRight)).toEqual([true, true, true, true, true, false])
         expect((yield* repo.dayUse(limited.id, at(0))).runs).toBe(2)
       }
@@ -141,10 +140,9 @@ export const budgets = (test: Test): void => {
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* withBudget({ cost_usd: 1 })
-      const term = yield* acquireTerm
       const end = Effect.fnUntraced(function* (outcome: Outcome, ms = 1) {
         const id = Either.getOrThrow(yield* startAt(webhook, ms))
-        yield* admitOne(id, term)
+        yield* admitOne(id)
         yield* endOne(id, outcome, ms)
         return id
       })
@@ -170,11 +168,10 @@ export const budgets = (test: Test): void => {
     "counts a run whose cost is not known, or not known yet, as the default",
     Effect.gen(function* () {
       const webhook = yield* withBudget({ cost_usd: 1, unknown_cost_usd: 0.25 })
-      const term = yield* acquireTerm
       const runs = yield* Effect.forEach(count(10), () => startAt(webhook))
       const ids = runs.flatMap((answer) => (Either.isRight(answer) ? [answer.right] : []))
       expect(ids).toHaveLength(4)
-      yield* admitOne(ids[0]!, term)
+      yield* admitOne(ids[0]!)
       yield* endOne(ids[0]!, done({ cost_usd: 0.01 }), 2)
       // 0.01 and three times 0.25.
       expect(yield* acceptedOf(webhook, 5)).toBe(1)
@@ -183,15 +180,17 @@ export const budgets = (test: Test): void => {
   )
 
   test(
-    "shows the budget of cost of the webhook to the dispatcher, except for replays by a person",
+    "sends a run with the budget of cost of its webhook, except a replay by a person",
     Effect.gen(function* () {
-      const repo = yield* Repo
       const webhook = yield* withBudget({ cost_usd: 0.5 })
       const first = Either.getOrThrow(yield* startAt(webhook))
       yield* startAt(webhook, 0, { replay_of: first })
-      const [run, replay] = yield* repo.lane(webhook.team, 9)
+      const [run] = (yield* step({ teams: [webhook.team] })).admitted
       expect(run).toMatchObject({ accepted_at: at(0), webhook: { id: webhook.id, max_cost_per_day: 0.5 } })
-      expect(replay!.webhook).not.toHaveProperty("max_cost_per_day")
+      const [replay] = (yield* step({ ends: [{ run_id: first, outcome: timeout, at: at(1) }], releases: [] })).admitted
+      expect(replay).toBeUndefined()
+      const [next] = (yield* step({ releases: [{ run_id: first, at: at(2) }] })).admitted
+      expect(next!.webhook).toEqual({ id: webhook.id, name: webhook.name })
     })
   )
 }

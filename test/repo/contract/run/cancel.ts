@@ -2,8 +2,8 @@ import { expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import {
+  acceptAll,
   acceptOne,
-  acquireTerm,
   admitOne,
   at,
   createWebhook,
@@ -11,10 +11,12 @@ import {
   failure,
   newMessage,
   outcomes,
+  outIds,
   queueRun,
+  releaseOne,
   sendRun,
-  startedOne,
   statusOf,
+  step,
   success,
   team
 } from "../fixtures.ts"
@@ -22,23 +24,19 @@ import type { Test } from "../RepoContract.ts"
 
 const cancelled = outcomes.cancelled
 
-/** The ids of the runs that hold slots. */
-const inFlight = Effect.flatMap(Repo, (repo) => Effect.map(repo.inFlight, (runs) => runs.map(({ run_id }) => run_id)))
-
 export const cancel = (test: Test): void => {
   test(
     "takes a queued run out of its lane, and it holds nothing",
     Effect.gen(function* () {
-      const repo = yield* Repo
       const webhook = yield* createWebhook()
       const first = yield* queueRun(webhook)
       const second = yield* queueRun(webhook)
       const { recorded, run } = yield* endOne(first, cancelled, 100)
       expect(recorded).toBe(true)
       expect(run).toMatchObject({ status: "cancelled", finished_at: at(100), released_at: at(100) })
-      expect((yield* repo.lane(webhook.team, 9)).map(({ run_id }) => run_id)).toEqual([second])
-      expect(yield* admitOne(first, yield* acquireTerm)).toBe(false)
-      expect(yield* inFlight).toEqual([])
+      expect(yield* outIds).toEqual([])
+      expect(yield* admitOne(first)).toBe(false)
+      expect(yield* outIds).toEqual([second])
     })
   )
 
@@ -47,23 +45,22 @@ export const cancel = (test: Test): void => {
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
       for (const [end, response] of [
         [success("late"), "late"],
         [failure("stopped"), undefined],
         [{ status: "timeout", undelivered: true }, undefined]
       ] as const) {
-        const id = yield* sendRun(webhook, term, 10)
+        const id = yield* sendRun(webhook, 10)
         yield* endOne(id, cancelled, 100)
         expect((yield* repo.run(id)).released_at).toBeUndefined()
-        expect(yield* inFlight).toEqual([id])
+        expect(yield* outIds).toEqual([id])
         yield* endOne(id, cancelled, 150)
-        expect(yield* inFlight).toEqual([id])
+        expect(yield* outIds).toEqual([id])
         const { recorded, run } = yield* endOne(id, end, 200)
         expect(recorded).toBe(false)
         expect(run).toMatchObject({ status: "cancelled", finished_at: at(100), released_at: at(200) })
         expect(run?.conversation.response).toBe(response)
-        expect(yield* inFlight).toEqual([])
+        expect(yield* outIds).toEqual([])
       }
     })
   )
@@ -73,35 +70,18 @@ export const cancel = (test: Test): void => {
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
-      const run_id = yield* sendRun(webhook, yield* acquireTerm, 10)
-      yield* repo.release([{ run_id, at: at(50) }])
+      const run_id = yield* sendRun(webhook, 10)
+      yield* releaseOne(run_id, 50)
       expect(yield* statusOf(run_id)).toBe("running")
       yield* endOne(run_id, cancelled, 100)
-      yield* repo.release([
-        { run_id, at: at(200) },
-        { run_id, at: at(250) }
-      ])
-      yield* repo.release([{ run_id, at: at(300) }])
+      yield* step({
+        releases: [
+          { run_id, at: at(200) },
+          { run_id, at: at(250) }
+        ]
+      })
+      yield* releaseOne(run_id, 300)
       expect(yield* repo.run(run_id)).toMatchObject({ finished_at: at(100), released_at: at(200) })
-    })
-  )
-
-  test(
-    "let the clock of the run behind stand still while the team is at work on a cancelled one",
-    Effect.gen(function* () {
-      const repo = yield* Repo
-      const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
-      const first = yield* sendRun(webhook, term, 0)
-      yield* startedOne(first, 30_000)
-      const second = yield* sendRun(webhook, term, 0)
-      yield* endOne(first, cancelled, 40_000)
-      expect(yield* repo.expire(at(60_000))).toEqual([])
-      yield* endOne(first, success("late"), 80_000)
-      expect(yield* repo.expire(at(139_999))).toEqual([])
-      expect(yield* statusOf(second)).toBe("running")
-      yield* repo.expire(at(200_000))
-      expect(yield* statusOf(second)).toBe("timeout")
     })
   )
 
@@ -112,7 +92,7 @@ export const cancel = (test: Test): void => {
       const webhook = yield* createWebhook()
       const other = yield* createWebhook()
       const admitted = yield* queueRun(webhook)
-      yield* admitOne(admitted, yield* acquireTerm)
+      yield* admitOne(admitted)
       const mine = [yield* queueRun(webhook), yield* queueRun(webhook)]
       const others = yield* queueRun(other)
       const message = yield* newMessage({ team: webhook.team })
@@ -140,8 +120,9 @@ export const cancel = (test: Test): void => {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
       const runs = yield* Effect.all(Array.from({ length: 1_100 }, () => newMessage({ team: webhook.team })))
-      yield* repo.accept(runs, { maxQueued: 10_000 })
-      expect(yield* repo.cancelQueued({ team: webhook.team }, { at: at(1), by: "host" })).toBe(1_100)
+      yield* acceptAll(runs)
+      // The first one is out.
+      expect(yield* repo.cancelQueued({ team: webhook.team }, { at: at(1), by: "host" })).toBe(1_099)
       expect((yield* repo.queued(9)).all).toBe(0)
     })
   )

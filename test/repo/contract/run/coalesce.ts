@@ -5,20 +5,21 @@ import { runIdAt } from "../../../../src/domain/Id.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import type { NewRun } from "../../../../src/repo/run/RunStore.ts"
 import {
+  acceptAll,
   acceptOne,
-  acquireTerm,
-  admitAll,
   at,
   count,
   createWebhook,
+  drain,
   endOne,
   epoch,
   newRun,
   ops,
   queueRun,
+  step,
+  success,
   type Target,
-  team,
-  unlimited
+  team
 } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
 
@@ -38,8 +39,15 @@ const idempotency = (key: string, hash = 1) => ({
   idempotency: { key, request_hash: new Uint8Array([hash]), expires_at: at(1_000_000) }
 })
 
-/** The prompts in the lane. */
-const lane = Effect.flatMap(Repo, (repo) => Effect.map(repo.lane(ops, 99), (runs) => runs.map(({ prompt }) => prompt)))
+/** The prompts of the lane, which are sent and answered. */
+const lane = Effect.flatMap(drain(), (ids) =>
+  Effect.forEach(ids, (id) =>
+    Effect.map(
+      Effect.flatMap(Repo, (repo) => repo.run(id)),
+      ({ conversation }) => conversation.prompt
+    )
+  )
+)
 
 export const coalesce = (test: Test): void => {
   test(
@@ -50,7 +58,7 @@ export const coalesce = (test: Test): void => {
       const other = yield* createWebhook({ name: "other" })
       const [before, first] = [yield* newRun(webhook, { prompt: "before" }), yield* trigger(webhook, "a", "1")]
       yield* acceptOne(before)
-      expect(yield* acceptOne(first)).toEqual({ _tag: "Accepted", admitted: false })
+      expect(yield* acceptOne(first)).toEqual({ _tag: "Accepted" })
       yield* acceptOne(yield* newRun(webhook, { prompt: "meanwhile" }))
       const coalesced = { _tag: "Coalesced", run_id: first.run_id, repeated: false }
       expect(yield* acceptOne(yield* trigger(webhook, "a", "two"))).toEqual(coalesced)
@@ -59,9 +67,7 @@ export const coalesce = (test: Test): void => {
         yield* trigger(webhook, "b", "b"),
         yield* trigger(webhook, "a", "last")
       ]
-      expect(yield* repo.accept(group, unlimited)).toEqual(
-        [coalesced, { _tag: "Accepted", admitted: false }, coalesced].map(Either.right)
-      )
+      expect(yield* acceptAll(group)).toEqual([coalesced, { _tag: "Accepted" }, coalesced].map(Either.right))
       const longer = { key: "a", until: at(60_000) }
       expect(yield* acceptOne(yield* trigger(other, "a", "other's", { coalesce: longer }))).toMatchObject({
         _tag: "Accepted"
@@ -72,20 +78,21 @@ export const coalesce = (test: Test): void => {
         collecting_until: until,
         joined: 3
       })
-      expect(yield* lane).toEqual(["before", "meanwhile"])
       yield* repo.closeWindows(at(29_999))
       expect(yield* lane).toEqual(["before", "meanwhile"])
       yield* repo.closeWindows(until)
       yield* acceptOne(yield* newRun(webhook, { prompt: "behind" }))
-      expect(yield* lane).toEqual(["before", "meanwhile", "last", "b", "behind"])
-      expect((yield* repo.lane(ops, 3))[2]).toMatchObject({ run_id: first.run_id, layout: [["text", 4]] })
+      const { admitted } = yield* step({ teams: [ops] })
+      expect(admitted).toMatchObject([{ run_id: first.run_id, layout: [["text", 4]] }])
+      yield* endOne(first.run_id, success("done"), 30_001)
+      expect(yield* lane).toEqual(["b", "behind"])
       const shown = yield* repo.run(first.run_id)
       expect(shown.joined).toBe(3)
       expect(Object.keys(shown)).not.toContain("collecting_until")
       const later = { coalesce: { key: "a", until: at(50_000) } }
       expect(yield* acceptOne(yield* trigger(webhook, "a", "later", later))).toMatchObject({ _tag: "Accepted" })
       yield* repo.closeWindows(longer.until)
-      expect(yield* lane).toEqual(["before", "meanwhile", "last", "b", "behind", "later", "other's"])
+      expect(yield* lane).toEqual(["later", "other's"])
     })
   )
 
@@ -96,7 +103,7 @@ export const coalesce = (test: Test): void => {
       const webhook = yield* createWebhook()
       const all = yield* Effect.forEach(count(60), (n) => trigger(webhook, "a", String(n), idempotency(`key ${n}`)))
       const groups = count(6).map((n) => all.slice(n * 10, n * 10 + 10))
-      const answers = (yield* Effect.forEach(groups, (group) => repo.accept(group, unlimited), {
+      const answers = (yield* Effect.forEach(groups, (group) => acceptAll(group), {
         concurrency: "unbounded"
       })).flat()
       const accepted = all.filter((_, n) => Either.getOrThrow(answers[n]!)._tag === "Accepted")
@@ -104,7 +111,7 @@ export const coalesce = (test: Test): void => {
       const ids = answers.map(Either.getOrThrow).flatMap((answer) => (answer._tag === "Coalesced" ? answer.run_id : []))
       expect(ids).toEqual(Array(59).fill(accepted[0]!.run_id))
       yield* repo.closeWindows(until)
-      expect(yield* repo.lane(ops, 99)).toHaveLength(1)
+      expect(yield* lane).toHaveLength(1)
     })
   )
 
@@ -147,14 +154,14 @@ export const coalesce = (test: Test): void => {
       const thrice = (key: string, text: string) =>
         Effect.forEach(count(3), () => trigger(webhook, "a", text, idempotency(key)))
       const opening = yield* thrice("one", "1")
-      const [first, ...repeats] = (yield* repo.accept(opening, unlimited)).map(Either.getOrThrow)
+      const [first, ...repeats] = (yield* acceptAll(opening)).map(Either.getOrThrow)
       expect(first).toMatchObject({ _tag: "Accepted" })
       const { run_id } = opening[0]!
       expect(repeats).toMatchObject(count(2).map(() => ({ _tag: "Repeated", run: { run_id } })))
       const joining = yield* thrice("two", "2")
       const [reused] = yield* thrice("two", "other")
       const hash = { idempotency: { ...reused!.idempotency!, request_hash: new Uint8Array([2]) } }
-      const answers = yield* repo.accept([...joining, { ...reused!, ...hash }], unlimited)
+      const answers = yield* acceptAll([...joining, { ...reused!, ...hash }])
       const coalesced = [false, true, true].map((repeated) => Either.right({ _tag: "Coalesced", run_id, repeated }))
       expect(answers).toEqual([...coalesced, Either.left(new IdempotencyKeyReused())])
       expect(yield* repo.run(run_id)).toMatchObject({ conversation: { prompt: "2" } })
@@ -173,7 +180,7 @@ export const coalesce = (test: Test): void => {
       const plain = (hash: number) => newRun(webhook, { prompt: "2", ...idempotency("two", hash) })
       const coalesced = { _tag: "Coalesced", run_id: first.run_id, repeated: true }
       expect(yield* acceptOne(yield* plain(1))).toEqual(coalesced)
-      const [answer, other] = yield* repo.accept([yield* plain(1), yield* plain(2)], { maxQueued: 0 })
+      const [answer, other] = yield* acceptAll([yield* plain(1), yield* plain(2)], { maxQueued: 0 })
       expect([answer, other]).toEqual([Either.right(coalesced), Either.left(new IdempotencyKeyReused())])
       expect(yield* lane).toEqual(["2"])
     })
@@ -211,26 +218,18 @@ export const coalesce = (test: Test): void => {
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
       const first = yield* trigger(webhook, "a", "1")
       yield* acceptOne(first)
       expect(yield* repo.lanes).toEqual([])
       const [opening, next] = [yield* trigger(webhook, "b", "2"), yield* newRun(webhook)]
-      const admission = { term, run_ids: new Set([next.run_id]), at: at(1) }
-      const answers = yield* repo.accept([opening, next], { ...unlimited, admission })
-      expect(answers.map(Either.getOrThrow)).toMatchObject([{ admitted: false }, { admitted: true }])
+      const { admitted } = yield* step({ accepts: [opening, next] })
+      expect(admitted.map(({ run_id }) => run_id)).toEqual([next.run_id])
+      yield* endOne(next.run_id, success("done"), 1)
       yield* repo.closeWindows(until)
       expect(yield* repo.lanes).toEqual([ops])
       const behind = yield* newRun(webhook)
-      const [answer] = yield* repo.accept([behind], {
-        ...unlimited,
-        admission: { ...admission, run_ids: new Set([behind.run_id]) }
-      })
-      const placed = [first.run_id, opening.run_id]
-      const { ahead = placed, ...accepted } = { ahead: undefined, ...Either.getOrThrow(answer!) }
-      expect([accepted, ahead]).toEqual([{ _tag: "Accepted", admitted: false }, placed])
-      yield* admitAll([...placed, behind.run_id], term, 2)
-      expect((yield* repo.inFlight).map(({ run_id }) => run_id)).toEqual([next.run_id, ...placed, behind.run_id])
+      yield* acceptOne(behind)
+      expect(yield* drain()).toEqual([first.run_id, opening.run_id, behind.run_id])
     })
   )
 

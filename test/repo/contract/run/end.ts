@@ -5,11 +5,11 @@ import type { Outcome } from "../../../../src/domain/run/Run.ts"
 import { runStatuses } from "../../../../src/domain/run/RunStatus.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import {
-  acquireTerm,
-  admitAll,
+  admitOne,
   at,
   count,
   createWebhook,
+  endAll,
   endOne,
   failure,
   outcomes,
@@ -28,8 +28,7 @@ export const end = (test: Test): void => {
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
-      const answered = yield* sendRun(webhook, term, 100)
+      const answered = yield* sendRun(webhook, 100)
       yield* startedOne(answered, 150)
       const ended = yield* endOne(answered, success("It's up \u{1f680}"), 400)
       expect(ended).toEqual({ recorded: true, run: yield* repo.run(answered) })
@@ -41,7 +40,7 @@ export const end = (test: Test): void => {
         duration_ms: 250,
         conversation: { prompt: "Deploy api", response: "It's up \u{1f680}" }
       })
-      const failed = yield* sendRun(webhook, term, 100)
+      const failed = yield* sendRun(webhook, 100)
       yield* endOne(failed, failure("no such service"), 300)
       expect(yield* repo.run(failed)).toMatchObject({
         status: "error",
@@ -99,7 +98,7 @@ export const end = (test: Test): void => {
         expect(ended.late).toEqual(keeps ? { team: webhook.team, report } : undefined)
         expect(ended.run).toEqual({ ...before, ...(keeps && report) })
         const other = { usage: { output_tokens: 1 } }
-        const repeated = yield* repo.end([
+        const repeated = yield* endAll([
           { run_id: id, outcome: { ...failure("again"), report: other } as Outcome, at: at(500) },
           { run_id: id, outcome: { ...success("late"), report: other } as Outcome, at: at(500) }
         ])
@@ -165,16 +164,15 @@ export const end = (test: Test): void => {
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
       for (const round of count(6)) {
-        const run_id = yield* sendRun(webhook, term, 1)
+        const run_id = yield* sendRun(webhook, 1)
         const ends = count(50).map((i) => ({
           run_id,
           outcome: i % 2 === round % 2 ? success(`${i}`) : failure(`${i}`),
           at: at(i + 2)
         }))
         const answers =
-          round < 3 ? yield* repo.end(ends) : (yield* Effect.forEach(ends, (end) => repo.end([end]), together)).flat()
+          round < 3 ? yield* endAll(ends) : (yield* Effect.forEach(ends, (end) => endAll([end]), together)).flat()
         expect(answers.filter((answer) => answer.recorded)).toHaveLength(1)
         if (round < 3) expect(answers[0]?.recorded).toBe(true)
         const run = yield* repo.run(run_id)
@@ -186,13 +184,11 @@ export const end = (test: Test): void => {
   test(
     "end many runs in one call, and answer in the order of the call",
     Effect.gen(function* () {
-      const repo = yield* Repo
       const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
       const ids = yield* Effect.forEach(count(100), () => queueRun(webhook))
-      yield* admitAll(ids, term)
+      yield* admitOne(ids[0]!)
       const unknown = yield* makeRunId
-      const [...answers] = yield* repo.end(
+      const [...answers] = yield* endAll(
         [...ids, unknown].map((run_id) => ({ run_id, outcome: success(run_id), at: at(2) }))
       )
       expect(answers.pop()).toEqual({ recorded: false, run: undefined })
@@ -200,7 +196,7 @@ export const end = (test: Test): void => {
         expect(recorded).toBe(true)
         expect(run).toMatchObject({ run_id: ids[i], conversation: { response: ids[i] } })
       }
-      expect(yield* repo.end([])).toEqual([])
+      expect(yield* endAll([])).toEqual([])
     })
   )
 
@@ -209,9 +205,8 @@ export const end = (test: Test): void => {
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
-      const run_id = yield* sendRun(webhook, term, 1)
-      const answers = yield* repo.end([
+      const run_id = yield* sendRun(webhook, 1)
+      const answers = yield* endAll([
         { run_id, outcome: timeout, at: at(10) },
         { run_id, outcome: success("late"), at: at(20) },
         { run_id, outcome: success("later"), at: at(30) }
@@ -223,7 +218,7 @@ export const end = (test: Test): void => {
       yield* endOne(run_id, success("later"), 40)
       yield* endOne(run_id, failure("late too"), 40)
       expect(yield* repo.run(run_id)).toEqual(run)
-      const answered = yield* sendRun(webhook, term, 1)
+      const answered = yield* sendRun(webhook, 1)
       yield* endOne(answered, failure("broken"), 2)
       yield* endOne(answered, success("late"), 3)
       expect((yield* repo.run(answered)).conversation).toEqual({ prompt: "Deploy api" })
@@ -235,14 +230,13 @@ export const end = (test: Test): void => {
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
-      const id = yield* sendRun(webhook, term, 1)
+      const id = yield* sendRun(webhook, 1)
       yield* endOne(id, success("a\u0000b\ud800c"), 2)
       expect((yield* repo.run(id)).conversation.response).toBe("a\ufffdb\ufffdc")
-      const failed = yield* sendRun(webhook, term, 1)
+      const failed = yield* sendRun(webhook, 1)
       yield* endOne(failed, failure("\u0000"), 2)
       expect((yield* repo.run(failed)).error?.message).toBe("\ufffd")
-      const late = yield* sendRun(webhook, term, 1)
+      const late = yield* sendRun(webhook, 1)
       yield* endOne(late, timeout, 2)
       yield* endOne(late, success("\u0000"), 3)
       expect((yield* repo.run(late)).conversation.response).toBe("\ufffd")
@@ -265,13 +259,12 @@ export const end = (test: Test): void => {
   test(
     "say nothing of a run that another end came first for, when that is not wanted",
     Effect.gen(function* () {
-      const repo = yield* Repo
       const id = yield* queueRun(yield* createWebhook())
       const repeated = { run_id: id, outcome: success("ok"), at: at(1), wantsRun: false }
-      const [first] = yield* repo.end([repeated])
+      const [first] = yield* endAll([repeated])
       expect(first).toMatchObject({ recorded: true, run: { status: "success" } })
-      expect(yield* repo.end([repeated])).toEqual([{ recorded: false, run: undefined }])
-      const [wanted] = yield* repo.end([{ ...repeated, wantsRun: true }])
+      expect(yield* endAll([repeated])).toEqual([{ recorded: false, run: undefined }])
+      const [wanted] = yield* endAll([{ ...repeated, wantsRun: true }])
       expect(wanted).toMatchObject({ recorded: false, run: { status: "success" } })
     })
   )

@@ -2,19 +2,24 @@ import { expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import {
-  acquireTerm,
   admitOne,
   at,
   count,
   createWebhook,
+  endAll,
   endOne,
   queueRun,
   sendRun,
   sentOne,
   startedOne,
-  success
+  success,
+  team
 } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
+
+/** A run that is out, of a team of its own. */
+const admitted = (name: string) =>
+  Effect.flatMap(createWebhook({ team: team(name) }), (webhook) => Effect.tap(queueRun(webhook), (id) => admitOne(id)))
 
 /** The times of runs whose end and start are recorded in any order, or together. */
 export const endsWithTimes = (test: Test): void => {
@@ -23,18 +28,12 @@ export const endsWithTimes = (test: Test): void => {
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
       const outcome = success("done")
-      const [silent, both, later, marked] = [
-        yield* queueRun(webhook),
-        yield* queueRun(webhook),
-        yield* queueRun(webhook),
-        yield* sendRun(webhook, term, 100)
-      ]
-      for (const id of [silent, both, later]) yield* admitOne(id, term)
+      const [silent, both, later] = [yield* admitted("silent"), yield* admitted("both"), yield* admitted("later")]
+      const marked = yield* sendRun(webhook, 100)
       yield* startedOne(later, 100)
       yield* startedOne(marked, 100)
-      yield* repo.end([
+      yield* endAll([
         { run_id: silent, outcome, sent_at: at(100), at: at(400) },
         { run_id: both, outcome, sent_at: at(100), started_at: at(100), at: at(400) },
         { run_id: later, outcome, sent_at: at(150), at: at(400) },
@@ -52,12 +51,10 @@ export const endsWithTimes = (test: Test): void => {
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
-      const [unmarked, marked] = [yield* queueRun(webhook), yield* sendRun(webhook, term, 100)]
-      yield* admitOne(unmarked, term)
+      const [unmarked, marked] = [yield* admitted("unmarked"), yield* sendRun(webhook, 100)]
       yield* startedOne(marked, 150)
       const end = { outcome: success("done"), sent_at: at(20), started_at: at(30), at: at(400) }
-      yield* repo.end([
+      yield* endAll([
         { ...end, run_id: unmarked },
         { ...end, run_id: marked }
       ])
@@ -70,11 +67,7 @@ export const endsWithTimes = (test: Test): void => {
     "give a start also to a run whose answer overtook the record that it was sent",
     Effect.gen(function* () {
       const repo = yield* Repo
-      const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
-      const [answered, undelivered] = [yield* queueRun(webhook), yield* queueRun(webhook)]
-      yield* admitOne(answered, term)
-      yield* admitOne(undelivered, term)
+      const [answered, undelivered] = [yield* admitted("answered"), yield* admitted("undelivered")]
       yield* endOne(answered, success("quick"), 60)
       expect(yield* repo.run(answered)).toMatchObject({ started_at: at(0), duration_ms: 60 })
       yield* endOne(undelivered, { status: "error", error: { code: "undeliverable", message: "returned" } }, 60)
@@ -86,14 +79,13 @@ export const endsWithTimes = (test: Test): void => {
     "are in order: a run that was answered before the broker's confirmation was sent when it was admitted",
     Effect.gen(function* () {
       const repo = yield* Repo
-      const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
       const outcome = success("quick")
-      const [unconfirmed, late, reported, both, recorded] = yield* Effect.forEach(count(5), () => queueRun(webhook))
+      const [unconfirmed, late, reported, both, recorded] = yield* Effect.forEach(count(5), (n) =>
+        admitted(`team-${n}`)
+      )
       const ids = [unconfirmed!, late!, reported!, both!, recorded!] as const
-      yield* Effect.forEach(ids, (id) => admitOne(id, term))
       yield* sentOne(recorded!, 70)
-      yield* repo.end([
+      yield* endAll([
         { run_id: unconfirmed!, outcome, at: at(60) },
         { run_id: late!, outcome, sent_at: at(70), at: at(60) },
         { run_id: reported!, outcome, sent_at: at(70), started_at: at(50), at: at(60) },
@@ -115,9 +107,8 @@ export const endsWithTimes = (test: Test): void => {
     "leave the record of a start alone, whichever came first",
     Effect.gen(function* () {
       const repo = yield* Repo
-      const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
-      const [one, two] = [yield* sendRun(webhook, term, 1), yield* sendRun(webhook, term, 1)]
+      const one = yield* sendRun(yield* createWebhook(), 1)
+      const two = yield* sendRun(yield* createWebhook({ team: team("other") }), 1)
       yield* startedOne(one, 5)
       yield* endOne(one, success("done"), 9)
       yield* endOne(two, success("done"), 6)

@@ -5,8 +5,8 @@ import type { WebhookId } from "../../../../src/domain/Id.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import type { NewRun } from "../../../../src/repo/run/RunStore.ts"
 import {
+  acceptAll,
   acceptOne,
-  acquireTerm,
   admitOne,
   at,
   count,
@@ -14,12 +14,11 @@ import {
   endOne,
   newMessage,
   newRun,
-  ops,
+  step,
   type Target,
   team,
   timeout,
-  together,
-  unlimited
+  together
 } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
 
@@ -51,10 +50,10 @@ export const limits = (test: Test): void => {
       const other = yield* createWebhook()
       const full = Either.left(new TooManyQueued({ of: "webhook", limit: 3 }))
       const runs = yield* Effect.forEach(count(20), (i) => newRun(i % 2 === 0 ? small : other))
-      const answers = yield* repo.accept(runs, unlimited)
+      const answers = yield* acceptAll(runs)
       expect(answers.map(isAccepted)).toEqual(count(20).map((i) => i % 2 === 1 || i < 6))
       expect(answers[6]).toEqual(full)
-      expect(yield* repo.accept([yield* newRun(small), yield* newRun(other)], unlimited)).toMatchObject([
+      expect(yield* acceptAll([yield* newRun(small), yield* newRun(other)])).toMatchObject([
         full,
         { right: { _tag: "Accepted" } }
       ])
@@ -67,10 +66,9 @@ export const limits = (test: Test): void => {
         ])
       })
 
-      const [first, second] = (yield* repo.lane(ops, 99)).filter(({ webhook }) => webhook?.id === small.id)
-      yield* admitOne(first!.run_id, yield* acquireTerm)
-      yield* endOne(second!.run_id, timeout, 9)
-      expect(yield* repo.accept(yield* newRuns(small, 3), unlimited)).toMatchObject([
+      yield* admitOne(runs[0]!.run_id)
+      yield* endOne(runs[2]!.run_id, timeout, 9)
+      expect(yield* acceptAll(yield* newRuns(small, 3))).toMatchObject([
         { right: { _tag: "Accepted" } },
         { right: { _tag: "Accepted" } },
         full
@@ -79,15 +77,12 @@ export const limits = (test: Test): void => {
   )
 
   test(
-    "counts what waits of the webhook in another team, and nothing that is admitted with its acceptance",
+    "counts what waits of the webhook in another team, and not the run that its team begins with",
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook({ max_queued: 2 })
-      const term = yield* acquireTerm
-      const runs = yield* newRuns(webhook, 5)
-      const run_ids = new Set(runs.slice(0, 2).map(({ run_id }) => run_id))
-      const answers = yield* repo.accept(runs, { ...unlimited, admission: { term, run_ids, at: at(0) } })
-      expect(answers.map(isAccepted)).toEqual([true, true, true, true, false])
+      const { accepted } = yield* step({ accepts: yield* newRuns(webhook, 5) })
+      expect(accepted.map(isAccepted)).toEqual([true, true, true, false, false])
       const elsewhere = team("elsewhere")
       yield* repo.createTeam(elsewhere, at(0))
       yield* repo.updateWebhook(webhook.id, { team: elsewhere, updated_at: at(1) })
@@ -99,10 +94,9 @@ export const limits = (test: Test): void => {
   test(
     "counts what waits of a webhook only when it is asked to",
     Effect.gen(function* () {
-      const repo = yield* Repo
       const webhook = yield* createWebhook({ max_queued: 1 })
       const accept = (countQueuedOf: ReadonlySet<WebhookId>) =>
-        Effect.flatMap(newRuns(webhook, 2), (runs) => repo.accept(runs, { ...unlimited, countQueuedOf }))
+        Effect.flatMap(newRuns(webhook, 2), (runs) => acceptAll(runs, { countQueuedOf }))
       expect((yield* accept(new Set())).map(isAccepted)).toEqual([true, true])
       expect((yield* accept(new Set([webhook.id]))).map(isAccepted)).toEqual([false, false])
     })
@@ -111,11 +105,10 @@ export const limits = (test: Test): void => {
   test(
     "keeps what one webhook is refused for the others, when no more may wait of all",
     Effect.gen(function* () {
-      const repo = yield* Repo
       const small = yield* createWebhook({ max_queued: 1 })
       const other = yield* createWebhook()
       const runs = [...(yield* newRuns(small, 10)), ...(yield* newRuns(other, 5)), yield* newMessage()]
-      const answers = yield* repo.accept(runs, { maxQueued: 4 })
+      const answers = yield* acceptAll(runs, { maxQueued: 4 })
       expect(answers.map(isAccepted)).toEqual(runs.map((_, i) => i === 0 || (i >= 10 && i < 13)))
       expect(answers.at(-1)).toEqual(Either.left(new TooManyQueued({ of: "server", limit: 4 })))
     })
@@ -129,7 +122,7 @@ export const limits = (test: Test): void => {
       const other = yield* createWebhook({ rate: "5/day" })
       const plain = yield* createWebhook()
       const runs = yield* Effect.forEach(count(20), (i) => newRun(i % 2 === 0 ? webhook : plain))
-      const answers = yield* repo.accept(runs, unlimited)
+      const answers = yield* acceptAll(runs)
       expect(answers.map(isAccepted)).toEqual(count(20).map((i) => i % 2 === 1 || i < 10))
       expect(yield* takenOf(other, 20)).toBe(5)
       for (const target of [webhook, other]) {
@@ -139,23 +132,22 @@ export const limits = (test: Test): void => {
         expect(retry_after_ms).toBeLessThanOrEqual(86_400_000 / 5)
         expect(retry_after_ms).toBeGreaterThan(86_400_000 / 5 - 60_000)
       }
-      expect(yield* repo.lane(ops, 99)).toHaveLength(20)
+      expect((yield* repo.queued(99)).all).toBe(20)
     })
   )
 
   test(
     "takes nothing from the rate for what is not accepted",
     Effect.gen(function* () {
-      const repo = yield* Repo
       const webhook = yield* createWebhook({ rate: "2/day", max_queued: 2 })
-      expect((yield* repo.accept(yield* newRuns(webhook, 2), { maxQueued: 0 })).map(isAccepted)).toEqual([false, false])
+      expect((yield* acceptAll(yield* newRuns(webhook, 2), { maxQueued: 0 })).map(isAccepted)).toEqual([false, false])
       yield* Effect.flip(acceptOne(yield* newRun({ ...webhook, version: 7 })))
       const first = yield* keyed(webhook, "k")
       yield* acceptOne(first)
       for (const repeat of yield* Effect.forEach(count(5), () => keyed(webhook, "k"))) {
         expect(yield* acceptOne(repeat)).toMatchObject({ _tag: "Repeated", run: { run_id: first.run_id } })
       }
-      expect((yield* repo.accept(yield* newRuns(webhook, 3), unlimited)).map(isAccepted)).toEqual([true, false, false])
+      expect((yield* acceptAll(yield* newRuns(webhook, 3))).map(isAccepted)).toEqual([true, false, false])
       // Repeats are answered even when nothing new is accepted.
       expect(yield* acceptOne(yield* keyed(webhook, "k"))).toMatchObject({ _tag: "Repeated" })
       expect((yield* Effect.flip(acceptOne(yield* keyed(webhook, "new"))))._tag).toBe("TooManyQueued")
@@ -195,10 +187,9 @@ export const limits = (test: Test): void => {
   test(
     "accepts again as time goes on, never more than the rate",
     Effect.gen(function* () {
-      const repo = yield* Repo
       const webhook = yield* createWebhook({ rate: "50/sec" })
       const begin = yield* Clock.currentTimeMillis
-      let taken = (yield* repo.accept(yield* newRuns(webhook, 100), unlimited)).filter(isAccepted).length
+      let taken = (yield* acceptAll(yield* newRuns(webhook, 100))).filter(isAccepted).length
       expect(taken).toBeGreaterThanOrEqual(50)
       for (let more = 0; more < 5; ) {
         if (yield* accepts(yield* newRun(webhook))) more++

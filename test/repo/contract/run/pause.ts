@@ -1,29 +1,27 @@
 import { expect } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { NotFound } from "../../../../src/domain/Errors.ts"
-import type { RunId } from "../../../../src/domain/Id.ts"
 import { type Change, subscribe } from "../../../../src/repo/ChangeFeed.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import {
-  acquireTerm,
-  admitAll,
-  admitOne,
+  admitNext,
   at,
   count,
   createWebhook,
+  drain,
+  endOne,
+  newMessage,
   newRun,
   ops,
+  outIds,
   queueRun,
   sendRun,
-  statusOf,
+  step,
+  success,
   team,
-  together,
-  unlimited
+  together
 } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
-
-/** The ids of the next runs in the lane. */
-const lane = Effect.flatMap(Repo, (repo) => Effect.map(repo.lane(ops, 9), (runs) => runs.map(({ run_id }) => run_id)))
 
 export const pause = (test: Test): void => {
   test(
@@ -45,52 +43,29 @@ export const pause = (test: Test): void => {
   )
 
   test(
-    "gives and admits nothing of a paused team, and all of it in order when it is resumed",
+    "accepts runs of a paused team and admits none, and all of them in order when it is resumed",
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
       const elsewhere = yield* createWebhook({ team: team("other") })
-      const term = yield* acquireTerm
-      const sent = yield* sendRun(webhook, term, 0)
-      const admitted = yield* queueRun(webhook)
-      yield* admitOne(admitted, term)
-      const ids = [yield* queueRun(webhook), yield* queueRun(webhook)]
+      const sent = yield* sendRun(webhook, 0)
+      const ids = [yield* queueRun(webhook)]
       const other = yield* queueRun(elsewhere)
       yield* repo.pauseTeam(ops, at(10))
       ids.push(yield* queueRun(webhook))
       expect(yield* repo.lanes).toEqual(["other"])
-      expect(yield* lane).toEqual([])
-      expect(yield* admitAll([...ids, other], term, 20)).toEqual(new Set([other]))
-      // Runs admitted before are in flight, and may be sent again.
-      expect(yield* admitAll([admitted], term, 21)).toEqual(new Set([admitted]))
-      expect((yield* repo.inFlight).map(({ run_id }) => run_id)).toEqual([sent, admitted, other])
-      expect((yield* repo.team(ops)).queued).toBe(3)
+      yield* endOne(sent, success("done"), 15)
+      expect(yield* admitNext([ops, team("other")], {}, 20)).toEqual([other])
+      expect((yield* repo.team(ops)).queued).toBe(2)
+      const message = yield* newMessage()
+      expect((yield* step({ accepts: [message] })).admitted).toEqual([])
 
       const changes = yield* subscribe(repo)
       yield* repo.resumeTeam(ops, at(30))
       const wakes = (change: Change) => change._tag === "RunAccepted" && change.team === ops
       yield* Stream.runHead(Stream.filter(Stream.fromQueue(changes), wakes))
       expect(yield* repo.lanes).toEqual(["ops"])
-      expect(yield* lane).toEqual(ids)
-      expect(yield* admitAll(ids, term, 40)).toEqual(new Set(ids))
-    })
-  )
-
-  test(
-    "accepts runs of a paused team without admitting them, and of another one as asked for",
-    Effect.gen(function* () {
-      const repo = yield* Repo
-      const webhook = yield* createWebhook()
-      const elsewhere = yield* createWebhook({ team: team("other") })
-      const term = yield* acquireTerm
-      yield* repo.pauseTeam(ops, at(10))
-      const runs = [yield* newRun(webhook), yield* newRun(elsewhere)] as const
-      const admission = { term, run_ids: new Set(runs.map(({ run_id }) => run_id)), at: at(20) }
-      expect(yield* repo.accept(runs, { ...unlimited, admission })).toMatchObject([
-        { right: { admitted: false } },
-        { right: { admitted: true } }
-      ])
-      expect(yield* statusOf(runs[0].run_id)).toBe("queued")
+      expect(yield* drain()).toEqual([...ids, message.run_id])
     })
   )
 
@@ -99,18 +74,13 @@ export const pause = (test: Test): void => {
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
-      const inFlight = Effect.map(repo.inFlight, (runs) => runs.length)
       for (const round of count(15)) {
-        const queued = yield* queueRun(webhook)
         const run = yield* newRun(webhook)
-        const admission = { term, run_ids: new Set<RunId>([run.run_id]), at: at(round) }
-        const pausing = Effect.zipRight(repo.pauseTeam(ops, at(round)), inFlight)
-        const accepting = repo.accept([run], { ...unlimited, admission })
-        const [before] = yield* Effect.all([pausing, admitOne(queued, term), accepting], together)
-        expect(yield* inFlight).toBe(before)
+        const pausing = Effect.zipRight(repo.pauseTeam(ops, at(round)), outIds)
+        const [before] = yield* Effect.all([pausing, step({ accepts: [run] }), admitNext()], together)
+        expect(yield* outIds).toEqual(before)
         yield* repo.resumeTeam(ops, at(round))
-        yield* admitAll(yield* lane, term, round)
+        yield* endOne(run.run_id, success("done"), round)
       }
     })
   )

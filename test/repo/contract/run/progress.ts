@@ -3,18 +3,7 @@ import { Effect } from "effect"
 import { makeRunId, type RunId } from "../../../../src/domain/Id.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import { keptText, type ProgressReport, shortestReport } from "../../../../src/repo/run/ProgressStore.ts"
-import {
-  acquireTerm,
-  admitOne,
-  at,
-  count,
-  createWebhook,
-  endOne,
-  queueRun,
-  startedOne,
-  success,
-  together
-} from "../fixtures.ts"
+import { admitOne, at, count, createWebhook, endOne, queueRun, startedOne, success, together } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
 
 const report = (run_id: RunId, seq: number, fields: Partial<ProgressReport> = {}): ProgressReport => ({
@@ -83,7 +72,7 @@ export const progress = (test: Test): void => {
     Effect.gen(function* () {
       const repo = yield* Repo
       const id = yield* queueRun(yield* createWebhook())
-      yield* admitOne(id, yield* acquireTerm)
+      yield* admitOne(id)
       yield* startedOne(id, 300)
       const marks = [id, yield* makeRunId].map((run_id) => ({ run_id, position: 0 }))
       expect(yield* repo.newsOf(marks)).toEqual([{ run_id: id, started_at: at(300) }])

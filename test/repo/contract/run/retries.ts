@@ -4,12 +4,13 @@ import type { RunId } from "../../../../src/domain/Id.ts"
 import { noLeaderInTime } from "../../../../src/domain/run/Run.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import {
+  acceptAll,
   acceptOne,
-  acquireTerm,
   admitOne,
   at,
   count,
   createWebhook,
+  endAll,
   endOne,
   newRun,
   outcomes,
@@ -90,7 +91,7 @@ export const retries = (test: Test): void => {
       const failed = yield* failedRun(webhook)
       const second = yield* nextAttempt(webhook, failed)
       const plain = yield* newRun(webhook)
-      const answers = yield* repo.accept([plain, second], { maxQueued: 9 })
+      const answers = yield* acceptAll([plain, second], { maxQueued: 9 })
       expect(answers.map(Either.isRight)).toEqual([true, true])
       const { retried_by, retry_at, status } = yield* repo.run(failed)
       expect({ retried_by, retry_at, status }).toEqual({
@@ -114,9 +115,7 @@ export const retries = (test: Test): void => {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
       const failed = yield* failedRun(webhook)
-      expect(Either.isLeft((yield* repo.accept([yield* nextAttempt(webhook, failed)], { maxQueued: 0 }))[0]!)).toBe(
-        true
-      )
+      expect(Either.isLeft((yield* acceptAll([yield* nextAttempt(webhook, failed)], { maxQueued: 0 }))[0]!)).toBe(true)
       expect(yield* due(60_000)).toEqual([failed])
       const answers = yield* Effect.forEach(
         count(4),
@@ -183,8 +182,8 @@ export const retries = (test: Test): void => {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
       const runs = yield* Effect.forEach(count(1_100), () => newRun(webhook, again))
-      yield* repo.accept(runs, { maxQueued: 10_000 })
-      yield* repo.end(runs.map(({ run_id }) => ({ run_id, outcome: outcomes.error, at: at(0) })))
+      yield* acceptAll(runs)
+      yield* endAll(runs.map(({ run_id }) => ({ run_id, outcome: outcomes.error, at: at(0) })))
       expect(yield* repo.callOffRetriesOf({ webhook_id: webhook.id }, "host")).toBe(1_100)
       expect(yield* due(60_000)).toEqual([])
     })
@@ -201,7 +200,7 @@ export const retries = (test: Test): void => {
       yield* acceptOne({ ...run, webhook_version: 1 })
       expect((yield* repo.run(run.run_id)).webhook_version).toBe(1)
       expect(yield* repo.lanes).toEqual([team("ops")])
-      expect(yield* admitOne(run.run_id, yield* acquireTerm)).toBe(true)
+      expect(yield* admitOne(run.run_id)).toBe(true)
     })
   )
 }

@@ -5,20 +5,22 @@ import type { Outcome } from "../../../../src/domain/run/Run.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import type { NewRun } from "../../../../src/repo/run/RunStore.ts"
 import {
+  acceptAll,
   acceptOne,
-  acquireTerm,
   at,
   count,
   createWebhook,
   endOne,
   newMessage,
   newRun,
+  ops,
   queueRun,
+  releaseOne,
+  step,
   success,
   team,
   timeout,
-  together,
-  unlimited
+  together
 } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
 
@@ -30,17 +32,13 @@ const threadOf = (id: RunId) =>
     ({ thread }) => thread
   )
 
-const sessionFor = (id: RunId) =>
-  Effect.map(
-    Effect.flatMap(Repo, (repo) => repo.threadsOf([id])),
-    (threads) => threads.get(id)?.session_id
-  )
+/** The thread with which the next run of the team is sent. */
+const nextThread = Effect.map(step({ teams: [ops] }), ({ admitted }) => admitted[0]?.thread)
 
 export const threads = (test: Test): void => {
   test(
     "a team's runs and messages with one key belong to one thread; other keys and teams have their own, other runs none",
     Effect.gen(function* () {
-      const repo = yield* Repo
       const first = yield* createWebhook()
       const second = yield* createWebhook({ name: "second" })
       const elsewhere = yield* createWebhook({ team: team("a") })
@@ -51,7 +49,7 @@ export const threads = (test: Test): void => {
         yield* newRun(second, inThread),
         yield* newRun(first, { thread_key: "shop#2" })
       ]
-      yield* repo.accept(group, unlimited)
+      const { admitted } = yield* step({ accepts: group })
       const message = yield* newMessage(inThread)
       const other = yield* newRun(elsewhere, inThread)
       yield* acceptOne(message)
@@ -65,28 +63,24 @@ export const threads = (test: Test): void => {
       expect(yield* threadOf(other.run_id)).toMatchObject({ key: "shop#1" })
       const ids = [ofFirst?.id, ofKey?.id, (yield* threadOf(other.run_id))?.id]
       expect(new Set(ids).size).toBe(3)
-      const lane = yield* repo.lane(first.team, 9)
-      expect(lane.map(({ thread_key }) => thread_key)).toEqual(["shop#1", undefined, "shop#1", "shop#2", "shop#1"])
-      const all = [...group, message].map(({ run_id }) => run_id)
-      expect(yield* repo.threadsOf(all)).toEqual(
-        new Map([
-          [group[0]!.run_id, { id: ofFirst!.id }],
-          [group[2]!.run_id, { id: ofFirst!.id }],
-          [group[3]!.run_id, { id: ofKey!.id }],
-          [message.run_id, { id: ofFirst!.id }]
-        ])
-      )
+      const sent = [...admitted]
+      for (const { run_id } of [...group, message]) {
+        const thread = yield* threadOf(run_id)
+        expect(sent.at(-1)).toMatchObject({ run_id })
+        expect(sent.at(-1)!.thread).toEqual(thread && { id: thread.id })
+        const next = yield* step({ ends: [{ run_id, outcome: success("done"), at: at(1) }] })
+        sent.push(...next.admitted.filter((run) => run.team === first.team))
+      }
     })
   )
 
   test(
     "begins one thread, however many runs with its key come at once",
     Effect.gen(function* () {
-      const repo = yield* Repo
       const webhook = yield* createWebhook()
       const runs = yield* Effect.forEach(count(60), () => newRun(webhook, { thread_key: "shop#1" }))
       const groups = count(6).map((n) => runs.slice(n * 10, n * 10 + 10))
-      yield* Effect.forEach(groups, (group) => repo.accept(group, unlimited), together)
+      yield* Effect.forEach(groups, (group) => acceptAll(group), together)
       const found = yield* Effect.forEach(runs, ({ run_id }) => threadOf(run_id))
       expect(new Set(found.map((thread) => thread?.id)).size).toBe(1)
       expect(found[0]).toMatchObject({ key: "shop#1" })
@@ -96,15 +90,12 @@ export const threads = (test: Test): void => {
   test(
     "a run that is admitted with its acceptance, and a repeat of it, belong to its thread",
     Effect.gen(function* () {
-      const repo = yield* Repo
       const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
       const idempotency = { key: "one", request_hash: new Uint8Array(32), expires_at: at(1_000) }
       const make = newRun(webhook, { thread_key: "shop#1", idempotency })
       const first = yield* make
-      const admission = { term, run_ids: new Set([first.run_id]), at: at(1) }
-      yield* repo.accept([first], { ...unlimited, admission })
-      expect((yield* repo.inFlight).map(({ thread_key }) => thread_key)).toEqual(["shop#1"])
+      const { admitted } = yield* step({ accepts: [first] })
+      expect(admitted).toMatchObject([{ run_id: first.run_id, thread_key: "shop#1", thread: {} }])
       const repeated = yield* acceptOne(yield* make)
       expect(repeated).toMatchObject({ _tag: "Repeated", run: { run_id: first.run_id, thread: { key: "shop#1" } } })
     })
@@ -133,40 +124,56 @@ export const threads = (test: Test): void => {
   )
 
   test(
-    "threadsOf: the session that the newest ended run of the thread reported, whatever ended without one",
+    "a run is sent with the session that the newest ended run of its thread reported, whatever ended without one",
     Effect.gen(function* () {
-      const repo = yield* Repo
       const webhook = yield* createWebhook()
       const queue = (fields: Partial<NewRun> = {}) => queueRun(webhook, { thread_key: "shop#1", ...fields })
-      const [first, second, third, next] = [yield* queue(), yield* queue(), yield* queue(), yield* queue()]
-      const other = yield* queue({ thread_key: "shop#2" })
-      expect(yield* sessionFor(next)).toBeUndefined()
-      yield* endOne(first, answeredIn("s-1"), 1)
-      expect(yield* sessionFor(next)).toBe("s-1")
-      yield* endOne(second, timeout, 2)
-      yield* endOne(third, success("done"), 3)
-      expect(yield* sessionFor(next)).toBe("s-1")
-      expect(yield* sessionFor(other)).toBeUndefined()
+      const sent = (fields: Partial<NewRun> = {}) =>
+        Effect.flatMap(queue(fields), (id) => Effect.map(nextThread, (thread) => ({ id, session: thread?.session_id })))
+      const first = yield* sent()
+      expect(first.session).toBeUndefined()
+      yield* endOne(first.id, answeredIn("s-1"), 1)
+      const second = yield* sent()
+      expect(second.session).toBe("s-1")
+      yield* endOne(second.id, timeout, 2)
+      yield* releaseOne(second.id, 3)
+      const third = yield* sent()
+      yield* endOne(third.id, success("done"), 3)
+      const other = yield* sent({ thread_key: "shop#2" })
+      expect(other.session).toBeUndefined()
+      yield* endOne(other.id, answeredIn("s-3"), 4)
+      const fourth = yield* sent()
+      expect(fourth.session).toBe("s-1")
+      yield* endOne(fourth.id, success("done"), 5)
       // An answer that came late.
-      yield* endOne(second, answeredIn("s-2"), 4)
-      expect(yield* sessionFor(next)).toBe("s-2")
-      yield* endOne(other, answeredIn("s-3"), 5)
-      expect(yield* sessionFor(next)).toBe("s-2")
+      yield* endOne(second.id, answeredIn("s-2"), 6)
+      const fifth = yield* sent()
+      expect(fifth.session).toBe("s-2")
       const failed: Outcome = {
         status: "error",
         error: { code: "agent_error", message: "No disk" },
         report: { session_id: "s-4", session_usage: { output_tokens: 340, cost_usd: 0.125 } }
       }
-      yield* endOne(next, failed, 6)
-      const last = yield* queue()
-      const { id } = (yield* threadOf(last))!
-      expect((yield* repo.threadsOf([last])).get(last)).toEqual({ id, ...failed.report })
-      expect(yield* repo.threadsOf([])).toEqual(new Map())
+      yield* endOne(fifth.id, failed, 7)
+      const { id } = (yield* threadOf(yield* queue()))!
+      expect(yield* nextThread).toEqual({ id, ...failed.report })
     })
   )
 
   test(
-    "threadsOf: the newest run is the last one in the lane, not the one that was accepted last",
+    "a run that is admitted with the end of the one before has its session",
+    Effect.gen(function* () {
+      const webhook = yield* createWebhook()
+      const inThread = { thread_key: "shop#1" }
+      const [first, second] = [yield* newRun(webhook, inThread), yield* newRun(webhook, inThread)]
+      yield* step({ accepts: [first, second] })
+      const { admitted } = yield* step({ ends: [{ run_id: first.run_id, outcome: answeredIn("s-1"), at: at(1) }] })
+      expect(admitted).toMatchObject([{ run_id: second.run_id, thread: { session_id: "s-1" } }])
+    })
+  )
+
+  test(
+    "the newest run is the last one in the lane, not the one that was accepted last",
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
@@ -176,7 +183,8 @@ export const threads = (test: Test): void => {
       yield* repo.closeWindows(DateTime.add(until, { seconds: 1 }))
       yield* endOne(between, answeredIn("s-1"), 1)
       yield* endOne(coalesced, answeredIn("s-2"), 2)
-      expect(yield* sessionFor(yield* queueRun(webhook, { thread_key: "shop#1" }))).toBe("s-2")
+      yield* queueRun(webhook, { thread_key: "shop#1" })
+      expect(yield* nextThread).toMatchObject({ session_id: "s-2" })
     })
   )
 }

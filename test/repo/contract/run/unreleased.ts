@@ -3,9 +3,10 @@ import { Duration, Effect } from "effect"
 import { NotFound, TeamInUse } from "../../../../src/domain/Errors.ts"
 import { makeRunId, type RunId } from "../../../../src/domain/Id.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
+import type { NewRun } from "../../../../src/repo/run/RunStore.ts"
 import {
   acceptOne,
-  acquireTerm,
+  admitNext,
   admitOne,
   at,
   createWebhook,
@@ -14,7 +15,9 @@ import {
   newMessage,
   ops,
   outcomes,
+  outIds,
   queueRun,
+  releaseOne,
   sendRun,
   sentOne,
   startedOne,
@@ -28,8 +31,6 @@ const undelivered = { status: "timeout", undelivered: true } as const
 /** A caller waits for a second, and the agent may work for ten. */
 const waited = { mode: "wait", deadline_at: at(1_000), max_work: Duration.seconds(10) } as const
 
-/** The IDs of the runs that hold slots. */
-const inFlight = Effect.flatMap(Repo, (repo) => Effect.map(repo.inFlight, (runs) => runs.map(({ run_id }) => run_id)))
 const runOf = (id: RunId) => Effect.flatMap(Repo, (repo) => repo.run(id))
 const releaseUnconfirmed = (toldBy: number, now: number) =>
   Effect.flatMap(Repo, (repo) =>
@@ -41,7 +42,6 @@ export const unreleased = (test: Test): void => {
     "a timeout holds an admitted run until its leader is done, and tells the leader of an asynchronous run to stop at once",
     Effect.gen(function* () {
       const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
       const queued = yield* queueRun(webhook)
       yield* endOne(queued, timeout, 100)
       expect(yield* runOf(queued)).toMatchObject({ status: "timeout", released_at: at(100) })
@@ -50,23 +50,23 @@ export const unreleased = (test: Test): void => {
         [failure("stopped"), undefined],
         [undelivered, undefined]
       ] as const) {
-        const id = yield* sendRun(webhook, term, 10)
+        const id = yield* sendRun(webhook, 10)
         const { run } = yield* endOne(id, timeout, 100)
         expect(run).toMatchObject({ status: "timeout", stop_at: at(100) })
         expect(run?.released_at).toBeUndefined()
         // Another server has found the same.
         yield* endOne(id, timeout, 150)
-        expect(yield* inFlight).toEqual([id])
+        expect(yield* outIds).toEqual([id])
         yield* endOne(id, end, 200)
         const released = yield* runOf(id)
         expect(released).toMatchObject({ status: "timeout", finished_at: at(100), released_at: at(200) })
         expect(released.conversation.response).toBe(response)
-        expect(yield* inFlight).toEqual([])
+        expect(yield* outIds).toEqual([])
       }
       const unsent = yield* queueRun(webhook)
-      yield* admitOne(unsent, term)
+      yield* admitOne(unsent)
       expect((yield* endOne(unsent, undelivered, 100)).run).toMatchObject({ status: "timeout", released_at: at(100) })
-      expect(yield* inFlight).toEqual([])
+      expect(yield* outIds).toEqual([])
     })
   )
 
@@ -74,32 +74,28 @@ export const unreleased = (test: Test): void => {
     "the agent of a caller who has stopped waiting may go on for as long as it may work, if it has the prompt",
     Effect.gen(function* () {
       const repo = yield* Repo
-      const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
-      const [sent, started, expired] = [
-        yield* sendRun(webhook, term, 10, waited),
-        yield* sendRun(webhook, term, 10, waited),
-        yield* sendRun(webhook, term, 10, waited)
-      ]
+      const inTeam = (name: string, run: Partial<NewRun> = waited) =>
+        Effect.flatMap(createWebhook({ team: team(name) }), (webhook) => sendRun(webhook, 10, run))
+      const [sent, started, expired] = [yield* inTeam("sent"), yield* inTeam("started"), yield* inTeam("expired")]
       yield* startedOne(started, 500)
       yield* startedOne(expired, 600)
-      const unsent = yield* queueRun(webhook, waited)
-      yield* admitOne(unsent, term)
-      const brief = yield* sendRun(webhook, term, 10, { ...waited, max_work: Duration.millis(1) })
+      const unsent = yield* queueRun(yield* createWebhook(), waited)
+      yield* admitOne(unsent)
+      const brief = yield* inTeam("brief", { ...waited, max_work: Duration.millis(1) })
       for (const id of [sent, started, unsent, brief]) yield* endOne(id, timeout, 1_000)
       expect((yield* repo.expire(at(1_000))).map(({ run_id }) => run_id)).toEqual([expired])
       const stops = yield* Effect.forEach([sent, started, expired, unsent, brief], (id) =>
         Effect.map(runOf(id), ({ stop_at }) => stop_at)
       )
       expect(stops).toEqual([at(10_010), at(10_500), at(10_600), at(1_000), at(1_000)])
-      expect(yield* inFlight).toEqual([sent, started, expired, unsent, brief])
+      expect(yield* outIds).toEqual([sent, started, expired, unsent, brief].sort())
     })
   )
 
   test(
     "to cancel such a run says who did, tells the leader to stop, and changes nothing else",
     Effect.gen(function* () {
-      const id = yield* sendRun(yield* createWebhook(), yield* acquireTerm, 10, waited)
+      const id = yield* sendRun(yield* createWebhook(), 10, waited)
       yield* endOne(id, timeout, 1_000)
       // Retention leaves it: its late answer is kept.
       expect(yield* (yield* Repo).purge(at(1_500))).toBe(0)
@@ -112,7 +108,7 @@ export const unreleased = (test: Test): void => {
       yield* endOne(id, success("late"), 4_000)
       expect(yield* runOf(id)).toMatchObject({ ...cancelled, released_at: at(4_000) })
 
-      const over = yield* sendRun(yield* createWebhook(), yield* acquireTerm, 10)
+      const over = yield* sendRun(yield* createWebhook(), 10)
       yield* endOne(over, timeout, 100)
       yield* endOne(over, success("late"), 200)
       yield* endOne(over, outcomes.cancelled, 300)
@@ -123,21 +119,15 @@ export const unreleased = (test: Test): void => {
   test(
     "is released when its leader has not confirmed the stop, which is known until the leader is done",
     Effect.gen(function* () {
-      const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
-      const [first, behind] = [yield* sendRun(webhook, term, 0), yield* sendRun(webhook, term, 0)]
-      const later = yield* sendRun(webhook, term, 0, waited)
+      const first = yield* sendRun(yield* createWebhook(), 0)
+      const later = yield* sendRun(yield* createWebhook({ team: team("other") }), 0, waited)
       yield* endOne(first, timeout, 1_000)
-      yield* endOne(behind, outcomes.cancelled, 1_000)
       yield* endOne(later, timeout, 1_000)
       expect(yield* releaseUnconfirmed(999, 30_999)).toEqual([])
-      expect(yield* inFlight).toEqual([first, behind, later])
-      // The team had the first one: it has not begun the one behind.
+      expect(yield* outIds).toEqual([first, later].sort())
       expect(yield* releaseUnconfirmed(1_000, 31_000)).toEqual([first])
-      expect(yield* inFlight).toEqual([later])
+      expect(yield* outIds).toEqual([later])
       expect(yield* runOf(first)).toMatchObject({ released_at: at(31_000), unconfirmed: true })
-      expect(yield* runOf(behind)).toMatchObject({ released_at: at(31_000) })
-      expect((yield* runOf(behind)).unconfirmed).toBeUndefined()
       expect(yield* releaseUnconfirmed(10_000, 40_000)).toEqual([later])
 
       yield* endOne(first, failure("stopped"), 50_000)
@@ -147,20 +137,22 @@ export const unreleased = (test: Test): void => {
   )
 
   test(
-    "the clock of the run behind stands still until it is released, and starts again there",
+    "keeps its team from getting another run until it is released",
     Effect.gen(function* () {
-      const repo = yield* Repo
       const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
-      const first = yield* sendRun(webhook, term, 0, waited)
-      yield* startedOne(first, 0)
-      const behind = yield* sendRun(webhook, term, 0, { timeout: Duration.seconds(1) })
-      const expired = (ms: number) => Effect.map(repo.expire(at(ms)), (runs) => runs.map(({ run_id }) => run_id))
-      expect(yield* expired(1_000)).toEqual([first])
-      for (const ms of [2_000, 9_000, 20_000]) expect(yield* expired(ms)).toEqual([])
-      yield* endOne(first, success("late"), 20_500)
-      expect(yield* expired(21_499)).toEqual([])
-      expect(yield* expired(21_500)).toEqual([behind])
+      for (const free of [
+        (id: RunId) => endOne(id, success("late"), 2_000),
+        (id: RunId) => releaseOne(id, 2_000),
+        () => releaseUnconfirmed(1_000, 31_000)
+      ]) {
+        const id = yield* sendRun(webhook, 0)
+        const next = yield* queueRun(webhook)
+        yield* endOne(id, timeout, 1_000)
+        expect(yield* admitNext()).toEqual([])
+        yield* free(id)
+        expect(yield* admitNext()).toEqual([next])
+        yield* endOne(next, success("done"), 3_000)
+      }
     })
   )
 
@@ -168,38 +160,29 @@ export const unreleased = (test: Test): void => {
     "holds its team, which shows it, is in use, and can be released",
     Effect.gen(function* () {
       const repo = yield* Repo
-      const term = yield* acquireTerm
       const message = yield* newMessage()
       const other = yield* createWebhook({ team: team("other") })
       yield* repo.createTeam(message.team, at(0))
       const workOf = Effect.map(repo.team(message.team), ({ at_work }) => at_work)
       expect(yield* workOf).toBeUndefined()
-      const elsewhere = yield* sendRun(other, term, 0)
+      const elsewhere = yield* sendRun(other, 0)
       yield* endOne(elsewhere, timeout, 100)
-      const ids: Array<RunId> = []
-      for (const run of [message, yield* newMessage(), yield* newMessage()]) {
-        yield* acceptOne(run)
-        yield* admitOne(run.run_id, term)
-        yield* sentOne(run.run_id, 10)
-        ids.push(run.run_id)
-      }
-      const [first, second, third] = ids as [RunId, RunId, RunId]
+      yield* acceptOne(message)
+      const first = message.run_id
+      yield* sentOne(first, 10)
+      expect(yield* workOf).toEqual([{ run_id: first, status: "running", since: at(10) }])
       yield* startedOne(first, 20)
       expect(yield* workOf).toEqual([{ run_id: first, status: "running", since: at(20) }])
       yield* endOne(first, timeout, 100)
       const ended = { run_id: first, status: "timeout", since: at(20), stop_at: at(100) }
-      const sent = { run_id: second, status: "running", since: at(10) }
-      expect(yield* workOf).toEqual([ended, sent])
-      expect((yield* repo.teams).map(({ at_work }) => at_work?.length)).toEqual([2, 1])
-
-      for (const id of [second, third]) yield* endOne(id, success("done"), 150)
       expect(yield* workOf).toEqual([ended])
+      expect((yield* repo.teams).map(({ at_work }) => at_work?.length)).toEqual([1, 1])
       expect(yield* Effect.flip(repo.deleteTeam(ops))).toEqual(new TeamInUse({ team: ops, webhooks: 0, live_runs: 1 }))
       expect(yield* repo.releaseTeam(message.team, at(200))).toEqual([first])
       expect(yield* repo.releaseTeam(message.team, at(300))).toEqual([])
       expect(yield* runOf(first)).toMatchObject({ released_at: at(200), unconfirmed: true })
       expect(yield* workOf).toEqual([{ ...ended, released_at: at(200) }])
-      expect(yield* inFlight).toEqual([elsewhere])
+      expect(yield* outIds).toEqual([elsewhere])
       expect(yield* Effect.flip(repo.releaseTeam(team("none"), at(300)))).toEqual(new NotFound())
 
       // The team works on something else: its leader is done with the first one.
@@ -216,17 +199,14 @@ export const unreleased = (test: Test): void => {
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
-      const term = yield* acquireTerm
-      const [live, over, unreleased, answered] = [
-        yield* sendRun(webhook, term, 0),
-        yield* sendRun(webhook, term, 0),
-        yield* sendRun(webhook, term, 0, waited),
-        yield* sendRun(webhook, term, 0)
-      ]
+      const over = yield* sendRun(webhook, 0)
       yield* endOne(over, timeout, 100)
-      yield* repo.release([{ run_id: over, at: at(200) }])
-      yield* endOne(unreleased, timeout, 1_000)
+      yield* releaseOne(over, 200)
+      const answered = yield* sendRun(webhook, 0)
       yield* endOne(answered, success("done"), 100)
+      const live = yield* sendRun(webhook, 0)
+      const unreleased = yield* sendRun(yield* createWebhook({ team: team("other") }), 0, waited)
+      yield* endOne(unreleased, timeout, 1_000)
       const ids = [live, over, unreleased, answered, yield* makeRunId]
       const inVain = yield* repo.started(ids.map((run_id) => ({ run_id, at: at(2_000) })))
       expect(inVain).toEqual([{ run_id: over, team: webhook.team }])

@@ -1,6 +1,6 @@
 /** The databases that tests share, one after the other. */
 import { expect, it } from "@effect/vitest"
-import { Duration, Effect, Layer, Option, TestClock } from "effect"
+import { Effect, Layer, TestClock } from "effect"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import { advance, layerRepo } from "../../../../src/testing.ts"
 import { at, createWebhook, queueRun } from "../../contract/fixtures.ts"
@@ -22,7 +22,7 @@ it.effect("have no rows of earlier tests, and still those that every database ha
         const repo = yield* Repo
         expect([yield* names, yield* repo.lanes]).toEqual([[], []])
         expect(yield* repo.replyKey).toEqual(before)
-        expect(Option.isSome(yield* repo.acquireLease("a", Duration.seconds(3)))).toBe(true)
+        expect(yield* repo.claimTick(at(0), false)).toBe(true)
       }),
       layerRepo
     )
@@ -44,10 +44,8 @@ it.effect("follow the test's clock", () =>
     const repo = yield* Repo
     yield* TestClock.setTime(at(0).epochMillis)
     expect(yield* repo.databaseTime).toBe(at(0).epochMillis)
-    yield* repo.acquireLease("a", Duration.seconds(3))
-    expect(Option.isSome(yield* repo.acquireLease("b", Duration.seconds(3)))).toBe(false)
     yield* advance("3 seconds")
-    expect(Option.isSome(yield* repo.acquireLease("b", Duration.seconds(3)))).toBe(true)
+    expect(yield* repo.databaseTime).toBe(at(3_000).epochMillis)
   }).pipe(Effect.provide(layerRepo))
 )
 

@@ -13,14 +13,16 @@ import { Proxy } from "../../../support/Proxy.ts"
 import { privatePostgres } from "../../../support/private.ts"
 import { repeatUntil } from "../../../support/Until.ts"
 import {
+  acceptAll,
+  acceptOne,
   count,
   createWebhook,
+  drain,
   newMessage,
   newRun,
   ops,
   queueRun,
-  together,
-  unlimited
+  together
 } from "../../contract/fixtures.ts"
 import { eventually, refusal, replicaOf } from "../Replica.ts"
 
@@ -38,7 +40,7 @@ describe("a database that goes away", () => {
             repo.ping,
             repo.lanes,
             repo.webhooksByToken([webhook.token_hash], DateTime.unsafeMake(0)),
-            repo.accept([yield* newMessage()], unlimited)
+            repo.use(acceptOne(yield* newMessage()))
           ],
           refusal,
           together
@@ -69,7 +71,7 @@ describe("a database that goes away", () => {
       server.pause()
       const runs = yield* Effect.forEach(count(30), () => newRun(webhook))
       const refused = yield* Effect.forEach(
-        [repo.accept(runs, unlimited), ...runs.map((run) => repo.run(run.run_id))],
+        [repo.use(acceptAll(runs)), ...runs.map((run) => repo.run(run.run_id))],
         refusal,
         together
       )
@@ -79,7 +81,7 @@ describe("a database that goes away", () => {
       yield* repo.use(queueRun(webhook))
       // Whether such a run is there or not: it is whole, and can be read.
       const there = yield* Effect.forEach(runs, (run) => Effect.exit(repo.run(run.run_id)))
-      expect(yield* repo.lane(ops, 99)).toHaveLength(1 + there.filter(Exit.isSuccess).length)
+      expect(yield* repo.use(drain())).toHaveLength(1 + there.filter(Exit.isSuccess).length)
     })
   )
 
@@ -127,7 +129,7 @@ describe("a database that goes away", () => {
         (client) => Effect.promise(() => client.end().catch(() => {}))
       )
       const waiting = "select pid from pg_stat_activity where wait_event_type = 'Lock'"
-      const accepting = Effect.flatMap(newRun(webhook), (run) => refusal(repo.accept([run], unlimited)))
+      const accepting = Effect.flatMap(newRun(webhook), (run) => refusal(repo.use(acceptOne(run))))
 
       // It waits for the lock until it is refused.
       expect(yield* accepting).toMatchObject({ not_done: true })

@@ -5,7 +5,7 @@ import { subscribe } from "../../../../src/repo/ChangeFeed.ts"
 import * as PostgresNotifications from "../../../../src/repo/sql/database/PostgresNotifications.ts"
 import * as RepoSql from "../../../../src/repo/sql/RepoSql.ts"
 import { freshDatabase } from "../../../support/fresh.ts"
-import { acquireTerm, admitOne, createWebhook, endOne, ops, queueRun, success } from "../../contract/fixtures.ts"
+import { admitOne, createWebhook, endOne, ops, outRuns, queueRun, success } from "../../contract/fixtures.ts"
 import { replicaOf, replicaWith } from "../Replica.ts"
 
 /** What a host has that reads its own tables in camel case. */
@@ -28,12 +28,12 @@ describe("a host's own SqlClient", () => {
     Effect.gen(function* () {
       const repo = yield* replicaWith(hosted(yield* freshDatabase, RepoSql.Notifications.layerPolling))
       yield* Effect.gen(function* () {
-        const webhook = yield* createWebhook({ max_concurrent: 3 })
+        const webhook = yield* createWebhook({ timeout_seconds: 3 })
         const { token_hash: _, ...shown } = webhook
         expect(yield* repo.webhook(webhook.id)).toEqual(shown)
         const id = yield* queueRun(webhook)
-        expect(yield* admitOne(id, yield* acquireTerm)).toBe(true)
-        expect(yield* repo.inFlight).toMatchObject([{ run_id: id, webhook: { id: webhook.id, max_concurrent: 3 } }])
+        expect(yield* admitOne(id)).toBe(true)
+        expect(yield* outRuns).toMatchObject([{ run_id: id, webhook: { id: webhook.id, name: webhook.name } }])
         const ended = yield* endOne(id, success("done"), 5)
         expect(ended).toEqual({ recorded: true, run: yield* repo.run(id) })
         expect(yield* repo.deleteWebhook(webhook.id)).toEqual([])

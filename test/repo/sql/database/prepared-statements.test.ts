@@ -2,40 +2,24 @@
 import { SqlClient } from "@effect/sql"
 import { expect, it } from "@effect/vitest"
 import { DateTime, Effect, Layer, Redacted } from "effect"
-import type { RunId } from "../../../../src/domain/Id.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import * as PgliteClient from "../../../../src/repo/sql/database/PgliteClient.ts"
 import * as PostgresClient from "../../../../src/repo/sql/database/PostgresClient.ts"
 import * as RepoSql from "../../../../src/repo/sql/RepoSql.ts"
 import { freshDatabase } from "../../../support/fresh.ts"
-import {
-  acquireTerm,
-  at,
-  createWebhook,
-  newRun,
-  ops,
-  success,
-  type Target,
-  unlimited
-} from "../../contract/fixtures.ts"
+import { at, createWebhook, newRun, ops, outIds, step, success, type Target } from "../../contract/fixtures.ts"
 
 const backlog = 5_000
 
-/** The way of two runs from their acceptance to the end of the first one, past the backlog of their lane. */
-const pass = (webhook: Target, term: number) =>
+/** The way of a run from its acceptance to its end, which admits the first one of the backlog, if there is one. */
+const pass = (webhook: Target) =>
   Effect.gen(function* () {
-    const { accept, admit, endAndAdmit, lane, sent } = yield* Repo
+    const { sent } = yield* Repo
     // The engine has counted the queue before, and it is far from full.
-    const runs = [yield* newRun(webhook), yield* newRun(webhook)]
-    for (const run of runs) yield* accept([run], { ...unlimited, countQueued: false })
-    const [id, next] = (yield* lane(ops, 2)).map(({ run_id }) => run_id) as [RunId, RunId]
-    yield* admit([{ run_id: id, at: at(0) }], term, at(0))
-    yield* sent([{ run_id: id, at: at(1) }])
-    yield* endAndAdmit([{ run_id: id, outcome: success("done"), at: at(2) }], {
-      term,
-      run_ids: new Set([next]),
-      at: at(2)
-    })
+    yield* step({ accepts: [yield* newRun(webhook)] }, { countQueued: false })
+    const [id] = yield* outIds
+    yield* sent([{ run_id: id!, at: at(1) }])
+    yield* step({ ends: [{ run_id: id!, outcome: success("done"), at: at(2) }] })
   })
 
 /** Rows of `runs` that were read so far, and entries of its indexes. */
@@ -53,15 +37,14 @@ const reads = Effect.gen(function* () {
 const test = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const webhook = yield* createWebhook()
-  const term = yield* acquireTerm
-  for (let n = 0; n < 12; n++) yield* pass(webhook, term)
+  for (let n = 0; n < 12; n++) yield* pass(webhook)
   yield* sql`
     insert into webhook_trigger.runs (id, source, webhook_id, team, mode, status, prompt, variables, timeout_ms, accepted_at)
     select gen_random_uuid(), 'webhook', ${webhook.id}, ${ops}, 'async', 'queued', 'x', '{}', 60000,
       ${DateTime.toDateUtc(at(3))}::timestamptz
     from generate_series(1, ${backlog}::int)`
   const before = yield* reads
-  yield* pass(webhook, term)
+  yield* pass(webhook)
   expect((yield* reads) - before).toBeLessThan(200)
   const [settings] = yield* sql<{ readonly prepared: number; readonly texts: number }>`
     select count(*)::int as prepared, count(distinct statement)::int as texts from pg_prepared_statements`

@@ -7,7 +7,7 @@ import * as PostgresClient from "../../../../src/repo/sql/database/PostgresClien
 import * as RepoSql from "../../../../src/repo/sql/RepoSql.ts"
 import { freshDatabase } from "../../../support/fresh.ts"
 import { claim, deliveriesOf, endRun, newDestination } from "../../contract/delivery/fixtures.ts"
-import { acquireTerm, at, createWebhook, sendRun } from "../../contract/fixtures.ts"
+import { at, createWebhook, sendRun } from "../../contract/fixtures.ts"
 import { readsOf, recording } from "../Explain.ts"
 
 const recorder = recording()
@@ -61,7 +61,7 @@ describe("deliveries on PostgreSQL", () => {
         yield* endRun(webhook, 100)
         yield* copies("runs", 5_000)
         yield* newDestination(webhook.id, { events: ["run.started"] })
-        yield* sendRun(webhook, yield* acquireTerm, 50)
+        yield* sendRun(webhook, 50)
         yield* (yield* SqlClient.SqlClient)`analyze webhook_trigger.destinations, webhook_trigger.runs`
         for (const look of [Effect.asVoid(repo.anyWantsStarts), Effect.asVoid(repo.deliverStarts(at(200)))]) {
           const [statement] = yield* recorder.of(look)

@@ -3,22 +3,23 @@ import type { Unavailable } from "../../domain/Errors.ts"
 import type { Outcome } from "../../domain/run/Run.ts"
 import { countedCost, describeUse } from "../../domain/webhook/Budget.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
-import { type LaneRun, LaneStore } from "../../repo/run/LaneStore.ts"
+import { LaneStore } from "../../repo/run/LaneStore.ts"
+import type { OutRun } from "../../repo/run/RunStore.ts"
 import { Settings } from "../Settings.ts"
 
-/** The ends of those runs that their webhook's `max_cost_per_day` does not allow any more. */
-export type Refused = (runs: ReadonlyArray<LaneRun>) => Effect.Effect<ReadonlyMap<LaneRun, Outcome>, Unavailable>
+/** The end of a run that its webhook's `max_cost_per_day` does not allow any more. */
+export type OverBudget = (run: OutRun) => Effect.Effect<Outcome | undefined, Unavailable>
 
 /**
- * Checks budgets of cost again when runs are about to be sent: they were accepted while the costs of the runs before
- * were not known yet.
+ * Checks the budget of cost again when a run is about to be sent: it was accepted while the costs of the runs before were not
+ * known yet. They are now, since those have ended.
  */
-export const make: Effect.Effect<Refused, never, HistoryStore | LaneStore | Settings> = Effect.gen(function* () {
+export const make: Effect.Effect<OverBudget, never, HistoryStore | LaneStore | Settings> = Effect.gen(function* () {
   const history = yield* HistoryStore
   const lanes = yield* LaneStore
   const { unknownCost } = yield* Settings
 
-  const outcomeOf = Effect.fnUntraced(function* ({ accepted_at, webhook }: LaneRun) {
+  const outcomeOf = Effect.fnUntraced(function* ({ accepted_at, webhook }: OutRun) {
     const limit = webhook?.max_cost_per_day
     if (webhook === undefined || limit === undefined) return undefined
     const use = yield* history.dayUse(webhook.id, accepted_at)
@@ -30,9 +31,5 @@ export const make: Effect.Effect<Refused, never, HistoryStore | LaneStore | Sett
     return used < limit ? undefined : outcome
   })
 
-  return (runs) =>
-    Effect.map(
-      Effect.forEach(runs, (run) => Effect.map(outcomeOf(run), (outcome) => [run, outcome] as const)),
-      (all) => new Map(all.flatMap(([run, outcome]) => (outcome === undefined ? [] : [[run, outcome] as const])))
-    )
+  return (run) => (run.webhook?.max_cost_per_day === undefined ? Effect.succeed(undefined) : outcomeOf(run))
 })

@@ -25,7 +25,7 @@ import {
 const pause = (team: TeamName) => Effect.flatMap(Teams, (teams) => teams.pause(team))
 const resume = (team: TeamName) => Effect.flatMap(Teams, (teams) => teams.resume(team))
 
-/** The dispatcher has looked at the rows again. */
+/** A server has looked at the rows again. */
 const anotherSecond = advance("1 second")
 
 it.scoped("what is in flight goes on, what comes later waits without a slot, and is sent in order and at once", () =>
@@ -38,15 +38,13 @@ it.scoped("what is in flight goes on, what comes later waits without a slot, and
     yield* pause(team)
     ids.push(yield* webhook.submit("4"), yield* sendMessage(team, "5"))
     yield* leader.answer("one")
-    expect((yield* leader.next).text).toBe("2")
-    yield* leader.answer("two")
     yield* until(Effect.map(inFlight, (total) => total === 0))
     for (let i = 0; i < 3; i++) yield* anotherSecond
     expect([yield* leader.idle, yield* waiting(team), yield* inFlight]).toEqual([true, 0, 0])
-    expect(yield* Effect.forEach(ids, statusOf)).toEqual(["success", "success", "queued", "queued", "queued"])
+    expect(yield* Effect.forEach(ids, statusOf)).toEqual(["success", "queued", "queued", "queued", "queued"])
 
     yield* resume(team)
-    for (const text of ["3", "4", "5"]) {
+    for (const text of ["2", "3", "4", "5"]) {
       expect((yield* leader.next).text).toBe(text)
       yield* leader.answer("done")
     }
@@ -130,7 +128,7 @@ it.scoped("the time that a trigger waits for a leader stands still, and starts a
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("the dispatcher that takes over sends nothing of a paused team, and what is in flight goes on", () =>
+it.scoped("a server that takes over sends nothing of a paused team, and what is in flight goes on", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const first = yield* Scope.make()

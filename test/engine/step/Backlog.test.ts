@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TeamName } from "../../../src/domain/Team.ts"
-import * as Backlog from "../../../src/engine/accept/Backlog.ts"
+import * as Backlog from "../../../src/engine/step/Backlog.ts"
 import { LaneStore } from "../../../src/repo/run/LaneStore.ts"
 import { advance } from "../../../src/testing.ts"
 import { count, newRun, type Target } from "../../repo/contract/fixtures.ts"

@@ -1,0 +1,197 @@
+import { Context, DateTime, Duration, Effect, FiberSet, Layer, Schedule } from "effect"
+import { Bus, type Prompt, type QueueGone } from "../../bus/Bus.ts"
+import type { Unavailable } from "../../domain/Errors.ts"
+import type { RunId } from "../../domain/Id.ts"
+import { takeApart } from "../../domain/prompt/PromptLayout.ts"
+import type { Outcome, Run } from "../../domain/run/Run.ts"
+import { isUnreleased } from "../../domain/run/RunStatus.ts"
+import type { TeamName } from "../../domain/Team.ts"
+import type { HistoryStore } from "../../repo/history/HistoryStore.ts"
+import { LaneStore } from "../../repo/run/LaneStore.ts"
+import type { OutRun } from "../../repo/run/RunStore.ts"
+import { stopwatch } from "../../runtime/Stopwatch.ts"
+import * as Checkpoints from "../Checkpoints.ts"
+import { Correlation } from "../outcome/Correlation.ts"
+import { Outcomes } from "../outcome/Outcomes.ts"
+import type { Settings } from "../Settings.ts"
+import * as CostBudget from "./CostBudget.ts"
+import { Steps } from "./Steps.ts"
+
+/** For so long, nobody else sends an admitted run (`Ticks.ts`). After that, its row says whether it is still to be sent. */
+const certainFor = 1_000
+/** Between two attempts while the broker is out of reach. Short, because an attempt is cheap and callers may wait. */
+const pause = Duration.millis(250)
+/** The queue of a team that is gone is looked for once a second; it may come back. */
+const queuePause = Duration.seconds(1)
+/** A deleted run has no row that says when its leader is done: its leader is asked to stop once a second for this long. */
+const stopDeleted = Schedule.intersect(Schedule.spaced("1 second"), Schedule.recurs(30))
+
+/** Sends the prompts of the runs that are out, and tells leaders to stop. */
+export class Sender extends Context.Tag("webhook-trigger/Sender")<
+  Sender,
+  {
+    /** In the background, until the broker has its prompt or it is over. Nothing if that is under way. `again`: the broker may have it. */
+    readonly send: (run: OutRun, options?: { readonly again: boolean }) => void
+    /** Again, to a leader that has no prompt (`Bus.offer`). */
+    readonly offer: (run: OutRun) => Effect.Effect<void, Unavailable>
+    /** It is repeated, so a failure does no harm. */
+    readonly stop: (run: { readonly team: TeamName; readonly run_id: RunId }) => Effect.Effect<void>
+    /** The rows of these runs were deleted. */
+    readonly deleted: (runs: ReadonlyArray<{ readonly team: TeamName; readonly run_id: RunId }>) => void
+  }
+>() {
+  static readonly layer: Layer.Layer<
+    Sender,
+    never,
+    Bus | Correlation | HistoryStore | LaneStore | Outcomes | Settings | Steps
+  > = Layer.scoped(
+    Sender,
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const lanes = yield* LaneStore
+      const steps = yield* Steps
+      const correlation = yield* Correlation
+      const outcomes = yield* Outcomes
+      const overBudget = yield* CostBudget.make
+      const reach = yield* Checkpoints.Checkpoints
+      const clock = yield* Effect.clock
+      const fork = yield* FiberSet.makeRuntime<never>()
+      const sending = new Set<RunId>()
+
+      const promptOf = (run: OutRun): Prompt => {
+        const { deadline_at, layout, mode, prompt, run_id, source, team, thread, traceparent, webhook } = run
+        return {
+          run_id,
+          correlation_id: correlation.idOf(run),
+          source,
+          ...(webhook && { webhook: { id: webhook.id, name: webhook.name } }),
+          team,
+          prompt,
+          ...(layout && takeApart(prompt, layout)),
+          ...(thread && { thread }),
+          ...(deadline_at && mode === "wait" && { deadline: deadline_at }),
+          ...(traceparent !== undefined && { traceparent })
+        }
+      }
+
+      const publish = (run: OutRun) =>
+        // A stop between the two would cause a second sending.
+        Effect.uninterruptible(
+          Effect.flatMap(bus.publish(promptOf(run)), () =>
+            Checkpoints.after(
+              reach("published"),
+              Effect.sync(() => {
+                outcomes.progress(run.run_id, { sent_at: DateTime.unsafeMake(clock.unsafeCurrentTimeMillis()) })
+              })
+            )
+          )
+        )
+
+      const end = (run: OutRun, outcome: Outcome) => Effect.asVoid(steps.end(run.run_id, outcome))
+
+      /** Its caller no longer waits, so it is not sent. */
+      const isLate = ({ deadline_at, mode }: OutRun) =>
+        mode === "wait" &&
+        deadline_at !== undefined &&
+        DateTime.toEpochMillis(deadline_at) <= clock.unsafeCurrentTimeMillis()
+
+      /** Whether it is still to be sent. `mayHave`: the broker may have its prompt. */
+      const isDue = Effect.fnUntraced(function* ({ run_id, sent_at }: OutRun, mayHave: boolean) {
+        const [run] = yield* lanes.outRuns([run_id])
+        if (run === undefined) return false
+        // It has ended. Its leader is told to stop, and confirms it; but there is none if it was not sent.
+        if (run.stop_at !== undefined && !mayHave) yield* steps.release([run_id])
+        const isSentByOther = run.sent_at !== undefined && run.sent_at.epochMillis !== sent_at?.epochMillis
+        return run.stop_at === undefined && !isSentByOther
+      })
+
+      const sendUntilDone = (run: OutRun, isAgain: boolean): Effect.Effect<void> => {
+        const begunAt = stopwatch(clock)
+        let mayHave = isAgain
+        let isFirst = !isAgain
+        const attempt: Effect.Effect<"done" | "late", QueueGone | Unavailable> = Effect.suspend(() => {
+          const isCertain = isFirst && stopwatch(clock) - begunAt < certainFor
+          isFirst = false
+          const due = isCertain ? Effect.succeed(true) : isDue(run, mayHave)
+          return Effect.flatMap(due, (isDue) => {
+            if (!isDue) return Effect.succeed("done")
+            // Its caller's wait ends it, or the next tick.
+            if (isLate(run)) return Effect.succeed(mayHave ? "done" : "late")
+            const sent = Effect.flatMap(overBudget(run), (outcome) => {
+              if (outcome !== undefined) return end(run, outcome)
+              return Effect.suspend(() => {
+                mayHave = true
+                return publish(run)
+              })
+            })
+            return Effect.as(sent, "done")
+          })
+        })
+        let isWarned = false
+        const warnOnce = Effect.suspend(() => {
+          if (isWarned) return Effect.void
+          isWarned = true
+          return Effect.logWarning("The team's queue is gone").pipe(Effect.annotateLogs({ team: run.team }))
+        })
+        const isMissingTooLong = () => stopwatch(clock) - begunAt >= run.timeout_ms
+        const untilDone = Effect.flatMap(attempt, (result) =>
+          result === "done"
+            ? Effect.void
+            : Effect.delay(
+                Effect.suspend(() => again),
+                pause
+              )
+        )
+        const again: Effect.Effect<void> = Effect.catchTags(untilDone, {
+          Unavailable: () =>
+            Effect.delay(
+              Effect.suspend(() => again),
+              pause
+            ),
+          QueueGone: () => {
+            mayHave = isAgain
+            return isMissingTooLong()
+              ? Effect.catchTag(end(run, { status: "error", error: teamGone }), "Unavailable", () => Effect.void)
+              : Effect.zipRight(warnOnce, Effect.delay(again, queuePause))
+          }
+        })
+        return Checkpoints.after(reach("admitted"), again)
+      }
+
+      const send = (run: OutRun, { again } = { again: false }): void => {
+        if (sending.has(run.run_id)) return
+        sending.add(run.run_id)
+        fork(
+          Effect.ensuring(
+            sendUntilDone(run, again),
+            Effect.sync(() => sending.delete(run.run_id))
+          )
+        )
+      }
+
+      const stop = ({ run_id, team }: { readonly team: TeamName; readonly run_id: RunId }) =>
+        Effect.ignore(bus.cancel(team, run_id))
+
+      const isToStop = (run: Run): boolean =>
+        isUnreleased(run) && DateTime.toEpochMillis(run.stop_at!) <= clock.unsafeCurrentTimeMillis()
+
+      steps.listen({
+        admitted: (admitted) => admitted.forEach((run) => send(run)),
+        ended: (ended) => {
+          for (const run of ended) if (isToStop(run)) fork(stop(run))
+        }
+      })
+
+      return Sender.of({
+        send,
+        offer: (run) => bus.offer(promptOf(run)),
+        stop,
+        deleted: (deleted) => {
+          for (const run of deleted) fork(Effect.asVoid(Effect.repeat(stop(run), stopDeleted)))
+        }
+      })
+    })
+  )
+}
+
+const teamGone = { code: "team_gone", message: "The team's queue is gone, and did not come back in time." } as const

@@ -1,0 +1,220 @@
+import { Context, DateTime, Effect, Either, Exit, Layer } from "effect"
+import { Bus } from "../../bus/Bus.ts"
+import type { Unavailable } from "../../domain/Errors.ts"
+import type { RunId } from "../../domain/Id.ts"
+import { type Outcome, outcomeFields, type Run } from "../../domain/run/Run.ts"
+import type { TeamName } from "../../domain/Team.ts"
+import type { LaneStore } from "../../repo/run/LaneStore.ts"
+import type { EndedRun, RunEnd, RunEvent } from "../../repo/run/RunEnd.ts"
+import { type Acceptance, type AcceptanceRefused, type NewRun, type OutRun, RunStore } from "../../repo/run/RunStore.ts"
+import * as GroupCommit from "../../runtime/GroupCommit.ts"
+import { Outcomes } from "../outcome/Outcomes.ts"
+import { Settings } from "../Settings.ts"
+import * as Backlog from "./Backlog.ts"
+import { Limiter } from "./Limiter.ts"
+
+/** A run to be accepted, and whether its team has a leader. */
+export interface Accepting {
+  readonly run: NewRun
+  readonly isLed: boolean
+}
+
+export type Accepted = Either.Either<Acceptance, AcceptanceRefused>
+
+type Ending = Pick<RunEnd, "run_id" | "outcome" | "wantsRun">
+
+/** What a step does for one caller. */
+type Item =
+  | ({ readonly _tag: "Accept" } & Accepting)
+  | ({ readonly _tag: "End" } & RunEnd)
+  | ({ readonly _tag: "Release" } & RunEvent)
+  | { readonly _tag: "Admit"; readonly teams: ReadonlyArray<TeamName>; readonly led: ReadonlyArray<TeamName> }
+
+type Result = Accepted | EndedRun | ReadonlyArray<TeamName> | undefined
+
+/** Who sends and stops the runs. */
+export interface StepListener {
+  /** This process admitted these runs, and sends them. */
+  readonly admitted: (runs: ReadonlyArray<OutRun>) => void
+  /** These runs have ended, now or before. */
+  readonly ended: (runs: ReadonlyArray<Run>) => void
+}
+
+/**
+ * The middle of the flow. A step is one commit: it ends and releases runs, accepts others, and admits the next ones of their
+ * teams and of those that wait for a slot (`RunStore.step`). What it admits, this process sends.
+ */
+export class Steps extends Context.Tag("webhook-trigger/Steps")<
+  Steps,
+  {
+    /** In this order. The answers have the same order. */
+    readonly accept: (runs: ReadonlyArray<Accepting>) => Effect.Effect<ReadonlyArray<Accepted>, Unavailable>
+    /** The run that this one's idempotency key names. Accepts nothing. */
+    readonly repeatOnly: (run: NewRun) => Effect.Effect<Accepted, Unavailable>
+    /** Makes this the run's end, unless another came first. Returns the run as it ended; `undefined`: it does not exist. */
+    readonly end: (id: RunId, outcome: Outcome) => Effect.Effect<Run | undefined, Unavailable>
+    readonly endAll: (
+      ends: ReadonlyArray<{ readonly run_id: RunId; readonly outcome: Outcome }>
+    ) => Effect.Effect<void, Unavailable>
+    /** No leader has, or will have, a prompt of these ended runs: their teams and slots are free. */
+    readonly release: (ids: ReadonlyArray<RunId>) => Effect.Effect<void, Unavailable>
+    /** Admits the next runs of these teams. Returns the teams whose next run needs a leader, and which are not `led`. */
+    readonly admit: (
+      teams: ReadonlyArray<TeamName>,
+      led?: ReadonlyArray<TeamName>
+    ) => Effect.Effect<ReadonlyArray<TeamName>, Unavailable>
+    /** From now on, this is told of each step. */
+    readonly listen: (listener: StepListener) => void
+  }
+>() {
+  static readonly layer: Layer.Layer<Steps, never, Bus | LaneStore | Limiter | Outcomes | RunStore | Settings> =
+    Layer.scoped(
+      Steps,
+      Effect.gen(function* () {
+        const bus = yield* Bus
+        const store = yield* RunStore
+        const limiter = yield* Limiter
+        const outcomes = yield* Outcomes
+        const { maxQueued } = yield* Settings
+        const clock = yield* Effect.clock
+        const backlog = yield* Backlog.make(maxQueued)
+        let listener: StepListener = { admitted: () => {}, ended: () => {} }
+
+        const now = () => DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
+
+        const commit = (items: ReadonlyArray<Item>): Effect.Effect<ReadonlyArray<Result>, Unavailable> =>
+          Effect.suspend(() => {
+            const { accepting, admitting, ending, releasing } = sorted(items)
+            const accepts = accepting.map(({ run }) => run)
+            const teams = admitting.flatMap(({ teams }) => teams)
+            const led = new Set(admitting.flatMap(({ led }) => led))
+            for (const { isLed, run } of accepting) if (isLed) led.add(run.team)
+            const asked = new Set([...teams, ...accepts.map(({ team }) => team)])
+            const { options, ended: counted } = backlog(accepts)
+            const ends = outcomes.begin(ending)
+            const input = { accepts, ends, releases: releasing, teams }
+            const stepped = store.step(input, { ...options, maxQueued, at: now(), limits: limiter.limits(), led })
+            return Effect.onExit(stepped, (exit) => {
+              const admitted = new Set(Exit.isSuccess(exit) ? exit.value.admitted.map(({ run_id }) => run_id) : [])
+              counted((index) => {
+                if (Exit.isFailure(exit)) return true
+                const answer = exit.value.accepted[index]!
+                return (
+                  Either.isRight(answer) && answer.right._tag === "Accepted" && !admitted.has(accepts[index]!.run_id)
+                )
+              })
+              if (Exit.isSuccess(exit)) {
+                listener.admitted(exit.value.admitted)
+                outcomes.committed(ends, exit.value.ended)
+                listener.ended(exit.value.ended.flatMap(({ run }) => run ?? []))
+                const unasked = exit.value.needLeader.filter((team) => !asked.has(team))
+                return unasked.length === 0 ? Effect.void : Effect.forkDaemon(Effect.ignore(admitLed(unasked)))
+              }
+              outcomes.failed(ends)
+              return Effect.void
+            }).pipe(Effect.map(({ accepted, ended, needLeader }) => resultsOf(items, accepted, ended, needLeader)))
+          })
+
+        const together = yield* GroupCommit.make({
+          size: 500,
+          weight: { of: sizeOf, limit: 4_000_000 },
+          commit
+        })
+
+        /** Their last run has ended, and their leader may have left. */
+        const admitLed = (teams: ReadonlyArray<TeamName>) =>
+          Effect.flatMap(
+            Effect.filter(teams, (team) => Effect.map(bus.queue(team), ({ consumers }) => consumers > 0)),
+            (led) => (led.length === 0 ? Effect.void : Effect.asVoid(together([{ _tag: "Admit", teams: led, led }])))
+          )
+
+        const endAll = (ends: ReadonlyArray<Ending>) =>
+          Effect.suspend(() => {
+            const at = now()
+            return together(ends.map((end) => ({ _tag: "End", ...end, at }))) as Effect.Effect<
+              ReadonlyArray<EndedRun>,
+              Unavailable
+            >
+          })
+
+        return Steps.of({
+          accept: (runs) =>
+            together(runs.map((run) => ({ _tag: "Accept", ...run }))) as Effect.Effect<
+              ReadonlyArray<Accepted>,
+              Unavailable
+            >,
+          repeatOnly: (run) =>
+            Effect.suspend(() =>
+              Effect.map(
+                store.step({ accepts: [run] }, { maxQueued: 0, at: now(), limits: limiter.limits(), led: [] }),
+                ({ accepted: [answer], admitted }) => {
+                  listener.admitted(admitted)
+                  return answer!
+                }
+              )
+            ),
+          end: (run_id, outcome) => Effect.map(endAll([{ run_id, outcome }]), ([ended]) => ended?.run),
+          // A leader may repeat its reply. The run, whose answer may be long, is read again only for a watcher.
+          endAll: (ends) => endAll(ends.map((end) => ({ ...end, wantsRun: outcomes.isWatched(end.run_id) }))),
+          release: (ids) =>
+            Effect.suspend(() => {
+              const at = now()
+              return together(ids.map((run_id) => ({ _tag: "Release", run_id, at })))
+            }),
+          admit: (teams, led = []) =>
+            Effect.map(
+              together([{ _tag: "Admit", teams, led }]),
+              ([needLeader]) => needLeader as ReadonlyArray<TeamName>
+            ),
+          listen: (it) => {
+            listener = it
+          }
+        })
+      })
+    )
+}
+
+type Tagged<Tag extends Item["_tag"]> = Extract<Item, { readonly _tag: Tag }>
+
+const sorted = (items: ReadonlyArray<Item>) => {
+  const accepting: Array<Tagged<"Accept">> = []
+  const ending: Array<Tagged<"End">> = []
+  const releasing: Array<Tagged<"Release">> = []
+  const admitting: Array<Tagged<"Admit">> = []
+  for (const item of items) {
+    if (item._tag === "Accept") accepting.push(item)
+    else if (item._tag === "End") ending.push(item)
+    else if (item._tag === "Release") releasing.push(item)
+    else admitting.push(item)
+  }
+  return { accepting, ending, releasing, admitting }
+}
+
+const resultsOf = (
+  items: ReadonlyArray<Item>,
+  accepted: ReadonlyArray<Accepted>,
+  ended: ReadonlyArray<EndedRun>,
+  needLeader: ReadonlyArray<TeamName>
+): ReadonlyArray<Result> => {
+  const [nextAccepted, nextEnded] = [accepted.values(), ended.values()]
+  return items.map((item) => {
+    switch (item._tag) {
+      case "Accept":
+        return nextAccepted.next().value
+      case "End":
+        return nextEnded.next().value
+      case "Release":
+        return undefined
+      case "Admit":
+        return needLeader.filter((team) => item.teams.includes(team))
+    }
+  })
+}
+
+/** The length of an item's texts, in UTF-16 code units. */
+const sizeOf = (item: Item): number => {
+  if (item._tag === "Accept") return item.run.prompt.length + JSON.stringify(item.run.variables).length
+  if (item._tag !== "End") return 0
+  const { response = "", error_message = "" } = outcomeFields(item.outcome)
+  return response.length + error_message.length
+}
