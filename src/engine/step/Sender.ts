@@ -134,20 +134,13 @@ export class Sender extends Context.Tag("webhook-trigger/Sender")<
           return Effect.logWarning("The team's queue is gone").pipe(Effect.annotateLogs({ team: run.team }))
         })
         const isMissingTooLong = () => stopwatch(clock) - begunAt >= run.timeout_ms
-        const untilDone = Effect.flatMap(attempt, (result) =>
-          result === "done"
-            ? Effect.void
-            : Effect.delay(
-                Effect.suspend(() => again),
-                pause
-              )
+        const soon: Effect.Effect<void> = Effect.delay(
+          Effect.suspend(() => again),
+          pause
         )
+        const untilDone = Effect.flatMap(attempt, (result) => (result === "done" ? Effect.void : soon))
         const again: Effect.Effect<void> = Effect.catchTags(untilDone, {
-          Unavailable: () =>
-            Effect.delay(
-              Effect.suspend(() => again),
-              pause
-            ),
+          Unavailable: () => soon,
           QueueGone: () => {
             mayHave = isAgain
             return isMissingTooLong()

@@ -2,7 +2,6 @@ import { Context, DateTime, Duration, Effect, Layer, Schedule } from "effect"
 import { Bus } from "../../bus/Bus.ts"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
-import type { Run } from "../../domain/run/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import { LaneStore, type OutState } from "../../repo/run/LaneStore.ts"
 import { type OutRun, RunStore } from "../../repo/run/RunStore.ts"
@@ -77,8 +76,6 @@ export class Ticks extends Context.Tag("webhook-trigger/Ticks")<
           return now >= expireFrom && (repliesWaitSince === undefined || now - repliesWaitSince >= answersCatchUp)
         })
 
-        const over = (ended: ReadonlyArray<Pick<Run, "run_id" | "team">>) => ended.map(({ team }) => team)
-
         const expire = Effect.gen(function* () {
           if (!(yield* mayExpire)) return
           const now = yield* DateTime.now
@@ -90,7 +87,7 @@ export class Ticks extends Context.Tag("webhook-trigger/Ticks")<
               `The leader has not confirmed within ${Duration.format(stopGrace)} that the agent has stopped; it may still work. Its team and its slots are free`
             ).pipe(Effect.annotateLogs({ team, run_id }))
           }
-          const teams = [...over(expired), ...over(unconfirmed)]
+          const teams = [...expired, ...unconfirmed].map(({ team }) => team)
           if (teams.length > 0) yield* steps.admit(teams)
         })
 
@@ -183,7 +180,9 @@ export class Ticks extends Context.Tag("webhook-trigger/Ticks")<
           // A broker that takes no prompts takes no answers: the leaders may still have them.
           if (!reachesBroker) yield* letAnswersCatchUp
           const wasHere = isHere
-          isHere = reachesBroker && (yield* lanes.claimTick(yield* DateTime.now, wasHere))
+          isHere = false
+          if (!reachesBroker) return
+          isHere = yield* Effect.tapError(lanes.claimTick(yield* DateTime.now, wasHere), () => letAnswersCatchUp)
           if (!isHere) return
           if (!wasHere && bus.durable && (yield* lanes.out).length > 0) yield* letAnswersCatchUp
           if (resend) {

@@ -4,6 +4,7 @@ import { Bus } from "../../../src/bus/Bus.ts"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
+import { LaneStore } from "../../../src/repo/run/LaneStore.ts"
 import { advance, layerRepo } from "../../../src/testing.ts"
 import { engine, engineInMemory, inFlight, lead, makeTeam, makeWebhook, statusOf, until } from "../Scenario.ts"
 
@@ -87,6 +88,31 @@ it.scoped("lets nothing expire while the broker takes no messages, and leaders c
     yield* advance("7 seconds")
     expect(yield* statusOf(id)).toBe("timeout")
   }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(Layer.merge(layerRepo, bus)))))
+})
+
+it.scoped("lets nothing expire just after a time without the database, in which no answer was recorded", () => {
+  let isAway = false
+  const repo = Layer.map(layerRepo, (context) => {
+    const store = Context.get(context, LaneStore)
+    const away = new Unavailable({ what: "database", detail: "away for the test" })
+    const claimTick: typeof store.claimTick = (...given) =>
+      Effect.suspend(() => (isAway ? away : store.claimTick(...given)))
+    return Context.add(context, LaneStore, { ...store, claimTick })
+  })
+  return Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const id = yield* (yield* makeWebhook(team, { timeout_seconds: 3 })).submit("work")
+    yield* leader.next
+    yield* advance("1 second")
+    isAway = true
+    yield* advance("5 seconds")
+    isAway = false
+    yield* advance("5 seconds")
+    expect(yield* statusOf(id)).toBe("running")
+    yield* advance("10 seconds")
+    expect(yield* statusOf(id)).toBe("timeout")
+  }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(Layer.merge(repo, BusMemory.layer)))))
 })
 
 it.scoped("frees the slots of a team that never answers, when their timeout and the time to stop have passed", () =>

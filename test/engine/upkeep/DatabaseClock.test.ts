@@ -113,12 +113,12 @@ describe("two servers on one database", () => {
     ["set forward while it runs", 0, hour],
     ["set back while it runs", 0, -hour]
   ] as const) {
-    it.scoped(`agree on deadlines and on what is late while the dispatcher's clock is ${how}`, () =>
+    it.scoped(`agree on deadlines and on what is late while the clock of the server of the ticks is ${how}`, () =>
       Effect.gen(function* () {
         const own = yield* settable
         own.set(before)
         const shared = yield* Layer.build(ports)
-        // It is there first, so it has the lease.
+        // It is there first, so it does the work of each second.
         yield* engineOn(shared, own.clock)
         const repo = yield* Effect.provide(Repo, shared)
         const other = yield* engineOn(shared, yield* Effect.clock)

@@ -31,17 +31,17 @@ describe("upkeep", () => {
     })
   )
 
-  it.scoped("runs some tasks only while this server is the dispatcher", () =>
+  it.scoped("runs some tasks only while this server does the work of each second", () =>
     Effect.gen(function* () {
       const { counted, task } = counting({ alone: "tick" })
-      let isDispatcher = false
-      yield* Upkeep.keep([task], () => isDispatcher)
+      let isTicking = false
+      yield* Upkeep.keep([task], () => isTicking)
       yield* TestClock.adjust("1 minute")
       expect(counted.runs).toBe(0)
-      isDispatcher = true
+      isTicking = true
       yield* TestClock.adjust("10 seconds")
       expect(counted.runs).toBe(1)
-      isDispatcher = false
+      isTicking = false
       yield* TestClock.adjust("1 minute")
       expect(counted.runs).toBe(1)
     })
