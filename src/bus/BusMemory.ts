@@ -5,7 +5,7 @@ import type { TeamName } from "../domain/Team.ts"
 import { finishBefore, handlePrompt, type PromptHandler } from "./Acknowledgement.ts"
 import { Bus, type Delivery, type Inspection, LeaderBus, type Prompt, QueueGone, type ReplyChecks } from "./Bus.ts"
 import { makeCancellations } from "./Cancellations.ts"
-import { makeInbox, tracedPublish } from "./Replies.ts"
+import { makeInbox, tracedPublish } from "./Inbox.ts"
 
 interface Message {
   readonly prompt: Prompt

@@ -1,9 +1,9 @@
 import { Command } from "@effect/cli"
 import type { FileSystem, HttpClient } from "@effect/platform"
 import { Effect } from "effect"
+import { didYouMean, isOption, unknownOption } from "./ArgumentParser.ts"
 import { type Failure, usage } from "./Failure.ts"
 import type { Parameter } from "./Parameters.ts"
-import { didYouMean, isOption, unknownOption } from "./Words.ts"
 
 export type Leaf = Command.Command<any, HttpClient.HttpClient | FileSystem.FileSystem, Failure, any>
 

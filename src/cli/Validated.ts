@@ -1,6 +1,6 @@
 import { HelpDoc } from "@effect/cli"
 import { type ParseResult, Schema } from "effect"
-import { faultsOf } from "../domain/Accepted.ts"
+import { faultsOf } from "../domain/SchemaFaults.ts"
 import { time } from "../domain/Time.ts"
 
 /** For `mapTryCatch`: reports an invalid value with the option's name before any request is sent. */

@@ -1,9 +1,9 @@
 /** Everything is checked before anything is changed: here by the rules of the fields, then by the server. */
 import { Effect, Either, Schema } from "effect"
 import type { Client } from "../../api/Client.ts"
-import { faultsOf } from "../../domain/Accepted.ts"
 import { DestinationDraft } from "../../domain/delivery/Destination.ts"
 import { Fault } from "../../domain/Errors.ts"
+import { faultsOf } from "../../domain/SchemaFaults.ts"
 import { WebhookDraft } from "../../domain/webhook/Webhook.ts"
 import { missingSecret } from "./DestinationPlan.ts"
 import { invalid } from "./ReadFiles.ts"

@@ -5,7 +5,7 @@ import { DestinationDraft, maxDestinations } from "../../domain/delivery/Destina
 import { TeamDraft } from "../../domain/Team.ts"
 import { optional } from "../../domain/Time.ts"
 import { WebhookDraft } from "../../domain/webhook/Webhook.ts"
-import { didYouMean } from "../Words.ts"
+import { didYouMean } from "../ArgumentParser.ts"
 
 const variable = (what: string) =>
   optional(

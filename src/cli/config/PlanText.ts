@@ -1,5 +1,5 @@
 /** A plan for people and for programs. */
-import { hunkTexts } from "../Hunks.ts"
+import { hunkTexts } from "../DiffText.ts"
 import { plural, printable } from "../Output.ts"
 import type { Change, Plan, Step } from "./Steps.ts"
 

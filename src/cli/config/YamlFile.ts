@@ -1,8 +1,8 @@
 /** YAML documents, whose faults are reported with file and line. */
 import { Effect, Either, Schema } from "effect"
 import type { Document, LineCounter, Node, Pair, Scalar, YAMLMap } from "yaml"
-import { faultsOf } from "../../domain/Accepted.ts"
 import type { Fault } from "../../domain/Errors.ts"
+import { faultsOf } from "../../domain/SchemaFaults.ts"
 import { ConfigFile, unknownField } from "./ConfigFile.ts"
 
 export type Path = ReadonlyArray<PropertyKey>

@@ -1,6 +1,6 @@
 import { Options } from "@effect/cli"
 import { Effect, Option, Record, Schema } from "effect"
-import { faultsOf } from "../../domain/Accepted.ts"
+import { faultsOf } from "../../domain/SchemaFaults.ts"
 import { teamNameAccepts } from "../../domain/TeamName.ts"
 import { WebhookDraft, WebhookEdit } from "../../domain/webhook/Webhook.ts"
 import { accepts, valueOf, type WebhookSetting } from "../../domain/webhook/WebhookSettingKinds.ts"

@@ -1,8 +1,8 @@
 import { Effect, Either, Schema } from "effect"
-import { faultsOf } from "../../domain/Accepted.ts"
 import { type Fault, Invalid, maxFaults } from "../../domain/Errors.ts"
 import { step } from "../../domain/prompt/Variables.ts"
 import { containsToken } from "../../domain/request/WithoutToken.ts"
+import { faultsOf } from "../../domain/SchemaFaults.ts"
 
 const pointer = (path: ReadonlyArray<PropertyKey>): string => path.map((name) => step(String(name))).join("")
 

@@ -28,8 +28,8 @@ import { Steps } from "../step/Steps.ts"
 import { hashToken, makeToken, type Token, tokenHint } from "../verify/Token.ts"
 import * as WebhookSecrets from "../verify/WebhookSecrets.ts"
 import * as OwnMessageWarning from "./OwnMessageWarning.ts"
-import * as WebhookChecks from "./WebhookChecks.ts"
 import * as WebhookTokens from "./WebhookTokens.ts"
+import * as WebhookValidation from "./WebhookValidation.ts"
 
 /** The webhook with its token, which is shown only this once. */
 export interface WithToken {
@@ -115,7 +115,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
       const history = yield* HistoryStore
       const store = yield* WebhookStore
       const secrets = yield* WebhookSecrets.make
-      const checks = yield* WebhookChecks.make
+      const validation = yield* WebhookValidation.make
       const tokens = yield* WebhookTokens.make
       const templates = yield* makeTemplates
       const shown = yield* makeShown
@@ -134,7 +134,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
         Effect.flatMap(webhookIdOf(id), use)
 
       const create = Effect.fn("Webhooks.create")(function* (input: unknown) {
-        const { secret, ...draft } = yield* checks.draft(input)
+        const { secret, ...draft } = yield* validation.draft(input)
         const token = yield* makeToken
         const now = yield* DateTime.now
         const id = yield* makeWebhookId
@@ -145,7 +145,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
               ...draft,
               ...sealed,
               id,
-              variables: yield* checks.namesIn(draft.prompt_template, draft),
+              variables: yield* validation.namesIn(draft.prompt_template, draft),
               enabled: draft.enabled ?? true,
               token_hash: hashToken(token),
               token_hint: tokenHint(token),
@@ -154,13 +154,13 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
             },
             yield* Audit.draft("webhook.created")
           )
-          .pipe(Effect.catchTag("TeamUnknown", WebhookChecks.teamGone), Effect.tap(warn))
+          .pipe(Effect.catchTag("TeamUnknown", WebhookValidation.teamGone), Effect.tap(warn))
         return { webhook, token }
       })
 
       const duplicate = Effect.fn("Webhooks.duplicate")(function* (id: WebhookId, input: unknown) {
         const webhook = yield* store.webhook(id)
-        const change = yield* checks.edit(input, webhook)
+        const change = yield* validation.edit(input, webhook)
         // Takes over the other webhook's verification, unless that is changed.
         const secret = change.verification === null ? undefined : secrets.stored(id, yield* store.webhookRow(id))
         const copied = { ...draftFields(webhook), ...(secret !== undefined && { secret }) }
@@ -178,7 +178,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
         const before = yield* store.webhook(id)
         const { version } = before
         if (versions?.includes(version) === false) return yield* new EditConflict({ version })
-        const requested = yield* checks.edit(input, before)
+        const requested = yield* validation.edit(input, before)
         const { secret: _, keep_old_secret: __, ...change } = requested
         const updated_at = yield* DateTime.now
         const stored = WebhookSecrets.isAbout(requested) ? yield* store.webhookRow(id) : undefined
@@ -188,7 +188,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
             {
               ...change,
               ...(stored && (yield* secrets.change(id, requested, stored, updated_at))),
-              ...(yield* checks.variablesOf(change, before)),
+              ...(yield* validation.variablesOf(change, before)),
               ...(startsCounting(change, before) && { failures_since: updated_at }),
               ...(change.team !== undefined && change.team !== before.team && { moved_at: updated_at }),
               updated_at
@@ -197,13 +197,13 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
               // One part of a template was checked together with the current others, the current secret is used, and a
               // team is another one than the current one, or not.
               versions:
-                checks.changesTemplate(change, before) || change.team !== undefined
+                validation.changesTemplate(change, before) || change.team !== undefined
                   ? [version]
                   : (versions ?? (stored && [stored.version])),
               audit: yield* Audit.draft("webhook.edited")
             }
           )
-          .pipe(Effect.catchTag("TeamUnknown", WebhookChecks.teamGone), Effect.tap(warn))
+          .pipe(Effect.catchTag("TeamUnknown", WebhookValidation.teamGone), Effect.tap(warn))
       })
 
       const edit = Effect.fn("Webhooks.edit")(
@@ -232,7 +232,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
 
       return Webhooks.of({
         list: Effect.flatMap(store.webhooks, Effect.forEach(shown)),
-        check: (input) => Effect.flatMap(checks.draft(input), WebhookSecrets.check),
+        check: (input) => Effect.flatMap(validation.draft(input), WebhookSecrets.check),
         show: (id) => Effect.flatMap(found(id, store.webhook), shown),
         create: (draft) => Effect.flatMap(create(draft), createdShown),
         duplicate: (id, input) =>

@@ -6,7 +6,7 @@ import { pageSize } from "../../api/PageSize.ts"
 import { Alerts } from "../../engine/alert/Alerts.ts"
 import { Destinations } from "../../engine/delivery/Destinations.ts"
 import { Settings } from "../../engine/Settings.ts"
-import * as Owners from "../access/Owners.ts"
+import * as TeamScope from "../access/TeamScope.ts"
 import * as Body from "../request/Body.ts"
 import * as Problems from "../request/Problems.ts"
 import { given } from "./DestinationsHandlers.ts"
@@ -19,7 +19,7 @@ export const layer = HttpApiBuilder.group(Api, "alerts", (handlers) =>
 
     return handlers
       .handle("list", ({ urlParams: { limit = pageSize.default, ...filter } }) =>
-        Owners.ofActor.pipe(
+        TeamScope.ofActor.pipe(
           Effect.flatMap((owners) => alerts.alerts({ limit, ...given(filter), ...owners })),
           asWhole,
           Effect.mapError(Problems.of)

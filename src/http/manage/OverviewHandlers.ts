@@ -19,7 +19,7 @@ import { Settings } from "../../engine/Settings.ts"
 import { maxQueuedOfWebhook } from "../../engine/SettingsConfig.ts"
 import * as ActorStreams from "../access/ActorStreams.ts"
 import { OperationsAccess } from "../access/OperationsAccess.ts"
-import * as Owners from "../access/Owners.ts"
+import * as TeamScope from "../access/TeamScope.ts"
 import { Events } from "../events/Events.ts"
 import * as Body from "../request/Body.ts"
 import * as ErrorResponse from "../request/ErrorResponse.ts"
@@ -54,7 +54,7 @@ const startedBy = (triggered_by: string | undefined) =>
 export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
   Effect.gen(function* () {
     const overview = yield* Overview
-    const owners = yield* Owners.make
+    const scope = yield* TeamScope.make
     const trigger = yield* Trigger
     const webhooks = yield* Webhooks
     const events = yield* Events
@@ -76,7 +76,7 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
           webhook_max_queued: maxQueuedOfWebhook(settings)
         })
       )
-      .handle("activity", () => Effect.mapError(asWhole(owners.onlyOfOwnedWebhooks(overview.activity)), Problems.of))
+      .handle("activity", () => Effect.mapError(asWhole(scope.onlyOfOwnedWebhooks(overview.activity)), Problems.of))
       .handle("statistics", ({ path, urlParams }) =>
         Effect.mapError(overview.statistics(path.id, urlParams.range ?? "24h"), Problems.of)
       )

@@ -21,7 +21,7 @@ import { Settings } from "../../engine/Settings.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import type { RunFilter } from "../../repo/history/RunQuery.ts"
 import * as ActorStreams from "../access/ActorStreams.ts"
-import * as Owners from "../access/Owners.ts"
+import * as TeamScope from "../access/TeamScope.ts"
 import { RunEvents } from "../events/RunEvents.ts"
 import * as Body from "../request/Body.ts"
 import * as Problems from "../request/Problems.ts"
@@ -59,10 +59,10 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
     const replays = yield* Replay
     const { maxBody } = yield* Settings
     const cancelOne = (id: RunId) => Audit.recordDone<Run>("run.cancelled", id)(cancel(id))
-    const owners = yield* Owners.make
+    const scope = yield* TeamScope.make
     const cancelSome = Effect.fnUntraced(function* (given: ReadonlyArray<RunId>) {
       const ids = Array.dedupe(given.map(lowerCase))
-      const isAllowed = yield* owners.isAllowed(ids)
+      const isAllowed = yield* scope.isAllowed(ids)
       const results = yield* Effect.forEach(
         ids,
         (run_id) =>
@@ -86,8 +86,8 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
     /** What the actor may see of the runs that match. */
     const ownFilter = (conditions: typeof RunFilterParameters.Type) =>
       Effect.gen(function* () {
-        const filter: RunFilter = { ...filterOf(conditions), ...(yield* Owners.ofActor) }
-        yield* owners.check(Struct.pick(filter, "webhook_id"))
+        const filter: RunFilter = { ...filterOf(conditions), ...(yield* TeamScope.ofActor) }
+        yield* scope.check(Struct.pick(filter, "webhook_id"))
         return filter
       })
     const exported = (
@@ -135,7 +135,7 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
           const run_id = yield* runIdOf(path.run_id)
           const { owner, whileSignedIn } = yield* streams(request)
           // The run's webhook may be moved to another team in the meantime.
-          const isAllowed = owners.isAllowed([run_id]).pipe(
+          const isAllowed = scope.isAllowed([run_id]).pipe(
             Effect.map((isAllowed) => isAllowed(run_id)),
             Effect.orElseSucceed(() => false),
             Effect.provideService(Actor, yield* Actor)
@@ -152,7 +152,7 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
         runIdOf(path.run_id).pipe(Effect.flatMap(cancelOne), Effect.mapError(Problems.of))
       )
       .handle("replays", ({ path }) =>
-        Effect.all([runIdOf(path.run_id), Owners.ofActor]).pipe(
+        Effect.all([runIdOf(path.run_id), TeamScope.ofActor]).pipe(
           Effect.flatMap(([id, { owners }]) => replays.replaysOf(id, owners)),
           asWhole,
           Effect.mapError(Problems.of)
@@ -176,16 +176,16 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
         Effect.gen(function* () {
           const body = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeReplayMany)
           const { how, isDry, which } = yield* ReplayRequests.many(request, body)
-          yield* owners.check(body)
+          yield* scope.check(body)
           const { ids, more } =
             which._tag === "These"
               ? { ids: which.ids, more: false }
               : yield* replays.matching(
-                  { ...which.filter, ...(yield* Owners.ofActor) },
+                  { ...which.filter, ...(yield* TeamScope.ofActor) },
                   { limit: mostReplayed, idempotency: how.idempotency }
                 )
           if (isDry || ids.length === 0) return ReplayRequests.answer(which, ids, more, [])
-          const [refused, allowed] = Array.partition(ids, yield* owners.isAllowed(ids))
+          const [refused, allowed] = Array.partition(ids, yield* scope.isAllowed(ids))
           return yield* replays.replayRuns(allowed, how).pipe(
             Effect.map((results) => [...results, ...refused.map(notFound)]),
             Effect.map((results) => ReplayRequests.answer(which, ids, more, results)),

@@ -9,12 +9,12 @@ import { maxDestinations } from "../../domain/delivery/Destination.ts"
 import type { RequestKind } from "../../domain/request/ReceivedRequest.ts"
 import * as Audit from "../../engine/access/Audit.ts"
 import { Cancellation, type CancelledCounts } from "../../engine/manage/Cancellation.ts"
+import * as DraftCheck from "../../engine/manage/DraftCheck.ts"
 import { StoredRequests } from "../../engine/manage/StoredRequests.ts"
 import { validate } from "../../engine/manage/Validation.ts"
-import * as WebhookCheck from "../../engine/manage/WebhookCheck.ts"
 import { Webhooks, type WithToken } from "../../engine/manage/Webhooks.ts"
 import { Settings } from "../../engine/Settings.ts"
-import * as Owners from "../access/Owners.ts"
+import * as TeamScope from "../access/TeamScope.ts"
 import * as Body from "../request/Body.ts"
 import * as Problems from "../request/Problems.ts"
 import { makeTriggerOriginFor } from "../request/PublicUrl.ts"
@@ -57,8 +57,8 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
     const webhooks = yield* Webhooks
     const { cancelQueuedOfWebhook } = yield* Cancellation
     const requests = yield* StoredRequests
-    const check = yield* WebhookCheck.make
-    const owners = yield* Owners.make
+    const check = yield* DraftCheck.make
+    const scope = yield* TeamScope.make
     const { maxBody } = yield* Settings
     const originFor = yield* makeTriggerOriginFor
 
@@ -70,7 +70,7 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
     })
 
     return handlers
-      .handle("list", () => Effect.mapError(asWhole(Owners.onlyOwned(webhooks.list)), Problems.of))
+      .handle("list", () => Effect.mapError(asWhole(TeamScope.onlyOwned(webhooks.list)), Problems.of))
       .handleRaw("create", ({ request }) =>
         Body.readObject(request, maxBody).pipe(
           Effect.flatMap(webhooks.create),
@@ -119,7 +119,7 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
         )
       )
       .handle("delete", ({ path, request }) =>
-        owners
+        scope
           .checkDeletion(path.id)
           .pipe(Effect.zipRight(webhooks.remove(path.id, expectedVersions(request))), Effect.mapError(Problems.of))
       )
@@ -156,7 +156,7 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
           ...(to !== undefined && { to }),
           ...(cursor !== undefined && { cursor })
         }
-        return Owners.ofActor.pipe(
+        return TeamScope.ofActor.pipe(
           Effect.flatMap((limits) => webhooks.runs(path.id, { ...query, ...limits })),
           Effect.mapError(Problems.of)
         )

@@ -3,7 +3,7 @@ import type { CallToolResult, ClientCapabilities, McpServerFactory, ServerContex
 import { Cause, Effect, Exit, Schema } from "effect"
 import type { Run } from "../../domain/run/Run.ts"
 import * as Problems from "../request/Problems.ts"
-import { idempotencyMeta } from "./Replies.ts"
+import { idempotencyMeta } from "./QuestionReplies.ts"
 import * as RunResult from "./RunResult.ts"
 import { type Caller, type Extra, type OnProgress, type Runs, UnknownTool } from "./Runs.ts"
 import * as RunTools from "./RunTools.ts"

@@ -19,8 +19,8 @@ import { whileTrue } from "../access/ActorStreams.ts"
 import { RunEvents } from "../events/RunEvents.ts"
 import * as Idempotency from "../trigger/Idempotency.ts"
 import * as OfferedTools from "./OfferedTools.ts"
-import * as Replies from "./Replies.ts"
-import { idempotencyMeta, isToolOf } from "./Replies.ts"
+import * as QuestionReplies from "./QuestionReplies.ts"
+import { idempotencyMeta, isToolOf } from "./QuestionReplies.ts"
 import { inputOf } from "./Tool.ts"
 
 /** The sender of a call. */
@@ -82,7 +82,7 @@ export const make = Effect.gen(function* () {
   const longestWait = yield* LongestWait
   const toolsFor = yield* OfferedTools.make
   const { enter } = yield* RunEvents
-  const answer = yield* Replies.make
+  const answer = yield* QuestionReplies.make
 
   /** For a query of the caller's runs. Of a webhook that was moved, they belong to both teams. */
   const ownOf = ({ grant: { teams }, id }: Caller) => ({ triggered_by: id, ...(teams && { owners: teams }) })

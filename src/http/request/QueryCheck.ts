@@ -2,8 +2,8 @@
 import { HttpApi, HttpRouter, HttpServerRequest } from "@effect/platform"
 import { type DateTime, Effect, Either, Option, Schema, SchemaAST } from "effect"
 import { Api } from "../../api/Api.ts"
-import { faultsOf } from "../../domain/Accepted.ts"
 import { type Fault, Invalid, InvalidParameter, maxFaults } from "../../domain/Errors.ts"
+import { faultsOf } from "../../domain/SchemaFaults.ts"
 import { search } from "./Parameters.ts"
 
 interface Endpoint {

@@ -8,7 +8,7 @@ import type { RunFilter, RunPage, RunQuery } from "../../history/RunQuery.ts"
 import { fromRow } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { summariesOf, summaryFromRow } from "../RunColumns.ts"
-import { type Found, makeWalks, type Walk } from "./RunWalk.ts"
+import { type Found, makeWalks, type Walk } from "./RunScan.ts"
 
 /**
  * `HistoryStore.runs`. A webhook's runs are read by the index of its history, those of all by the primary key. There is

@@ -2,7 +2,7 @@ import { HttpApi } from "@effect/platform"
 import { describe, expect, it } from "@effect/vitest"
 import { Either, Option, Schema, SchemaAST } from "effect"
 import { Api } from "../../src/api/Api.ts"
-import { faultsOf } from "../../src/domain/Accepted.ts"
+import { faultsOf } from "../../src/domain/SchemaFaults.ts"
 import { time } from "../../src/domain/Time.ts"
 
 const faults = (schema: Schema.Schema<any, any>, value: unknown) => {
