@@ -2,6 +2,8 @@
  * How to set up a webhook for a service: the webhook's settings, the steps at the service and a sample request. The page
  * docs/sources.md and the web UI's form and checklist are generated from recipes. Browser-safe.
  */
+
+import type { DestinationKind } from "../domain/delivery/DestinationKind.ts"
 import type { Options } from "../domain/verification/Presets.ts"
 import type { SettingValues } from "../domain/webhook/WebhookSettings.ts"
 
@@ -26,6 +28,10 @@ export interface Recipe {
   readonly name: string
   /** What it does, as a sentence. */
   readonly summary: string
+  /** Which requests start a run, and how, in a few words each. */
+  readonly starts: ReadonlyArray<string>
+  /** Where the answers belong, with the target for a request of this service. */
+  readonly destination?: { readonly kind: DestinationKind; readonly target: string }
   readonly verification: Options
   readonly secret: SecretOrigin
   readonly settings: Partial<SettingValues>

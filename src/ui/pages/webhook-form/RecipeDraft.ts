@@ -4,6 +4,7 @@ import { jsonInput, requestInputs, type VariableInput } from "../../components/f
 import { textsOf, type WebhookTexts } from "./WebhookFields.ts"
 
 export interface RecipeDraft {
+  readonly recipe: Recipe
   readonly texts: WebhookTexts
   /** A request for the preview. */
   readonly samples: ReadonlyArray<VariableInput>
@@ -22,6 +23,7 @@ export const recipeDraft = (recipe: Recipe): RecipeDraft => {
   const { name, prompt_template, sample, settings, verification } = recipe
   const secret = recipe.secret === "known before" ? "" : randomSecret(recipe)
   return {
+    recipe,
     texts: { ...textsOf({ name, prompt_template, verification, ...settings }), secret },
     samples: requestInputs([jsonInput("payload", sample.payload), jsonInput("headers", sample.headers)]),
     ...(recipe.secret === "made here" && { secretForService: secret })
