@@ -174,12 +174,14 @@ const Details = ({ webhook }: { readonly webhook: Webhook }) => {
           </dd>
         </div>
       </dl>
-      <details>
-        <summary>{plural(defaults.length, "default")}</summary>
-        <dl className="facts three">
-          <SettingFacts names={defaults} webhook={webhook} server={server.data} />
-        </dl>
-      </details>
+      {defaults.length > 0 && (
+        <details>
+          <summary>{plural(defaults.length, "default")}</summary>
+          <dl className="facts three">
+            <SettingFacts names={defaults} webhook={webhook} server={server.data} />
+          </dl>
+        </details>
+      )}
       <div className="prompt-template stack tight">
         <div className="row between">
           <h2>Prompt template</h2>
