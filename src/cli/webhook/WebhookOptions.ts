@@ -86,10 +86,8 @@ const messages: Readonly<Record<string, string>> = {
 /** The option for a field that the server refuses. */
 const optionOf = (pointer: string): string => {
   const [, field = "", member] = pointer.split("/")
-  if (field === "verification") return member === undefined ? "--verification" : `--verification-option ${member}`
-  const { option } = (webhookSettings as { readonly [name: string]: WebhookSetting })[field] ?? {}
-  const others: { readonly [name: string]: string } = { prompt_template: "template", secret: "secret-file" }
-  return `--${option ?? others[field] ?? field}`
+  if (field === "verification" && member !== undefined) return `--verification-option ${member}`
+  return messages[field]?.split(" ")[0] ?? `--${field}`
 }
 
 /** Faults of fields are reported by the options that set them. */
