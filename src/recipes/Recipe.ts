@@ -47,6 +47,18 @@ export interface Recipe {
   readonly documentation: string
 }
 
+/** The text of `config` with the trigger URL and the secret. */
+export const withValues = (text: string, url: string, secret: string): string =>
+  text.replace("TRIGGER_URL", () => url).replace("SECRET", () => secret)
+
+/** A secret that is made here, in the form of the recipe's service. */
+export const randomSecret = ({ verification }: Recipe): string => {
+  const bytes = crypto.getRandomValues(new Uint8Array(24))
+  return verification.preset === "standard-webhooks"
+    ? `whsec_${btoa(String.fromCharCode(...bytes))}`
+    : Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
+}
+
 /** What all of them have: no delivery is lost while the team has no leader. */
 export const wholeRequest = { input: "payload", when_team_stopped: "queue" } as const
 

@@ -1,5 +1,5 @@
 /** The initial values of the form for a recipe. */
-import type { Recipe } from "../../../recipes/Recipe.ts"
+import { type Recipe, randomSecret } from "../../../recipes/Recipe.ts"
 import { jsonInput, requestInputs, type VariableInput } from "../../components/form/VariableInput.ts"
 import { textsOf, type WebhookTexts } from "./WebhookFields.ts"
 
@@ -10,13 +10,6 @@ export interface RecipeDraft {
   readonly samples: ReadonlyArray<VariableInput>
   /** A generated secret, to be entered at the service. */
   readonly secretForService?: string
-}
-
-const randomSecret = ({ verification }: Recipe): string => {
-  const bytes = crypto.getRandomValues(new Uint8Array(24))
-  return verification.preset === "standard-webhooks"
-    ? `whsec_${btoa(String.fromCharCode(...bytes))}`
-    : Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
 }
 
 export const recipeDraft = (recipe: Recipe): RecipeDraft => {
