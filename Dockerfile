@@ -1,4 +1,4 @@
-# The program in an image: `docker build -t webhook-trigger .`; docs/production.md says how to run it.
+# The program in an image: `docker build -t webhook-trigger .`; docs/run/deploy.md says how to run it.
 # Dependabot moves the digests.
 FROM node:24-slim@sha256:a9f5f7c91a432850b2a8a7797adf5eadb6c733ceed61167806cee7ea7fbc29df AS build
 WORKDIR /app

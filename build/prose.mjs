@@ -1,9 +1,11 @@
 /**
- * Fails on prose that is hard to read: long sentences on average, overlong ones, and phrases that no native writer uses.
+ * Fails on prose that is hard to read: long sentences on average, overlong ones, and phrases that no native writer uses. It also
+ * fails on links to pages, files and headings that do not exist.
  * It reads the documentation and, in `src`, the comments and the texts that people see.
- * `node build/prose.mjs docs/cli.md` checks that page alone.
+ * `node build/prose.mjs docs/reference/cli.md` checks that page alone.
  */
-import { readdirSync, readFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
+import { dirname, join } from "node:path"
 import { marked } from "marked"
 
 const averageWords = 20
@@ -47,6 +49,39 @@ const overlong = (sentences) =>
 const bannedIn = (text) =>
   banned.flatMap((phrase) => (phrase.exec(text) ? [`not “${phrase.exec(text)[0].trim()}”`] : []))
 
+/** The anchors of a page's headings, as GitHub makes them. */
+const anchorsOf = (page) => {
+  const seen = new Map()
+  const headings = marked.lexer(readFileSync(page, "utf8")).filter(({ type }) => type === "heading")
+  return headings.map(({ text }) => {
+    const anchor = text
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+      .replaceAll(" ", "-")
+    const count = seen.get(anchor) ?? 0
+    seen.set(anchor, count + 1)
+    return count === 0 ? anchor : `${anchor}-${count}`
+  })
+}
+
+/** The relative links of a page that lead nowhere. Links in code are examples. */
+const brokenLinksOf = (page, source) => {
+  const text = source.replaceAll(/^ *```[\s\S]*?^ *```$/gm, "").replaceAll(/`[^`\n]*`/g, "code")
+  const links = [...text.matchAll(/(?:\]\(|(?:src|srcset|href)=")(?![a-z]+:)([^)\s"#]*)(?:#([^)\s"]*))?[)"]/g)]
+  return links.flatMap(([, path, anchor]) => {
+    const target = path === "" ? page : join(dirname(page), path)
+    if (!existsSync(target)) return [`no file for the link ${path}`]
+    if (anchor === undefined || anchorsOf(statSync(target).isDirectory() ? page : target).includes(anchor)) return []
+    return [`no heading for the link ${path}#${anchor}`]
+  })
+}
+
+/** The pages that a text of the program or of a file for deployment names, and that do not exist. */
+const missingPagesIn = (source) =>
+  [...source.matchAll(/(?<![\w/.-])docs\/[\w/-]+\.md/g)].flatMap(([page]) =>
+    existsSync(page) ? [] : [`no page ${page}`]
+  )
+
 const faultsOf = (page) => {
   const source = readFileSync(page, "utf8")
   const sentences = paragraphsOf(marked.lexer(source)).flatMap(sentencesOf)
@@ -55,7 +90,9 @@ const faultsOf = (page) => {
   return [
     ...(average > averageWords ? [`sentences have ${average.toFixed(1)} words on average, over ${averageWords}`] : []),
     ...overlong(sentences),
-    ...bannedIn(prose)
+    ...bannedIn(prose),
+    ...brokenLinksOf(page, source),
+    ...missingPagesIn(source)
   ]
 }
 
@@ -74,7 +111,7 @@ const textsIn = (source) =>
 
 const faultsInCode = (file) => {
   const source = readFileSync(file, "utf8")
-  return [...overlong(textsIn(source).flatMap(sentencesOf)), ...bannedIn(source)]
+  return [...overlong(textsIn(source).flatMap(sentencesOf)), ...bannedIn(source), ...missingPagesIn(source)]
 }
 
 const everyPage = [
@@ -86,9 +123,13 @@ const pages = asked.length > 0 ? asked : everyPage
 const code = (asked.length > 0 ? [] : readdirSync("src", { recursive: true }).map((name) => `src/${name}`)).filter(
   (name) => /\.tsx?$/.test(name)
 )
+const others = (asked.length > 0 ? [] : ["test", "deploy", "build"])
+  .flatMap((folder) => readdirSync(folder, { recursive: true }).map((name) => `${folder}/${name}`))
+  .filter((name) => /\.(tsx?|mjs|py|ya?ml|txt|sh)$/i.test(name))
 const faults = [
   ...pages.flatMap((page) => faultsOf(page).map((fault) => `${page}: ${fault}`)),
-  ...code.flatMap((file) => faultsInCode(file).map((fault) => `${file}: ${fault}`))
+  ...code.flatMap((file) => faultsInCode(file).map((fault) => `${file}: ${fault}`)),
+  ...others.flatMap((file) => missingPagesIn(readFileSync(file, "utf8")).map((fault) => `${file}: ${fault}`))
 ]
 if (faults.length > 0) {
   console.error(faults.join("\n"))

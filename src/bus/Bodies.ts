@@ -1,5 +1,5 @@
 /**
- * The contents of prompts and replies, the same on every bus. `docs/amqp.md` documents their JSON for leaders in other
+ * The contents of prompts and replies, the same on every bus. `docs/reference/amqp.md` documents their JSON for leaders in other
  * languages.
  */
 import { StringDecoder } from "node:string_decoder"

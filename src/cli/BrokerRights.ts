@@ -1,4 +1,4 @@
-/** A team leader's permissions on the broker, limited to its own team. `docs/amqp.md` explains them. */
+/** A team leader's permissions on the broker, limited to its own team. `docs/reference/amqp.md` explains them. */
 import { Options } from "@effect/cli"
 import { Option, Schema } from "effect"
 import type { TeamName } from "../domain/Team.ts"

@@ -3,7 +3,7 @@ import { Data, Effect, ParseResult, Schema, Struct } from "effect"
 import { hasProperty } from "effect/Predicate"
 import { Fault } from "../domain/Errors.ts"
 
-/** The exit codes of failed commands and of `diff`, as documented in `docs/cli.md`. */
+/** The exit codes of failed commands and of `diff`, as documented in `docs/reference/cli.md`. */
 export const exitCodes = { refused: 1, usage: 2, outOfReach: 3, runFailed: 4, runTimedOut: 5, differs: 6 } as const
 
 /** A failed command. It is reported on standard error. */

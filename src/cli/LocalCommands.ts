@@ -103,7 +103,7 @@ export const serve = (local: LocalCommands) =>
     Command.withDescription(
       about("Run the server", {
         details:
-          "Environment variables are the settings (docs/settings.md). Without any, the server has an embedded database and a demo team to try it out.",
+          "Environment variables are the settings (docs/reference/settings.md). Without any, the server has an embedded database and a demo team to try it out.",
         examples: [
           "webhook-trigger serve --port 8081",
           "webhook-trigger serve --agent 'review=claude --permission-mode acceptEdits'",
@@ -137,7 +137,7 @@ const agent = Options.choice("agent", agentNames).pipe(
 )
 const output = Options.choice("output", ["text", "json-lines"] as const).pipe(
   Options.withDescription(
-    "How the program prints its answer: text, or json-lines with the fields of a reply (docs/amqp.md) on each line"
+    "How the program prints its answer: text, or json-lines with the fields of a reply (docs/reference/amqp.md) on each line"
   ),
   Options.withDefault("text" as const)
 )

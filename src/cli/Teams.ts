@@ -84,7 +84,7 @@ const create = Command.make("create", { team, withRights, ...brokerOptions, ...a
   Command.withDescription(
     about("Create a team for webhooks", {
       details:
-        "The team is running once its leader is connected to the broker; see webhook-trigger leader --help or docs/amqp.md.",
+        "The team is running once its leader is connected to the broker; see webhook-trigger leader --help or docs/reference/amqp.md.",
       examples: ["webhook-trigger team create deploy", "webhook-trigger team create deploy --broker-rights"]
     })
   )

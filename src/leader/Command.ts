@@ -22,7 +22,7 @@ export interface ProgramOptions {
 
 export type CommandOptions = Omit<AgentLeader.AgentLeaderOptions, "agent"> & ProgramOptions
 
-/** Any program that prints replies as JSON, one on a line, with the fields that docs/amqp.md describes. */
+/** Any program that prints replies as JSON, one on a line, with the fields that docs/reference/amqp.md describes. */
 const jsonLines: Events = {
   read: (reading, event) => {
     if (at(event, "type") === "progress") return reading

@@ -1,4 +1,4 @@
-/** Logging and its settings, for the server and for leaders. `docs/settings.md` explains the settings. */
+/** Logging and its settings, for the server and for leaders. `docs/reference/settings.md` explains the settings. */
 import { inspect } from "node:util"
 import { Cause, Effect, FiberSet, HashMap, Inspectable, Layer, Logger, LogLevel } from "effect"
 import { oneOf, type Values, withDefault, wordFor } from "../settings/EnvironmentVariable.ts"

@@ -101,7 +101,7 @@ const cannotListen = ({ code, host, port }: Listener.ListenFault, ofPort: string
     detail:
       code === "EADDRINUSE"
         ? `port ${port} is in use; stop what uses it, or choose another port with ${ofPort}`
-        : `it cannot listen on ${host}:${port} (${code}); see ${ofAddress} in docs/settings.md`
+        : `it cannot listen on ${host}:${port} (${code}); see ${ofAddress} in docs/reference/settings.md`
   })
 
 const folderInUse = ({ folder, pid }: DataFolderInUse) =>

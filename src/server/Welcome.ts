@@ -16,7 +16,7 @@ const embeddedParts = (drivers: Drivers.Drivers): ReadonlyArray<string> => {
     ? []
     : [
         `This mode is for evaluation and for single-process use: ${parts.map(({ place }) => place).join(", and ")}.`,
-        `For production, set ${parts.map(({ replacedBy }) => replacedBy).join(" and ")} (docs/production.md).`,
+        `For production, set ${parts.map(({ replacedBy }) => replacedBy).join(" and ")} (docs/run/deploy.md).`,
         ""
       ]
 }

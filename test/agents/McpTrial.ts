@@ -1,5 +1,5 @@
 /**
- * Real assistants call a webhook as a tool, set up with the commands and files of docs/mcp.md: Claude Code and Codex over HTTP
+ * Real assistants call a webhook as a tool, set up with the commands and files of docs/use/mcp.md: Claude Code and Codex over HTTP
  * and by `webhook-trigger mcp`, and the command line of the protocol's inspector.
  */
 import { spawn } from "node:child_process"
@@ -18,11 +18,11 @@ const publicUrl = "https://hooks.example.com"
 /** With the Node that it needs. */
 export const inspector = ["@modelcontextprotocol/inspector@2.12.0", ...node.install]
 
-/** The cell of an assistant in the table of docs/mcp.md, with this server's address and key. */
+/** The cell of an assistant in the table of docs/use/mcp.md, with this server's address and key. */
 const setUpOf = (assistant: string, url: string, key: string): ReadonlyArray<string> => {
-  const page = readFileSync(join(root, "docs/mcp.md"), "utf8")
+  const page = readFileSync(join(root, "docs/use/mcp.md"), "utf8")
   const line = page.split("\n").find((each) => each.trim().startsWith(`| ${assistant}`))
-  if (line === undefined) throw new Error(`docs/mcp.md does not say how to set up ${assistant}`)
+  if (line === undefined) throw new Error(`docs/use/mcp.md does not say how to set up ${assistant}`)
   return [...line.matchAll(/`([^`]+)`/g)].map(([, code]) => code!.replaceAll(publicUrl, url).replaceAll("whp_…", key))
 }
 

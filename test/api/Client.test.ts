@@ -101,7 +101,7 @@ describe("the typed client", () => {
 })
 
 it("the page on the client lists the tags of all problems", () => {
-  const page = readFileSync(new URL("../../docs/client.md", import.meta.url), "utf8")
+  const page = readFileSync(new URL("../../docs/reference/client.md", import.meta.url), "utf8")
   const [row] = page.split("\n").filter((line) => line.startsWith("| `BadRequest`"))
   expect([...row!.split(" | ")[0]!.matchAll(/`(\w+)`/g)].map(([, tag]) => tag)).toStrictEqual(Object.values(tags))
 })

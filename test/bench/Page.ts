@@ -1,10 +1,10 @@
-/** `docs/benchmarks.md`: the measurements are between two marks; people write the text around them. */
+/** `docs/internals/benchmarks.md`: the measurements are between two marks; people write the text around them. */
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Contender } from "./Contender.ts"
 import { here } from "./Ours.ts"
 
-const file = join(here, "docs/benchmarks.md")
+const file = join(here, "docs/internals/benchmarks.md")
 const [begin, end] = ["<!-- measured: begin -->", "<!-- measured: end -->"]
 
 interface Page {

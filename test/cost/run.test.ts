@@ -102,7 +102,7 @@ const perUnitOf = (count: number, repetitions: number, read: () => Counts, work:
   })
 
 /**
- * A tenth above the measured counts; `docs/benchmarks.md` explains the remaining cost. Calling the driver directly saved the
+ * A tenth above the measured counts; `docs/internals/benchmarks.md` explains the remaining cost. Calling the driver directly saved the
  * statements' steps, but no time.
  */
 const expectAtMost = (counts: Counts, limits: Counts) => {

@@ -15,9 +15,9 @@ afterAll(() => rmSync(temporary, { recursive: true }))
 /** The settings of the server, the leader and the command line. */
 const settings = new Set(
   ["settings.md", "cli.md"].flatMap((page) =>
-    [...readFileSync(new URL(`../../docs/${page}`, import.meta.url), "utf8").matchAll(/`([A-Z][A-Z_]+)`/g)].map(
-      ([, name]) => name!
-    )
+    [
+      ...readFileSync(new URL(`../../docs/reference/${page}`, import.meta.url), "utf8").matchAll(/`([A-Z][A-Z_]+)`/g)
+    ].map(([, name]) => name!)
   )
 )
 

@@ -106,7 +106,7 @@ const dashboardExpressions = (
   }
 ).panels.flatMap(({ targets }) => targets.map(({ expr }) => expr.replaceAll("$__rate_interval", "5m")))
 
-const documented = new Set([...read("docs/metrics.md").matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name!))
+const documented = new Set([...read("docs/reference/metrics.md").matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name!))
 
 describe("deploy/prometheus/alerts.yaml", () => {
   it("is accepted by promtool, as are the expressions of Grafana's dashboard", () => {
@@ -150,7 +150,7 @@ describe("deploy/prometheus/alerts.yaml", () => {
   })
 
   it("explains each alert in the runbook", () => {
-    const explained = [...read("docs/runbook.md").matchAll(/^## (\w+)$/gm)].map(([, name]) => name)
+    const explained = [...read("docs/run/troubleshooting.md").matchAll(/^## (\w+)$/gm)].map(([, name]) => name)
     expect(explained).toEqual(alerts.map(({ name }) => name))
   })
 })

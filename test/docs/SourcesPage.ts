@@ -1,4 +1,4 @@
-/** The page docs/sources.md, written from the recipes. */
+/** The page docs/use/sources.md, written from the recipes. */
 
 import { textOf, type Value } from "../../src/domain/webhook/WebhookSettingKinds.ts"
 import {
@@ -18,7 +18,7 @@ The examples take [whole requests](webhooks.md#whole-requests), check a [signatu
 while the team has no leader. Text that strangers may write is [marked as data](webhooks.md#protect-against-prompt-injection).
 Edit templates, filters and names. This page is generated from \`src/recipes\`.
 
-- Set \`WEBHOOK_TRIGGER_URL\` and \`ADMIN_API_KEY\` ([cli.md](cli.md)), and replace the team \`demo\` by yours.
+- Set \`WEBHOOK_TRIGGER_URL\` and \`ADMIN_API_KEY\` ([cli.md](../reference/cli.md)), and replace the team \`demo\` by yours.
 - Run \`umask 077\`, so that nobody else can read the secrets' files.
 - The service must reach the server at its \`PUBLIC_URL\`. Each command prints the trigger URL once.
 `

@@ -26,31 +26,34 @@ const rights = "the test of the rights on the broker grants these"
 const notRun: { readonly [page: string]: { readonly [block: number]: string } } = {
   "README.md": { 0: "CI does this with a fresh clone" },
   "CONTRIBUTING.md": { 0: "the tests themselves" },
-  "docs/access.md": { 1: "test/server/environment/oidc.test.ts reads these settings" },
-  "docs/amqp.md": { 0: rights, 1: rights },
-  "docs/mcp.md": {
+  "docs/run/access.md": { 1: "test/server/environment/oidc.test.ts reads these settings" },
+  "docs/reference/amqp.md": { 0: rights, 1: rights },
+  "docs/use/mcp.md": {
     2: "test:agents adds the server to the real program",
     3: "is a setting, which test/http/mcp/browser-clients.test.ts uses"
   },
-  "docs/production.md": { 1: "README.md's and test/package's installations", 2: rights, 3: "needs Docker" },
-  "docs/kubernetes.md": Object.fromEntries(
-    blocksOf("docs/kubernetes.md").map((_, index) => [index, "needs Docker or a cluster; test/deploy checks the chart"])
+  "docs/run/deploy.md": { 1: "README.md's and test/package's installations", 2: rights, 3: "needs Docker" },
+  "docs/run/kubernetes.md": Object.fromEntries(
+    blocksOf("docs/run/kubernetes.md").map((_, index) => [
+      index,
+      "needs Docker or a cluster; test/deploy checks the chart"
+    ])
   ),
-  "docs/embedding.md": { 0: "test/package installs the package with these lines" },
-  "docs/faults.md": { 0: "the tests themselves" },
-  "docs/configuration-as-code.md": { 0: "configuration.test.ts does" },
-  "docs/alerts.md": {
+  "docs/internals/embedding.md": { 0: "test/package installs the package with these lines" },
+  "docs/internals/faults.md": { 0: "the tests themselves" },
+  "docs/use/configuration-as-code.md": { 0: "configuration.test.ts does" },
+  "docs/run/alerts.md": {
     0: "test/cli/alerts.test.ts and test/http/manage/alerts.test.ts add destinations and rules"
   },
-  "docs/destinations.md": {
+  "docs/use/destinations.md": {
     0: "test/http/manage/destinations.test.ts adds destinations that have a receiver",
     1: "test/http/manage/callbacks.test.ts triggers with callbacks",
     2: "test/http/manage/chains.test.ts adds chains",
     3: "test/http/manage/run-started.test.ts adds destinations with the event",
     4: "is a setting, which test/engine/delivery/AddressPolicy.test.ts reads"
   },
-  "docs/sources.md": Object.fromEntries(
-    blocksOf("docs/sources.md").map((_, index) => [index, "sources.test.ts creates the webhooks"])
+  "docs/use/sources.md": Object.fromEntries(
+    blocksOf("docs/use/sources.md").map((_, index) => [index, "sources.test.ts creates the webhooks"])
   )
 }
 
@@ -159,11 +162,11 @@ describe("the commands of the documentation", () => {
 
   it.each([
     ["README.md", () => block("README.md", 1, here), agentAnswer],
-    ["docs/leaders.md", () => block("docs/leaders.md", 0), agentAnswer],
-    ["docs/leaders.md: ACP", () => block("docs/leaders.md", 2), "You said: "],
+    ["docs/use/leaders.md", () => block("docs/use/leaders.md", 0), agentAnswer],
+    ["docs/use/leaders.md: ACP", () => block("docs/use/leaders.md", 2), "You said: "],
     [
-      "docs/leaders.md: OpenAI",
-      () => block("docs/leaders.md", 3, { "OPENAI_API_KEY=…": "OPENAI_API_KEY=fake" }),
+      "docs/use/leaders.md: OpenAI",
+      () => block("docs/use/leaders.md", 3, { "OPENAI_API_KEY=…": "OPENAI_API_KEY=fake" }),
       agentAnswer
     ],
     [
@@ -179,36 +182,39 @@ describe("the commands of the documentation", () => {
     await server.stop()
   })
 
-  it("docs/http.md, docs/management.md: triggering the demo webhook, creating one, and replaying runs", async () => {
-    const [first, second] = block("docs/http.md", 0).trim().split("\n")
+  it("docs/reference/http.md, docs/reference/management.md: triggering the demo webhook, creating one, and replaying runs", async () => {
+    const [first, second] = block("docs/reference/http.md", 0).trim().split("\n")
     expect(await shell(first!, { TRIGGER_URL: demoUrl })).toMatch(/^HTTP\/1.1 202 [\s\S]*"accepted"/)
     expect(JSON.parse(await shell(second!, { TRIGGER_URL: demoUrl }))).toMatchObject({
       response: "Say hello to world."
     })
-    expect(await shell(block("docs/http.md", 1), { TRIGGER_URL: demoUrl })).toMatch(
+    expect(await shell(block("docs/reference/http.md", 1), { TRIGGER_URL: demoUrl })).toMatch(
       /event: accepted[\s\S]*event: success[\s\S]*Say hello to world\./
     )
-    const created = await shell(block("docs/management.md", 0, { "http://localhost:8080": embedded.url }), {})
+    const created = await shell(block("docs/reference/management.md", 0, { "http://localhost:8080": embedded.url }), {})
     expect(JSON.parse(created)).toMatchObject({ webhook: { name: "Deploy", variables: ["app", "env"] } })
-    const replayed = await shell(block("docs/management.md", 1, { "http://localhost:8080": embedded.url }), {})
+    const replayed = await shell(
+      block("docs/reference/management.md", 1, { "http://localhost:8080": embedded.url }),
+      {}
+    )
     expect(JSON.parse(replayed)).toMatchObject({ replayed: [] })
   })
 
-  it("docs/cli.md: a script that creates, triggers and lists", async () => {
-    const output = await shell(block("docs/cli.md", 0), { WEBHOOK_TRIGGER_URL: embedded.url })
+  it("docs/reference/cli.md: a script that creates, triggers and lists", async () => {
+    const output = await shell(block("docs/reference/cli.md", 0), { WEBHOOK_TRIGGER_URL: embedded.url })
     expect(output).toMatch(/^Review main\nsuccess\t\d+\n$/)
   })
 
-  it("docs/mcp.md, docs/access.md: making a webhook a tool, with a key for its assistant", async () => {
+  it("docs/use/mcp.md, docs/run/access.md: making a webhook a tool, with a key for its assistant", async () => {
     const variables = { WEBHOOK_TRIGGER_URL: embedded.url }
-    const edit = block("docs/mcp.md", 0, { WEBHOOK: "Deploy" })
+    const edit = block("docs/use/mcp.md", 0, { WEBHOOK: "Deploy" })
     expect(await shell(edit, variables)).toContain("review_pull_request")
-    expect(await shell(block("docs/mcp.md", 1, { WEBHOOK: "Deploy" }), variables)).toMatch(/whp_/)
-    const access = block("docs/access.md", 0, { "Review pull requests": "Deploy" })
+    expect(await shell(block("docs/use/mcp.md", 1, { WEBHOOK: "Deploy" }), variables)).toMatch(/whp_/)
+    const access = block("docs/run/access.md", 0, { "Review pull requests": "Deploy" })
     expect(await shell(access, variables)).toMatch(/whp_/)
   })
 
-  it("README.md, docs/production.md, docs/leaders.md: a server on PostgreSQL and RabbitMQ, and leaders", async () => {
+  it("README.md, docs/run/deploy.md, docs/use/leaders.md: a server on PostgreSQL and RabbitMQ, and leaders", async () => {
     const port = await freePort()
     const url = `http://127.0.0.1:${port}`
     const ready = () =>
@@ -222,13 +228,13 @@ describe("the commands of the documentation", () => {
     }
     const variables = { PORT: String(port) }
 
-    const settings = block("docs/production.md", 0, {
+    const settings = block("docs/run/deploy.md", 0, {
       "postgres://webhooks:…@db:5432/webhooks": DATABASE_URL,
       "amqp://webhooks:…@mq:5672/webhooks": AMQP_URL,
       ...keys
     })
     const first = start("production", `set -a\n${settings}\nwebhook-trigger serve`, variables)
-    await first.until("the server of docs/production.md is ready", ready)
+    await first.until("the server of docs/run/deploy.md is ready", ready)
     await first.stop()
 
     const serve = block("README.md", 6, { "postgres://…": DATABASE_URL, "amqp://…": AMQP_URL, ...keys })
@@ -247,15 +253,15 @@ describe("the commands of the documentation", () => {
     }
     await lead("readme", "review", block("README.md", 5, { "amqp://user:password@localhost:5672": AMQP_URL }))
     await shell("webhook-trigger team create deploy", { WEBHOOK_TRIGGER_URL: url })
-    await lead("agent", "review", block("docs/leaders.md", 1, { "amqp://localhost": AMQP_URL }), agentAnswer)
-    await lead("amqp", "deploy", block("docs/leaders.md", 4, { "amqp://localhost": AMQP_URL }))
+    await lead("agent", "review", block("docs/use/leaders.md", 1, { "amqp://localhost": AMQP_URL }), agentAnswer)
+    await lead("amqp", "deploy", block("docs/use/leaders.md", 4, { "amqp://localhost": AMQP_URL }))
     const file = join(folder, "deploy.url")
     writeFileSync(file, AMQP_URL, { mode: 0o600 })
     const asUser = process.geteuid!() === 0 ? " --user nobody" : ""
     await lead(
       "user",
       "deploy",
-      block("docs/leaders.md", 5, { "/etc/webhook-trigger/deploy.url": file, " --user agent": asUser })
+      block("docs/use/leaders.md", 5, { "/etc/webhook-trigger/deploy.url": file, " --user agent": asUser })
     )
     await server.stop()
   })

@@ -1,4 +1,4 @@
-/** The file and the workflow of docs/configuration-as-code.md do what the page says. */
+/** The file and the workflow of docs/use/configuration-as-code.md do what the page says. */
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -8,7 +8,7 @@ import { parse } from "yaml"
 import * as Program from "../cli/Program.ts"
 
 const ADMIN_API_KEY = "a-key-for-these-tests"
-const page = readFileSync(new URL("../../docs/configuration-as-code.md", import.meta.url), "utf8")
+const page = readFileSync(new URL("../../docs/use/configuration-as-code.md", import.meta.url), "utf8")
 const blocks = (language: string) =>
   [...page.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, "gm"))].map(([, text]) => text!)
 const [config, workflow] = blocks("yaml") as [string, string]

@@ -1,4 +1,4 @@
-/** docs/sources.md says what the recipes say, and its commands create webhooks by them. */
+/** docs/use/sources.md says what the recipes say, and its commands create webhooks by them. */
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -12,9 +12,9 @@ import { draftOf, secretFor } from "../http/SignedRequests.ts"
 import { cleanUpAtExit, exec } from "../support/Process.ts"
 import { sourcesPage } from "./SourcesPage.ts"
 
-const page = new URL("../../docs/sources.md", import.meta.url).pathname
+const page = new URL("../../docs/use/sources.md", import.meta.url).pathname
 
-it("docs/sources.md is what the recipes say", () => expect(sourcesPage()).toMatchFileSnapshot(page))
+it("docs/use/sources.md is what the recipes say", () => expect(sourcesPage()).toMatchFileSnapshot(page))
 
 /** Stands for the command line: writes down its words and what it reads. */
 const recorder = `#!/bin/sh

@@ -12,7 +12,7 @@ import { until } from "../support/Until.ts"
 const script = fileURLToPath(new URL("http_leader.py", import.meta.url))
 
 it("stands in the documentation", () => {
-  const page = readFileSync(new URL("../../docs/leaders-http.md", import.meta.url), "utf8")
+  const page = readFileSync(new URL("../../docs/reference/leaders-http.md", import.meta.url), "utf8")
   expect(page).toContain(`\`\`\`python\n${readFileSync(script, "utf8")}\`\`\``)
 })
 

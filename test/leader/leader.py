@@ -1,4 +1,4 @@
-"""A team's leader in Python, written from docs/amqp.md alone: it answers with the prompt in capitals.
+"""A team's leader in Python, written from docs/reference/amqp.md alone: it answers with the prompt in capitals.
 
 usage: leader.py AMQP_URL TEAM
 """

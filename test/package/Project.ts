@@ -87,13 +87,13 @@ export const makeProject = async (files: Readonly<Record<string, string>>): Prom
     })
     const tarball = join(base, JSON.parse(packed)[0].filename)
     writeFileSync(join(dir, "package.json"), JSON.stringify({ private: true, type: "module" }))
-    const guide = readFileSync(join(root, "docs/embedding.md"), "utf8")
+    const guide = readFileSync(join(root, "docs/internals/embedding.md"), "utf8")
     for (const line of blocksIn(guide, "sh")[0]!.trim().split("\n")) {
       const [program, ...args] = line.replace(`./${basename(tarball)}`, tarball).split(/\s+/)
       await run(program!, ...args, ...npm)
     }
     const installed = join(dir, "node_modules/webhook-trigger")
-    for (const page of ["embedding.md", "drivers.md", "leaders.md", "client.md"]) {
+    for (const page of ["internals/embedding.md", "internals/drivers.md", "use/leaders.md", "reference/client.md"]) {
       for (const block of blocksIn(readFileSync(join(installed, "docs", page), "utf8"), "ts")) {
         const name = /^\/\/ (\S+\.ts)\n/.exec(block)?.[1]
         if (name === undefined) throw new Error(`a block of docs/${page} does not name its file:\n${block}`)

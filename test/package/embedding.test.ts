@@ -141,13 +141,13 @@ describe("the package", () => {
         .filter((target) => !existsSync(join(docs, dirname(page), target)))
         .map((target) => `${page}: ${target}`)
     )
-    expect(pages).toContain("embedding.md")
+    expect(pages).toContain("internals/embedding.md")
     expect(broken).toEqual([])
   })
 
   it("says of files that it does not contain that they are in the repository", () => {
     const docs = join(project.installed, "docs")
-    const unclear = readdirSync(docs, { encoding: "utf8" })
+    const unclear = readdirSync(docs, { recursive: true, encoding: "utf8" })
       .filter((name) => name.endsWith(".md"))
       .filter((name) => {
         const text = readFileSync(join(docs, name), "utf8")

@@ -46,7 +46,7 @@ const covers = (listed: string, path: string): boolean => {
   return path === root || path.startsWith(`${root}/`)
 }
 
-const guide = readFileSync(new URL("../../docs/embedding.md", import.meta.url), "utf8")
+const guide = readFileSync(new URL("../../docs/internals/embedding.md", import.meta.url), "utf8")
 
 describe("the guide", () => {
   for (const part of Object.keys(parts) as ReadonlyArray<Part>) {

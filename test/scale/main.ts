@@ -48,7 +48,7 @@ const usage = `npm run scale -- [options]
   --quick         a tenth of everything and a short history, only to show that it works
   --runs <n>      the length of the history (5000000)
   --rounds <n>    the number of rounds of the parts "queue" and "teams" (3)
-  --write         writes docs/scale.md`
+  --write         writes docs/internals/scale.md`
 
 const { values } = parseArgs({
   options: {
@@ -130,7 +130,7 @@ const measure = async (services: Services, tell: (measured: Measured) => void): 
   }
 }
 
-const page = join(here, "docs/scale.md")
+const page = join(here, "docs/internals/scale.md")
 const [begin, end] = ["<!-- measured: begin -->", "<!-- measured: end -->"]
 
 const writePage = (measured: string): void => {

@@ -196,7 +196,7 @@ describe("a management whose address cannot be used", () => {
       ])
       expect(yield* refused({ ADMIN_LISTEN: "192.0.2.1:9090" })).toEqual([
         1,
-        "The server did not start: it cannot listen on 192.0.2.1:9090 (EADDRNOTAVAIL); see ADMIN_LISTEN in docs/settings.md"
+        "The server did not start: it cannot listen on 192.0.2.1:9090 (EADDRNOTAVAIL); see ADMIN_LISTEN in docs/reference/settings.md"
       ])
       expect(yield* refused({ PORT: String(port), ADMIN_LISTEN: String(port) })).toEqual([
         2,

@@ -1,4 +1,4 @@
-/** The messages on the broker; `docs/amqp.md` documents them for leaders in other languages. */
+/** The messages on the broker; `docs/reference/amqp.md` documents them for leaders in other languages. */
 import { randomUUID } from "node:crypto"
 import type { Message, Options } from "amqplib"
 import { Either, Option, Schema } from "effect"

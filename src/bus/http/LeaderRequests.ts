@@ -1,4 +1,4 @@
-/** The requests of a leader over HTTP. `docs/leaders-http.md` describes them. */
+/** The requests of a leader over HTTP. `docs/reference/leaders-http.md` describes them. */
 import { Data, Duration, Effect, Option, Predicate, Redacted, Schema } from "effect"
 import { Unavailable } from "../../domain/Errors.ts"
 import type { LeaderId, RunId } from "../../domain/Id.ts"

@@ -101,7 +101,7 @@ export const Verification = Schema.Struct(fields)
   .annotations({
     identifier: "Verification",
     description:
-      "How callers must show who they are, beside the token. Which options there are depends on the preset: docs/verification.md.",
+      "How callers must show who they are, beside the token. Which options there are depends on the preset: docs/use/verification.md.",
     arbitrary: () => (fc) =>
       fc.constantFrom(
         { preset: "github" as const },

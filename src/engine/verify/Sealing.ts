@@ -5,7 +5,7 @@ import * as SecretKeyAgreement from "./SecretKeyAgreement.ts"
 import * as SecretKeys from "./SecretKeys.ts"
 
 const noKey =
-  "The server has no key to encrypt it with: set SECRETS_KEY to the same value on all servers (docs/verification.md, Secrets at rest)."
+  "The server has no key to encrypt it with: set SECRETS_KEY to the same value on all servers (docs/use/verification.md, Secrets at rest)."
 
 export const make = Effect.gen(function* () {
   const keys = yield* SecretKeys.SecretKeys

@@ -9,7 +9,7 @@ import { fingerprintOf, keyIdOf, type SecretKey, SecretKeys } from "./SecretKeys
 
 /** The explanation for the operator. */
 const disagreement = (fingerprint: Uint8Array): string =>
-  `This server does not have the key ${keyIdOf(fingerprint)}, with which the secrets in the database are encrypted: give it the SECRETS_KEY of the other servers, or its secrets.key when the database is embedded (docs/verification.md, Secrets at rest).`
+  `This server does not have the key ${keyIdOf(fingerprint)}, with which the secrets in the database are encrypted: give it the SECRETS_KEY of the other servers, or its secrets.key when the database is embedded (docs/use/verification.md, Secrets at rest).`
 
 export const make = Effect.gen(function* () {
   const keys = yield* SecretKeys

@@ -19,7 +19,7 @@ When you are done, answer there: POST {"text": "your answer"} as JSON to {{paylo
     "“Install App”: install it to the workspace, again after each new command."
   ],
   notes: [
-    "The server can send the answer: add a destination of the kind `slack-response` with the target `{{ values.payload.response_url }}` (docs/destinations.md). The agent then needs no network. Keep `response_url` in the template, because only values that it names are stored.",
+    "The server can send the answer: add a destination of the kind `slack-response` with the target `{{ values.payload.response_url }}` (docs/use/destinations.md). The agent then needs no network. Keep `response_url` in the template, because only values that it names are stored.",
     "Slack waits 3 seconds, so the response is `reply_text` at once, and the run continues.",
     "The command's text is not marked as data: its users instruct the agents. Agents need network access to `response_url`."
   ],

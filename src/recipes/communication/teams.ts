@@ -22,7 +22,7 @@ Write a short answer for the channel, without a greeting.`,
   ],
   notes: [
     "Teams waits 5 seconds for a response. So the server sends `reply_text` immediately, and the run continues.",
-    "The server can send the answer: add a destination of the kind `teams` with the URL of the channel's workflow (docs/destinations.md).",
+    "The server can send the answer: add a destination of the kind `teams` with the URL of the channel's workflow (docs/use/destinations.md).",
     "The text begins with the mentioned name. It is not marked as data, because the people in the team may instruct the agents.",
     "Outgoing webhooks work in public channels of one team. Everyone in the team can use them."
   ],

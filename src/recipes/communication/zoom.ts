@@ -32,7 +32,7 @@ Download the transcript with your Zoom access token. Write a summary: decisions,
   ],
   notes: [
     "Agents need a Zoom access token with the scope for cloud recordings. The request also contains a download token that works for a day: `payload.download_token`. A template that uses it puts it into the prompt and the history.",
-    "The server can send the summary: add a destination, such as `slack` or `email` (docs/destinations.md).",
+    "The server can send the summary: add a destination, such as `slack` or `email` (docs/use/destinations.md).",
     "Zoom retries three times, after 5, 30 and 90 minutes. Repeats start no second run."
   ],
   sample: {

@@ -46,7 +46,7 @@ Find out what we know about the invitee and their company. Write a briefing of a
   },
   notes: [
     "A rescheduled meeting sends `invitee.created` with `old_invitee`, and `invitee.canceled` for the earlier time.",
-    "The server can send the briefing: add a destination, such as `email` or `slack` (docs/destinations.md).",
+    "The server can send the briefing: add a destination, such as `email` or `slack` (docs/use/destinations.md).",
     "Calendly retries for 24 hours. The same body starts no second run within 7 days."
   ],
   sample: {

@@ -19,7 +19,7 @@ const notConnected = ({ detail }: Unavailable, place: string): Examined => {
     return failedAt(names, signedIn, text, "Correct the user and the password in AMQP_URL.", [place])
   }
   if (isWrongHost.test(detail)) {
-    const help = "Create the virtual host that AMQP_URL names, and give the user rights in it (docs/production.md)."
+    const help = "Create the virtual host that AMQP_URL names, and give the user rights in it (docs/run/deploy.md)."
     return failedAt(names, rights, "the virtual host does not exist, or the user may not use it", help, [place])
   }
   const help = "Check that RabbitMQ runs, and the host and the port in AMQP_URL."
@@ -33,7 +33,7 @@ const notDeclared = ({ detail }: Unavailable, place: string): Examined => {
       "Set AMQP_QUEUE_TYPE to the type that the queue was created with, or delete the queue while no server runs."
     return failedAt(names, queues, text, help, [place])
   }
-  return failedAt(names, rights, text, "Give the user in AMQP_URL the server's rights (docs/production.md).", [place])
+  return failedAt(names, rights, text, "Give the user in AMQP_URL the server's rights (docs/run/deploy.md).", [place])
 }
 
 /** Whether a server can use the broker at `AMQP_URL`. Declares the server's exchanges and queues, as a start does. */

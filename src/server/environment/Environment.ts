@@ -1,4 +1,4 @@
-/** The server's settings, one line each. `docs/settings.md` explains every variable. */
+/** The server's settings, one line each. `docs/reference/settings.md` explains every variable. */
 import { Duration, Effect, Option, Schema } from "effect"
 import { type Allowed, parseAllowed } from "../../engine/delivery/AddressPolicy.ts"
 import * as SettingsConfig from "../../engine/SettingsConfig.ts"

@@ -1,4 +1,4 @@
-/** Settings of leaders, which the server shares. `docs/settings.md` explains every variable. */
+/** Settings of leaders, which the server shares. `docs/reference/settings.md` explains every variable. */
 import { Schema } from "effect"
 import {
   baseUrl,

@@ -1,4 +1,4 @@
-/** The settings of signing in with OpenID Connect. `docs/settings.md` explains every variable. */
+/** The settings of signing in with OpenID Connect. `docs/reference/settings.md` explains every variable. */
 import { Duration, Option, type Redacted, Schema } from "effect"
 import { type Role, roleNames } from "../../domain/access/Roles.ts"
 import { isLoopback } from "../../domain/Loopback.ts"

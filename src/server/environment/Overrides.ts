@@ -20,7 +20,7 @@ export const settingsInvalid = (
 ): Failure =>
   new Failure({
     exit: exitCodes.usage,
-    title: `${subject} did not start because of invalid settings (see docs/settings.md)`,
+    title: `${subject} did not start because of invalid settings (see docs/reference/settings.md)`,
     faults: faults.map(({ accepts, given, name }) => ({
       pointer: name,
       detail:

@@ -17,6 +17,6 @@ export const hideFromPrograms = (what: string, variables: ReadonlyArray<string>,
     const isRemoved = ProcessSecrets.remove(variables, values)
     const places = [...(isRemoved ? [] : ["this process"]), ...ProcessSecrets.ancestorsThatShow(values)]
     for (const place of places) {
-      yield* Effect.logWarning(`The program can read ${what} from ${place}; docs/leaders.md says what helps`)
+      yield* Effect.logWarning(`The program can read ${what} from ${place}; docs/use/leaders.md says what helps`)
     }
   })

@@ -18,7 +18,7 @@ export const rawChannel = (url: string): Effect.Effect<Channel, never, Scope.Sco
     ({ channel }) => channel
   )
 
-/** A team's queue as an earlier `docs/amqp.md` said to declare it: without its type. */
+/** A team's queue as an earlier `docs/reference/amqp.md` said to declare it: without its type. */
 export const declareTeam = (channel: Channel, team: string, more: Record<string, unknown> = {}) =>
   Effect.promise(() =>
     channel.assertQueue(`team.${team}`, {

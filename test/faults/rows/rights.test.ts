@@ -60,11 +60,11 @@ const documented = (page: string, place = 0): string => {
   return [...text.matchAll(/^```sh\n(rabbitmqctl [\s\S]*?)^```$/gm)][place]![1]!
 }
 
-/** A user with the rights that `docs/production.md` gives the server. */
+/** A user with the rights that `docs/run/deploy.md` gives the server. */
 const serverUrl = async (cluster: Cluster): Promise<string> => {
   const vhost = new URL(cluster.storage.amqpUrl).pathname.slice(1)
   const user = `${vhost}-server`
-  const commands = documented("production.md").replace("-p webhooks webhooks", `-p ${vhost} ${user}`)
+  const commands = documented("run/deploy.md").replace("-p webhooks webhooks", `-p ${vhost} ${user}`)
   await run(commands.replace("add_user webhooks", `add_user ${user}`))
   return urlOf(cluster, user)
 }
@@ -120,7 +120,7 @@ const scene = async (cluster: Cluster) => {
   return { server, victim: await connect("victim"), thief: await connect("thief") }
 }
 
-/** Replies as `docs/amqp.md` says, and acknowledges. */
+/** Replies as `docs/reference/amqp.md` says, and acknowledges. */
 const answer = async (
   channel: Channel & { waitForConfirms: () => Promise<void> },
   prompt: ConsumeMessage,
@@ -134,9 +134,9 @@ const answer = async (
 }
 
 describe("a leader with the rights of its team", () => {
-  it("has those that docs/amqp.md shows", () => {
+  it("has those that docs/reference/amqp.md shows", () => {
     const rights = rightsOf(TeamName.make("deploy"), { vhost: "/", user: Option.none() })
-    expect(documented("amqp.md").trimEnd()).toBe(commandsOf(rights))
+    expect(documented("reference/amqp.md").trimEnd()).toBe(commandsOf(rights))
   })
 
   faultTest("cannot read, change or fill anything of another team, nor end another team's run", async ({ cluster }) => {
@@ -246,11 +246,11 @@ describe("a leader with the rights of its team", () => {
   })
 })
 
-describe("the limits that docs/amqp.md shows", () => {
+describe("the limits that docs/reference/amqp.md shows", () => {
   faultTest("keep small what a leader may fill, and let it lead", async ({ cluster }) => {
     const { thief, victim } = await scene(cluster)
     const vhost = new URL(cluster.storage.amqpUrl).pathname.slice(1)
-    await run(documented("amqp.md", 1).replaceAll("-p '/'", `-p ${vhost}`))
+    await run(documented("reference/amqp.md", 1).replaceAll("-p '/'", `-p ${vhost}`))
     const full = "team.thief.cancel.full"
     await thief.channel.assertQueue(full, { durable: true })
     await thief.channel.assertExchange(full, "fanout")

@@ -1,4 +1,4 @@
-/** A team's leader over HTTP, written from docs/leaders-http.md alone. It records every delivery, and remembers no answer. */
+/** A team's leader over HTTP, written from docs/reference/leaders-http.md alone. It records every delivery, and remembers no answer. */
 import { randomUUID } from "node:crypto"
 import { setMaxListeners } from "node:events"
 import { request } from "node:http"

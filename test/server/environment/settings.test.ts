@@ -6,7 +6,7 @@ import * as Environment from "../../../src/server/environment/Environment.ts"
 import * as MailEnvironment from "../../../src/server/environment/MailEnvironment.ts"
 import { faults, loaded } from "./Load.ts"
 
-const docs = readFileSync(new URL("../../../docs/settings.md", import.meta.url), "utf8")
+const docs = readFileSync(new URL("../../../docs/reference/settings.md", import.meta.url), "utf8")
 
 describe("settings", () => {
   it.effect("have the documented defaults when no variable is set", () =>
@@ -132,7 +132,7 @@ describe("settings", () => {
     })
   )
 
-  it.effect("are all explained in docs/settings.md", () =>
+  it.effect("are all explained in docs/reference/settings.md", () =>
     Effect.gen(function* () {
       const read = new Set<string>()
       const none = ConfigProvider.fromMap(new Map())
