@@ -150,7 +150,7 @@ describe("deploy/prometheus/alerts.yaml", () => {
   })
 
   it("explains each alert in the runbook", () => {
-    const explained = [...read("docs/run/troubleshooting.md").matchAll(/^## (\w+)$/gm)].map(([, name]) => name)
+    const explained = [...read("docs/run/troubleshooting.md").matchAll(/^### (\w+)$/gm)].map(([, name]) => name)
     expect(explained).toEqual(alerts.map(({ name }) => name))
   })
 })

@@ -32,7 +32,14 @@ const notRun: { readonly [page: string]: { readonly [block: number]: string } } 
     2: "test:agents adds the server to the real program",
     3: "is a setting, which test/http/mcp/browser-clients.test.ts uses"
   },
-  "docs/run/deploy.md": { 1: "README.md's and test/package's installations", 2: rights, 3: "needs Docker" },
+  "docs/start/github.md": { 0: "clones a repository of the reader" },
+  "docs/start/alertmanager.md": { 1: "needs an Alertmanager" },
+  "docs/run/upgrading.md": { 0: "needs a clone that is behind" },
+  "docs/run/deploy.md": {
+    1: "docs/start/first-webhook.md's and test/package's installations",
+    2: rights,
+    3: "needs Docker"
+  },
   "docs/run/kubernetes.md": Object.fromEntries(
     blocksOf("docs/run/kubernetes.md").map((_, index) => [
       index,
@@ -143,21 +150,25 @@ describe("the commands of the documentation", () => {
     await remove()
   })
 
-  it("README.md: installing the command in the clone", async () => {
+  it("docs/start/first-webhook.md: installing the command in the clone", async () => {
     const npm_config_prefix = join(folder, "global")
-    await exec("/bin/sh", ["-ec", block("README.md", 2)], { cwd: root, env: env({ npm_config_prefix }) })
+    await exec("/bin/sh", ["-ec", block("docs/start/first-webhook.md", 0)], {
+      cwd: root,
+      env: env({ npm_config_prefix })
+    })
     const { stdout } = await exec(join(npm_config_prefix, "bin/webhook-trigger"), ["--version"])
     expect(stdout.trim()).toBe(JSON.parse(readFileSync(join(root, "package.json"), "utf8")).version)
   })
 
-  it("README.md: a webhook of your own, and triggering it in CI", async () => {
+  it("docs/start/first-webhook.md: a webhook of your own, and triggering it in CI", async () => {
     const WEBHOOK_TRIGGER_URL = embedded.url
-    const created = await shell(block("README.md", 3, { "ADMIN_API_KEY=…": `ADMIN_API_KEY=${ADMIN_API_KEY}` }), {
-      WEBHOOK_TRIGGER_URL
-    })
+    const key = { "ADMIN_API_KEY=…": `ADMIN_API_KEY=${ADMIN_API_KEY}` }
+    const created = await shell(block("docs/start/first-webhook.md", 1, key), { WEBHOOK_TRIGGER_URL })
     const REVIEW_WEBHOOK_URL = /\S+\/webhook\/trigger\/whk_\w+/.exec(created)![0]
     const variables = { REVIEW_WEBHOOK_URL, BRANCH: "main", REPO: "api" }
-    expect(JSON.parse(await shell(block("README.md", 4), variables))).toMatchObject({ status: "accepted" })
+    expect(JSON.parse(await shell(block("docs/start/first-webhook.md", 2), variables))).toMatchObject({
+      status: "accepted"
+    })
   })
 
   it.each([
@@ -179,6 +190,27 @@ describe("the commands of the documentation", () => {
     const trigger = () => /curl .*"task".*/.exec(server.output())?.[0]
     await server.until("the server has printed how to trigger it", async () => trigger() !== undefined)
     expect(await shell(`${trigger()} --silent`, {})).toContain(`"response":"${answer}`)
+    await server.stop()
+  })
+
+  it.each([
+    ["README.md", 2, "https://….trycloudflare.com"],
+    ["docs/start/github.md", 1, "https://quick-words.trycloudflare.com"],
+    ["docs/start/slack.md", 0, "https://quick-words.trycloudflare.com"],
+    ["docs/start/alertmanager.md", 0, "http://10.0.0.5:8080"]
+  ] as const)("%s: a server behind a tunnel, with its own address for people", async (page, index, publicUrl) => {
+    const [port, adminPort] = [await freePort(), await freePort()]
+    const text = block(page, index, {
+      [publicUrl]: `http://localhost:${port}`,
+      "ADMIN_LISTEN=9090": `ADMIN_LISTEN=${adminPort}`,
+      ...here
+    }).replace("npm ci && npm run build", "")
+    const server = start(`tunnel-${page.replaceAll(/\W/g, "-")}`, text, { PORT: String(port) })
+    const trigger = () => /curl .*"task".*/.exec(server.output())?.[0]
+    await server.until("the server has printed how to trigger it", async () => trigger() !== undefined)
+    expect(await shell(`${trigger()} --silent`, {})).toContain(`"response":"${agentAnswer}`)
+    const statusOf = async (port: number) => (await fetch(`http://localhost:${port}/webhooks/new`)).status
+    expect([await statusOf(port), await statusOf(adminPort)]).toEqual([404, 200])
     await server.stop()
   })
 
@@ -214,7 +246,7 @@ describe("the commands of the documentation", () => {
     expect(await shell(access, variables)).toMatch(/whp_/)
   })
 
-  it("README.md, docs/run/deploy.md, docs/use/leaders.md: a server on PostgreSQL and RabbitMQ, and leaders", async () => {
+  it("docs/run/deploy.md, docs/start/first-webhook.md, docs/use/leaders.md: a server on PostgreSQL and RabbitMQ, and leaders", async () => {
     const port = await freePort()
     const url = `http://127.0.0.1:${port}`
     const ready = () =>
@@ -233,13 +265,8 @@ describe("the commands of the documentation", () => {
       "amqp://webhooks:…@mq:5672/webhooks": AMQP_URL,
       ...keys
     })
-    const first = start("production", `set -a\n${settings}\nwebhook-trigger serve`, variables)
-    await first.until("the server of docs/run/deploy.md is ready", ready)
-    await first.stop()
-
-    const serve = block("README.md", 6, { "postgres://…": DATABASE_URL, "amqp://…": AMQP_URL, ...keys })
-    const server = start("serve", serve, variables)
-    await server.until("the server of README.md is ready", ready)
+    const server = start("production", `set -a\n${settings}\nwebhook-trigger serve`, variables)
+    await server.until("the server of docs/run/deploy.md is ready", ready)
 
     const isLed = async (team: string) =>
       JSON.parse(await shell(`webhook-trigger team show ${team} --json`, { WEBHOOK_TRIGGER_URL: url })).running
@@ -251,7 +278,8 @@ describe("the commands of the documentation", () => {
       expect(answer).toBe(`${expected}\n`)
       await leader.stop()
     }
-    await lead("readme", "review", block("README.md", 5, { "amqp://user:password@localhost:5672": AMQP_URL }))
+    const broker = { "amqp://user:password@localhost:5672": AMQP_URL }
+    await lead("first", "review", block("docs/start/first-webhook.md", 3, broker))
     await shell("webhook-trigger team create deploy", { WEBHOOK_TRIGGER_URL: url })
     await lead("agent", "review", block("docs/use/leaders.md", 1, { "amqp://localhost": AMQP_URL }), agentAnswer)
     await lead("amqp", "deploy", block("docs/use/leaders.md", 4, { "amqp://localhost": AMQP_URL }))
