@@ -1,6 +1,6 @@
 /**
- * How to set up a webhook for a service: the webhook's settings, the steps at the service and a sample request. The page
- * docs/use/sources.md and the web UI's form and checklist are generated from recipes. Browser-safe.
+ * How to set up a webhook for a service: the webhook's settings, the steps at the service and a sample request. The pages
+ * of docs/sources and the web UI's form and checklist are generated from recipes. Browser-safe.
  */
 
 import type { DestinationKind } from "../domain/delivery/DestinationKind.ts"
