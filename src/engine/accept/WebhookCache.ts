@@ -21,7 +21,7 @@ export interface WebhookCache {
   readonly refresh: (webhook: WebhookRow) => Effect.Effect<WebhookRow, NotFound | Unavailable>
 }
 
-/** False turns this off (decision 0020): every request reads its webhook. */
+/** False turns this off (decision 0004): every request reads its webhook. */
 const isEnabled: boolean = true
 
 /** Webhooks in memory, at most. */

@@ -1,7 +1,7 @@
 /**
  * The cookie of a sign-in at the OpenID provider, while it lasts. The browser keeps it, so any server can finish what another
  * one began. It is `SameSite=Lax`: it must come back with the provider's redirect. It is neither sealed nor signed: see
- * docs/internals/decisions/0037-sign-in-at-a-provider.md.
+ * docs/internals/decisions/0035-access.md.
  */
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Duration, Effect, Option, Schema } from "effect"
