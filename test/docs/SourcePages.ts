@@ -5,7 +5,11 @@ import { recipeNames, recipes } from "../../src/recipes/Recipes.ts"
 const introduction = `# Services that call webhooks
 
 For each service, a recipe prepares the whole webhook: prompt, filter, and the check of signature or secret. Choose it in the web
-UI under “New webhook”, which then shows the steps at the service.
+UI under “New webhook”, or on the command line. Both then show the steps at the service.
+
+\`\`\`
+webhook-trigger webhook create --from github --team review
+\`\`\`
 
 The service must reach the server at its \`PUBLIC_URL\`; on your own machine, use a
 [tunnel](../start/github.md#1-make-the-server-reachable). Recipes take [whole requests](../use/webhooks.md#whole-requests), queue
