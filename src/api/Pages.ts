@@ -19,6 +19,7 @@ export const pages = {
   team: "/teams/:team",
   threads: "/teams/:team/threads",
   thread: "/threads/:thread_id",
+  server: "/server",
   audit: "/audit",
   sessions: "/sessions",
   apiKeys: "/keys"

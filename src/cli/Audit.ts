@@ -8,7 +8,7 @@ import type { Group } from "./Commands.ts"
 import { adminOptions, call, show } from "./Connection.ts"
 import { download, output } from "./Download.ts"
 import { about } from "./Help.ts"
-import { table, time } from "./Output.ts"
+import { ago, table } from "./Output.ts"
 import { Time, validated, wholeNumber } from "./Validated.ts"
 
 const actions = AuditAction.literals.join(", ")
@@ -92,7 +92,7 @@ const list = Command.make("list", { ...filterOptions, limit, cursor, ...adminOpt
         : table(
             ["TIME", "ACTION", "OBJECT", "ACTOR", "SESSION", "FROM", "FIELDS"],
             data.map((event) => [
-              time(event.at),
+              ago(event.at),
               event.action,
               event.object,
               [event.actor, event.key_name ?? event.person_name].filter(Boolean).join(" "),

@@ -12,7 +12,7 @@ import { adminOptions } from "./Connection.ts"
 import { completion } from "./completion/Completion.ts"
 import { configCommands } from "./config/Commands.ts"
 import * as ExactNumbers from "./ExactNumbers.ts"
-import { describe, exitCodes, Failure, toJson } from "./Failure.ts"
+import { describe, type Failure, toJson, wrongUsage } from "./Failure.ts"
 import * as Help from "./Help.ts"
 import { doctor, type LocalCommands, leader, serve, supportBundle } from "./LocalCommands.ts"
 import { mcp } from "./Mcp.ts"
@@ -38,7 +38,14 @@ const commands = (local: LocalCommands, version: string, program: ReadonlyArray<
   const tree: Group = {
     name: "webhook-trigger",
     about: "Put a team of AI agents to work with one HTTP POST.",
-    note: "team, webhook, destination, alert, run, thread, key, session, audit, diff, apply and export manage a running server. Set its address with --url or WEBHOOK_TRIGGER_URL (default http://localhost:8080), and a key with --admin-key or ADMIN_API_KEY. --json prints JSON.",
+    start: [
+      ["serve --agent 'review=claude'", "Run the server, with an agent as the team review"],
+      ["login", "Store the server's address and your key"],
+      ["webhook create --from github --team review", "Create a webhook; webhook recipes lists the services"],
+      ["webhook run <webhook> --sample", "Start a run with your key; see also trigger"],
+      ["run watch last", "Watch the newest run until it ends"]
+    ],
+    note: "Most commands manage a running server. Set its address with --url or WEBHOOK_TRIGGER_URL (default http://localhost:8080), and a key with --admin-key or ADMIN_API_KEY. --json prints JSON.",
     commands: [
       serve(local),
       leader(local, program),
@@ -49,7 +56,6 @@ const commands = (local: LocalCommands, version: string, program: ReadonlyArray<
       versionOf(version),
       login,
       logout,
-      profiles,
       teams,
       webhooks,
       destinations,
@@ -59,6 +65,7 @@ const commands = (local: LocalCommands, version: string, program: ReadonlyArray<
       apiKeys,
       sessions,
       audit,
+      profiles,
       ...configCommands,
       completion(() => tree, common)
     ]
@@ -75,13 +82,6 @@ const split = (words: ReadonlyArray<string>) => {
 /** The library prints its errors itself. This suppresses them, because all errors are reported in one place. */
 const silently = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.consoleWith((console) => Effect.withConsole(effect, { ...console, error: () => Effect.void }))
-
-const wrongUsage = (path: ReadonlyArray<string>, details: ReadonlyArray<string>) =>
-  new Failure({
-    exit: exitCodes.usage,
-    title: `Wrong usage; see ${path.join(" ")} --help`,
-    faults: details.map((detail) => ({ pointer: "", detail }))
-  })
 
 /** `serve` has an ADMIN_API_KEY of its own, and `login` makes the profile. */
 const takesProfile = (command: Leaf): boolean => {
@@ -103,10 +103,10 @@ const execute = Effect.fnUntraced(function* (
   version: string
 ) {
   const { faults, words } = arrange(given.words, given.args, parametersOf(command))
-  if (faults.length > 0) return yield* wrongUsage(path, faults)
+  if (faults.length > 0) return yield* wrongUsage(path.join(" "), faults)
   yield* silently(Command.run(command, { name: path.join(" "), version })(["", "", ...words])).pipe(
     takesProfile(command) ? withProfile(givenIn(words)) : identity,
-    Effect.catchIf(ValidationError.isValidationError, ({ error }) => wrongUsage(path, Help.paragraphs(error)))
+    Effect.catchIf(ValidationError.isValidationError, ({ error }) => wrongUsage(path.join(" "), Help.paragraphs(error)))
   )
 })
 
@@ -117,7 +117,7 @@ const execute = Effect.fnUntraced(function* (
 export const run = Effect.fnUntraced(function* (words: ReadonlyArray<string>, version: string, local: LocalCommands) {
   const { own, rest } = split(words)
   const result = Effect.gen(function* () {
-    if (own[0] === "--version") return yield* print(version)
+    if (own[0] === "--version" || own[0] === "-v") return yield* print(version)
     const all = commands(local, version, rest)
     const { command, path, wantsHelp, words } = yield* find(all, own, commonOptions)
     if (isGroup(command)) return yield* print(Help.ofGroup(command, path))

@@ -11,6 +11,8 @@ export type Leaf = Command.Command<any, HttpClient.HttpClient | FileSystem.FileS
 export interface Group {
   readonly name: string
   readonly about: string
+  /** Command lines for the first steps, with their meanings. The help then lists groups without their commands. */
+  readonly start?: ReadonlyArray<readonly [line: string, meaning: string]>
   /** Shown in the help below the list of commands. */
   readonly note?: string
   readonly commands: ReadonlyArray<Leaf | Group>

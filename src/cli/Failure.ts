@@ -20,6 +20,14 @@ export class Failure extends Data.TaggedError("CliFailure")<{
 export const usage = (detail: string, faults?: ReadonlyArray<Fault>) =>
   new Failure({ exit: exitCodes.usage, title: "Wrong usage", detail, ...(faults && { faults }) })
 
+/** What is wrong with the words after a command's name. */
+export const wrongUsage = (command: string, details: ReadonlyArray<string>) =>
+  new Failure({
+    exit: exitCodes.usage,
+    title: `Wrong usage; see ${command} --help`,
+    faults: details.map((detail) => ({ pointer: "", detail }))
+  })
+
 /** One line, and one more for each fault. */
 export const describe = ({ title, detail, faults }: Failure): string =>
   [
@@ -45,7 +53,15 @@ const textOf = ({ code, detail, errors, status, title }: typeof Problem.Type, no
   if (status === 404 && notFound !== undefined) return { title: notFound }
   if (code === "unauthorized")
     return { title, detail: "run webhook-trigger login, set ADMIN_API_KEY or use --admin-key" }
-  return errors === undefined ? { title, detail } : { title, faults: errors }
+  return errors === undefined ? { title, detail } : { title, faults: errors.map(asTyped) }
+}
+
+/** A variable's JSON Pointer (RFC 6901) becomes its name, as `--var` takes it. */
+const asTyped = ({ detail, pointer }: Fault): Fault => {
+  const [, path] = /^\/variables\/(.+)$/s.exec(pointer) ?? []
+  if (path === undefined) return { pointer, detail }
+  const name = path.replaceAll("/", ".").replaceAll("~1", "/").replaceAll("~0", "~")
+  return { pointer: `--var ${name}`, detail }
 }
 
 /** 502 means that the run failed. */

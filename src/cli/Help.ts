@@ -58,14 +58,24 @@ const rowsOf = ({ commands }: Group, path: ReadonlyArray<string>): ReadonlyArray
     return isGroup(command) ? [["", ""], ...rowsOf(command, words)] : [[words.join(" "), summaryOf(command)]]
   })
 
-/** All commands of a group. */
+/** The first steps, then the groups and the other commands, each in a line. */
+const overviewOf = ({ commands }: Group, start: Group["start"] & {}): ReadonlyArray<string> => {
+  const [leaves, groups] = Arr.partition(commands, isGroup)
+  return [
+    `Start here:\n${list(start)}`,
+    `Groups of commands:\n${list(groups.map(({ about, name }) => [name, about]))}`,
+    `Other commands:\n${list(leaves.map((leaf) => [nameOf(leaf), summaryOf(leaf)]))}`
+  ]
+}
+
+/** The commands of a group. */
 export const ofGroup = (group: Group, path: ReadonlyArray<string>): string =>
   [
     group.about,
     `Usage: ${path.join(" ")} <command> [options]`,
-    list(rowsOf(group, path.slice(1))),
+    ...(group.start === undefined ? [list(rowsOf(group, path.slice(1)))] : overviewOf(group, group.start)),
     ...(group.note === undefined ? [] : [wrap(group.note, 0)]),
-    `Help for a command: ${path.join(" ")} <command> --help`
+    `Help for a command${group.start === undefined ? "" : " or a group"}: ${path.join(" ")} <command> --help`
   ].join("\n\n")
 
 /** Arguments and required options; all options are in a list below. */

@@ -11,9 +11,9 @@ const lengthOf = (text: string): number => [...text].length
 const total = (widths: ReadonlyArray<number>): number =>
   widths.reduce((sum, width) => sum + width, 0) + gap * (widths.length - 1)
 
-/** A cut time is legible up to its minute. */
+/** A time is never cut on a terminal, where it is short. */
 const leastOf = (cells: ReadonlyArray<string>): number =>
-  cells.some((cell) => /^\d{4}-\d\d-\d\d \d\d:/.test(cell)) ? "2026-01-02 03:04".length + 1 : 8
+  Math.max(8, ...cells.filter((cell) => / ago$/.test(cell)).map(lengthOf))
 
 /**
  * The widths of as many columns as fit, from the left. The first is never cut, as it identifies the row; of the others, the
@@ -35,6 +35,23 @@ const widthsFor = (columns: ReadonlyArray<ReadonlyArray<string>>, width: number)
 const cut = (text: string, width: number): string =>
   lengthOf(text) <= width ? text : `${[...text].slice(0, width - 1).join("")}…`
 
+/** The colours of states on a terminal: SGR codes (ECMA-48, 8.3.117). */
+const colours: ReadonlyMap<string, number> = new Map([
+  ...["success", "delivered", "resolved"].map((state) => [state, 32] as const),
+  ...["error", "failed", "firing"].map((state) => [state, 31] as const),
+  ...["timeout"].map((state) => [state, 33] as const),
+  ...["queued", "collecting", "pending", "sent", "working"].map((state) => [state, 36] as const),
+  ...["cancelled"].map((state) => [state, 90] as const)
+])
+
+/** A state in its colour. `hasColors` respects `NO_COLOR` and `TERM`. */
+const painted = (state: string): string => {
+  const colour = process.stdout.isTTY && process.stdout.hasColors() ? colours.get(state.trimEnd()) : undefined
+  return colour === undefined ? state : `\u001b[${colour}m${state}\u001b[0m`
+}
+
+const isState = (name: string) => /^(status|state)$/i.test(name)
+
 /**
  * A table with two spaces between columns and a dash for absent values. On a terminal it has the terminal's width: long
  * cells are cut, and columns that do not fit are named below.
@@ -51,6 +68,7 @@ export const table = (head: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyA
       widths
         .map((width, column) => cut(line[column]!, width))
         .map((cell, column) => cell + " ".repeat(widths[column]! - lengthOf(cell)))
+        .map((cell, column) => (isState(head[column]!) ? painted(cell) : cell))
         .join(" ".repeat(gap))
         .trimEnd()
     ),
@@ -62,7 +80,10 @@ export const table = (head: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyA
 export const fields = (values: Readonly<Record<string, Cell>>): string => {
   const known = Object.entries(values).filter(([, value]) => value !== undefined)
   const width = Math.max(...known.map(([name]) => name.length))
-  return known.map(([name, value]) => `${name.padEnd(width)}  ${oneLine(String(value))}`).join("\n")
+  return known
+    .map(([name, value]) => [name, oneLine(String(value))] as const)
+    .map(([name, text]) => `${name.padEnd(width)}  ${isState(name) ? painted(text) : text}`)
+    .join("\n")
 }
 
 /** An indented text under a heading. */
@@ -85,6 +106,35 @@ const oneLine = (text: string): string => printable(text.replace(/\s*\n\s*/g, " 
 /** `2026-11-20 10:23:28Z` */
 export const time = (time: DateTime.Utc | undefined): string | undefined =>
   time && DateTime.formatIso(time).replace("T", " ").replace(/\.\d+/, "")
+
+const units = [
+  [1, "s"],
+  [60, "min"],
+  [3600, "h"],
+  [86_400, "d"]
+] as const
+
+/** `3 min ago`; less than ten seconds are `just now`. */
+export const age = (time: DateTime.Utc, now = Date.now()): string => {
+  const seconds = Math.floor((now - time.epochMillis) / 1000)
+  const [size, unit] = units.findLast(([size]) => seconds >= size) ?? units[0]
+  return seconds < 10 ? "just now" : `${Math.floor(seconds / size)} ${unit} ago`
+}
+
+/** A past time in a table: its age on a terminal, and the time itself for programs. */
+export const ago = (at: DateTime.Utc | undefined): string | undefined =>
+  at && (process.stdout.isTTY ? age(at) : time(at))
+
+/** A past time among other fields: on a terminal, also its age. */
+export const timeAndAge = (at: DateTime.Utc | undefined): string | undefined =>
+  at && (process.stdout.isTTY ? `${time(at)} (${age(at)})` : time(at))
+
+/**
+ * The ID of a run in a table. On a terminal it is short: the last digits are random, while IDs of the same minute begin
+ * alike.
+ */
+export const shortId = (id: string): string => (process.stdout.isTTY ? id.slice(-shortIdLength) : id)
+export const shortIdLength = 8
 
 /** As in `1 run` and `3 runs`. */
 export const plural = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`

@@ -11,7 +11,20 @@ import type { Group } from "./Commands.ts"
 import { confirm, yes } from "./Confirm.ts"
 import { adminOptions, call, done, json, show } from "./Connection.ts"
 import { about } from "./Help.ts"
-import { acceptedText, answerText, fields, plural, print, printJson, section, table, time, yesNo } from "./Output.ts"
+import {
+  acceptedText,
+  ago,
+  answerText,
+  fields,
+  plural,
+  print,
+  printJson,
+  section,
+  table,
+  time,
+  timeAndAge,
+  yesNo
+} from "./Output.ts"
 import { cancelledText, failUnsuccessful, queuedText, wait } from "./run/Outcome.ts"
 import { replayDescription, replayMatching, replayOptions, showReplayed } from "./run/Replays.ts"
 import { teamNotFound as notFound, teamArgument as team } from "./TeamArgument.ts"
@@ -32,7 +45,7 @@ const describe = (team: Team) =>
     leaders: team.consumers,
     queued: team.queued,
     paused: pausedText(team),
-    created: time(team.created_at)
+    created: timeAndAge(team.created_at)
   }) + (team.at_work ? section("At work", team.at_work.map(workText).join("\n")) : "")
 
 const list = Command.make("list", adminOptions, (options) =>
@@ -45,7 +58,7 @@ const list = Command.make("list", adminOptions, (options) =>
             ["TEAM", "RUNNING", "LEADERS", "QUEUED", "PAUSED", "CREATED"],
             data.map((team) => [
               ...[team.team, yesNo(team.running), team.consumers, team.queued],
-              ...[pausedText(team), time(team.created_at)]
+              ...[pausedText(team), ago(team.created_at)]
             ])
           )
     )

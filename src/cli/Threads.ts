@@ -7,7 +7,7 @@ import type { Group } from "./Commands.ts"
 import { confirm, yes } from "./Confirm.ts"
 import { adminOptions, call, show } from "./Connection.ts"
 import { about } from "./Help.ts"
-import { fields, section, table, time } from "./Output.ts"
+import { ago, fields, section, table, time, timeAndAge } from "./Output.ts"
 import { teamArgument, teamNotFound } from "./TeamArgument.ts"
 import { validated } from "./Validated.ts"
 
@@ -43,7 +43,7 @@ const list = Command.make("list", { team: teamArgument, key, cursor, ...adminOpt
               ["THREAD", "KEY", "STATE", "CREATED", "LAST RUN"],
               data.map((thread) => [
                 ...[thread.id, thread.key, stateOf(thread)],
-                ...[time(thread.created_at), time(thread.last_run_at)]
+                ...[ago(thread.created_at), ago(thread.last_run_at)]
               ])
             ),
         ...(next_cursor === null ? [] : [`Older threads: --cursor ${next_cursor}`])
@@ -64,8 +64,8 @@ const describe = (thread: Thread) =>
     team: thread.team,
     state: stateOf(thread),
     session: thread.session_id,
-    created: time(thread.created_at),
-    "last run": time(thread.last_run_at)
+    created: timeAndAge(thread.created_at),
+    "last run": timeAndAge(thread.last_run_at)
   })
 
 const showOne = Command.make("show", { id, ...adminOptions }, (options) =>

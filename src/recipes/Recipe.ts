@@ -2,6 +2,8 @@
  * How to set up a webhook for a service: the webhook's settings, the steps at the service and a sample request. The page
  * docs/sources.md and the web UI's form and checklist are generated from recipes. Browser-safe.
  */
+
+import type { DestinationKind } from "../domain/delivery/DestinationKind.ts"
 import type { Options } from "../domain/verification/Presets.ts"
 import type { SettingValues } from "../domain/webhook/WebhookSettings.ts"
 
@@ -26,6 +28,10 @@ export interface Recipe {
   readonly name: string
   /** What it does, as a sentence. */
   readonly summary: string
+  /** Which requests start a run, and how, in a few words each. */
+  readonly starts: ReadonlyArray<string>
+  /** Where the answers belong, with the target for a request of this service. */
+  readonly destination?: { readonly kind: DestinationKind; readonly target: string }
   readonly verification: Options
   readonly secret: SecretOrigin
   readonly settings: Partial<SettingValues>
@@ -39,6 +45,18 @@ export interface Recipe {
   readonly sample: Sample
   /** What the service says of the requests that it sends. */
   readonly documentation: string
+}
+
+/** The text of `config` with the trigger URL and the secret. */
+export const withValues = (text: string, url: string, secret: string): string =>
+  text.replace("TRIGGER_URL", () => url).replace("SECRET", () => secret)
+
+/** A secret that is made here, in the form of the recipe's service. */
+export const randomSecret = ({ verification }: Recipe): string => {
+  const bytes = crypto.getRandomValues(new Uint8Array(24))
+  return verification.preset === "standard-webhooks"
+    ? `whsec_${btoa(String.fromCharCode(...bytes))}`
+    : Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
 }
 
 /** What all of them have: no delivery is lost while the team has no leader. */

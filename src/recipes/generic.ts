@@ -4,6 +4,7 @@ export const generic: Recipe = {
   label: "Your own service",
   name: "Events",
   summary: "Accepts requests from any program, with an HMAC over an ID and the body.",
+  starts: ["Every request"],
   verification: {
     ...{ preset: "hmac", header: "X-Signature-256", prefix: "sha256=" },
     ...{ id_header: "X-Delivery-Id", signed: "{id}.{body}" }

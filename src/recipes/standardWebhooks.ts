@@ -4,6 +4,7 @@ export const standardWebhooks: Recipe = {
   label: "Standard Webhooks",
   name: "Events",
   summary: "Handles events of any service that uses Standard Webhooks, such as OpenAI and Svix.",
+  starts: ["Every event"],
   verification: { preset: "standard-webhooks" },
   secret: "shown after",
   settings: { ...fromStrangers, accept_if: "payload.type" },

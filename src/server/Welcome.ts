@@ -1,5 +1,6 @@
 import { Option, Redacted } from "effect"
 import { triggerUrl } from "../api/run/TriggerUrl.ts"
+import { isLoopback, tunnels } from "../domain/Loopback.ts"
 import { presets } from "../leader/agents/Presets.ts"
 import * as Drivers from "./drivers/Drivers.ts"
 import type { FirstWebhook } from "./leaders/FirstWebhook.ts"
@@ -67,6 +68,17 @@ const ownAgent = [
   ""
 ]
 
+/** For services on the internet, which do not reach this machine by itself. */
+const tunnel = (url: string): ReadonlyArray<string> =>
+  isLoopback(new URL(url).hostname)
+    ? [
+        "GitHub and other services do not reach this address. Open a tunnel, and start again with its address in PUBLIC_URL:",
+        "",
+        `  ${tunnels(url)[0].text}`,
+        ""
+      ]
+    : []
+
 const keyLine = (isGiven: boolean, generated: Option.Option<Redacted.Redacted>): string => {
   if (Option.isSome(generated)) return `${Redacted.value(generated.value)}   (shown only once; only its hash is stored)`
   return isGiven
@@ -100,7 +112,8 @@ export const text = (started: {
     "",
     ...Option.match(demo, { onNone: () => [], onSome: (demo) => demoTeam(url, adminUrl, demo) }),
     ...localTeams.flatMap((team) => localTeam(url, team)),
-    ...(localTeams.length === 0 ? ownAgent : [])
+    ...(localTeams.length === 0 ? ownAgent : []),
+    ...tunnel(url)
   ].join("\n")
 }
 

@@ -53,7 +53,7 @@ describe("the command line", () => {
 
   it.live("prints its version", () =>
     Effect.gen(function* () {
-      for (const words of ["--version", "version"]) {
+      for (const words of ["--version", "-v", "version"]) {
         expect(yield* run(words)).toEqual({ code: 0, stdout: "1.2.3\n", stderr: "" })
       }
     })
@@ -64,10 +64,18 @@ describe("the command line", () => {
       const overview = yield* run()
       expect(overview.stdout).toContain("Usage: webhook-trigger <command> [options]")
       for (const words of [["--help"], ["-h"], ["help"]]) expect(yield* run(...words)).toEqual(overview)
-      const commands = [...overview.stdout.matchAll(/^ {2}(\S+(?: \S+)?) {2,}\S/gm)].map(([, words]) =>
-        words!.split(" ")
-      )
-      expect(commands).toHaveLength(79)
+      const named = (text: string) =>
+        [...text.matchAll(/^ {2}(\S+(?: \S+)*?) {2,}\S/gm)].map(([, words]) => words!.split(" "))
+      const [, start, groups, others] = overview.stdout.split(/\n\n(?:Start here|Groups of commands|Other commands):\n/)
+      const commands = named(others!)
+      for (const [group] of named(groups!)) commands.push(...named((yield* run(group!)).stdout))
+      expect(commands).toHaveLength(103)
+      // The first steps are commands, too.
+      for (const words of named(start!)) {
+        expect(commands.map((command) => command.join(" "))).toContain(
+          words.slice(0, ["webhook", "run"].includes(words[0]!) ? 2 : 1).join(" ")
+        )
+      }
 
       for (const group of ["team", "webhook", "run", "session"]) {
         const { stdout } = yield* run(group)
@@ -93,9 +101,9 @@ describe("the command line", () => {
       expect((yield* run("leader", "--help")).stdout).toContain("leader [options] -- <program>...\n")
       const help = (yield* run("webhook", "create", "--help")).stdout
       expect(help.replace(/\s+/g, " ")).toContain(
-        "--name text --team name (--template text | --template-file file) [options] "
+        "Requires --team, and --from or both --name and a prompt (--template or --template-file)."
       )
-      expect(help).toMatch(/--template-file file +A file[\s\S]*Examples:\n {2}webhook-trigger webhook create --name/)
+      expect(help).toMatch(/--template-file file +A file[\s\S]*Examples:\n {2}webhook-trigger webhook create --from/)
     })
   )
 })

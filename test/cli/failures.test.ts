@@ -39,7 +39,9 @@ describe("the command line", () => {
         ...["webhook", "create", "--name", "x", "--team", "nobody", "--template", "Review {{branch"]
       )
       expect(refused.code).toBe(1)
-      expect(refused.stderr).toMatch(/^Some fields are not valid\n {2}\/prompt_template {2}.*\n {2}\/team {2}.*\n$/)
+      expect(refused.stderr).toMatch(
+        /^Some fields are not valid\n {2}--template {2}.*\n {2}--team {2}does not exist\n$/
+      )
 
       const wrong = yield* run(
         ...["webhook", "create", "--name", "x", "--team", "No Team", "--template", "x", "--timeout", "soon"]

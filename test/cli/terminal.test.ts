@@ -18,18 +18,39 @@ const start = Effect.gen(function* () {
 const length = (line: string) => [...line].length
 
 describe("a table on a terminal", () => {
+  it.scopedLive("has short IDs, ages instead of times, and states in colour unless NO_COLOR is set", () =>
+    Effect.gen(function* () {
+      const { post, variables } = yield* start
+      const { run_id } = (yield* post("hello")).json
+      const first = (words: ReadonlyArray<string>, more: Readonly<Record<string, string>>, line: number) =>
+        Effect.map(
+          Program.onWideTerminal(300, words, { ...variables, TERM: "xterm-256color", ...more }),
+          ({ stdout }) => stdout.split("\r\n")[line]!
+        )
+      const row = new RegExp(`^${run_id.slice(-8)} {2}(\\S+) +(just now|\\d+ s ago) +Review of `)
+      expect(row.exec(yield* first(["run", "list"], {}, 1))?.[1]).toBe("\u001b[32msuccess\u001b[0m")
+      expect(row.exec(yield* first(["run", "list"], { NO_COLOR: "1" }, 1))?.[1]).toBe("success")
+      expect(yield* first(["run", "show", run_id.slice(-8)], {}, 1)).toBe("status    \u001b[32msuccess\u001b[0m")
+      expect(yield* first(["team", "show", "a-team-with-a-long-name"], {}, 5)).toMatch(
+        /^created +\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ \((just now|\d+ s ago)\)$/
+      )
+    })
+  )
+
   it.scopedLive("has the terminal's width: it cuts long cells, and names the columns that it leaves out", () =>
     Effect.gen(function* () {
       const { post, variables } = yield* start
       const { run_id } = (yield* post("hello")).json
       const list = (columns: number) =>
-        Effect.map(Program.onWideTerminal(columns, ["run", "list"], variables), ({ stdout }) =>
+        Effect.map(Program.onWideTerminal(columns, ["run", "list"], { ...variables, NO_COLOR: "1" }), ({ stdout }) =>
           stdout.trimEnd().split("\r\n")
         )
-      const narrow = yield* list(80)
-      expect(narrow[0]).toMatch(/^RUN +STATUS +ACCEPTED +WEBHOOK$/)
-      expect(narrow[1]).toMatch(new RegExp(`^${run_id} +success +\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d\\S* +Review .*…$`))
-      expect(narrow.at(-1)).toBe("Too wide for this terminal: TEAM, DURATION, ERROR, MODE")
+      const narrow = yield* list(50)
+      expect(narrow[0]).toMatch(/^RUN +STATUS +ACCEPTED +WEBHOOK +TEAM$/)
+      expect(narrow[1]).toMatch(
+        new RegExp(`^${run_id.slice(-8)} +success +(just now|\\d+ s ago) +Review.*… +a-team.*…$`)
+      )
+      expect(narrow.at(-1)).toBe("Too wide for this terminal: DURATION, ERROR, MODE")
       const wide = yield* list(120)
       expect(wide[0]).toMatch(/^RUN +STATUS +ACCEPTED +WEBHOOK +TEAM +DURATION +ERROR +MODE$/)
       expect(wide[1]).toContain("…")
@@ -38,7 +59,7 @@ describe("a table on a terminal", () => {
         / Review of every pull request, with all that changed +a-team-with-a-long-name +\d+ ms +wait$/
       )
       for (const [width, lines] of [
-        [80, narrow],
+        [50, narrow],
         [120, wide]
       ] as const) {
         for (const line of lines) expect(length(line)).toBeLessThanOrEqual(width)

@@ -16,9 +16,12 @@ describe("the words of a command line", () => {
       for (const [words, says] of [
         [
           ["frob"],
-          'webhook-trigger has no command "frob"; it has serve, leader, doctor, support-bundle, trigger, mcp, version, login, logout, profile, team, webhook'
+          'webhook-trigger has no command "frob"; it has serve, leader, doctor, support-bundle, trigger, mcp, version, login, logout, team, webhook'
         ],
-        [["webhook", "lst"], 'webhook-trigger webhook has no command "lst"; did you mean list? it has list, create'],
+        [
+          ["webhook", "lst"],
+          'webhook-trigger webhook has no command "lst"; did you mean list? it has list, recipes, create'
+        ],
         [["help", "run", "lst"], 'webhook-trigger run has no command "lst"; did you mean list? it has list, show'],
         [["team", "message", "--help"], undefined]
       ] as const) {

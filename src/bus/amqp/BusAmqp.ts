@@ -142,9 +142,13 @@ const make = ({ queueType, url }: AmqpOptions) =>
         Effect.asVoid(
           Effect.zipRight(probe.declareCancelExchange(team), publisher.publish(encodeCancel(team, run_id)))
         ),
-      queue: probe.queue,
+      // Its leaders recognise by the exchange that the team exists.
+      queue: (team) =>
+        Effect.tap(probe.queue(team), () =>
+          cancellable.has(team) ? Effect.void : Effect.ignore(makeCancellable(team))
+        ),
       inspect: probe.inspect,
-      removeQueue: probe.removeQueue,
+      removeQueue: (team) => Effect.tap(probe.removeQueue(team), () => Effect.sync(() => cancellable.delete(team))),
       consume: (handle, checks) =>
         Effect.zipRight(
           Link.make({

@@ -12,7 +12,14 @@ import { listenForCancellations } from "./CancelListener.ts"
 import { type Connection, call, openChannel, openSideChannel, unavailable } from "./Connection.ts"
 import * as Link from "./Link.ts"
 import * as Publisher from "./Publisher.ts"
-import { declareTeamQueue, leaderArguments, repliesExchange, teamQueue, workLimit } from "./Topology.ts"
+import {
+  checkCancelExchange,
+  declareTeamQueue,
+  leaderArguments,
+  repliesExchange,
+  teamQueue,
+  workLimit
+} from "./Topology.ts"
 import * as Trace from "./Trace.ts"
 import { decodePrompt, encodeProgress, encodeReply, type Outgoing } from "./Wire.ts"
 
@@ -25,6 +32,8 @@ interface LeadOptions {
 export interface LeaderOptions extends AmqpOptions {
   /** Seconds. After two to three times this, the broker gives the prompts of a frozen process to others. Default: 10. */
   readonly heartbeat?: number
+  /** Whether a warning is logged if no server knows the team. Default: true. */
+  readonly warnOfUnknownTeam?: boolean
 }
 
 /** A team needs a channel, and another one for cancellations. By default, RabbitMQ allows 2,047 per connection. */
@@ -82,7 +91,7 @@ const makeProgressSender = (): ProgressSender => {
   }
 }
 
-const make = ({ heartbeat, queueType, url }: LeaderOptions) =>
+const make = ({ heartbeat, queueType, url, warnOfUnknownTeam = true }: LeaderOptions) =>
   Effect.gen(function* () {
     const broker = Broker.make(url)
     const scope = yield* Effect.scope
@@ -221,6 +230,7 @@ const make = ({ heartbeat, queueType, url }: LeaderOptions) =>
         )
         consumerTag = consumer.consumerTag
         yield* Effect.logInfo(`leading the team ${team}`)
+        if (warnOfUnknownTeam) yield* Effect.forkScoped(warnIfUnknown(connection, team))
       })
 
     return LeaderBus.of({
@@ -237,6 +247,20 @@ const make = ({ heartbeat, queueType, url }: LeaderOptions) =>
         )
     })
   })
+
+const warnIfUnknown = (connection: Connection, team: TeamName) =>
+  openSideChannel(connection).pipe(
+    Effect.flatMap((channel) => call(`looking for the team ${team}`, () => checkCancelExchange(channel, team))),
+    Effect.scoped,
+    Effect.catchAll(() =>
+      Effect.flatMap(Deferred.isDone(connection.lost), (isLost) => {
+        if (isLost) return Effect.void
+        return Effect.logWarning(
+          `no server on this broker knows the team ${team}. Is its name right, and was it created?`
+        )
+      })
+    )
+  )
 
 const cancel = (channel: Channel, consumerTag: string) =>
   Effect.ignore(call("cancelling the consumer", () => channel.cancel(consumerTag)))

@@ -2,7 +2,7 @@
  * Exchanges and queues; `docs/amqp.md` documents them for leaders in other languages.
  *
  * The server declares `webhook.prompts`, `webhook.replies`, `webhook.progress`, `webhook.dlx` and `webhook.dead` each time
- * it connects, and `webhook.cancel.<team>` before a team's first prompt. The leader declares only its team's queue. The server checks team
+ * it connects, and `webhook.cancel.<team>` when it creates or lists the team, at the latest before its first prompt. The leader declares only its team's queue. The server checks team
  * queues passively and binds them to `webhook.prompts`.
  */
 import { randomUUID } from "node:crypto"
@@ -104,6 +104,11 @@ export const declareTeamQueue = async (channel: Channel, team: TeamName, type: Q
 
 export const declareCancelExchange = async (channel: Channel, team: TeamName): Promise<void> => {
   await channel.assertExchange(cancelExchange(team), "fanout", { durable: true })
+}
+
+/** Fails if no server has declared it, as for a team that does not exist. RabbitMQ requires no rights for the question. */
+export const checkCancelExchange = async (channel: Channel, team: TeamName): Promise<void> => {
+  await channel.checkExchange(cancelExchange(team))
 }
 
 /** Binds the team's queue to prompts and to its marker. Fails if there is no queue. */

@@ -9,7 +9,7 @@ import type { Group } from "../Commands.ts"
 import { confirm, yes } from "../Confirm.ts"
 import { adminOptions, call, done, show } from "../Connection.ts"
 import { about } from "../Help.ts"
-import { table, time } from "../Output.ts"
+import { ago, table, time } from "../Output.ts"
 import { Time, validated } from "../Validated.ts"
 import { findWebhook, webhookNotFound } from "../webhook/WebhookRef.ts"
 
@@ -38,7 +38,7 @@ const list = Command.make("list", adminOptions, (options) =>
             ["KEY", "NAME", "ROLE", "LIMITS", "ENDS IN", "LAST USED", "EXPIRES"],
             data.map((key) => [
               ...[key.id, key.name, key.role, limitsOf(key), key.hint],
-              key.last_used_at === undefined ? "never" : time(key.last_used_at),
+              key.last_used_at === undefined ? "never" : ago(key.last_used_at),
               endOf(key, now)
             ])
           )

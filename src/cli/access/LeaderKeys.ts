@@ -6,7 +6,7 @@ import type { Group } from "../Commands.ts"
 import { confirm, yes } from "../Confirm.ts"
 import { adminOptions, call, done, show } from "../Connection.ts"
 import { about } from "../Help.ts"
-import { table, time } from "../Output.ts"
+import { ago, table } from "../Output.ts"
 import { teamArgument as team, teamNotFound } from "../TeamArgument.ts"
 import { validated } from "../Validated.ts"
 
@@ -23,8 +23,8 @@ const list = Command.make("list", { team, ...adminOptions }, (options) =>
         : table(
             ["KEY", "NAME", "ENDS IN", "CREATED", "LAST USED"],
             data.map((key) => [
-              ...[key.id, key.name, key.hint, time(key.created_at)],
-              key.last_used_at === undefined ? "never" : time(key.last_used_at)
+              ...[key.id, key.name, key.hint, ago(key.created_at)],
+              key.last_used_at === undefined ? "never" : ago(key.last_used_at)
             ])
           )
     )

@@ -5,7 +5,7 @@ import type { Group } from "../Commands.ts"
 import { confirm, yes } from "../Confirm.ts"
 import { adminOptions, call, done, show } from "../Connection.ts"
 import { about } from "../Help.ts"
-import { table, time } from "../Output.ts"
+import { ago, table } from "../Output.ts"
 
 const list = Command.make("list", adminOptions, (options) =>
   Effect.gen(function* () {
@@ -17,8 +17,8 @@ const list = Command.make("list", adminOptions, (options) =>
             ["SESSION", "SIGNED IN", "LAST USED", "FROM", "CLIENT"],
             data.map((session) => [
               session.id,
-              time(session.created_at),
-              time(session.last_used_at),
+              ago(session.created_at),
+              ago(session.last_used_at),
               session.client_address,
               session.oauth_client === undefined ? session.user_agent : `${session.oauth_client} (access token)`
             ])

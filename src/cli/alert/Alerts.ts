@@ -10,7 +10,7 @@ import type { Group } from "../Commands.ts"
 import { confirm, yes } from "../Confirm.ts"
 import { adminOptions, call, done, show } from "../Connection.ts"
 import { about } from "../Help.ts"
-import { fields, table, time } from "../Output.ts"
+import { ago, fields, table } from "../Output.ts"
 import { validated } from "../Validated.ts"
 import { alertDestinations } from "../webhook/Destinations.ts"
 
@@ -193,7 +193,7 @@ const listAlerts = Command.make("list", { state, ...adminOptions }, (options) =>
         ? "No alerts."
         : table(
             ["STATE", "SINCE", "RESOLVED", "ALERT"],
-            data.map((one) => [one.state, time(one.since), time(one.resolved_at), describeAlert(one)])
+            data.map((one) => [one.state, ago(one.since), ago(one.resolved_at), describeAlert(one)])
           )
     )
   })

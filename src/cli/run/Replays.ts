@@ -1,5 +1,5 @@
 /** `run replay`, and the shared parts of `webhook replay` and `team replay`. */
-import { Args, Command, Options } from "@effect/cli"
+import { Command, Options } from "@effect/cli"
 import { Effect, Option, Schema } from "effect"
 import type { Client } from "../../api/Client.ts"
 import { MessageText } from "../../api/run/Messages.ts"
@@ -15,6 +15,7 @@ import { about } from "../Help.ts"
 import { acceptedText, answerText } from "../Output.ts"
 import { validated } from "../Validated.ts"
 import { failUnsuccessful, wait } from "./Outcome.ts"
+import { findRun, runArgument, runNotFound } from "./RunRef.ts"
 import { variableOptions, variablesOf } from "./Variables.ts"
 
 const samePrompt = Options.boolean("same-prompt").pipe(
@@ -124,11 +125,9 @@ const thread = Options.text("thread").pipe(
   Options.optional
 )
 
-const id = Args.text({ name: "run-id" }).pipe(Args.withDescription("The run to replay"))
-
 export const replayOne = Command.make(
   "replay",
-  { id, variables: variableOptions, message, thread, samePrompt, key, wait, ...adminOptions },
+  { id: runArgument, variables: variableOptions, message, thread, samePrompt, key, wait, ...adminOptions },
   (options) =>
     Effect.gen(function* () {
       const variables = yield* variablesOf(options.variables)
@@ -137,12 +136,11 @@ export const replayOne = Command.make(
       if (options.samePrompt && Option.isSome(options.message)) {
         return yield* usage("use either --same-prompt or --message, not both")
       }
-      const notFound = `No run has the id ${JSON.stringify(options.id)}; see webhook-trigger run list`
-      const path = { run_id: options.id }
       const answer = yield* call(
         options,
         (client) =>
           Effect.gen(function* () {
+            const path = { run_id: yield* findRun(client, options.id) }
             // A given value replaces the run's value.
             const before = hasVariables ? (yield* client.runs.show({ path })).variables : {}
             const replaying = client.runs.replay({
@@ -158,7 +156,7 @@ export const replayOne = Command.make(
             })
             return yield* Effect.catchAll(replaying, failUnsuccessful)
           }),
-        notFound
+        runNotFound(options.id)
       )
       yield* show(options, Schema.Union(Accepted, Answered), answer, (answer) =>
         answer.status === "accepted" ? acceptedText(answer.run_id) : answerText(answer.response)

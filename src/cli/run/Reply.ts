@@ -6,26 +6,28 @@ import { about } from "../Help.ts"
 import { acceptedText, answerText } from "../Output.ts"
 import { validated } from "../Validated.ts"
 import { failUnsuccessful, wait } from "./Outcome.ts"
+import { findRun, runArgument } from "./RunRef.ts"
 
-const id = Args.text({ name: "run-id" }).pipe(Args.withDescription("The run to reply to"))
 const text = Args.text({ name: "text" }).pipe(
   Args.withDescription("The message to the run's agent"),
   Args.mapTryCatch(...validated("<text>", Reply.fields.message))
 )
 
-export const reply = Command.make("reply", { id, text, wait, ...adminOptions }, (options) =>
+export const reply = Command.make("reply", { id: runArgument, text, wait, ...adminOptions }, (options) =>
   Effect.gen(function* () {
     const sent = yield* call(
       options,
       (client) =>
-        client.threads
-          .reply({
-            path: { run_id: options.id },
-            urlParams: { wait: options.wait },
-            headers: {},
-            payload: { message: options.text }
-          })
-          .pipe(Effect.catchAll(failUnsuccessful)),
+        Effect.flatMap(findRun(client, options.id), (run_id) =>
+          client.threads
+            .reply({
+              path: { run_id },
+              urlParams: { wait: options.wait },
+              headers: {},
+              payload: { message: options.text }
+            })
+            .pipe(Effect.catchAll(failUnsuccessful))
+        ),
       `No run has the id ${JSON.stringify(options.id)}, or its team was deleted; see webhook-trigger run list`
     )
     yield* show(options, Schema.Union(MessageAccepted, MessageAnswered), sent, (sent) =>
@@ -36,7 +38,10 @@ export const reply = Command.make("reply", { id, text, wait, ...adminOptions }, 
   Command.withDescription(
     about("Reply to an ended run, such as to a question: the agent continues its session", {
       details: "The reply belongs to the run's thread. A run without a thread begins one.",
-      examples: ["webhook-trigger run reply 01890a5d-ac96-774b-bcce-b302099a8057 'Yes, merge it' --wait"]
+      examples: [
+        "webhook-trigger run reply last 'Yes, merge it'",
+        "webhook-trigger run reply 01890a5d-ac96-774b-bcce-b302099a8057 'Yes, merge it' --wait"
+      ]
     })
   )
 )

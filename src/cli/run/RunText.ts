@@ -7,16 +7,16 @@ import type { Run } from "../../domain/run/Run.ts"
 import { isUnreleased, phaseOf } from "../../domain/run/RunStatus.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
 import type { ShownRun } from "../../domain/run/ShownRun.ts"
-import { elapsed, fields, section, table, time } from "../Output.ts"
+import { ago, elapsed, fields, section, shortId, table, time, timeAndAge } from "../Output.ts"
 
 /** With the webhooks' `names`, the table also has the webhook and the team of each run. */
 export const runTable = (runs: ReadonlyArray<RunSummary>, names: ReadonlyMap<WebhookId, string> | undefined): string =>
   table(
     ["RUN", "STATUS", "ACCEPTED", ...(names ? ["WEBHOOK", "TEAM"] : []), "DURATION", "ERROR", "MODE"],
     runs.map((run) => [
-      run.run_id,
+      shortId(run.run_id),
       phaseOf(run),
-      time(run.accepted_at),
+      ago(run.accepted_at),
       ...(names
         ? [run.webhook_id === undefined ? "(chat)" : (names.get(run.webhook_id) ?? run.webhook_id), run.team]
         : []),
@@ -63,10 +63,10 @@ export const describeRun = (run: ShownRun, replays: ReadonlyArray<RunSummary>) =
       version: run.webhook_version,
       team: run.team,
       mode: run.mode,
-      accepted: time(run.accepted_at),
-      sent: time(run.sent_at),
-      started: time(run.started_at),
-      finished: time(run.finished_at),
+      accepted: timeAndAge(run.accepted_at),
+      sent: timeAndAge(run.sent_at),
+      started: timeAndAge(run.started_at),
+      finished: timeAndAge(run.finished_at),
       agent: agentText(run),
       callback: run.callback_url,
       "chained from": run.chained_from,

@@ -23,6 +23,7 @@ import { failUnlessSuccess } from "./Outcome.ts"
 import { replayOne } from "./Replays.ts"
 import { reply } from "./Reply.ts"
 import { filterOptions, parametersOf } from "./RunFilter.ts"
+import { findRun, runArgument, runNotFound } from "./RunRef.ts"
 import { describeRun, runTable } from "./RunText.ts"
 
 const webhook = Args.optional(webhookArgument)
@@ -90,10 +91,6 @@ const list = Command.make("list", { webhook, ...filterOptions, limit, cursor, ..
   )
 )
 
-const id = Args.text({ name: "run-id" }).pipe(Args.withDescription("The `run_id` in the response to a trigger"))
-
-const notFound = (id: string) => `No run has the id ${JSON.stringify(id)}; see webhook-trigger run list`
-
 const untilEnded = Options.boolean("wait").pipe(Options.withDescription("Wait until the run has ended"))
 
 /** Asks often at first, as many runs are short. */
@@ -102,13 +99,13 @@ const intervals: Schedule.Schedule<unknown, ShownRun> = Schedule.union(
   Schedule.spaced("2 seconds")
 )
 
-const showOne = Command.make("show", { id, untilEnded, ...adminOptions }, (options) =>
+const showOne = Command.make("show", { id: runArgument, untilEnded, ...adminOptions }, (options) =>
   Effect.gen(function* () {
-    const path = { run_id: options.id }
     const { replays, run } = yield* call(
       options,
       (client) =>
         Effect.gen(function* () {
+          const path = { run_id: yield* findRun(client, options.id) }
           const run = yield* Effect.repeat(client.runs.show({ path }), {
             schedule: Schedule.passthrough(intervals),
             until: ({ status }) => !options.untilEnded || isFinal(status)
@@ -116,7 +113,7 @@ const showOne = Command.make("show", { id, untilEnded, ...adminOptions }, (optio
           // The JSON output is the API's record, without replays.
           return { run, replays: options.json ? [] : (yield* client.runs.replays({ path })).data }
         }),
-      notFound(options.id)
+      runNotFound(options.id)
     )
     yield* show(options, ShownRun, run, (run) => describeRun(run, replays))
     if (options.untilEnded) yield* failUnlessSuccess(run)
@@ -129,13 +126,14 @@ const showOne = Command.make("show", { id, untilEnded, ...adminOptions }, (optio
   )
 )
 
-const ids = Args.text({ name: "run-id" }).pipe(
-  Args.withDescription("The `run_id` in the response to a trigger; may be repeated"),
-  Args.atLeast(1)
-)
+const ids = Args.atLeast(runArgument, 1)
 
-const cancelOne = Effect.fnUntraced(function* (options: Connection, run_id: string) {
-  const run = yield* call(options, (client) => client.runs.cancel({ path: { run_id } }), notFound(run_id))
+const cancelOne = Effect.fnUntraced(function* (options: Connection, ref: string) {
+  const run = yield* call(
+    options,
+    (client) => Effect.flatMap(findRun(client, ref), (run_id) => client.runs.cancel({ path: { run_id } })),
+    runNotFound(ref)
+  )
   yield* show(options, Run, run, ({ released_at, status }) =>
     status === "error"
       ? "Retry cancelled. The run stays failed."
@@ -148,17 +146,25 @@ const cancelOne = Effect.fnUntraced(function* (options: Connection, run_id: stri
 const noSuchRun = "No run has this id."
 
 const cancelSome = Effect.fnUntraced(function* (options: Connection, ids: ReadonlyArray<string>) {
-  const [malformed, run_ids] = Array.partition(Array.dedupe(ids), Schema.is(RunId))
-  const results = yield* call(options, (client) =>
-    Effect.forEach(Array.chunksOf(run_ids, pageSize.maximum), (run_ids) =>
-      client.runs.cancelSome({ payload: { run_ids } })
-    )
+  const { results, unknown } = yield* call(options, (client) =>
+    Effect.gen(function* () {
+      const found = yield* Effect.forEach(Array.dedupe(ids), (ref) =>
+        Effect.catchTag(findRun(client, ref), "CliFailure", ({ faults = [], title }) =>
+          Effect.succeed({ pointer: ref, detail: faults.length === 0 ? noSuchRun : title })
+        )
+      )
+      const [unknown, run_ids] = Array.partition(found, Schema.is(RunId))
+      const results = yield* Effect.forEach(Array.chunksOf(Array.dedupe(run_ids), pageSize.maximum), (run_ids) =>
+        client.runs.cancelSome({ payload: { run_ids } })
+      )
+      return { results, unknown }
+    })
   )
   const cancelled = results.flatMap(({ cancelled }) => cancelled)
   const refused = results.flatMap(({ refused }) => refused)
   yield* show(options, Cancelled, { cancelled, refused }, () => `${plural(cancelled.length, "run")} cancelled.`)
   const faults = [
-    ...malformed.map((id) => ({ pointer: id, detail: noSuchRun })),
+    ...unknown,
     ...refused.map(({ code, detail, run_id }) => ({
       pointer: run_id,
       detail: code === "not_found" ? noSuchRun : detail
@@ -239,23 +245,27 @@ const usage = Command.make("usage", { webhook, ...filterOptions, ...adminOptions
   )
 )
 
-const watch = Command.make("watch", { id, ...adminOptions }, ({ adminKey, id, json, url }) => {
+const watch = Command.make("watch", { id: runArgument, ...adminOptions }, (options) => {
+  const { adminKey, json, url } = options
   const source: Follow.Source = {
     url,
     json,
-    notFound: notFound(id),
+    notFound: runNotFound(options.id),
     events: (run_id) => {
       const request = HttpClientRequest.get(`${url}/api/runs/${encodeURIComponent(run_id)}/events`)
       return Option.isSome(adminKey) ? HttpClientRequest.bearerToken(request, adminKey.value) : request
     }
   }
-  return Effect.flatMap(Follow.open(source, id), (response) => Follow.follow(source, id, response))
+  return Effect.gen(function* () {
+    const run_id = yield* call(options, (client) => findRun(client, options.id))
+    yield* Follow.follow(source, run_id, yield* Follow.open(source, run_id))
+  })
 }).pipe(
   Command.withDescription(
     about("Follow a run until it ends", {
       details:
         "Prints the text as the agent writes it, and what it does on standard error. Reconnects by itself. The exit code is the same as that of trigger --wait. With --json, prints one line for each event.",
-      examples: ["webhook-trigger run watch 01890a5d-ac96-774b-bcce-b302099a8057"]
+      examples: ["webhook-trigger run watch last", "webhook-trigger run watch 01890a5d-ac96-774b-bcce-b302099a8057"]
     })
   )
 )

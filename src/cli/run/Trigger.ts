@@ -60,6 +60,14 @@ const requestTo = (address: string, input: TriggerInput, waits: boolean, callbac
 }
 
 const Answer = Schema.Union(Accepted, Success, Ignored)
+
+/** What became of a request to start a run. */
+export const showAnswer = (connection: Connection, answer: typeof Answer.Type) =>
+  show(connection, Answer, answer, (answer) => {
+    if (answer.status === "ignored")
+      return `Ignored: no run was started. ${answer.reason ?? "The request is a ping or does not pass the filter (accept_if)."}`
+    return answer.status === "accepted" ? acceptedText(answer.run_id) : answerText(answer.response)
+  })
 const Unsuccessful = Schema.Union(TimedOut, Failed)
 
 /** Whether the response is plain text, such as the reply to a chat command. */
@@ -97,7 +105,7 @@ const withHint = (failure: Failure, input: TriggerInput): Failure => {
   const hint =
     input._tag === "Request"
       ? isRefusedFor("invalid_body") && needsVariables
-      : isRefusedFor("missing_variables") && !lacks.some((pointer) => pointer.startsWith("/variables")) && needsPayload
+      : isRefusedFor("missing_variables") && !lacks.some((pointer) => pointer.startsWith("--var ")) && needsPayload
   return hint === false
     ? failure
     : new Failure({ ...failure, faults: [...(failure.faults ?? []), { pointer: "", detail: hint }] })
@@ -186,11 +194,7 @@ export const trigger = Command.make(
       if (Option.isNone(answered)) return
       const answer = answered.value
       if (typeof answer === "string") return yield* options.json ? printJson(answer) : print(answerText(answer))
-      yield* show(options, Answer, answer, (answer) => {
-        if (answer.status === "ignored")
-          return `Ignored: no run was started. ${answer.reason ?? "The request is a ping or does not pass the filter (accept_if)."}`
-        return answer.status === "accepted" ? acceptedText(answer.run_id) : answerText(answer.response)
-      })
+      yield* showAnswer(options, answer)
     })
 ).pipe(
   Command.withDescription(

@@ -107,11 +107,13 @@ export const inputOf = Effect.fn("Cli.inputOf")(function* (
 export const needsPayload = "it accepts whole requests (input payload); use --payload instead of variables"
 export const needsVariables = "it accepts variables (input variables); use --var or --json-var instead of --payload"
 
-/** The input for a preview of this webhook. */
-export const sampleFor = ({ input, name }: Pick<Webhook, "input" | "name">, given: TriggerInput) =>
-  Effect.gen(function* () {
-    const mismatch = (why: string) => usage(`the webhook ${JSON.stringify(name)} cannot use this input: ${why}`)
-    if (given._tag === "Request")
-      return input === "payload" ? yield* readOf(given.request) : yield* mismatch(needsVariables)
-    return input === "payload" ? yield* mismatch(needsPayload) : { variables: given.variables }
-  })
+/** The input as the management API takes it. */
+export const sampleOf = (given: TriggerInput) =>
+  given._tag === "Request" ? readOf(given.request) : Either.right({ variables: given.variables })
+
+/** The same, if this webhook takes that kind of input. */
+export const sampleFor = ({ input, name }: Pick<Webhook, "input" | "name">, given: TriggerInput) => {
+  const mismatch = (why: string) => usage(`the webhook ${JSON.stringify(name)} cannot use this input: ${why}`)
+  if ((given._tag === "Request") === (input === "payload")) return sampleOf(given)
+  return Either.left(mismatch(given._tag === "Request" ? needsVariables : needsPayload))
+}

@@ -9,7 +9,7 @@ import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import { adminOptions, show } from "../Connection.ts"
 import { exitCodes, Failure } from "../Failure.ts"
 import { about } from "../Help.ts"
-import { table, time } from "../Output.ts"
+import { ago, table } from "../Output.ts"
 import { callOnWebhook, webhook } from "./WebhookRef.ts"
 
 const ignored = Options.boolean("ignored").pipe(
@@ -39,7 +39,7 @@ export const refused = Command.make("refused", { webhook, ignored, accepted, ...
           : table(
               ["REQUEST", "TIME", "STATUS", "CODE", "FROM", "BYTES", "MORE", "DETAIL"],
               data.map((one) => [
-                ...[one.request_id, time(one.received_at), one.status, one.code, one.client_address, one.size],
+                ...[one.request_id, ago(one.received_at), one.status, one.code, one.client_address, one.size],
                 one.repeats === 0 ? "" : `+${one.repeats}`,
                 one.detail
               ])

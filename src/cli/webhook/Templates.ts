@@ -9,7 +9,7 @@ import { adminOptions, show } from "../Connection.ts"
 import { hunkTexts } from "../DiffText.ts"
 import { exitCodes, Failure } from "../Failure.ts"
 import { about } from "../Help.ts"
-import { print, printable, printJson, table, time } from "../Output.ts"
+import { ago, print, printable, printJson, table, time } from "../Output.ts"
 import { validated, wholeNumber } from "../Validated.ts"
 import { callOnWebhook, webhook } from "./WebhookRef.ts"
 
@@ -33,7 +33,7 @@ const versions = Command.make("versions", { webhook, ...adminOptions }, (options
       table(
         ["VERSION", "SET", "LANGUAGE", "INPUT", "BY", "FROM", "SESSION"],
         data.map((one) => [
-          ...[one.version, time(one.at), one.template_language, one.input],
+          ...[one.version, ago(one.at), one.template_language, one.input],
           ...[
             [one.actor, one.key_name ?? one.person_name].filter(Boolean).join(" "),
             one.client_address,

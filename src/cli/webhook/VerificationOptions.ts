@@ -5,7 +5,7 @@ import { presetNames } from "../../domain/verification/Presets.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import { usage } from "../Failure.ts"
 import { fileOf, readText } from "../Files.ts"
-import { time } from "../Output.ts"
+import { time, timeAndAge } from "../Output.ts"
 
 const preset = Options.text("verification").pipe(
   Options.withPseudoName("preset"),
@@ -89,7 +89,7 @@ export const verificationFields = ({
   return {
     verification: [preset, ...Object.entries(options).map(([name, value]) => `${name}=${value}`)].join(", "),
     ...(secret_set_at && { secret: `${secret_hint}, set ${time(secret_set_at)}` }),
-    "first verified": verified_at ? time(verified_at) : "no request yet",
+    "first verified": verified_at ? timeAndAge(verified_at) : "no request yet",
     ...(old_secret_hint && { "old secret": `${old_secret_hint}, still accepted` })
   }
 }

@@ -5,7 +5,9 @@ import { teamNameAccepts } from "../../domain/TeamName.ts"
 import { WebhookDraft, WebhookEdit } from "../../domain/webhook/Webhook.ts"
 import { accepts, valueOf, type WebhookSetting } from "../../domain/webhook/WebhookSettingKinds.ts"
 import { type WebhookSettingName, webhookSettings } from "../../domain/webhook/WebhookSettings.ts"
-import { usage } from "../Failure.ts"
+import { type Recipe, randomSecret } from "../../recipes/Recipe.ts"
+import { isRecipeName, type RecipeName, recipeNames, recipes } from "../../recipes/Recipes.ts"
+import { Failure, usage, wrongUsage } from "../Failure.ts"
 import { fileOf, readText } from "../Files.ts"
 import * as VerificationOptions from "./VerificationOptions.ts"
 
@@ -34,10 +36,21 @@ const disabled = Options.boolean("disabled").pipe(
   Options.withDescription("Create the webhook disabled: requests get 404 until it is enabled")
 )
 
+const from = Options.text("from").pipe(
+  Options.withPseudoName("recipe"),
+  Options.withDescription("Start from the recipe for a service, such as github; other options override it"),
+  Options.filterMap(
+    Option.liftPredicate(isRecipeName),
+    `--from must be one of ${recipeNames.join(", ")}; see webhook-trigger webhook recipes`
+  ),
+  Options.optional
+)
+
 export const draftOptions = {
-  name,
-  team,
-  template,
+  from,
+  name: Options.optional(name),
+  team: Options.optional(team),
+  template: Options.optional(template),
   settings,
   verification: VerificationOptions.draftOptions,
   disabled
@@ -70,6 +83,20 @@ const messages: Readonly<Record<string, string>> = {
   )
 }
 
+/** The option for a field that the server refuses. */
+const optionOf = (pointer: string): string => {
+  const [, field = "", member] = pointer.split("/")
+  if (field === "verification" && member !== undefined) return `--verification-option ${member}`
+  return messages[field]?.split(" ")[0] ?? `--${field}`
+}
+
+/** Faults of fields are reported by the options that set them. */
+export const byOption = (failure: Failure): Failure =>
+  new Failure({
+    ...failure,
+    faults: (failure.faults ?? []).map(({ detail, pointer }) => ({ pointer: optionOf(pointer), detail }))
+  })
+
 const decode = <A, I>(schema: Schema.Schema<A, I>, values: unknown) =>
   Schema.decodeUnknown(schema, { errors: "all" })(values).pipe(
     Effect.mapError((error) => {
@@ -100,24 +127,51 @@ const sharedOf = (options: SharedOptions) =>
     ...verification
   }))
 
-export const draftOf = (
-  options: SharedOptions & {
-    readonly name: string
-    readonly team: string
-    readonly template: string
-    readonly disabled: boolean
+type DraftOptions = Required<SharedOptions> & {
+  readonly from: Option.Option<RecipeName>
+  readonly name: Text
+  readonly team: Text
+  readonly template: Text
+  readonly disabled: boolean
+}
+
+/** What neither the options nor the recipe say. */
+const missingIn = ({ from, name, team, template, verification }: DraftOptions): ReadonlyArray<string> => {
+  const recipe: Recipe | undefined = Option.isSome(from) ? recipes[from.value] : undefined
+  const isSecretKnown = recipe?.secret === "known before" && Option.isNone(verification.preset)
+  return [
+    ...(Option.isNone(name) && recipe === undefined ? ["--name text"] : []),
+    ...(Option.isNone(team) ? ["--team name"] : []),
+    ...(Option.isNone(template) && recipe === undefined ? ["--template text or --template-file file"] : []),
+    ...(isSecretKnown && Option.isNone(verification.secret)
+      ? [`--secret-file file, with a secret of ${recipe.label}`]
+      : [])
+  ].map((option) => `missing option ${option}`)
+}
+
+/** A secret is made for the recipe's verification, unless the service has one already. */
+const recipeFields = (recipe: Recipe, isVerified: boolean) => {
+  const { name, prompt_template, settings, verification } = recipe
+  const secret = isVerified && recipe.secret !== "known before" ? { secret: randomSecret(recipe) } : {}
+  return { name, prompt_template, ...settings, verification, ...secret }
+}
+
+export const draftOf = Effect.fnUntraced(function* (options: DraftOptions) {
+  const missing = missingIn(options)
+  if (missing.length > 0) return yield* wrongUsage("webhook-trigger webhook create", missing)
+  const shared: Record<string, unknown> = yield* sharedOf(options)
+  const given: Record<string, unknown> = {
+    ...(Option.isSome(options.from) && recipeFields(recipes[options.from.value], shared.verification === undefined)),
+    ...Record.getSomes({ name: options.name, team: options.team, prompt_template: options.template }),
+    ...shared,
+    ...(options.disabled && { enabled: false })
   }
-) =>
-  Effect.flatMap(sharedOf(options), (shared) =>
-    decode(WebhookDraft, {
-      name: options.name,
-      team: options.team,
-      prompt_template: options.template,
-      // Absent settings have their defaults.
-      ...Record.filter(shared as Record<string, unknown>, (value) => value !== null),
-      ...(options.disabled && { enabled: false })
-    })
+  // Absent settings have their defaults.
+  return yield* decode(
+    WebhookDraft,
+    Record.filter(given, (value) => value !== null)
   )
+})
 
 export const editOf = (
   options: SharedOptions & { readonly name: Text; readonly team: Text; readonly template: Text }

@@ -8,7 +8,7 @@ import { exitCodes, Failure } from "../Failure.ts"
 /** A webhook's id, or its name if it is unique. */
 export const webhook = Args.text({ name: "webhook" }).pipe(Args.withDescription("The webhook's id, or its name"))
 
-const isId = Schema.is(Schema.UUID)
+export const isId = Schema.is(Schema.UUID)
 
 export const webhookNotFound = (ref: string) =>
   `No webhook has the id or name ${JSON.stringify(ref)}; see webhook-trigger webhook list`

@@ -5,8 +5,9 @@ import type { WebhookWithToken } from "../../api/webhook/Tokens.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import { textOf, type WebhookSetting } from "../../domain/webhook/WebhookSettingKinds.ts"
 import { type WebhookSettingName, webhookSettingNames, webhookSettings } from "../../domain/webhook/WebhookSettings.ts"
+import { type Recipe, withValues } from "../../recipes/Recipe.ts"
 import { exampleFor } from "../../recipes/SampleFor.ts"
-import { fields, printable, quantity, section, time, yesNo } from "../Output.ts"
+import { fields, printable, quantity, section, time, timeAndAge, yesNo } from "../Output.ts"
 import { verificationFields } from "./VerificationOptions.ts"
 
 /** Undefined if the default does not depend on the server. */
@@ -50,13 +51,40 @@ export const describeWebhook = (webhook: Webhook, server: Server) =>
             : "not used since"
         }`
       }),
-      created: time(webhook.created_at),
-      changed: time(webhook.updated_at),
-      "last triggered": time(webhook.last_triggered_at) ?? "never"
+      created: timeAndAge(webhook.created_at),
+      changed: timeAndAge(webhook.updated_at),
+      "last triggered": timeAndAge(webhook.last_triggered_at) ?? "never"
     }),
     section("Prompt template", webhook.prompt_template),
     ...warningsIn(webhook)
   ].join("\n")
+
+const tokenText = (title: string, url: string) =>
+  `${title}\n\nThe trigger URL contains the secret token and is shown only once:\n\n  ${url}`
+
+/** A new webhook of a recipe's service: what to do there. A `secret` was made for it. */
+export const describeSetup = (
+  title: string,
+  { trigger_url, webhook }: typeof WebhookWithToken.Type,
+  recipe: Recipe,
+  secret: string | undefined
+) => {
+  const { config, label, notes, steps } = recipe
+  return [
+    tokenText(title, trigger_url),
+    ...(secret === undefined ? [] : [`\nThe secret is shown only once, too:\n\n  ${secret}`]),
+    ...(recipe.secret === "shown after"
+      ? [`\n${label} shows its secret later. Then: webhook-trigger webhook edit ${webhook.id} --secret-file <file>`]
+      : []),
+    section(`At ${label}:`, steps.map((step, index) => `${index + 1}. ${step}`).join("\n")),
+    ...(config === undefined
+      ? []
+      : [section(`${config.file}:`, withValues(config.text, trigger_url, secret ?? "SECRET").trimEnd())]),
+    section("Notes:", notes.map((note) => `- ${note}`).join("\n")),
+    `\nTry it with a sample request: webhook-trigger webhook run ${webhook.id} --sample`,
+    ...warningsIn(webhook)
+  ].join("\n")
+}
 
 /** A webhook with its trigger URL, which is shown only once. */
 export const describeToken = (title: string, { trigger_url, webhook }: typeof WebhookWithToken.Type) => {
@@ -68,11 +96,7 @@ export const describeToken = (title: string, { trigger_url, webhook }: typeof We
     pretty: false
   })
   return [
-    title,
-    "",
-    "The trigger URL contains the secret token and is shown only once:",
-    "",
-    `  ${trigger_url}`,
+    tokenText(title, trigger_url),
     "",
     webhook.verification === undefined ? "Try it:" : `Try it, with the secret in ${secretVariable}:`,
     "",

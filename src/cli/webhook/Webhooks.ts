@@ -1,26 +1,30 @@
 import { Command, Options } from "@effect/cli"
-import { Effect, Option } from "effect"
+import { Effect, Option, Schema } from "effect"
 import type { Client } from "../../api/Client.ts"
 import { QueueCancelled } from "../../api/run/Runs.ts"
 import { maxOverlapSeconds } from "../../api/webhook/Overlap.ts"
 import { WebhookWithToken } from "../../api/webhook/Tokens.ts"
 import { Preview, WebhookList } from "../../api/webhook/Webhooks.ts"
 import { Webhook } from "../../domain/webhook/Webhook.ts"
+import type { Recipe } from "../../recipes/Recipe.ts"
+import { recipes } from "../../recipes/Recipes.ts"
 import type { Group } from "../Commands.ts"
 import { confirm, yes } from "../Confirm.ts"
 import { adminOptions, call, done, show } from "../Connection.ts"
 import { exitCodes, Failure, usage } from "../Failure.ts"
 import { about } from "../Help.ts"
-import { printable, table, time, yesNo } from "../Output.ts"
+import { ago, printable, table, time, yesNo } from "../Output.ts"
 import { cancelledText, queuedText } from "../run/Outcome.ts"
 import { replayDescription, replayMatching, replayOptions, showReplayed } from "../run/Replays.ts"
 import { inputOf, inputOptions, sampleFor } from "../run/TriggerInput.ts"
 import { validated, wholeNumber } from "../Validated.ts"
 import { received, refused, sampleOfReceived } from "./ReceivedRequests.ts"
+import { listRecipes } from "./Recipes.ts"
+import { runWebhook } from "./RunWebhook.ts"
 import { templateCommands } from "./Templates.ts"
-import { draftOf, draftOptions, editOf, editOptions } from "./WebhookOptions.ts"
+import { byOption, draftOf, draftOptions, editOf, editOptions } from "./WebhookOptions.ts"
 import { callOnWebhook, webhook } from "./WebhookRef.ts"
-import { describeToken, describeWebhook } from "./WebhookText.ts"
+import { describeSetup, describeToken, describeWebhook } from "./WebhookText.ts"
 
 const list = Command.make("list", adminOptions, (options) =>
   Effect.gen(function* () {
@@ -35,7 +39,7 @@ const list = Command.make("list", adminOptions, (options) =>
               one.name,
               one.team,
               one.enabled && one.paused_at !== undefined ? "paused" : yesNo(one.enabled),
-              time(one.last_triggered_at),
+              ago(one.last_triggered_at),
               one.token_hint
             ])
           )
@@ -43,19 +47,30 @@ const list = Command.make("list", adminOptions, (options) =>
   })
 ).pipe(Command.withDescription("List the webhooks, by name"))
 
+/** A secret that was made here is shown once, like the token. */
+const Created = Schema.extend(WebhookWithToken, Schema.Struct({ secret: Schema.optional(Schema.String) }))
+
 const create = Command.make("create", { draft: draftOptions, ...adminOptions }, (options) =>
   Effect.gen(function* () {
     const payload = yield* draftOf(options.draft)
-    const created = yield* call(options, (client) => client.webhooks.create({ payload }))
-    yield* show(options, WebhookWithToken, created, () =>
-      describeToken(`Webhook ${printable(created.webhook.name)} (${created.webhook.id}) created.`, created)
+    const { from, verification } = options.draft
+    const recipe: Recipe | undefined = Option.isSome(from) ? recipes[from.value] : undefined
+    const made = recipe?.secret === "made here" && Option.isNone(verification.secret) ? payload.secret : undefined
+    const created = yield* call(options, (client) => client.webhooks.create({ payload })).pipe(
+      Effect.mapError(byOption)
     )
+    yield* show(options, Created, { ...created, ...(made && { secret: made }) }, () => {
+      const title = `Webhook ${printable(created.webhook.name)} (${created.webhook.id}) created.`
+      return recipe === undefined ? describeToken(title, created) : describeSetup(title, created, recipe, made)
+    })
   })
 ).pipe(
   Command.withDescription(
     about("Create a webhook and print its trigger URL with the secret token, once", {
-      details: "Set the prompt with --template or --template-file. {{name}} in the prompt is replaced by a variable.",
+      details:
+        "Requires --team, and --from or both --name and a prompt (--template or --template-file). {{name}} in the prompt is replaced by a variable.",
       examples: [
+        "webhook-trigger webhook create --from github --team review",
         "webhook-trigger webhook create --name review --team deploy --template 'Review {{branch}} of {{repo}}'",
         "webhook-trigger webhook create --name nightly --team deploy --template-file prompt.md --timeout 600"
       ]
@@ -81,7 +96,7 @@ const edit = Command.make("edit", { webhook, edit: editOptions, ...adminOptions 
       Effect.flatMap(client.webhooks.edit({ path: { id }, headers: {}, payload }), (edited) =>
         withServer(client, edited)
       )
-    )
+    ).pipe(Effect.mapError(byOption))
     yield* show(options, Webhook, edited, (webhook) => describeWebhook(webhook, server))
   })
 ).pipe(
@@ -259,7 +274,9 @@ export const webhooks: Group = {
   about: "Webhooks: prompts with a team and a secret trigger URL.",
   commands: [
     list,
+    listRecipes,
     create,
+    runWebhook,
     showOne,
     edit,
     duplicate,

@@ -204,14 +204,14 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         Effect.flatMap(
           Input.used(webhook, request.variables),
           (variables): Effect.Effect<Submitted, Ignored | InvalidParameter | Refused | WebhookEdited> => {
-            if (request.wait && webhook.coalesce !== undefined) return Effect.fail(Coalescing.waitRefused)
-            if (request.callback_url !== undefined && webhook.coalesce !== undefined) {
+            const combines = webhook.coalesce !== undefined && !standsAlone(request)
+            if (request.wait && combines) return Effect.fail(Coalescing.waitRefused)
+            if (request.callback_url !== undefined && combines) {
               return Effect.fail(Coalescing.callbackRefused)
             }
-            // A tool's caller gets the answer to its own call, and to no other.
             const coalesce = isKept(webhook, request)
               ? Coalescing.keptWindow()
-              : request.triggered_by === undefined
+              : combines
                 ? Coalescing.windowOf(webhook, request.variables, request.received_at, request.chain_depth)
                 : undefined
             const start = (thread_key?: string) =>
@@ -337,9 +337,13 @@ const refusalIfNew = (webhook: WebhookRow, request: TriggerRequest) => {
 const isPaused = ({ paused_at }: WebhookRow, { isManual }: TriggerRequest): boolean =>
   paused_at !== undefined && isManual !== true
 
+/** Whoever tests a webhook, or calls it as a tool, gets the answer to the own input, and at once. */
+const standsAlone = ({ isManual, triggered_by }: TriggerRequest): boolean =>
+  isManual === true || triggered_by !== undefined
+
 /** Nobody waits for its answer now. */
-const isFromService = ({ answer, chained_from, isManual, triggered_by, wait }: TriggerRequest): boolean =>
-  !wait && answer === undefined && chained_from === undefined && isManual !== true && triggered_by === undefined
+const isFromService = (request: TriggerRequest): boolean =>
+  !request.wait && request.answer === undefined && request.chained_from === undefined && !standsAlone(request)
 
 /** Its run waits until the webhook is resumed. */
 const isKept = (webhook: WebhookRow, request: TriggerRequest): boolean =>

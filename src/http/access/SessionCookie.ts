@@ -2,6 +2,7 @@
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Duration, Effect, Option, Redacted } from "effect"
 import { cookieName, secureCookieName } from "../../api/access/Session.ts"
+import { isLoopback } from "../../domain/Loopback.ts"
 import { ageLimit } from "../../engine/access/Sessions.ts"
 import { makeManagementOriginFor } from "../request/PublicUrl.ts"
 
@@ -23,7 +24,6 @@ export interface SessionCookie {
 const parseUrl = Option.liftThrowable((text: string) => new URL(text))
 
 /** Browsers keep a cookie that needs TLS for pages of their own machine, too. */
-const isLoopback = /^(localhost|127\.[\d.]+|\[::1\])$/
 
 export const make: Effect.Effect<SessionCookie> = Effect.map(makeManagementOriginFor, (originFor) => {
   const isSecure = (request: Request) => originFor(request).startsWith("https:")
@@ -47,7 +47,7 @@ export const make: Effect.Effect<SessionCookie> = Effect.map(makeManagementOrigi
       isSecure(request) &&
       Option.exists(
         parseUrl(request.headers.origin ?? ""),
-        ({ hostname, protocol }) => protocol === "http:" && !isLoopback.test(hostname)
+        ({ hostname, protocol }) => protocol === "http:" && !isLoopback(hostname)
       ),
     // Browsers send `Sec-Fetch-Site` only to secure addresses, and `Origin` with every unsafe request.
     isSameOrigin: (request) => {

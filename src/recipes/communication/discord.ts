@@ -4,6 +4,7 @@ export const discord: Recipe = {
   label: "Discord",
   name: "Discord: /ask",
   summary: "Lets people in Discord ask the agents with a command.",
+  starts: ["Slash commands"],
   verification: { preset: "discord" },
   secret: "known before",
   settings: { ...fromStrangers, template_language: "liquid", accept_if: "payload.type == `2`" },

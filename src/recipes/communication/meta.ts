@@ -4,6 +4,7 @@ export const meta: Recipe = {
   label: "Meta (WhatsApp, Messenger, Instagram)",
   name: "WhatsApp messages",
   summary: "Handles messages of WhatsApp, or other events of Meta's apps.",
+  starts: ["WhatsApp messages"],
   verification: { preset: "meta", verify_token: "any-text-of-your-own" },
   secret: "known before",
   settings: {

@@ -4,6 +4,7 @@ export const microsoftGraph: Recipe = {
   label: "Microsoft Graph",
   name: "New mail",
   summary: "Handles new mail, or other changes in Microsoft 365.",
+  starts: ["Messages: created"],
   verification: { preset: "microsoft-graph" },
   secret: "made here",
   settings: {

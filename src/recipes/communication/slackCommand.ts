@@ -4,6 +4,7 @@ export const slackCommand: Recipe = {
   label: "Slack slash command",
   name: "Slack: /ask",
   summary: "Lets people in Slack ask the team.",
+  starts: ["Slash commands"],
   verification: { preset: "slack", reply_text: "On it. The answer comes here." },
   secret: "known before",
   settings: { ...wholeRequest, accept_if: "payload.command" },

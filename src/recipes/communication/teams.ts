@@ -6,6 +6,7 @@ export const teams: Recipe = {
   label: "Microsoft Teams",
   name: "Teams: @Agent",
   summary: "Lets people in Microsoft Teams ask the agents by mentioning the webhook.",
+  starts: ["Messages with text"],
   verification: { preset: "teams", reply_text: "On it. The answer will be posted in this channel." },
   secret: "shown after",
   settings: { ...wholeRequest, template_language: "liquid", accept_if: "payload.type == 'message' && payload.text" },

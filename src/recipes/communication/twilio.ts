@@ -6,6 +6,7 @@ export const twilio: Recipe = {
   label: "Twilio",
   name: "Text messages",
   summary: "Handles text messages (SMS, MMS, WhatsApp) to a Twilio number.",
+  starts: ["Text messages: received"],
   verification: { preset: "twilio" },
   secret: "known before",
   settings: { ...fromStrangers, template_language: "liquid", accept_if: "payload.SmsStatus == 'received'" },

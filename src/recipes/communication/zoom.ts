@@ -6,6 +6,7 @@ export const zoom: Recipe = {
   label: "Zoom",
   name: "Zoom meeting summaries",
   summary: "Summarizes a recorded meeting when its transcript is ready.",
+  starts: ["Transcripts: completed"],
   verification: { preset: "zoom" },
   secret: "known before",
   settings: {

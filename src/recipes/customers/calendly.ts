@@ -8,6 +8,7 @@ export const calendly: Recipe = {
   label: "Calendly",
   name: "Prepare Calendly meetings",
   summary: "Writes a briefing for each booked meeting.",
+  starts: ["Meetings: booked"],
   verification: { preset: "calendly" },
   secret: "made here",
   settings: {

@@ -14,6 +14,7 @@ export const hubspot: Recipe = {
   label: "HubSpot",
   name: "New HubSpot tickets",
   summary: "Drafts replies to new tickets.",
+  starts: ["Tickets: created"],
   verification: { preset: "hubspot" },
   secret: "known before",
   settings: {

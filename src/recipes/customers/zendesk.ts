@@ -4,6 +4,7 @@ export const zendesk: Recipe = {
   label: "Zendesk",
   name: "New Zendesk tickets",
   summary: "Triages each new ticket.",
+  starts: ["Tickets: created"],
   verification: { preset: "zendesk" },
   secret: "shown after",
   settings: {

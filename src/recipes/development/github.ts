@@ -14,6 +14,15 @@ export const github: Recipe = {
   label: "GitHub",
   name: "Review pull requests",
   summary: "Reviews pull requests when they are opened or get new commits.",
+  starts: [
+    "Pull requests: opened, reopened, ready for review, new commits",
+    "No drafts",
+    "Pushes within 30 seconds are combined"
+  ],
+  destination: {
+    kind: "github",
+    target: "{{ values.payload.repository.full_name }}#{{ values.payload.pull_request.number }}"
+  },
   verification: { preset: "github" },
   secret: "made here",
   settings: {

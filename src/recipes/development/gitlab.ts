@@ -44,6 +44,15 @@ export const gitlab: Recipe = {
   label: "GitLab",
   name: "Review merge requests",
   summary: "Reviews merge requests when they are opened or updated.",
+  starts: [
+    "Merge requests: opened, reopened, ready for review, new commits",
+    "No drafts",
+    "Pushes within 30 seconds are combined"
+  ],
+  destination: {
+    kind: "gitlab",
+    target: "{{ values.payload.project.path_with_namespace }}!{{ values.payload.object_attributes.iid }}"
+  },
   verification: { preset: "gitlab" },
   secret: "made here",
   settings: {

@@ -7,6 +7,7 @@ export const jira: Recipe = {
   label: "Jira",
   name: "New issues of Jira",
   summary: "Works on each new issue.",
+  starts: ["Issues: created"],
   verification: { preset: "jira" },
   secret: "made here",
   settings: {

@@ -9,6 +9,7 @@ export const linear: Recipe = {
   label: "Linear",
   name: "New issues of Linear",
   summary: "Works on each new issue.",
+  starts: ["Issues: created"],
   verification: { preset: "linear" },
   secret: "shown after",
   settings: {

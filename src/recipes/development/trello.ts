@@ -19,6 +19,7 @@ export const trello: Recipe = {
   label: "Trello",
   name: "New cards of Trello",
   summary: "Works on each new card of a board.",
+  starts: ["Cards: created"],
   verification: { preset: "trello" },
   secret: "known before",
   settings: { ...fromStrangers, accept_if: "payload.action.type == 'createCard'" },

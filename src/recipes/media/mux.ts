@@ -6,6 +6,7 @@ export const mux: Recipe = {
   label: "Mux",
   name: "Failed Mux videos",
   summary: "Finds out why a video could not be processed.",
+  starts: ["Videos: failed uploads and failed processing"],
   verification: { preset: "mux" },
   secret: "shown after",
   settings: {

@@ -4,6 +4,7 @@ export const twitch: Recipe = {
   label: "Twitch",
   name: "Twitch unban requests",
   summary: "Prepares decisions about unban requests, or handles other EventSub events.",
+  starts: ["Unban requests: created"],
   verification: { preset: "twitch" },
   secret: "made here",
   settings: { ...fromStrangers, accept_if: "payload.subscription.type == 'channel.unban_request.create'" },

@@ -30,6 +30,7 @@ export const alertmanager: Recipe = {
   label: "Alertmanager",
   name: "Look into alerts",
   summary: "Looks into each group of firing alerts.",
+  starts: ["Alerts: firing"],
   verification: { preset: "alertmanager" },
   secret: "made here",
   settings: { ...fromStrangers, template_language: "liquid", accept_if: "payload.status == 'firing'" },

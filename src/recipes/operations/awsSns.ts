@@ -4,6 +4,7 @@ export const awsSns: Recipe = {
   label: "Amazon SNS",
   name: "Look into CloudWatch alarms",
   summary: "Looks into each alarm of CloudWatch, or any other message of a topic.",
+  starts: ["CloudWatch alarms: in alarm"],
   verification: { preset: "aws-sns" },
   secret: "known before",
   settings: {

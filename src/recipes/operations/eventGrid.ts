@@ -4,6 +4,7 @@ export const eventGrid: Recipe = {
   label: "Azure Event Grid",
   name: "Events of Azure",
   summary: "Handles events of Azure, such as a new file in a storage account.",
+  starts: ["Blobs: created"],
   verification: { preset: "event-grid", header: "X-Webhook-Secret" },
   secret: "made here",
   settings: {

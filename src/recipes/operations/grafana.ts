@@ -7,6 +7,7 @@ export const grafana: Recipe = {
   label: "Grafana",
   name: "Look into Grafana's alerts",
   summary: "Looks into each group of firing alerts, with their values.",
+  starts: ["Alerts: firing"],
   verification: { preset: "grafana", timestamp_header: "X-Grafana-Alerting-Timestamp" },
   secret: "made here",
   settings: { ...fromStrangers, template_language: "liquid", accept_if: "payload.status == 'firing'" },

@@ -6,6 +6,7 @@ export const pagerduty: Recipe = {
   label: "PagerDuty",
   name: "Look into incidents",
   summary: "Looks into each new incident.",
+  starts: ["Incidents: triggered"],
   verification: { preset: "pagerduty" },
   secret: "shown after",
   settings: { ...fromStrangers, accept_if: "payload.event.event_type == 'incident.triggered'" },

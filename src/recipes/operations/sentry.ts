@@ -4,6 +4,7 @@ export const sentry: Recipe = {
   label: "Sentry",
   name: "Look into new issues of Sentry",
   summary: "Looks into each new issue.",
+  starts: ["Issues: new"],
   verification: { preset: "sentry" },
   secret: "shown after",
   settings: {

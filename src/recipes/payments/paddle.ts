@@ -4,6 +4,7 @@ export const paddle: Recipe = {
   label: "Paddle",
   name: "Failed Paddle payments",
   summary: "Follows up on failed payments.",
+  starts: ["Payments: failed"],
   verification: { preset: "paddle" },
   secret: "shown after",
   settings: {

@@ -4,6 +4,7 @@ export const square: Recipe = {
   label: "Square",
   name: "Square disputes",
   summary: "Prepares an answer to each new dispute.",
+  starts: ["Disputes: opened"],
   verification: { preset: "square" },
   secret: "shown after",
   settings: { ...fromStrangers, accept_if: "payload.type == 'dispute.created'" },

@@ -130,6 +130,7 @@ export const stripe: Recipe = {
   label: "Stripe",
   name: "Failed payments",
   summary: "Follows up on failed invoice payments.",
+  starts: ["Invoices: payment failed"],
   verification: { preset: "stripe" },
   secret: "shown after",
   settings: { ...fromStrangers, template_language: "liquid", accept_if: "payload.type == 'invoice.payment_failed'" },

@@ -38,7 +38,10 @@ const amqp = ({ amqpQueueType: queueType, amqpUrl }: Settings) =>
     amqpUrl,
     (url): BusDriver => ({
       name: "rabbitmq",
-      layer: Layer.merge(BusAmqp.layer({ url, queueType }), LeaderAmqp.layer({ url, queueType, heartbeat: 1 })),
+      layer: Layer.merge(
+        BusAmqp.layer({ url, queueType }),
+        LeaderAmqp.layer({ url, queueType, heartbeat: 1, warnOfUnknownTeam: false })
+      ),
       leaderBus: LeaderAmqp.layer({ url, queueType }),
       leader: {
         url,

@@ -1,6 +1,7 @@
 /** The settings of signing in with OpenID Connect. `docs/settings.md` explains every variable. */
 import { Duration, Option, type Redacted, Schema } from "effect"
 import { type Role, roleNames } from "../../domain/access/Roles.ts"
+import { isLoopback } from "../../domain/Loopback.ts"
 import { TeamName } from "../../domain/Team.ts"
 import type { GroupRole } from "../../engine/access/oidc/GroupRoles.ts"
 import type { ClientAuthentication, OidcSettings } from "../../engine/access/oidc/OidcSettings.ts"
@@ -17,8 +18,6 @@ import {
 import { fromText } from "../../settings/Quantity.ts"
 import type * as LoadSettings from "./LoadSettings.ts"
 
-const isLocal = (hostname: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
-
 /** As the provider's metadata names it. With another path, the library would not compare it. */
 const issuer: Format<string> = {
   accepts:
@@ -28,7 +27,7 @@ const issuer: Format<string> = {
       if (!URL.canParse(text) || text.includes("/.well-known/")) return false
       const { hash, hostname, password, protocol, search, username } = new URL(text)
       if (hash + search + username + password !== "") return false
-      return protocol === "https:" || (protocol === "http:" && isLocal(hostname))
+      return protocol === "https:" || (protocol === "http:" && isLoopback(hostname))
     })
   )
 }

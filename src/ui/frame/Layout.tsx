@@ -3,12 +3,12 @@ import { Component, type ReactNode, useEffect } from "react"
 import { Link, useLocation } from "wouter"
 import { pathTo } from "../../api/Pages.ts"
 import { personName } from "../../domain/access/PersonName.ts"
-import { Allowed } from "../api/Access.ts"
 import { type LiveStatus, useLiveStatus } from "../api/Live.ts"
 import { sessionQuery, useServer } from "../api/Queries.ts"
 import { Button } from "../components/Button.tsx"
 import { Notice } from "../components/Notice.tsx"
 import { UserText } from "../components/UserText.tsx"
+import { useSettingsPaths } from "../pages/SettingsSections.tsx"
 import { PageRouter } from "./Router.tsx"
 import { useShortcuts } from "./Shortcuts.ts"
 import { ThemeButton } from "./Theme.tsx"
@@ -21,6 +21,7 @@ export const Layout = ({ onSignOut }: { readonly onSignOut: () => void }) => {
   const [path, navigate] = useLocation()
   const live = useLiveStatus()
   const server = useServer()
+  const settings = useSettingsPaths()
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new page starts at its top.
   useEffect(() => {
     window.scrollTo(0, 0)
@@ -44,9 +45,9 @@ export const Layout = ({ onSignOut }: { readonly onSignOut: () => void }) => {
             <SectionLink to={pathTo("runs")} path={path} text="Runs" />
             <SectionLink to={pathTo("teams")} path={path} text="Teams" />
             <SectionLink to={pathTo("alerts")} path={path} text="Alerts" />
-            <Allowed needs="audit.list">
-              <SectionLink to={pathTo("audit")} path={path} text="Audit" />
-            </Allowed>
+            {settings[0] !== undefined && (
+              <SectionLink to={settings[0]} path={settings.includes(path) ? settings[0] : path} text="Settings" />
+            )}
           </nav>
           <div className={`live ${live}`} role="status">
             <span>{liveText[live]}</span>

@@ -1,5 +1,4 @@
 import type { ReactNode } from "react"
-import { pathTo } from "../../api/Pages.ts"
 import { roles } from "../../domain/access/Roles.ts"
 import { api } from "../api/Client.ts"
 import { useApiKeys, useWebhooks } from "../api/Queries.ts"
@@ -10,6 +9,7 @@ import { Page } from "../components/Page.tsx"
 import { UserText } from "../components/UserText.tsx"
 import { ExactTime } from "../format/Time.tsx"
 import { NewApiKey } from "./NewApiKey.tsx"
+import { SettingsSections } from "./SettingsSections.tsx"
 
 /** The keys of people and programs. */
 const ApiKeysPage = () => (
@@ -35,13 +35,13 @@ const ApiKeysPage = () => (
     {(onNew, keys) => (
       <Page
         title="API keys"
-        back={{ to: pathTo("audit"), text: "Audit" }}
         actions={
           <Button variant="primary" icon="plus" onPress={onNew}>
             New API key
           </Button>
         }
       >
+        <SettingsSections current="apiKeys" />
         <p className="muted small">
           People sign in with a key, and programs use it for the API and the command line. A key can be revoked at any
           time.

@@ -1,9 +1,10 @@
 import { Link } from "wouter"
 import { auditExports } from "../../api/ExportPaths.ts"
 import { pathTo } from "../../api/Pages.ts"
+import { type WebhookSettingName, webhookSettings } from "../../domain/webhook/WebhookSettings.ts"
 import { useAudit, useWebhooks } from "../api/Queries.ts"
 import type { AuditAction, AuditActor, AuditEvent } from "../api/Types.ts"
-import { Button, LinkButton } from "../components/Button.tsx"
+import { Button } from "../components/Button.tsx"
 import { DownloadLink } from "../components/DownloadLink.tsx"
 import { boundOf, DateField, dayOf } from "../components/form/DateField.tsx"
 import { SelectField } from "../components/form/SelectField.tsx"
@@ -12,8 +13,9 @@ import { Page } from "../components/Page.tsx"
 import { PageButtons } from "../components/PageButtons.tsx"
 import { showDirectionMarks, UserText } from "../components/UserText.tsx"
 import { plural } from "../format/Format.ts"
-import { ExactTime } from "../format/Time.tsx"
+import { ExactTime, RelativeTime } from "../format/Time.tsx"
 import { useUrlFilters } from "../frame/UrlFilters.ts"
+import { SettingsSections } from "./SettingsSections.tsx"
 
 const actions: Record<AuditAction, string> = {
   "team.created": "Team created",
@@ -58,12 +60,12 @@ const actions: Record<AuditAction, string> = {
 const allActions = Object.keys(actions) as ReadonlyArray<AuditAction>
 
 const actors: Record<AuditActor, string> = {
-  admin_key: "Admin key",
-  api_key: "API key",
-  session: "Web UI",
-  host: "This server",
-  automatic: "Automatic",
-  unknown: "Unknown"
+  admin_key: "the admin key",
+  api_key: "an API key",
+  session: "the web UI",
+  host: "this server",
+  automatic: "the server, automatically",
+  unknown: "someone unknown"
 }
 
 /** Audit events. The filters and the page are in the address. */
@@ -88,15 +90,10 @@ const AuditPage = () => {
         <>
           <DownloadLink href={`${auditExports.csv}?${exported}`}>Export CSV</DownloadLink>
           <DownloadLink href={`${auditExports.jsonl}?${exported}`}>Export JSON Lines</DownloadLink>
-          <LinkButton needs="apiKeys.list" to={pathTo("apiKeys")}>
-            API keys
-          </LinkButton>
-          <LinkButton needs="sessions.list" to={pathTo("sessions")}>
-            Sessions
-          </LinkButton>
         </>
       }
     >
+      <SettingsSections current="audit" />
       <search className="filters">
         <SelectField
           label="Action"
@@ -139,43 +136,68 @@ const AuditPage = () => {
   )
 }
 
+/** One line in words, with who did it, and when. */
 const Event = ({ event, onSelect }: { readonly event: AuditEvent; readonly onSelect: (object: string) => void }) => (
-  <li className="audit-event">
-    <div className="row between">
-      <span className="row">
-        <strong>{actions[event.action]}</strong>
-        <Subject event={event} />
-        {event.attempts !== undefined && <span className="muted">{plural(event.attempts, "attempt")}</span>}
-      </span>
-      <span className="small muted">
-        <ExactTime at={event.at} />
-      </span>
-    </div>
-    <p className="row small muted">
-      <span>
-        {actors[event.actor]}
-        {event.person_name !== undefined && (
-          <>
-            , <UserText>{event.person_name}</UserText>
-          </>
-        )}
-        {event.key_name !== undefined && (
-          <>
-            {event.actor === "session" && ", API key"} <UserText>{event.key_name}</UserText>
-          </>
-        )}
-      </span>
-      {event.client_address !== undefined && <span>from {event.client_address}</span>}
-      {event.session_id !== undefined && <span className="mono run-id">session {event.session_id}</span>}
-      {event.object !== undefined && (
-        <Button compact variant="quiet" onPress={() => onSelect(event.object!)}>
-          Show related events
-        </Button>
-      )}
-    </p>
-    <Changes event={event} />
+  <li className="audit-line">
+    <span className="grow">
+      <strong>{actions[event.action]}</strong> <Subject event={event} />
+      {event.attempts !== undefined && <span className="muted"> {plural(event.attempts, "attempt")}</span>}
+      <ChangesInShort event={event} />
+    </span>
+    <span className="small muted">
+      by <Who event={event} />, <RelativeTime at={event.at} />
+    </span>
+    <details className="small">
+      <summary>Details</summary>
+      <div className="stack tight">
+        <p className="row muted">
+          <ExactTime at={event.at} />
+          {event.client_address !== undefined && <span>from {event.client_address}</span>}
+          {event.session_id !== undefined && <span className="mono run-id">session {event.session_id}</span>}
+          {event.object !== undefined && (
+            <Button compact variant="quiet" onPress={() => onSelect(event.object!)}>
+              Show related events
+            </Button>
+          )}
+        </p>
+        <Changes event={event} />
+      </div>
+    </details>
   </li>
 )
+
+/** The person or the key; else what acted. */
+const Who = ({ event: { actor, key_name, person_name } }: { readonly event: AuditEvent }) => {
+  if (person_name !== undefined) return <UserText>{person_name}</UserText>
+  if (key_name === undefined) return actors[actor]
+  return (
+    <>
+      key <UserText>{key_name}</UserText>
+      {actor === "session" && " in the web UI"}
+    </>
+  )
+}
+
+/** More fields, and longer values, are shown on request. */
+const mostInShort = 2
+const longestInShort = 60
+
+/** Of an edit with few changes: what they are. */
+const ChangesInShort = ({ event: { action, after = {}, before = {} } }: { readonly event: AuditEvent }) => {
+  const changes = Object.keys({ ...before, ...after }).map((name) => ({
+    label: name in webhookSettings ? webhookSettings[name as WebhookSettingName].label : name.replaceAll("_", " "),
+    from: textOf(before[name] ?? "none"),
+    to: textOf(after[name] ?? "none")
+  }))
+  if (!action.endsWith(".edited") || changes.length > mostInShort) return null
+  if (changes.some(({ from, to }) => from.length + to.length > longestInShort)) return null
+  return changes.map(({ from, label, to }) => (
+    <span key={label}>
+      {" · "}
+      {label.toLowerCase()} <UserText>{from}</UserText> → <UserText>{to}</UserText>
+    </span>
+  ))
+}
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""))
 
@@ -215,22 +237,19 @@ const Changes = ({ event: { action, before = {}, after = {} } }: { readonly even
     )
   }
   return (
-    <details className="small">
-      <summary>{plural(names.length, "field")}</summary>
-      <dl className="values">
-        {names.map((name) => (
-          <div key={name}>
-            <dt className="mono">
-              <UserText>{name}</UserText>
-            </dt>
-            <dd dir="auto" className="audit-change">
-              {name in before && <del>{showDirectionMarks(textOf(before[name]))}</del>}
-              {name in after && <ins>{showDirectionMarks(textOf(after[name]))}</ins>}
-            </dd>
-          </div>
-        ))}
-      </dl>
-    </details>
+    <dl className="values">
+      {names.map((name) => (
+        <div key={name}>
+          <dt className="mono">
+            <UserText>{name}</UserText>
+          </dt>
+          <dd dir="auto" className="audit-change">
+            {name in before && <del>{showDirectionMarks(textOf(before[name]))}</del>}
+            {name in after && <ins>{showDirectionMarks(textOf(after[name]))}</ins>}
+          </dd>
+        </div>
+      ))}
+    </dl>
   )
 }
 

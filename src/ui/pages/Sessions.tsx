@@ -1,5 +1,4 @@
 import { useState } from "react"
-import { pathTo } from "../../api/Pages.ts"
 import { personName } from "../../domain/access/PersonName.ts"
 import { api } from "../api/Client.ts"
 import { queries, runAction, useSessions } from "../api/Queries.ts"
@@ -11,6 +10,7 @@ import { Page } from "../components/Page.tsx"
 import { toast } from "../components/Toasts.tsx"
 import { UserText } from "../components/UserText.tsx"
 import { ExactTime } from "../format/Time.tsx"
+import { SettingsSections } from "./SettingsSections.tsx"
 
 /** The signed-in browsers, with buttons to sign them out. */
 const SessionsPage = () => {
@@ -28,13 +28,13 @@ const SessionsPage = () => {
   return (
     <Page
       title="Sessions"
-      back={{ to: pathTo("audit"), text: "Audit" }}
       actions={
         <Button variant="danger" onPress={() => setEnding("all")}>
           End all sessions
         </Button>
       }
     >
+      <SettingsSections current="sessions" />
       <p className="muted small">
         Browsers that are signed in. A session ends after 12 hours of inactivity, or after 7 days. Single sign-on
         sessions can end earlier.

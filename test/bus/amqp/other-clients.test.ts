@@ -7,6 +7,7 @@ import { decodeReply } from "../../../src/bus/amqp/Wire.ts"
 import { Bus } from "../../../src/bus/Bus.ts"
 import { rightsOf } from "../../../src/cli/BrokerRights.ts"
 import { RunId } from "../../../src/domain/Id.ts"
+import { TeamName } from "../../../src/domain/Team.ts"
 import { Leader } from "../../../src/leader/index.ts"
 import { freshVhost, managementUrl } from "../../support/fresh.ts"
 import { manage } from "../../support/RabbitMq.ts"
@@ -167,6 +168,24 @@ describe("replies of leaders in other languages", () => {
   )
 })
 
+/** The broker's address for a user with these rights. */
+const addressWith = (address: string, rights: Readonly<Record<"configure" | "read" | "write", string>>) =>
+  Effect.gen(function* () {
+    const url = new URL(address)
+    url.username = `leader-${crypto.randomUUID()}`
+    url.password = "secret"
+    const base = managementUrl()
+    const { configure, read, write } = rights
+    yield* Effect.acquireRelease(
+      Effect.promise(async () => {
+        await manage(base, "PUT", `/api/users/${url.username}`, { password: url.password, tags: "" })
+        await manage(base, "PUT", `/api/permissions${url.pathname}/${url.username}`, { configure, read, write })
+      }),
+      () => Effect.promise(() => manage(base, "DELETE", `/api/users/${url.username}`))
+    )
+    return Redacted.make(url.href)
+  })
+
 describe("a leader's rights", () => {
   const cases = [
     { name: "those of its team", rights: rightsOf(team, { vhost: "", user: Option.none() }) },
@@ -176,21 +195,10 @@ describe("a leader's rights", () => {
     }
   ]
 
-  it.live.each(cases)("can lead with $name", ({ rights: { configure, read, write } }) =>
+  it.live.each(cases)("can lead with $name", ({ rights }) =>
     Effect.gen(function* () {
-      const url = new URL(yield* freshVhost)
-      const name = `leader-${url.pathname.slice(1)}`
-      const base = managementUrl()
-      yield* Effect.acquireRelease(
-        Effect.promise(async () => {
-          await manage(base, "PUT", `/api/users/${name}`, { password: "secret", tags: "" })
-          await manage(base, "PUT", `/api/permissions${url.pathname}/${name}`, { configure, read, write })
-        }),
-        () => Effect.promise(() => manage(base, "DELETE", `/api/users/${name}`))
-      )
-      const leaderUrl = new URL(url)
-      leaderUrl.username = name
-      leaderUrl.password = "secret"
+      const url = yield* freshVhost
+      const leaderUrl = yield* addressWith(url, rights)
       yield* Effect.gen(function* () {
         yield* untilUp
         const collected = yield* collectReplies
@@ -202,10 +210,41 @@ describe("a leader's rights", () => {
         expect(yield* Queue.take(collected)).toEqual({ _tag: "Answered", run_id: prompt.run_id, response: "hello" })
       }).pipe(
         Effect.scoped,
-        Effect.provide(BusAmqp.layer({ url: Redacted.make(url.href), queueType: "classic" })),
-        Effect.provide(LeaderAmqp.layer({ url: Redacted.make(leaderUrl.href), queueType: "classic" }))
+        Effect.provide(BusAmqp.layer({ url: Redacted.make(url), queueType: "classic" })),
+        Effect.provide(LeaderAmqp.layer({ url: leaderUrl, queueType: "classic" }))
       )
     }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
+  )
+
+  it.scopedLive("are enough to notice that no server knows its team", () =>
+    Effect.gen(function* () {
+      const url = yield* freshVhost
+      const warnings = yield* Queue.unbounded<unknown>()
+      const logger = Logger.make(({ logLevel, message }) => {
+        if (logLevel._tag === "Warning" && String(message).includes("the team")) warnings.unsafeOffer(message)
+      })
+      const lead = (name: TeamName) =>
+        Effect.gen(function* () {
+          const leaderUrl = yield* addressWith(url, rightsOf(name, { vhost: "", user: Option.none() }))
+          const leader = Leader.start({ team: name, handler: () => Effect.succeed("") })
+          const layer = LeaderAmqp.layer({ url: leaderUrl, queueType: "classic" })
+          yield* Effect.forkScoped(Effect.provide(Effect.zipRight(leader, Effect.never), layer))
+        })
+      yield* Effect.gen(function* () {
+        yield* untilUp
+        // A server that creates or lists a team asks for its queue.
+        yield* Effect.flatMap(Bus, ({ queue }) => queue(team))
+        yield* lead(team)
+        yield* untilQueue(({ consumers }) => consumers === 1)
+        yield* lead(TeamName.make("deplyo"))
+        expect(yield* Queue.take(warnings)).toEqual([
+          "no server on this broker knows the team deplyo. Is its name right, and was it created?"
+        ])
+      }).pipe(
+        Effect.provide(BusAmqp.layer({ url: Redacted.make(url), queueType: "classic" })),
+        Effect.provide(Logger.replace(Logger.defaultLogger, logger))
+      )
+    })
   )
 })
 

@@ -72,7 +72,7 @@ describe("completion", () => {
           return all.filter((text) => text !== "" && text.startsWith(words.at(-1)!)).sort()
         }
         expect(offered("")).toEqual(expect.arrayContaining(["apply", "completion", "serve", "team", "webhook"]))
-        expect(offered("webhook", "re")).toEqual(["refused", "regenerate", "replay", "restore", "resume"])
+        expect(offered("webhook", "re")).toEqual(["recipes", "refused", "regenerate", "replay", "restore", "resume"])
         expect(offered("--json", "--url", "http://x", "team", "br")).toEqual(["broker-rights"])
         expect(offered("team", "leader-key", "")).toEqual(["create", "list", "revoke"])
         expect(offered("team", "list", "--j")).toEqual(["--json"])

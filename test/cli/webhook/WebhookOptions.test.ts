@@ -45,7 +45,11 @@ describe("a webhook's optional settings on the command line", () => {
 
   it.effect("become the fields of a new webhook, where `default` leaves them out", () =>
     Effect.gen(function* () {
-      const options = { template: "Hello", name: "x", team: "a", disabled: false }
+      const options = {
+        ...{ from: Option.none(), name: Option.some("x"), team: Option.some("a"), template: Option.some("Hello") },
+        verification: { preset: Option.none(), options: [], secret: Option.none() },
+        disabled: false
+      }
       const fields = { name: "x", team: "a", prompt_template: "Hello" }
       expect(yield* draftOf({ ...options, settings: typed })).toEqual({ ...fields, ...values })
       expect(yield* draftOf({ ...options, settings: each(Option.some("default")) })).toEqual(fields)

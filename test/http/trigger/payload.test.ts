@@ -255,6 +255,11 @@ describe("a webhook that takes the whole request", () => {
       expect(pointers(wrong)).toStrictEqual(["/payload"])
       const tested = yield* admin("POST", `${at}/runs?wait=true`, { body: sample })
       expect(tested.json.response).toBe("echo: push x live")
+      // A test stands alone: nobody waits for the end of a window.
+      yield* edit({ coalesce: { key: "payload.a.0", within: 3600 } })
+      const alone = yield* admin("POST", `${at}/runs?wait=true`, { body: sample })
+      expect(alone.json.response).toBe("echo: push x live")
+      yield* edit({ coalesce: null })
       yield* edit({ input: null, prompt_template: "{{a}}" })
       const without = yield* admin("POST", `${at}/preview`, { body: sample })
       expect(pointers(without)).toStrictEqual(["/variables"])

@@ -165,12 +165,18 @@ describe("the pages of someone with the role", () => {
     await editor.context().close()
 
     const auditor = await pageOf(await keyOf("auditor"))
-    const ofAudit = await buttonsOf(auditor, "/audit", "from 127.0.0.1")
-    expect(ofAudit.filter((name) => ["API keys", "Sessions"].includes(name))).toEqual([])
+    const settingsOf = (page: Page) => page.getByRole("navigation", { name: "Settings" }).getByRole("link")
+    await buttonsOf(auditor, "/audit", "Details")
+    expect(await settingsOf(auditor).allTextContents()).toEqual(["Server", "Audit"])
+    for (const path of ["/keys", "/sessions", "/webhooks/new", `/webhooks/${webhook}/edit`]) {
+      await auditor.goto(path)
+      await auditor.getByRole("heading", { level: 1, name: "Not allowed" }).waitFor()
+    }
     await auditor.context().close()
 
     const admin = await pageOf(await keyOf("admin"))
-    expect(await buttonsOf(admin, "/audit", "from 127.0.0.1")).toEqual(expect.arrayContaining(["API keys", "Sessions"]))
+    await buttonsOf(admin, "/audit", "Details")
+    expect(await settingsOf(admin).allTextContents()).toEqual(["API keys", "Sessions", "Server", "Audit"])
     expect(await buttonsOf(admin, "/teams/ops", "Send a message")).toEqual(
       expect.arrayContaining(["Delete team", "New leader key"])
     )

@@ -16,15 +16,16 @@ afterAll(() => ui?.close())
 describe("the audit page", { shuffle: false }, () => {
   it("shows who did what, with what was there before and after, and filters it", async () => {
     const page = await ui.newSignedInPage()
+    await page.getByRole("link", { name: "Settings", exact: true }).click()
     await page.getByRole("link", { name: "Audit", exact: true }).click()
     await page.getByRole("heading", { level: 1, name: "Audit" }).waitFor()
     const events = page.getByRole("list", { name: "Events, newest first" }).locator("> li")
     await eventually(() => events.first().textContent()).toContain("Signed in")
     const edit = events.filter({ hasText: "Webhook edited" })
-    await edit.getByText("2 fields").click()
+    await edit.getByText("Details").click()
     expect(await edit.locator("del").allTextContents()).toEqual(["Audited", reviewDraft.prompt_template])
     expect(await edit.locator("ins").allTextContents()).toEqual(["Renamed", "[U+202E]reversed"])
-    expect(await edit.textContent()).toMatch(/Admin key.*from (127\.0\.0\.1|::1)/)
+    expect(await edit.textContent()).toMatch(/by the admin key.*from (127\.0\.0\.1|::1)/)
 
     await page.getByLabel("Action").selectOption("Webhook created")
     await eventually(async () => new Set(await events.locator("strong").allTextContents())).toEqual(
@@ -40,6 +41,7 @@ describe("the audit page", { shuffle: false }, () => {
     expect(new URL(page.url()).searchParams.get("from")).toBe("2020-01-01")
     await page.getByRole("button", { name: "Show all" }).click()
     expect(await page.getByLabel("From", { exact: true }).inputValue()).toBe("")
+    await edit.getByText("Details").click()
     await edit.getByRole("button", { name: "Show related events" }).click()
     await eventually(() => events.locator("strong").allTextContents()).toEqual(["Webhook edited", "Webhook created"])
     await edit.getByRole("link", { name: "Renamed" }).click()
@@ -54,10 +56,20 @@ describe("the audit page", { shuffle: false }, () => {
     await page.goto("/audit")
     await page.getByRole("link", { name: "team-20" }).waitFor()
     await page.getByRole("button", { name: "Older" }).click()
-    const deletion = page.locator(".audit-event", { hasText: "Webhook deleted" })
+    const deletion = page.locator(".audit-line", { hasText: "Webhook deleted" })
     await deletion.getByText("Renamed").first().waitFor()
     await page.getByRole("button", { name: "Newest" }).click()
     await page.getByRole("link", { name: "team-20" }).waitFor()
+    await page.context().close()
+  })
+
+  it("says a small change in words", async () => {
+    const { webhook } = await ui.call("POST", "/api/webhooks", { ...reviewDraft, name: "Small change" })
+    await ui.call("PATCH", `/api/webhooks/${webhook.id}`, { max_concurrent: 3 })
+    const page = await ui.newPage({ signedIn: true })
+    await page.goto("/audit?action=webhook.edited")
+    const event = page.locator(".audit-line", { hasText: "Small change" })
+    await eventually(() => event.textContent()).toContain("Webhook edited Small change · concurrency limit none → 3")
     await page.context().close()
   })
 

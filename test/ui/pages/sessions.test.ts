@@ -13,7 +13,7 @@ describe("the sessions page", () => {
     const other = await ui.newSignedInPage()
     const page = await ui.newPage({ signedIn: true })
     await page.goto("/audit")
-    await page.getByRole("link", { name: "Sessions" }).click()
+    await page.getByRole("navigation", { name: "Settings" }).getByRole("link", { name: "Sessions" }).click()
     await page.getByRole("heading", { level: 1, name: "Sessions" }).waitFor()
     const sessions = page.getByRole("list", { name: "Sessions, most recently used first" }).locator("> li")
     await eventually(() => sessions.count()).toBe(2)

@@ -8,6 +8,7 @@ import { Button } from "../../components/Button.tsx"
 import { ConfirmDialog } from "../../components/ConfirmDialog.tsx"
 import { Icon } from "../../components/Icon.tsx"
 import { Loaded } from "../../components/Loaded.tsx"
+import { Notice } from "../../components/Notice.tsx"
 import { toast, toastFailure } from "../../components/Toasts.tsx"
 import { UserText } from "../../components/UserText.tsx"
 import { formatNumber, plural } from "../../format/Format.ts"
@@ -37,6 +38,9 @@ export const Rules = () => {
         Rules are measured every 15 seconds. There is one message when an alert begins and one when it is resolved. An
         alert that begins again within an hour sends no message at first.
       </p>
+      {rules.data?.some(({ enabled }) => enabled) && destinations.data?.data.length === 0 && (
+        <Notice tone="warning">No alert destination exists, so alerts are shown here and sent to nobody.</Notice>
+      )}
       <Loaded query={rules}>
         {(all) =>
           all.length === 0 ? (

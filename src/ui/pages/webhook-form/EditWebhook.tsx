@@ -1,12 +1,14 @@
 import { useMemo } from "react"
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
+import { generic } from "../../../recipes/generic.ts"
 import type { SecretOrigin } from "../../../recipes/Recipe.ts"
 import { isRecipeName, type RecipeName, recipeNames, recipes } from "../../../recipes/Recipes.ts"
 import { useServer, useWebhook } from "../../api/Queries.ts"
 import { Loaded } from "../../components/Loaded.tsx"
 import { Page } from "../../components/Page.tsx"
 import { useUrlFilters } from "../../frame/UrlFilters.ts"
+import { LocalAddress } from "../webhook/LocalAddress.tsx"
 import { recipeDraft } from "./RecipeDraft.ts"
 import { WebhookForm } from "./WebhookForm.tsx"
 
@@ -21,7 +23,14 @@ const New = () => {
   return (
     <Page title="New webhook" back={{ to: pathTo("webhooks"), text: "Webhooks" }}>
       <RecipePicker chosen={chosen} />
-      <Loaded query={useServer()}>{(server) => <WebhookForm key={chosen} server={server} draft={draft} />}</Loaded>
+      <Loaded query={useServer()}>
+        {(server) => (
+          <>
+            {draft && draft.recipe !== generic && <LocalAddress service={draft.recipe.label} url={server.public_url} />}
+            <WebhookForm key={chosen} server={server} draft={draft} />
+          </>
+        )}
+      </Loaded>
     </Page>
   )
 }
@@ -73,8 +82,7 @@ const RecipePicker = ({ chosen }: { readonly chosen: RecipeName | undefined }) =
       </ul>
       {recipe ? (
         <p className="small">
-          {recipe.summary} The form is filled in and has a sample request. Choose a team and edit as needed.{" "}
-          {secretHints[recipe.secret]}
+          {recipe.summary} {secretHints[recipe.secret]}
         </p>
       ) : (
         <p className="small muted">Choose the service that will call the webhook to fill in the form.</p>

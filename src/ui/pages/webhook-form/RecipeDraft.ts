@@ -1,9 +1,10 @@
 /** The initial values of the form for a recipe. */
-import type { Recipe } from "../../../recipes/Recipe.ts"
+import { type Recipe, randomSecret } from "../../../recipes/Recipe.ts"
 import { jsonInput, requestInputs, type VariableInput } from "../../components/form/VariableInput.ts"
 import { textsOf, type WebhookTexts } from "./WebhookFields.ts"
 
 export interface RecipeDraft {
+  readonly recipe: Recipe
   readonly texts: WebhookTexts
   /** A request for the preview. */
   readonly samples: ReadonlyArray<VariableInput>
@@ -11,17 +12,11 @@ export interface RecipeDraft {
   readonly secretForService?: string
 }
 
-const randomSecret = ({ verification }: Recipe): string => {
-  const bytes = crypto.getRandomValues(new Uint8Array(24))
-  return verification.preset === "standard-webhooks"
-    ? `whsec_${btoa(String.fromCharCode(...bytes))}`
-    : Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
-}
-
 export const recipeDraft = (recipe: Recipe): RecipeDraft => {
   const { name, prompt_template, sample, settings, verification } = recipe
   const secret = recipe.secret === "known before" ? "" : randomSecret(recipe)
   return {
+    recipe,
     texts: { ...textsOf({ name, prompt_template, verification, ...settings }), secret },
     samples: requestInputs([jsonInput("payload", sample.payload), jsonInput("headers", sample.headers)]),
     ...(recipe.secret === "made here" && { secretForService: secret })

@@ -54,6 +54,33 @@ export const verificationFaults = (texts: VerificationTexts, webhook: Webhook | 
   return { secret: fields !== undefined && texts.secret === "" && !isSet ? "Enter the secret." : undefined }
 }
 
+/** The secret of a webhook whose callers are verified. */
+export const SecretField = ({
+  texts,
+  onChange,
+  webhook,
+  fault
+}: {
+  readonly texts: VerificationTexts
+  readonly onChange: (change: Partial<VerificationTexts>) => void
+  readonly webhook: Webhook | undefined
+  readonly fault: string | undefined
+}) => {
+  const { label, secret } = presets[parse(texts)!.preset]
+  return (
+    <TextField
+      label="Secret"
+      type="password"
+      autoComplete="new-password"
+      value={texts.secret}
+      onChange={(secret) => onChange({ secret })}
+      placeholder={webhook?.secret_set_at ? `${webhook.secret_hint} is stored` : ""}
+      help={`In ${label}: ${secret}. It is stored encrypted and not shown again.`}
+      fault={fault}
+    />
+  )
+}
+
 export const VerificationFields = ({
   texts,
   onChange,
@@ -83,16 +110,7 @@ export const VerificationFields = ({
       />
       {fields && (
         <div className="setting-fields">
-          <TextField
-            label="Secret"
-            type="password"
-            autoComplete="new-password"
-            value={texts.secret}
-            onChange={(secret) => onChange({ secret })}
-            placeholder={webhook?.secret_set_at ? `${webhook.secret_hint} is stored` : ""}
-            help={`In ${presets[fields.preset].label}: ${presets[fields.preset].secret}. It is stored encrypted and not shown again.`}
-            fault={faultAt("/secret")}
-          />
+          <SecretField texts={texts} onChange={onChange} webhook={webhook} fault={faultAt("/secret")} />
           {webhook?.secret_set_at && texts.secret !== "" && (
             <Toggle
               on={texts.keep_old_secret === "true"}

@@ -18,15 +18,19 @@ import { setNewToken } from "../webhook/NewToken.ts"
 import { ConflictDialog } from "./ConflictDialog.tsx"
 import { useTemplate } from "./EditedTemplate.ts"
 import type { RecipeDraft } from "./RecipeDraft.ts"
+import { addOffered, notTaken, offerFault, RecipeSummary } from "./RecipeSummary.tsx"
 import { SettingGroups } from "./SettingGroups.tsx"
 import { TeamPicker } from "./TeamPicker.tsx"
 import { TemplateField } from "./TemplateField.tsx"
 import { TemplatePreview } from "./TemplatePreview.tsx"
-import { verificationFaults, verificationValues } from "./VerificationFields.tsx"
+import { SecretField, verificationFaults, verificationValues } from "./VerificationFields.tsx"
 import { type Conflict, changedFields, merge, textsOf, type WebhookTexts } from "./WebhookFields.ts"
 import { parseSettings, withDefaults } from "./WebhookSettings.tsx"
 
 const plainFields = ({ name, team, prompt_template }: WebhookTexts) => ({ name: name.trim(), team, prompt_template })
+
+/** What the short form of a recipe has. */
+const shortFields: ReadonlySet<string> = new Set(["name", "team", "secret", "offer"])
 
 /** Focuses the first invalid field once the errors are rendered, even in a closed group. */
 const focusFirstFault = () =>
@@ -57,6 +61,9 @@ export const WebhookForm = ({
   const sample = useSample(webhook)
   const [typed, setSamples] = useState<ReadonlyArray<VariableInput> | undefined>(draft?.samples)
   const samples = typed ?? (sample ? inputsOfSample(sample) : [])
+  // A recipe needs a team and no more. The rest is shown on request, and when something in it is wrong.
+  const [isShort, setIsShort] = useState(draft !== undefined)
+  const [offer, setOffer] = useState(notTaken)
   const [submitted, setSubmitted] = useState(false)
   const [pending, setPending] = useState(false)
   const [error, setError] = useState<unknown>()
@@ -79,7 +86,8 @@ export const WebhookForm = ({
     team: texts.team === "" ? "Choose the team that receives the prompt." : undefined,
     prompt_template: texts.prompt_template === "" ? "Enter the prompt template." : undefined,
     ...settings.faults,
-    ...verificationFaults(texts, webhook)
+    ...verificationFaults(texts, webhook),
+    offer: offerFault(draft?.recipe, offer)
   }
   /** The error message at a JSON Pointer, from this form (once submitted) or from the server. */
   const faultIn = (pointer: string) => {
@@ -95,6 +103,7 @@ export const WebhookForm = ({
       ...(verification && { verification, secret })
     }
     const created = await runAction(() => api.webhooks.create({ payload }))
+    if (draft) await addOffered(created.webhook, draft.recipe, offer)
     setNewToken(created, texts.secret === draft?.secretForService ? draft.secretForService : undefined)
     return pathTo("callWebhook", created.webhook)
   }
@@ -135,6 +144,7 @@ export const WebhookForm = ({
       navigate(next, { replace: true })
     } catch (cause) {
       setError(cause)
+      setIsShort(false)
       setPending(false)
     }
   }
@@ -143,61 +153,97 @@ export const WebhookForm = ({
     event.preventDefault()
     setSubmitted(true)
     if (pending) return
-    if (template.broken || Object.values(faults).some((fault) => fault !== undefined)) return focusFirstFault()
+    const faulty = Object.entries(faults).filter(([, fault]) => fault !== undefined)
+    if (template.broken || faulty.length > 0) {
+      if (template.broken || faulty.some(([field]) => !shortFields.has(field))) setIsShort(false)
+      return focusFirstFault()
+    }
     void save(texts)
   }
 
   const chosenTeam = teams.data?.find((each) => each.team === texts.team)
+  const name = (
+    <TextField
+      label="Name"
+      value={texts.name}
+      onChange={(name) => set({ name })}
+      required
+      maxLength={255}
+      placeholder="Merge request review"
+      fault={faultIn("/name")}
+    />
+  )
+  const team = (
+    <>
+      <TeamPicker value={texts.team} onChange={(team) => set({ team })} fault={faultIn("/team")} />
+      {chosenTeam && <TeamNotice team={chosenTeam} when_team_stopped={texts.when_team_stopped} />}
+    </>
+  )
+  const summary = draft && (
+    <RecipeSummary recipe={draft.recipe} offer={offer} onOffer={setOffer} fault={faultIn("/offer")} />
+  )
+  const buttons = (
+    <div className="row end">
+      <LinkButton to={webhook ? pathTo("webhook", webhook) : pathTo("webhooks")}>Cancel</LinkButton>
+      <Button type="submit" variant="primary" pending={pending}>
+        {webhook ? "Save" : "Create webhook"}
+      </Button>
+    </div>
+  )
   return (
     <form onSubmit={submit} onKeyDown={submitOnCtrlEnter} noValidate>
-      <div className="editor">
+      {draft && isShort ? (
         <div className="card stack">
-          <TextField
-            label="Name"
-            value={texts.name}
-            onChange={(name) => set({ name })}
-            required
-            maxLength={255}
-            placeholder="Merge request review"
-            fault={faultIn("/name")}
-          />
-          <TeamPicker value={texts.team} onChange={(team) => set({ team })} fault={faultIn("/team")} />
-          {chosenTeam && <TeamNotice team={chosenTeam} when_team_stopped={texts.when_team_stopped} />}
-          <TemplateField
-            value={texts.prompt_template}
-            template={template}
-            area={templateArea}
-            payload={takesPayload}
-            onChange={(prompt_template) => set({ prompt_template })}
-            fault={faultIn("/prompt_template")}
-          />
-          <SettingGroups texts={texts} onChange={set} server={server} webhook={webhook} faultAt={faultIn} />
-          {error !== undefined && <ErrorNotice error={error} />}
-          <div className="row end">
-            <LinkButton to={webhook ? pathTo("webhook", webhook) : pathTo("webhooks")}>Cancel</LinkButton>
-            <Button type="submit" variant="primary" pending={pending}>
-              {webhook ? "Save" : "Create webhook"}
-            </Button>
+          {summary}
+          <div className="setting-fields">
+            {name}
+            <div className="stack tight">{team}</div>
+            {draft.recipe.secret === "known before" && (
+              <SecretField texts={texts} onChange={set} webhook={webhook} fault={faultIn("/secret")} />
+            )}
+          </div>
+          <div className="row between">
+            <Button onPress={() => setIsShort(false)}>Customize</Button>
+            {buttons}
           </div>
         </div>
-        <TemplatePreview
-          text={texts.prompt_template}
-          template={template}
-          filter={texts.accept_if.trim()}
-          filterInput={{ takes: takesPayload ? "requests" : {} }}
-          samples={takesPayload ? requestInputs(samples) : renameInputs(samples, template.names)}
-          onChange={setSamples}
-          webhook={webhook}
-          request={
-            takesPayload
-              ? {
-                  language: texts.template_language === "liquid" ? "liquid" : "simple",
-                  onInsert: (placeholder) => insertText(templateArea.current!, placeholder)
-                }
-              : undefined
-          }
-        />
-      </div>
+      ) : (
+        <div className="editor">
+          <div className="card stack">
+            {name}
+            {team}
+            {summary}
+            <TemplateField
+              value={texts.prompt_template}
+              template={template}
+              area={templateArea}
+              payload={takesPayload}
+              onChange={(prompt_template) => set({ prompt_template })}
+              fault={faultIn("/prompt_template")}
+            />
+            <SettingGroups texts={texts} onChange={set} server={server} webhook={webhook} faultAt={faultIn} />
+            {error !== undefined && <ErrorNotice error={error} />}
+            {buttons}
+          </div>
+          <TemplatePreview
+            text={texts.prompt_template}
+            template={template}
+            filter={texts.accept_if.trim()}
+            filterInput={{ takes: takesPayload ? "requests" : {} }}
+            samples={takesPayload ? requestInputs(samples) : renameInputs(samples, template.names)}
+            onChange={setSamples}
+            webhook={webhook}
+            request={
+              takesPayload
+                ? {
+                    language: texts.template_language === "liquid" ? "liquid" : "simple",
+                    onInsert: (placeholder) => insertText(templateArea.current!, placeholder)
+                  }
+                : undefined
+            }
+          />
+        </div>
+      )}
       {conflicts.length > 0 && (
         <ConflictDialog
           conflicts={conflicts}

@@ -150,15 +150,28 @@ export const SettingFields = ({
   </div>
 )
 
-/** The current settings, as entries of a `dl`. */
-export const SettingFacts = ({ webhook, server }: { readonly webhook: Webhook; readonly server: Server | undefined }) =>
-  webhookSettingNames.map((name) => {
-    const setting: WebhookSetting = webhookSettings[name]
+/** The settings that the webhook has itself, and those that have their defaults. */
+export const ownSettings = (webhook: Webhook): ReadonlyArray<WebhookSettingName> =>
+  webhookSettingNames.filter((name) => webhook[name] !== undefined)
+export const defaultSettings = (webhook: Webhook): ReadonlyArray<WebhookSettingName> =>
+  webhookSettingNames.filter((name) => webhook[name] === undefined)
+
+/** The current values of these settings, as entries of a `dl`. */
+export const SettingFacts = ({
+  names,
+  webhook,
+  server
+}: {
+  readonly names: ReadonlyArray<WebhookSettingName>
+  readonly webhook: Webhook
+  readonly server: Server | undefined
+}) =>
+  names.map((name) => {
     const own = webhook[name]
     return (
       <div key={name}>
-        <dt>{setting.label}</dt>
-        <dd>{own !== undefined ? format(setting, own) : server && `${defaultText(server, name)} (default)`}</dd>
+        <dt>{webhookSettings[name].label}</dt>
+        <dd>{own === undefined ? server && defaultText(server, name) : format(webhookSettings[name], own)}</dd>
       </div>
     )
   })

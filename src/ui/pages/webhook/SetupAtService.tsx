@@ -1,8 +1,10 @@
 import { presets } from "../../../domain/verification/Presets.ts"
+import { generic } from "../../../recipes/generic.ts"
 import { recipeOf } from "../../../recipes/Recipes.ts"
 import type { Webhook } from "../../api/Types.ts"
 import { CopyButton } from "../../components/CopyButton.tsx"
 import { withCode } from "../../components/WithCode.tsx"
+import { LocalAddress } from "./LocalAddress.tsx"
 import { SetupSteps } from "./SetupSteps.tsx"
 
 type Verification = NonNullable<Webhook["verification"]>
@@ -37,6 +39,7 @@ const SetupAtService = ({
       {recipe && (
         <div className="stack tight">
           <h2>At {recipe.label}</h2>
+          {recipe !== generic && <LocalAddress service={recipe.label} url={url} />}
           <SetupSteps recipe={recipe} url={url} secret={secret} />
         </div>
       )}

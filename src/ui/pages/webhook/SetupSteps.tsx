@@ -1,4 +1,4 @@
-import type { Recipe } from "../../../recipes/Recipe.ts"
+import { type Recipe, withValues } from "../../../recipes/Recipe.ts"
 import { CodeBlock } from "../../components/Snippets.tsx"
 import { withCode } from "../../components/WithCode.tsx"
 
@@ -18,12 +18,7 @@ export const SetupSteps = ({
         <li key={step}>{withCode(step)}</li>
       ))}
     </ol>
-    {config && (
-      <CodeBlock
-        text={config.text.replace("TRIGGER_URL", () => url).replace("SECRET", () => secret)}
-        title={config.file}
-      />
-    )}
+    {config && <CodeBlock text={withValues(config.text, url, secret)} title={config.file} />}
     {notes.map((note) => (
       <p key={note} className="small muted">
         {withCode(note)}

@@ -17,11 +17,12 @@ import { TeamStatus } from "../../components/run/Status.tsx"
 import { toast, toastFailure } from "../../components/Toasts.tsx"
 import { showDirectionMarks, UserText } from "../../components/UserText.tsx"
 import { withCode } from "../../components/WithCode.tsx"
+import { plural } from "../../format/Format.ts"
 import { ExactTime, RelativeTime } from "../../format/Time.tsx"
 import { useUrlFilters } from "../../frame/UrlFilters.ts"
 import { FiringAlerts } from "../alert/AlertItem.tsx"
 import { Destinations } from "../destination/Destinations.tsx"
-import { SettingFacts } from "../webhook-form/WebhookSettings.tsx"
+import { defaultSettings, ownSettings, SettingFacts } from "../webhook-form/WebhookSettings.tsx"
 import { DuplicateWebhook } from "./DuplicateWebhook.tsx"
 import { IgnoredRequests, RefusedRequests } from "./RefusedRequests.tsx"
 import { RunHistory } from "./RunHistory.tsx"
@@ -155,10 +156,11 @@ const Content = ({ webhook }: { readonly webhook: Webhook }) => {
 
 const Details = ({ webhook }: { readonly webhook: Webhook }) => {
   const server = useServer()
+  const defaults = defaultSettings(webhook)
   return (
-    <section className="card" aria-label="Settings">
+    <section className="card stack" aria-label="Settings">
       <dl className="facts three">
-        <SettingFacts webhook={webhook} server={server.data} />
+        <SettingFacts names={ownSettings(webhook)} webhook={webhook} server={server.data} />
         <VerificationFacts webhook={webhook} />
         <div>
           <dt>Token</dt>
@@ -172,6 +174,14 @@ const Details = ({ webhook }: { readonly webhook: Webhook }) => {
           </dd>
         </div>
       </dl>
+      {defaults.length > 0 && (
+        <details>
+          <summary>{plural(defaults.length, "default")}</summary>
+          <dl className="facts three">
+            <SettingFacts names={defaults} webhook={webhook} server={server.data} />
+          </dl>
+        </details>
+      )}
       <div className="prompt-template stack tight">
         <div className="row between">
           <h2>Prompt template</h2>
