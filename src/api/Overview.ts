@@ -77,13 +77,6 @@ export class Overview extends HttpApiGroup.make("overview")
       .addError(NotFound)
   )
   .add(
-    /** How many runs wait in front of a queued run for its team, up to 1,000. */
-    HttpApiEndpoint.get("ahead", "/api/runs/:run_id/ahead")
-      .setPath(Schema.Struct({ run_id: Schema.String }))
-      .addSuccess(Schema.Struct({ ahead: Schema.Number }))
-      .addError(NotFound)
-  )
-  .add(
     /** Triggers a webhook with the admin key instead of its token. */
     HttpApiEndpoint.post("run", "/api/webhooks/:id/runs")
       .setPath(Schema.Struct({ id: Schema.String }))

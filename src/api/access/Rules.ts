@@ -131,7 +131,6 @@ export const rules = {
     server: ["read", "shared"],
     activity: ["read", "filtered"],
     statistics: ["read", "webhook"],
-    ahead: ["read", "run"],
     run: ["call", "webhook"],
     previewDraft: ["read", "shared"],
     teamRuns: ["read", "team"],

@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { RunId } from "../../domain/Id.ts"
 import { Run } from "../../domain/run/Run.ts"
 import { RunUsage } from "../../domain/run/RunUsage.ts"
+import { ShownRun } from "../../domain/run/ShownRun.ts"
 import { Admin } from "../access/Auth.ts"
 import { described, streamedText } from "../Endpoint.ts"
 import { runExports } from "../ExportPaths.ts"
@@ -124,9 +125,14 @@ export class Runs extends HttpApiGroup.make("runs")
   .add(
     HttpApiEndpoint.get("show", "/api/runs/:run_id")
       .setPath(path)
-      .addSuccess(Run)
+      .addSuccess(ShownRun)
       .addError(NotFound)
-      .annotateContext(described("Show a run", "A run of a webhook, or a chat message to a team."))
+      .annotateContext(
+        described(
+          "Show a run",
+          "A run of a webhook, or a chat message to a team. `waits_for` says why it is still queued."
+        )
+      )
   )
   .add(
     HttpApiEndpoint.get("events", "/api/runs/:run_id/events")

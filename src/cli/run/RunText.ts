@@ -1,13 +1,12 @@
 /** Runs as text. */
 
-import { DateTime } from "effect"
 import type { WebhookId } from "../../domain/Id.ts"
 import * as Json from "../../domain/Json.ts"
 import { cancellerNames } from "../../domain/run/Canceller.ts"
-import { keptUntil } from "../../domain/run/KeptRun.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import { isUnreleased, phaseOf } from "../../domain/run/RunStatus.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
+import type { ShownRun } from "../../domain/run/ShownRun.ts"
 import { ago, elapsed, fields, section, shortId, table, time, timeAndAge } from "../Output.ts"
 
 /** With the webhooks' `names`, the table also has the webhook and the team of each run. */
@@ -37,9 +36,6 @@ const tokensText = (usage: Run["usage"]): string | undefined => {
   return known.length === 0 ? undefined : known.join(", ")
 }
 
-const isKept = ({ collecting_until: until }: Run): boolean =>
-  until !== undefined && DateTime.formatIso(until) === keptUntil
-
 /** What is known of the agent of a run that ended before its leader was done. */
 const agentText = (run: Run): string | undefined =>
   run.unconfirmed
@@ -48,12 +44,13 @@ const agentText = (run: Run): string | undefined =>
       ? `still works; stop: ${time(run.stop_at)}`
       : undefined
 
-export const describeRun = (run: Run, replays: ReadonlyArray<RunSummary>) =>
+export const describeRun = (run: ShownRun, replays: ReadonlyArray<RunSummary>) =>
   [
     fields({
       run: run.run_id,
       status: phaseOf(run),
-      "collecting until": isKept(run) ? "the webhook is resumed" : time(run.collecting_until),
+      waiting: run.waits_for?.message,
+      "collecting until": run.waits_for?.code === "webhook_paused" ? undefined : time(run.collecting_until),
       "requests combined": run.joined,
       source: run.source,
       thread: run.thread?.key,

@@ -9,6 +9,7 @@ import { RunId } from "../../domain/Id.ts"
 import { Run } from "../../domain/run/Run.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
 import { RunUsage } from "../../domain/run/RunUsage.ts"
+import { ShownRun } from "../../domain/run/ShownRun.ts"
 import type { Group } from "../Commands.ts"
 import { adminOptions, type Connection, call, show } from "../Connection.ts"
 import { download, output } from "../Download.ts"
@@ -93,7 +94,7 @@ const list = Command.make("list", { webhook, ...filterOptions, limit, cursor, ..
 const untilEnded = Options.boolean("wait").pipe(Options.withDescription("Wait until the run has ended"))
 
 /** Asks often at first, as many runs are short. */
-const intervals: Schedule.Schedule<unknown, Run> = Schedule.union(
+const intervals: Schedule.Schedule<unknown, ShownRun> = Schedule.union(
   Schedule.exponential("100 millis", 1.5),
   Schedule.spaced("2 seconds")
 )
@@ -114,7 +115,7 @@ const showOne = Command.make("show", { id: runArgument, untilEnded, ...adminOpti
         }),
       runNotFound(options.id)
     )
-    yield* show(options, Run, run, (run) => describeRun(run, replays))
+    yield* show(options, ShownRun, run, (run) => describeRun(run, replays))
     if (options.untilEnded) yield* failUnlessSuccess(run)
   })
 ).pipe(

@@ -1,17 +1,20 @@
 import { Context, DateTime, Duration, Effect, Layer } from "effect"
+import { Bus } from "../../bus/Bus.ts"
 import type { NotFound, Unavailable } from "../../domain/Errors.ts"
-import type { WebhookId } from "../../domain/Id.ts"
+import type { RunId, WebhookId } from "../../domain/Id.ts"
 import { runIdOf, teamNameOf, webhookIdOf } from "../../domain/ParsedId.ts"
-import { mostCountedAhead } from "../../domain/run/Ahead.ts"
 import { finalStatuses } from "../../domain/run/RunStatus.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
+import { mostCounted, type ShownRun } from "../../domain/run/ShownRun.ts"
 import type { Activity, Counts, Statistics, StatisticsRange } from "../../domain/run/Statistics.ts"
+import type { TeamName } from "../../domain/Team.ts"
 import { budgetResetsAt, countedCost } from "../../domain/webhook/Budget.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import { Settings } from "../Settings.ts"
+import { waitsFor, windowOf } from "./QueuedRun.ts"
 
 /** Counts over time, and a team's runs, for people. IDs and names come unparsed. */
 export class Overview extends Context.Tag("webhook-trigger/Overview")<
@@ -20,16 +23,17 @@ export class Overview extends Context.Tag("webhook-trigger/Overview")<
     /** The last 24 hours of every webhook that was triggered in that time; up to two seconds old. */
     readonly activity: Effect.Effect<ReadonlyArray<Activity>, Unavailable>
     readonly statistics: (id: string, range: StatisticsRange) => Effect.Effect<Statistics, NotFound | Unavailable>
-    /** How many runs wait in front of this one for its team, up to a thousand. */
-    readonly ahead: (run_id: string) => Effect.Effect<number, NotFound | Unavailable>
+    /** A run, and why it waits if it is queued. */
+    readonly run: (run_id: string) => Effect.Effect<ShownRun, NotFound | Unavailable>
     /** A team's runs, of its webhooks and in chat, newest first. */
     readonly teamRuns: (team: string, limit: number) => Effect.Effect<ReadonlyArray<RunSummary>, NotFound | Unavailable>
   }
 >() {
-  static readonly layer: Layer.Layer<Overview, never, HistoryStore | TeamStore | WebhookStore | Settings> =
+  static readonly layer: Layer.Layer<Overview, never, Bus | HistoryStore | TeamStore | WebhookStore | Settings> =
     Layer.effect(
       Overview,
       Effect.gen(function* () {
+        const bus = yield* Bus
         const history = yield* HistoryStore
         const teams = yield* TeamStore
         const webhooks = yield* WebhookStore
@@ -78,11 +82,25 @@ export class Overview extends Context.Tag("webhook-trigger/Overview")<
           }
         })
 
+        /** Undefined if the broker is out of reach. */
+        const isLed = (team: TeamName) =>
+          Effect.match(bus.queue(team), { onFailure: () => undefined, onSuccess: ({ consumers }) => consumers > 0 })
+
+        const run = Effect.fn("Overview.run")(function* (id: RunId) {
+          const run = yield* history.run(id)
+          if (run.status !== "queued") return run
+          const window = windowOf(run)
+          if (window !== undefined) return { ...run, waits_for: window }
+          const facts = yield* history.queuedFacts(id, mostCounted)
+          const waits_for = facts && waitsFor(run, facts, yield* isLed(run.team))
+          return { ...run, ...(waits_for && { waits_for }) }
+        })
+
         return Overview.of({
           // Many readers of a busy server share one read.
           activity: yield* Effect.cachedWithTTL(lastDay, "2 seconds"),
           statistics: (id, range) => Effect.flatMap(webhookIdOf(id), (id) => statistics(id, range)),
-          ahead: (id) => Effect.flatMap(runIdOf(id), (id) => history.ahead(id, mostCountedAhead)),
+          run: (id) => Effect.flatMap(runIdOf(id), run),
           teamRuns: (team, limit) =>
             Effect.flatMap(teamNameOf(team), (team) => Effect.zipRight(teams.team(team), history.teamRuns(team, limit)))
         })

@@ -80,9 +80,6 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
       .handle("statistics", ({ path, urlParams }) =>
         Effect.mapError(overview.statistics(path.id, urlParams.range ?? "24h"), Problems.of)
       )
-      .handle("ahead", ({ path }) =>
-        Effect.mapBoth(overview.ahead(path.run_id), { onFailure: Problems.of, onSuccess: (ahead) => ({ ahead }) })
-      )
       .handleRaw("previewDraft", ({ request }) =>
         Body.readObject(request, settings.maxBody).pipe(
           Effect.flatMap(decodeDraft),

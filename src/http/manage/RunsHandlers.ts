@@ -15,6 +15,7 @@ import { Replay, type Replayed } from "../../engine/accept/Replay.ts"
 import * as Audit from "../../engine/access/Audit.ts"
 import * as ReadAudit from "../../engine/access/ReadAudit.ts"
 import { Cancellation } from "../../engine/manage/Cancellation.ts"
+import { Overview } from "../../engine/manage/Overview.ts"
 import { validate } from "../../engine/manage/Validation.ts"
 import { RunWatch } from "../../engine/progress/RunWatch.ts"
 import { Settings } from "../../engine/Settings.ts"
@@ -55,6 +56,7 @@ const notFound = (run_id: RunId): Replayed => ({ run_id, result: Either.left(new
 export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
   Effect.gen(function* () {
     const history = yield* HistoryStore
+    const overview = yield* Overview
     const { cancel } = yield* Cancellation
     const replays = yield* Replay
     const { maxBody } = yield* Settings
@@ -124,8 +126,7 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
         )
       )
       .handle("show", ({ path }) =>
-        runIdOf(path.run_id).pipe(
-          Effect.flatMap(history.run),
+        overview.run(path.run_id).pipe(
           Effect.tap(({ run_id }) => recordRead(run_id)),
           Effect.mapError(Problems.of)
         )

@@ -3,7 +3,7 @@ import type { InvalidParameter, NotFound, Unavailable } from "../../domain/Error
 import type { RunId, WebhookId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import type { RunState } from "../../domain/run/RunState.ts"
-import type { FinalStatus } from "../../domain/run/RunStatus.ts"
+import type { FinalStatus, RunStatus } from "../../domain/run/RunStatus.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
 import type { RunUsage } from "../../domain/run/RunUsage.ts"
 import type { RunBucket } from "../../domain/run/Statistics.ts"
@@ -39,6 +39,21 @@ export interface ReplayableQuery {
   /** Ignores the runs that an earlier request made: they are not replayed, and do not count as replays. */
   readonly except?: { readonly keyPrefix: string; readonly request_hash: Uint8Array }
   readonly limit: number
+}
+
+/** The position of a queued run, and what its team has. */
+export interface QueuedFacts {
+  readonly is_admitted: boolean
+  /** It is only sent while its team has a leader. */
+  readonly needs_leader: boolean
+  /** Its team is paused. */
+  readonly is_paused: boolean
+  /** The runs that wait in front of it in its team's lane. */
+  readonly ahead: number
+  /** The status of the run that its team has out. */
+  readonly out?: RunStatus
+  /** Its webhook has a limit of its own, and all of its slots are taken. */
+  readonly webhook_is_full: boolean
 }
 
 /** Runs for people to read. The driver cuts long texts in lists, where the rows are. */
@@ -100,11 +115,8 @@ export class HistoryStore extends Context.Tag("webhook-trigger/HistoryStore")<
     readonly slots: (
       id: WebhookId
     ) => Effect.Effect<{ readonly slots_in_use: number; readonly queued: number }, Unavailable>
-    /**
-     * The runs that wait in front of a waiting run in its team's lane, up to `most`; 0 for a run that does not wait, or
-     * whose window is open.
-     */
-    readonly ahead: (id: RunId, most: number) => Effect.Effect<number, Unavailable>
+    /** What a queued run may wait for; undefined if the run is no longer queued. Counts the runs ahead up to `most`. */
+    readonly queuedFacts: (id: RunId, most: number) => Effect.Effect<QueuedFacts | undefined, Unavailable>
     /**
      * Removes a portion of the runs that ended before `before` , are released and have no pending retry. Returns how many, 0 when
      * there are none.

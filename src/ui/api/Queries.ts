@@ -168,14 +168,6 @@ export const useTemplate = (id: string, version: number | undefined) =>
     staleTime: Number.POSITIVE_INFINITY
   })
 
-/** How many runs wait in front of a queued one. */
-export const useAhead = (run_id: string) =>
-  useQuery({
-    queryKey: ["ahead", run_id],
-    queryFn: ({ signal }) => api.overview.ahead({ path: { run_id }, signal }),
-    refetchInterval: 3_000
-  })
-
 export const useStatistics = (id: string, range: StatisticsRange) =>
   useQuery({
     queryKey: ["statistics", id, range],

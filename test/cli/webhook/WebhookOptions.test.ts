@@ -1,68 +1,17 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Option, Record } from "effect"
 import { draftOf, editOf } from "../../../src/cli/webhook/WebhookOptions.ts"
-import { accepts, textOf, type Value, type WebhookSetting } from "../../../src/domain/webhook/WebhookSettingKinds.ts"
+import { accepts, textOf, type WebhookSetting } from "../../../src/domain/webhook/WebhookSettingKinds.ts"
 import { webhookSettingNames, webhookSettings } from "../../../src/domain/webhook/WebhookSettings.ts"
+import { invalid, valid } from "../../support/SettingSamples.ts"
 import { runWith } from "../CommandLine.ts"
 
 const none = { template: Option.none() }
 const each = <A>(value: A) => Record.map(webhookSettings, () => value)
-const valid = (setting: WebhookSetting): Value => {
-  switch (setting.kind) {
-    case "whole number":
-      return 7
-    case "amount":
-      return 2.5
-    case "text":
-      return ["7/min", "review"].find((text) => new RegExp(setting.pattern).test(text))!
-    case "choice":
-      return setting.words[0]
-    case "expression":
-      return "length(text) > `7`"
-    case "template":
-      return "{{text}}"
-    case "window":
-      return { key: "alert.name", within: 30 }
-    case "switch":
-      return true
-    case "json":
-      return { type: "object" }
-    case "networks":
-      return ["10.0.0.0/8", "::1"]
-    case "retries":
-      return { max_retries: 3, backoff_seconds: 60 }
-  }
-}
 
 /** A value for every setting, and what is typed for it. */
 const values = Record.map(webhookSettings, (setting: WebhookSetting) => valid(setting))
 const typed = Record.map(values, (value) => Option.some(textOf(value)))
-
-const invalid = (setting: WebhookSetting): ReadonlyArray<string> => {
-  switch (setting.kind) {
-    case "whole number":
-      return [String(setting.min - 1), String(setting.max + 1), "1.5", "many", ""]
-    case "amount":
-      return ["0", String(setting.max + 1), "1,5", "$2", ""]
-    case "text":
-      return ["7", "7/minute", "/min", "x".repeat(5_000), ""].filter((text) => !new RegExp(setting.pattern).test(text))
-    case "choice":
-      return ["neither", ""]
-    case "expression":
-    case "template":
-      return ["x".repeat(5_000), ""]
-    case "window":
-      return ["branch", "branch 0", "branch 4000", "{branch} 30", "30", ""]
-    case "switch":
-      return ["yes", "1", ""]
-    case "json":
-      return ["{", "[]", "1", "null", `{"title":"${"x".repeat(70_000)}"}`, ""]
-    case "networks":
-      return ["10.0.0", "10.0.0.0/33", "fe80::1%eth0", "host.example", "1.2.3.4,x", ","]
-    case "retries":
-      return ["3", "0/60", "11/60", "3/0", "3/86401", "3/60s", "/60", ""]
-  }
-}
 
 describe("a webhook's optional settings on the command line", () => {
   it.effect("each have an option, explained in the help of create and edit", () =>

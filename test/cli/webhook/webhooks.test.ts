@@ -141,6 +141,9 @@ describe("the command line", () => {
       const shown = (yield* run("run", "show", joined.run_id)).stdout
       expect(shown).toMatch(/\ncollecting until +\d.*\n/)
       expect(shown).toMatch(/\nrequests combined +1\n/)
+      const { waits_for } = yield* json("run", "show", joined.run_id)
+      expect(waits_for.code).toBe("window")
+      expect(shown).toMatch(new RegExp(`\nwaiting +${waits_for.message.replaceAll(/[()]/g, "\\$&")}\n`))
       const succeeded = ["replay", "--status", "success", "--to", "2100-01-02T03:04:05Z"]
       expect((yield* run("webhook", ...succeeded, "review")).code).toBe(2)
       expect((yield* run("webhook", ...succeeded, "--yes", "review")).stdout).toMatch(/^[1-9]\d* replayed\.\n$/)

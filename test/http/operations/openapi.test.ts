@@ -100,6 +100,17 @@ describe("/openapi.json", () => {
     })
   )
 
+  it.scopedLive("declares 400 for every operation with a query parameter, since any may be invalid", () =>
+    Effect.gen(function* () {
+      const queried = operationsOf(yield* fetched).filter(({ operation }) =>
+        operation.parameters.some((parameter) => parameter.in === "query")
+      )
+      expect(queried.length).toBeGreaterThan(10)
+      const without = queried.filter(({ operation }) => !("400" in operation.responses))
+      expect(without.map(({ method, path }) => `${method} ${path}`)).toStrictEqual([])
+    })
+  )
+
   it.scopedLive(
     "requires the key or the session on all of /api, a leader's key on /leader, and a token where a trigger's path has none",
     () =>

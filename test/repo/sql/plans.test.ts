@@ -191,9 +191,11 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
     Effect.flatMap(repo, ({ releaseUnconfirmed }) => releaseUnconfirmed(at(0), at(0)))
   )
   reads("queued", 1_000, () => Effect.flatMap(repo, ({ queued }) => queued(1_000)))
-  reads("runs ahead of the newest one", 1_010, () =>
-    Effect.flatMap(repo, ({ ahead, runs }) =>
-      Effect.flatMap(runs({ webhook_id: queued.id, limit: 1 }), ({ data: [newest] }) => ahead(newest!.run_id, 1_000))
+  reads("what the newest queued run waits for", 1_010, () =>
+    Effect.flatMap(repo, ({ queuedFacts, runs }) =>
+      Effect.flatMap(runs({ webhook_id: queued.id, limit: 1 }), ({ data: [newest] }) =>
+        queuedFacts(newest!.run_id, 1_000)
+      )
     )
   )
   reads("slots", waiting, () => Effect.flatMap(repo, ({ slots }) => slots(queued.id)))

@@ -4,9 +4,10 @@ import type { RunId, WebhookId } from "../../../domain/Id.ts"
 import { finalStatuses } from "../../../domain/run/RunStatus.ts"
 import type { RunBucket } from "../../../domain/run/Statistics.ts"
 import { usageAmounts } from "../../../domain/run/UsageSum.ts"
+import type { QueuedFacts } from "../../history/HistoryStore.ts"
 import { fromRow, list } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
-import { isOut, isWaiting, live } from "../RunColumns.ts"
+import { inLane, isOut, isWaiting, live } from "../RunColumns.ts"
 import { uncounted } from "./RollUp.ts"
 
 /**
@@ -149,16 +150,23 @@ export const makeStatistics = Effect.gen(function* () {
     return row!
   }, bounded)
 
-  const ahead = Effect.fn("HistoryStore.ahead")(function* (id: RunId, most: number) {
-    const [row] = yield* sql<{ readonly ahead: number }>`
-      select count(*)::int as ahead from (
-        select from webhook_trigger.runs r
-        join webhook_trigger.runs own on own.id = ${id} and own.status = 'queued' and own.admitted_at is null
-        where r.team = own.team and r.place < own.place and r.status = 'queued' and r.admitted_at is null
-        limit ${most}
-      ) as lane`
-    return row!.ahead
+  const queuedFacts = Effect.fn("HistoryStore.queuedFacts")(function* (id: RunId, most: number) {
+    const [row] = yield* sql`
+      select own.admitted_at is not null as is_admitted, t.paused_at is not null as is_paused,
+        own.mode = 'async' and own.deadline_at is not null as needs_leader, (
+          select count(*)::int from (
+            select from webhook_trigger.runs r where r.team = own.team and r.place < own.place and ${inLane} limit ${most}
+          ) as lane
+        ) as ahead, (
+          select r.status from webhook_trigger.runs r where r.team = own.team and ${isOut}
+        ) as out, w.max_concurrent is not null and w.max_concurrent <= (
+          select count(*) from webhook_trigger.runs r where ${isOut} and r.webhook_id = own.webhook_id
+        ) as webhook_is_full
+      from webhook_trigger.runs own left join webhook_trigger.teams t on t.team = own.team
+        left join webhook_trigger.webhooks w on w.id = own.webhook_id
+      where own.id = ${id} and own.status = 'queued'`
+    return row && fromRow<QueuedFacts>(row)
   }, bounded)
 
-  return { activity, ahead, statistics, slots }
+  return { activity, queuedFacts, statistics, slots }
 })

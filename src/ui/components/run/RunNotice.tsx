@@ -1,10 +1,7 @@
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
-import { mostCountedAhead } from "../../../domain/run/Ahead.ts"
-import { isFinal } from "../../../domain/run/RunStatus.ts"
-import { useAhead, useTeams } from "../../api/Queries.ts"
-import type { Run, Team } from "../../api/Types.ts"
-import { formatNumber, plural } from "../../format/Format.ts"
+import { useRun, useTeams } from "../../api/Queries.ts"
+import type { Run } from "../../api/Types.ts"
 import { Notice } from "../Notice.tsx"
 import { showDirectionMarks } from "../UserText.tsx"
 import { warningFor } from "./Status.tsx"
@@ -25,8 +22,6 @@ const advice: Record<NonNullable<Run["error"]>["code"], (again: string) => strin
 
 /** Why a run failed or is waiting, and what to do about it. */
 export const RunNotice = ({ run, again }: { readonly run: Run; readonly again: string }) => {
-  const teams = useTeams()
-  const team = teams.data?.find((team) => team.team === run.team)
   if (run.error) {
     return (
       <Notice tone="danger">
@@ -47,44 +42,25 @@ export const RunNotice = ({ run, again }: { readonly run: Run; readonly again: s
       </Notice>
     )
   }
-  if (run.status === "queued" && team?.paused_at !== undefined) {
-    return (
-      <Notice tone="warning">
-        The team <Link to={pathTo("team", run)}>{run.team}</Link> is paused. This run continues when the team is
-        resumed.
-      </Notice>
-    )
-  }
-  if (!isFinal(run.status) && team?.running === false) {
-    return (
-      <Notice tone="warning">
-        No leader is connected to <Link to={pathTo("team", run)}>{run.team}</Link>. This run continues when one
-        connects.
-      </Notice>
-    )
-  }
-  return run.status === "queued" && run.sent_at === undefined && run.collecting_until === undefined ? (
-    <Waiting run={run} team={team} />
-  ) : null
+  return run.status === "queued" ? <Waiting run={run} /> : run.status === "running" ? <Unled run={run} /> : null
 }
 
-/** Why a run of a team with a leader has not been sent yet. */
-const Waiting = ({ run, team }: { readonly run: Run; readonly team: Team | undefined }) => {
-  const { data } = useAhead(run.run_id)
-  if (data === undefined) return null
-  const { ahead } = data
-  if (ahead > 0) {
-    const more = ahead >= mostCountedAhead ? `At least ${formatNumber(ahead)} runs` : plural(ahead, "run")
-    return (
-      <Notice tone="neutral">
-        Waiting in the queue of <Link to={pathTo("team", run)}>{run.team}</Link>: {more} ahead of this one.
-      </Notice>
-    )
-  }
-  const isAtWork = team?.at_work?.some(({ released_at }) => released_at === undefined)
-  return (
-    <Notice tone="neutral">
-      Next in the queue. Waiting for {isAtWork ? "the team to finish earlier work" : "a free slot"}.
-    </Notice>
+const needsAttention: ReadonlyArray<string> = ["webhook_paused", "team_paused", "leader"]
+
+/** Why a queued run has not been sent. The run may be of a list, which does not say. */
+const Waiting = ({ run: { run_id } }: { readonly run: Run }) => {
+  const waits = useRun(run_id).data?.waits_for
+  return waits === undefined ? null : (
+    <Notice tone={needsAttention.includes(waits.code) ? "warning" : "neutral"}>{waits.message}</Notice>
   )
+}
+
+/** A run that was sent to a team whose leader is gone. */
+const Unled = ({ run }: { readonly run: Run }) => {
+  const team = useTeams().data?.find((team) => team.team === run.team)
+  return team?.running === false ? (
+    <Notice tone="warning">
+      No leader is connected to <Link to={pathTo("team", run)}>{run.team}</Link>. This run continues when one connects.
+    </Notice>
+  ) : null
 }

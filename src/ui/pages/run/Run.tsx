@@ -200,11 +200,9 @@ const Details = ({ run }: { readonly run: Run }) => (
   </p>
 )
 
-/** How many requests joined the run, and until when more can join. */
+/** How many requests joined the run, and until when more can join. None can join the run of a paused webhook. */
 const Joined = ({ run: { collecting_until, joined, status } }: { readonly run: Run }) =>
-  joined === undefined ? null : collecting_until === keptUntil && status === "queued" ? (
-    <span>Kept until the webhook is resumed</span>
-  ) : (
+  joined === undefined || (collecting_until === keptUntil && status === "queued") ? null : (
     <span>
       {status === "queued" && collecting_until !== undefined && (
         <>

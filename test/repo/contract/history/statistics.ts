@@ -142,22 +142,41 @@ export const statistics = (test: Test): void => {
   )
 
   test(
-    "counts the runs that wait in front of one in its lane, up to a limit",
+    "knows what a queued run waits for: the runs ahead of it, up to a limit, what its team has out, a pause, a leader, a slot",
     Effect.gen(function* () {
       const repo = yield* Repo
-      const [webhook, elsewhere] = [yield* createWebhook(), yield* createWebhook({ team: team("elsewhere") })]
+      const webhook = yield* createWebhook()
+      const elsewhere = yield* createWebhook({ team: team("elsewhere") })
       const first = yield* queueAt(webhook, 0)
       const message = yield* newMessage(acceptedAt(1))
       yield* acceptOne(message)
-      const alone = yield* queueAt(elsewhere, 2)
+      const alone = yield* newRun(elsewhere, { ...acceptedAt(2), mode: "async", deadline_at: at(100) })
+      yield* acceptOne(alone)
       const last = yield* queueAt(webhook, 3)
-      const ahead = Effect.forEach([first, message.run_id, last, alone], (id) => repo.ahead(id, 100))
-      expect(yield* ahead).toEqual([0, 1, 2, 0])
-      expect(yield* repo.ahead(last, 1)).toBe(1)
+      const facts = (id: RunId, most = 100) => repo.queuedFacts(id, most)
+      const next = { is_admitted: false, needs_leader: false, is_paused: false, ahead: 0, webhook_is_full: false }
+      const ahead = Effect.forEach([first, message.run_id, last], (id) =>
+        Effect.map(facts(id), (facts) => facts?.ahead)
+      )
+      expect(yield* facts(first)).toEqual(next)
+      expect(yield* facts(alone.run_id)).toEqual({ ...next, needs_leader: true })
+      expect(yield* ahead).toEqual([0, 1, 2])
+      expect(yield* facts(last, 1)).toMatchObject({ ahead: 1 })
       yield* admitOne(first)
-      expect(yield* ahead).toEqual([0, 0, 1, 0])
+      expect(yield* facts(first)).toMatchObject({ is_admitted: true })
+      expect(yield* facts(last)).toEqual({ ...next, ahead: 1, out: "queued" })
+      expect(yield* facts(message.run_id)).toEqual({ ...next, out: "queued" })
+      yield* sentOne(first, 4)
+      expect(yield* facts(first)).toBeUndefined()
+      yield* endOne(first, timeout, 5)
+      expect(yield* facts(last)).toMatchObject({ ahead: 1, out: "timeout" })
       yield* endOne(message.run_id, timeout, 10)
-      expect(yield* ahead).toEqual([0, 0, 0, 0])
+      yield* repo.pauseTeam(team("elsewhere"), at(10))
+      expect(yield* facts(last)).toMatchObject({ ahead: 0, is_paused: false })
+      expect(yield* facts(alone.run_id)).toMatchObject({ is_paused: true })
+      const limited = yield* createWebhook({ team: team("limited"), max_concurrent: 1 })
+      yield* admitOne(yield* queueAt(limited, 20))
+      expect(yield* facts(yield* queueAt(limited, 21))).toMatchObject({ out: "queued", webhook_is_full: true })
     })
   )
 

@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs"
 import { Effect } from "effect"
 import type { Page } from "playwright-core"
-import { afterAll, beforeAll, describe, it } from "vitest"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { newFolder } from "../../../cli/Program.ts"
 import { until } from "../../../support/Until.ts"
 import { startTestUi, type TestUi } from "../../TestUi.ts"
@@ -43,20 +43,45 @@ const runsOf = async (team: string, count: number): Promise<ReadonlyArray<string
 }
 
 describe("a queued run", () => {
-  it("says how many runs are ahead of it, and when it is the next one", async () => {
+  it("says how many earlier runs it waits for", async () => {
     const ids = await runsOf("ops", 5)
     await until("the first is in work", async () => (await ui.call("GET", `/api/runs/${ids[0]}`)).status === "running")
     await page.goto(`/runs/${ids[4]}`)
-    await page.getByText("Waiting in the queue of ops: 3 runs ahead of this one.").waitFor()
+    await page.getByText("Waiting for 4 earlier runs of the team ops.").waitFor()
     await ui.call("POST", `/api/runs/${ids[3]}/cancel`)
-    await page.getByText("2 runs ahead of this one.").waitFor()
+    await page.getByText("Waiting for 3 earlier runs of the team ops.").waitFor()
     await page.goto(`/runs/${ids[1]}`)
-    await page.getByText("Next in the queue. Waiting for the team to finish earlier work.").waitFor()
+    await page.getByText("Waiting for 1 earlier run of the team ops.").waitFor()
   })
 
   it("says that it waits for a free slot, when other teams have them all", async () => {
     const [id] = await runsOf("qa", 1)
     await page.goto(`/runs/${id}`)
-    await page.getByText("Next in the queue. Waiting for a free slot.").waitFor()
+    await page.getByText("Next in the team's queue, waiting for a free slot.").waitFor()
+    await page.getByText("counts the agents at work of all teams").waitFor()
+  })
+
+  it("gives one reason, also while its webhook is paused and its team has no leader", async () => {
+    await ui.call("POST", "/api/teams", { team: "idle" })
+    const { webhook } = await ui.call("POST", "/api/webhooks", {
+      ...{ name: "Kept", team: "idle", prompt_template: "work", when_team_stopped: "queue" }
+    })
+    const { run_id } = await ui.call("POST", `/api/webhooks/${webhook.id}/runs`, { variables: {} })
+    await page.goto(`/runs/${run_id}`)
+    await page.getByText("No leader is connected to idle. This run continues when one connects.").waitFor()
+    const { waits_for: _, ...run } = await ui.call("GET", `/api/runs/${run_id}`)
+    const message = "The webhook is paused. This run is kept until the webhook is resumed."
+    const kept = {
+      collecting_until: "2100-01-01T00:00:00.000Z",
+      joined: 0,
+      waits_for: { code: "webhook_paused", message }
+    }
+    await page.route(`**/api/runs/${run_id}`, (route) => route.fulfill({ json: { ...run, ...kept } }))
+    await page.goto(`/runs/${run_id}`)
+    await page.getByText(message).waitFor()
+    for (const other of ["No leader is connected", "Collecting requests", "more requests combined"]) {
+      expect(await page.getByText(other).count()).toBe(0)
+    }
+    await page.unrouteAll()
   })
 })

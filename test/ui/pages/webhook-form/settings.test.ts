@@ -4,10 +4,10 @@ import {
   accepts,
   settingGroups,
   textOf,
-  type Value,
   type WebhookSetting
 } from "../../../../src/domain/webhook/WebhookSettingKinds.ts"
 import { webhookSettings } from "../../../../src/domain/webhook/WebhookSettings.ts"
+import { invalid, valid } from "../../../support/SettingSamples.ts"
 import { createReview, eventually, settingField, startTestUi, type TestUi } from "../../TestUi.ts"
 
 let ui: TestUi
@@ -19,34 +19,6 @@ beforeAll(async () => {
 })
 
 afterAll(() => ui?.close())
-
-/** A value of the setting. */
-const valid = (setting: WebhookSetting): Value => {
-  switch (setting.kind) {
-    case "whole number":
-      return 7
-    case "amount":
-      return 2.5
-    case "text":
-      return ["7/min", "review"].find((text) => new RegExp(setting.pattern).test(text))!
-    case "choice":
-      return setting.words[1]!
-    case "expression":
-      return "length(payload.text) > `7`"
-    case "template":
-      return "{{text}}"
-    case "window":
-      return { key: "alert.name", within: 30 }
-    case "switch":
-      return true
-    case "json":
-      return { type: "object" }
-    case "networks":
-      return ["10.0.0.0/8", "::1"]
-    case "retries":
-      return { max_retries: 3, backoff_seconds: 60 }
-  }
-}
 
 /** The setting's field, once its group is open. */
 const fieldOf = (page: Page, { kind, label, ...setting }: WebhookSetting): Promise<Locator> =>
@@ -60,26 +32,8 @@ const shown = (setting: WebhookSetting): string =>
       ? "7.0 s"
       : textOf(valid(setting))
 
-/** What is typed and refused; nothing, where only values can be chosen. */
-const invalid = (setting: WebhookSetting): string => {
-  switch (setting.kind) {
-    case "whole number":
-    case "amount":
-      return String(setting.max + 1)
-    case "window":
-    case "json":
-    case "networks":
-    case "retries":
-      return "7"
-    case "text":
-    case "expression":
-    case "template":
-      return "x".repeat(5_000)
-    case "choice":
-    case "switch":
-      return ""
-  }
-}
+/** Any other value is typed, and may be wrong. */
+const isSelected = ({ kind }: WebhookSetting): boolean => kind === "choice" || kind === "switch"
 
 const enter = async (field: Locator, text: string): Promise<void> => {
   const isList = (await field.evaluate(({ tagName }) => tagName)) === "SELECT"
@@ -93,13 +47,13 @@ describe("a webhook's optional settings", () => {
     const server = await ui.call("GET", "/api/server")
     const page = await ui.newPage({ signedIn: true })
     await page.goto(`/webhooks/${webhook.id}/edit`)
-    const typed = settings.map(([, setting]) => setting).filter((setting) => invalid(setting) !== "")
+    const typed = settings.map(([, setting]) => setting).filter((setting) => !isSelected(setting))
     for (const setting of typed) {
       const field = await fieldOf(page, setting)
       expect(await field.getAttribute("placeholder")).toBe(
         String(setting.serverDefault === undefined ? setting.default : server[setting.serverDefault])
       )
-      await field.fill(invalid(setting))
+      await field.fill(invalid(setting)[0])
     }
     await page.getByRole("button", { name: "Save" }).click()
     for (const setting of typed) {

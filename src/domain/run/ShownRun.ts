@@ -1,0 +1,39 @@
+import { Schema } from "effect"
+import { optional } from "../Time.ts"
+import { Run } from "./Run.ts"
+
+/** Of the earlier runs of a queued one, so many are counted at most. */
+export const mostCounted = 1_000
+
+/** Why a queued run has not been sent: the first reason of these that holds. */
+export const WaitsFor = Schema.Struct({
+  code: Schema.Literal(
+    "window",
+    "webhook_paused",
+    "team_paused",
+    "leader",
+    "earlier_runs",
+    "earlier_work",
+    "slot",
+    "broker"
+  ).annotations({
+    description:
+      "The run waits for its window to close (`window`), for its webhook or its team to be resumed (`webhook_paused`, `team_paused`), for a leader (`leader`), or for earlier runs of its team (`earlier_runs`). `earlier_work`: the team's last run has ended, but its agent is still at work. `slot`: the limit of agents at work is reached. `broker`: the broker is out of reach, or has not confirmed the prompt."
+  }),
+  message: Schema.String.annotations({ description: "The reason as a sentence." }),
+  runs: optional(
+    Schema.Int.annotations({
+      description: `With \`earlier_runs\`: how many runs and messages of the team come first, counted up to ${mostCounted}.`
+    })
+  )
+}).annotations({ identifier: "WaitsFor", description: "Why a queued run has not been sent." })
+export type WaitsFor = typeof WaitsFor.Type
+
+/** One run by itself. */
+export const ShownRun = Schema.Struct({
+  ...Run.fields,
+  waits_for: optional(WaitsFor).annotations({
+    description: "Of a queued run: why it has not been sent. Absent: it is about to be sent."
+  })
+}).annotations({ identifier: "ShownRun", description: "One execution, and why it waits if it is queued." })
+export type ShownRun = typeof ShownRun.Type
