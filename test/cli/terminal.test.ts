@@ -40,19 +40,19 @@ describe("a table on a terminal", () => {
   it.scopedLive("has the terminal's width: it cuts long cells, and names the columns that it leaves out", () =>
     Effect.gen(function* () {
       const { post, variables } = yield* start
-      const { run_id } = (yield* post("hello")).json
+      const { run_id } = (yield* post("Say hello to everybody")).json
       const list = (columns: number) =>
         Effect.map(Program.onWideTerminal(columns, ["run", "list"], { ...variables, NO_COLOR: "1" }), ({ stdout }) =>
           stdout.trimEnd().split("\r\n")
         )
       const narrow = yield* list(50)
-      expect(narrow[0]).toMatch(/^RUN +STATUS +ACCEPTED +WEBHOOK +TEAM$/)
+      expect(narrow[0]).toMatch(/^RUN +STATUS +ACCEPTED +TITLE +WEBHOOK$/)
       expect(narrow[1]).toMatch(
-        new RegExp(`^${run_id.slice(-8)} +success +(just now|\\d+ s ago) +Review.*… +a-team.*…$`)
+        new RegExp(`^${run_id.slice(-8)} +success +(just now|\\d+ s ago) +Say .*… +Review.*…$`)
       )
-      expect(narrow.at(-1)).toBe("Too wide for this terminal: DURATION, ERROR, MODE")
+      expect(narrow.at(-1)).toBe("Too wide for this terminal: TEAM, DURATION, ERROR, MODE")
       const wide = yield* list(120)
-      expect(wide[0]).toMatch(/^RUN +STATUS +ACCEPTED +WEBHOOK +TEAM +DURATION +ERROR +MODE$/)
+      expect(wide[0]).toMatch(/^RUN +STATUS +ACCEPTED +TITLE +WEBHOOK +TEAM +DURATION +ERROR +MODE$/)
       expect(wide[1]).toContain("…")
       const full = yield* list(300)
       expect(full[1]).toMatch(

@@ -50,6 +50,7 @@ export const runs = Effect.gen(function* () {
       thread_id uuid,
       thread_key text collate "C",
 
+      title text,
       prompt text not null,
       variables json not null,
       layout json,

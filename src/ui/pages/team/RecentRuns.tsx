@@ -1,6 +1,7 @@
 import { useState } from "react"
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
+import { errorLine, titleOf } from "../../../domain/run/RunTitle.ts"
 import { useTeamRuns, useWebhooks } from "../../api/Queries.ts"
 import type { RunSummary, Team } from "../../api/Types.ts"
 import { Button } from "../../components/Button.tsx"
@@ -53,7 +54,8 @@ export const RecentRuns = ({ team }: { readonly team: Team }) => {
 }
 
 const RecentRun = ({ run, webhook }: { readonly run: RunSummary; readonly webhook: string | undefined }) => {
-  const answer = run.conversation.response ?? run.error?.message
+  const answer = run.conversation.response ?? errorLine(run)
+  const asked = run.source === "chat" ? run.conversation.prompt.slice(0, 500) : titleOf(run)
   return (
     <li>
       <div className="row between small">
@@ -67,7 +69,7 @@ const RecentRun = ({ run, webhook }: { readonly run: RunSummary; readonly webhoo
         </span>
       </div>
       <p className="recent-prompt" dir="auto">
-        {showDirectionMarks(run.conversation.prompt.slice(0, 500))}
+        {showDirectionMarks(asked)}
       </p>
       {answer !== undefined && (
         <p className="recent-prompt recent-answer" dir="auto">
