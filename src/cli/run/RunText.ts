@@ -24,7 +24,7 @@ export const runTable = (runs: ReadonlyArray<RunSummary>, names: ReadonlyMap<Web
         ? [run.webhook_id === undefined ? "(chat)" : (names.get(run.webhook_id) ?? run.webhook_id), run.team]
         : []),
       elapsed(run.duration_ms),
-      errorLine(run),
+      errorLine(run) ?? "",
       run.mode
     ])
   )

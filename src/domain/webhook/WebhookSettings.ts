@@ -37,7 +37,7 @@ export const webhookSettings = {
     maxLength: 1_000,
     description:
       "A template over the same values as the prompt, such as `{{repo}}#{{number}}`. Runs of a team with the same key are one conversation: their agent continues its session. A run for which a value is missing, or whose key is blank, stands alone. Default: each run stands alone.",
-    label: "Thread key",
+    label: "Conversation key",
     option: "thread-key",
     value: "template",
     help: "Runs with the same key continue one conversation of the agent, such as {{repo}}#{{number}}",
