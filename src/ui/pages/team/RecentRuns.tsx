@@ -7,6 +7,7 @@ import type { RunSummary, Team } from "../../api/Types.ts"
 import { Button } from "../../components/Button.tsx"
 import { Loaded } from "../../components/Loaded.tsx"
 import { ReplayRuns } from "../../components/run/ReplayRuns.tsx"
+import { ReplyToRun } from "../../components/run/ReplyToRun.tsx"
 import { StatusBadge } from "../../components/run/Status.tsx"
 import { showDirectionMarks, UserText } from "../../components/UserText.tsx"
 import { RelativeTime } from "../../format/Time.tsx"
@@ -21,7 +22,7 @@ export const RecentRuns = ({ team }: { readonly team: Team }) => {
       <div className="row between">
         <h2>Recent runs</h2>
         <span className="row">
-          <Link to={pathTo("threads", team)}>Threads</Link>
+          <Link to={pathTo("threads", team)}>Conversations</Link>
           <ReplayRuns which={{ team: team.team }} />
         </span>
       </div>
@@ -76,6 +77,7 @@ const RecentRun = ({ run, webhook }: { readonly run: RunSummary; readonly webhoo
           {showDirectionMarks(answer.slice(0, 500))}
         </p>
       )}
+      <ReplyToRun run={run} nested />
     </li>
   )
 }
