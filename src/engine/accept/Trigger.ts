@@ -337,7 +337,7 @@ const ignored = ({ team }: WebhookRow, { reason }: Ignored): Effect.Effect<Submi
   })
 
 /** Why only a repeat of this request may get a run. */
-const refusalIfNew = (webhook: WebhookRow, request: TriggerRequest) => {
+/** A person who tests a webhook, or calls it as a tool, gets the answer to their own input, and at once. */
   if (request.answer?.isAnswered === true) return new IdempotencyKeyReused()
   return isPaused(webhook, request) && !isKept(webhook, request) ? new WebhookPaused() : undefined
 }
