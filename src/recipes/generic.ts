@@ -10,7 +10,7 @@ export const generic: Recipe = {
     ...{ id_header: "X-Delivery-Id", signed: "{id}.{body}" }
   },
   secret: "made here",
-  settings: fromStrangers,
+  settings: { ...fromStrangers, run_title: "{{payload}}" },
   prompt_template: `This came:
 
 {{payload}}

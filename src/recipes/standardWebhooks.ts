@@ -7,7 +7,7 @@ export const standardWebhooks: Recipe = {
   starts: ["Every event"],
   verification: { preset: "standard-webhooks" },
   secret: "shown after",
-  settings: { ...fromStrangers, accept_if: "payload.type" },
+  settings: { ...fromStrangers, accept_if: "payload.type", run_title: "{{payload.type}}" },
   prompt_template: `An event came:
 
 {{#data}}

@@ -57,6 +57,7 @@ export const makeWebhook = (
     | "retries"
     | "template_language"
     | "thread_key"
+    | "run_title"
   > = {}
 ) =>
   Effect.gen(function* () {

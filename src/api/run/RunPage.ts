@@ -61,6 +61,11 @@ export const RunFilterParameters = Schema.Struct({
   mode: Schema.optional(
     RunMode.annotations({ description: "Only synchronous runs (`wait`), or only asynchronous ones (`async`)." })
   ),
+  asks: Schema.optional(
+    Schema.Literal("true").annotations({
+      description: "Only runs whose agent asks a question that nobody has replied to."
+    })
+  ),
   from: Schema.optional(time("Only runs accepted at or after this time.")),
   to: Schema.optional(time("Only runs accepted before this time.")),
   min_duration_ms: Schema.optional(millis("Only ended runs with at least this duration, in milliseconds.")),

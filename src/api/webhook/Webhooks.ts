@@ -38,6 +38,10 @@ export const Preview = Schema.Struct({
   thread_key: Schema.optionalWith(
     Schema.String.annotations({ description: "The key of the run's thread; absent if the run would stand alone." }),
     { exact: true }
+  ),
+  title: Schema.optionalWith(
+    Schema.String.annotations({ description: "The run's title; absent if it would have none." }),
+    { exact: true }
   )
 }).annotations({ identifier: "Preview", description: "The prompt for sample variables." })
 

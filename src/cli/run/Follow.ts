@@ -8,6 +8,7 @@ import { type FinalStatus, finalStatuses } from "../../domain/run/RunStatus.ts"
 import { exitCodes, Failure, fromClient } from "../Failure.ts"
 import { printError } from "../Output.ts"
 import { failUnlessSuccess } from "./Outcome.ts"
+import { sayHowToReply } from "./Question.ts"
 import * as RunScreen from "./RunScreen.ts"
 
 export interface Source {
@@ -139,5 +140,7 @@ export const untilEnd = Effect.fn("Cli.untilEnd")(function* (
 /** Prints the events of a run, beginning with an open stream, until it ends. Fails unless it ends as a success. */
 export const follow = (source: Source, run_id: string, first: HttpClientResponse.HttpClientResponse) =>
   Effect.flatMap(untilEnd(source, run_id, first, RunScreen.make(source.json).show), ({ data, event }) =>
-    failUnlessSuccess(event === "cancelled" ? { run_id, status: event } : data)
+    event === "success" && !source.json
+      ? sayHowToReply({ run_id, asks: data.asks })
+      : failUnlessSuccess(event === "cancelled" ? { run_id, status: event } : data)
   )

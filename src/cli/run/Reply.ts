@@ -6,6 +6,7 @@ import { about } from "../Help.ts"
 import { acceptedText, answerText } from "../Output.ts"
 import { validated } from "../Validated.ts"
 import { failUnsuccessful, wait } from "./Outcome.ts"
+import { sayHowToReply } from "./Question.ts"
 import { findRun, runArgument } from "./RunRef.ts"
 
 const text = Args.text({ name: "text" }).pipe(
@@ -33,6 +34,7 @@ export const reply = Command.make("reply", { id: runArgument, text, wait, ...adm
     yield* show(options, Schema.Union(MessageAccepted, MessageAnswered), sent, (sent) =>
       sent.status === "accepted" ? acceptedText(sent.message_id) : answerText(sent.response)
     )
+    if (sent.status === "success" && !options.json) yield* sayHowToReply({ run_id: sent.message_id, asks: sent.asks })
   })
 ).pipe(
   Command.withDescription(

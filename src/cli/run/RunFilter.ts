@@ -36,6 +36,9 @@ export const filterOptions = {
   thread: optional("thread", "id", "Only runs of this thread", wrong(ThreadId, "must be a thread's id")),
   source: optional("source", "source", "Only webhook runs (webhook), or only chat messages (chat)", oneOf(RunSource)),
   mode: optional("mode", "mode", "Only synchronous runs (wait), or only asynchronous ones (async)", oneOf(RunMode)),
+  asks: Options.boolean("asks").pipe(
+    Options.withDescription("Only runs whose agent asks a question that nobody has replied to")
+  ),
   from: optional(
     "from",
     "time",
@@ -70,6 +73,7 @@ export const parametersOf = (filter: Filter) => ({
   thread_id: Option.getOrUndefined(filter.thread),
   source: Option.getOrUndefined(filter.source),
   mode: Option.getOrUndefined(filter.mode),
+  asks: filter.asks ? ("true" as const) : undefined,
   from: Option.getOrUndefined(filter.from),
   to: Option.getOrUndefined(filter.to),
   min_duration_ms: millis(filter.minDuration),

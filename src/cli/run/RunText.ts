@@ -6,22 +6,24 @@ import { cancellerNames } from "../../domain/run/Canceller.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import { isUnreleased, phaseOf } from "../../domain/run/RunStatus.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
+import { errorLine, titleOf } from "../../domain/run/RunTitle.ts"
 import type { ShownRun } from "../../domain/run/ShownRun.ts"
 import { ago, elapsed, fields, section, shortId, table, time, timeAndAge } from "../Output.ts"
 
 /** With the webhooks' `names`, the table also has the webhook and the team of each run. */
 export const runTable = (runs: ReadonlyArray<RunSummary>, names: ReadonlyMap<WebhookId, string> | undefined): string =>
   table(
-    ["RUN", "STATUS", "ACCEPTED", ...(names ? ["WEBHOOK", "TEAM"] : []), "DURATION", "ERROR", "MODE"],
+    ["RUN", "STATUS", "ACCEPTED", "TITLE", ...(names ? ["WEBHOOK", "TEAM"] : []), "DURATION", "ERROR", "MODE"],
     runs.map((run) => [
       shortId(run.run_id),
       phaseOf(run),
       ago(run.accepted_at),
+      titleOf(run),
       ...(names
         ? [run.webhook_id === undefined ? "(chat)" : (names.get(run.webhook_id) ?? run.webhook_id), run.team]
         : []),
       elapsed(run.duration_ms),
-      run.error?.code ?? "",
+      errorLine(run) ?? "",
       run.mode
     ])
   )
@@ -48,6 +50,7 @@ export const describeRun = (run: ShownRun, replays: ReadonlyArray<RunSummary>) =
   [
     fields({
       run: run.run_id,
+      title: run.title,
       status: phaseOf(run),
       waiting: run.waits_for?.message,
       "collecting until": run.waits_for?.code === "webhook_paused" ? undefined : time(run.collecting_until),

@@ -12,6 +12,7 @@ import { about } from "../Help.ts"
 import { acceptedText, answerText, print, printError, printJson } from "../Output.ts"
 import * as Follow from "./Follow.ts"
 import { failUnsuccessful, wait } from "./Outcome.ts"
+import { sayHowToReply } from "./Question.ts"
 import { inputOf, inputOptions, needsPayload, needsVariables, type TriggerInput } from "./TriggerInput.ts"
 
 const target = Args.redacted({ name: "token-or-url" }).pipe(
@@ -67,7 +68,7 @@ export const showAnswer = (connection: Connection, answer: typeof Answer.Type) =
     if (answer.status === "ignored")
       return `Ignored: no run was started. ${answer.reason ?? "The request is a ping or does not pass the filter (accept_if)."}`
     return answer.status === "accepted" ? acceptedText(answer.run_id) : answerText(answer.response)
-  })
+  }).pipe(Effect.zipLeft(answer.status === "success" && !connection.json ? sayHowToReply(answer) : Effect.void))
 const Unsuccessful = Schema.Union(TimedOut, Failed)
 
 /** Whether the response is plain text, such as the reply to a chat command. */

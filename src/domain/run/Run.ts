@@ -69,6 +69,12 @@ const record = Struct({
   team: TeamName,
   mode: RunMode,
   status: RunStatus,
+  title: optional(
+    Schema.String.annotations({
+      description:
+        "What it is about, in a line: its webhook's `run_title`, filled in. Absent: none, or a value was missing."
+    })
+  ),
   thread: shown(optional(RunThread)),
   replay_of: optional(RunId.annotations({ description: "The run that this one repeats on request." })),
   chained_from: optional(

@@ -1,7 +1,8 @@
 import { durationOf, earlierRunOf, Run, type RunRow } from "./Run.ts"
 
-/** A run's progress, without its texts, its thread and its agent's report. */
+/** A run's progress, without its title, its texts, its thread and its agent's report. */
 export const RunState = Run.omit(
+  "title",
   "thread",
   "variables",
   "conversation",

@@ -37,11 +37,23 @@ export const webhookSettings = {
     maxLength: 1_000,
     description:
       "A template over the same values as the prompt, such as `{{repo}}#{{number}}`. Runs of a team with the same key are one conversation: their agent continues its session. A run for which a value is missing, or whose key is blank, stands alone. Default: each run stands alone.",
-    label: "Thread key",
+    label: "Conversation key",
     option: "thread-key",
     value: "template",
     help: "Runs with the same key continue one conversation of the agent, such as {{repo}}#{{number}}",
     default: "each run stands alone"
+  },
+  run_title: {
+    kind: "template",
+    group: "template",
+    maxLength: 500,
+    description:
+      "A template over the same values as the prompt, such as `{{repo}}#{{number}}: {{title}}`. It names each run in lists, pages, messages and the command line: one line of at most 120 characters. A run for which a value is missing has no title. Default: no title; lists show the first line of the prompt.",
+    label: "Run title",
+    option: "run-title",
+    value: "template",
+    help: "Names each run in lists and messages, such as {{repo}}#{{number}}: {{title}}",
+    default: "the first line of the prompt"
   },
   timeout_seconds: {
     kind: "whole number",

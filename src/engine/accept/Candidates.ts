@@ -28,6 +28,8 @@ export interface RunRequest {
     /** Once the first run is cancelled, a repeat starts a new one. */
     readonly renewsCancelled?: boolean
   }
+  /** What its webhook's `run_title` gives for its input. */
+  readonly title?: string
   /** The key of its thread; absent: it stands alone. */
   readonly thread_key?: string
   /** Its thread is this starter's own; absent: the team's. */
@@ -141,6 +143,7 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
       run: {
         ...run,
         ...(deadline_at && { deadline_at }),
+        ...(request.title !== undefined && { title: request.title }),
         ...(request.coalesce && { coalesce: request.coalesce }),
         ...(request.webhook_version !== undefined && { webhook_version: request.webhook_version }),
         ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
@@ -168,11 +171,13 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
     ofWebhook,
     ofReplay,
     ofRetry: (webhook, { retries, attempt, run, received_at }) => {
-      const { callback_url, conversation, layout, run_id, thread, triggered_by, variables, webhook_version } = run
+      const { callback_url, conversation, layout, run_id, thread, title, triggered_by, variables, webhook_version } =
+        run
       const request = {
         variables,
         received_at,
         wait: false,
+        ...(title !== undefined && { title }),
         ...(thread && { thread_key: thread.key }),
         ...(triggered_by !== undefined && { triggered_by }),
         ...(callback_url !== undefined && { callback_url }),

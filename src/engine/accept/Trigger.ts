@@ -40,6 +40,7 @@ import * as Input from "../prompt/Input.ts"
 import { Ignored, InputChecks } from "../prompt/InputChecks.ts"
 import type { Renderer, RenderRefused } from "../prompt/Renderer.ts"
 import * as Rendering from "../prompt/Rendering.ts"
+import * as RunTitles from "../prompt/RunTitles.ts"
 import * as ThreadKeys from "../prompt/ThreadKeys.ts"
 import { Settings } from "../Settings.ts"
 import type { Token } from "../verify/Token.ts"
@@ -153,6 +154,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
     Effect.gen(function* () {
       const history = yield* HistoryStore
       const rendered = yield* Rendering.make
+      const titleOf = yield* RunTitles.make
       const threadKeyOf = yield* ThreadKeys.make
       const settings = yield* Settings
       const teams = yield* TeamStore
@@ -217,7 +219,13 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
             const start = (thread_key?: string) =>
               Effect.flatMap(render(webhook, variables), (rendered) => {
                 const run = { ...request, variables, ...(thread_key && { thread_key }), ...(coalesce && { coalesce }) }
-                return submitOf(webhook, request, candidates.ofWebhook(webhook, run, rendered))
+                const submitAs = (run: TriggerRequest) =>
+                  submitOf(webhook, request, candidates.ofWebhook(webhook, run, rendered))
+                return webhook.run_title === undefined
+                  ? submitAs(run)
+                  : Effect.flatMap(titleOf(webhook, request.variables), (title) =>
+                      submitAs(title === undefined ? run : { ...run, title })
+                    )
               })
             const started =
               webhook.thread_key === undefined

@@ -31,6 +31,7 @@ const cut = (text: string | undefined) =>
 /** Without the answer, which may be long and confidential: the receiver can fetch it. */
 const thin = (run: Run, webhook: WebhookName) => ({
   run_id: run.run_id,
+  title: run.title,
   webhook: { id: webhook.id, name: webhook.name },
   team: run.team,
   status: run.status,

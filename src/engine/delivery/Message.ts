@@ -14,7 +14,7 @@ const predicates: { readonly [Event in DestinationRunEvent]: string } = {
 }
 
 const ofRun = ({ event, isTest = false, run, webhook }: RunSubject) => ({
-  name: `${isTest ? "Test: " : ""}${webhook.name}`,
+  name: `${isTest ? "Test: " : ""}${webhook.name}${run.title === undefined ? "" : `: ${run.title}`}`,
   // A run that has started may have ended by now, which is another event.
   end: `${predicates[event]}${run.error === undefined || event === startEvent ? "" : `: ${run.error.message}`}`
 })

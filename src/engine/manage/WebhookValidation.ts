@@ -146,7 +146,7 @@ export const make = Effect.gen(function* () {
 type Fields = { readonly [field in keyof WebhookDraft]?: unknown }
 
 /** Each is checked with the webhook's language, input and verification. */
-const templateFields = ["prompt_template", "thread_key"] as const
+const templateFields = ["prompt_template", "thread_key", "run_title"] as const
 type TemplateField = (typeof templateFields)[number]
 /** The filter is checked again when one of these changes. */
 const filterFields = ["accept_if", "input", "verification"] as const

@@ -14,6 +14,7 @@ import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import * as Input from "./Input.ts"
 import { InputChecks } from "./InputChecks.ts"
 import * as Rendering from "./Rendering.ts"
+import * as RunTitles from "./RunTitles.ts"
 import * as ThreadKeys from "./ThreadKeys.ts"
 
 export interface Preview {
@@ -26,6 +27,8 @@ export interface Preview {
   readonly missing: ReadonlyArray<string>
   /** Absent: the run would stand alone. */
   readonly thread_key?: string
+  /** Absent: the run would have none. */
+  readonly title?: string
 }
 
 export type PreviewRefused =
@@ -40,6 +43,7 @@ export type PreviewRefused =
 export const make = Effect.gen(function* () {
   const render = yield* Rendering.make
   const threadKeyOf = yield* ThreadKeys.make
+  const titleOf = yield* RunTitles.make
   const inputChecks = yield* InputChecks
 
   return Effect.fn("Webhooks.preview")(function* (webhook: Webhook, sample: Input.Sample) {
@@ -50,11 +54,13 @@ export const make = Effect.gen(function* () {
       Effect.catchTag("Ignored", () => Effect.succeed(false))
     )
     const thread_key = yield* threadKeyOf(webhook, input)
+    const title = yield* titleOf(webhook, input)
     const reason = accepted ? undefined : inputChecks.ignoredBecause(webhook, input)
     const others = {
       ...(webhook.accept_if !== undefined && { accepted }),
       ...(reason && { ignored_because: textOfReason(reason, { withValues: true }) }),
-      ...(thread_key !== undefined && { thread_key })
+      ...(thread_key !== undefined && { thread_key }),
+      ...(title !== undefined && { title })
     }
     return yield* render(webhook, variables).pipe(
       Effect.map(({ prompt }): Preview => ({ ...others, prompt, missing: [] })),

@@ -39,8 +39,9 @@ const decodeReplayMany = validate(ReplayManyBody)
 const lowerCase = <Id extends string>(id: Id): Id => id.toLowerCase() as Id
 
 /** The parameters of a request that are present. */
-const filterOf = ({ status, thread_id, webhook_id, ...rest }: typeof RunFilterParameters.Type): RunFilter => ({
+const filterOf = ({ asks, status, thread_id, webhook_id, ...rest }: typeof RunFilterParameters.Type): RunFilter => ({
   ...(Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined)) as RunFilter),
+  ...(asks && { asks: true }),
   ...(status !== undefined && { statuses: status }),
   ...(thread_id !== undefined && { thread_id: lowerCase(thread_id) }),
   ...(webhook_id !== undefined && { webhook_id: lowerCase(webhook_id) })

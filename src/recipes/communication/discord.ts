@@ -7,7 +7,12 @@ export const discord: Recipe = {
   starts: ["Slash commands"],
   verification: { preset: "discord" },
   secret: "known before",
-  settings: { ...fromStrangers, template_language: "liquid", accept_if: "payload.type == `2`" },
+  settings: {
+    ...fromStrangers,
+    template_language: "liquid",
+    accept_if: "payload.type == `2`",
+    run_title: "/{{ payload.data.name }}{% for option in payload.data.options %} {{ option.value }}{% endfor %}"
+  },
   prompt_template: `Someone asks in Discord:
 
 {% data %}

@@ -10,7 +10,9 @@ export const meta: Recipe = {
   settings: {
     ...fromStrangers,
     template_language: "liquid",
-    accept_if: "payload.object == 'whatsapp_business_account' && payload.entry[].changes[].value.messages[]"
+    accept_if: "payload.object == 'whatsapp_business_account' && payload.entry[].changes[].value.messages[]",
+    run_title:
+      "{% assign value = payload.entry[0].changes[0].value %}{{ value.contacts[0].profile.name | default: value.messages[0].from }}: {{ value.messages[0].text.body | default: value.messages[0].type }}"
   },
   prompt_template: `New messages in WhatsApp:
 

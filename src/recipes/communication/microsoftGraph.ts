@@ -10,7 +10,9 @@ export const microsoftGraph: Recipe = {
   settings: {
     ...fromStrangers,
     template_language: "liquid",
-    accept_if: "payload.value[?changeType == 'created']"
+    accept_if: "payload.value[?changeType == 'created']",
+    run_title:
+      "{{ payload.value[0].resource }}{% if payload.value.size > 1 %} and {{ payload.value.size | minus: 1 }} more{% endif %}"
   },
   prompt_template: `New in Microsoft 365:
 

@@ -7,7 +7,7 @@ export const slackCommand: Recipe = {
   starts: ["Slash commands"],
   verification: { preset: "slack", reply_text: "On it. The answer comes here." },
   secret: "known before",
-  settings: { ...wholeRequest, accept_if: "payload.command" },
+  settings: { ...wholeRequest, accept_if: "payload.command", run_title: "{{payload.command}} {{payload.text}}" },
   prompt_template: `{{payload.user_name?}} ({{payload.user_id}}) asks in the channel {{payload.channel_name}} with {{payload.command}}:
 
 {{payload.text}}

@@ -9,7 +9,13 @@ export const teams: Recipe = {
   starts: ["Messages with text"],
   verification: { preset: "teams", reply_text: "On it. The answer will be posted in this channel." },
   secret: "shown after",
-  settings: { ...wholeRequest, template_language: "liquid", accept_if: "payload.type == 'message' && payload.text" },
+  settings: {
+    ...wholeRequest,
+    template_language: "liquid",
+    accept_if: "payload.type == 'message' && payload.text",
+    run_title:
+      '{{ payload.from.name | default: "Someone" }}: {{ payload.text | strip_html | replace: "&nbsp;", " " | strip }}'
+  },
   prompt_template: `{{ payload.from.name | default: "Someone" }} asks in a Microsoft Teams channel:
 
 {{ payload.text | strip_html | replace: "&nbsp;", " " | strip }}

@@ -9,7 +9,12 @@ export const twilio: Recipe = {
   starts: ["Text messages: received"],
   verification: { preset: "twilio" },
   secret: "known before",
-  settings: { ...fromStrangers, template_language: "liquid", accept_if: "payload.SmsStatus == 'received'" },
+  settings: {
+    ...fromStrangers,
+    template_language: "liquid",
+    accept_if: "payload.SmsStatus == 'received'",
+    run_title: '{{ payload.From }}: {{ payload.Body | default: "(no text)" }}'
+  },
   prompt_template: `A text message:
 
 {% data %}

@@ -12,7 +12,8 @@ export const zoom: Recipe = {
   settings: {
     ...fromStrangers,
     template_language: "liquid",
-    accept_if: "payload.event == 'recording.transcript_completed'"
+    accept_if: "payload.event == 'recording.transcript_completed'",
+    run_title: "{{ payload.payload.object.topic }}"
   },
   prompt_template: `The transcript of a Zoom meeting is ready:
 

@@ -14,7 +14,9 @@ export const calendly: Recipe = {
   settings: {
     ...fromStrangers,
     template_language: "liquid",
-    accept_if: "payload.event == 'invitee.created'"
+    accept_if: "payload.event == 'invitee.created'",
+    run_title:
+      '{{ payload.payload.name }}: {{ payload.payload.scheduled_event.name }}, {{ payload.payload.scheduled_event.start_time | date: "%Y-%m-%d %H:%M UTC" }}'
   },
   prompt_template: `A meeting was booked:
 

@@ -20,7 +20,8 @@ export const hubspot: Recipe = {
   settings: {
     ...wholeRequest,
     template_language: "liquid",
-    accept_if: "payload[?subscriptionType == 'ticket.creation']"
+    accept_if: "payload[?subscriptionType == 'ticket.creation']",
+    run_title: 'Tickets {{ payload | where: "subscriptionType", "ticket.creation" | map: "objectId" | join: ", " }}'
   },
   prompt_template: `New tickets in HubSpot:
 

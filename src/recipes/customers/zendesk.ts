@@ -10,7 +10,8 @@ export const zendesk: Recipe = {
   settings: {
     ...fromStrangers,
     template_language: "liquid",
-    accept_if: "payload.type == 'zen:event-type:ticket.created'"
+    accept_if: "payload.type == 'zen:event-type:ticket.created'",
+    run_title: '#{{ payload.detail.id }}: {{ payload.detail.subject | default: "without a subject" }}'
   },
   prompt_template: `A new ticket in Zendesk:
 

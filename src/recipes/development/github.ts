@@ -29,7 +29,8 @@ export const github: Recipe = {
     ...fromStrangers,
     accept_if:
       "headers.\"x-github-event\" == 'pull_request' && contains(['opened', 'reopened', 'ready_for_review', 'synchronize'], payload.action) && payload.pull_request.draft != `true`",
-    coalesce: { key: "payload.pull_request.id", within: 30 }
+    coalesce: { key: "payload.pull_request.id", within: 30 },
+    run_title: "{{payload.repository.full_name}}#{{payload.pull_request.number}}: {{payload.pull_request.title}}"
   },
   prompt_template: `A pull request is ready for review:
 

@@ -13,7 +13,8 @@ export const jira: Recipe = {
   settings: {
     ...fromStrangers,
     template_language: "liquid",
-    accept_if: "payload.webhookEvent == 'jira:issue_created'"
+    accept_if: "payload.webhookEvent == 'jira:issue_created'",
+    run_title: "{{ payload.issue.key }}: {{ payload.issue.fields.summary }}"
   },
   prompt_template: `A new issue in Jira:
 

@@ -15,7 +15,8 @@ export const linear: Recipe = {
   settings: {
     ...fromStrangers,
     template_language: "liquid",
-    accept_if: "payload.type == 'Issue' && payload.action == 'create'"
+    accept_if: "payload.type == 'Issue' && payload.action == 'create'",
+    run_title: "{{ payload.data.identifier }}: {{ payload.data.title }}"
   },
   prompt_template: `A new issue in Linear:
 

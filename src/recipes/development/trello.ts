@@ -22,7 +22,11 @@ export const trello: Recipe = {
   starts: ["Cards: created"],
   verification: { preset: "trello" },
   secret: "known before",
-  settings: { ...fromStrangers, accept_if: "payload.action.type == 'createCard'" },
+  settings: {
+    ...fromStrangers,
+    accept_if: "payload.action.type == 'createCard'",
+    run_title: "{{payload.action.data.board.name}}: {{payload.action.data.card.name}}"
+  },
   prompt_template: `A new card in Trello:
 
 {{#data}}

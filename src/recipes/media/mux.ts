@@ -12,7 +12,8 @@ export const mux: Recipe = {
   settings: {
     ...fromStrangers,
     template_language: "liquid",
-    accept_if: "payload.type == 'video.asset.errored' || payload.type == 'video.upload.errored'"
+    accept_if: "payload.type == 'video.asset.errored' || payload.type == 'video.upload.errored'",
+    run_title: "{{ payload.type }}: {{ payload.data.passthrough | default: payload.object.id }}"
   },
   prompt_template: `Mux could not process a video:
 

@@ -7,7 +7,11 @@ export const twitch: Recipe = {
   starts: ["Unban requests: created"],
   verification: { preset: "twitch" },
   secret: "made here",
-  settings: { ...fromStrangers, accept_if: "payload.subscription.type == 'channel.unban_request.create'" },
+  settings: {
+    ...fromStrangers,
+    accept_if: "payload.subscription.type == 'channel.unban_request.create'",
+    run_title: "{{payload.event.user_name}} in {{payload.event.broadcaster_user_name}}"
+  },
   prompt_template: `A viewer asks to be unbanned on Twitch:
 
 {{#data}}

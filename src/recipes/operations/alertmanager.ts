@@ -33,7 +33,13 @@ export const alertmanager: Recipe = {
   starts: ["Alerts: firing"],
   verification: { preset: "alertmanager" },
   secret: "made here",
-  settings: { ...fromStrangers, template_language: "liquid", accept_if: "payload.status == 'firing'" },
+  settings: {
+    ...fromStrangers,
+    template_language: "liquid",
+    accept_if: "payload.status == 'firing'",
+    run_title:
+      '{{ payload.commonLabels.alertname | default: "Alerts" }}: {{ payload.alerts | where: "status", "firing" | size }} firing{% if payload.commonAnnotations.summary %}, {{ payload.commonAnnotations.summary }}{% endif %}'
+  },
   prompt_template: alertsPrompt(
     "Alertmanager",
     `From: {{ payload.externalURL | truncate: 200 }}

@@ -10,7 +10,8 @@ export const awsSns: Recipe = {
   settings: {
     ...fromStrangers,
     template_language: "liquid",
-    accept_if: "payload.Type == 'Notification' && payload.Subject && starts_with(payload.Subject, 'ALARM')"
+    accept_if: "payload.Type == 'Notification' && payload.Subject && starts_with(payload.Subject, 'ALARM')",
+    run_title: "{{ payload.Subject | default: payload.TopicArn }}"
   },
   prompt_template: `A message of Amazon SNS:
 

@@ -10,7 +10,8 @@ export const eventGrid: Recipe = {
   settings: {
     ...fromStrangers,
     template_language: "liquid",
-    accept_if: "payload.type == 'Microsoft.Storage.BlobCreated'"
+    accept_if: "payload.type == 'Microsoft.Storage.BlobCreated'",
+    run_title: "{{ payload.type }}: {{ payload.subject | default: payload.source }}"
   },
   prompt_template: `An event of Azure:
 

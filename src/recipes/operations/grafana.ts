@@ -10,7 +10,12 @@ export const grafana: Recipe = {
   starts: ["Alerts: firing"],
   verification: { preset: "grafana", timestamp_header: "X-Grafana-Alerting-Timestamp" },
   secret: "made here",
-  settings: { ...fromStrangers, template_language: "liquid", accept_if: "payload.status == 'firing'" },
+  settings: {
+    ...fromStrangers,
+    template_language: "liquid",
+    accept_if: "payload.status == 'firing'",
+    run_title: "{{ payload.title | default: payload.receiver }}"
+  },
   prompt_template: alertsPrompt(
     "Grafana",
     `{{ payload.title | default: payload.receiver | truncate: 500 }}

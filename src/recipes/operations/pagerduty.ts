@@ -9,7 +9,11 @@ export const pagerduty: Recipe = {
   starts: ["Incidents: triggered"],
   verification: { preset: "pagerduty" },
   secret: "shown after",
-  settings: { ...fromStrangers, accept_if: "payload.event.event_type == 'incident.triggered'" },
+  settings: {
+    ...fromStrangers,
+    accept_if: "payload.event.event_type == 'incident.triggered'",
+    run_title: "#{{payload.event.data.number}}: {{payload.event.data.title}}"
+  },
   prompt_template: `A new incident in PagerDuty:
 
 {{#data}}

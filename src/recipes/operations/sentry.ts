@@ -9,7 +9,8 @@ export const sentry: Recipe = {
   secret: "shown after",
   settings: {
     ...fromStrangers,
-    accept_if: "headers.\"sentry-hook-resource\" == 'issue' && payload.action == 'created'"
+    accept_if: "headers.\"sentry-hook-resource\" == 'issue' && payload.action == 'created'",
+    run_title: "{{payload.data.issue.shortId}}: {{payload.data.issue.title}}"
   },
   prompt_template: `A new issue in Sentry:
 

@@ -10,7 +10,8 @@ export const paddle: Recipe = {
   settings: {
     ...fromStrangers,
     template_language: "liquid",
-    accept_if: "payload.event_type == 'transaction.payment_failed'"
+    accept_if: "payload.event_type == 'transaction.payment_failed'",
+    run_title: '{{ payload.data.id }}: {{ payload.data.payments[0].error_code | default: "failed" }}'
   },
   prompt_template: `A payment failed in Paddle:
 

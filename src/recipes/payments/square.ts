@@ -7,7 +7,11 @@ export const square: Recipe = {
   starts: ["Disputes: opened"],
   verification: { preset: "square" },
   secret: "shown after",
-  settings: { ...fromStrangers, accept_if: "payload.type == 'dispute.created'" },
+  settings: {
+    ...fromStrangers,
+    accept_if: "payload.type == 'dispute.created'",
+    run_title: "Dispute {{payload.data.id}}: {{payload.data.object.dispute.reason}}"
+  },
   prompt_template: `A customer disputes a payment in Square:
 
 {{#data}}

@@ -133,7 +133,13 @@ export const stripe: Recipe = {
   starts: ["Invoices: payment failed"],
   verification: { preset: "stripe" },
   secret: "shown after",
-  settings: { ...fromStrangers, template_language: "liquid", accept_if: "payload.type == 'invoice.payment_failed'" },
+  settings: {
+    ...fromStrangers,
+    template_language: "liquid",
+    accept_if: "payload.type == 'invoice.payment_failed'",
+    run_title:
+      'Invoice {{ payload.data.object.number | default: payload.data.object.id }}: {{ payload.data.object.customer_name | default: payload.data.object.customer_email | default: "unknown customer" }}'
+  },
   prompt_template: `The payment of an invoice failed in Stripe:
 
 {% data %}

@@ -37,6 +37,8 @@ export interface NewRun {
   readonly webhook_version?: number
   readonly team: TeamName
   readonly mode: RunMode
+  /** The webhook's `run_title`, filled in; absent: it has none. */
+  readonly title?: string
   readonly prompt: string
   /** The parts of the prompt, if it was rendered from a template. */
   readonly layout?: PromptLayout

@@ -28,6 +28,9 @@ type Changing = keyof typeof intervals
 /** The same for a text search, which costs the database more. */
 const searching = 10_000
 
+/** And for questions: the reply to one is another run. */
+const asking = 5_000
+
 const affected: ReadonlySet<unknown> = new Set([...Object.keys(intervals), "teams", "webhook", "webhooks"])
 
 /** If more webhooks change, the list is refetched. */
@@ -114,8 +117,9 @@ export const makeChanges = (queries: QueryClient) => {
     else void queries.invalidateQueries({ queryKey: query.queryKey, exact: true })
   }
   const readAgain = (query: Query) => {
-    const isSearch = query.queryKey[0] === "all-runs" && (query.queryKey[1] as AllRunsFilter).search !== undefined
-    const interval = isSearch ? searching : (intervals[query.queryKey[0] as Changing] ?? 0)
+    const { asks, search }: AllRunsFilter = query.queryKey[0] === "all-runs" ? (query.queryKey[1] as AllRunsFilter) : {}
+    const interval =
+      search !== undefined ? searching : asks !== undefined ? asking : (intervals[query.queryKey[0] as Changing] ?? 0)
     const wait = query.isActive() ? Math.max(0, query.state.dataUpdatedAt + interval - Date.now()) : 0
     if (wait === 0) invalidate(query)
     else later(query.queryHash, wait, () => invalidate(query))
@@ -139,7 +143,8 @@ export const makeChanges = (queries: QueryClient) => {
   const applyToPage = (query: Query, filter: RunsFilter | AllRunsFilter, states: ReadonlyArray<RunState>) => {
     const page = query.state.data as RunPage | undefined
     const mayMiss = incomplete && filter.cursor === undefined
-    if (page && (mayMiss || isOutdated(page, filter, states))) readAgain(query)
+    const mayAsk = "asks" in filter && states.length > 0
+    if (page && (mayMiss || mayAsk || isOutdated(page, filter, states))) readAgain(query)
     if (states.length > 0) patch<RunPage>(query, (page) => ({ ...page, data: patchRuns(page.data) }))
   }
 

@@ -192,6 +192,12 @@ export const useAllRuns = (filter: AllRunsFilter) =>
     placeholderData: keepPreviousData
   })
 
+/** The runs whose agents ask a question that nobody has replied to, newest first, up to a hundred. */
+export const useQuestions = () => useAllRuns(questions).data?.data ?? noRuns
+
+const questions = { asks: "true", limit: 100 } as const
+const noRuns: ReadonlyArray<RunSummary> = []
+
 export const useUsage = (filter: Omit<AllRunsFilter, "cursor">) =>
   useQuery({
     queryKey: ["usage", filter],

@@ -55,6 +55,15 @@ export const ExactTime = ({ at }: { readonly at: string }) => (
   </time>
 )
 
+const clock = new Intl.DateTimeFormat(locale, { timeStyle: "medium" })
+
+/** Without the date, if that is the same as of an earlier time. */
+export const TimeAfter = ({ at, earlier }: { readonly at: string; readonly earlier: string }) => (
+  <time dateTime={at} title={formatTime(at)} className="nowrap">
+    {new Date(at).toDateString() === new Date(earlier).toDateString() ? clock.format(new Date(at)) : formatTime(at)}
+  </time>
+)
+
 /** The elapsed time, updated every second. */
 export const ElapsedTime = ({ since }: { readonly since: string }) => (
   <>{formatDuration(useNow() - Date.parse(since))}</>

@@ -4,10 +4,12 @@ import { Link, useLocation } from "wouter"
 import { pathTo } from "../../api/Pages.ts"
 import { personName } from "../../domain/access/PersonName.ts"
 import { type LiveStatus, useLiveStatus } from "../api/Live.ts"
-import { sessionQuery, useServer } from "../api/Queries.ts"
+import { sessionQuery, useQuestions, useServer } from "../api/Queries.ts"
 import { Button } from "../components/Button.tsx"
+import { Icon } from "../components/Icon.tsx"
 import { Notice } from "../components/Notice.tsx"
 import { UserText } from "../components/UserText.tsx"
+import { plural } from "../format/Format.ts"
 import { useSettingsPaths } from "../pages/SettingsSections.tsx"
 import { PageRouter } from "./Router.tsx"
 import { useShortcuts } from "./Shortcuts.ts"
@@ -43,6 +45,7 @@ export const Layout = ({ onSignOut }: { readonly onSignOut: () => void }) => {
             <SectionLink to={pathTo("home")} path={path} text="Overview" />
             <SectionLink to={pathTo("webhooks")} path={path} text="Webhooks" />
             <SectionLink to={pathTo("runs")} path={path} text="Runs" />
+            <Questions />
             <SectionLink to={pathTo("teams")} path={path} text="Teams" />
             <SectionLink to={pathTo("alerts")} path={path} text="Alerts" />
             {settings[0] !== undefined && (
@@ -81,6 +84,19 @@ export const Layout = ({ onSignOut }: { readonly onSignOut: () => void }) => {
         )}
       </footer>
     </div>
+  )
+}
+
+/** How many agents wait for a reply; absent while none does. */
+const Questions = () => {
+  const count = useQuestions().length
+  if (count === 0) return null
+  return (
+    <Link to={`${pathTo("runs")}?status=asks`} className="badge info questions">
+      <Icon name="question" />
+      <span aria-hidden="true">{count > 99 ? "99+" : count}</span>
+      <span className="sr-only">{plural(count, "question")} of agents</span>
+    </Link>
   )
 }
 

@@ -46,6 +46,27 @@ describe("a command that follows a run", () => {
     })
   )
 
+  it.scopedLive("says how to reply if the agent asks, unless a program reads it", () =>
+    Effect.gen(function* () {
+      const { accepted, does, run, streaming } = yield* startLed
+      const waiting = [...streaming.slice(0, -1), "--wait"]
+      const asking = does({ answer: "Ship it?", asks: ["Yes, it's fine", "No"] })
+      for (const words of [streaming, waiting, ["run", "watch"]]) {
+        const id = words === waiting || words === streaming ? [] : [yield* accepted]
+        yield* asking
+        const { code, stderr } = yield* run(...words, ...id)
+        expect(code).toBe(0)
+        const reply = `  webhook-trigger run reply ${idIn(stderr)}`
+        expect(stderr).toContain(
+          `The agent asks a question. Reply with:\n${reply} 'Yes, it'\\''s fine'\n${reply} 'No'\n`
+        )
+      }
+      yield* asking
+      expect((yield* run(...waiting, "--json")).stderr).not.toContain("run reply")
+      expect(JSON.parse((yield* run("run", "list", "--asks", "--json")).stdout).data).toHaveLength(4)
+    })
+  )
+
   it.scopedLive("continues after lost connections, without a gap or a repetition", () =>
     Effect.gen(function* () {
       const { accepted, does, proxy, start, stream } = yield* startLed

@@ -105,7 +105,7 @@ describe("the command line", () => {
 
       const listed = yield* run("run", "list", "--status", "success,error", "--search", "REVIEW A=B", "--limit", "1")
       expect(listed.stdout).toMatch(
-        /^RUN +STATUS +ACCEPTED +WEBHOOK +TEAM +DURATION +ERROR +MODE\n[0-9a-f-]{36} +success +\d.*Z +review +demo +\d.*\n\nOlder runs: --cursor \S+\n$/
+        /^RUN +STATUS +ACCEPTED +TITLE +WEBHOOK +TEAM +DURATION +ERROR +MODE\n[0-9a-f-]{36} +success +\d.*Z +\S.* +review +demo +\d.*\n\nOlder runs: --cursor \S+\n$/
       )
       expect(yield* json("run", "list", "--search", run_id)).toMatchObject({ data: [{ run_id }], next_cursor: null })
       const narrow = [

@@ -53,7 +53,18 @@ describe("exporting runs", () => {
       const file = yield* admin("GET", "/api/runs/export.csv?source=webhook")
       expect(file.headers.get("content-disposition")).toBe('attachment; filename="runs.csv"')
       expect(file.text.split("\r\n")[0]!.split(",")).toEqual([
-        ...["run_id", "status", "source", "webhook_id", "webhook", "webhook_version", "team", "mode", "thread"],
+        ...[
+          "run_id",
+          "status",
+          "source",
+          "webhook_id",
+          "webhook",
+          "webhook_version",
+          "team",
+          "mode",
+          "title",
+          "thread"
+        ],
         ...[
           "replay_of",
           "retry_of",

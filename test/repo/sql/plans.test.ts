@@ -139,6 +139,7 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
   reads("all runs of a stretch without runs", 10, find({ from: at(-2_000_000), to: at(-1_000_000) }))
   // Each of its statements looks at one portion, or finds where that ends. Workers that share a scan read ahead: three times.
   const onePortion = { conditions: 48_150, texts: 6_150 }
+  reads("all runs that ask a question", 42, find({ asks: true }))
   reads("all runs of a team", onePortion.conditions, find({ team: ops }))
   reads("all runs by states that no run has", onePortion.conditions, find({ statuses: ["error", "timeout"] }))
   reads("all runs that have not ended", onePortion.conditions, find({ statuses: ["running"] }))

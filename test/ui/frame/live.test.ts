@@ -55,12 +55,12 @@ describe("a page that is open", () => {
     const bytes = await countBytes(page)
     await page.goto(`/webhooks/${id}`)
     const first = page.getByRole("list", { name: "Runs, newest first" }).getByRole("listitem").first()
-    await first.getByText("before 24").waitFor()
+    await first.getByText("title: before 24").waitFor()
     await page.getByText("Live", { exact: true }).waitFor()
     const before = bytes()
     const paths = pathsOf(page)
     for (let n = 0; n < 100; n++) await trigger(id, `number ${n} `.padEnd(20_000, "long "))
-    await first.getByText("number 99").waitFor()
+    await first.getByText("title: number 99").waitFor()
     await first.getByText("Success").waitFor()
     const received = bytes() - before
     const reads = paths.filter((path) => path === `/api/webhooks/${id}/runs`).length

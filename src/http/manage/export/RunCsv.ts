@@ -27,6 +27,7 @@ const columnsOf: { readonly [Field in keyof Run]-?: ReadonlyArray<Column> } = {
   webhook_version: own("webhook_version"),
   team: own("team"),
   mode: own("mode"),
+  title: own("title"),
   thread: [["thread", (run) => run.thread?.key]],
   replay_of: own("replay_of"),
   retry_of: own("retry_of"),

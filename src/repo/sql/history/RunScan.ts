@@ -61,8 +61,17 @@ export const makeWalks = Effect.gen(function* () {
   const inStatuses = (statuses: NonNullable<RunFilter["statuses"]>) =>
     sql`r.status in (${list(statuses.map((status) => `'${status}'`))})`
 
+  /** There is an index of these runs, in this spelling. */
+  const isAsking = sql`(r.report -> 'asks') is not null`
+  const isOpen = sql`(r.thread_id is null or exists (
+    select from webhook_trigger.threads t where t.id = r.thread_id and t.ended_at is null
+  ) and not exists (
+    select from webhook_trigger.runs later where later.thread_id = r.thread_id and later.seq > r.seq
+  ))`
+
   const conditionsOf = (filter: RunFilter) => {
-    const { max_duration_ms, min_duration_ms, mode, owners, search, source, triggered_by, team, thread_id } = filter
+    const { asks, max_duration_ms, min_duration_ms, mode, owners, search, source, triggered_by, team, thread_id } =
+      filter
     const took = sql`extract(epoch from r.finished_at - r.started_at) * 1000`
     return [
       ...(team === undefined ? [] : [sql`r.team = ${team}`]),
@@ -71,6 +80,7 @@ export const makeWalks = Effect.gen(function* () {
       ...(source === undefined ? [] : [sql`r.source = ${source}`]),
       ...(mode === undefined ? [] : [sql`r.mode = ${mode}`]),
       ...(triggered_by === undefined ? [] : [sql`r.triggered_by = ${triggered_by}`]),
+      ...(asks === undefined ? [] : [isAsking, isOpen]),
       ...(min_duration_ms === undefined ? [] : [sql`${took} >= ${min_duration_ms}::float8`]),
       ...(max_duration_ms === undefined ? [] : [sql`${took} <= ${max_duration_ms}::float8`]),
       ...(search === undefined
@@ -147,6 +157,7 @@ export const makeWalks = Effect.gen(function* () {
       before: yield* decodeIdCursor(cursor),
       within: [
         ...(triggered_by === undefined ? [] : [sql`r.triggered_by = ${triggered_by}`]),
+        ...(filter.asks === undefined ? [] : [isAsking]),
         ...acceptedBetweenInOrder(sql, filter),
         ...(oldest === undefined ? [] : [sql`r.id >= ${oldest}::uuid`])
       ],

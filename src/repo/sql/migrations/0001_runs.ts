@@ -50,6 +50,7 @@ export const runs = Effect.gen(function* () {
       thread_id uuid,
       thread_key text collate "C",
 
+      title text,
       prompt text not null,
       variables json not null,
       layout json,
@@ -89,6 +90,7 @@ export const runs = Effect.gen(function* () {
   yield* sql`create index runs_history_by_status on webhook_trigger.runs (webhook_id, status, seq)`
   yield* sql`create index runs_messages on webhook_trigger.runs (team, status, seq) where webhook_id is null`
   yield* sql`create index runs_triggered_by on webhook_trigger.runs (triggered_by, id) where triggered_by is not null`
+  yield* sql`create index runs_asking on webhook_trigger.runs (id) where (report -> 'asks') is not null`
   yield* sql`create index runs_replay_of on webhook_trigger.runs (replay_of) where replay_of is not null`
 
   // Of a thread: its history, and its runs in the order of the lane, for the session of the last one.

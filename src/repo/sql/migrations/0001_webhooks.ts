@@ -44,6 +44,7 @@ export const webhooks = Effect.gen(function* () {
       schema json,
       fence boolean,
       thread_key text,
+      run_title text,
       accept_if text,
 
       timeout_seconds integer,

@@ -109,6 +109,7 @@ const types = {
   team: "text",
   key: "text",
   accepted_at: "timestamptz",
+  title: "text",
   prompt: "text",
   layout: "json",
   variables: "json",
@@ -125,6 +126,7 @@ const toInput = (run: Coalescing, ord: number) => ({
   team: run.team,
   key: run.coalesce.key,
   accepted_at: run.accepted_at,
+  title: run.title,
   prompt: run.prompt,
   layout: run.layout,
   variables: run.variables,
@@ -237,12 +239,12 @@ export const makeCoalesce = Effect.gen(function* () {
         where (w.webhook_id, w.team, w.key) in (select webhook_id, team, key from fresh)
         order by w.webhook_id, w.team, w.key for update
       ), newest as materialized (
-        select distinct on (w.run_id) w.run_id, f.prompt, f.layout, f.variables,
+        select distinct on (w.run_id) w.run_id, f.title, f.prompt, f.layout, f.variables,
           count(*) over (partition by w.run_id)::int as joined
         from fresh f join wanted w using (webhook_id, team, key) order by w.run_id, f.ord desc
       ), merged as (
         update webhook_trigger.runs r set
-          prompt = n.prompt, layout = n.layout::json, variables = n.variables::json, joined = r.joined + n.joined
+          title = n.title, prompt = n.prompt, layout = n.layout::json, variables = n.variables::json, joined = r.joined + n.joined
         from newest n where r.id = n.run_id and r.status = 'queued' and r.place is null
         returning r.id
       ), taken as materialized (

@@ -69,7 +69,7 @@ interface ThreadFieldProps {
 
 /** The key of a thread. */
 export const ThreadField = ({ help, ...field }: ThreadFieldProps & { readonly help: string }) => (
-  <TextField label="Thread (optional)" {...field} maxLength={500} help={help} />
+  <TextField label="Conversation (optional)" {...field} maxLength={500} help={help} />
 )
 
 export const ReplayThreadField = (field: ThreadFieldProps) => (

@@ -1,6 +1,7 @@
 import { useState } from "react"
 import type { Run } from "../../api/Types.ts"
 import { formatNumber } from "../../format/Format.ts"
+import { RelativeTime } from "../../format/Time.tsx"
 import { Button } from "../Button.tsx"
 import { loadLater } from "../Loaded.tsx"
 import { RawText } from "../RawText.tsx"
@@ -49,10 +50,13 @@ export const Answer = ({
 export const AnswerText = ({
   text,
   title,
+  at,
   heading: Title
 }: {
   readonly text: string
   readonly title: string
+  /** When it came, if that is not shown elsewhere. */
+  readonly at?: string | undefined
   readonly heading: "h2" | "h3"
 }) => {
   const [raw, setRaw] = useState(false)
@@ -61,7 +65,14 @@ export const AnswerText = ({
   return (
     <>
       <div className="row between">
-        <Title>{title}</Title>
+        <span className="row">
+          <Title>{title}</Title>
+          {at !== undefined && (
+            <span className="small muted">
+              <RelativeTime at={at} />
+            </span>
+          )}
+        </span>
         <Button compact variant="quiet" onPress={() => setRaw(!raw)}>
           {raw ? "Show formatted" : "Show raw"}
         </Button>

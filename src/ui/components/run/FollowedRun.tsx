@@ -6,6 +6,7 @@ import { formatDuration } from "../../format/Format.ts"
 import { ElapsedTime } from "../../format/Time.tsx"
 import { Answer } from "./Answer.tsx"
 import { LiveProgress } from "./LiveProgress.tsx"
+import { ReplyToRun } from "./ReplyToRun.tsx"
 import { RunNotice } from "./RunNotice.tsx"
 import { StatusBadge } from "./Status.tsx"
 
@@ -39,6 +40,7 @@ export const FollowedRun = ({ sent: { run_id, at } }: { readonly sent: SentRun }
       {run?.status === "running" && <LiveProgress run_id={run_id} heading="h3" />}
       {run && <RunNotice run={run} again="send it again" />}
       {run?.conversation.response !== undefined && <Answer text={run.conversation.response} run={run} nested />}
+      {run && <ReplyToRun run={run} nested />}
     </>
   )
 }

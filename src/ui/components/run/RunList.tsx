@@ -1,6 +1,7 @@
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
 import * as Json from "../../../domain/Json.ts"
+import { errorLine, titleOf } from "../../../domain/run/RunTitle.ts"
 import type { RunSummary } from "../../api/Types.ts"
 import { formatDuration } from "../../format/Format.ts"
 import { ElapsedTime, formatTime, RelativeTime } from "../../format/Time.tsx"
@@ -12,11 +13,38 @@ const modeNames = { wait: "sync", async: "async" } as const
 
 const formatValue = (value: unknown): string => (typeof value === "string" ? value : Json.stringify(value))
 
-/** A run's variables or chat message in one line. */
-const summarize = (run: RunSummary): string => {
-  if (run.source === "chat") return showDirectionMarks(run.conversation.prompt.slice(0, 300))
+/** Its values in a line, if nobody has chosen a title that tells the webhook's runs apart. */
+const valuesOf = (run: RunSummary): string | undefined => {
+  if (run.source === "chat" || run.title !== undefined) return undefined
   const parts = Object.entries(run.variables).map(([name, value]) => `${name}: ${formatValue(value).slice(0, 100)}`)
-  return showDirectionMarks(parts.join("  ·  ").slice(0, 300)) || "no variables"
+  return showDirectionMarks(parts.join("  ·  ").slice(0, 300)) || undefined
+}
+
+/** What the run is about, then whose it is, and why it failed. */
+const About = ({ run, name }: { readonly run: RunSummary; readonly name: string | undefined }) => {
+  const error = errorLine(run)
+  const values = error === undefined ? valuesOf(run) : undefined
+  return (
+    <span className="run-summary">
+      <strong>
+        <UserText>{titleOf(run)}</UserText>
+      </strong>
+      {(name !== undefined || error !== undefined || values !== undefined) && <br />}
+      {name !== undefined && (
+        <span className="small muted">
+          <UserText>{name}</UserText>
+          {name !== run.team && ` · ${run.team}`}
+          {(error ?? values) !== undefined && " · "}
+        </span>
+      )}
+      {error !== undefined && (
+        <span className="small run-error">
+          <UserText>{error}</UserText>
+        </span>
+      )}
+      {values !== undefined && <bdi className="small muted">{values}</bdi>}
+    </span>
+  )
 }
 
 /** The duration of a phase, updated until it ends. */
@@ -52,7 +80,7 @@ export const RunList = ({
   <div className={selection ? "selectable" : ""}>
     <div className="run run-head small muted" aria-hidden="true">
       <span>Status</span>
-      <span>{nameOf ? "Webhook and values" : "Values"}</span>
+      <span>{nameOf ? "Run, webhook and team" : "Run"}</span>
       <span className="run-time">Waited</span>
       <span className="run-time">Worked</span>
       <span>Mode</span>
@@ -67,24 +95,13 @@ export const RunList = ({
                 type="checkbox"
                 checked={selection.ids.has(run.run_id)}
                 onChange={() => selection.toggle(run.run_id)}
-                aria-label={`Select ${nameOf?.(run) ?? "the run"}, ${formatTime(run.accepted_at)}`}
+                aria-label={`Select ${titleOf(run)}, ${formatTime(run.accepted_at)}`}
               />
             </label>
           )}
           <Link to={pathTo("run", run)} className="run" {...(list !== undefined && { state: { list } })}>
             <StatusBadge run={run} />
-            <span className="run-summary">
-              {nameOf && (
-                <>
-                  <strong>
-                    <UserText>{nameOf(run)}</UserText>
-                  </strong>{" "}
-                  <span className="small muted">{run.team}</span>
-                  <br />
-                </>
-              )}
-              <bdi>{summarize(run)}</bdi>
-            </span>
+            <About run={run} name={nameOf?.(run)} />
             <Length of={waited(run)} name="waited" />
             <Length of={worked(run)} name="worked" />
             <span className="run-mode small muted">{modeNames[run.mode]}</span>

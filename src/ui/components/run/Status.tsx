@@ -6,6 +6,7 @@ import {
   type RunPhase,
   type RunStatus
 } from "../../../domain/run/RunStatus.ts"
+import { useQuestions } from "../../api/Queries.ts"
 import type { Run, Team } from "../../api/Types.ts"
 import { Icon, type IconName } from "../Icon.tsx"
 import type { Tone } from "../Notice.tsx"
@@ -93,9 +94,19 @@ const phaseDisplays: { readonly [P in RunPhase]: StatusDisplay } = {
   working: { ...statusDisplays.running, label: "Working" }
 }
 
-type Progress = Pick<Run, "status" | "collecting_until" | "started_at" | "delivery_failed">
+type Progress = Pick<Run, "status" | "collecting_until" | "started_at" | "delivery_failed"> &
+  Partial<Pick<Run, "asks" | "run_id">>
 
-/** A run's status, never shown by colour alone; and whether an event of it could not be delivered. */
+/** The agent asks a question that nobody has replied to. */
+const AsksBadge = ({ run_id }: { readonly run_id: string }) =>
+  useQuestions().some((run) => run.run_id === run_id) && (
+    <span className="badge info">
+      <Icon name="question" />
+      Asks
+    </span>
+  )
+
+/** A run's status, never shown by colour alone; whether it asks; and whether an event of it could not be delivered. */
 export const StatusBadge = ({ run }: { readonly run: Progress }) => {
   const { icon, label, tone } = phaseDisplays[phaseOf(run)]
   const badge = (
@@ -104,14 +115,17 @@ export const StatusBadge = ({ run }: { readonly run: Progress }) => {
       {label}
     </span>
   )
-  if (!run.delivery_failed) return badge
+  if (!run.delivery_failed && run.asks === undefined) return badge
   return (
-    <span className="row">
+    <span className="row badges">
       {badge}
-      <span className="badge danger">
-        <Icon name="warning" />
-        Delivery failed
-      </span>
+      {run.asks !== undefined && run.run_id !== undefined && <AsksBadge run_id={run.run_id} />}
+      {run.delivery_failed && (
+        <span className="badge danger">
+          <Icon name="warning" />
+          Delivery failed
+        </span>
+      )}
     </span>
   )
 }

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query"
 import { storedBodyBytes } from "../../../domain/request/StoredBody.ts"
 import { storedRequestQuery, useReceived } from "../../api/Queries.ts"
 import type { Run, Webhook } from "../../api/Types.ts"
+import { Loading } from "../../components/Loaded.tsx"
 import { RawText } from "../../components/RawText.tsx"
 import { UserText } from "../../components/UserText.tsx"
 import { formatNumber } from "../../format/Format.ts"
@@ -15,31 +16,29 @@ export const OriginalRequest = ({ run, webhook }: { readonly run: Run; readonly 
     ...storedRequestQuery(webhook.id, listed?.request_id ?? ""),
     enabled: listed !== undefined
   })
-  if (received.data === undefined || (listed !== undefined && request === undefined)) return null
+  if (received.data === undefined || (listed !== undefined && request === undefined)) {
+    return <Loading lines={2} />
+  }
+  if (request === undefined) {
+    return (
+      <p className="small muted">
+        {webhook.store_requests === "all"
+          ? "Not stored: requests are stored for 24 hours, the newest 20 of each webhook. Its values are above."
+          : "Not stored, because “Store requests” is not “all”. Its values are above."}
+      </p>
+    )
+  }
   return (
-    <section className="card stack tight" aria-label="Request">
-      <h2>Request</h2>
-      {request === undefined ? (
-        <p className="small muted">
-          {webhook.store_requests === "all"
-            ? "Not stored: requests are stored for 24 hours, the newest 20 of each webhook. Its values are below."
-            : "Not stored, because “Store requests” is not “all”. Its values are below."}
-        </p>
-      ) : (
-        <>
-          <p className="small muted">
-            <ExactTime at={request.received_at} />, from <span className="mono">{request.client_address}</span>,{" "}
-            {formatNumber(request.size)} bytes. Headers with secrets are never stored.
-          </p>
-          <Pairs title="Headers" pairs={request.headers} />
-          <Pairs title="Query" pairs={request.query} />
-          {request.body !== undefined && <RawText text={request.body} title="Body" what="the body of the request" />}
-          {request.size > storedBodyBytes && (
-            <p className="small muted">Only the first 64 KB of the body are stored.</p>
-          )}
-        </>
-      )}
-    </section>
+    <>
+      <p className="small muted">
+        <ExactTime at={request.received_at} />, from <span className="mono">{request.client_address}</span>,{" "}
+        {formatNumber(request.size)} bytes. Headers with secrets are never stored.
+      </p>
+      <Pairs title="Headers" pairs={request.headers} />
+      <Pairs title="Query" pairs={request.query} />
+      {request.body !== undefined && <RawText text={request.body} title="Body" what="the body of the request" />}
+      {request.size > storedBodyBytes && <p className="small muted">Only the first 64 KB of the body are stored.</p>}
+    </>
   )
 }
 

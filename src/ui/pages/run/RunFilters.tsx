@@ -35,7 +35,8 @@ export const isRunId = (text: string): boolean => uuid.test(text.trim())
 const groups = [
   ["", "All statuses"],
   ["error,timeout", "Failed: error or timeout"],
-  ["queued,running", "Unfinished"]
+  ["queued,running", "Unfinished"],
+  ["asks", "Asks: waiting for a reply"]
 ] as const
 
 /** Accepted in the last so many hours, as in the address. */
@@ -79,6 +80,7 @@ export const useFilterOf = (get: (name: Name | "cursor") => string): AllRunsFilt
   const [from, to] = [start ?? boundOf(get("from")), boundOf(get("to"), 1)]
   const [min, max] = [millisOf(get("min")), millisOf(get("max"))]
   return {
+    ...(get("status") === "asks" && { asks: "true" as const }),
     ...(first && { status: [first, ...others] }),
     ...(isRunId(get("webhook")) && { webhook_id: get("webhook") }),
     ...(isRunId(get("thread")) && { thread_id: get("thread") }),
@@ -216,13 +218,13 @@ const ThreadFilter = ({ id, onRemove }: { readonly id: string; readonly onRemove
   return (
     <p className="row small">
       <span>
-        Thread{" "}
+        Conversation{" "}
         <Link to={pathTo("thread", { thread_id: id })}>
           <bdi>{data ? threadName(data) : id}</bdi>
         </Link>
       </span>
       <Button variant="quiet" compact onPress={onRemove}>
-        Runs of all threads
+        Runs of all conversations
       </Button>
     </p>
   )

@@ -1,9 +1,9 @@
 import { isFinal } from "../../../domain/run/RunStatus.ts"
 import type { Run } from "../../api/Types.ts"
-import { neverStarted } from "../../components/run/Phases.ts"
+import { neverStarted, type Phase, waited, worked } from "../../components/run/Phases.ts"
 import { statusDisplays } from "../../components/run/Status.tsx"
 import { formatDuration } from "../../format/Format.ts"
-import { ElapsedTime, ExactTime } from "../../format/Time.tsx"
+import { ElapsedTime, ExactTime, TimeAfter } from "../../format/Time.tsx"
 
 interface Step {
   readonly text: string
@@ -12,7 +12,7 @@ interface Step {
   readonly spentOn?: string
 }
 
-/** When the run was accepted, sent, started and finished, and the time between. */
+/** How long the run waited and worked, then when it was accepted, sent, started and finished. The date is said once. */
 export const Timeline = ({ run }: { readonly run: Run }) => {
   const final = isFinal(run.status)
   const { label, tone } = statusDisplays[run.status]
@@ -25,27 +25,69 @@ export const Timeline = ({ run }: { readonly run: Run }) => {
   ].filter((step) => step.at !== undefined || !final)
   const next = steps.findIndex((step) => step.at === undefined)
   return (
-    <ol className="timeline" aria-label="Timeline">
-      {steps.map((step, i) => {
-        const before = steps[i - 1]
-        const last = step.spentOn === undefined
-        return (
-          <li key={step.text} className={step.at ? (last ? `done ${tone}` : "done") : i === next ? "next" : ""}>
-            <strong>{step.text}</strong>
-            <span className="muted small">{step.at ? <ExactTime at={step.at} /> : "not yet"}</span>
-            {before?.at !== undefined && (step.at !== undefined || i === next) && (
-              <span className="small">
-                {step.at ? (
-                  formatDuration(Date.parse(step.at) - Date.parse(before.at))
+    <section className="stack tight" aria-label="Progress">
+      <Phases run={run} />
+      <ol className="timeline" aria-label="Timeline">
+        {steps.map((step, i) => {
+          const before = steps[i - 1]
+          const last = step.spentOn === undefined
+          return (
+            <li key={step.text} className={step.at ? (last ? `done ${tone}` : "done") : i === next ? "next" : ""}>
+              <strong>{step.text}</strong>
+              <span className="muted small">
+                {step.at === undefined ? (
+                  "not yet"
+                ) : i === 0 ? (
+                  <ExactTime at={step.at} />
                 ) : (
-                  <ElapsedTime since={before.at} />
-                )}{" "}
-                {before.spentOn}
+                  <TimeAfter at={step.at} earlier={run.accepted_at} />
+                )}
               </span>
-            )}
-          </li>
-        )
-      })}
-    </ol>
+              {before?.at !== undefined && (step.at !== undefined || i === next) && (
+                <span className="small">
+                  {step.at ? (
+                    formatDuration(Date.parse(step.at) - Date.parse(before.at))
+                  ) : (
+                    <ElapsedTime since={before.at} />
+                  )}{" "}
+                  {before.spentOn}
+                </span>
+              )}
+            </li>
+          )
+        })}
+      </ol>
+    </section>
   )
 }
+
+/** In per cent; as much as can be seen. */
+const least = 2
+
+/** Waiting and working as one bar. */
+const Phases = ({ run }: { readonly run: Run }) => {
+  const [wait, work] = [waited(run), worked(run)]
+  const [waitMs, workMs] = [lengthOf(wait), work === undefined ? 0 : lengthOf(work)]
+  const share = work === undefined ? 100 : (100 * waitMs) / Math.max(1, waitMs + workMs)
+  const width = work === undefined ? 100 : Math.min(100 - least, Math.max(least, share))
+  return (
+    <div className="phases">
+      <svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">
+        <rect className="waited" width={width} height="1" />
+        <rect className="worked" x={width} width={100 - width} height="1" />
+      </svg>
+      <p className="row between small">
+        <Length className="waited" name="Waited" of={wait} />
+        {work && <Length className="worked" name="Worked" of={work} />}
+      </p>
+    </div>
+  )
+}
+
+const lengthOf = ({ from, to }: Phase): number => Math.max(0, (to ? Date.parse(to) : Date.now()) - Date.parse(from))
+
+const Length = ({ className, name, of }: { readonly className: string; readonly name: string; readonly of: Phase }) => (
+  <span className={className}>
+    {name} {of.to === undefined ? <ElapsedTime since={of.from} /> : formatDuration(lengthOf(of))}
+  </span>
+)

@@ -2,13 +2,15 @@ import { useState } from "react"
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
 import { isFinal } from "../../../domain/run/RunStatus.ts"
+import { titleOf } from "../../../domain/run/RunTitle.ts"
 import { api } from "../../api/Client.ts"
-import { queries, runAction } from "../../api/Queries.ts"
+import { queries, runAction, useRun } from "../../api/Queries.ts"
 import type { Team } from "../../api/Types.ts"
 import { Button } from "../../components/Button.tsx"
 import { ConfirmDialog } from "../../components/ConfirmDialog.tsx"
 import { Notice } from "../../components/Notice.tsx"
 import { toast } from "../../components/Toasts.tsx"
+import { UserText } from "../../components/UserText.tsx"
 import { plural } from "../../format/Format.ts"
 import { ExactTime, RelativeTime } from "../../format/Time.tsx"
 
@@ -22,13 +24,22 @@ export const AtWork = ({ team: { at_work = [], team } }: { readonly team: Team }
     <Notice tone={at_work.some(({ status }) => isFinal(status)) ? "warning" : "neutral"}>
       {at_work.map((work) => (
         <p key={work.run_id}>
-          <Link to={pathTo("run", work)}>Run {work.run_id}</Link> since <ExactTime at={work.since} /> (
+          <WorkLink run_id={work.run_id} /> since <ExactTime at={work.since} /> (
           <RelativeTime at={work.since} />
           ). <EndOf work={work} />
         </p>
       ))}
       {isHeld && <ReleaseTeam team={team} />}
     </Notice>
+  )
+}
+
+const WorkLink = ({ run_id }: Pick<Work, "run_id">) => {
+  const { data } = useRun(run_id)
+  return (
+    <Link to={pathTo("run", { run_id })}>
+      <UserText>{data ? titleOf(data) : `Run ${run_id}`}</UserText>
+    </Link>
   )
 }
 

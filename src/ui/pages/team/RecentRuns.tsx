@@ -1,11 +1,13 @@
 import { useState } from "react"
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
+import { errorLine, titleOf } from "../../../domain/run/RunTitle.ts"
 import { useTeamRuns, useWebhooks } from "../../api/Queries.ts"
 import type { RunSummary, Team } from "../../api/Types.ts"
 import { Button } from "../../components/Button.tsx"
 import { Loaded } from "../../components/Loaded.tsx"
 import { ReplayRuns } from "../../components/run/ReplayRuns.tsx"
+import { ReplyToRun } from "../../components/run/ReplyToRun.tsx"
 import { StatusBadge } from "../../components/run/Status.tsx"
 import { showDirectionMarks, UserText } from "../../components/UserText.tsx"
 import { RelativeTime } from "../../format/Time.tsx"
@@ -20,7 +22,7 @@ export const RecentRuns = ({ team }: { readonly team: Team }) => {
       <div className="row between">
         <h2>Recent runs</h2>
         <span className="row">
-          <Link to={pathTo("threads", team)}>Threads</Link>
+          <Link to={pathTo("threads", team)}>Conversations</Link>
           <ReplayRuns which={{ team: team.team }} />
         </span>
       </div>
@@ -53,7 +55,8 @@ export const RecentRuns = ({ team }: { readonly team: Team }) => {
 }
 
 const RecentRun = ({ run, webhook }: { readonly run: RunSummary; readonly webhook: string | undefined }) => {
-  const answer = run.conversation.response ?? run.error?.message
+  const answer = run.conversation.response ?? errorLine(run)
+  const asked = run.source === "chat" ? run.conversation.prompt.slice(0, 500) : titleOf(run)
   return (
     <li>
       <div className="row between small">
@@ -67,13 +70,14 @@ const RecentRun = ({ run, webhook }: { readonly run: RunSummary; readonly webhoo
         </span>
       </div>
       <p className="recent-prompt" dir="auto">
-        {showDirectionMarks(run.conversation.prompt.slice(0, 500))}
+        {showDirectionMarks(asked)}
       </p>
       {answer !== undefined && (
         <p className="recent-prompt recent-answer" dir="auto">
           {showDirectionMarks(answer.slice(0, 500))}
         </p>
       )}
+      <ReplyToRun run={run} nested />
     </li>
   )
 }

@@ -63,7 +63,7 @@ const NextMessage = ({ thread, newest }: { readonly thread: Thread; readonly new
       </p>
       {!isOpen && (
         <Notice>
-          This thread has ended. A message begins another one with the same key, without the agent's session.
+          This conversation has ended. A message begins another one with the same key, without the agent's session.
         </Notice>
       )}
       {isOpen ? (

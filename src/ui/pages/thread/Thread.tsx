@@ -19,7 +19,7 @@ import { ThreadState } from "./ThreadState.tsx"
 const ThreadPage = ({ thread_id }: { readonly thread_id: string }) => {
   const thread = useThread(thread_id)
   const { data } = thread
-  const name = data ? threadName(data) : "Thread"
+  const name = data ? threadName(data) : "Conversation"
   return (
     <Page
       title={name}
@@ -29,7 +29,9 @@ const ThreadPage = ({ thread_id }: { readonly thread_id: string }) => {
         </span>
       }
       back={
-        data ? { to: pathTo("threads", data), text: `Threads of ${data.team}` } : { to: pathTo("teams"), text: "Teams" }
+        data
+          ? { to: pathTo("threads", data), text: `Conversations of ${data.team}` }
+          : { to: pathTo("teams"), text: "Teams" }
       }
       actions={data && data.ended_at === undefined && !isGone(thread) && <ResetThread thread={data} />}
     >
@@ -82,13 +84,13 @@ const ResetThread = ({ thread }: { readonly thread: Thread }) => {
       </Button>
       {confirming && (
         <ConfirmDialog
-          title="Reset this thread?"
-          action="Reset thread"
+          title="Reset this conversation?"
+          action="Reset conversation"
           cancel="Keep it"
           onConfirm={reset}
           onClose={() => setConfirming(false)}
         >
-          <p>The thread ends. The next run with its key begins another one, without the agent's session.</p>
+          <p>The conversation ends. The next run with its key begins another one, without the agent's session.</p>
           <p>Queued and running runs continue.</p>
         </ConfirmDialog>
       )}

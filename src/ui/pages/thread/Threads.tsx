@@ -19,14 +19,14 @@ const ThreadsPage = ({ team }: { readonly team: string }) => {
   const [key, cursor] = [filters.get("key"), filters.get("cursor")]
   const threads = useThreads(team, { ...(key ? { key } : {}), ...(cursor ? { cursor } : {}) })
   return (
-    <Page title={`Threads of ${team}`} back={{ to: pathTo("team", { team }), text: `Team ${team}` }}>
+    <Page title={`Conversations of ${team}`} back={{ to: pathTo("team", { team }), text: `Team ${team}` }}>
       <FindKey key={key} value={key} onFind={(key) => filters.set({ key, cursor: "" })} />
       <Loaded query={threads}>
         {({ data, next_cursor }) => (
           <>
             {data.length === 0 ? <NoThreads filtered={key !== "" || cursor !== ""} /> : <ThreadList threads={data} />}
             <PageButtons
-              label="Pages of threads"
+              label="Pages of conversations"
               cursor={cursor}
               next={next_cursor}
               onChange={(cursor) => filters.set({ cursor })}
@@ -70,7 +70,7 @@ const FindKey = ({ value, onFind }: { readonly value: string; readonly onFind: (
 }
 
 const ThreadList = ({ threads }: { readonly threads: ReadonlyArray<Thread> }) => (
-  <ul className="card teams" aria-label="Threads, newest run first">
+  <ul className="card teams" aria-label="Conversations, newest run first">
     {threads.map((thread) => (
       <li key={thread.id}>
         <Link to={pathTo("thread", { thread_id: thread.id })} className="team">
@@ -90,12 +90,12 @@ const ThreadList = ({ threads }: { readonly threads: ReadonlyArray<Thread> }) =>
 const NoThreads = ({ filtered }: { readonly filtered: boolean }) => (
   <div className="card empty">
     {filtered ? (
-      <p>No thread has this key.</p>
+      <p>No conversation has this key.</p>
     ) : (
       <>
-        <h2>No threads yet</h2>
+        <h2>No conversations yet</h2>
         <p>
-          A thread is a conversation: its runs continue one session of the agent. Give a webhook a thread key, send a
+          The runs of a conversation continue one session of the agent. Give a webhook a conversation key, send a
           message with one, or reply to a run.
         </p>
       </>

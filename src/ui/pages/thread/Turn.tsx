@@ -2,6 +2,7 @@ import { useState } from "react"
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
 import { isFinal } from "../../../domain/run/RunStatus.ts"
+import { titleOf } from "../../../domain/run/RunTitle.ts"
 import { useWebhooks, useWholeRun } from "../../api/Queries.ts"
 import type { RunSummary } from "../../api/Types.ts"
 import { Button } from "../../components/Button.tsx"
@@ -16,60 +17,71 @@ import { ElapsedTime, RelativeTime } from "../../format/Time.tsx"
 /** Longer prompts are folded. */
 const shownPrompt = { characters: 1_000, lines: 12 }
 
-/** A run in a conversation: its prompt, and the agent's answer. */
+/** A run in a conversation: what was said on one side, and the agent's answer on the other. */
 export const Turn = ({ run: summary }: { readonly run: RunSummary }) => {
   const run = useWholeRun(summary)
   const webhooks = useWebhooks()
   const sender = run.webhook_id && (webhooks.data?.find(({ id }) => id === run.webhook_id)?.name ?? "Webhook")
   const { response } = run.conversation
   return (
-    <li className="card turn">
-      <div className="row between small">
-        <span className="row">
-          <strong>{sender ? <UserText>{sender}</UserText> : "Message"}</strong>
-          <span className="muted">
-            <RelativeTime at={run.accepted_at} />
+    <li className="turn">
+      <div className="turn-prompt">
+        <div className="row between small">
+          <span className="row">
+            <strong>{sender ? <UserText>{sender}</UserText> : "Message"}</strong>
+            <span className="muted">
+              <RelativeTime at={run.accepted_at} />
+            </span>
           </span>
-        </span>
-        <span className="row">
-          {run.status !== "success" && <StatusBadge run={run} />}
           <Link to={pathTo("run", run)}>Open the run</Link>
-        </span>
+        </div>
+        <Prompt text={run.conversation.prompt} {...(sender && { title: titleOf(run) })} />
       </div>
-      <Prompt text={run.conversation.prompt} />
-      {run.session_lost === true && (
-        <p className="small muted">The agent no longer had the session of this thread, and began another one.</p>
-      )}
-      <RunNotice run={run} again="send the message again" />
-      {!isFinal(run.status) && (
-        <p className="small muted">
-          <ElapsedTime since={run.accepted_at} />
-        </p>
-      )}
-      {run.status === "running" && (
-        <div className="turn-answer">
-          <LiveProgress run_id={run.run_id} heading="h2" />
-        </div>
-      )}
-      {response !== undefined && (
-        <div className="turn-answer">
-          <AnswerText text={response} title={run.status === "success" ? "Answer" : "Late answer"} heading="h2" />
-        </div>
-      )}
-      <RunLinks run={run} />
+      <div className="turn-side">
+        {run.status !== "success" && <StatusBadge run={run} />}
+        {run.session_lost === true && (
+          <p className="small muted">
+            The agent no longer had the session of this conversation, and began another one.
+          </p>
+        )}
+        <RunNotice run={run} again="send the message again" />
+        {!isFinal(run.status) && (
+          <p className="small muted">
+            <ElapsedTime since={run.accepted_at} />
+          </p>
+        )}
+        {run.status === "running" && (
+          <div className="turn-answer">
+            <LiveProgress run_id={run.run_id} heading="h2" />
+          </div>
+        )}
+        {response !== undefined && (
+          <div className="turn-answer">
+            <AnswerText
+              text={response}
+              title={run.status === "success" ? run.team : `${run.team}, late`}
+              at={run.finished_at}
+              heading="h2"
+            />
+            <RunLinks run={run} />
+          </div>
+        )}
+        {response === undefined && <RunLinks run={run} />}
+      </div>
     </li>
   )
 }
 
 const foldOf = (text: string): string => text.split("\n", shownPrompt.lines).join("\n").slice(0, shownPrompt.characters)
 
-const Prompt = ({ text }: { readonly text: string }) => {
+/** A webhook's prompt is long and the same but for its values, so at first only its title is shown. */
+const Prompt = ({ text, title }: { readonly text: string; readonly title?: string }) => {
   const [whole, setWhole] = useState(false)
-  const folded = foldOf(text)
+  const folded = title ?? foldOf(text)
   return (
-    <div className="turn-prompt">
+    <div className="turn-text">
       <p dir="auto">{showDirectionMarks(whole ? text : folded)}</p>
-      {folded.length < text.length && (
+      {folded !== text && (
         <Button compact variant="quiet" onPress={() => setWhole(!whole)}>
           {whole ? "Show less" : "Show all of it"}
         </Button>

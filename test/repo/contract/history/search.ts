@@ -16,6 +16,7 @@ import {
   newRun,
   ops,
   sendRun,
+  step,
   success,
   type Target,
   team,
@@ -145,6 +146,37 @@ export const search = (test: Test): void => {
         expect(yield* find({ search, webhook_id: webhook.id }), search).toEqual(expected)
       }
       expect(yield* find({ search: "is", statuses: ["error"] })).toEqual([inError])
+    })
+  )
+
+  test(
+    "finds questions, until they have a reply or their thread has ended",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      /** A run that has ended with these suggested replies. */
+      const answered = (ms: number, asks: ReadonlyArray<string> | undefined, fields: Partial<NewRun> = {}) =>
+        Effect.gen(function* () {
+          const id = yield* queueAt(webhook, ms, fields)
+          yield* step({ teams: [ops] })
+          yield* endOne(id, { status: "success", response: "x", ...(asks && { report: { asks } }) }, ms + 1)
+          return id
+        })
+      yield* answered(0, undefined)
+      const alone = yield* answered(10, [])
+      const replied = yield* answered(20, ["Yes"], { thread_key: "a" })
+      const open = yield* answered(30, ["Yes", "No"], { thread_key: "b" })
+      yield* answered(40, ["Yes"], { thread_key: "c" })
+      const both = { asks: true } as const
+      expect((yield* find(both)).slice(1)).toEqual([open, replied, alone])
+      yield* messageAt(50, { thread_key: "a" })
+      const { thread } = yield* repo.run((yield* find(both))[0]!)
+      yield* repo.endThread(thread!.id, at(60))
+      expect(yield* find(both)).toEqual([open, alone])
+      expect(yield* find({ ...both, webhook_id: webhook.id })).toEqual([open, alone])
+      const { thread: ofOpen } = yield* repo.run(open)
+      expect(yield* find({ ...both, thread_id: ofOpen!.id })).toEqual([open])
+      expect(yield* repo.usage(both)).toMatchObject({ runs: 2 })
     })
   )
 

@@ -38,6 +38,7 @@ export const accept = (test: Test): void => {
       const prompt = "Zeile 1\nЗапуск $1 'x' \\ \u0001"
       const run = yield* newRun(webhook, {
         mode: "wait",
+        title: "Zeile",
         prompt,
         variables,
         timeout: Duration.seconds(7),
@@ -55,6 +56,7 @@ export const accept = (test: Test): void => {
         mode: "wait",
         status: "queued",
         accepted_at: at(123),
+        title: "Zeile",
         variables,
         conversation: { prompt }
       })

@@ -30,6 +30,7 @@ const trigger = (webhook: Target, key: string, text: string, fields: Partial<New
   newRun(webhook, {
     coalesce: { key, until },
     prompt: text,
+    title: `About ${text}`,
     variables: { text },
     layout: [["text", text.length]],
     ...fields
@@ -73,6 +74,7 @@ export const coalesce = (test: Test): void => {
         _tag: "Accepted"
       })
       expect(yield* repo.run(first.run_id)).toMatchObject({
+        title: "About last",
         variables: { text: "last" },
         conversation: { prompt: "last" },
         collecting_until: until,

@@ -111,6 +111,9 @@ it("shows the request that started a run, without its secrets, or says why it is
     })
     const { run_id } = (await answer.json()) as { run_id: string }
     await page.goto(`/runs/${run_id}`)
+    for (const name of ["Request", "Variables"]) {
+      await page.locator("summary").getByRole("heading", { name }).click()
+    }
     const request = page.getByRole("region", { name: "Request", exact: true })
     if (store_requests === "all") {
       await request.getByText('{"a": "b", "c": "not in the template"}').waitFor()

@@ -155,9 +155,26 @@ describe("a run's answer", () => {
     expect(await readFile(await file.path(), "utf8")).toBe(response)
   })
 
-  it("is found by its webhook's name and time in the window's title", async () => {
-    await open(run_id, { accepted_at: "2026-01-02T10:00:00.000Z" })
-    await eventually(() => page.title()).toMatch(/^Review, 2 Jan 2026, \d\d:00:00 · Webhook Trigger$/)
+  it("is found by the run's title in the window's title, or by the first line of its prompt", async () => {
+    await open(run_id, { title: "acme/infra#396: Add retries" })
+    await eventually(() => page.title()).toBe("acme/infra#396: Add retries · Webhook Trigger")
+    await page.getByRole("heading", { level: 1, name: /^acme\/infra#396: Add retries/ }).waitFor()
+    await open(run_id, { title: undefined, conversation: { prompt: "\n## Review it\nnow" } })
+    await eventually(() => page.title()).toBe("Review it · Webhook Trigger")
+  })
+
+  it("comes before what was asked for, which is folded, and the date is said once", async () => {
+    await open(run_id, { accepted_at: "2026-01-02T10:00:00.000Z", started_at: "2026-01-02T10:00:01.000Z" })
+    const answer = page.getByRole("region", { name: "Answer", exact: true })
+    const prompt = page.getByRole("region", { name: "the prompt", exact: true })
+    await answer.waitFor()
+    expect(await prompt.count()).toBe(0)
+    await page.locator("summary").getByRole("heading", { name: "Rendered prompt" }).click()
+    await prompt.getByText("Review # A change").waitFor()
+    const [above, below] = [await answer.boundingBox(), await prompt.boundingBox()]
+    expect(above!.y).toBeLessThan(below!.y)
+    const facts = page.getByRole("complementary", { name: "Facts" })
+    expect(((await facts.textContent()) ?? "").match(/2 Jan 2026/g)).toHaveLength(1)
   })
 })
 
@@ -202,6 +219,7 @@ it("numbers of callers are shown and sent again as they were written", async () 
   await page.goto(`/webhooks/${id}`)
   await page.getByText("title: 820982911946154508").first().waitFor()
   await page.goto(`/runs/${run_id}`)
+  await page.locator("summary").getByRole("heading", { name: "Variables" }).click()
   const list = page.getByRole("region", { name: "Variables" })
   await list.getByText("820982911946154508").waitFor()
   await list.getByText('"name": 1.10').waitFor()

@@ -43,7 +43,7 @@ describe("the page of all runs", { shuffle: false }, () => {
     await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor()
     await eventually(() => shown(page)).toEqual(ids)
     expect(await rows(page).first().textContent()).toContain("Chat")
-    expect(await rows(page).nth(1).textContent()).toContain("Review demo")
+    expect(await rows(page).nth(1).textContent()).toContain("Review · demo")
 
     await page.getByRole("searchbox", { name: "Search" }).fill("needle IN")
     await eventually(() => shown(page)).toEqual([ids[1]])
@@ -79,7 +79,7 @@ describe("the page of all runs", { shuffle: false }, () => {
     let from = ""
     page.on("request", (request) => {
       const { pathname, searchParams } = new URL(request.url())
-      if (pathname === "/api/runs") from = searchParams.get("from") ?? ""
+      if (pathname === "/api/runs" && !searchParams.has("asks")) from = searchParams.get("from") ?? ""
     })
     const hoursBack = () => Math.round((Date.now() - Date.parse(from)) / 360_000) / 10
     await page.goto("/runs?from=2026-01-02&period=constructor")
@@ -181,7 +181,7 @@ describe("the page of all runs", { shuffle: false }, () => {
     await page.goto("/runs?team=idle")
     await eventually(() => shown(page)).toEqual(queued)
     await page
-      .getByRole("checkbox", { name: /^Select Waits, / })
+      .getByRole("checkbox", { name: /^Select x, / })
       .first()
       .check()
     await page.keyboard.press("Escape")

@@ -23,7 +23,7 @@ describe("a team's page", () => {
     await asking
     const page = await ui.newPage({ signedIn: true })
     await page.goto("/teams/held")
-    await page.getByRole("link", { name: `Run ${message_id}` }).waitFor()
+    await page.getByRole("link", { name: "work", exact: true }).waitFor()
     expect(await page.getByRole("button", { name: "Release team" }).count()).toBe(0)
 
     await page.goto(`/runs/${message_id}`)

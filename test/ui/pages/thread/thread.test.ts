@@ -61,6 +61,31 @@ const conversation = () => page.getByRole("list", { name: "Conversation, oldest 
 const turns = () => conversation().getByRole("listitem").filter({ hasText: "Open the run" })
 const box = () => page.getByRole("region", { name: "Next message" })
 
+describe("a question", () => {
+  it("is counted in the navigation, shown in lists until it has a reply, and replied to where it is shown", async () => {
+    const run_id = await release()
+    await page.goto("/runs")
+    const asking = page.getByRole("list", { name: "Runs, newest first" }).getByText("Asks", { exact: true })
+    await eventually(() => asking.count()).toBe(1)
+    const count = page.getByRole("link", { name: "1 question of agents" })
+    await count.click()
+    expect(new URL(page.url()).search).toBe("?status=asks")
+    expect(await page.getByLabel("Status").inputValue()).toBe("asks")
+    await page
+      .getByRole("list", { name: "Runs, newest first" })
+      .getByRole("link", { name: /Release 7/ })
+      .waitFor()
+    expect(await axe(page)).toEqual([])
+    await page.goto(`/teams/${team}`)
+    await page.getByRole("list", { name: "Newest first" }).getByRole("button", { name: "Ship it" }).click()
+    await conversation().getByText("Ship it, in s-9").waitFor()
+    expect(new URL(page.url()).pathname).toBe(`/threads/${run_id}`)
+    await eventually(() => count.count()).toBe(0)
+    await page.goto("/runs?status=asks")
+    await page.getByText("No runs match.").waitFor()
+  })
+})
+
 describe("a question of a run without a thread", () => {
   it("is answered on the run's page with a suggested reply, in the agent's session, and the conversation follows", async () => {
     const run_id = await release()
@@ -99,7 +124,7 @@ describe("the page of a thread", () => {
     await box().getByRole("textbox", { name: "Message" }).press("Control+Enter")
     await box().getByRole("button", { name: "Wait until tomorrow" }).click()
     await conversation().getByText("Wait until tomorrow, in s-9").waitFor()
-    const prompts = await turns().locator(".turn-prompt").allTextContents()
+    const prompts = await turns().locator(".turn-text p").allTextContents()
     expect(prompts).toEqual(["Release 1", "Why?", "Release 2", "Wait until tomorrow"])
     await eventually(() => page.getByRole("button", { name: "Ship it" }).count()).toBe(0)
     await box().getByRole("status").getByText("The run has ended.").waitFor()
@@ -162,8 +187,8 @@ describe("the page of a thread", () => {
     await page.goto(`/threads/${id}`)
     await box().getByRole("button", { name: "Ship it" }).waitFor()
     await page.getByRole("button", { name: "Reset" }).click()
-    await page.getByRole("alertdialog").getByRole("button", { name: "Reset thread" }).click()
-    await box().getByText("This thread has ended.").waitFor()
+    await page.getByRole("alertdialog").getByRole("button", { name: "Reset conversation" }).click()
+    await box().getByText("This conversation has ended.").waitFor()
     expect(await page.getByRole("button", { name: "Reset" }).count()).toBe(0)
     expect(await page.getByRole("button", { name: "Ship it" }).count()).toBe(0)
     expect(await axe(page)).toEqual([])
@@ -175,13 +200,13 @@ describe("the page of a thread", () => {
   })
 })
 
-describe("the threads of a team", () => {
+describe("the conversations of a team", () => {
   it("are listed from the team's page and found by their key, and lead to all their runs", async () => {
     await say("hello", "list#1")
     const { id } = await threadOf(await say("hello", "list#2"))
     await page.goto(`/teams/${team}`)
-    await page.getByRole("link", { name: "Threads" }).click()
-    const list = page.getByRole("list", { name: "Threads, newest run first" })
+    await page.getByRole("link", { name: "Conversations" }).click()
+    const list = page.getByRole("list", { name: "Conversations, newest run first" })
     const names = () => list.locator("strong").allTextContents()
     await eventually(async () => (await names()).slice(0, 2)).toEqual(["list#2", "list#1"])
     await page.getByRole("searchbox", { name: "Key" }).fill("list#2")
@@ -192,12 +217,12 @@ describe("the threads of a team", () => {
     await page.getByRole("list", { name: "Runs, newest first" }).getByText("hello").waitFor()
     expect(new URL(page.url()).search).toBe(`?thread=${id}`)
     expect(await page.getByRole("list", { name: "Runs, newest first" }).getByRole("listitem").count()).toBe(1)
-    await page.getByText("Thread list#2").waitFor()
+    await page.getByText("Conversation list#2").waitFor()
     await page.getByText(/0\.25, 10 output tokens, reported by 1 of 1 run$/).waitFor()
-    await page.getByRole("button", { name: "Runs of all threads" }).click()
+    await page.getByRole("button", { name: "Runs of all conversations" }).click()
     await eventually(() => new URL(page.url()).search).toBe("")
     await page.goto(`/teams/${team}/threads?key=nothing`)
-    await page.getByText("No thread has this key.").waitFor()
+    await page.getByText("No conversation has this key.").waitFor()
   })
 })
 
@@ -206,7 +231,7 @@ describe("a message and a replay", () => {
     await page.goto(`/teams/${team}`)
     const form = page.getByRole("region", { name: "Send a message" })
     await form.getByRole("textbox", { name: "Message" }).fill("hi")
-    await form.getByRole("textbox", { name: "Thread (optional)" }).fill("named#1")
+    await form.getByRole("textbox", { name: "Conversation (optional)" }).fill("named#1")
     await form.getByRole("button", { name: "Send" }).click()
     const keyOf = async () =>
       (await ui.call("GET", `/api/teams/${team}/threads?limit=1`)).data.map(({ key }: { key: string }) => key)
@@ -216,7 +241,7 @@ describe("a message and a replay", () => {
       await page.goto(`/runs/${run_id}`)
       await page.getByRole("button", { name: "Replay", exact: true }).click()
       const replay = page.getByRole("region", { name: "Replay", exact: true })
-      await replay.getByRole("textbox", { name: "Thread (optional)" }).fill(fill)
+      await replay.getByRole("textbox", { name: "Conversation (optional)" }).fill(fill)
       await replay.getByRole("button", { name: "Send again" }).click()
       const href = await replay.getByRole("link", { name: "Open the run" }).getAttribute("href")
       return (await threadOf(href!.split("/").at(-1)!))?.key
@@ -230,8 +255,8 @@ describe("a message and a replay", () => {
 
   it("of a run in a thread leads to the conversation", async () => {
     await page.goto(`/runs/${await say("hello", "named#5")}`)
-    await page.getByText("Thread named#5").waitFor()
-    await page.getByRole("link", { name: "Conversation" }).click()
+    await page.getByRole("complementary", { name: "Facts" }).getByRole("link", { name: "named#5" }).waitFor()
+    await page.getByRole("link", { name: "Conversation", exact: true }).click()
     await page.getByRole("heading", { level: 1, name: "named#5" }).waitFor()
   })
 })

@@ -51,15 +51,15 @@ describe("a history of 100,000 runs", () => {
     await eventually(() => first.textContent()).toContain(`number ${newest}`)
     for (let i = 1; i <= 5; i++) {
       await page.getByRole("button", { name: "Older" }).click()
-      await first.getByText(`name: number ${newest - i * 20}`, { exact: true }).waitFor()
+      await first.getByText(`Say hello to number ${newest - i * 20}`, { exact: true }).waitFor()
     }
     const address = page.url()
     await page.goBack()
-    await first.getByText(`name: number ${newest - 80}`, { exact: true }).waitFor()
+    await first.getByText(`Say hello to number ${newest - 80}`, { exact: true }).waitFor()
     await page.goto(address)
-    await first.getByText(`name: number ${newest - 100}`, { exact: true }).waitFor()
+    await first.getByText(`Say hello to number ${newest - 100}`, { exact: true }).waitFor()
     await page.getByRole("button", { name: "Newest" }).click()
-    await first.getByText(`name: number ${newest}`, { exact: true }).waitFor()
+    await first.getByText(`Say hello to number ${newest}`, { exact: true }).waitFor()
     await page.context().close()
   })
 
@@ -67,7 +67,7 @@ describe("a history of 100,000 runs", () => {
     const page = await ui.newPage({ signedIn: true })
     await page.goto(`/webhooks/${id}`)
     const first = page.getByRole("list", { name: "Runs, newest first" }).getByRole("listitem").first()
-    await first.getByText(`name: number ${newest}`, { exact: true }).waitFor()
+    await first.getByText(`Say hello to number ${newest}`, { exact: true }).waitFor()
     const gate = new Gate()
     await page.route("**/runs?*cursor=*", async (route) => {
       await gate.opened
@@ -76,7 +76,7 @@ describe("a history of 100,000 runs", () => {
     await page.getByRole("button", { name: "Older" }).click()
     await first.hover()
     gate.open()
-    await first.getByText(`name: number ${newest - 20}`, { exact: true }).waitFor()
+    await first.getByText(`Say hello to number ${newest - 20}`, { exact: true }).waitFor()
     await page.context().close()
   })
 

@@ -5,8 +5,8 @@ import { useMay } from "../../api/Access.ts"
 import { api } from "../../api/Client.ts"
 import { queries, useThread } from "../../api/Queries.ts"
 import type { Run } from "../../api/Types.ts"
-import { MessageBox } from "../../components/run/MessageBox.tsx"
-import { UserText } from "../../components/UserText.tsx"
+import { UserText } from "../UserText.tsx"
+import { MessageBox } from "./MessageBox.tsx"
 
 /** Whether a reply can continue the agent's session. Of a thread, only the newest run is replied to here. */
 const useCanReply = ({ accepted_at, status, thread }: Run): boolean => {
@@ -16,12 +16,22 @@ const useCanReply = ({ accepted_at, status, thread }: Run): boolean => {
 }
 
 /** A form for a reply, if the agent asks a question or the user wants to reply. Then it shows the conversation. */
-export const ReplyToRun = ({ run, wanted }: { readonly run: Run; readonly wanted: boolean }) => {
+export const ReplyToRun = ({
+  run,
+  wanted = false,
+  nested = false
+}: {
+  readonly run: Run
+  readonly wanted?: boolean
+  /** Inside another section. */
+  readonly nested?: boolean
+}) => (wanted || run.asks !== undefined ? <Reply run={run} nested={nested} /> : null)
+
+const Reply = ({ run, nested }: { readonly run: Run; readonly nested: boolean }) => {
   const [, navigate] = useLocation()
   const canReply = useCanReply(run)
   const may = useMay()
-  if (!wanted && run.asks === undefined) return null
-  if (!canReply || !may("threads.reply")) return <Asked run={run} />
+  if (!canReply || !may("threads.reply")) return nested ? null : <Asked run={run} />
   const send = async (message: string, headers: { readonly "idempotency-key": string }) => {
     await api.threads.reply({ path: run, query: {}, headers, payload: { message } })
     return api.runs.show({ path: run })
@@ -30,9 +40,10 @@ export const ReplyToRun = ({ run, wanted }: { readonly run: Run; readonly wanted
     queries.setQueryData(["run", run.run_id], replied)
     navigate(pathTo("thread", { thread_id: replied.thread!.id }))
   }
+  const Title = nested ? "h3" : "h2"
   return (
-    <section className="card stack tight" aria-label="Reply">
-      <h2>{run.asks ? "The agent asks a question" : "Reply"}</h2>
+    <section className={nested ? "stack tight" : "card stack tight"} aria-label="Reply">
+      <Title>{run.asks ? "The agent asks a question" : "Reply"}</Title>
       <MessageBox
         label="Your reply"
         help="The agent continues its session."
