@@ -345,7 +345,7 @@ const refusalIfNew = (webhook: WebhookRow, request: TriggerRequest) => {
 const isPaused = ({ paused_at }: WebhookRow, { isManual }: TriggerRequest): boolean =>
   paused_at !== undefined && isManual !== true
 
-/** Whoever tests a webhook, or calls it as a tool, gets the answer to the own input, and at once. */
+/** A person who tests a webhook, or calls it as a tool, gets the answer to their own input, and at once. */
 const standsAlone = ({ isManual, triggered_by }: TriggerRequest): boolean =>
   isManual === true || triggered_by !== undefined
 
