@@ -111,6 +111,8 @@ export const runs = Effect.gen(function* () {
       where status in ('queued', 'running') and deadline_at is not null`
   yield* sql`create index runs_retry_at on webhook_trigger.runs (retry_at) where retry_at is not null`
   yield* sql`create index runs_finished on webhook_trigger.runs (team, finished_at) where finished_at is not null`
+  // Questions of agents.
+  yield* sql`create index runs_asking on webhook_trigger.runs (seq) where report -> 'asks' is not null`
   // The newest ends, which are not counted yet.
   yield* sql`
     create index runs_recorded on webhook_trigger.runs (recorded_at)

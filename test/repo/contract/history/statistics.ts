@@ -5,6 +5,7 @@ import { RunId } from "../../../../src/domain/Id.ts"
 import type { AgentUsage } from "../../../../src/domain/run/AgentReport.ts"
 import type { Outcome } from "../../../../src/domain/run/Run.ts"
 import { finalStatuses } from "../../../../src/domain/run/RunStatus.ts"
+import type { TeamName } from "../../../../src/domain/Team.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import type { NewRun } from "../../../../src/repo/run/RunStore.ts"
 import {
@@ -18,6 +19,7 @@ import {
   minute,
   newMessage,
   newRun,
+  ops,
   sentOne,
   startedOne,
   success,
@@ -74,6 +76,17 @@ export const statistics = (test: Test): void => {
         { ...none, bucket: 0, success: 3, error: 1, median_ms: 200, slowest_ms: 400 },
         { ...none, bucket: 1, timeout: 1, live: 1 }
       ])
+      const elsewhere = (yield* createWebhook({ team: team("elsewhere") })).team
+      const ofTeams = (...teams: ReadonlyArray<TeamName>) =>
+        Effect.map(repo.totals(teams, at(begin), hour), (all) => all.toSorted((a, b) => a.bucket - b.bucket))
+      const both = [
+        { ...none, bucket: 0, success: 3, error: 1, live: 1, median_ms: 200, slowest_ms: 400 },
+        { ...none, bucket: 1, timeout: 1, live: 1 }
+      ]
+      expect(yield* ofTeams(ops, elsewhere)).toEqual(both)
+      expect(yield* ofTeams(elsewhere)).toEqual([])
+      const all = yield* repo.totals(undefined, at(begin), Duration.times(hour, 2))
+      expect(all).toEqual([{ ...both[0], timeout: 1, live: 2 }])
       const activity = yield* repo.activity(at(begin), Duration.times(hour, 2))
       expect(activity).toHaveLength(2)
       expect(activity).toContainEqual({
@@ -158,6 +171,67 @@ export const statistics = (test: Test): void => {
       expect(yield* ahead).toEqual([0, 0, 1, 0])
       yield* endOne(message.run_id, timeout, 10)
       expect(yield* ahead).toEqual([0, 0, 0, 0])
+    })
+  )
+
+  test(
+    "reads what each team has now, and what its agent last reported",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const message = yield* newMessage({ team: team("elsewhere") })
+      yield* createWebhook({ team: team("elsewhere") })
+      yield* acceptOne(message)
+      const [first] = [yield* queueAt(webhook, 0), yield* queueAt(webhook, 1)]
+      expect(yield* repo.work([ops])).toEqual([])
+      yield* admitOne(first, 5)
+      yield* sentOne(first, 6)
+      yield* startedOne(first, 7)
+      const done = { run_id: first, first_seq: 0, seq: 0, activity: "Read a.ts" }
+      yield* repo.addProgress([done])
+      yield* repo.addProgress([{ ...done, first_seq: 1, seq: 1, activity: "Edit a.ts" }])
+      const ofWebhook = { run_id: first, team: ops, webhook_id: webhook.id, since: at(7), activity: "Edit a.ts" }
+      expect(yield* repo.work(undefined)).toEqual([
+        { run_id: message.run_id, team: "elsewhere", since: at(0) },
+        ofWebhook
+      ])
+      expect(yield* repo.work([ops])).toEqual([ofWebhook])
+      yield* endOne(first, success("ok"), 8)
+      expect(yield* repo.work([ops])).toEqual([])
+    })
+  )
+
+  test(
+    "reads the questions that nobody has answered, newest first",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const [webhook, elsewhere] = [yield* createWebhook(), yield* createWebhook({ team: team("elsewhere") })]
+      const run = Effect.fnUntraced(function* (target: Target, ms: number, asks: boolean, thread_key?: string) {
+        const run = yield* newRun(target, { ...acceptedAt(ms), ...(thread_key !== undefined && { thread_key }) })
+        yield* acceptOne(run)
+        yield* admitOne(run.run_id, ms)
+        const report = asks ? { asks: ["Yes"] } : { session_id: "s" }
+        yield* endOne(run.run_id, { status: "success", response: "Which one?", report }, ms + 1)
+        return run.run_id
+      })
+      yield* run(webhook, 0, true)
+      const alone = yield* run(webhook, 10, true)
+      yield* run(webhook, 20, false)
+      const foreign = yield* run(elsewhere, 30, true)
+      yield* run(webhook, 40, true, "answered")
+      yield* run(webhook, 50, false, "answered")
+      const last = yield* run(webhook, 60, true, "asks twice")
+      const reset = yield* run(webhook, 70, true, "reset")
+      const { thread } = yield* repo.run(reset)
+      const ids = (owners: ReadonlyArray<TeamName> | undefined, limit = 10) =>
+        Effect.map(repo.questions(owners, at(10), limit), (runs) => runs.map(({ run_id }) => run_id))
+      expect(yield* ids(undefined)).toEqual([reset, last, foreign, alone])
+      yield* repo.endThread(thread!.id, at(80))
+      expect(yield* ids(undefined)).toEqual([last, foreign, alone])
+      expect(yield* ids([ops])).toEqual([last, alone])
+      expect(yield* ids(undefined, 1)).toEqual([last])
+      const [question] = yield* repo.questions(undefined, at(10), 1)
+      expect(question).toMatchObject({ asks: ["Yes"], conversation: { response: "Which one?" } })
     })
   )
 

@@ -10,7 +10,7 @@ export const Charts = ({
   statistics,
   onPick
 }: {
-  readonly statistics: Statistics
+  readonly statistics: Pick<Statistics, "buckets">
   /** Gets the bounds of the clicked bar, RFC 3339. The last bar has no end yet. */
   readonly onPick: (from: string, to: string | undefined) => void
 }) => {
