@@ -1,7 +1,7 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema, Struct } from "effect"
 import { RunSummary } from "../domain/run/RunSummary.ts"
-import { Activity, Statistics, StatisticsRange } from "../domain/run/Statistics.ts"
+import { Activity, Statistics, StatisticsRange, Totals, WorkNow } from "../domain/run/Statistics.ts"
 import { optional } from "../domain/Time.ts"
 import { WebhookDraft } from "../domain/webhook/Webhook.ts"
 import { Admin } from "./access/Auth.ts"
@@ -28,6 +28,8 @@ export const Server = Schema.Struct({
   bus: Schema.String,
   /** How the server's program is started, for lines to paste. */
   command: Schema.String,
+  /** Agents whose programs are installed where the server runs, with an example of each command line; only for an admin without limits. */
+  agents: optional(Schema.Array(Schema.Struct({ title: Schema.String, example: Schema.String }))),
   /** The server's address for callers: the first part of every trigger URL. */
   public_url: Schema.String,
   /** Whether the server has `/docs` and `/openapi.json`. */
@@ -64,10 +66,19 @@ const DraftPreview = Schema.Struct({
 }).annotations({ identifier: "DraftPreview" })
 export type DraftPreview = typeof DraftPreview.Type
 
+/** What agents do. */
+export const Now = Schema.Struct({
+  /** By team. */
+  work: Schema.Array(WorkNow)
+}).annotations({ identifier: "Now" })
+export type Now = typeof Now.Type
+
 /** More data for the web UI; not in OpenAPI. */
 export class Overview extends HttpApiGroup.make("overview")
   .add(HttpApiEndpoint.get("server", "/api/server").addSuccess(Server))
   .add(HttpApiEndpoint.get("activity", "/api/activity").addSuccess(Schema.Struct(listFields(Activity, "By webhook."))))
+  .add(HttpApiEndpoint.get("totals", "/api/totals").addSuccess(Totals))
+  .add(HttpApiEndpoint.get("now", "/api/now").addSuccess(Now))
   .add(
     HttpApiEndpoint.get("statistics", "/api/webhooks/:id/statistics")
       .setPath(Schema.Struct({ id: Schema.String }))

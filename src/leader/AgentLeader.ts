@@ -107,7 +107,8 @@ const logged = <A, E>(prompt: Prompt, work: Effect.Effect<A, E>): Effect.Effect<
     )
   )
 
-const canRun = (command: string): boolean => {
+/** Whether a command, a path or a name in `PATH`, is a program that can be started. */
+export const canRun = (command: string): boolean => {
   const folders = command.includes("/") ? [""] : (process.env.PATH ?? "").split(delimiter)
   return folders.some((folder) => {
     const path = isAbsolute(command) || folder === "" ? command : join(folder, command)

@@ -31,6 +31,7 @@ import * as MailEnvironment from "./environment/MailEnvironment.ts"
 import * as OidcEnvironment from "./environment/OidcEnvironment.ts"
 import type { ListenAddress } from "./ListenAddress.ts"
 import * as Demo from "./leaders/Demo.ts"
+import { installedAgents } from "./leaders/LeaderList.ts"
 import * as LocalLeaders from "./leaders/LocalLeaders.ts"
 import { ownCommand } from "./OwnCommand.ts"
 import * as SecretsKeyFile from "./SecretsKeyFile.ts"
@@ -138,7 +139,7 @@ export const layer = (environment: Environment, { bus, repo }: Drivers, version:
         Oidc.layer(OidcEnvironment.toSettings(environment)),
         TrustedProxies.layer(environment.trustedProxies),
         secretKeys(environment, { bus, repo }),
-        ServerFacts.layer({ version, database: repo.name, bus: bus.name, command: ownCommand })
+        ServerFacts.layer({ version, database: repo.name, bus: bus.name, command: ownCommand, agents: installedAgents })
       )
     )
   )

@@ -1,6 +1,6 @@
 // Builds the web UI into dist/ui, unless it was already built from the current sources.
 import { createHash } from "node:crypto"
-import { readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
@@ -37,5 +37,7 @@ if (builtSources() !== sources) {
       }
     }
   })
+  // The font may be passed on with its license only.
+  copyFileSync(`${root}node_modules/@fontsource-variable/inter/LICENSE`, `${root}dist/ui/inter-license.txt`)
   writeFileSync(hashFile, sources)
 }

@@ -36,7 +36,7 @@ export const createPages = async (ui: TestUi, names: Names): Promise<Content> =>
   const setUp = await create({ name: names.setUp, verification, secret: "a secret for the tests" })
   const sends = await createSending(ui, create)
   const pages: ReadonlyArray<UiPage> = [
-    ["/", "Overview", "Stopped or paused teams"],
+    ["/", "Overview", "Latest runs"],
     ["/webhooks", "Webhooks", names.webhook],
     ["/webhooks?search=nothing-like-it", "Webhooks", "No webhooks match."],
     ["/webhooks/new", "New webhook", "Preview with sample values"],

@@ -130,6 +130,8 @@ export const rules = {
   overview: {
     server: ["read", "shared"],
     activity: ["read", "filtered"],
+    totals: ["read", "filtered"],
+    now: ["read", "filtered"],
     statistics: ["read", "webhook"],
     run: ["call", "webhook"],
     previewDraft: ["read", "shared"],

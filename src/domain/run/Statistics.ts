@@ -1,5 +1,6 @@
 import { Schema } from "effect"
-import { WebhookId } from "../Id.ts"
+import { RunId, WebhookId } from "../Id.ts"
+import { TeamName } from "../Team.ts"
 import { optional, time } from "../Time.ts"
 import { type FinalStatus, finalStatuses } from "./RunStatus.ts"
 import { ReportedUsage } from "./RunUsage.ts"
@@ -45,6 +46,32 @@ export const StatisticsBucket = Schema.Struct({
   usage
 })
 export type StatisticsBucket = typeof StatisticsBucket.Type
+
+/** The runs of all webhooks over time. */
+export const Totals = Schema.Struct({
+  /** The last 48 hours; the last one is not over. */
+  hours: Schema.Array(StatisticsBucket),
+  /** The last 24 of these hours. */
+  last_day: StatisticsBucket,
+  /** The 24 hours before. */
+  day_before: StatisticsBucket,
+  /** The last 14 days in UTC, with today. */
+  days: Schema.Array(StatisticsBucket)
+}).annotations({ identifier: "Totals" })
+export type Totals = typeof Totals.Type
+
+/** The run that a team has now. */
+export const WorkNow = Schema.Struct({
+  run_id: RunId,
+  team: TeamName,
+  /** Absent for a chat message. */
+  webhook_id: optional(WebhookId),
+  title: optional(Schema.String),
+  since: time("When the leader reported that it started; before that, when it was sent."),
+  /** What the agent last reported that it does. */
+  activity: optional(Schema.String)
+}).annotations({ identifier: "WorkNow" })
+export type WorkNow = typeof WorkNow.Type
 
 /** What a webhook has used today of `max_runs_per_day` and `max_cost_per_day`. */
 const BudgetUse = Schema.Struct({

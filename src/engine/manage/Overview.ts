@@ -1,4 +1,4 @@
-import { Context, DateTime, Duration, Effect, Layer } from "effect"
+import { Cache, Context, DateTime, Duration, Effect, Layer } from "effect"
 import { Bus } from "../../bus/Bus.ts"
 import type { NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
@@ -6,7 +6,15 @@ import { runIdOf, teamNameOf, webhookIdOf } from "../../domain/ParsedId.ts"
 import { finalStatuses } from "../../domain/run/RunStatus.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
 import { mostCounted, type ShownRun } from "../../domain/run/ShownRun.ts"
-import type { Activity, Counts, Statistics, StatisticsRange } from "../../domain/run/Statistics.ts"
+import type {
+  Activity,
+  Counts,
+  RunBucket,
+  Statistics,
+  StatisticsRange,
+  Totals,
+  WorkNow
+} from "../../domain/run/Statistics.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import { budgetResetsAt, countedCost } from "../../domain/webhook/Budget.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
@@ -22,6 +30,10 @@ export class Overview extends Context.Tag("webhook-trigger/Overview")<
   {
     /** The last 24 hours of every webhook that was triggered in that time; up to two seconds old. */
     readonly activity: Effect.Effect<ReadonlyArray<Activity>, Unavailable>
+    /** Of the webhooks of `owners`, if given; up to five seconds old. */
+    readonly totals: (owners?: ReadonlyArray<TeamName>) => Effect.Effect<Totals, Unavailable>
+    /** The same of what the teams have now. */
+    readonly now: (owners?: ReadonlyArray<TeamName>) => Effect.Effect<ReadonlyArray<WorkNow>, Unavailable>
     readonly statistics: (id: string, range: StatisticsRange) => Effect.Effect<Statistics, NotFound | Unavailable>
     /** A run, and why it waits if it is queued. */
     readonly run: (run_id: string) => Effect.Effect<ShownRun, NotFound | Unavailable>
@@ -70,15 +82,11 @@ export class Overview extends Context.Tag("webhook-trigger/Overview")<
             [history.slots(id), history.statistics(id, since, step), budgetUse(webhook, at)],
             { concurrency: 3 }
           )
-          const byBucket = new Map(past.map((each) => [each.bucket, each]))
           return {
             ...now,
             ...(budget && { budget }),
             limit: webhook.max_concurrent ?? settings.maxConcurrent,
-            buckets: Array.from({ length: count }, (_, i) => {
-              const { bucket: _bucket, ...found } = byBucket.get(i) ?? { ...none, bucket: i }
-              return { ...found, at: DateTime.addDuration(since, Duration.times(step, i)) }
-            })
+            buckets: filled(past, { since, step, count })
           }
         })
 
@@ -96,9 +104,24 @@ export class Overview extends Context.Tag("webhook-trigger/Overview")<
           return { ...run, ...(waits_for && { waits_for }) }
         })
 
+        const totals = Effect.fn("Overview.totals")(function* (owners: Owners) {
+          const at = yield* DateTime.now
+          const hours = bucketsOf("48h", at)
+          const halves = { ...hours, step: Duration.hours(24), count: 2 }
+          const read = (buckets: Buckets) =>
+            Effect.map(history.totals(owners, buckets.since, buckets.step), (past) => filled(past, buckets))
+          const [byHour, [day_before, last_day], days] = yield* Effect.all(
+            [read(hours), read(halves), read(bucketsOf("14d", at))],
+            { concurrency: 3 }
+          )
+          return { hours: byHour, day_before: day_before!, last_day: last_day!, days }
+        })
+
         return Overview.of({
           // Many readers of a busy server share one read.
           activity: yield* Effect.cachedWithTTL(lastDay, "2 seconds"),
+          totals: yield* sharedByReaders(totals, "5 seconds"),
+          now: yield* sharedByReaders(history.work, "1 second"),
           statistics: (id, range) => Effect.flatMap(webhookIdOf(id), (id) => statistics(id, range)),
           run: (id) => Effect.flatMap(runIdOf(id), run),
           teamRuns: (team, limit) =>
@@ -106,6 +129,20 @@ export class Overview extends Context.Tag("webhook-trigger/Overview")<
         })
       })
     )
+}
+
+type Owners = ReadonlyArray<TeamName> | undefined
+
+/** Readers with the same teams share one read. */
+const sharedByReaders = <A, E>(read: (owners: Owners) => Effect.Effect<A, E>, timeToLive: Duration.DurationInput) => {
+  const everything = "*"
+  // Uninterruptible: the reader that began the read may go away.
+  const lookup = (key: string) =>
+    Effect.uninterruptible(read(key === everything ? undefined : (key.split(",") as Array<TeamName>)))
+  return Effect.map(
+    Cache.make({ capacity: 64, timeToLive, lookup }),
+    (cache) => (owners: Owners) => cache.get(owners?.toSorted().join() ?? everything)
+  )
 }
 
 const withoutZeros = <A extends object>(counts: A): Partial<A> =>
@@ -116,14 +153,33 @@ const none: Counts = {
   live: 0
 }
 
-const ranges: { readonly [R in StatisticsRange]: { readonly step: Duration.Duration; readonly count: number } } = {
+const ranges: {
+  readonly [R in StatisticsRange | "48h" | "14d"]: { readonly step: Duration.Duration; readonly count: number }
+} = {
   "24h": { step: Duration.hours(1), count: 24 },
+  "48h": { step: Duration.hours(1), count: 48 },
   "7d": { step: Duration.hours(6), count: 28 },
+  "14d": { step: Duration.hours(24), count: 14 },
   "30d": { step: Duration.hours(24), count: 30 }
 }
 
+interface Buckets {
+  readonly since: DateTime.Utc
+  readonly step: Duration.Duration
+  readonly count: number
+}
+
+/** All buckets, also those without runs. */
+const filled = (past: ReadonlyArray<RunBucket>, { count, since, step }: Buckets) => {
+  const byBucket = new Map(past.map((each) => [each.bucket, each]))
+  return Array.from({ length: count }, (_, i) => {
+    const { bucket: _bucket, ...found } = byBucket.get(i) ?? { ...none, bucket: i }
+    return { ...found, at: DateTime.addDuration(since, Duration.times(step, i)) }
+  })
+}
+
 /** The buckets of a range, on whole steps, so they do not move with time. The last one is unfinished. */
-const bucketsOf = (range: StatisticsRange, now: DateTime.Utc) => {
+const bucketsOf = (range: keyof typeof ranges, now: DateTime.Utc): Buckets => {
   const { step, count } = ranges[range]
   const millis = Duration.toMillis(step)
   const since = DateTime.unsafeMake((Math.floor(DateTime.toEpochMillis(now) / millis) - count + 1) * millis)

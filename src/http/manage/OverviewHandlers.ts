@@ -6,8 +6,10 @@ import { asWhole } from "../../api/List.ts"
 import { DraftBody } from "../../api/Overview.ts"
 import { pageSize } from "../../api/PageSize.ts"
 import { SampleBody } from "../../api/run/RunAnswers.ts"
+import { isLimited } from "../../domain/access/Grant.ts"
 import { NotFound } from "../../domain/Errors.ts"
 import { piecesOf } from "../../domain/prompt/PromptLayout.ts"
+import type { TeamName } from "../../domain/Team.ts"
 import { Trigger } from "../../engine/accept/Trigger.ts"
 import { recordStart } from "../../engine/access/Audit.ts"
 import { Overview } from "../../engine/manage/Overview.ts"
@@ -51,6 +53,10 @@ const ofDraft = ({ names: variables, places, rendered }: DraftPreview) => ({
 const startedBy = (triggered_by: string | undefined) =>
   triggered_by === undefined ? { isManual: true } : { triggered_by, thread_owner: triggered_by }
 
+/** Reads what belongs to the actor's teams. */
+const ofOwners = <A, E>(read: (owners?: ReadonlyArray<TeamName>) => Effect.Effect<A, E>) =>
+  Effect.flatMap(TeamScope.ofActor, ({ owners }) => read(owners))
+
 export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
   Effect.gen(function* () {
     const overview = yield* Overview
@@ -61,22 +67,30 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
     const streams = yield* ActorStreams.make
     const settings = yield* Settings
     const originFor = yield* makeTriggerOriginFor
-    const facts = yield* ServerFacts
+    const { agents, ...facts } = yield* ServerFacts
     const { apiDocs } = yield* OperationsAccess
 
     return handlers
       .handle("server", ({ request }) =>
-        Effect.succeed({
-          ...facts,
-          public_url: originFor(request),
-          api_docs: apiDocs,
-          webhook_timeout_seconds: Duration.toSeconds(settings.timeout),
-          webhook_max_work_seconds: Duration.toSeconds(settings.maxWork),
-          webhook_max_concurrent: settings.maxConcurrent,
-          webhook_max_queued: maxQueuedOfWebhook(settings)
+        Effect.gen(function* () {
+          const { grant } = yield* Actor
+          return {
+            ...facts,
+            ...(grant.role === "admin" && !isLimited(grant) && { agents: yield* agents }),
+            public_url: originFor(request),
+            api_docs: apiDocs,
+            webhook_timeout_seconds: Duration.toSeconds(settings.timeout),
+            webhook_max_work_seconds: Duration.toSeconds(settings.maxWork),
+            webhook_max_concurrent: settings.maxConcurrent,
+            webhook_max_queued: maxQueuedOfWebhook(settings)
+          }
         })
       )
       .handle("activity", () => Effect.mapError(asWhole(scope.onlyOfOwnedWebhooks(overview.activity)), Problems.of))
+      .handle("totals", () => Effect.mapError(ofOwners(overview.totals), Problems.of))
+      .handle("now", () =>
+        Effect.mapBoth(ofOwners(overview.now), { onFailure: Problems.of, onSuccess: (work) => ({ work }) })
+      )
       .handle("statistics", ({ path, urlParams }) =>
         Effect.mapError(overview.statistics(path.id, urlParams.range ?? "24h"), Problems.of)
       )

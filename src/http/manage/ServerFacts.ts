@@ -1,7 +1,10 @@
-import { Context, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import type { Server } from "../../api/Overview.ts"
 
-export type ServerFactsValues = Pick<Server, "version" | "database" | "bus" | "command">
+export interface ServerFactsValues extends Pick<Server, "version" | "database" | "bus" | "command"> {
+  /** The programs of agents that are installed here. */
+  readonly agents: Effect.Effect<NonNullable<Server["agents"]>>
+}
 
 /** The server's drivers and versions, for the web UI. Provided by the program that composes the server. */
 export class ServerFacts extends Context.Reference<ServerFacts>()("webhook-trigger/ServerFacts", {
@@ -9,7 +12,8 @@ export class ServerFacts extends Context.Reference<ServerFacts>()("webhook-trigg
     version: "unknown",
     database: "embedded",
     bus: "embedded",
-    command: "webhook-trigger"
+    command: "webhook-trigger",
+    agents: Effect.succeed([])
   })
 }) {
   static readonly layer = (facts: ServerFactsValues): Layer.Layer<never> => Layer.succeed(ServerFacts, facts)

@@ -12,12 +12,13 @@ import { securityHeaders } from "../request/SecurityHeaders.ts"
 import { below, pagesBelow, UiPath } from "../request/UiPath.ts"
 import * as Unmatched from "../request/Unmatched.ts"
 
-/** Only the build's scripts and styles, nothing from other servers, and no frames. */
+/** Only the build's scripts, styles and fonts, nothing from other servers, and no frames. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
   "img-src 'self'",
+  "font-src 'self'",
   "connect-src 'self'",
   "form-action 'none'",
   "base-uri 'none'",
@@ -35,7 +36,8 @@ const contentTypes: { readonly [extension: string]: string } = {
   html: "text/html; charset=utf-8",
   js: "text/javascript; charset=utf-8",
   css: "text/css; charset=utf-8",
-  svg: "image/svg+xml"
+  svg: "image/svg+xml",
+  woff2: "font/woff2"
 }
 
 /**
@@ -149,7 +151,7 @@ const addFiles = Effect.fn(function* (folder: string, path: string, mount: strin
   }
   yield* add(below(path, "/icon.svg"), variantsOf("icon.svg", read(`${folder}icon.svg`), false))
   for (const name of readdirSync(`${folder}assets`)) {
-    if (/\.(js|css|svg)$/.test(name)) {
+    if (/\.(js|css|svg|woff2)$/.test(name)) {
       yield* add(below(path, `/assets/${name}`), variantsOf(name, read(`${folder}assets/${name}`), true))
     }
   }

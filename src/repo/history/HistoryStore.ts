@@ -6,7 +6,7 @@ import type { RunState } from "../../domain/run/RunState.ts"
 import type { FinalStatus, RunStatus } from "../../domain/run/RunStatus.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
 import type { RunUsage } from "../../domain/run/RunUsage.ts"
-import type { RunBucket } from "../../domain/run/Statistics.ts"
+import type { RunBucket, WorkNow } from "../../domain/run/Statistics.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { DayUse } from "../../domain/webhook/Budget.ts"
 import type { NewRun } from "../run/RunStore.ts"
@@ -100,6 +100,14 @@ export class HistoryStore extends Context.Tag("webhook-trigger/HistoryStore")<
       since: DateTime.Utc,
       step: Duration.Duration
     ) => Effect.Effect<ReadonlyArray<RunBucket>, Unavailable>
+    /** The same for all webhooks, or those of these teams. */
+    readonly totals: (
+      owners: ReadonlyArray<TeamName> | undefined,
+      since: DateTime.Utc,
+      step: Duration.Duration
+    ) => Effect.Effect<ReadonlyArray<RunBucket>, Unavailable>
+    /** What each team has now, by team, of the runs that belong to `owners`, if given. */
+    readonly work: (owners: ReadonlyArray<TeamName> | undefined) => Effect.Effect<ReadonlyArray<WorkNow>, Unavailable>
     /**
      * Counts a portion of the ends that were stored at least `settled` ago, and returns true if more are left. `activity`
      * and `statistics` count newer ends when they are read, so they do not depend on it. It counts each end once, whenever

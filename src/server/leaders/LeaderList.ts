@@ -1,9 +1,10 @@
 /** Leaders as settings name them: one on each line, a team and what leads it. */
-import { Either, Option, Schema } from "effect"
+import { Effect, Either, Option, Schema } from "effect"
 import parseArgv from "string-argv"
 import { agentNames, isAgentName } from "../../domain/AgentName.ts"
 import { TeamName } from "../../domain/Team.ts"
-import type { Agent } from "../../leader/agents/Agent.ts"
+import { canRun } from "../../leader/AgentLeader.ts"
+import type { Agent, Preset } from "../../leader/agents/Agent.ts"
 import { presets } from "../../leader/agents/Presets.ts"
 import * as Command from "../../leader/Command.ts"
 import type { Format } from "../../settings/EnvironmentVariable.ts"
@@ -78,4 +79,14 @@ export const agentLines = listOf(
     const agent = preset.agent(options)
     return Option.some({ team, title: Either.isRight(agent) ? agent.right.title : preset.title, agent })
   }
+)
+
+/** The agents whose programs are installed here, with an example of each command line. */
+export const installedAgents: Effect.Effect<ReadonlyArray<Pick<Preset, "title" | "example">>> = Effect.sync(() =>
+  agentNames.flatMap((name) => {
+    const { agent, example, title } = presets[name]
+    const [, ...options] = parseArgv(example)
+    const made = agent(options)
+    return Either.isRight(made) && made.right.program === name && canRun(name) ? [{ title, example }] : []
+  })
 )

@@ -21,7 +21,9 @@ const intervals = {
   thread: 1_000,
   requests: 1_000,
   statistics: 2_000,
-  activity: 5_000
+  activity: 5_000,
+  totals: 5_000,
+  now: 1_000
 } as const
 type Changing = keyof typeof intervals
 
@@ -189,6 +191,8 @@ export const makeChanges = (queries: QueryClient) => {
         if (incomplete || ofWebhooks.has(id)) readAgain(query)
         break
       case "activity":
+      case "totals":
+      case "now":
         readAgain(query)
         break
       case "webhook":

@@ -114,6 +114,21 @@ export const useActivity = () =>
     refetchInterval: usePollingInterval()
   })
 
+export const useTotals = () =>
+  useQuery({
+    queryKey: ["totals"],
+    queryFn: ({ signal }) => api.overview.totals({ signal }),
+    refetchInterval: usePollingInterval()
+  })
+
+// Polled, because what agents report is no change of a run.
+export const useNow = () =>
+  useQuery({
+    queryKey: ["now"],
+    queryFn: ({ signal }) => api.overview.now({ signal }),
+    refetchInterval: 3_000
+  })
+
 // Polled, because the broker sends no notifications about leaders.
 export const useTeams = () =>
   useQuery({

@@ -4,7 +4,7 @@ import type { Access as ApiAccess } from "../../api/access/Access.ts"
 import type { ListedSession } from "../../api/access/Sessions.ts"
 import type { ChangeEvent as ApiChangeEvent } from "../../api/ChangeEvent.ts"
 import type { DestinationWithSecret as ApiDestinationWithSecret } from "../../api/delivery/Destinations.ts"
-import type { DraftPreview as ApiDraftPreview, Server as ApiServer } from "../../api/Overview.ts"
+import type { DraftPreview as ApiDraftPreview, Now as ApiNow, Server as ApiServer } from "../../api/Overview.ts"
 import type { WebhookWithToken as ApiWebhookWithToken } from "../../api/webhook/Tokens.ts"
 import type { ApiKey as DomainApiKey } from "../../domain/access/ApiKey.ts"
 import type * as DomainAudit from "../../domain/access/AuditEvent.ts"
@@ -58,6 +58,8 @@ export type LeaderKey = InJson<DomainLeaderKey>
 export type Thread = InJson<DomainThread>
 export type Activity = InJson<DomainStatistics.Activity>
 export type Counts = InJson<DomainStatistics.Counts>
+export type Totals = InJson<DomainStatistics.Totals>
+export type Now = InJson<ApiNow>
 export type Statistics = InJson<DomainStatistics.Statistics>
 export type StatisticsRange = DomainStatistics.StatisticsRange
 export type Server = InJson<ApiServer>

@@ -10,7 +10,8 @@ export const SnippetTabs = ({
   /** What the examples are for, for screen readers. */
   readonly label: string
 }) => (
-  <Tabs className="tabs">
+  // Without a selection, the first panel comes after what is below has been drawn.
+  <Tabs className="tabs" defaultSelectedKey={snippets[0]!.id}>
     <TabList aria-label={label} className="tab-list">
       {snippets.map(({ id, title }) => (
         <Tab key={id} id={id} className="tab">

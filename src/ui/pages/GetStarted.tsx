@@ -3,8 +3,9 @@ import { Link } from "wouter"
 import { pathTo } from "../../api/Pages.ts"
 import { Allowed } from "../api/Access.ts"
 import { useServer } from "../api/Queries.ts"
-import type { Team, Webhook } from "../api/Types.ts"
+import type { Server, Team, Webhook } from "../api/Types.ts"
 import { Icon } from "../components/Icon.tsx"
+import type { Snippet } from "../components/Snippet.ts"
 import { SnippetTabs } from "../components/Snippets.tsx"
 import { localLeaderSnippets } from "./team/LeaderSnippets.ts"
 
@@ -37,7 +38,10 @@ export const GetStarted = ({ webhooks }: { readonly webhooks: ReadonlyArray<Webh
             Start the server again with one of these options. It creates the team <code>review</code>, and leads it.
           </p>
           {server.data && (
-            <SnippetTabs snippets={localLeaderSnippets("review", server.data.command)} label="Ways to lead a team" />
+            <>
+              <Found server={server.data} />
+              <SnippetTabs snippets={waysToLead(server.data)} label="Ways to lead a team" />
+            </>
           )}
         </Step>
         <Step title="Create a webhook for it" done={webhooks.some(({ team }) => team !== demo)}>
@@ -53,6 +57,33 @@ export const GetStarted = ({ webhooks }: { readonly webhooks: ReadonlyArray<Webh
   )
 }
 
+/** Which agents are installed where the server runs; nothing for those who may not know. */
+const Found = ({ server: { agents } }: { readonly server: Server }) =>
+  agents === undefined ? null : agents.length === 0 ? (
+    <p className="muted">
+      None of <code>claude</code>, <code>codex</code>, <code>gemini</code> and <code>opencode</code> was found in the
+      server's <code>PATH</code>.
+    </p>
+  ) : (
+    <p>
+      Installed on this machine: <strong>{agents.map(({ title }) => title).join(", ")}</strong>
+    </p>
+  )
+
+/** Installed agents come first. */
+const waysToLead = ({ agents = [], command }: Server): ReadonlyArray<Snippet> => {
+  const others = localLeaderSnippets("review", command)
+  return [
+    ...agents.map(({ example, title }) => ({
+      id: title,
+      title,
+      hint: "Start the server again with this option. The options of the agent say what it may do.",
+      text: `${command} serve --agent 'review=${example}'`
+    })),
+    ...others.filter(({ title }) => !agents.some((agent) => agent.title === title))
+  ]
+}
+
 const Step = ({
   title,
   done,
@@ -62,16 +93,18 @@ const Step = ({
   readonly done: boolean
   readonly children: ReactNode
 }) => (
-  <li className="stack tight">
-    <h3 className="row">
-      {title}
-      {done && (
-        <span className="badge success">
-          <Icon name="check" />
-          Done
-        </span>
-      )}
-    </h3>
-    {children}
+  <li>
+    <div className="stack tight">
+      <h3 className="row">
+        {title}
+        {done && (
+          <span className="badge success">
+            <Icon name="check" />
+            Done
+          </span>
+        )}
+      </h3>
+      {children}
+    </div>
   </li>
 )

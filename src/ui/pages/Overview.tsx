@@ -1,114 +1,134 @@
-import type { ReactNode } from "react"
-import { Link } from "wouter"
+import { Link, useLocation } from "wouter"
 import { pathTo } from "../../api/Pages.ts"
-import { useActivity, useAlerts, useTeams, useWebhooks } from "../api/Queries.ts"
-import type { Activity, Team, Webhook } from "../api/Types.ts"
-import { Loaded } from "../components/Loaded.tsx"
+import {
+  useActivity,
+  useAlerts,
+  useAllRuns,
+  useNow,
+  useQuestions,
+  useTeams,
+  useTotals,
+  useWebhooks
+} from "../api/Queries.ts"
+import type { Activity, Alert, Now, RunSummary, Team, Totals, Webhook } from "../api/Types.ts"
+import { Loading } from "../components/Loaded.tsx"
+import { ErrorNotice } from "../components/Notice.tsx"
 import { Page } from "../components/Page.tsx"
-import { countAll, countEnded, countFailures, sumCounts } from "../components/run/Counts.ts"
-import { TeamStatus } from "../components/run/Status.tsx"
+import { countAll, sumCounts } from "../components/run/Counts.ts"
+import { RunList } from "../components/run/RunList.tsx"
 import { UserText } from "../components/UserText.tsx"
 import { describeUsage, formatNumber, plural, sumUsage, type Usage } from "../format/Format.ts"
-import { AlertItem } from "./alert/AlertItem.tsx"
 import { GetStarted, isNew } from "./GetStarted.tsx"
+import { Figures } from "./home/Figures.tsx"
+import { TeamTiles } from "./home/TeamTiles.tsx"
+import { WaitingForYou } from "./home/WaitingForYou.tsx"
+import { Charts } from "./webhook/chart/Charts.tsx"
 
-/** What needs attention: failures, queued runs and stopped teams. A new server shows how to begin. */
+const latest = { limit: 8 }
+
+/** What waits for a person, how the last day went, and what the teams do now. A new server shows how to begin. */
 const Overview = () => {
-  const webhooks = useWebhooks()
-  const activity = useActivity()
-  const teams = useTeams()
+  const [webhooks, teams, totals, now] = [useWebhooks(), useTeams(), useTotals(), useNow()]
+  const questions = useQuestions()
+  const [alerts, activity, runs] = [useAlerts({ state: "firing" }), useActivity(), useAllRuns(latest)]
+  const queries = [webhooks, teams, totals, now, alerts, activity, runs]
+  const failed = queries.find(({ data, error }) => data === undefined && error !== null)
+  // All parts appear together, so nothing moves while loading.
+  const isComplete = webhooks.data && teams.data && totals.data && now.data && alerts.data && activity.data && runs.data
   return (
     <Page title="Overview">
-      {webhooks.data && teams.data && isNew(teams.data, webhooks.data) && <GetStarted webhooks={webhooks.data} />}
-      <div className="overview">
-        <Loaded query={webhooks}>
-          {(all) => (
-            <>
-              <Firing />
-              <Loaded query={activity}>{(hours) => <Failing webhooks={all} activity={hours} />}</Loaded>
-              <Loaded query={teams}>
-                {(existing) => (
-                  <>
-                    <Waiting teams={existing} />
-                    <Away teams={existing} webhooks={all} />
-                  </>
-                )}
-              </Loaded>
-              {activity.data && <Used webhooks={all} activity={activity.data} />}
-            </>
-          )}
-        </Loaded>
-      </div>
+      {failed ? (
+        <ErrorNotice error={failed.error} onRetry={() => void failed.refetch()} />
+      ) : isComplete ? (
+        <Content
+          webhooks={webhooks.data}
+          teams={teams.data}
+          totals={totals.data}
+          now={now.data}
+          alerts={alerts.data}
+          activity={activity.data}
+          runs={runs.data.data}
+          questions={questions}
+        />
+      ) : (
+        <Loading lines={8} />
+      )}
     </Page>
   )
 }
 
-/** Lists show so many items, most important first. */
-const most = 10
-
-/** A list of problems, or a text if there are none. */
-const Attention = ({
-  title,
-  none,
-  children
+const Content = ({
+  webhooks,
+  teams,
+  totals,
+  now,
+  alerts,
+  activity,
+  runs,
+  questions
 }: {
-  readonly title: string
-  readonly none: string
-  readonly children: ReadonlyArray<ReactNode>
+  readonly webhooks: ReadonlyArray<Webhook>
+  readonly teams: ReadonlyArray<Team>
+  readonly totals: Totals
+  readonly now: Now
+  readonly alerts: ReadonlyArray<Alert>
+  readonly activity: ReadonlyArray<Activity>
+  readonly runs: ReadonlyArray<RunSummary>
+  readonly questions: ReadonlyArray<RunSummary>
 }) => (
-  <section className="card stack tight" aria-label={title}>
-    <h2>{title}</h2>
-    {children.length === 0 ? <p className="muted">{none}</p> : <ul className="attention">{children.slice(0, most)}</ul>}
-    {children.length > most && <p className="small muted">{formatNumber(children.length - most)} more</p>}
+  <>
+    <WaitingForYou webhooks={webhooks} teams={teams} questions={questions} alerts={alerts} activity={activity} />
+    {isNew(teams, webhooks) && <GetStarted webhooks={webhooks} />}
+    {countAll(sumCounts(totals.days)) > 0 && (
+      <>
+        <Figures totals={totals} />
+        <LastDays days={totals.days} />
+      </>
+    )}
+    {teams.length > 0 && <TeamTiles teams={teams} work={now.work} webhooks={webhooks} />}
+    {runs.length > 0 && <LatestRuns runs={runs} webhooks={webhooks} />}
+    <Used webhooks={webhooks} activity={activity} />
+  </>
+)
+
+const LastDays = ({ days }: { readonly days: Totals["days"] }) => {
+  const [, navigate] = useLocation()
+  const open = (from: string, to: string | undefined) =>
+    navigate(`${pathTo("runs")}?${new URLSearchParams({ from, ...(to !== undefined && { to }) })}`)
+  return (
+    <section className="card stack tight" aria-label="Last 14 days">
+      <h2>Last 14 days</h2>
+      <Charts statistics={{ buckets: days }} onPick={open} />
+    </section>
+  )
+}
+
+const LatestRuns = ({
+  runs,
+  webhooks
+}: {
+  readonly runs: ReadonlyArray<RunSummary>
+  readonly webhooks: ReadonlyArray<Webhook>
+}) => (
+  <section className="card" aria-label="Latest runs">
+    <div className="row between">
+      <h2>Latest runs</h2>
+      <Link className="small" to={pathTo("runs")}>
+        All runs
+      </Link>
+    </div>
+    <RunList
+      runs={runs}
+      label="Newest first"
+      nameOf={({ webhook_id }) =>
+        webhook_id === undefined ? "Chat" : (webhooks.find(({ id }) => id === webhook_id)?.name ?? "Webhook")
+      }
+    />
   </section>
 )
 
-/** Absent while there are none. */
-const Firing = () => {
-  const alerts = useAlerts({ state: "firing" })
-  if (alerts.data === undefined || alerts.data.length === 0) return null
-  return (
-    <Attention title="Alerts" none="">
-      {alerts.data.map((alert) => (
-        <AlertItem key={alert.id} alert={alert} />
-      ))}
-    </Attention>
-  )
-}
-
-const Failing = ({
-  webhooks,
-  activity
-}: {
-  readonly webhooks: ReadonlyArray<Webhook>
-  readonly activity: ReadonlyArray<Activity>
-}) => {
-  const failing = activity
-    .map(({ webhook_id, hours }) => ({
-      webhook: webhooks.find(({ id }) => id === webhook_id),
-      counts: sumCounts(hours)
-    }))
-    .filter(({ counts }) => countFailures(counts) > 0)
-    .sort((a, b) => countFailures(b.counts) - countFailures(a.counts))
-  return (
-    <Attention title="Failing in the last 24 hours" none="Nothing has failed.">
-      {failing.flatMap(({ webhook, counts }) =>
-        webhook
-          ? [
-              <li key={webhook.id}>
-                <Link to={pathTo("webhook", webhook)}>
-                  <UserText>{webhook.name}</UserText>
-                </Link>
-                <span className="small muted">
-                  {formatNumber(countFailures(counts))} of {plural(countEnded(counts), "run")}
-                </span>
-              </li>
-            ]
-          : []
-      )}
-    </Attention>
-  )
-}
+/** The list shows so many webhooks. */
+const most = 10
 
 /** The webhooks whose agents reported what they used, the most expensive first. */
 const Used = ({
@@ -127,57 +147,24 @@ const Used = ({
     .sort((a, b) => (b.usage.cost_usd ?? 0) - (a.usage.cost_usd ?? 0) || tokensOf(b.usage) - tokensOf(a.usage))
   if (using.length === 0) return null
   return (
-    <Attention title="Tokens and cost in the last 24 hours" none="">
-      {using.map(({ webhook, usage, runs }) => (
-        <li key={webhook.id}>
-          <Link to={pathTo("webhook", webhook)}>
-            <UserText>{webhook.name}</UserText>
-          </Link>
-          <span className="small muted">
-            {describeUsage(usage)}, reported by {formatNumber(usage.reported)} of {plural(runs, "run")}
-          </span>
-        </li>
-      ))}
-    </Attention>
+    <section className="card stack tight" aria-label="Tokens and cost in the last 24 hours">
+      <h2>Tokens and cost in the last 24 hours</h2>
+      <ul className="attention">
+        {using.slice(0, most).map(({ webhook, usage, runs }) => (
+          <li key={webhook.id}>
+            <Link to={pathTo("webhook", webhook)}>
+              <UserText>{webhook.name}</UserText>
+            </Link>
+            <span className="small muted">
+              {describeUsage(usage)}, reported by {formatNumber(usage.reported)} of {plural(runs, "run")}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
   )
 }
 
 const tokensOf = ({ input_tokens = 0, output_tokens = 0 }: Usage): number => input_tokens + output_tokens
-
-const Waiting = ({ teams }: { readonly teams: ReadonlyArray<Team> }) => (
-  <Attention title="Queued" none="Nothing is queued.">
-    {teams
-      .filter(({ queued }) => queued > 0)
-      .sort((a, b) => b.queued - a.queued)
-      .map((team) => (
-        <li key={team.team}>
-          <Link to={pathTo("team", team)}>{team.team}</Link>
-          <span className="small muted">{formatNumber(team.queued)} queued</span>
-        </li>
-      ))}
-  </Attention>
-)
-
-const Away = ({
-  teams,
-  webhooks
-}: {
-  readonly teams: ReadonlyArray<Team>
-  readonly webhooks: ReadonlyArray<Webhook>
-}) => (
-  <Attention title="Stopped or paused teams" none="Every team is connected.">
-    {teams
-      .filter(({ paused_at, running }) => !running || paused_at !== undefined)
-      .map((team) => (
-        <li key={team.team}>
-          <Link to={pathTo("team", team)}>{team.team}</Link>
-          <span className="row small muted">
-            {plural(webhooks.filter((webhook) => webhook.team === team.team).length, "webhook")}
-            <TeamStatus team={team} />
-          </span>
-        </li>
-      ))}
-  </Attention>
-)
 
 export default Overview

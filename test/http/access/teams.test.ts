@@ -25,6 +25,8 @@ const aboutMany = [
     "GET /api/access",
     "GET /api/server",
     "GET /api/activity",
+    "GET /api/totals",
+    "GET /api/now",
     "POST /api/templates/preview",
     "GET /api/events"
   ],
@@ -72,6 +74,10 @@ for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoO
         expect(yield* namesIn("/api/teams", "team")).toStrictEqual(["a"])
         expect(yield* namesIn("/api/webhooks", "id")).toStrictEqual([a.hook.id])
         expect(yield* namesIn("/api/activity", "webhook_id")).toStrictEqual([a.hook.id])
+        const ended = (totals: Answer["json"]) => totals.days.reduce((sum: number, day: any) => sum + day.success, 0)
+        const runsOf = Effect.map(a.as("GET", "/api/totals"), ({ json }) => [ended(json), json.last_day.success])
+        expect(yield* runsOf).toStrictEqual([4, 4])
+        expect(ended((yield* server.admin("GET", "/api/totals")).json)).toBe(11)
         const pages: Array<ReadonlyArray<string>> = []
         for (let cursor: string | null = ""; cursor !== null; ) {
           const { json }: Answer = yield* a.as("GET", `/api/runs?limit=2${cursor && `&cursor=${cursor}`}`)

@@ -34,7 +34,7 @@ describe("triggering with the admin key", () => {
 describe("the overview", () => {
   it.scopedLive("counts the runs of the last day by hour, and those of a range by its steps", () =>
     Effect.gen(function* () {
-      const { admin, team, webhook } = yield* start({ settings: { maxConcurrent: 7 } })
+      const { admin, http, team, webhook } = yield* start({ settings: { maxConcurrent: 7 } })
       const { id } = yield* webhook(yield* team("ops"))
       yield* admin("POST", `/api/webhooks/${id}/runs?wait=true`, { body: { variables: { text: "hello" } } })
       const [activity] = (yield* admin("GET", "/api/activity")).json.data
@@ -58,8 +58,23 @@ describe("the overview", () => {
         expect(Math.abs(Date.now() - Date.parse(json.buckets.at(-1).at))).toBeLessThan(24 * 3_600_000)
       }
       expect((yield* admin("GET", `/api/webhooks/${id}/statistics?range=1y`)).status).toBe(400)
+      const { json: totals } = yield* admin("GET", "/api/totals")
+      expect([totals.hours.length, totals.days.length]).toStrictEqual([48, 14])
+      expect(totals.last_day).toMatchObject({ success: 1, error: 0, median_ms: expect.any(Number) })
+      expect(totals.day_before).toMatchObject({ success: 0, at: totals.hours[0].at })
+      expect(totals.last_day.at).toBe(totals.hours[24].at)
+      for (const buckets of [totals.hours, totals.days]) {
+        expect(buckets.findLast(({ at }: { at: string }) => at <= runs[0].accepted_at)).toMatchObject({ success: 1 })
+      }
+      expect((yield* admin("GET", "/api/now")).json).toStrictEqual({ work: [] })
       expect((yield* admin("GET", "/api/webhooks/none/statistics")).status).toBe(404)
-      expect((yield* admin("GET", "/api/server")).json).toMatchObject({ webhook_max_concurrent: 7 })
+      expect((yield* admin("GET", "/api/server")).json).toMatchObject({ webhook_max_concurrent: 7, agents: [] })
+      // What is installed on the machine is for admins of the whole server.
+      for (const limits of [{ role: "viewer" }, { role: "admin", teams: ["ops"] }]) {
+        const { key } = (yield* admin("POST", "/api/keys", { body: { name: "limited", ...limits } })).json
+        const { json } = yield* http("GET", "/api/server", { headers: { authorization: `Bearer ${key}` } })
+        expect([json.webhook_max_concurrent, json.agents]).toStrictEqual([7, undefined])
+      }
       expect((yield* admin("GET", "/api/teams/none/runs")).status).toBe(404)
     })
   )

@@ -43,6 +43,25 @@ describe("the first load", () => {
   })
 })
 
+describe("the typeface", () => {
+  it("comes with the document, from this server, with its license in the build", async () => {
+    const page = await ui.newPage()
+    const fonts: Array<string> = []
+    page.on("request", (request) => request.resourceType() === "font" && fonts.push(request.url()))
+    await page.goto("/")
+    await page.getByLabel("API key or admin key").waitFor()
+    await page.evaluate("document.fonts.ready")
+    expect(await page.evaluate("[...document.fonts].map(({ family, status }) => [family, status])")).toEqual([
+      ["Inter Variable", "loaded"]
+    ])
+    expect(fonts).toHaveLength(1)
+    expect((await fetch(fonts[0]!)).headers.get("content-type")).toBe("font/woff2")
+    const license = readFileSync(fileURLToPath(new URL("../../../dist/ui/inter-license.txt", import.meta.url)), "utf8")
+    expect(license).toContain("SIL OPEN FONT LICENSE")
+    await page.context().close()
+  })
+})
+
 describe("every page", () => {
   it("is loaded without Effect's schemas, which are larger than all of its code", () => {
     const folder = fileURLToPath(new URL("../../../dist/ui/assets/", import.meta.url))

@@ -60,6 +60,23 @@ describe("a team's page", () => {
   }
 })
 
+describe("a page with room for all of it", () => {
+  it("does not scroll, and has the footer at the bottom of the window", async () => {
+    const page = await ui.newPage({ signedIn: true })
+    for (const [path, text] of [
+      ["/teams", "1 leader connected"],
+      ["/alerts", "No rules yet."]
+    ] as const) {
+      await page.goto(path)
+      await page.getByText(text).waitFor()
+      expect([path, await page.evaluate("document.documentElement.scrollHeight - innerHeight")]).toEqual([path, 0])
+      const { y, height } = (await page.getByRole("contentinfo").boundingBox())!
+      expect([path, y + height]).toEqual([path, 900])
+    }
+    await page.context().close()
+  })
+})
+
 describe("the form of a new webhook", () => {
   let page: Page
   let preview: Gate

@@ -13,8 +13,17 @@ beforeAll(async () => {
 afterAll(() => ui?.close())
 
 describe("the overview", () => {
-  it("shows what fails, what waits and which teams are away, after signing in", async () => {
+  it("shows first what waits for a person, then the last day and what each team does, after signing in", async () => {
     const page = await ui.newPage({ signedIn: true })
+    const { data: runs } = await ui.call("GET", "/api/runs")
+    const conversation = { prompt: "Release 7", response: "All tests pass.\n\nShip **it**?" }
+    const since = runs[0].accepted_at
+    const now = {
+      work: [{ run_id: runs[0].run_id, team: "demo", webhook_id: webhook.id, since, activity: "Read src/a.ts" }]
+    }
+    const asking = { ...runs[0], conversation, asks: ["Ship it"] }
+    await page.route("**/api/now", (route) => route.fulfill({ json: now }))
+    await page.route("**/api/runs?asks=true*", (route) => route.fulfill({ json: { data: [asking] } }))
     await page.route("**/api/activity", async (route) => {
       const { data, ...list } = await (await route.fetch()).json()
       const hours = [{ hour: 20, success: 1, error: 2, timeout: 1 }]
@@ -22,18 +31,43 @@ describe("the overview", () => {
     })
     await page.route("**/api/teams", async (route) => {
       const { data, ...list } = await (await route.fetch()).json()
-      await route.fulfill({
-        json: { ...list, data: data.map((each: any) => (each.team === "demo" ? { ...each, queued: 7 } : each)) }
-      })
+      await route.fulfill({ json: { ...list, data: data.map((each: any) => ({ ...each, queued: 7 })) } })
     })
     await page.goto("/")
     const part = (name: string) => page.getByRole("region", { name }).getByRole("listitem")
-    await part("Failing in the last 24 hours").getByText("3 of 4 runs").waitFor()
-    await eventually(() => part("Queued").allTextContents()).toEqual(["demo7 queued"])
-    await eventually(() => part("Stopped or paused teams").allTextContents()).toEqual(["idle0 webhooksStopped"])
-    await page.getByRole("link", { name: "Review" }).click()
+    await eventually(() => part("Waiting for you").allTextContents()).toEqual([
+      expect.stringMatching(/^Ship \*\*it\*\*\?Review.*Asks$/),
+      "idle7 queuedStopped",
+      "Review3 of 4 runs in 24 hoursFailing"
+    ])
+    await eventually(() => part("Teams").allTextContents()).toEqual([
+      expect.stringMatching(/^demoConnectedRead src\/a\.tsReview.*7 waiting$/),
+      "idleStoppedIdle7 waiting"
+    ])
+    const figures = page.getByRole("region", { name: "Last 24 hours" })
+    expect(await figures.locator("dt").allTextContents()).toEqual(["Runs", "Success rate", "Median time", "Cost"])
+    expect((await figures.locator(".big").allTextContents())[1]).toBe("100%")
+    await page.getByRole("link", { name: "Ship **it**?" }).click()
     await page.getByRole("heading", { level: 1, name: "Review" }).waitFor()
     await page.unrouteAll({ behavior: "ignoreErrors" })
+    await page.context().close()
+  })
+
+  it("counts and lists a run that has just ended, and leads from a day to its runs", async () => {
+    const page = await ui.newPage({ signedIn: true })
+    await page.goto("/")
+    const count = page.getByRole("region", { name: "Last 24 hours" }).locator(".big").first()
+    const rows = page.getByRole("region", { name: "Latest runs" }).getByRole("listitem")
+    await rows.first().waitFor()
+    const before = [Number(await count.textContent()), await rows.count()]
+    await runReview(ui, webhook.id)
+    await eventually(async () => [Number(await count.textContent()), await rows.count()]).toEqual(
+      before.map((number) => number + 1)
+    )
+    expect(await page.getByRole("region", { name: "Waiting for you" }).count()).toBe(0)
+    await page.getByRole("region", { name: "Last 14 days" }).getByRole("button").last().click()
+    await page.waitForURL(/\/runs\?from=/)
+    await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor()
     await page.context().close()
   })
 
@@ -56,15 +90,24 @@ describe("the overview of a new server", () => {
     await start.getByText(`${command} serve --agent 'review=claude --permission-mode acceptEdits'`).waitFor()
     await start.getByRole("tab", { name: "Any program" }).click()
     await start.getByText(`${command} serve --leader 'review=cat'`).waitFor()
+    await start.getByText("None of claude").waitFor()
     await start.getByRole("link", { name: "Send it a test" }).click()
     await page.getByRole("region", { name: "Send a test" }).waitFor()
+
+    await page.route("**/api/server", async (route) => {
+      const agents = [{ title: "Codex", example: "codex --sandbox workspace-write" }]
+      await route.fulfill({ json: { ...(await (await route.fetch()).json()), agents } })
+    })
+    await page.goto("/")
+    await start.getByText("Installed on this machine: Codex").waitFor()
+    await start.getByText(`${command} serve --agent 'review=codex --sandbox workspace-write'`).waitFor()
 
     await page.route("**/api/teams", async (route) => {
       const { data, ...list } = await (await route.fetch()).json()
       await route.fulfill({ json: { ...list, data: data.map((each: any) => ({ ...each, running: true })) } })
     })
     await page.goto("/")
-    await page.getByRole("region", { name: "Stopped or paused teams" }).getByText("Every team is connected.").waitFor()
+    await page.getByRole("region", { name: "Teams" }).waitFor()
     expect(await start.count()).toBe(0)
     await page.unrouteAll({ behavior: "ignoreErrors" })
     await page.context().close()

@@ -7,7 +7,7 @@ import { type Owned, OwnerStore } from "../../access/OwnerStore.ts"
 import { uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 
-type Teams = ReadonlyArray<TeamName> | undefined
+export type Teams = ReadonlyArray<TeamName> | undefined
 
 /** Whether a column is the name of one of these teams. The names are one value, and need no escapes. */
 export const isTeamOf = (sql: SqlClient.SqlClient, column: string, teams: Teams): Statement.Fragment =>

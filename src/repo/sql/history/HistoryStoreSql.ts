@@ -4,12 +4,23 @@ import { NotFound } from "../../../domain/Errors.ts"
 import type { RunId } from "../../../domain/Id.ts"
 import { type RunState, stateFields, toRunState } from "../../../domain/run/RunState.ts"
 import { allStatuses } from "../../../domain/run/RunStatus.ts"
+import type { WorkNow } from "../../../domain/run/Statistics.ts"
 import type { TeamName } from "../../../domain/Team.ts"
 import { HistoryStore, type StatesQuery } from "../../history/HistoryStore.ts"
 import type { NewRun } from "../../run/RunStore.ts"
+import { isRunOf, type Teams } from "../access/OwnerStoreSql.ts"
 import { fromRow, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
-import { columnsOf, live, runColumns, runFromRow, summariesOf, summaryFromRow, unreleased } from "../RunColumns.ts"
+import {
+  columnsOf,
+  isOut,
+  live,
+  runColumns,
+  runFromRow,
+  summariesOf,
+  summaryFromRow,
+  unreleased
+} from "../RunColumns.ts"
 import { makeDayUse } from "./DayUse.ts"
 import { makeReplays } from "./Replays.ts"
 import { makeRollUp } from "./RollUp.ts"
@@ -60,6 +71,15 @@ export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Laye
         ) as newest join webhook_trigger.runs r using (id)
         order by r.seq desc limit ${limit}`
       return (yield* sql`${summariesOf(sql, found)}`).map(summaryFromRow)
+    }, bounded)
+
+    // By the index of the runs that are out, one of each team.
+    const work = Effect.fn("HistoryStore.work")(function* (owners: Teams) {
+      const rows = yield* sql`
+        select r.id as run_id, r.team, r.webhook_id, r.title, coalesce(r.started_at, r.sent_at, r.admitted_at) as since, p.activity
+        from webhook_trigger.runs r left join webhook_trigger.run_progress p on p.run_id = r.id
+        where ${isOut} and ${isRunOf(sql, "r", owners)} order by r.team`
+      return rows.map((row) => fromRow<WorkNow>(row))
     }, bounded)
 
     // By the primary key, and from the ends of the lanes' indexes.
@@ -113,6 +133,7 @@ export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Laye
       ...(yield* makeReplays),
       teamRuns,
       states,
+      work,
       ...(yield* makeStatistics),
       rollUp: yield* makeRollUp,
       purge

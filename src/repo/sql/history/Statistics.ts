@@ -1,10 +1,11 @@
-import { SqlClient } from "@effect/sql"
+import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Duration, Effect } from "effect"
 import type { RunId, WebhookId } from "../../../domain/Id.ts"
 import { finalStatuses } from "../../../domain/run/RunStatus.ts"
 import type { RunBucket } from "../../../domain/run/Statistics.ts"
 import { usageAmounts } from "../../../domain/run/UsageSum.ts"
 import type { QueuedFacts } from "../../history/HistoryStore.ts"
+import { isTeamOf, type Teams } from "../access/OwnerStoreSql.ts"
 import { fromRow, list } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { inLane, isOut, isWaiting, live } from "../RunColumns.ts"
@@ -91,32 +92,29 @@ export const makeStatistics = Effect.gen(function* () {
     return rows.map((row) => fromRow<RunBucket & { readonly webhook_id: WebhookId }>(row))
   }, bounded)
 
-  const statistics = Effect.fn("HistoryStore.statistics")(function* (
-    id: WebhookId,
-    since: DateTime.Utc,
-    step: Duration.Duration
-  ) {
+  /** By time step, with durations, for the webhooks for which `of` holds. */
+  const bucketsOf = Effect.fnUntraced(function* (of: Statement.Fragment, since: DateTime.Utc, step: Duration.Duration) {
     const { begin, bucket, ends, from, kept, usages } = stepsOf(since, step)
     const rows = yield* sql`
       with counts as (
         select begin, ${sums} from (
-          select ${begin("begins_at")}, status, runs from webhook_trigger.run_counts where webhook_id = ${id} and ${kept}
+          select ${begin("begins_at")}, status, runs from webhook_trigger.run_counts where ${of} and ${kept}
           union all
-          select ${begin("accepted_hour")}, status, 1 from ${ends} and webhook_id = ${id}
+          select ${begin("accepted_hour")}, status, 1 from ${ends} and ${of}
           union all
           select ${begin("accepted_at")}, null, 1 from webhook_trigger.runs
-          where ${isWaiting} and webhook_id = ${id} and accepted_at >= ${from}
+          where ${isWaiting} and ${of} and accepted_at >= ${from}
           union all
           select ${begin("accepted_at")}, null, 1 from ${inFlight}
-          where webhook_id = ${id} and accepted_at >= ${from}
+          where ${of} and accepted_at >= ${from}
         ) as each
         group by begin
       ), durations as (
         select begin, took_ms, sum(runs)::int as runs from (
           select ${begin("begins_at")}, took_ms, runs from webhook_trigger.run_durations
-          where webhook_id = ${id} and ${kept}
+          where ${of} and ${kept}
           union all
-          select ${begin("accepted_hour")}, took_ms, 1 from ${ends} and webhook_id = ${id} and took_ms is not null
+          select ${begin("accepted_hour")}, took_ms, 1 from ${ends} and ${of} and took_ms is not null
         ) as each
         group by begin, took_ms
       ), ranked as (
@@ -131,9 +129,9 @@ export const makeStatistics = Effect.gen(function* () {
       ), used as (
         select begin, ${usage} from (
           select ${begin("begins_at")}, amount, runs, total from webhook_trigger.run_usage
-          where webhook_id = ${id} and ${kept}
+          where ${of} and ${kept}
           union all
-          select ${begin("accepted_hour")}, amount, 1, total from ${usages} and webhook_id = ${id}
+          select ${begin("accepted_hour")}, amount, 1, total from ${usages} and ${of}
         ) as each
         group by begin
       )
@@ -141,6 +139,15 @@ export const makeStatistics = Effect.gen(function* () {
       from counts left join times using (begin) left join used using (begin)`
     return rows.map((row) => fromRow<RunBucket>(row))
   }, bounded)
+
+  const statistics = Effect.fn("HistoryStore.statistics")(
+    (id: WebhookId, since: DateTime.Utc, step: Duration.Duration) => bucketsOf(sql`webhook_id = ${id}`, since, step)
+  )
+
+  const totals = Effect.fn("HistoryStore.totals")((owners: Teams, since: DateTime.Utc, step: Duration.Duration) => {
+    const owned = sql`webhook_id in (select id from webhook_trigger.webhooks where ${isTeamOf(sql, "team", owners)})`
+    return bucketsOf(owners === undefined ? sql`webhook_id is not null` : owned, since, step)
+  })
 
   const slots = Effect.fn("HistoryStore.slots")(function* (id: WebhookId) {
     const [row] = yield* sql<{ readonly slots_in_use: number; readonly queued: number }>`
@@ -168,5 +175,5 @@ export const makeStatistics = Effect.gen(function* () {
     return row && fromRow<QueuedFacts>(row)
   }, bounded)
 
-  return { activity, queuedFacts, statistics, slots }
+  return { activity, queuedFacts, statistics, slots, totals }
 })

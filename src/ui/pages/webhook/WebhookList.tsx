@@ -52,6 +52,8 @@ export const WebhookList = ({
       (team === "" || webhook.team === team) &&
       (state === "" || webhook.enabled === (state === "on"))
   )
+  const hourly = activity?.flatMap(({ hours }) => hours.map((hour) => countAll(sumCounts([hour])))) ?? []
+  const most = hourly.reduce((most, count) => Math.max(most, count), 1)
   return (
     <>
       <search className="filters">
@@ -99,6 +101,7 @@ export const WebhookList = ({
               webhook={webhook}
               team={teams?.find((each) => each.team === webhook.team)}
               activity={activity?.find((each) => each.webhook_id === webhook.id)}
+              most={most}
             />
           ))}
         </ul>
@@ -115,42 +118,44 @@ export const WebhookList = ({
 const Row = ({
   webhook,
   team,
-  activity
+  activity,
+  most
 }: {
   readonly webhook: Webhook
   readonly team: Team | undefined
   readonly activity: Activity | undefined
+  readonly most: number
 }) => {
   const counts = activity && sumCounts(activity.hours)
   const rate = counts && successRate(counts)
   return (
     <li className={webhook.enabled ? "webhook" : "webhook off"}>
-      <div className="webhook-name">
+      <div className="webhook-name row">
         <Link to={pathTo("webhook", webhook)}>
           <UserText>{webhook.name}</UserText>
         </Link>
-        <span className="row small">
-          <Link className="muted" to={pathTo("team", webhook)}>
-            {webhook.team}
-          </Link>
-          <TeamStatus team={team} />
-          {webhook.paused_at !== undefined && (
-            <span className="badge warning">
-              <Icon name="pause" />
-              Paused
-            </span>
-          )}
-          <span className="muted mono">{webhook.token_hint}</span>
+        {webhook.paused_at !== undefined && (
+          <span className="badge warning">
+            <Icon name="pause" />
+            Paused
+          </span>
+        )}
+      </div>
+      <span className="webhook-team row small">
+        <Link className="muted" to={pathTo("team", webhook)}>
+          {webhook.team}
+        </Link>
+        <TeamStatus team={team} />
+        <span className="muted mono">{webhook.token_hint}</span>
+      </span>
+      <div className="webhook-activity">
+        <ActivityBars activity={activity} most={most} />
+        <span className="small muted">
+          {rate && counts ? `${rate} of ${plural(countEnded(counts), "run")}` : "no runs in 24 h"}
         </span>
       </div>
       <div className="webhook-last small muted">
         {webhook.last_triggered_at ? <RelativeTime at={webhook.last_triggered_at} /> : "never triggered"}
-      </div>
-      <div className="webhook-activity">
-        <ActivityBars activity={activity} />
-        <span className="small muted">
-          {rate && counts ? `${rate} of ${plural(countEnded(counts), "run")}` : "no runs in 24 h"}
-        </span>
       </div>
       <WebhookToggle webhook={webhook} label={`${webhook.name} is ${webhook.enabled ? "on" : "off"}`} />
     </li>
@@ -160,10 +165,16 @@ const Row = ({
 const hourCount = 24
 
 /** One bar for each of the last 24 hours: runs in total, failed (red, at the bottom) and unfinished (blue, at the top). */
-const ActivityBars = ({ activity }: { readonly activity: Activity | undefined }) => {
+const ActivityBars = ({
+  activity,
+  most
+}: {
+  readonly activity: Activity | undefined
+  /** Runs in the highest bar of all rows, which have one scale. */
+  readonly most: number
+}) => {
   const byHour = new Map(activity?.hours.map((counts) => [counts.hour, counts]))
   const hours = Array.from({ length: hourCount }, (_, hour) => sumCounts([byHour.get(hour) ?? {}]))
-  const most = Math.max(1, ...hours.map(countAll))
   const total = sumCounts(hours)
   const label = countAll(total) === 0 ? "No runs in the last 24 hours" : `Last 24 hours: ${describeCounts(total)}`
   return (

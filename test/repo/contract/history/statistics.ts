@@ -5,6 +5,7 @@ import { RunId } from "../../../../src/domain/Id.ts"
 import type { AgentUsage } from "../../../../src/domain/run/AgentReport.ts"
 import type { Outcome } from "../../../../src/domain/run/Run.ts"
 import { finalStatuses } from "../../../../src/domain/run/RunStatus.ts"
+import type { TeamName } from "../../../../src/domain/Team.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import type { NewRun } from "../../../../src/repo/run/RunStore.ts"
 import {
@@ -18,6 +19,7 @@ import {
   minute,
   newMessage,
   newRun,
+  ops,
   sentOne,
   startedOne,
   success,
@@ -74,6 +76,17 @@ export const statistics = (test: Test): void => {
         { ...none, bucket: 0, success: 3, error: 1, median_ms: 200, slowest_ms: 400 },
         { ...none, bucket: 1, timeout: 1, live: 1 }
       ])
+      const elsewhere = (yield* createWebhook({ team: team("elsewhere") })).team
+      const ofTeams = (...teams: ReadonlyArray<TeamName>) =>
+        Effect.map(repo.totals(teams, at(begin), hour), (all) => all.toSorted((a, b) => a.bucket - b.bucket))
+      const both = [
+        { ...none, bucket: 0, success: 3, error: 1, live: 1, median_ms: 200, slowest_ms: 400 },
+        { ...none, bucket: 1, timeout: 1, live: 1 }
+      ]
+      expect(yield* ofTeams(ops, elsewhere)).toEqual(both)
+      expect(yield* ofTeams(elsewhere)).toEqual([])
+      const all = yield* repo.totals(undefined, at(begin), Duration.times(hour, 2))
+      expect(all).toEqual([{ ...both[0], timeout: 1, live: 2 }])
       const activity = yield* repo.activity(at(begin), Duration.times(hour, 2))
       expect(activity).toHaveLength(2)
       expect(activity).toContainEqual({
@@ -177,6 +190,33 @@ export const statistics = (test: Test): void => {
       const limited = yield* createWebhook({ team: team("limited"), max_concurrent: 1 })
       yield* admitOne(yield* queueAt(limited, 20))
       expect(yield* facts(yield* queueAt(limited, 21))).toMatchObject({ out: "queued", webhook_is_full: true })
+    })
+  )
+
+  test(
+    "reads what each team has now, and what its agent last reported",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const message = yield* newMessage({ team: team("elsewhere") })
+      yield* createWebhook({ team: team("elsewhere") })
+      yield* acceptOne(message)
+      const [first] = [yield* queueAt(webhook, 0), yield* queueAt(webhook, 1)]
+      expect(yield* repo.work([ops])).toEqual([])
+      yield* admitOne(first, 5)
+      yield* sentOne(first, 6)
+      yield* startedOne(first, 7)
+      const done = { run_id: first, first_seq: 0, seq: 0, activity: "Read a.ts" }
+      yield* repo.addProgress([done])
+      yield* repo.addProgress([{ ...done, first_seq: 1, seq: 1, activity: "Edit a.ts" }])
+      const ofWebhook = { run_id: first, team: ops, webhook_id: webhook.id, since: at(7), activity: "Edit a.ts" }
+      expect(yield* repo.work(undefined)).toEqual([
+        { run_id: message.run_id, team: "elsewhere", since: at(0) },
+        ofWebhook
+      ])
+      expect(yield* repo.work([ops])).toEqual([ofWebhook])
+      yield* endOne(first, success("ok"), 8)
+      expect(yield* repo.work([ops])).toEqual([])
     })
   )
 

@@ -66,7 +66,7 @@ describe("the page of alerts", () => {
       expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width)
     }
     await page.goto("/")
-    await page.getByRole("region", { name: "Alerts" }).getByText(text).waitFor()
+    await page.getByRole("region", { name: "Waiting for you" }).getByText(text).waitFor()
     expect(await axe(page)).toEqual([])
     await page.goto(`/webhooks/${webhook.id}`)
     await page.getByText(text).waitFor()

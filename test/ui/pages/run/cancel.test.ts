@@ -71,7 +71,7 @@ describe("pausing", () => {
     await page.goto(`/webhooks/${webhook.id}?tab=test`)
     await page.getByText("is paused. Requests are queued until it is resumed").waitFor()
     await page.goto("/")
-    const paused = page.getByRole("region", { name: "Stopped or paused teams" }).getByText("Paused", { exact: true })
+    const paused = page.getByRole("region", { name: "Waiting for you" }).getByText("Paused", { exact: true })
     await paused.waitFor()
     await page.goto("/teams/demo")
     await page.getByRole("button", { name: "Resume" }).click()

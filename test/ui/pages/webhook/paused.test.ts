@@ -24,7 +24,10 @@ describe("a webhook that was paused because its runs failed", () => {
     await ui.call("POST", `/webhook/trigger/${token}`, { variables: { title: "T", author: { name: "Ada" } } })
     const page = await ui.newPage({ signedIn: true })
     await page.goto("/")
-    await page.getByRole("region", { name: "Alerts" }).getByText("paused because the last run failed").waitFor()
+    await page
+      .getByRole("region", { name: "Waiting for you" })
+      .getByText("paused because the last run failed")
+      .waitFor()
     expect(await axe(page)).toEqual([])
     await page.goto("/webhooks")
     await page.getByRole("listitem").filter({ hasText: "Failing" }).getByText("Paused", { exact: true }).waitFor()

@@ -65,11 +65,7 @@ export const ChartFrame = ({
     .filter((i) => buckets[i])
   return (
     <figure className="chart">
-      {caption === undefined ? (
-        <figcaption className="sr-only">{title}</figcaption>
-      ) : (
-        <figcaption>{caption}</figcaption>
-      )}
+      <figcaption>{caption ?? title}</figcaption>
       <svg viewBox={`0 0 ${width} ${height}`} role={caption === undefined ? "group" : "img"} aria-label={label}>
         {[0, 1].map((part) => {
           const y = plot.bottom - plot.height * part

@@ -10,7 +10,7 @@ export const Charts = ({
   statistics,
   onPick
 }: {
-  readonly statistics: Statistics
+  readonly statistics: Pick<Statistics, "buckets">
   /** Gets the bounds of the clicked bar, RFC 3339. The last bar has no end yet. */
   readonly onPick: (from: string, to: string | undefined) => void
 }) => {
@@ -19,7 +19,8 @@ export const Charts = ({
   const [width, setWidth] = useState(640)
   useEffect(() => {
     const observer = new ResizeObserver(([entry]) => setWidth(Math.max(240, Math.round(entry!.contentRect.width))))
-    observer.observe(container.current!)
+    // All charts are as wide as the first one.
+    observer.observe(container.current!.firstElementChild!)
     return () => observer.disconnect()
   }, [])
   const used = buckets.filter((bucket) => countAll(bucket) > 0)
@@ -27,6 +28,7 @@ export const Charts = ({
     <ChartWidth.Provider value={width}>
       <div className="charts" ref={container}>
         <StatusChart buckets={buckets} onPick={onPick} />
+        <UsageCharts statistics={statistics} />
         <div className="row between chart-notes">
           <ul className="legend small muted" aria-hidden="true">
             {series.map(({ key, label, tone }) => (
@@ -42,7 +44,6 @@ export const Charts = ({
             </details>
           )}
         </div>
-        <UsageCharts statistics={statistics} />
       </div>
     </ChartWidth.Provider>
   )

@@ -26,7 +26,7 @@ const tokens: ReadonlyArray<Part> = [
 const cost: ReadonlyArray<Part> = [{ tone: "success", of: ({ cost_usd }) => cost_usd }]
 
 /** The tokens and the cost that agents reported. Nothing if they reported none. */
-export const UsageCharts = ({ statistics: { buckets } }: { readonly statistics: Statistics }) => {
+export const UsageCharts = ({ statistics: { buckets } }: { readonly statistics: Pick<Statistics, "buckets"> }) => {
   const total = sumUsage(buckets)
   if (total === undefined) return null
   const { cost_usd, input_tokens, output_tokens } = total
