@@ -148,6 +148,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
           cancellable.has(team) ? Effect.void : Effect.ignore(makeCancellable(team))
         ),
       inspect: probe.inspect,
+      withdraw: probe.withdraw,
       removeQueue: (team) => Effect.tap(probe.removeQueue(team), () => Effect.sync(() => cancellable.delete(team))),
       consume: (handle, checks) =>
         Effect.zipRight(
