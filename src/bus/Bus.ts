@@ -133,6 +133,8 @@ export class Bus extends Context.Tag("webhook-trigger/Bus")<
     readonly queue: (team: TeamName) => Effect.Effect<TeamQueue, Unavailable>
     /** The state of the prompts published to the team. After it reports `isReplaced`, prompts go to the new queue. */
     readonly inspect: (team: TeamName) => Effect.Effect<Inspection, Unavailable>
+    /** Removes the prompts from the team's queue that no leader has. Returns how many; 0: a leader may have one. */
+    readonly withdraw: (team: TeamName) => Effect.Effect<number, Unavailable>
     /** Deletes the queue of a deleted team, unless it has messages or consumers. */
     readonly removeQueue: (team: TeamName) => Effect.Effect<void, Unavailable>
     /**

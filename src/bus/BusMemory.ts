@@ -159,6 +159,13 @@ const make = Effect.gen(function* () {
         }
       }),
 
+    withdraw: (team) =>
+      Effect.gen(function* () {
+        const withdrawn = queues.get(team)?.waiting.splice(0) ?? []
+        for (const { prompt } of withdrawn) yield* FiberMap.remove(timers, prompt.run_id)
+        return withdrawn.length
+      }),
+
     removeQueue: (team) =>
       Effect.sync(() => {
         const queue = queues.get(team)

@@ -29,7 +29,9 @@ export type TeamWork = typeof TeamWork.Type
 
 export const Team = Schema.Struct({
   team: TeamName,
-  running: Schema.Boolean.annotations({ description: "Whether at least one leader is consuming the team's queue." }),
+  running: Schema.Boolean.annotations({
+    description: "Whether at least one leader is connected: it consumes the team's queue, or uses HTTP."
+  }),
   consumers: Schema.Number.annotations({
     description: "How many leaders are connected; only one of them works at a time."
   }),

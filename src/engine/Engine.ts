@@ -1,5 +1,5 @@
 import { Layer } from "effect"
-import type { Bus, LeaderBus } from "../bus/Bus.ts"
+import type { Bus } from "../bus/Bus.ts"
 import type { Repo } from "../repo/Repo.ts"
 import { HandOver } from "./accept/HandOver.ts"
 import { Replay } from "./accept/Replay.ts"
@@ -12,6 +12,7 @@ import { Destinations } from "./delivery/Destinations.ts"
 import { Outbox } from "./delivery/Outbox.ts"
 import { Poster } from "./delivery/Poster.ts"
 import { HttpLeaders } from "./leaders/HttpLeaders.ts"
+import { TeamLeaders } from "./leaders/TeamLeaders.ts"
 import { Cancellation } from "./manage/Cancellation.ts"
 import { Overview } from "./manage/Overview.ts"
 import { StoredRequests } from "./manage/StoredRequests.ts"
@@ -87,14 +88,15 @@ export const layer: Layer.Layer<
   | Overview
   | StoredRequests
   | Shutdown
-  | SnsRequests,
+  | SnsRequests
+  | TeamLeaders,
   never,
-  Bus | LeaderBus | Limiter | Renderer | Repo | Settings
+  Bus | Limiter | Renderer | Repo | Settings
 > = Layer.mergeAll(flow, management, delivery, SnsRequests.layer).pipe(
   Layer.provide(middle),
   Layer.provide(Poster.layer),
   Layer.provide(InputChecks.layer),
   Layer.provide(Evaluator.layer),
   Layer.provideMerge(RunWatch.layer),
-  Layer.provideMerge(Layer.mergeAll(Outcomes.layer, ProgressReports.layer, Shutdown.layer))
+  Layer.provideMerge(Layer.mergeAll(Outcomes.layer, ProgressReports.layer, Shutdown.layer, TeamLeaders.layer))
 )

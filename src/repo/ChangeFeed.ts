@@ -18,8 +18,8 @@ export type Change =
   | { readonly _tag: "LeaderKeyRevoked"; readonly leader_key_id: LeaderKeyId }
   /** Another leader over HTTP leads the team, or none. */
   | { readonly _tag: "LeaderChanged"; readonly team: TeamName }
-  /** The team's leader over HTTP was offered a prompt, or that prompt was cancelled or finished. */
-  | { readonly _tag: "PromptChanged"; readonly team: TeamName }
+  /** The team's leader over HTTP may take a run. */
+  | { readonly _tag: "RunOffered"; readonly team: TeamName }
   /** Attempts of deliveries are due. */
   | { readonly _tag: "DeliveryDue" }
 

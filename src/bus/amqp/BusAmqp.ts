@@ -144,10 +144,11 @@ const make = ({ queueType, url }: AmqpOptions) =>
         ),
       // Its leaders recognise by the exchange that the team exists.
       queue: (team) =>
-        Effect.tap(probe.queue(team), () =>
-          cancellable.has(team) ? Effect.void : Effect.ignore(makeCancellable(team))
-        ),
+        cancellable.has(team)
+          ? probe.queue(team)
+          : Effect.tap(probe.queue(team), () => Effect.ignore(makeCancellable(team))),
       inspect: probe.inspect,
+      withdraw: probe.withdraw,
       removeQueue: (team) => Effect.tap(probe.removeQueue(team), () => Effect.sync(() => cancellable.delete(team))),
       consume: (handle, checks) =>
         Effect.zipRight(

@@ -29,18 +29,6 @@ interface LeadOptions {
   readonly grace: Duration.DurationInput
 }
 
-export interface LeaderOptions extends AmqpOptions {
-  /** Seconds. After two to three times this, the broker gives the prompts of a frozen process to others. Default: 10. */
-  readonly heartbeat?: number
-  /** Whether a warning is logged if no server knows the team. Default: true. */
-  readonly warnOfUnknownTeam?: boolean
-}
-
-/** A team needs a channel, and another one for cancellations. By default, RabbitMQ allows 2,047 per connection. */
-const teamsPerConnection = 1_000
-/** How many teams may be set up at the same time: a broker that has too much to do answers too late. */
-const setUpTogether = 32
-
 /** Sends messages that may be lost: without confirmations, and on a channel whose failures do not affect the replies. */
 interface ProgressSender {
   /** Uses the connection until the scope closes. */
@@ -91,13 +79,13 @@ const makeProgressSender = (): ProgressSender => {
   }
 }
 
-const make = ({ heartbeat, queueType, url, warnOfUnknownTeam = true }: LeaderOptions) =>
+const make = ({ queueType, url }: AmqpOptions) =>
   Effect.gen(function* () {
     const broker = Broker.make(url)
     const scope = yield* Effect.scope
     const fork = yield* FiberSet.makeRuntime<never>()
     const progressSender = makeProgressSender()
-    /** Connects on first use: a server that leads teams for others sends no replies. */
+    /** Both connect on first use: a server may lead no team. */
     const publisher = yield* Effect.cached(
       Scope.extend(
         Publisher.make({
@@ -108,29 +96,12 @@ const make = ({ heartbeat, queueType, url, warnOfUnknownTeam = true }: LeaderOpt
         scope
       )
     )
-    const cancellations = makeCancellations()
-    const setUps = yield* Effect.makeSemaphore(setUpTogether)
-    let limitLogged = false
-
-    const connections: Array<{ readonly link: Link.Link<void>; teams: number }> = []
-    /** A connection with room for another team, until the scope closes. */
-    const connection = Effect.acquireRelease(
-      Effect.gen(function* () {
-        let shared = connections.find(({ teams }) => teams < teamsPerConnection)
-        if (shared === undefined) {
-          const name = "leaders"
-          const options = { broker, name, ...(heartbeat !== undefined && { heartbeat }), use: () => Effect.void }
-          shared = { link: yield* Scope.extend(Link.make(options), scope), teams: 0 }
-          connections.push(shared)
-        }
-        shared.teams++
-        return shared
-      }),
-      (shared) =>
-        Effect.sync(() => {
-          shared.teams--
-        })
+    /** The connection for the prompts of all teams. */
+    const shared = yield* Effect.cached(
+      Scope.extend(Link.make({ broker, name: "leaders", use: () => Effect.void }), scope)
     )
+    const cancellations = makeCancellations()
+    let limitLogged = false
 
     /** Without a queue the reply is retried, because the server declares the queue when it connects. */
     const replyTo =
@@ -230,18 +201,18 @@ const make = ({ heartbeat, queueType, url, warnOfUnknownTeam = true }: LeaderOpt
         )
         consumerTag = consumer.consumerTag
         yield* Effect.logInfo(`leading the team ${team}`)
-        if (warnOfUnknownTeam) yield* Effect.forkScoped(warnIfUnknown(connection, team))
+        yield* Effect.forkScoped(warnIfUnknown(connection, team))
       })
 
     return LeaderBus.of({
       lead: (team, handle, { grace = 0 } = {}) =>
-        Effect.flatMap(connection, ({ link }) =>
+        Effect.flatMap(shared, (link) =>
           Effect.asVoid(
             Link.make({
               broker,
               name: `leader ${team}`,
               within: link,
-              use: (connection) => setUps.withPermits(1)(leadOn(connection, { team, handle, grace }))
+              use: (connection) => leadOn(connection, { team, handle, grace })
             })
           )
         )
@@ -271,4 +242,4 @@ const settleOn = (channel: Channel, message: ConsumeMessage, settlement: Settlem
 }
 
 /** The leader's side of the bus on RabbitMQ. Connects in the background. */
-export const layer = (options: LeaderOptions): Layer.Layer<LeaderBus> => Layer.scoped(LeaderBus, make(options))
+export const layer = (options: AmqpOptions): Layer.Layer<LeaderBus> => Layer.scoped(LeaderBus, make(options))

@@ -23,6 +23,8 @@ export interface Probe {
   readonly queue: (team: TeamName) => Effect.Effect<TeamQueue, Unavailable>
   /** As `Bus.repliesWaiting`. */
   readonly repliesWaiting: Effect.Effect<number, Unavailable>
+  /** As `Bus.withdraw`. */
+  readonly withdraw: (team: TeamName) => Effect.Effect<number, Unavailable>
   readonly removeQueue: (team: TeamName) => Effect.Effect<void, Unavailable>
   /** Where the team's leaders are asked to stop: who publishes to an exchange that is not there loses the connection. */
   readonly declareCancelExchange: (team: TeamName) => Effect.Effect<void, Unavailable>
@@ -151,6 +153,12 @@ export const make = Effect.fnUntraced(function* (options: {
         : ask(team)
     })
 
+  const withdraw = (team: TeamName) =>
+    request((channel) => channel.purgeQueue(teamQueue(team))).pipe(
+      Effect.map(({ messageCount }) => messageCount),
+      onRefusal([notFound], 0)
+    )
+
   const removeQueue = (team: TeamName) =>
     Effect.gen(function* () {
       const { consumers, messages } = yield* check(team)
@@ -194,7 +202,16 @@ export const make = Effect.fnUntraced(function* (options: {
 
   const ping = request((channel) => channel.checkExchange("amq.direct")).pipe(onRefusal([], undefined), Effect.asVoid)
 
-  return { queue, inspect, repliesWaiting, removeQueue, declareCancelExchange: declareCancels, bindQueue, ping }
+  return {
+    queue,
+    inspect,
+    repliesWaiting,
+    withdraw,
+    removeQueue,
+    declareCancelExchange: declareCancels,
+    bindQueue,
+    ping
+  }
 })
 
 const refusalOf = (error: unknown): Refused => {

@@ -1,5 +1,4 @@
 import { Context, type DateTime, Effect, Either, type Fiber, Layer, Metric } from "effect"
-import { Bus } from "../../bus/Bus.ts"
 import { IdempotencyKeyReused, TeamNotRunning, Unavailable, type WebhookPaused } from "../../domain/Errors.ts"
 import { type Run, waitsForLeader } from "../../domain/run/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
@@ -9,6 +8,7 @@ import * as Metrics from "../../telemetry/Metrics.ts"
 import { whenTraced } from "../../telemetry/Span.ts"
 import * as TraceContext from "../../telemetry/TraceContext.ts"
 import * as Checkpoints from "../Checkpoints.ts"
+import { TeamLeaders } from "../leaders/TeamLeaders.ts"
 import { Shutdown } from "../Shutdown.ts"
 import { Steps } from "../step/Steps.ts"
 
@@ -41,10 +41,10 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
     ) => Effect.Effect<ReadonlyArray<Either.Either<Accepted, HandOverRefused>>, Unavailable>
   }
 >() {
-  static readonly layer: Layer.Layer<HandOver, never, Bus | Shutdown | Steps | TeamStore> = Layer.scoped(
+  static readonly layer: Layer.Layer<HandOver, never, Shutdown | Steps | TeamLeaders | TeamStore> = Layer.scoped(
     HandOver,
     Effect.gen(function* () {
-      const bus = yield* Bus
+      const leaders = yield* TeamLeaders
       const teams = yield* TeamStore
       const shutdown = yield* Shutdown
       const reach = yield* Checkpoints.Checkpoints
@@ -67,9 +67,8 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
             )
       }
 
-      const commitOf = (candidate: Candidate, consumers: number) => {
+      const commitOf = (candidate: Candidate, isLed: boolean) => {
         const { run } = candidate
-        const isLed = consumers > 0
         const take = () => Checkpoints.after(reach("accept"), commitOne(candidate, isLed))
         if (isLed || waitsForLeader(run)) return unlessStopping(take)
         return Effect.flatMap(isPaused(run.team), (paused) => unlessStopping(paused ? take : () => repeatOnly(run)))
@@ -79,9 +78,9 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
       const isPaused = (team: TeamName) => Effect.map(teams.team(team), ({ paused_at }) => paused_at !== undefined)
 
       /** A run that waits for a leader is accepted even if the broker is out of reach. */
-      const consumersFor = (run: NewRun): Effect.Effect<number, Unavailable> => {
-        const consumers = Effect.map(bus.queue(run.team), ({ consumers }) => consumers)
-        return waitsForLeader(run) ? Effect.catchTag(consumers, "Unavailable", () => Effect.succeed(0)) : consumers
+      const isLedFor = (run: NewRun): Effect.Effect<boolean, Unavailable> => {
+        const isLed = leaders.isLed(run.team)
+        return waitsForLeader(run) ? Effect.catchTag(isLed, "Unavailable", () => Effect.succeed(false)) : isLed
       }
 
       const accept = (candidate: Candidate) => {
@@ -90,9 +89,9 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
             earlierOf(candidate.run, answer)
           )
         }
-        return Effect.flatMap(consumersFor(candidate.run), (consumers) =>
+        return Effect.flatMap(isLedFor(candidate.run), (isLed) =>
           Effect.withFiberRuntime<ExistingRun | undefined, HandOverRefused | Unavailable>((fiber) =>
-            Effect.flatMap(commitOf(inTraceOf(fiber, candidate), consumers), (acceptance) =>
+            Effect.flatMap(commitOf(inTraceOf(fiber, candidate), isLed), (acceptance) =>
               Checkpoints.after(reach("accepted"), earlierOf(candidate.run, acceptance))
             )
           )
@@ -100,17 +99,17 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
       }
 
       const acceptAll = Effect.fn("HandOver.acceptAll")(function* (candidates: ReadonlyArray<Candidate>) {
-        const consumersOf = new Map<TeamName, number>()
+        const isLed = new Map<TeamName, boolean>()
         for (const { run } of candidates) {
-          if (!consumersOf.has(run.team)) consumersOf.set(run.team, yield* consumersFor(run))
+          if (!isLed.has(run.team)) isLed.set(run.team, yield* isLedFor(run))
         }
         const paused = new Set<TeamName>()
-        for (const [team, consumers] of consumersOf) {
-          if (consumers > 0) continue
+        for (const [team, isTeamLed] of isLed) {
+          if (isTeamLed) continue
           const isTeamPaused = Effect.catchTag(isPaused(team), "NotFound", () => Effect.succeed(false))
           if (yield* isTeamPaused) paused.add(team)
         }
-        const isStopped = ({ run }: Candidate) => consumersOf.get(run.team) === 0
+        const isStopped = ({ run }: Candidate) => isLed.get(run.team) === false
         const mayBeSent = candidates.filter(
           (candidate) => !isStopped(candidate) || waitsForLeader(candidate.run) || paused.has(candidate.run.team)
         )

@@ -1,5 +1,4 @@
 import { Context, DateTime, Duration, Effect } from "effect"
-import type { Bus } from "../../bus/Bus.ts"
 import { conditionOf, describeMeasured, pausedCondition } from "../../domain/alert/AlertCondition.ts"
 import type { Unavailable } from "../../domain/Errors.ts"
 import { type Breach, quietTime } from "../../repo/alert/AlertChanges.ts"
@@ -9,6 +8,7 @@ import type { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import type { TeamStore } from "../../repo/manage/TeamStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import * as Audit from "../access/Audit.ts"
+import type { TeamLeaders } from "../leaders/TeamLeaders.ts"
 import type { Settings } from "../Settings.ts"
 import * as Measures from "./Measures.ts"
 
@@ -31,7 +31,7 @@ const keptFor = Duration.days(30)
 export const make: Effect.Effect<
   Effect.Effect<void, Unavailable>,
   never,
-  AlertStore | Bus | DestinationStore | HistoryStore | Settings | TeamStore | WebhookStore
+  AlertStore | DestinationStore | HistoryStore | Settings | TeamLeaders | TeamStore | WebhookStore
 > = Effect.gen(function* () {
   const { interval } = yield* Pace
   const store = yield* AlertStore

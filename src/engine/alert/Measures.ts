@@ -1,6 +1,5 @@
 /** How each condition of an alert rule is measured. Nothing here reads more than the condition needs. */
 import { DateTime, Duration, Effect } from "effect"
-import { Bus } from "../../bus/Bus.ts"
 import type { Alert } from "../../domain/alert/Alert.ts"
 import { type AlertCondition, conditionOf, leastRuns } from "../../domain/alert/AlertCondition.ts"
 import type { AlertRule } from "../../domain/alert/AlertRule.ts"
@@ -14,6 +13,7 @@ import { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
+import { TeamLeaders } from "../leaders/TeamLeaders.ts"
 import { Settings } from "../Settings.ts"
 
 /** What was measured of a webhook, a team or a destination. */
@@ -37,9 +37,9 @@ const hour = Duration.hours(1)
 /** Measures what rules need, and returns which of them were measured, and what fulfils them. */
 export const make = Effect.gen(function* () {
   const alerts = yield* AlertStore
-  const bus = yield* Bus
   const destinations = yield* DestinationStore
   const history = yield* HistoryStore
+  const leaders = yield* TeamLeaders
   const teams = yield* TeamStore
   const webhookStore = yield* WebhookStore
   const { unknownCost } = yield* Settings
@@ -118,7 +118,7 @@ export const make = Effect.gen(function* () {
           const active = (yield* teams.teams).filter(({ paused_at }) => paused_at === undefined)
           const found = yield* Effect.forEach(
             active,
-            ({ team }) => Effect.map(bus.queue(team), ({ consumers }) => (consumers > 0 ? [] : [team])),
+            ({ team }) => Effect.map(leaders.isLed(team), (isLed) => (isLed ? [] : [team])),
             { concurrency: 16 }
           )
           return found.flat().map((team): Measured => ({ subject: `team ${team}`, name: team, team }))

@@ -2,15 +2,10 @@ import { DateTime, type Duration, Effect, FiberSet, Option, Schedule, type Scope
 import { TooManyStreams, Unauthorized, Unavailable } from "../../domain/Errors.ts"
 import type { LeaderId } from "../../domain/Id.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
-import {
-  type AskingLeader,
-  HttpLeaderStore,
-  type KeyedLeader,
-  type TakenPrompt
-} from "../../repo/run/HttpLeaderStore.ts"
+import { type AskingLeader, HttpLeaderStore, type KeyedLeader, type TakenRun } from "../../repo/run/HttpLeaderStore.ts"
 import * as GroupCommit from "../../runtime/GroupCommit.ts"
 import { Shutdown } from "../Shutdown.ts"
-import type { Calm } from "./Calm.ts"
+import { TeamLeaders } from "./TeamLeaders.ts"
 
 /** How often waiting leaders ask again: they stay their teams' leaders, or take the place of silent ones. */
 const interval = "1 second"
@@ -20,25 +15,28 @@ const mostTogether = 1_000
 export const mostOfKey = 100
 
 type Refusal = TooManyStreams | Unauthorized | Unavailable
-type Answer = Effect.Effect<Option.Option<TakenPrompt>, Refusal>
+type Answer = Effect.Effect<Option.Option<TakenRun>, Refusal>
 
 interface Waiting {
   readonly asking: AskingLeader
   readonly answer: (answer: Answer) => void
 }
 
-/** Leaders that wait for a prompt. All of them ask with one statement a second. */
+/** Leaders that wait for a run. All of them ask with one statement a second. */
 export interface AskingLeaders {
-  /** The leader's prompt, once it leads its team and there is one; none after that time. */
+  /** The leader's run, once it leads its team and there is one; none after that time. */
   readonly ask: (from: KeyedLeader, wait: Duration.Duration) => Answer
 }
 
-export const make = Effect.fnUntraced(function* (
-  calm: Calm
-): Effect.fn.Return<AskingLeaders, never, ChangeFeed | HttpLeaderStore | Scope.Scope | Shutdown> {
+export const make: Effect.Effect<
+  AskingLeaders,
+  never,
+  ChangeFeed | HttpLeaderStore | Scope.Scope | Shutdown | TeamLeaders
+> = Effect.gen(function* () {
   const store = yield* HttpLeaderStore
   const feed = yield* ChangeFeed
   const shutdown = yield* Shutdown
+  const { mayReplace } = yield* TeamLeaders
   const clock = yield* Effect.clock
   const fork = yield* FiberSet.makeRuntime<never>()
   const waiting = new Map<LeaderId, Waiting>()
@@ -47,8 +45,7 @@ export const make = Effect.fnUntraced(function* (
     size: mostTogether,
     commit: (leaders: ReadonlyArray<AskingLeader>) =>
       Effect.gen(function* () {
-        const taken = yield* store.askToLead(leaders, yield* DateTime.now, { mayReplace: calm.mayReplace() })
-        calm.read()
+        const taken = yield* store.askToLead(leaders, yield* DateTime.now, { mayReplace: mayReplace() })
         const byLeader = new Map(taken.map((it) => [it.leader, it]))
         return leaders.map(({ leader }) => byLeader.get(leader))
       })
@@ -56,9 +53,9 @@ export const make = Effect.fnUntraced(function* (
   /** If it fails, they ask again in a second. */
   const askFor = (asking: ReadonlyArray<Waiting>) =>
     askTogether(asking.map(({ asking }) => asking)).pipe(
-      Effect.map((prompts) => {
-        for (const [index, prompt] of prompts.entries()) {
-          if (prompt !== undefined) asking[index]!.answer(Effect.succeedSome(prompt))
+      Effect.map((runs) => {
+        for (const [index, taken] of runs.entries()) {
+          if (taken !== undefined) asking[index]!.answer(Effect.succeedSome(taken))
         }
       }),
       Effect.ignoreLogged
@@ -66,7 +63,7 @@ export const make = Effect.fnUntraced(function* (
 
   yield* feed.listen((changes) => {
     for (const change of changes) {
-      if (change._tag === "PromptChanged" || change._tag === "LeaderChanged") {
+      if (change._tag === "RunOffered" || change._tag === "LeaderChanged") {
         const ofTeam = [...waiting.values()].filter(({ asking }) => asking.team === change.team)
         if (ofTeam.length > 0) fork(askFor(ofTeam))
       } else if (change._tag === "LeaderKeyRevoked") {
@@ -90,7 +87,7 @@ export const make = Effect.fnUntraced(function* (
   const untilAnswered = (from: KeyedLeader): Answer => {
     const asking = { ...from, asked_at: DateTime.unsafeMake(clock.unsafeCurrentTimeMillis()) }
     let stop = () => {}
-    return Effect.async<Option.Option<TakenPrompt>, Refusal>((resume) => {
+    return Effect.async<Option.Option<TakenRun>, Refusal>((resume) => {
       // Its earlier request was given up, or the answer to it was lost.
       waiting.get(asking.leader)?.answer(Effect.succeedNone)
       const it: Waiting = { asking, answer: resume }

@@ -1,25 +1,22 @@
-import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
+import { Context, DateTime, Deferred, Duration, Effect, FiberId, Layer, Option } from "effect"
 import { storableReply } from "../../bus/Bodies.ts"
-import type { LeaderBus, LeaderReply } from "../../bus/Bus.ts"
+import type { LeaderReply, Prompt } from "../../bus/Bus.ts"
 import { NotFound, PromptLost, type TooManyStreams, type Unauthorized, type Unavailable } from "../../domain/Errors.ts"
-import type { RunId } from "../../domain/Id.ts"
 import type { NumberedProgress } from "../../domain/run/Progress.ts"
-import { isUnreleased } from "../../domain/run/RunStatus.ts"
+import { isFinal } from "../../domain/run/RunStatus.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { ChangeFeed } from "../../repo/ChangeFeed.ts"
-import { type HttpLeader, HttpLeaderStore, type KeyedLeader, type TakenPrompt } from "../../repo/run/HttpLeaderStore.ts"
-import { RunStore } from "../../repo/run/RunStore.ts"
+import { type HttpLeader, HttpLeaderStore, type KeyedLeader, type Work } from "../../repo/run/HttpLeaderStore.ts"
 import * as GroupCommit from "../../runtime/GroupCommit.ts"
 import { Correlation } from "../outcome/Correlation.ts"
 import { Outcomes } from "../outcome/Outcomes.ts"
 import { ReplyRecorder } from "../outcome/ReplyRecorder.ts"
 import { ProgressReports } from "../progress/ProgressReports.ts"
 import { Shutdown } from "../Shutdown.ts"
+import { Sender } from "../step/Sender.ts"
 import { Steps } from "../step/Steps.ts"
 import * as AskingLeaders from "./AskingLeaders.ts"
-import * as Bridges from "./Bridges.ts"
-import * as Calm from "./Calm.ts"
-import * as PromptWatch from "./PromptWatch.ts"
+import type { TeamLeaders } from "./TeamLeaders.ts"
 
 /** How long a leader at work waits for a cancellation until it shows its presence again. */
 export const heartbeat = Duration.seconds(2)
@@ -32,9 +29,15 @@ export type HttpReply =
   /** It can never work on it. */
   | { readonly _tag: "Rejected" }
 
+/** A prompt for a leader. `redelivered`: another one may have begun it. */
+export interface GivenPrompt {
+  readonly prompt: Prompt
+  readonly redelivered: boolean
+}
+
 /**
- * Leaders that use HTTP, at any server: each request may reach another one. The rules are those of the bus, on which this
- * leads their teams.
+ * Leaders that use HTTP, at any server: each request may reach another one. The run itself is the prompt, so the rows say
+ * which one a leader has, in what order, and when it is stopped. The bus has no part in this.
  */
 export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
   HttpLeaders,
@@ -43,11 +46,9 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
     readonly next: (
       asking: KeyedLeader,
       wait: Duration.Duration
-    ) => Effect.Effect<Option.Option<TakenPrompt>, TooManyStreams | Unauthorized | Unavailable>
+    ) => Effect.Effect<Option.Option<GivenPrompt>, TooManyStreams | Unauthorized | Unavailable>
     /** Shows that the leader works on the prompt. Returns after `heartbeat`, or once that is cancelled or lost. */
-    readonly work: (
-      leader: HttpLeader & { readonly run_id: RunId }
-    ) => Effect.Effect<{ readonly cancelled: boolean }, PromptLost | Unavailable>
+    readonly work: (work: Work) => Effect.Effect<{ readonly cancelled: boolean }, PromptLost | Unavailable>
     /**
      * Takes a reply to the prompt with this correlation ID. On success an answer is committed; it may be repeated. Fails with
      * `NotFound` if the team never got such a prompt.
@@ -67,109 +68,86 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
     | ChangeFeed
     | Correlation
     | HttpLeaderStore
-    | LeaderBus
     | Outcomes
     | ProgressReports
     | ReplyRecorder
-    | RunStore
+    | Sender
     | Shutdown
     | Steps
+    | TeamLeaders
   > = Layer.scoped(
     HttpLeaders,
     Effect.gen(function* () {
       const store = yield* HttpLeaderStore
-      const runs = yield* RunStore
       const correlation = yield* Correlation
       const outcomes = yield* Outcomes
       const steps = yield* Steps
+      const { promptOf } = yield* Sender
       const recorder = yield* ReplyRecorder
       const reports = yield* ProgressReports
       const shutdown = yield* Shutdown
-      const calm = Calm.make(yield* Effect.clock)
-      const { watch } = yield* PromptWatch.make
-      const { ask } = yield* AskingLeaders.make(calm)
-      yield* Bridges.start(watch, calm)
+      const { ask } = yield* AskingLeaders.make
 
       const closed = yield* GroupCommit.make({
         size: mostTogether,
         commit: (leaders: ReadonlyArray<HttpLeader>) =>
           Effect.flatMap(DateTime.now, (now) => Effect.as(store.connectionsClosed(leaders, now), leaders))
       })
-      const keep = yield* GroupCommit.make({
+      const keepTogether = yield* GroupCommit.make({
         size: mostTogether,
-        commit: (prompts: ReadonlyArray<HttpLeader & { readonly run_id: RunId }>) =>
+        commit: (works: ReadonlyArray<Work>) =>
           Effect.gen(function* () {
-            const kept = yield* store.keepPrompts(prompts, yield* DateTime.now)
+            const kept = yield* store.keepRuns(works, yield* DateTime.now)
             const byLeader = new Map(kept.map((it) => [it.leader, it]))
-            return prompts.map(({ leader }) => byLeader.get(leader))
+            return works.map(({ leader }) => byLeader.get(leader))
           })
       })
+      const keep = (work: Work) =>
+        Effect.flatMap(keepTogether([work]), ([kept]) =>
+          kept === undefined ? new PromptLost() : Effect.succeed({ cancelled: kept.cancelled })
+        )
       /** The request was interrupted: its connection was closed. */
       const noticeClose =
         (leader: HttpLeader) =>
         <A, E>(request: Effect.Effect<A, E>): Effect.Effect<A, E> =>
           Effect.onInterrupt(request, () => Effect.ignore(closed([leader])))
 
-      /** Nobody works on it, so a cancelled run needs its slots no longer. */
-      const finish = ({ run_id, team }: { readonly team: TeamName; readonly run_id: RunId }) =>
-        Effect.zipRight(steps.release([run_id]), store.finishPrompt({ team, run_id }))
-
-      const isLive = (run_id: RunId) =>
-        Effect.map(runs.ended([run_id]), ({ deleted, runs }) => deleted.length === 0 && runs.length === 0)
-
       const next = (
         asking: KeyedLeader,
         wait: Duration.Duration
-      ): Effect.Effect<Option.Option<TakenPrompt>, TooManyStreams | Unauthorized | Unavailable> =>
+      ): Effect.Effect<Option.Option<GivenPrompt>, TooManyStreams | Unauthorized | Unavailable> =>
         Effect.gen(function* () {
           const begun = yield* DateTime.now
           const taken = yield* ask(asking, wait)
-          if (Option.isNone(taken)) return taken
-          const { run_id } = taken.value
+          if (Option.isNone(taken)) return Option.none()
+          const { redelivered, run } = taken.value
           const now = yield* DateTime.now
-          if (yield* isLive(run_id)) {
-            outcomes.progress(run_id, { started_at: now })
-            return taken
+          if (!isFinal(run.status)) {
+            outcomes.progress(run.run_id, { started_at: now })
+            return Option.some({ prompt: promptOf(run), redelivered })
           }
-          yield* finish(taken.value)
+          // Nobody works on it, so it needs its team and its slots no longer.
+          yield* steps.release([run.run_id])
           return yield* next(asking, Duration.subtract(wait, DateTime.distanceDuration(begun, now)))
         })
 
-      /** The leader is told to stop. Once its run is released, nobody waits for its reply. */
-      const stopped = Effect.fnUntraced(function* (prompt: HttpLeader & { readonly run_id: RunId }) {
-        const { runs: ended } = yield* runs.ended([prompt.run_id])
-        if (ended.some(isUnreleased)) return { cancelled: true }
-        yield* store.finishPrompt(prompt)
-        return yield* new PromptLost()
-      })
-
-      /** Returns when the prompt is cancelled. */
-      const changed = ({ leader, run_id, team }: HttpLeader & { readonly run_id: RunId }) => {
-        const stops: Array<() => void> = []
-        return Effect.async<{ readonly cancelled: boolean }, PromptLost | Unavailable>((resume) => {
-          stops.push(
-            watch(team, (state) => {
-              const isTheirs = Option.exists(state, (it) => it.run_id === run_id && it.leader === leader && !it.done)
-              if (!isTheirs) resume(new PromptLost())
-              else if (Option.exists(state, (it) => it.cancelled)) resume(Effect.succeed({ cancelled: true }))
-            }),
-            shutdown.onStopWaiting(() => resume(AskingLeaders.stopping))
-          )
+      const work = Effect.fnUntraced(function* (work: Work) {
+        const changed = Deferred.unsafeMake<void, Unavailable>(FiberId.none)
+        const stops = [
+          outcomes.watch(work.run_id, () => Deferred.unsafeDone(changed, Effect.void)),
+          shutdown.onStopWaiting(() => Deferred.unsafeDone(changed, AskingLeaders.stopping))
+        ]
+        return yield* Effect.gen(function* () {
+          const state = yield* keep(work)
+          if (state.cancelled) return state
+          const ended = yield* Effect.timeoutOption(Deferred.await(changed), heartbeat)
+          return Option.isNone(ended) ? state : yield* keep(work)
         }).pipe(Effect.ensuring(Effect.sync(() => stops.forEach((stop) => stop()))))
-      }
+      })
 
       return HttpLeaders.of({
         next: (asking, wait) => noticeClose(asking)(next(asking, wait)),
-        work: (leader) =>
-          noticeClose(leader)(
-            Effect.gen(function* () {
-              const [kept] = yield* keep([leader])
-              if (kept === undefined) return yield* new PromptLost()
-              if (kept.cancelled) return yield* stopped(leader)
-              const waited = yield* Effect.timeoutOption(changed(leader), heartbeat)
-              return Option.getOrElse(waited, () => ({ cancelled: false }))
-            })
-          ),
+        work: (it) => noticeClose(it)(work(it)),
         reply: Effect.fnUntraced(function* (team: TeamName, correlation_id: string, reply: HttpReply) {
           const subject = correlation.subjectOf(correlation_id)
           if (subject === undefined || (subject.team ?? team) !== team) return yield* new NotFound()
@@ -180,14 +158,11 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
             case "Progress":
               return yield* reports.record({ ...reply.progress, run_id })
             case "Rejected":
-              yield* recorder.record([{ _tag: "DeadLettered", reason: "rejected", run_id }])
-              return yield* store.finishPrompt({ team, run_id })
+              return yield* recorder.record([{ _tag: "DeadLettered", reason: "rejected", run_id }])
             case "Answered":
             case "Failed":
-            case "Discarded": {
+            case "Discarded":
               if (!recorder.isOver(run_id)) yield* recorder.record([storableReply({ ...reply, run_id })])
-              return yield* store.finishPrompt({ team, run_id })
-            }
           }
         }),
         leave: (leader) => Effect.flatMap(DateTime.now, (now) => store.leaveTeam(leader, now))

@@ -1,5 +1,4 @@
 import { Cache, Context, DateTime, Duration, Effect, Layer } from "effect"
-import { Bus } from "../../bus/Bus.ts"
 import type { NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
 import { runIdOf, teamNameOf, webhookIdOf } from "../../domain/ParsedId.ts"
@@ -21,6 +20,7 @@ import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
+import { TeamLeaders } from "../leaders/TeamLeaders.ts"
 import { Settings } from "../Settings.ts"
 import { waitsFor, windowOf } from "./QueuedRun.ts"
 
@@ -41,94 +41,96 @@ export class Overview extends Context.Tag("webhook-trigger/Overview")<
     readonly teamRuns: (team: string, limit: number) => Effect.Effect<ReadonlyArray<RunSummary>, NotFound | Unavailable>
   }
 >() {
-  static readonly layer: Layer.Layer<Overview, never, Bus | HistoryStore | TeamStore | WebhookStore | Settings> =
-    Layer.effect(
-      Overview,
-      Effect.gen(function* () {
-        const bus = yield* Bus
-        const history = yield* HistoryStore
-        const teams = yield* TeamStore
-        const webhooks = yield* WebhookStore
-        const settings = yield* Settings
+  static readonly layer: Layer.Layer<
+    Overview,
+    never,
+    HistoryStore | Settings | TeamLeaders | TeamStore | WebhookStore
+  > = Layer.effect(
+    Overview,
+    Effect.gen(function* () {
+      const leaders = yield* TeamLeaders
+      const history = yield* HistoryStore
+      const teams = yield* TeamStore
+      const webhooks = yield* WebhookStore
+      const settings = yield* Settings
 
-        const lastDay = Effect.gen(function* () {
-          const { since, step, count } = bucketsOf("24h", yield* DateTime.now)
-          const hours = new Map<WebhookId, Array<Activity["hours"][number]>>()
-          for (const { webhook_id, bucket: hour, ...counts } of yield* history.activity(since, step)) {
-            if (hour < 0 || hour >= count) continue
-            const all = hours.get(webhook_id) ?? []
-            hours.set(webhook_id, all)
-            all.push({ hour, ...withoutZeros(counts) })
-          }
-          return [...hours].map(([webhook_id, hours]) => ({
-            webhook_id,
-            hours: hours.toSorted((a, b) => a.hour - b.hour)
-          }))
-        })
-
-        const budgetUse = Effect.fnUntraced(function* (webhook: Webhook, at: DateTime.Utc) {
-          if (webhook.max_runs_per_day === undefined && webhook.max_cost_per_day === undefined) return undefined
-          const use = yield* history.dayUse(webhook.id, at)
-          const { unknownCost } = settings
-          const cost_usd = countedCost(use, unknownCost)
-          return { runs: use.runs, cost_usd, unknown_cost_usd: unknownCost, resets_at: budgetResetsAt(at) }
-        })
-
-        const statistics = Effect.fn("Overview.statistics")(function* (id: WebhookId, range: StatisticsRange) {
-          const at = yield* DateTime.now
-          const webhook = yield* webhooks.webhook(id)
-          const { since, step, count } = bucketsOf(range, at)
-          const [now, past, budget] = yield* Effect.all(
-            [history.slots(id), history.statistics(id, since, step), budgetUse(webhook, at)],
-            { concurrency: 3 }
-          )
-          return {
-            ...now,
-            ...(budget && { budget }),
-            limit: webhook.max_concurrent ?? settings.maxConcurrent,
-            buckets: filled(past, { since, step, count })
-          }
-        })
-
-        /** Undefined if the broker is out of reach. */
-        const isLed = (team: TeamName) =>
-          Effect.match(bus.queue(team), { onFailure: () => undefined, onSuccess: ({ consumers }) => consumers > 0 })
-
-        const run = Effect.fn("Overview.run")(function* (id: RunId) {
-          const run = yield* history.run(id)
-          if (run.status !== "queued") return run
-          const window = windowOf(run)
-          if (window !== undefined) return { ...run, waits_for: window }
-          const facts = yield* history.queuedFacts(id, mostCounted)
-          const waits_for = facts && waitsFor(run, facts, yield* isLed(run.team))
-          return { ...run, ...(waits_for && { waits_for }) }
-        })
-
-        const totals = Effect.fn("Overview.totals")(function* (owners: Owners) {
-          const at = yield* DateTime.now
-          const hours = bucketsOf("48h", at)
-          const halves = { ...hours, step: Duration.hours(24), count: 2 }
-          const read = (buckets: Buckets) =>
-            Effect.map(history.totals(owners, buckets.since, buckets.step), (past) => filled(past, buckets))
-          const [byHour, [day_before, last_day], days] = yield* Effect.all(
-            [read(hours), read(halves), read(bucketsOf("14d", at))],
-            { concurrency: 3 }
-          )
-          return { hours: byHour, day_before: day_before!, last_day: last_day!, days }
-        })
-
-        return Overview.of({
-          // Many readers of a busy server share one read.
-          activity: yield* Effect.cachedWithTTL(lastDay, "2 seconds"),
-          totals: yield* sharedByReaders(totals, "5 seconds"),
-          now: yield* sharedByReaders(history.work, "1 second"),
-          statistics: (id, range) => Effect.flatMap(webhookIdOf(id), (id) => statistics(id, range)),
-          run: (id) => Effect.flatMap(runIdOf(id), run),
-          teamRuns: (team, limit) =>
-            Effect.flatMap(teamNameOf(team), (team) => Effect.zipRight(teams.team(team), history.teamRuns(team, limit)))
-        })
+      const lastDay = Effect.gen(function* () {
+        const { since, step, count } = bucketsOf("24h", yield* DateTime.now)
+        const hours = new Map<WebhookId, Array<Activity["hours"][number]>>()
+        for (const { webhook_id, bucket: hour, ...counts } of yield* history.activity(since, step)) {
+          if (hour < 0 || hour >= count) continue
+          const all = hours.get(webhook_id) ?? []
+          hours.set(webhook_id, all)
+          all.push({ hour, ...withoutZeros(counts) })
+        }
+        return [...hours].map(([webhook_id, hours]) => ({
+          webhook_id,
+          hours: hours.toSorted((a, b) => a.hour - b.hour)
+        }))
       })
-    )
+
+      const budgetUse = Effect.fnUntraced(function* (webhook: Webhook, at: DateTime.Utc) {
+        if (webhook.max_runs_per_day === undefined && webhook.max_cost_per_day === undefined) return undefined
+        const use = yield* history.dayUse(webhook.id, at)
+        const { unknownCost } = settings
+        const cost_usd = countedCost(use, unknownCost)
+        return { runs: use.runs, cost_usd, unknown_cost_usd: unknownCost, resets_at: budgetResetsAt(at) }
+      })
+
+      const statistics = Effect.fn("Overview.statistics")(function* (id: WebhookId, range: StatisticsRange) {
+        const at = yield* DateTime.now
+        const webhook = yield* webhooks.webhook(id)
+        const { since, step, count } = bucketsOf(range, at)
+        const [now, past, budget] = yield* Effect.all(
+          [history.slots(id), history.statistics(id, since, step), budgetUse(webhook, at)],
+          { concurrency: 3 }
+        )
+        return {
+          ...now,
+          ...(budget && { budget }),
+          limit: webhook.max_concurrent ?? settings.maxConcurrent,
+          buckets: filled(past, { since, step, count })
+        }
+      })
+
+      /** Undefined if the broker is out of reach. */
+      const isLed = (team: TeamName) => Effect.orElseSucceed(leaders.isLed(team), () => undefined)
+
+      const run = Effect.fn("Overview.run")(function* (id: RunId) {
+        const run = yield* history.run(id)
+        if (run.status !== "queued") return run
+        const window = windowOf(run)
+        if (window !== undefined) return { ...run, waits_for: window }
+        const facts = yield* history.queuedFacts(id, mostCounted)
+        const waits_for = facts && waitsFor(run, facts, yield* isLed(run.team))
+        return { ...run, ...(waits_for && { waits_for }) }
+      })
+
+      const totals = Effect.fn("Overview.totals")(function* (owners: Owners) {
+        const at = yield* DateTime.now
+        const hours = bucketsOf("48h", at)
+        const halves = { ...hours, step: Duration.hours(24), count: 2 }
+        const read = (buckets: Buckets) =>
+          Effect.map(history.totals(owners, buckets.since, buckets.step), (past) => filled(past, buckets))
+        const [byHour, [day_before, last_day], days] = yield* Effect.all(
+          [read(hours), read(halves), read(bucketsOf("14d", at))],
+          { concurrency: 3 }
+        )
+        return { hours: byHour, day_before: day_before!, last_day: last_day!, days }
+      })
+
+      return Overview.of({
+        // Many readers of a busy server share one read.
+        activity: yield* Effect.cachedWithTTL(lastDay, "2 seconds"),
+        totals: yield* sharedByReaders(totals, "5 seconds"),
+        now: yield* sharedByReaders(history.work, "1 second"),
+        statistics: (id, range) => Effect.flatMap(webhookIdOf(id), (id) => statistics(id, range)),
+        run: (id) => Effect.flatMap(runIdOf(id), run),
+        teamRuns: (team, limit) =>
+          Effect.flatMap(teamNameOf(team), (team) => Effect.zipRight(teams.team(team), history.teamRuns(team, limit)))
+      })
+    })
+  )
 }
 
 type Owners = ReadonlyArray<TeamName> | undefined

@@ -5,6 +5,7 @@ import { teamNameOf } from "../../domain/ParsedId.ts"
 import { type Team, TeamDraft, type TeamName, type TeamRecord, type TeamReleased } from "../../domain/Team.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
 import * as Audit from "../access/Audit.ts"
+import { TeamLeaders } from "../leaders/TeamLeaders.ts"
 import { Steps } from "../step/Steps.ts"
 import { validate } from "./Validation.ts"
 
@@ -28,15 +29,16 @@ export class Teams extends Context.Tag("webhook-trigger/Teams")<
     readonly remove: (team: string) => Effect.Effect<void, NotFound | TeamInUse | Unavailable>
   }
 >() {
-  static readonly layer: Layer.Layer<Teams, never, Bus | Steps | TeamStore> = Layer.effect(
+  static readonly layer: Layer.Layer<Teams, never, Bus | Steps | TeamLeaders | TeamStore> = Layer.effect(
     Teams,
     Effect.gen(function* () {
       const bus = yield* Bus
+      const leaders = yield* TeamLeaders
       const store = yield* TeamStore
       const steps = yield* Steps
 
       const withState = (record: TeamRecord): Effect.Effect<Team, Unavailable> =>
-        Effect.map(bus.queue(record.team), ({ consumers }) => ({ ...record, running: consumers > 0, consumers }))
+        Effect.map(leaders.count(record.team), (consumers) => ({ ...record, running: consumers > 0, consumers }))
 
       const create = Effect.fn("Teams.create")(function* (draft: unknown) {
         const { team } = yield* decodeDraft(draft)

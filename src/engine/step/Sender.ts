@@ -7,10 +7,13 @@ import type { Outcome, Run } from "../../domain/run/Run.ts"
 import { isUnreleased } from "../../domain/run/RunStatus.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { HistoryStore } from "../../repo/history/HistoryStore.ts"
+import { HttpLeaderStore, type OfferedRun } from "../../repo/run/HttpLeaderStore.ts"
 import { LaneStore } from "../../repo/run/LaneStore.ts"
 import type { OutRun } from "../../repo/run/RunStore.ts"
+import * as GroupCommit from "../../runtime/GroupCommit.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
 import * as Checkpoints from "../Checkpoints.ts"
+import { TeamLeaders } from "../leaders/TeamLeaders.ts"
 import { Correlation } from "../outcome/Correlation.ts"
 import { Outcomes } from "../outcome/Outcomes.ts"
 import type { Settings } from "../Settings.ts"
@@ -26,14 +29,25 @@ const queuePause = Duration.seconds(1)
 /** A deleted run has no row that says when its leader is done: its leader is asked to stop once a second for this long. */
 const stopDeleted = Schedule.intersect(Schedule.spaced("1 second"), Schedule.recurs(30))
 
-/** Sends the prompts of the runs that are out, and tells leaders to stop. */
+/** Runs that are offered to leaders over HTTP in one statement. */
+const mostTogether = 1_000
+
+/**
+ * Sends the prompts of the runs that are out, and tells leaders to stop. The bus has a run's prompt, or its team's leader over
+ * HTTP may take it from the rows (`HttpLeaderStore`): never both.
+ */
 export class Sender extends Context.Tag("webhook-trigger/Sender")<
   Sender,
   {
-    /** In the background, until the broker has its prompt or it is over. Nothing if that is under way. `again`: the broker may have it. */
+    /**
+     * In the background, until the broker has its prompt, it is offered to a leader over HTTP, or it is over. Nothing if that is
+     * under way. `again`: a leader may have it.
+     */
     readonly send: (run: OutRun, options?: { readonly again: boolean }) => void
     /** Again, to a leader that has no prompt (`Bus.offer`). */
     readonly offer: (run: OutRun) => Effect.Effect<void, Unavailable>
+    /** As leaders get it. */
+    readonly promptOf: (run: OutRun) => Prompt
     /** It is repeated, so a failure does no harm. */
     readonly stop: (run: { readonly team: TeamName; readonly run_id: RunId }) => Effect.Effect<void>
     /** The rows of these runs were deleted. */
@@ -43,12 +57,14 @@ export class Sender extends Context.Tag("webhook-trigger/Sender")<
   static readonly layer: Layer.Layer<
     Sender,
     never,
-    Bus | Correlation | HistoryStore | LaneStore | Outcomes | Settings | Steps
+    Bus | Correlation | HistoryStore | HttpLeaderStore | LaneStore | Outcomes | Settings | Steps | TeamLeaders
   > = Layer.scoped(
     Sender,
     Effect.gen(function* () {
       const bus = yield* Bus
       const lanes = yield* LaneStore
+      const leaders = yield* TeamLeaders
+      const httpLeaders = yield* HttpLeaderStore
       const steps = yield* Steps
       const correlation = yield* Correlation
       const outcomes = yield* Outcomes
@@ -74,17 +90,44 @@ export class Sender extends Context.Tag("webhook-trigger/Sender")<
         }
       }
 
-      const publish = (run: OutRun) =>
-        // A stop between the two would cause a second sending.
-        Effect.uninterruptible(
-          Effect.flatMap(bus.publish(promptOf(run)), () =>
-            Checkpoints.after(
-              reach("published"),
-              Effect.sync(() => {
-                outcomes.progress(run.run_id, { sent_at: DateTime.unsafeMake(clock.unsafeCurrentTimeMillis()) })
-              })
-            )
-          )
+      const offerTogether = yield* GroupCommit.make({
+        size: mostTogether,
+        commit: (runs: ReadonlyArray<OfferedRun>) =>
+          Effect.map(httpLeaders.offerRuns(runs), (ids) => {
+            const offered = new Set(ids)
+            return runs.map(({ run_id }) => offered.has(run_id))
+          })
+      })
+      /** Whether a leader over HTTP may take it. */
+      const offerOverHttp = ({ run_id, team }: OutRun, redelivered: boolean) =>
+        Effect.map(offerTogether([{ run_id, team, redelivered }]), ([isOffered]) => isOffered!)
+
+      const give = (run: OutRun, isAgain: boolean): Effect.Effect<unknown, QueueGone | Unavailable> => {
+        if (leaders.isOverHttp(run.team)) return offerOverHttp(run, isAgain)
+        const publish = bus.publish(promptOf(run))
+        if (!isAgain) return publish
+        const withdrawn = Effect.flatMap(DateTime.now, (now) => httpLeaders.withdrawRun(run, now))
+        return Effect.flatMap(withdrawn, (isWithdrawn) => (isWithdrawn ? publish : Effect.void))
+      }
+
+      const given = ({ run_id }: OutRun) =>
+        Checkpoints.after(
+          reach("published"),
+          Effect.sync(() => {
+            outcomes.progress(run_id, { sent_at: DateTime.unsafeMake(clock.unsafeCurrentTimeMillis()) })
+          })
+        )
+
+      // A stop between the two would cause a second sending.
+      const publish = (run: OutRun, isAgain: boolean) =>
+        Effect.uninterruptible(Effect.flatMap(give(run, isAgain), () => given(run)))
+
+      /** Nobody leads the team on the bus. If it has ever had a leader over HTTP, the next one may take the run. */
+      const leaveOverHttp = (run: OutRun, isAgain: boolean) =>
+        offerOverHttp(run, isAgain).pipe(
+          Effect.orElseSucceed(() => false),
+          Effect.tap((isOffered) => (isOffered ? given(run) : Effect.void)),
+          Effect.uninterruptible
         )
 
       const end = (run: OutRun, outcome: Outcome) => Effect.asVoid(steps.end(run.run_id, outcome))
@@ -120,8 +163,9 @@ export class Sender extends Context.Tag("webhook-trigger/Sender")<
             const sent = Effect.flatMap(overBudget(run), (outcome) => {
               if (outcome !== undefined) return end(run, outcome)
               return Effect.suspend(() => {
+                const isAgain = mayHave
                 mayHave = true
-                return publish(run)
+                return publish(run, isAgain)
               })
             })
             return Effect.as(sent, "done")
@@ -143,9 +187,12 @@ export class Sender extends Context.Tag("webhook-trigger/Sender")<
           Unavailable: () => soon,
           QueueGone: () => {
             mayHave = isAgain
-            return isMissingTooLong()
-              ? Effect.catchTag(end(run, { status: "error", error: teamGone }), "Unavailable", () => Effect.void)
-              : Effect.zipRight(warnOnce, Effect.delay(again, queuePause))
+            return Effect.flatMap(leaveOverHttp(run, isAgain), (isOffered) => {
+              if (isOffered) return Effect.void
+              return isMissingTooLong()
+                ? Effect.catchTag(end(run, { status: "error", error: teamGone }), "Unavailable", () => Effect.void)
+                : Effect.zipRight(warnOnce, Effect.delay(again, queuePause))
+            })
           }
         })
         return Checkpoints.after(reach("admitted"), again)
@@ -178,6 +225,7 @@ export class Sender extends Context.Tag("webhook-trigger/Sender")<
       return Sender.of({
         send,
         offer: (run) => bus.offer(promptOf(run)),
+        promptOf,
         stop,
         deleted: (deleted) => {
           for (const run of deleted) fork(Effect.asVoid(Effect.repeat(stop(run), stopDeleted)))

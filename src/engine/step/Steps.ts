@@ -1,5 +1,4 @@
 import { Context, DateTime, Effect, Either, Exit, Layer } from "effect"
-import { Bus } from "../../bus/Bus.ts"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { type Outcome, outcomeFields, type Run } from "../../domain/run/Run.ts"
@@ -8,6 +7,7 @@ import type { LaneStore } from "../../repo/run/LaneStore.ts"
 import type { EndedRun, RunEnd, RunEvent } from "../../repo/run/RunEnd.ts"
 import { type Acceptance, type AcceptanceRefused, type NewRun, type OutRun, RunStore } from "../../repo/run/RunStore.ts"
 import * as GroupCommit from "../../runtime/GroupCommit.ts"
+import { TeamLeaders } from "../leaders/TeamLeaders.ts"
 import { Outcomes } from "../outcome/Outcomes.ts"
 import { Settings } from "../Settings.ts"
 import * as Backlog from "./Backlog.ts"
@@ -67,11 +67,11 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
     readonly listen: (listener: StepListener) => void
   }
 >() {
-  static readonly layer: Layer.Layer<Steps, never, Bus | LaneStore | Limiter | Outcomes | RunStore | Settings> =
+  static readonly layer: Layer.Layer<Steps, never, LaneStore | Limiter | Outcomes | RunStore | Settings | TeamLeaders> =
     Layer.scoped(
       Steps,
       Effect.gen(function* () {
-        const bus = yield* Bus
+        const leaders = yield* TeamLeaders
         const store = yield* RunStore
         const limiter = yield* Limiter
         const outcomes = yield* Outcomes
@@ -123,9 +123,8 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
 
         /** Their last run has ended, and their leader may have left. */
         const admitLed = (teams: ReadonlyArray<TeamName>) =>
-          Effect.flatMap(
-            Effect.filter(teams, (team) => Effect.map(bus.queue(team), ({ consumers }) => consumers > 0)),
-            (led) => (led.length === 0 ? Effect.void : Effect.asVoid(together([{ _tag: "Admit", teams: led, led }])))
+          Effect.flatMap(Effect.filter(teams, leaders.isLed), (led) =>
+            led.length === 0 ? Effect.void : Effect.asVoid(together([{ _tag: "Admit", teams: led, led }]))
           )
 
         const endAll = (ends: ReadonlyArray<Ending>) =>

@@ -7,6 +7,7 @@ import { LaneStore, type OutState } from "../../repo/run/LaneStore.ts"
 import { type OutRun, RunStore } from "../../repo/run/RunStore.ts"
 import { untilAvailable } from "../../runtime/Availability.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
+import { TeamLeaders } from "../leaders/TeamLeaders.ts"
 import { Outcomes } from "../outcome/Outcomes.ts"
 import { Settings } from "../Settings.ts"
 import { Sender } from "./Sender.ts"
@@ -43,164 +44,182 @@ export class Ticks extends Context.Tag("webhook-trigger/Ticks")<
     readonly isHere: () => boolean
   }
 >() {
-  static readonly layer: Layer.Layer<Ticks, never, Bus | LaneStore | Outcomes | RunStore | Sender | Settings | Steps> =
-    Layer.scoped(
-      Ticks,
-      Effect.gen(function* () {
-        const bus = yield* Bus
-        const lanes = yield* LaneStore
-        const runs = yield* RunStore
-        const steps = yield* Steps
-        const sender = yield* Sender
-        const outcomes = yield* Outcomes
-        const { resendRunning, stopGrace } = yield* Settings
-        const clock = yield* Effect.clock
-        const begunAt = clock.unsafeCurrentTimeMillis()
+  static readonly layer: Layer.Layer<
+    Ticks,
+    never,
+    Bus | LaneStore | Outcomes | RunStore | Sender | Settings | Steps | TeamLeaders
+  > = Layer.scoped(
+    Ticks,
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const lanes = yield* LaneStore
+      const leaders = yield* TeamLeaders
+      const runs = yield* RunStore
+      const steps = yield* Steps
+      const sender = yield* Sender
+      const outcomes = yield* Outcomes
+      const { resendRunning, stopGrace } = yield* Settings
+      const clock = yield* Effect.clock
+      const begunAt = clock.unsafeCurrentTimeMillis()
 
-        /**
-         * Nothing expires before this stopwatch time. Answers that came in time may still be at the broker, because no server
-         * could receive or record them; they must not lose to the clock.
-         */
-        let expireFrom = Number.NEGATIVE_INFINITY
-        const letAnswersCatchUp = Effect.sync(() => {
-          expireFrom = stopwatch(clock) + answersCatchUp
-        })
-        /** The stopwatch time since which replies were waiting at every check. */
-        let repliesWaitSince: number | undefined
-        /** Teams whose next run needs a leader, and which had none at the last look. */
-        let stopped: ReadonlyArray<TeamName> = []
-
-        const mayExpire = Effect.map(bus.repliesWaiting, (waiting) => {
-          const now = stopwatch(clock)
-          repliesWaitSince = waiting > 0 ? (repliesWaitSince ?? now) : undefined
-          return now >= expireFrom && (repliesWaitSince === undefined || now - repliesWaitSince >= answersCatchUp)
-        })
-
-        const expire = Effect.gen(function* () {
-          if (!(yield* mayExpire)) return
-          const now = yield* DateTime.now
-          const expired = yield* runs.expire(now, { stopped })
-          expired.forEach(outcomes.recorded)
-          const unconfirmed = yield* runs.releaseUnconfirmed(DateTime.subtractDuration(now, stopGrace), now)
-          for (const { run_id, team } of unconfirmed) {
-            yield* Effect.logWarning(
-              `The leader has not confirmed within ${Duration.format(stopGrace)} that the agent has stopped; it may still work. Its team and its slots are free`
-            ).pipe(Effect.annotateLogs({ team, run_id }))
-          }
-          const teams = [...expired, ...unconfirmed].map(({ team }) => team)
-          if (teams.length > 0) yield* steps.admit(teams)
-        })
-
-        const undoStuck = Effect.gen(function* () {
-          const undone = yield* lanes.undoStuck
-          if (undone > 0)
-            yield* Effect.logWarning(`Undid ${undone} statements of processes that did not read their results`)
-        })
-
-        const closeWindows = Effect.flatMap(DateTime.now, lanes.closeWindows)
-
-        const hasLeader = (team: TeamName) => Effect.map(bus.queue(team), ({ consumers }) => consumers > 0)
-
-        const admit = Effect.gen(function* () {
-          const teams = yield* lanes.lanes
-          const needLeader = yield* steps.admit(teams)
-          const led = yield* Effect.filter(needLeader, hasLeader, { concurrency: atOnce })
-          stopped = needLeader.filter((team) => !led.includes(team))
-          if (led.length > 0) yield* steps.admit(led, led)
-        })
-
-        /** Runs whose prompts were not found at the last look, and why. */
-        const missing = new Map<RunId, "not in the queue" | "queue deleted">()
-
-        /**
-         * Looks for a lost prompt: with a deleted or purged queue, or with the broker's disk. One that is not in the queue may
-         * be with a leader. So it is offered again, which reaches only a leader without work.
-         */
-        const lookFor = (run: OutState, age: number) =>
-          Effect.gen(function* () {
-            const { run_id, team } = run
-            const before = missing.get(run_id)
-            missing.delete(run_id)
-            const { consumers, isReplaced, messages } = yield* bus.inspect(team)
-            const isEmpty = messages === 0
-            if (!isReplaced && before !== "queue deleted" && (consumers > 0 || !isEmpty)) {
-              if (isEmpty && age >= lookedForAt[1]) yield* withRun(run, sender.offer)
-              return
-            }
-            const isSure = isReplaced || before !== undefined
-            if (!isSure || (yield* bus.repliesWaiting) > 0) {
-              missing.set(run_id, isReplaced ? "queue deleted" : (before ?? "not in the queue"))
-              return
-            }
-            const reason = isReplaced || before === "queue deleted" ? "queue was deleted" : "queue does not have it"
-            yield* Effect.logWarning(`The prompt is lost, as the team's ${reason}; it is sent again`).pipe(
-              Effect.annotateLogs({ team, run_id })
-            )
-            yield* sendAgain(run)
-          })
-
-        const withRun = <A, E>({ run_id }: OutState, use: (run: OutRun) => Effect.Effect<A, E>) =>
-          Effect.flatMap(lanes.outRuns([run_id]), (runs) => Effect.forEach(runs, use, { discard: true }))
-        const sendAgain = (run: OutState) => withRun(run, (run) => Effect.sync(() => sender.send(run, { again: true })))
-
-        /** What is done with a run that is out. `since`: the last look, or none if this process begins. */
-        const look = (run: OutState, now: number, since: number | undefined): Effect.Effect<void, Unavailable> => {
-          const { admitted_at, run_id, sent_at, stop_at } = run
-          const age = now - DateTime.toEpochMillis(sent_at ?? admitted_at!)
-          // What the broker of a process before had is lost with it.
-          const isLost = !bus.durable && since === undefined && DateTime.toEpochMillis(admitted_at!) <= begunAt
-          if (stop_at !== undefined) {
-            if (isLost) return steps.release([run_id])
-            return DateTime.toEpochMillis(stop_at) <= now ? sender.stop(run) : Effect.void
-          }
-          if (isLost || (sent_at === undefined && age >= resendAfter)) return sendAgain(run)
-          const isTime = missing.has(run_id) || isLookedFor(age - now + (since ?? now), age)
-          return sent_at !== undefined && isTime ? lookFor(run, age) : Effect.void
-        }
-
-        let lastLook: number | undefined
-        const lookAtAll = Effect.gen(function* () {
-          const out = yield* lanes.out
-          const now = clock.unsafeCurrentTimeMillis()
-          const since = lastLook
-          lastLook = now
-          yield* Effect.forEach(out, (run) => Effect.ignore(look(run, now, since)), {
-            concurrency: atOnce,
-            discard: true
-          })
-          const ids = new Set(out.map(({ run_id }) => run_id))
-          for (const id of missing.keys()) if (!ids.has(id)) missing.delete(id)
-        })
-
-        let isHere = false
-        let resend = resendRunning
-        const tick = Effect.gen(function* () {
-          // Who does not reach the broker leaves the work to a server that does.
-          const reachesBroker = yield* Effect.isSuccess(bus.ping)
-          // A broker that takes no prompts takes no answers: the leaders may still have them.
-          if (!reachesBroker) yield* letAnswersCatchUp
-          const wasHere = isHere
-          isHere = false
-          if (!reachesBroker) return
-          isHere = yield* Effect.tapError(lanes.claimTick(yield* DateTime.now, wasHere), () => letAnswersCatchUp)
-          if (!isHere) return
-          if (!wasHere && bus.durable && (yield* lanes.out).length > 0) yield* letAnswersCatchUp
-          if (resend) {
-            yield* lanes.forgetSent(yield* DateTime.now)
-            resend = false
-            yield* Effect.logWarning("Everything in flight is sent again, as RESEND_RUNNING says")
-          }
-          for (const step of [undoStuck, expire, closeWindows, admit, lookAtAll]) {
-            yield* Effect.ignoreLogged(Effect.tapError(step, () => letAnswersCatchUp))
-          }
-        })
-
-        yield* untilAvailable(tick).pipe(
-          Effect.catchAllCause((cause) => Effect.logError("The work of a second failed, and is tried again", cause)),
-          Effect.repeat(Schedule.spaced(interval)),
-          Effect.forkScoped
-        )
-        return { isHere: () => isHere }
+      /**
+       * Nothing expires before this stopwatch time. Answers that came in time may still be at the broker, because no server
+       * could receive or record them; they must not lose to the clock.
+       */
+      let expireFrom = Number.NEGATIVE_INFINITY
+      const letAnswersCatchUp = Effect.sync(() => {
+        expireFrom = stopwatch(clock) + answersCatchUp
       })
-    )
+      /** The stopwatch time since which replies were waiting at every check. */
+      let repliesWaitSince: number | undefined
+      /** Teams whose next run needs a leader, and which had none at the last look. */
+      let stopped: ReadonlyArray<TeamName> = []
+
+      const mayExpire = Effect.map(bus.repliesWaiting, (waiting) => {
+        const now = stopwatch(clock)
+        repliesWaitSince = waiting > 0 ? (repliesWaitSince ?? now) : undefined
+        return now >= expireFrom && (repliesWaitSince === undefined || now - repliesWaitSince >= answersCatchUp)
+      })
+
+      const expire = Effect.gen(function* () {
+        if (!(yield* mayExpire)) return
+        const now = yield* DateTime.now
+        const expired = yield* runs.expire(now, { stopped })
+        expired.forEach(outcomes.recorded)
+        const unconfirmed = yield* runs.releaseUnconfirmed(DateTime.subtractDuration(now, stopGrace), now)
+        for (const { run_id, team } of unconfirmed) {
+          yield* Effect.logWarning(
+            `The leader has not confirmed within ${Duration.format(stopGrace)} that the agent has stopped; it may still work. Its team and its slots are free`
+          ).pipe(Effect.annotateLogs({ team, run_id }))
+        }
+        const teams = [...expired, ...unconfirmed].map(({ team }) => team)
+        if (teams.length > 0) yield* steps.admit(teams)
+      })
+
+      const undoStuck = Effect.gen(function* () {
+        const undone = yield* lanes.undoStuck
+        if (undone > 0)
+          yield* Effect.logWarning(`Undid ${undone} statements of processes that did not read their results`)
+      })
+
+      const closeWindows = Effect.flatMap(DateTime.now, lanes.closeWindows)
+
+      const admit = Effect.gen(function* () {
+        const teams = yield* lanes.lanes
+        const needLeader = yield* steps.admit(teams)
+        const led = yield* Effect.filter(needLeader, leaders.isLed, { concurrency: atOnce })
+        stopped = needLeader.filter((team) => !led.includes(team))
+        if (led.length > 0) yield* steps.admit(led, led)
+      })
+
+      /** Runs whose prompts were not found at the last look, and why. */
+      const missing = new Map<RunId, "not in the queue" | "queue deleted">()
+
+      /**
+       * Looks for a lost prompt: with a deleted or purged queue, or with the broker's disk. One that is not in the queue may
+       * be with a leader. So it is offered again, which reaches only a leader without work.
+       */
+      const lookFor = (run: OutState, age: number) =>
+        Effect.gen(function* () {
+          const { run_id, team } = run
+          const before = missing.get(run_id)
+          missing.delete(run_id)
+          const { consumers, isReplaced, messages } = yield* bus.inspect(team)
+          const isEmpty = messages === 0
+          if (!isReplaced && before !== "queue deleted" && (consumers > 0 || !isEmpty)) {
+            if (isEmpty && age >= lookedForAt[1]) yield* withRun(run, sender.offer)
+            return
+          }
+          const isSure = isReplaced || before !== undefined
+          if (!isSure || (yield* bus.repliesWaiting) > 0) {
+            missing.set(run_id, isReplaced ? "queue deleted" : (before ?? "not in the queue"))
+            return
+          }
+          const reason = isReplaced || before === "queue deleted" ? "queue was deleted" : "queue does not have it"
+          yield* Effect.logWarning(`The prompt is lost, as the team's ${reason}; it is sent again`).pipe(
+            Effect.annotateLogs({ team, run_id })
+          )
+          yield* sendAgain(run)
+        })
+
+      const withRun = <A, E>({ run_id }: Pick<OutState, "run_id">, use: (run: OutRun) => Effect.Effect<A, E>) =>
+        Effect.flatMap(lanes.outRuns([run_id]), (runs) => Effect.forEach(runs, use, { discard: true }))
+      const sendAgain = (run: Pick<OutState, "run_id">) =>
+        withRun(run, (run) => Effect.sync(() => sender.send(run, { again: true })))
+
+      /** What is done with a run that was offered to a leader over HTTP. Once all of those are absent, nobody works on it. */
+      const lookOverHttp = ({ admitted_at, sent_at, stop_at, ...run }: OutState, now: number) => {
+        if (sent_at === undefined && stop_at === undefined && now - admitted_at!.epochMillis >= resendAfter) {
+          outcomes.progress(run.run_id, { sent_at: DateTime.unsafeMake(now) })
+        }
+        if (leaders.isOverHttp(run.team) || !leaders.mayReplace()) return Effect.void
+        if (stop_at !== undefined) return steps.release([run.run_id])
+        return Effect.flatMap(bus.queue(run.team), ({ consumers }) => (consumers > 0 ? sendAgain(run) : Effect.void))
+      }
+
+      /** What is done with a run that is out. `since`: the last look, or none if this process begins. */
+      const look = (run: OutState, now: number, since: number | undefined): Effect.Effect<void, Unavailable> => {
+        const { admitted_at, run_id, sent_at, stop_at, team } = run
+        if (run.over_http) return lookOverHttp(run, now)
+        const age = now - DateTime.toEpochMillis(sent_at ?? admitted_at!)
+        // What the broker of a process before had is lost with it.
+        const isLost = !bus.durable && since === undefined && DateTime.toEpochMillis(admitted_at!) <= begunAt
+        if (stop_at !== undefined) {
+          if (isLost) return steps.release([run_id])
+          return DateTime.toEpochMillis(stop_at) <= now ? sender.stop(run) : Effect.void
+        }
+        if (isLost || (sent_at === undefined && age >= resendAfter)) return sendAgain(run)
+        if (sent_at === undefined) return Effect.void
+        const isTime = missing.has(run_id) || isLookedFor(age - now + (since ?? now), age)
+        const lookIfTime = isTime ? lookFor(run, age) : Effect.void
+        if (!leaders.isOverHttp(team)) return lookIfTime
+        const withdrawn = Effect.orElseSucceed(bus.withdraw(team), () => 0)
+        return Effect.flatMap(withdrawn, (count) => (count > 0 ? sendAgain(run) : lookIfTime))
+      }
+
+      let lastLook: number | undefined
+      const lookAtAll = Effect.gen(function* () {
+        const out = yield* lanes.out
+        const now = clock.unsafeCurrentTimeMillis()
+        const since = lastLook
+        lastLook = now
+        yield* Effect.forEach(out, (run) => Effect.ignore(look(run, now, since)), {
+          concurrency: atOnce,
+          discard: true
+        })
+        const ids = new Set(out.map(({ run_id }) => run_id))
+        for (const id of missing.keys()) if (!ids.has(id)) missing.delete(id)
+      })
+
+      let isHere = false
+      let resend = resendRunning
+      const tick = Effect.gen(function* () {
+        // Who does not reach the broker leaves the work to a server that does.
+        const reachesBroker = yield* Effect.isSuccess(bus.ping)
+        // A broker that takes no prompts takes no answers: the leaders may still have them.
+        if (!reachesBroker) yield* letAnswersCatchUp
+        const wasHere = isHere
+        isHere = false
+        if (!reachesBroker) return
+        isHere = yield* Effect.tapError(lanes.claimTick(yield* DateTime.now, wasHere), () => letAnswersCatchUp)
+        if (!isHere) return
+        if (!wasHere && bus.durable && (yield* lanes.out).length > 0) yield* letAnswersCatchUp
+        if (resend) {
+          yield* lanes.forgetSent(yield* DateTime.now)
+          resend = false
+          yield* Effect.logWarning("Everything in flight is sent again, as RESEND_RUNNING says")
+        }
+        for (const step of [undoStuck, expire, closeWindows, admit, lookAtAll]) {
+          yield* Effect.ignoreLogged(Effect.tapError(step, () => letAnswersCatchUp))
+        }
+      })
+
+      yield* untilAvailable(tick).pipe(
+        Effect.catchAllCause((cause) => Effect.logError("The work of a second failed, and is tried again", cause)),
+        Effect.repeat(Schedule.spaced(interval)),
+        Effect.forkScoped
+      )
+      return { isHere: () => isHere }
+    })
+  )
 }

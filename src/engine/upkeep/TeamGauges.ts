@@ -16,7 +16,7 @@ export const teamGauges: ReadonlyArray<{
   },
   {
     name: "webhook_team_consumers",
-    description: "Leaders connected to the team's queue; 0: the team is not running.",
+    description: "Leaders connected to the team's queue or over HTTP; 0: the team is not running.",
     valueOf: ({ consumers }) => consumers
   },
   {

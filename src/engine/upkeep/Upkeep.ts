@@ -1,6 +1,5 @@
 /** Everything that a server does from time to time, and how often. */
 import { Cause, Chunk, DateTime, Duration, Effect, Layer, Option, Schedule, type Scope } from "effect"
-import type { Bus } from "../../bus/Bus.ts"
 import { AuditStore } from "../../repo/access/AuditStore.ts"
 import type { AlertStore } from "../../repo/alert/AlertStore.ts"
 import { DeliveryStore } from "../../repo/delivery/DeliveryStore.ts"
@@ -14,6 +13,7 @@ import { ThreadStore } from "../../repo/run/ThreadStore.ts"
 import type { HandOver } from "../accept/HandOver.ts"
 import * as Retries from "../accept/Retries.ts"
 import * as AlertEvaluation from "../alert/AlertEvaluation.ts"
+import type { TeamLeaders } from "../leaders/TeamLeaders.ts"
 import { Settings } from "../Settings.ts"
 import { Ticks } from "../step/Ticks.ts"
 
@@ -109,7 +109,6 @@ export const layer: Layer.Layer<
   never,
   never,
   | AlertStore
-  | Bus
   | DeliveryStore
   | DestinationStore
   | HandOver
@@ -117,6 +116,7 @@ export const layer: Layer.Layer<
   | ProgressStore
   | RunStore
   | Settings
+  | TeamLeaders
   | TeamStore
   | ThreadStore
   | Ticks

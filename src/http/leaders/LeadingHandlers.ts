@@ -10,7 +10,7 @@ import {
   replyTypes,
   WorkDraft
 } from "../../api/Leading.ts"
-import { maxReplyBody, readReply } from "../../bus/Bodies.ts"
+import { maxReplyBody, promptBody, readReply } from "../../bus/Bodies.ts"
 import { BodyTooLarge, Invalid } from "../../domain/Errors.ts"
 import type { JsonObject } from "../../domain/request/Payload.ts"
 import { readProgress } from "../../domain/run/Progress.ts"
@@ -110,9 +110,11 @@ export const layer = HttpApiBuilder.group(Api, "leader", (handlers) =>
           )
           const taken = yield* leaders.next({ team, leader, key_id: id }, Duration.seconds(wait_seconds))
           if (Option.isNone(taken)) return HttpServerResponse.empty()
-          const { cancelled, prompt, redelivered, run_id } = taken.value
+          const { prompt, redelivered } = taken.value
+          const { correlation_id, run_id, traceparent } = prompt
           RequestFacts.add(request, { run_id })
-          return HttpServerResponse.unsafeJson({ ...JSON.parse(prompt), redelivered, cancelled })
+          const body = { ...promptBody(prompt), correlation_id, traceparent, redelivered, cancelled: false }
+          return HttpServerResponse.unsafeJson(body)
         }).pipe(Effect.mapError(Problems.of))
       )
       .handleRaw("work", ({ request }) =>

@@ -2,6 +2,7 @@ import { Context, type DateTime, Duration, type Effect } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { LeaderId, LeaderKeyId, RunId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
+import type { OutRun } from "./RunStore.ts"
 
 /** A leader over HTTP. */
 export interface HttpLeader {
@@ -23,30 +24,23 @@ export interface AskingLeader extends KeyedLeader {
   readonly asked_at: DateTime.Utc
 }
 
-/** A prompt that the bus delivered for the team's leader. */
-export interface OfferedPrompt {
+/** A run that is out, for its team's leader over HTTP. */
+export interface OfferedRun {
   readonly team: TeamName
   readonly run_id: RunId
-  /** Its text on the wire. */
-  readonly prompt: string
-  /** Another leader may have begun it. */
+  /** A leader may have begun it. */
   readonly redelivered: boolean
 }
 
-/** A prompt that the leader has taken, and not finished. */
-export interface TakenPrompt extends OfferedPrompt, HttpLeader {
-  readonly cancelled: boolean
+/** A run that a leader has. It may have ended since it was offered. */
+export interface TakenRun extends Pick<HttpLeader, "leader"> {
+  readonly run: OutRun
+  readonly redelivered: boolean
 }
 
-/** The last prompt that a team was offered. */
-export interface PromptState {
-  readonly team: TeamName
+/** A leader, and the run that it works on. */
+export interface Work extends HttpLeader {
   readonly run_id: RunId
-  /** The leader that leads the team. */
-  readonly leader?: LeaderId
-  /** It was answered, or need not be. */
-  readonly done: boolean
-  readonly cancelled: boolean
 }
 
 /** How long a leader is silent until another one may take its place and its prompt. */
@@ -59,43 +53,46 @@ export const absentAfter = Duration.seconds(8)
 export const renewedAfter = Duration.millis(1500)
 
 /**
- * Which leader over HTTP leads each team, and the prompt that it may take or has. One leader leads a team, while others
- * stand by; it stays the leader until it leaves, its key is revoked or it is silent. Changes are
- * reported as `LeaderChanged` and `PromptChanged`. A crash of the database may lose the changes of its last second.
+ * Which leader over HTTP leads each team, and which run it may take. The run itself is the prompt: a leader has it until it
+ * is no longer out. One leader leads a team, while others stand by; it stays the leader until it leaves, its key is revoked or
+ * it is silent. Changes are reported as `LeaderChanged` and `RunOffered`. A crash of the database may lose the changes of its
+ * last second.
  */
 export class HttpLeaderStore extends Context.Tag("webhook-trigger/HttpLeaderStore")<
   HttpLeaderStore,
   {
     /**
      * Each of these leads its team from now on if nobody else does, and stays its leader. Of several of a team, the first
-     * one counts. `mayReplace`: also if the current leader was silent for `replacedAfter`. Returns the unfinished prompts of
-     * those that lead: they have taken them.
+     * one counts. `mayReplace`: also if the current leader was silent for `replacedAfter`. Returns the runs that their teams
+     * were offered: those that lead have them now.
      */
     readonly askToLead: (
       leaders: ReadonlyArray<AskingLeader>,
       now: DateTime.Utc,
       options: { readonly mayReplace: boolean }
-    ) => Effect.Effect<ReadonlyArray<TakenPrompt>, Unavailable>
-    /** These leaders still work on their prompts. Returns those whose prompts are still theirs, and unfinished. */
-    readonly keepPrompts: (
-      prompts: ReadonlyArray<HttpLeader & { readonly run_id: RunId }>,
+    ) => Effect.Effect<ReadonlyArray<TakenRun>, Unavailable>
+    /** These leaders still work. Returns those whose runs are still theirs, and out, and whether they are told to stop. */
+    readonly keepRuns: (
+      works: ReadonlyArray<Work>,
       now: DateTime.Utc
-    ) => Effect.Effect<ReadonlyArray<HttpLeader & { readonly run_id: RunId; readonly cancelled: boolean }>, Unavailable>
+    ) => Effect.Effect<ReadonlyArray<Work & { readonly cancelled: boolean }>, Unavailable>
     /** The leaders' connections were closed. They are replaced soon, unless they connect again. */
     readonly connectionsClosed: (
       leaders: ReadonlyArray<HttpLeader>,
       now: DateTime.Utc
     ) => Effect.Effect<void, Unavailable>
-    /** The leader does not lead the team any longer. If it has a prompt, the next leader gets that. */
+    /** The leader does not lead the team any longer. If it has a run, the next leader gets that. */
     readonly leaveTeam: (leader: HttpLeader, now: DateTime.Utc) => Effect.Effect<void, Unavailable>
-    /** Replaces the prompts of these teams. A prompt that a team has already stays as it is, taken or done. */
-    readonly offerPrompts: (prompts: ReadonlyArray<OfferedPrompt>) => Effect.Effect<void, Unavailable>
-    /** The leader of an unfinished prompt is asked to stop. */
-    readonly cancelPrompt: (prompt: Pick<OfferedPrompt, "team" | "run_id">) => Effect.Effect<void, Unavailable>
-    /** Nobody needs to work on the prompt any longer. Its text is deleted. */
-    readonly finishPrompt: (prompt: Pick<OfferedPrompt, "team" | "run_id">) => Effect.Effect<void, Unavailable>
-    /** Of the teams that were offered a prompt. */
-    readonly promptStates: (teams: ReadonlyArray<TeamName>) => Effect.Effect<ReadonlyArray<PromptState>, Unavailable>
+    /**
+     * The teams' leaders may take these runs, as far as they are out. One that a team has already stays as it is. Returns
+     * those of teams that have, or had, a leader over HTTP.
+     */
+    readonly offerRuns: (runs: ReadonlyArray<OfferedRun>) => Effect.Effect<ReadonlyArray<RunId>, Unavailable>
+    /** No leader over HTTP can take the run any longer. Returns false, and does nothing, if one is present. */
+    readonly withdrawRun: (
+      run: Pick<OfferedRun, "team" | "run_id">,
+      now: DateTime.Utc
+    ) => Effect.Effect<boolean, Unavailable>
     /** The teams whose leaders are present. */
     readonly ledTeams: (now: DateTime.Utc) => Effect.Effect<ReadonlyArray<TeamName>, Unavailable>
   }

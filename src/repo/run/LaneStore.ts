@@ -13,7 +13,11 @@ export interface Queued {
 }
 
 /** A run that is out, without what it is sent with. */
-export type OutState = Pick<RunRow, "run_id" | "webhook_id" | "team" | "admitted_at" | "sent_at" | "stop_at">
+export interface OutState
+  extends Pick<RunRow, "run_id" | "webhook_id" | "team" | "admitted_at" | "sent_at" | "stop_at"> {
+  /** It was offered to its team's leader over HTTP (`HttpLeaderStore`). */
+  readonly over_http: boolean
+}
 
 /** The runs that wait and that are out, for the work of each second. */
 export class LaneStore extends Context.Tag("webhook-trigger/LaneStore")<

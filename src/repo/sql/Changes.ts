@@ -18,7 +18,7 @@ const fields: { readonly [T in Tag]: FieldOf<Extract<Change, { readonly _tag: T 
   RequestsStored: "webhook_id",
   LeaderKeyRevoked: "leader_key_id",
   LeaderChanged: "team",
-  PromptChanged: "team",
+  RunOffered: "team",
   KeyTried: "attempt",
   DeliveryDue: null
 }

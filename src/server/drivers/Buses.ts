@@ -10,8 +10,7 @@ import type { TeamName } from "../../domain/Team.ts"
 import { address, oneOf, optional, secret, type Values, withDefault } from "../../settings/EnvironmentVariable.ts"
 import type { Driver } from "./Driver.ts"
 
-/** Its layer leads the teams whose leaders use HTTP. */
-export interface BusDriver extends Driver<Bus | LeaderBus> {
+export interface BusDriver extends Driver<Bus> {
   /** For leaders in this process. */
   readonly leaderBus: Layer.Layer<LeaderBus>
   /** The server leads the demo team on it. */
@@ -38,10 +37,7 @@ const amqp = ({ amqpQueueType: queueType, amqpUrl }: Settings) =>
     amqpUrl,
     (url): BusDriver => ({
       name: "rabbitmq",
-      layer: Layer.merge(
-        BusAmqp.layer({ url, queueType }),
-        LeaderAmqp.layer({ url, queueType, heartbeat: 1, warnOfUnknownTeam: false })
-      ),
+      layer: BusAmqp.layer({ url, queueType }),
       leaderBus: LeaderAmqp.layer({ url, queueType }),
       leader: {
         url,

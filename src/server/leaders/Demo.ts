@@ -1,6 +1,7 @@
 import { DateTime, Effect, ExecutionStrategy, Exit, Layer, Option, Scope } from "effect"
-import { Bus, type LeaderBus } from "../../bus/Bus.ts"
+import type { LeaderBus } from "../../bus/Bus.ts"
 import { TeamName } from "../../domain/Team.ts"
+import { TeamLeaders } from "../../engine/leaders/TeamLeaders.ts"
 import * as Leader from "../../leader/Leader.ts"
 import { LeaderKeyStore } from "../../repo/access/LeaderKeyStore.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
@@ -20,7 +21,7 @@ export const isWanted = (
 
 const echo = Leader.start({ team: demo, handler: ({ prompt }) => Effect.succeed(prompt) })
 
-/** How often the bus is asked whether the team has another leader. */
+/** How often this process looks whether the team has another leader. */
 const interval = "1 second"
 
 /** A team with a key is led over HTTP, even while no leader is there. */
@@ -30,11 +31,11 @@ const hasKey = Effect.flatMap(LeaderKeyStore, ({ leaderKeys }) => leaderKeys(dem
 )
 
 /** Leads the demo team in this process until the operator's leader does: the answer is the prompt itself. */
-export const leader: Layer.Layer<never, never, Bus | LeaderBus | LeaderKeyStore> = Layer.scopedDiscard(
+export const leader: Layer.Layer<never, never, LeaderBus | LeaderKeyStore | TeamLeaders> = Layer.scopedDiscard(
   Effect.gen(function* () {
     if (yield* hasKey) return
-    const { queue } = yield* Bus
-    const hasOther = Effect.map(queue(demo), ({ consumers }) => consumers > 1)
+    const { count } = yield* TeamLeaders
+    const hasOther = Effect.map(count(demo), (leaders) => leaders > 1)
     const untilReplaced = Effect.repeat(Effect.delay(hasOther, interval), { until: (hasOther) => hasOther })
     const leading = yield* Scope.fork(yield* Effect.scope, ExecutionStrategy.sequential)
     yield* Scope.extend(echo, leading)

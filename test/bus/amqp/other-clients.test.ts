@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs"
 import { describe, expect, it } from "@effect/vitest"
 import type { Message } from "amqplib"
 import { Chunk, Effect, Either, Layer, Logger, LogLevel, Option, Queue, Redacted } from "effect"
@@ -11,7 +12,7 @@ import { TeamName } from "../../../src/domain/Team.ts"
 import { Leader } from "../../../src/leader/index.ts"
 import { freshVhost, managementUrl } from "../../support/fresh.ts"
 import { manage } from "../../support/RabbitMq.ts"
-import { collectReplies, makePrompt, team, untilQueue, untilUp } from "../contract/support.ts"
+import { collectReplies, echo, makePrompt, startLeader, team, untilQueue, untilUp } from "../contract/support.ts"
 import { behaviour, counted } from "./OnRabbitMq.ts"
 import { declareTeam, nextMessage, rawChannel, reply } from "./RawChannel.ts"
 
@@ -185,6 +186,39 @@ const addressWith = (address: string, rights: Readonly<Record<"configure" | "rea
     )
     return Redacted.make(url.href)
   })
+
+describe("a server's rights", () => {
+  it.live("suffice as docs/run/deploy.md grants them", () =>
+    Effect.gen(function* () {
+      const url = yield* freshVhost
+      const doc = readFileSync("docs/run/deploy.md", "utf8")
+      const [, configure, write, read] = /set_permissions -p webhooks webhooks '(.+)' '(.+)' '(.+)'/.exec(doc)!
+      const serverUrl = yield* addressWith(url, { configure: configure!, write: write!, read: read! })
+      yield* Effect.gen(function* () {
+        yield* untilUp
+        const collected = yield* collectReplies
+        const bus = yield* Bus
+        const stop = yield* startLeader(echo)
+        const prompt = yield* makePrompt()
+        yield* bus.publish(prompt)
+        expect((yield* Queue.take(collected)).run_id).toBe(prompt.run_id)
+        yield* stop
+        yield* untilQueue(({ consumers, messages }) => consumers === 0 && messages === 0)
+        const next = yield* makePrompt()
+        yield* bus.publish(next)
+        yield* bus.cancel(team, next.run_id)
+        expect((yield* bus.inspect(team)).isReplaced).toBe(false)
+        expect(yield* bus.withdraw(team)).toBe(1)
+        yield* bus.removeQueue(team)
+        expect((yield* bus.queue(team)).exists).toBe(false)
+      }).pipe(
+        Effect.scoped,
+        Effect.provide(BusAmqp.layer({ url: serverUrl, queueType: "classic" })),
+        Effect.provide(LeaderAmqp.layer({ url: Redacted.make(url), queueType: "classic" }))
+      )
+    }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
+  )
+})
 
 describe("a leader's rights", () => {
   const cases = [

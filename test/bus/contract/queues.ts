@@ -57,6 +57,23 @@ export const queues = (behaviour: Behaviour, withStandby: number): void => {
   )
 
   behaviour(
+    "prompts can be withdrawn as long as no leader has them",
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      expect(yield* bus.withdraw(team)).toBe(0)
+      const stop = yield* startLeader(() => Effect.never)
+      for (let n = 0; n < 3; n++) yield* bus.publish(yield* makePrompt())
+      yield* untilQueue(({ messages }) => messages === 2)
+      expect(yield* bus.withdraw(team)).toBe(2)
+      expect(yield* bus.withdraw(team)).toBe(0)
+      yield* stop
+      yield* untilQueue(({ consumers, messages }) => consumers === 0 && messages === 1)
+      expect(yield* bus.withdraw(team)).toBe(1)
+      yield* untilQueue(({ messages }) => messages === 0)
+    })
+  )
+
+  behaviour(
     "an inspection counts what waits, and shows that the queue of the published prompts was deleted, once",
     Effect.gen(function* () {
       const bus = yield* Bus

@@ -1,104 +1,148 @@
 import { HttpApi, HttpLayerRouter } from "@effect/platform"
 import { describe } from "@effect/vitest"
-import { Context, DateTime, Effect, Layer, Redacted, Schema } from "effect"
+import { Context, DateTime, Deferred, Effect, Layer, Schema } from "effect"
 import { Leading } from "../../../src/api/Leading.ts"
-import * as BusAmqp from "../../../src/bus/amqp/BusAmqp.ts"
-import * as LeaderAmqp from "../../../src/bus/amqp/LeaderAmqp.ts"
-import { Bus, type LeaderBus, type Reply, type ReplyChecks } from "../../../src/bus/Bus.ts"
+import { Bus, type Delivery, LeaderBus, type Prompt, type Reply, type ReplyChecks } from "../../../src/bus/Bus.ts"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
 import * as LeaderHttp from "../../../src/bus/http/LeaderHttp.ts"
 import { makeInbox } from "../../../src/bus/Inbox.ts"
 import type { RunId } from "../../../src/domain/Id.ts"
-import type { Run } from "../../../src/domain/run/Run.ts"
+import type { Outcome } from "../../../src/domain/run/Run.ts"
 import { LeaderKeys } from "../../../src/engine/access/LeaderKeys.ts"
 import { HttpLeaders } from "../../../src/engine/leaders/HttpLeaders.ts"
+import { TeamLeaders } from "../../../src/engine/leaders/TeamLeaders.ts"
 import { Correlation } from "../../../src/engine/outcome/Correlation.ts"
 import { Outcomes } from "../../../src/engine/outcome/Outcomes.ts"
 import { ReplyRecorder } from "../../../src/engine/outcome/ReplyRecorder.ts"
 import { ProgressReports } from "../../../src/engine/progress/ProgressReports.ts"
 import { Shutdown } from "../../../src/engine/Shutdown.ts"
+import { Sender } from "../../../src/engine/step/Sender.ts"
 import { Steps } from "../../../src/engine/step/Steps.ts"
 import * as LeaderKeyCheck from "../../../src/http/leaders/LeaderKeyCheck.ts"
 import * as LeadingHandlers from "../../../src/http/leaders/LeadingHandlers.ts"
 import { TeamStore } from "../../../src/repo/manage/TeamStore.ts"
-import { RunStore } from "../../../src/repo/run/RunStore.ts"
+import { Repo } from "../../../src/repo/Repo.ts"
 import { layerRepo } from "../../../src/testing.ts"
 import { listening, listeningPort } from "../../http/Server.ts"
-import { at } from "../../repo/contract/fixtures.ts"
-import { freshVhost } from "../../support/fresh.ts"
+import { endOne, failure, newMessage, outcomes, step } from "../../repo/contract/fixtures.ts"
 import { contract } from "../contract/BusContract.ts"
 import { byRunId, team } from "../contract/support.ts"
 
 /** Only what is called in these tests. */
 const partly = <I, S>(tag: Context.Tag<I, S>, methods: Partial<NoInfer<S>>) => Layer.succeed(tag, methods as S)
 
-/** A server takes what leaders reply, and has handled it when it is recorded: here, in a store for the test's `consume`. */
-class Received extends Context.Tag("test/Received")<Received, ReturnType<typeof makeReceived>>() {}
+/** The server, as the tests see it: what a leader replies is recorded, and then passed on to the test's `consume`. */
+class Received extends Context.Tag("test/Received")<Received, Effect.Effect.Success<typeof makeReceived>>() {}
 
-const makeReceived = () => {
+/** A prompt that a leader is to get, as the run of its team that is out. */
+interface Relayed {
+  readonly prompt: Prompt
+  isOver: boolean
+  readonly begun: Deferred.Deferred<void>
+  readonly ended: Deferred.Deferred<void>
+  /** It has ended, or its leader is told to stop. */
+  readonly onChange: Set<() => void>
+}
+
+const makeReceived = Effect.gen(function* () {
+  const repo = yield* Repo
+  const rows = yield* Effect.context<Effect.Effect.Context<typeof Repo>>()
   const inbox = makeInbox()
   const observers: Array<NonNullable<ReplyChecks["progress"]>> = []
-  const ended = new Set<RunId>()
-  const begun = new Set<RunId>()
-  const cancelled = new Set<RunId>()
-  const end = (replies: ReadonlyArray<Reply>) => {
-    for (const { _tag, run_id } of replies) if (_tag !== "Started") ended.add(run_id)
-  }
+  const runs = new Map<RunId, Relayed>()
+  const end = (run_id: RunId, outcome: Outcome) =>
+    Effect.zipRight(
+      Effect.provide(endOne(run_id, outcome, 0), rows),
+      Effect.sync(() => runs.get(run_id)!.onChange.forEach((changed) => changed()))
+    )
+
+  /** Offers the run to the team's leader until that is done with it. */
+  const relay = ({ cancelled, prompt }: Delivery) =>
+    Effect.gen(function* () {
+      const { run_id, team } = prompt
+      const isNew = !runs.has(run_id)
+      if (isNew) {
+        const [begun, ended] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+        runs.set(run_id, { prompt, isOver: false, begun, ended, onChange: new Set() })
+        yield* Effect.provide(step({ accepts: [yield* newMessage({ run_id, team })] }), rows)
+      }
+      const { begun, ended } = runs.get(run_id)!
+      yield* repo.offerRuns([{ team, run_id, redelivered: !isNew }])
+      const stop = Effect.zipRight(Deferred.await(begun), end(run_id, outcomes.cancelled))
+      yield* Effect.raceFirst(
+        Deferred.await(ended),
+        Effect.zipRight(Deferred.await(cancelled), Effect.zipRight(stop, Effect.never))
+      )
+    })
+
+  const recordEnds = (replies: ReadonlyArray<Reply>) =>
+    Effect.forEach(
+      replies.flatMap(({ run_id }) => runs.get(run_id) ?? []),
+      (run) =>
+        Effect.zipRight(
+          end(run.prompt.run_id, failure("ended")),
+          Effect.sync(() => {
+            run.isOver = true
+            Deferred.unsafeDone(run.ended, Effect.void)
+          })
+        ),
+      { discard: true }
+    )
+
   return {
     inbox,
     observers,
-    end,
-    cancelled,
-    /** All runs that are on the bus are there. */
-    runs: partly(RunStore, {
-      // A cancelled run that a leader has taken is unreleased until the leader has replied.
-      ended: (ids) =>
-        Effect.sync(() => ({
-          runs: ids
-            .filter((id) => cancelled.has(id) && begun.has(id) && !ended.has(id))
-            .map((run_id) => ({ run_id, stop_at: at(0) }) as unknown as Run),
-          deleted: ids.filter((id) => ended.has(id))
-        }))
+    relay,
+    recordEnds,
+    outcomes: partly(Outcomes, {
+      progress: (id) => Deferred.unsafeDone(runs.get(id)!.begun, Effect.void),
+      watch: (id, onEnd) => {
+        const changed = () => onEnd(undefined)
+        runs.get(id)!.onChange.add(changed)
+        return () => runs.get(id)!.onChange.delete(changed)
+      }
     }),
-    outcomes: partly(Outcomes, { progress: (id) => void begun.add(id) }),
-    steps: partly(Steps, { release: () => Effect.void }),
+    steps: partly(Steps, {}),
+    sender: partly(Sender, { promptOf: ({ run_id }) => runs.get(run_id)!.prompt }),
     recorder: partly(ReplyRecorder, {
       record: (replies) =>
-        Effect.sync(() => {
-          end(replies)
-          replies.forEach(inbox.put)
-        }),
-      isOver: (run_id) => ended.has(run_id)
+        Effect.zipRight(
+          recordEnds(replies),
+          Effect.sync(() => replies.forEach(inbox.put))
+        ),
+      isOver: (run_id) => runs.get(run_id)!.isOver
     }),
     progress: partly(ProgressReports, {
       record: (progress) => Effect.sync(() => observers[0]?.(progress))
     })
   }
-}
+})
+
+/** While a leader over HTTP is present, it gets what is sent to its team. */
+const relaying = Layer.scopedDiscard(
+  Effect.gen(function* () {
+    const { isOverHttp } = yield* TeamLeaders
+    const { relay } = yield* Received
+    const { lead } = yield* LeaderBus
+    const untilIt = (isLed: boolean) =>
+      Effect.repeat(Effect.sleep("5 millis"), { until: () => isOverHttp(team) === isLed })
+    const relayed = Effect.scoped(Effect.zipRight(lead(team, relay), untilIt(false)))
+    yield* Effect.forkScoped(Effect.forever(Effect.zipRight(untilIt(true), relayed)))
+  })
+)
 
 /** The server's side: the given one, and what comes over HTTP. */
 const bus = Layer.effect(
   Bus,
-  Effect.map(Effect.all([Bus, Received]), ([bus, { cancelled, end, inbox, observers }]) =>
+  Effect.map(Effect.all([Bus, Received]), ([bus, { inbox, observers, recordEnds }]) =>
     Bus.of({
       ...bus,
-      cancel: (team, run_id) => {
-        cancelled.add(run_id)
-        return bus.cancel(team, run_id)
-      },
       consume: (handle, checks) =>
         Effect.gen(function* () {
           const { progress } = checks
           if (progress !== undefined) observers.push(progress)
           yield* inbox.consume(handle, checks)
-          yield* bus.consume(
-            (replies) =>
-              Effect.zipRight(
-                Effect.sync(() => end(replies)),
-                handle(replies)
-              ),
-            checks
-          )
+          yield* bus.consume((replies) => Effect.zipRight(recordEnds(replies), handle(replies)), checks)
         })
     })
   )
@@ -117,9 +161,9 @@ const server = HttpLayerRouter.serve(
 )
 
 const engine = Layer.unwrapEffect(
-  Effect.map(Received, ({ outcomes, progress, recorder, runs, steps }) =>
+  Effect.map(Received, ({ outcomes, progress, recorder, sender, steps }) =>
     HttpLeaders.layer.pipe(
-      Layer.provide([outcomes, progress, recorder, runs, steps, Shutdown.layer, partly(Correlation, byRunId)])
+      Layer.provide([outcomes, progress, recorder, sender, steps, Shutdown.layer, partly(Correlation, byRunId)])
     )
   )
 )
@@ -138,27 +182,17 @@ const leaders = Layer.unwrapEffect(
   })
 )
 
-const overHttp = (carrier: Layer.Layer<Bus | LeaderBus>) =>
-  leaders.pipe(
-    Layer.provide(server),
-    Layer.merge(bus),
-    Layer.provide(engine),
-    Layer.provide(LeaderKeys.layer),
-    Layer.provide([carrier, layerRepo, listening, Layer.sync(Received, makeReceived)]),
-    Layer.orDie
-  )
-
-/** A team has one consumer, whatever stands by: the server, on behalf of all its leaders. */
-const options = { countsStandbys: false, isRelayed: true }
-
-const onRabbitMq = Layer.unwrapScoped(
-  Effect.map(freshVhost, (address) => {
-    const options = { url: Redacted.make(address), queueType: "classic" } as const
-    return Layer.merge(BusAmqp.layer(options), LeaderAmqp.layer(options))
-  })
+const overHttp = leaders.pipe(
+  Layer.provide(server),
+  Layer.merge(bus),
+  Layer.merge(relaying),
+  Layer.provide(engine),
+  Layer.provide(LeaderKeys.layer),
+  Layer.provide(TeamLeaders.layer),
+  Layer.provide(Layer.effect(Received, makeReceived)),
+  Layer.provide([BusMemory.layer, layerRepo, listening]),
+  Layer.orDie
 )
 
-// Its tests mostly wait, and each has its own server and virtual host.
-describe.concurrent("leaders over HTTP, on RabbitMQ", () => contract(overHttp(onRabbitMq), options))
-
-describe.concurrent("leaders over HTTP, on the bus in process", () => contract(overHttp(BusMemory.layer), options))
+// The tests mostly wait, and each has its own server. A team has one consumer, whatever stands by: the relay.
+describe.concurrent("leaders over HTTP", () => contract(overHttp, { countsStandbys: false, isRelayed: true }))

@@ -6,6 +6,7 @@ import type { AlertCondition } from "../../../src/domain/alert/AlertCondition.ts
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import * as AlertEvaluation from "../../../src/engine/alert/AlertEvaluation.ts"
 import { Alerts } from "../../../src/engine/alert/Alerts.ts"
+import { TeamLeaders } from "../../../src/engine/leaders/TeamLeaders.ts"
 import { Settings } from "../../../src/engine/Settings.ts"
 import * as Upkeep from "../../../src/engine/upkeep/Upkeep.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
@@ -37,7 +38,7 @@ const measuring = Effect.gen(function* () {
     Effect.flatMap(AlertEvaluation.make, (run) =>
       Upkeep.keep([{ name: "alerts", every: "5 seconds", alone: "lock", run }])
     )
-  ).pipe(Layer.provide(Settings.layer({ unknownCost: 1 })))
+  ).pipe(Layer.provide([Settings.layer({ unknownCost: 1 }), TeamLeaders.layer]))
   const start = Effect.gen(function* () {
     const scope = yield* Scope.make()
     yield* Layer.buildWithScope(evaluation, scope)

@@ -2,6 +2,7 @@ import { expect, it } from "@effect/vitest"
 import { Clock, Effect, Layer, TestClock } from "effect"
 import { describe } from "vitest"
 import * as AlertEvaluation from "../../../src/engine/alert/AlertEvaluation.ts"
+import { TeamLeaders } from "../../../src/engine/leaders/TeamLeaders.ts"
 import { Settings } from "../../../src/engine/Settings.ts"
 import * as Upkeep from "../../../src/engine/upkeep/Upkeep.ts"
 import { WebhookStore } from "../../../src/repo/manage/WebhookStore.ts"
@@ -15,7 +16,7 @@ const server = Layer.scopedDiscard(
   Effect.flatMap(AlertEvaluation.make, (run) =>
     Upkeep.keep([{ name: "alerts", every: "5 seconds", alone: "lock", run }])
   )
-).pipe(Layer.provide(Settings.layer()))
+).pipe(Layer.provide([Settings.layer(), TeamLeaders.layer]))
 
 /** A webhook that pauses after two failures, and an alert destination. */
 const pausing = Effect.gen(function* () {

@@ -2,16 +2,28 @@ import { describe, expect, it } from "@effect/vitest"
 import { Clock, DateTime, Duration, Effect, Exit, Fiber, Layer, Option, Scope } from "effect"
 import { v4 } from "uuid"
 import { Bus } from "../../../src/bus/Bus.ts"
-import { NotFound, PromptLost, Unauthorized } from "../../../src/domain/Errors.ts"
+import { NotFound, PromptLost, Unauthorized, Unavailable } from "../../../src/domain/Errors.ts"
 import { type LeaderId, makeLeaderKeyId, type RunId } from "../../../src/domain/Id.ts"
 import type { TeamName } from "../../../src/domain/Team.ts"
-import { HttpLeaders } from "../../../src/engine/leaders/HttpLeaders.ts"
+import { type GivenPrompt, HttpLeaders } from "../../../src/engine/leaders/HttpLeaders.ts"
+import { TeamLeaders } from "../../../src/engine/leaders/TeamLeaders.ts"
 import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
-import type { KeyedLeader, TakenPrompt } from "../../../src/repo/run/HttpLeaderStore.ts"
+import type { KeyedLeader } from "../../../src/repo/run/HttpLeaderStore.ts"
 import { advance } from "../../../src/testing.ts"
 import { newTokenHash } from "../../repo/contract/fixtures.ts"
-import { engine, engineInMemory, makeTeam, makeWebhook, ports, sendMessage, until } from "../Scenario.ts"
+import {
+  engine,
+  engineInMemory,
+  waiting as inQueue,
+  lead,
+  makeTeam,
+  makeWebhook,
+  ports,
+  sendMessage,
+  statusOf,
+  until
+} from "../Scenario.ts"
 
 const wait = Duration.seconds(20)
 
@@ -26,24 +38,29 @@ const newLeader = (team: TeamName) =>
 /** Waits for the leader's prompt, in a fiber. */
 const asks = (asking: KeyedLeader) => Effect.flatMap(HttpLeaders, (leaders) => Effect.fork(leaders.next(asking, wait)))
 
-const join = <E>(fiber: Fiber.Fiber<Option.Option<TakenPrompt>, E>) =>
-  Effect.map(Fiber.join(fiber), (taken) => Option.getOrThrow(taken))
+const join = <E>(fiber: Fiber.Fiber<Option.Option<GivenPrompt>, E>) =>
+  Effect.map(Fiber.join(fiber), (given) => {
+    const { prompt, redelivered } = Option.getOrThrow(given)
+    return { ...prompt, redelivered }
+  })
+
+type Taken = Effect.Effect.Success<ReturnType<typeof join>>
 
 const next = (asking: KeyedLeader) => Effect.flatMap(asks(asking), join)
 
-const textOf = ({ prompt }: TakenPrompt): string => JSON.parse(prompt).prompt
+const textOf = ({ prompt }: Taken): string => prompt
 
-const answer = ({ prompt, team }: TakenPrompt, response = "done") =>
-  Effect.flatMap(HttpLeaders, (leaders) =>
-    leaders.reply(team, JSON.parse(prompt).correlation_id, { _tag: "Answered", response })
-  )
+const answer = ({ correlation_id, team }: Taken, response = "done") =>
+  Effect.flatMap(HttpLeaders, (leaders) => leaders.reply(team, correlation_id, { _tag: "Answered", response }))
 
 const work = (asking: KeyedLeader, run_id: RunId) =>
   Effect.flatMap(HttpLeaders, (leaders) => leaders.work({ ...asking, run_id }))
 
-const consumers = (team: TeamName) => Effect.flatMap(Bus, (bus) => Effect.map(bus.queue(team), (it) => it.consumers))
+const isLed = (team: TeamName) => Effect.map(TeamLeaders, ({ isOverHttp }) => isOverHttp(team))
 
-const untilLed = (team: TeamName) => until(Effect.map(consumers(team), (count) => count > 0))
+const untilLed = (team: TeamName) => until(isLed(team))
+
+const isStopped = (team: TeamName) => Effect.map(isLed(team), (isLed) => !isLed)
 
 /** Moves the clock by seconds, as the polls go, until the condition holds. Returns how many milliseconds that took. */
 const secondsUntil = <E, R>(condition: Effect.Effect<boolean, E, R>) =>
@@ -161,12 +178,12 @@ describe("leaders over HTTP", () => {
       const one = yield* Effect.gen(function* () {
         const context = yield* Scope.extend(Layer.build(engine()), scope)
         const first = yield* asks(leader).pipe(Effect.provide(context))
-        yield* untilLed(team)
+        yield* untilLed(team).pipe(Effect.provide(context))
         yield* sendMessage(team, "one").pipe(Effect.provide(context))
         return yield* join(first)
       })
       yield* Effect.gen(function* () {
-        yield* secondsUntil(Effect.map(consumers(team), (count) => count === 2))
+        yield* untilLed(team)
         yield* Scope.close(scope, Exit.void)
         const waiting = yield* asks(standby)
         yield* seconds(5, work(leader, one.run_id).pipe(Effect.fork))
@@ -215,7 +232,7 @@ describe("leaders over HTTP", () => {
       const { first, team } = yield* ledTeam
       yield* sendMessage(team, "one")
       const { run_id } = yield* join(first)
-      expect(yield* secondsUntil(Effect.map(consumers(team), (count) => count === 0))).toBeGreaterThanOrEqual(7_000)
+      expect(yield* secondsUntil(isStopped(team))).toBeGreaterThanOrEqual(7_000)
       const taken = yield* next(yield* newLeader(team))
       expect([taken.run_id, taken.redelivered]).toEqual([run_id, true])
     }).pipe(Effect.provide(engineInMemory()))
@@ -233,7 +250,7 @@ describe("leaders over HTTP", () => {
       expect(yield* work(leader, run_id)).toEqual({ cancelled: true })
       const repo = yield* Repo
       expect(yield* repo.out).toHaveLength(1)
-      yield* (yield* HttpLeaders).reply(team, JSON.parse(one.prompt).correlation_id, {
+      yield* (yield* HttpLeaders).reply(team, one.correlation_id, {
         _tag: "Failed",
         message: "stopped"
       })
@@ -288,8 +305,7 @@ describe("leaders over HTTP", () => {
       const one = yield* join(first)
       const repo = yield* Repo
       expect(yield* Effect.flip(answer({ ...one, team: other }))).toEqual(new NotFound())
-      const forged = JSON.stringify({ correlation_id: one.run_id })
-      expect(yield* Effect.flip(answer({ ...one, prompt: forged }))).toEqual(new NotFound())
+      expect(yield* Effect.flip(answer({ ...one, correlation_id: one.run_id }))).toEqual(new NotFound())
       expect((yield* repo.run(one.run_id)).status).not.toBe("success")
       yield* answer(one, "first")
       yield* answer(one, "second")
@@ -303,10 +319,10 @@ describe("leaders over HTTP", () => {
       const leaders = yield* HttpLeaders
       for (const text of ["one", "two", "three"]) yield* sendMessage(team, text)
       const one = yield* join(first)
-      yield* leaders.reply(team, JSON.parse(one.prompt).correlation_id, { _tag: "Rejected" })
+      yield* leaders.reply(team, one.correlation_id, { _tag: "Rejected" })
       expect((yield* (yield* Repo).run(one.run_id)).error?.code).toBe("undeliverable")
       const two = yield* next(leader)
-      yield* leaders.reply(team, JSON.parse(two.prompt).correlation_id, { _tag: "Discarded" })
+      yield* leaders.reply(team, two.correlation_id, { _tag: "Discarded" })
       expect(textOf(yield* next(leader))).toBe("three")
     }).pipe(Effect.provide(engineInMemory()))
   )
@@ -316,7 +332,7 @@ describe("leaders over HTTP", () => {
       const { first, leader, team } = yield* ledTeam
       yield* (yield* Repo).revokeLeaderKey(team, leader.key_id)
       expect(yield* Effect.flip(Fiber.join(first))).toBeInstanceOf(Unauthorized)
-      yield* secondsUntil(Effect.map(consumers(team), (count) => count === 0))
+      yield* secondsUntil(isStopped(team))
     }).pipe(Effect.provide(engineInMemory()))
   )
 
@@ -327,6 +343,128 @@ describe("leaders over HTTP", () => {
       expect(yield* Fiber.join(first)).toEqual(Option.none())
       expect(yield* secondsUntil(isDone(again))).toBeGreaterThanOrEqual(20_000)
       expect(yield* Fiber.join(again)).toEqual(Option.none())
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("take the prompt that waits in their team's queue when they come", () =>
+    Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const scope = yield* Scope.make()
+      const onBus = yield* Scope.extend(lead(team), scope)
+      const run_id = yield* sendMessage(team, "one")
+      yield* onBus.next
+      yield* Scope.close(scope, Exit.void)
+      expect(yield* inQueue(team)).toBe(1)
+      const asking = yield* asks(yield* newLeader(team))
+      yield* secondsUntil(isDone(asking))
+      const taken = yield* join(asking)
+      expect([taken.run_id, taken.redelivered]).toEqual([run_id, true])
+      expect(yield* inQueue(team)).toBe(0)
+      yield* answer(taken, "1")
+      expect((yield* (yield* Repo).run(run_id)).conversation.response).toBe("1")
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("leave the run that a leader on the bus works on to that one, and get the next ones", () =>
+    Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const onBus = yield* lead(team)
+      const [one, two] = [yield* sendMessage(team, "one"), yield* sendMessage(team, "two")]
+      expect((yield* onBus.next).text).toBe("one")
+      const leader = yield* newLeader(team)
+      const asking = yield* asks(leader)
+      yield* seconds(15)
+      expect(yield* isDone(asking)).toBe(false)
+      yield* onBus.answer("1")
+      const taken = yield* join(asking)
+      expect([taken.run_id, taken.redelivered]).toEqual([two, false])
+      yield* seconds(15, work(leader, two).pipe(Effect.fork))
+      expect(yield* onBus.idle).toBe(true)
+      yield* answer(taken, "2")
+      const repo = yield* Repo
+      expect((yield* repo.run(one)).conversation.response).toBe("1")
+      expect((yield* repo.run(two)).conversation.response).toBe("2")
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("that are gone are followed by a leader on the bus, which gets their run", () =>
+    Effect.gen(function* () {
+      const { first, leader, team } = yield* ledTeam
+      const onBus = yield* lead(team)
+      const run_id = yield* sendMessage(team, "one")
+      yield* join(first)
+      const given = yield* Effect.fork(onBus.next)
+      expect(yield* secondsUntil(isDone(given))).toBeGreaterThanOrEqual(7_000)
+      expect((yield* Fiber.join(given)).prompt.run_id).toBe(run_id)
+      expect(yield* Effect.flip(work(leader, run_id))).toEqual(new PromptLost())
+      const asking = yield* asks(leader)
+      yield* seconds(3)
+      expect(yield* isDone(asking)).toBe(false)
+      yield* onBus.answer("1")
+      yield* until(Effect.map(statusOf(run_id), (status) => status === "success"))
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("get prompts while the broker is out of reach", () => {
+    const away = new Unavailable({ what: "broker", detail: "for the test" })
+    const withoutBroker = Layer.effect(
+      Bus,
+      Effect.map(Bus, (bus) => ({ ...bus, queue: () => away, publish: () => away, reachable: away, ping: away }))
+    )
+    return Effect.gen(function* () {
+      const { first, leader, team } = yield* ledTeam
+      const ids = yield* Effect.forEach(["one", "two"], (text) => sendMessage(team, text))
+      yield* answer(yield* join(first), "1")
+      const two = yield* next(leader)
+      expect(two.run_id).toBe(ids[1])
+      yield* seconds(10, work(leader, two.run_id).pipe(Effect.fork))
+      yield* answer(two, "2")
+      expect(yield* Effect.forEach(ids, statusOf)).toEqual(["success", "success"])
+    }).pipe(Effect.provide(engine().pipe(Layer.provide(withoutBroker), Layer.provideMerge(ports))))
+  })
+
+  it.scoped("keep their run when servers were away for long, also from a leader on the bus", () =>
+    Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const leader = yield* newLeader(team)
+      const run_id = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const context = yield* Layer.build(engine())
+          return yield* Effect.gen(function* () {
+            const first = yield* asks(leader)
+            yield* untilLed(team)
+            yield* sendMessage(team, "one")
+            return (yield* join(first)).run_id
+          }).pipe(Effect.provide(context))
+        })
+      )
+      yield* advance("1 minute")
+      const onBus = yield* lead(team)
+      yield* Effect.gen(function* () {
+        yield* seconds(3)
+        const working = yield* Effect.fork(work(leader, run_id))
+        yield* secondsUntil(isDone(working))
+        expect(yield* Fiber.join(working)).toEqual({ cancelled: false })
+        yield* seconds(6)
+        expect(yield* onBus.idle).toBe(true)
+      }).pipe(Effect.provide(engine()))
+    }).pipe(Effect.provide(ports))
+  )
+
+  it.scoped("find the next run of a team that nobody has ever led on the bus, and that they all had left", () =>
+    Effect.gen(function* () {
+      const { first, leader, team } = yield* ledTeam
+      const { submit } = yield* makeWebhook(team)
+      const [one, two] = [yield* submit("one"), yield* submit("two")]
+      yield* join(first)
+      yield* (yield* HttpLeaders).leave(leader)
+      yield* (yield* Cancellation).cancel(one)
+      const out = Effect.flatMap(Repo, (repo) => Effect.map(repo.out, (runs) => runs.map(({ run_id }) => run_id)))
+      // Nobody works on it, so it is not waited for.
+      expect(yield* secondsUntil(Effect.map(out, ([run_id]) => run_id === two))).toBeLessThan(10_000)
+      yield* secondsUntil(Effect.map(statusOf(two), (status) => status === "running"))
+      const taken = yield* next(yield* newLeader(team))
+      expect([taken.run_id, taken.redelivered]).toEqual([two, false])
     }).pipe(Effect.provide(engineInMemory()))
   )
 })

@@ -91,7 +91,8 @@ describe.concurrent("leaders over HTTP", () => {
         // It asks anew. If the proxy held back "no prompt yet" from just before, it would not ask for half a minute.
         proxy.reset()
         expect((await cluster.callers.trigger(two, webhook)).status).toBe(202)
-        const given = "select 1 from webhook_trigger.http_leaders where taken and not done"
+        const given =
+          "select 1 from webhook_trigger.http_leaders h join webhook_trigger.runs r on r.id = h.run_id where h.taken and r.finished_at is null"
         await until("the prompt was given", async () => (await cluster.storage.query(given)).length > 0, 60_000)
         expect(cluster.deliveries).toHaveLength(before)
       }

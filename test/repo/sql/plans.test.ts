@@ -1,9 +1,11 @@
 import { SqlClient } from "@effect/sql"
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { DateTime, Duration, Effect, Layer, ManagedRuntime, Redacted } from "effect"
-import type { RunId } from "../../../src/domain/Id.ts"
+import { v4 } from "uuid"
+import { type LeaderId, makeLeaderKeyId, type RunId } from "../../../src/domain/Id.ts"
 import type { RunFilter } from "../../../src/repo/history/RunQuery.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
+import type { AskingLeader } from "../../../src/repo/run/HttpLeaderStore.ts"
 import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
 import { leastId } from "../../../src/repo/sql/history/AcceptedBetween.ts"
 import * as RepoSql from "../../../src/repo/sql/RepoSql.ts"
@@ -16,6 +18,7 @@ import {
   endOne,
   newMessage,
   newRun,
+  newTokenHash,
   ops,
   releaseOne,
   sendRun,
@@ -81,6 +84,7 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
   let queued: Target
   let ended: Target
   let behind: RunId
+  let leader: AskingLeader
   beforeAll(() =>
     runtime.runPromise(
       Effect.gen(function* () {
@@ -88,6 +92,9 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
         ended = yield* createWebhook({ name: "ended" })
         behind = yield* sendRun(ended, 0, { timeout: Duration.millis(1) })
         yield* fill(queued, ended, yield* createWebhook({ team: idle }))
+        const key = { id: yield* makeLeaderKeyId, team: ops, name: "laptop", hint: "…x7Qa", created_at: at(0) }
+        yield* (yield* Repo).createLeaderKey({ ...key, key_hash: yield* newTokenHash })
+        leader = { team: ops, leader: v4() as LeaderId, key_id: key.id, asked_at: at(0) }
       })
     )
   )
@@ -110,10 +117,20 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
 
   const lanes = () => Effect.flatMap(repo, ({ lanes }) => lanes)
   reads("lanes, without statistics,", 10, lanes)
+  const leads = () =>
+    Effect.gen(function* () {
+      const { askToLead, keepRuns, offerRuns } = yield* repo
+      yield* askToLead([leader], at(0), { mayReplace: true })
+      yield* offerRuns([{ team: ops, run_id: behind, redelivered: false }])
+      yield* askToLead([leader], at(1), { mayReplace: true })
+      yield* keepRuns([{ ...leader, run_id: behind }], at(1))
+    })
+  reads("a leader over HTTP, without statistics,", 10, leads)
   it.live("autovacuum collects statistics", () =>
     Effect.flatMap(SqlClient.SqlClient, (sql) => sql`analyze webhook_trigger.runs`).pipe(Effect.provide(runtime))
   )
   reads("lanes", 10, lanes)
+  reads("a leader over HTTP", 10, leads)
   reads("history", 42, () => Effect.flatMap(repo, ({ runs }) => runs({ webhook_id: ended.id, limit: 20 })))
   reads("history from a cursor in the middle", 42, () =>
     Effect.flatMap(repo, ({ runs }) =>

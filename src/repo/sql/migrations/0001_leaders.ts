@@ -2,9 +2,9 @@ import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 
 /**
- * The leader over HTTP of each team that had one, and the last prompt that the bus delivered for it. `taken`: the leader has
- * got it. `done`: nobody needs to work on it any longer. `left_by`, `left_at`: the last leader that left the team, and when.
- * There is no foreign key of `key_id`, since a leader whose key was revoked may have a prompt that the next one gets.
+ * The leader over HTTP of each team that had one, and the last run that it was offered. `taken`: a leader has asked since
+ * then, and so has it. `left_by`, `left_at`: the last leader that left the team, and when. There is no foreign key of
+ * `key_id`, since a leader whose key was revoked may have a run that the next one gets.
  */
 export const leaders = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -18,10 +18,7 @@ export const leaders = Effect.gen(function* () {
       left_at timestamptz(3),
       seen_at timestamptz(3) not null,
       run_id uuid,
-      prompt text,
       redelivered boolean not null default false,
-      taken boolean not null default false,
-      cancelled boolean not null default false,
-      done boolean not null default true
+      taken boolean not null default false
     ) with (fillfactor = 50)`
 })

@@ -1,5 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { DateTime, Duration, Effect, Layer } from "effect"
+import type { RunId } from "../../../domain/Id.ts"
 import type { TeamName } from "../../../domain/Team.ts"
 import { whenTraced } from "../../../telemetry/Span.ts"
 import {
@@ -7,20 +8,23 @@ import {
   absentAfter,
   type HttpLeader,
   HttpLeaderStore,
-  type OfferedPrompt,
-  type PromptState,
+  type OfferedRun,
   renewedAfter,
   replacedAfter,
   replacedAfterClose,
-  type TakenPrompt
+  type TakenRun,
+  type Work
 } from "../../run/HttpLeaderStore.ts"
 import { notify } from "../Changes.ts"
-import { type ColumnTypes, fromRow, recordset } from "../Columns.ts"
+import { type ColumnTypes, fromRow, recordset, runIds } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
+import { isOut, runColumns } from "../RunColumns.ts"
+import { outColumns, outRunFromRow } from "./OutRuns.ts"
+import { lastReport } from "./Threads.ts"
 
 const leaderTypes: ColumnTypes = { team: "text", leader: "uuid", key_id: "uuid", n: "integer", asked_at: "timestamptz" }
 const workTypes: ColumnTypes = { team: "text", leader: "uuid", run_id: "uuid" }
-const offerTypes: ColumnTypes = { team: "text", run_id: "uuid", prompt: "text", redelivered: "boolean" }
+const offerTypes: ColumnTypes = { team: "text", run_id: "uuid", redelivered: "boolean" }
 
 export const layer: Layer.Layer<HttpLeaderStore, never, SqlClient.SqlClient> = Layer.effect(
   HttpLeaderStore,
@@ -32,12 +36,13 @@ export const layer: Layer.Layer<HttpLeaderStore, never, SqlClient.SqlClient> = L
     /** What a crash of the database loses of these rows does no harm, so commits do not wait for the disk. */
     const relaxed = sql`relaxed as materialized (select set_config('synchronous_commit', 'off', true))`
     const isLocked = sql.literal("order by h.team for no key update of h")
-    const changed = (what: "Leader" | "Prompt", query: string) =>
-      notify(sql, `${what}Changed`, sql`select team as name from ${sql.literal(query)}`)
-    const columns = (table: string) =>
-      sql.literal(
-        ["team", "leader", "run_id", "prompt", "redelivered", "cancelled"].map((it) => `${table}.${it}`).join()
-      )
+    const changed = (what: "LeaderChanged" | "RunOffered", query: string) =>
+      notify(sql, what, sql`select team as name from ${sql.literal(query)}`)
+    /** The leader of `h` is present. */
+    const isLed = (now: DateTime.Utc) => sql`(
+      h.leader is not null and h.seen_at > ${before(now, absentAfter)}
+      and exists (select from webhook_trigger.leader_keys k where k.id = h.key_id)
+    )`
 
     const askToLead = Effect.fnUntraced(
       function* (leaders: ReadonlyArray<AskingLeader>, now: DateTime.Utc, { mayReplace }: { mayReplace: boolean }) {
@@ -46,7 +51,7 @@ export const layer: Layer.Layer<HttpLeaderStore, never, SqlClient.SqlClient> = L
         const isPresent = (asking: "a" | "i") =>
           sql.literal(`(h.left_by is distinct from ${asking}.leader or ${asking}.asked_at >= h.left_at)`)
         const isDue = sql`${isPresent("a")} and (
-          h.leader = a.leader and (not h.done or h.seen_at <= ${before(now, renewedAfter)})
+          h.leader = a.leader and (h.run_id in (select id from out_runs) or h.seen_at <= ${before(now, renewedAfter)})
           or h.leader is null
           or not exists (select from webhook_trigger.leader_keys k where k.id = h.key_id)
           or h.leader <> a.leader and ${mayReplace}::boolean and h.seen_at <= ${before(now, replacedAfter)}
@@ -63,6 +68,8 @@ export const layer: Layer.Layer<HttpLeaderStore, never, SqlClient.SqlClient> = L
             left join webhook_trigger.http_leaders h on h.team = i.team
             where ${isPresent("i")}
             order by i.team, coalesce(h.leader = i.leader, false) desc, i.n
+          ), out_runs as materialized (
+            select r.* from webhook_trigger.runs r where r.team = any (array(select team from asking)) and ${isOut}
           ), new as materialized (
             select t.team from webhook_trigger.teams t join asking a on a.team = t.team
             where not exists (select from webhook_trigger.http_leaders h where h.team = t.team)
@@ -80,36 +87,45 @@ export const layer: Layer.Layer<HttpLeaderStore, never, SqlClient.SqlClient> = L
               leader = k.asking,
               key_id = k.asking_key,
               seen_at = greatest(k.seen_at, ${timeOf(now)}),
-              taken = not k.done,
-              redelivered = k.redelivered or k.taken and k.leader <> k.asking
+              taken = true,
+              redelivered = k.redelivered or k.taken and k.leader is distinct from k.asking
             from known k, relaxed where h.team = k.team
             returning h.*
           ), replaced as (
             select team from added union all select team from known where leader is distinct from asking
-          ), ${changed("Leader", "replaced")}
-          select ${columns("l")} from (select count(*) from notified) as n left join led l on not l.done`
-        return rows.flatMap((row) => (row.team === null ? [] : fromRow<TakenPrompt>(row)))
+          ), ${changed("LeaderChanged", "replaced")}
+          select l.leader, l.redelivered, ${outColumns(sql, lastReport(sql, "r.thread_id"))}, ${runColumns}
+          from (select count(*) from notified) as n left join (
+            led l join out_runs r on r.id = l.run_id left join webhook_trigger.webhooks w on w.id = r.webhook_id
+          ) on true`
+        return rows.flatMap((row) =>
+          row.leader === null
+            ? []
+            : { ...fromRow<Omit<TakenRun, "run">>(row, ["leader", "redelivered"]), run: outRunFromRow(row) }
+        )
       },
       bounded,
       whenTraced("HttpLeaderStore.askToLead")
     )
 
-    const keepPrompts: HttpLeaderStore["Type"]["keepPrompts"] = Effect.fnUntraced(
-      function* (prompts, now) {
-        if (prompts.length === 0) return []
+    const keepRuns = Effect.fnUntraced(
+      function* (works: ReadonlyArray<Work>, now: DateTime.Utc) {
+        if (works.length === 0) return []
         const rows = yield* sql`
           with ${relaxed}, kept as materialized (
-            select h.team from webhook_trigger.http_leaders h
-            join ${recordset(sql, workTypes, prompts)} on i.team = h.team and i.leader = h.leader and i.run_id = h.run_id
-            where not h.done ${isLocked}
+            select h.team, coalesce(r.stop_at <= ${timeOf(now)}, false) as cancelled
+            from webhook_trigger.http_leaders h
+            join ${recordset(sql, workTypes, works)} on i.team = h.team and i.leader = h.leader and i.run_id = h.run_id
+            join webhook_trigger.runs r on r.id = i.run_id
+            where r.id = any(${runIds(sql, works)}) and ${isOut} ${isLocked}
           )
           update webhook_trigger.http_leaders h set seen_at = greatest(h.seen_at, ${timeOf(now)}), taken = true
-          from kept, relaxed where h.team = kept.team
-          returning h.team, h.leader, h.run_id, h.cancelled`
-        return rows.map((row) => fromRow<TakenPrompt>(row))
+          from kept k, relaxed where h.team = k.team
+          returning h.team, h.leader, h.run_id, k.cancelled`
+        return rows.map((row) => fromRow<Work & { readonly cancelled: boolean }>(row))
       },
       bounded,
-      whenTraced("HttpLeaderStore.keepPrompts")
+      whenTraced("HttpLeaderStore.keepRuns")
     )
 
     const connectionsClosed = Effect.fnUntraced(
@@ -134,84 +150,60 @@ export const layer: Layer.Layer<HttpLeaderStore, never, SqlClient.SqlClient> = L
         yield* sql`
           with ${relaxed}, left_teams as (
             update webhook_trigger.http_leaders h set
-              leader = null, key_id = null, left_by = h.leader, left_at = ${timeOf(now)},
-              redelivered = h.redelivered or h.taken, taken = false
+              leader = null, key_id = null, left_by = h.leader, left_at = ${timeOf(now)}
             from relaxed where h.team = ${team} and h.leader = ${leader}
             returning h.team
-          ), ${changed("Leader", "left_teams")}
+          ), ${changed("LeaderChanged", "left_teams")}
           select count(*) from notified`
       },
       bounded,
       whenTraced("HttpLeaderStore.leaveTeam")
     )
 
-    const offerPrompts = Effect.fnUntraced(
-      function* (prompts: ReadonlyArray<OfferedPrompt>) {
-        if (prompts.length === 0) return
-        yield* sql`
+    // It may come late from a server that was frozen: only the run that is out counts.
+    const offerRuns = Effect.fnUntraced(
+      function* (runs: ReadonlyArray<OfferedRun>) {
+        if (runs.length === 0) return []
+        const rows = yield* sql<{ readonly run_id: RunId }>`
           with ${relaxed}, input as materialized (
-            select * from ${recordset(sql, offerTypes, prompts)}
+            select i.* from ${recordset(sql, offerTypes, runs)} join webhook_trigger.runs r on r.id = i.run_id
+            where r.id = any(${runIds(sql, runs)}) and ${isOut}
           ), replaced as materialized (
             select h.team from webhook_trigger.http_leaders h join input i on i.team = h.team
             where h.run_id is distinct from i.run_id ${isLocked}
           ), offered as (
-            update webhook_trigger.http_leaders h set
-              run_id = i.run_id, prompt = i.prompt, redelivered = i.redelivered, taken = false, cancelled = false,
-              done = false
+            update webhook_trigger.http_leaders h set run_id = i.run_id, redelivered = i.redelivered, taken = false
             from replaced r join input i using (team), relaxed where h.team = r.team
             returning h.team
-          ), ${changed("Prompt", "offered")}
-          select count(*) from notified`
+          ), ${changed("RunOffered", "offered")}
+          select i.run_id from (select count(*) from notified) as n, input i
+          join webhook_trigger.http_leaders h on h.team = i.team`
+        return rows.map(({ run_id }) => run_id)
       },
       bounded,
-      whenTraced("HttpLeaderStore.offerPrompts")
+      whenTraced("HttpLeaderStore.offerRuns")
     )
 
-    const cancelPrompt = Effect.fnUntraced(
-      function* ({ run_id, team }: Pick<OfferedPrompt, "team" | "run_id">) {
-        yield* sql`
-          with ${relaxed}, cancelled as (
-            update webhook_trigger.http_leaders h set cancelled = true
-            from relaxed where h.team = ${team} and h.run_id = ${run_id} and not h.done
-            returning h.team
-          ), ${changed("Prompt", "cancelled")}
-          select count(*) from notified`
+    const withdrawRun = Effect.fnUntraced(
+      function* ({ run_id, team }: Pick<OfferedRun, "team" | "run_id">, now: DateTime.Utc) {
+        const offered = sql`h.team = ${team} and h.run_id = ${run_id}`
+        const [row] = yield* sql<{ readonly is_free: boolean }>`
+          with ${relaxed}, withdrawn as (
+            update webhook_trigger.http_leaders h set run_id = null from relaxed
+            where ${offered} and not ${isLed(now)} returning h.team
+          )
+          select exists (select from withdrawn)
+            or not exists (select from webhook_trigger.http_leaders h where ${offered}) as is_free`
+        return row!.is_free
       },
       bounded,
-      whenTraced("HttpLeaderStore.cancelPrompt")
-    )
-
-    const finishPrompt = Effect.fnUntraced(
-      function* ({ run_id, team }: Pick<OfferedPrompt, "team" | "run_id">) {
-        yield* sql`
-          with ${relaxed}, finished as (
-            update webhook_trigger.http_leaders h set done = true, taken = false, prompt = null
-            from relaxed where h.team = ${team} and h.run_id = ${run_id} and not h.done
-            returning h.team
-          ), ${changed("Prompt", "finished")}
-          select count(*) from notified`
-      },
-      bounded,
-      whenTraced("HttpLeaderStore.finishPrompt")
-    )
-
-    const promptStates = Effect.fnUntraced(
-      function* (teams: ReadonlyArray<TeamName>) {
-        if (teams.length === 0) return []
-        const rows = yield* sql`
-          select h.team, h.run_id, h.leader, h.done, h.cancelled from webhook_trigger.http_leaders h
-          where h.team = any((select ${`{${teams.join(",")}}`}::text[])::text[]) and h.run_id is not null`
-        return rows.map((row) => fromRow<PromptState>(row))
-      },
-      bounded,
-      whenTraced("HttpLeaderStore.promptStates")
+      whenTraced("HttpLeaderStore.withdrawRun")
     )
 
     const ledTeams = Effect.fnUntraced(
       function* (now: DateTime.Utc) {
         const rows = yield* sql<{ readonly team: TeamName }>`
-          select h.team from webhook_trigger.http_leaders h join webhook_trigger.leader_keys k on k.id = h.key_id
-          where h.leader is not null and h.seen_at > ${before(now, absentAfter)}`
+          select h.team from webhook_trigger.http_leaders h where ${isLed(now)}`
         return rows.map(({ team }) => team)
       },
       bounded,
@@ -220,13 +212,11 @@ export const layer: Layer.Layer<HttpLeaderStore, never, SqlClient.SqlClient> = L
 
     return HttpLeaderStore.of({
       askToLead,
-      keepPrompts,
+      keepRuns,
       connectionsClosed,
       leaveTeam,
-      offerPrompts,
-      cancelPrompt,
-      finishPrompt,
-      promptStates,
+      offerRuns,
+      withdrawRun,
       ledTeams
     })
   })

@@ -88,7 +88,9 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
     )
 
     const out = bounded(sql`
-      select r.id as run_id, r.webhook_id, r.team, r.admitted_at, r.sent_at, r.stop_at from webhook_trigger.runs r where ${isOut}`).pipe(
+      select r.id as run_id, r.webhook_id, r.team, r.admitted_at, r.sent_at, r.stop_at,
+        exists (select from webhook_trigger.http_leaders h where h.team = r.team and h.run_id = r.id) as over_http
+      from webhook_trigger.runs r where ${isOut}`).pipe(
       Effect.map((rows) => rows.map((row) => fromRow<OutState>(row))),
       Effect.withSpan("LaneStore.out")
     )

@@ -1,18 +1,32 @@
 import { expect } from "@effect/vitest"
 import { Duration, Effect, Option, Stream } from "effect"
 import { v4 } from "uuid"
-import { type LeaderId, makeLeaderKeyId, makeRunId, type RunId } from "../../../../src/domain/Id.ts"
+import { type LeaderId, makeLeaderKeyId, type RunId } from "../../../../src/domain/Id.ts"
 import type { TeamName } from "../../../../src/domain/Team.ts"
 import { subscribe } from "../../../../src/repo/ChangeFeed.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import {
   type AskingLeader,
   absentAfter,
+  type OfferedRun,
   renewedAfter,
   replacedAfter,
   replacedAfterClose
 } from "../../../../src/repo/run/HttpLeaderStore.ts"
-import { at, newTokenHash, ops, team } from "../fixtures.ts"
+import {
+  at,
+  createWebhook,
+  endOne,
+  newMessage,
+  newTokenHash,
+  ops,
+  outcomes,
+  releaseOne,
+  sendRun,
+  step,
+  success,
+  team
+} from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
 
 const silence = Duration.toMillis(replacedAfter)
@@ -43,123 +57,173 @@ const ask = (leaders: ReadonlyArray<Leader & Partial<AskingLeader>>, ms: number,
 
 /** Which leader got which run. */
 const askFor = (leaders: ReadonlyArray<Leader & Partial<AskingLeader>>, ms: number) =>
-  Effect.map(ask(leaders, ms), (taken) => taken.map(({ leader, run_id }) => [leader, run_id]))
+  Effect.map(ask(leaders, ms), (taken) => taken.map(({ leader, run }) => [leader, run.run_id]))
 
-const offer = (fields: { readonly redelivered?: boolean; readonly team?: TeamName; readonly run_id?: RunId } = {}) =>
+/** A run that is out, offered to the leader of its team. */
+const offer = ({
+  redelivered = false,
+  team = ops
+}: {
+  readonly redelivered?: boolean
+  readonly team?: TeamName
+} = {}) =>
   Effect.gen(function* () {
-    const prompt = {
-      team: ops,
-      run_id: yield* makeRunId,
-      prompt: '{"prompt":"a\\u0000b"}',
-      redelivered: false,
-      ...fields
-    }
-    yield* (yield* Repo).offerPrompts([prompt])
-    return prompt
+    const run = yield* newMessage({ team })
+    yield* step({ accepts: [run] })
+    const offered = { team, run_id: run.run_id, redelivered }
+    yield* (yield* Repo).offerRuns([offered])
+    return offered
   })
 
-const keep = (leader: Leader, run_id: RunId, ms: number) =>
-  Effect.flatMap(Repo, (repo) => repo.keepPrompts([{ ...who(leader), run_id }], at(ms)))
+/** What a leader gets of an offered run. */
+const taken = ({ leader }: Leader, { redelivered, run_id }: OfferedRun) => ({
+  leader,
+  redelivered,
+  run: expect.objectContaining({ run_id })
+})
 
-const stateOf = (of: TeamName = ops) =>
-  Effect.flatMap(Repo, (repo) => Effect.map(repo.promptStates([of]), ([state]) => state))
+const finish = (run_id: RunId) => endOne(run_id, success("done"), 1)
+
+const keep = (leader: Leader, run_id: RunId, ms: number) =>
+  Effect.flatMap(Repo, (repo) => repo.keepRuns([{ ...who(leader), run_id }], at(ms)))
 
 const led = (ms: number) => Effect.flatMap(Repo, (repo) => repo.ledTeams(at(ms)))
 
 export const httpLeaderStore = (test: Test): void => {
   test(
-    "the first leader that asks leads its team and takes its prompts; others stand by",
+    "the first leader that asks leads its team and takes its run; others stand by",
     Effect.gen(function* () {
       const [one, two] = [yield* newLeader(), yield* newLeader()]
       expect(yield* ask([one, two], 0)).toEqual([])
-      expect(yield* stateOf()).toBeUndefined()
-      const prompt = yield* offer()
+      const run = yield* offer()
       expect(yield* ask([two], 1)).toEqual([])
-      expect(yield* ask([two, one], 2)).toEqual([{ ...prompt, leader: one.leader, cancelled: false }])
+      expect(yield* ask([two, one], 2)).toEqual([taken(one, run)])
       expect(yield* ask([two], silence)).toEqual([])
-      const { run_id } = prompt
-      expect(yield* stateOf()).toEqual({ team: ops, run_id, leader: one.leader, done: false, cancelled: false })
     })
   )
 
   test(
-    "a leader that asks again gets the same prompt until that is finished",
+    "a run is given with all that it is sent with",
     Effect.gen(function* () {
       const repo = yield* Repo
       const one = yield* newLeader()
       yield* ask([one], 0)
-      const prompt = yield* offer()
+      const webhook = yield* createWebhook()
+      const run_id = yield* sendRun(webhook, 1)
+      yield* repo.offerRuns([{ team: ops, run_id, redelivered: false }])
+      const [given] = yield* ask([one], 2)
+      expect([given?.run]).toEqual(yield* repo.outRuns([run_id]))
+      expect(given?.run).toMatchObject({ prompt: "Deploy api", webhook: { name: webhook.name } })
+    })
+  )
+
+  test(
+    "a leader that asks again gets the same run until that is no longer out, also if it has ended",
+    Effect.gen(function* () {
+      const one = yield* newLeader()
+      yield* ask([one], 0)
+      const first = yield* offer()
       expect(yield* ask([one], 1)).toEqual(yield* ask([one], 2))
-      yield* repo.finishPrompt({ team: ops, run_id: yield* makeRunId })
-      expect(yield* askFor([one], 3)).toEqual([[one.leader, prompt.run_id]])
-      yield* repo.finishPrompt(prompt)
-      expect(yield* ask([one], 4)).toEqual([])
-      expect(yield* stateOf()).toMatchObject({ run_id: prompt.run_id, done: true })
+      yield* endOne(first.run_id, outcomes.cancelled, 3)
+      expect(yield* ask([one], 4)).toMatchObject([{ run: { run_id: first.run_id, status: "cancelled" } }])
+      yield* releaseOne(first.run_id, 5)
+      expect(yield* ask([one], 6)).toEqual([])
+      const second = yield* offer()
+      yield* finish(second.run_id)
+      expect(yield* ask([one], 7)).toEqual([])
     })
   )
 
   test(
-    "a prompt that is offered again stays with its leader, or stays finished; another one takes its place",
+    "a run that is offered again stays with its leader; one that is not out is not offered",
     Effect.gen(function* () {
       const repo = yield* Repo
       const one = yield* newLeader()
       yield* ask([one], 0)
-      const prompt = yield* offer()
+      const first = yield* offer()
       yield* ask([one], 1)
-      yield* offer({ run_id: prompt.run_id, redelivered: true })
-      expect(yield* ask([one], 2)).toEqual([{ ...prompt, leader: one.leader, cancelled: false }])
-      yield* repo.finishPrompt(prompt)
-      yield* offer({ run_id: prompt.run_id, redelivered: true })
-      expect(yield* ask([one], 3)).toEqual([])
+      expect(yield* repo.offerRuns([{ ...first, redelivered: true }])).toEqual([first.run_id])
+      expect(yield* ask([one], 2)).toEqual([taken(one, first)])
+      yield* finish(first.run_id)
       const next = yield* offer({ redelivered: true })
-      expect(yield* ask([one], 4)).toEqual([{ ...next, leader: one.leader, cancelled: false }])
+      // A server was frozen.
+      expect(yield* repo.offerRuns([first])).toEqual([])
+      expect(yield* ask([one], 4)).toEqual([taken(one, next)])
     })
   )
 
   test(
-    "a leader that is silent is replaced by one that asks, which gets its prompt, marked as redelivered",
+    "only the runs of a team that had a leader over HTTP can be offered",
+    Effect.gen(function* () {
+      const run = yield* newMessage()
+      yield* step({ accepts: [run] })
+      expect(yield* (yield* Repo).offerRuns([{ team: ops, run_id: run.run_id, redelivered: false }])).toEqual([])
+    })
+  )
+
+  test(
+    "a run is withdrawn when no leader is present, and then nobody has it",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const one = yield* newLeader()
+      yield* ask([one], 0)
+      const run = yield* offer()
+      yield* ask([one], 0)
+      const absent = Duration.toMillis(absentAfter)
+      const isOffered = Effect.map(repo.out, ([it]) => it?.over_http)
+      expect(yield* repo.withdrawRun(run, at(absent - 1))).toBe(false)
+      expect(yield* isOffered).toBe(true)
+      expect(yield* repo.withdrawRun(run, at(absent))).toBe(true)
+      expect(yield* isOffered).toBe(false)
+      expect(yield* keep(one, run.run_id, absent)).toEqual([])
+      expect(yield* ask([one], absent)).toEqual([])
+      // It is not there, so it is free, whoever is present.
+      expect(yield* repo.withdrawRun(run, at(absent))).toBe(true)
+    })
+  )
+
+  test(
+    "a leader that is silent is replaced by one that asks, which gets its run, marked as redelivered",
     Effect.gen(function* () {
       const [one, two] = [yield* newLeader(), yield* newLeader()]
       yield* ask([one], 0)
-      const prompt = yield* offer()
+      const run = yield* offer()
       yield* ask([one], 0)
       expect(yield* ask([two], silence - 1)).toEqual([])
       expect(yield* ask([two], silence, false)).toEqual([])
-      expect(yield* ask([two], silence)).toEqual([
-        { ...prompt, redelivered: true, leader: two.leader, cancelled: false }
-      ])
+      expect(yield* ask([two], silence)).toEqual([taken(two, { ...run, redelivered: true })])
       expect(yield* ask([one], silence)).toEqual([])
-      expect(yield* keep(one, prompt.run_id, silence)).toEqual([])
+      expect(yield* keep(one, run.run_id, silence)).toEqual([])
     })
   )
 
   test(
-    "a silent leader keeps its place and its prompt while no other asks",
+    "a silent leader keeps its place and its run while no other asks",
     Effect.gen(function* () {
       const [one, two] = [yield* newLeader(), yield* newLeader()]
       yield* ask([one], 0)
-      const prompt = yield* offer()
+      const run = yield* offer()
       yield* ask([one], 0)
-      const kept = { ...who(one), run_id: prompt.run_id, cancelled: false }
-      expect(yield* keep(one, prompt.run_id, 10 * silence)).toEqual([kept])
+      const kept = { ...who(one), run_id: run.run_id, cancelled: false }
+      expect(yield* keep(one, run.run_id, 10 * silence)).toEqual([kept])
       expect(yield* ask([two], 11 * silence - 1)).toEqual([])
       expect(yield* ask([two, one], 99 * silence)).toMatchObject([{ leader: one.leader, redelivered: false }])
     })
   )
 
   test(
-    "asking and keeping a prompt show that a leader is present",
+    "asking and keeping a run show that a leader is present",
     Effect.gen(function* () {
       const [one, two] = [yield* newLeader(), yield* newLeader()]
       yield* ask([one], 0)
       const asked = Duration.toMillis(renewedAfter)
       yield* ask([one], asked)
       expect(yield* ask([two], silence)).toEqual([])
-      const prompt = yield* offer()
+      const { run_id } = yield* offer()
       yield* ask([one], asked + 1)
-      yield* keep(one, prompt.run_id, silence)
+      yield* keep(one, run_id, silence)
       expect(yield* ask([two], 2 * silence - 1)).toEqual([])
-      expect(yield* askFor([two], 2 * silence)).toEqual([[two.leader, prompt.run_id]])
+      expect(yield* askFor([two], 2 * silence)).toEqual([[two.leader, run_id]])
     })
   )
 
@@ -184,7 +248,7 @@ export const httpLeaderStore = (test: Test): void => {
   )
 
   test(
-    "a leader that leaves gives back its prompt, which the next one gets at once, marked as redelivered",
+    "a leader that leaves gives back its run, which the next one gets at once, marked as redelivered",
     Effect.gen(function* () {
       const repo = yield* Repo
       const [one, two] = [yield* newLeader(), yield* newLeader()]
@@ -198,7 +262,7 @@ export const httpLeaderStore = (test: Test): void => {
       yield* repo.leaveTeam(who(one), at(2))
       expect(yield* led(3)).toEqual([])
       expect(yield* keep(one, run_id, 3)).toEqual([])
-      expect(yield* ask([two, one], 4)).toMatchObject([{ leader: two.leader, run_id, redelivered: true }])
+      expect(yield* ask([two, one], 4)).toMatchObject([{ leader: two.leader, redelivered: true, run: { run_id } }])
     })
   )
 
@@ -225,21 +289,18 @@ export const httpLeaderStore = (test: Test): void => {
   )
 
   test(
-    "a cancelled prompt is shown as such to the leader that has it or gets it, until it is finished",
+    "a leader is told to stop from the time on that the run says, until it is no longer out",
     Effect.gen(function* () {
-      const repo = yield* Repo
       const one = yield* newLeader()
       yield* ask([one], 0)
-      const prompt = yield* offer()
-      yield* repo.cancelPrompt({ ...prompt, run_id: yield* makeRunId })
-      expect(yield* stateOf()).toMatchObject({ cancelled: false })
-      yield* repo.cancelPrompt(prompt)
-      expect(yield* ask([one], 1)).toMatchObject([{ cancelled: true }])
-      expect(yield* keep(one, prompt.run_id, 2)).toMatchObject([{ cancelled: true }])
-      const next = yield* offer()
-      yield* repo.finishPrompt(next)
-      yield* repo.cancelPrompt(next)
-      expect(yield* stateOf()).toMatchObject({ run_id: next.run_id, cancelled: false, done: true })
+      const { run_id } = yield* offer()
+      yield* ask([one], 1)
+      expect(yield* keep(one, run_id, 2)).toMatchObject([{ cancelled: false }])
+      yield* endOne(run_id, outcomes.cancelled, 5)
+      expect(yield* keep(one, run_id, 4)).toMatchObject([{ cancelled: false }])
+      expect(yield* keep(one, run_id, 5)).toMatchObject([{ cancelled: true }])
+      yield* releaseOne(run_id, 6)
+      expect(yield* keep(one, run_id, 7)).toEqual([])
     })
   )
 
@@ -258,7 +319,7 @@ export const httpLeaderStore = (test: Test): void => {
   )
 
   test(
-    "a leader whose key was revoked leads no longer, and another one gets its prompt",
+    "a leader whose key was revoked leads no longer, and another one gets its run",
     Effect.gen(function* () {
       const repo = yield* Repo
       const [one, two] = [yield* newLeader(), yield* newLeader()]
@@ -268,7 +329,7 @@ export const httpLeaderStore = (test: Test): void => {
       yield* repo.revokeLeaderKey(ops, one.key_id)
       expect(yield* led(0)).toEqual([])
       expect(yield* ask([one], 1)).toEqual([])
-      expect(yield* ask([two], 1)).toMatchObject([{ leader: two.leader, run_id, redelivered: true }])
+      expect(yield* ask([two], 1)).toMatchObject([{ leader: two.leader, redelivered: true, run: { run_id } }])
     })
   )
 
@@ -288,12 +349,12 @@ export const httpLeaderStore = (test: Test): void => {
           [two.leader, theirs.run_id]
         ].toSorted()
       )
+      yield* finish(theirs.run_id)
       yield* repo.deleteTeam(other)
-      expect(yield* stateOf(other)).toBeUndefined()
-      yield* offer({ team: other })
       const three = yield* newLeader(other)
-      expect(yield* ask([three], 2)).toEqual([])
-      expect(yield* stateOf(other)).toBeUndefined()
+      yield* ask([three], 2)
+      yield* offer({ team: other })
+      expect(yield* askFor([two], 3)).toEqual([])
     })
   )
 
@@ -304,17 +365,17 @@ export const httpLeaderStore = (test: Test): void => {
       yield* Effect.forEach(leaders, (it) => ask([it], 0), { concurrency: "unbounded" })
       const { run_id } = yield* offer()
       const taken = yield* Effect.forEach(leaders, (it) => ask([it], 1), { concurrency: "unbounded" })
-      expect(taken.flat().map((it) => it.run_id)).toEqual([run_id])
+      expect(taken.flat().map(({ run }) => run.run_id)).toEqual([run_id])
     })
   )
 
   test(
-    "reports that a leader came or left, and what happens to its prompt",
+    "reports that a leader came or left, and that it may take a run",
     Effect.gen(function* () {
       const repo = yield* Repo
       const one = yield* newLeader()
       const changes = yield* subscribe(repo)
-      const reported = (tag: "LeaderChanged" | "PromptChanged", change: Effect.Effect<unknown, unknown, Repo>) =>
+      const reported = (tag: "LeaderChanged" | "RunOffered", change: Effect.Effect<unknown, unknown, Repo>) =>
         Effect.zipRight(
           change,
           Stream.fromQueue(changes).pipe(
@@ -324,10 +385,7 @@ export const httpLeaderStore = (test: Test): void => {
           )
         )
       yield* reported("LeaderChanged", ask([one], 0))
-      const prompt = { team: ops, run_id: yield* makeRunId, prompt: "{}", redelivered: false }
-      yield* reported("PromptChanged", repo.offerPrompts([prompt]))
-      yield* reported("PromptChanged", repo.cancelPrompt(prompt))
-      yield* reported("PromptChanged", repo.finishPrompt(prompt))
+      yield* reported("RunOffered", offer())
       yield* reported("LeaderChanged", repo.leaveTeam(who(one), at(2)))
     })
   )

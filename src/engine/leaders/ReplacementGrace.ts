@@ -10,13 +10,13 @@ const outage = 3_000
  * outage of the database, or while the process was frozen, all of them were silent. A standby that asks first would
  * otherwise repeat the work of a leader that is present.
  */
-export interface Calm {
+export interface ReplacementGrace {
   /** The database was read. */
   readonly read: () => void
   readonly mayReplace: () => boolean
 }
 
-export const make = (clock: Clock.Clock): Calm => {
+export const make = (clock: Clock.Clock): ReplacementGrace => {
   let readAt = stopwatch(clock)
   let since = readAt
   const check = () => {

@@ -1,0 +1,62 @@
+import { Context, DateTime, Effect, Layer } from "effect"
+import { Bus } from "../../bus/Bus.ts"
+import type { Unavailable } from "../../domain/Errors.ts"
+import type { TeamName } from "../../domain/Team.ts"
+import { ChangeFeed } from "../../repo/ChangeFeed.ts"
+import { HttpLeaderStore } from "../../repo/run/HttpLeaderStore.ts"
+import * as ReplacementGrace from "./ReplacementGrace.ts"
+
+/** How often the teams with leaders over HTTP are read, and the shortest time between two such reads. */
+const pollInterval = "1 second"
+const pause = "50 millis"
+
+/** Who leads teams: consumers of their queues, and leaders over HTTP. While one of the latter is present, it gets the runs. */
+export class TeamLeaders extends Context.Tag("webhook-trigger/TeamLeaders")<
+  TeamLeaders,
+  {
+    /** A leader over HTTP is present, as this process knows: it reads that each second, and when leaders change. */
+    readonly isOverHttp: (team: TeamName) => boolean
+    readonly isLed: (team: TeamName) => Effect.Effect<boolean, Unavailable>
+    /** The consumers of the team's queue, and its leader over HTTP, without those that stand by for that one. */
+    readonly count: (team: TeamName) => Effect.Effect<number, Unavailable>
+    /** As in `ReplacementGrace`. */
+    readonly mayReplace: () => boolean
+  }
+>() {
+  static readonly layer: Layer.Layer<TeamLeaders, never, Bus | ChangeFeed | HttpLeaderStore> = Layer.scoped(
+    TeamLeaders,
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const feed = yield* ChangeFeed
+      const store = yield* HttpLeaderStore
+      const grace = ReplacementGrace.make(yield* Effect.clock)
+      let overHttp: ReadonlySet<TeamName> = new Set()
+
+      const read = Effect.gen(function* () {
+        overHttp = new Set(yield* store.ledTeams(yield* DateTime.now))
+        grace.read()
+      }).pipe(Effect.ignoreLogged)
+
+      const changed = yield* Effect.makeLatch()
+      yield* feed.listen((changes) => {
+        if (changes.some(({ _tag }) => _tag === "LeaderChanged" || _tag === "LeaderKeyRevoked")) changed.unsafeOpen()
+      })
+      yield* read
+      yield* Effect.gen(function* () {
+        yield* Effect.timeoutOption(changed.await, pollInterval)
+        changed.unsafeClose()
+        yield* read
+        yield* Effect.sleep(pause)
+      }).pipe(Effect.forever, Effect.forkScoped)
+
+      const isOverHttp = (team: TeamName) => overHttp.has(team)
+      return TeamLeaders.of({
+        isOverHttp,
+        isLed: (team) =>
+          isOverHttp(team) ? Effect.succeed(true) : Effect.map(bus.queue(team), ({ consumers }) => consumers > 0),
+        count: (team) => Effect.map(bus.queue(team), ({ consumers }) => consumers + Number(isOverHttp(team))),
+        mayReplace: grace.mayReplace
+      })
+    })
+  )
+}
