@@ -136,7 +136,8 @@ describe("each recipe", () => {
         expect(preview.json).toStrictEqual({
           ...(accept_if !== undefined && { accepted: true }),
           prompt: expect.any(String),
-          missing: []
+          missing: [],
+          title: expect.any(String)
         })
         if (accept_if !== undefined) {
           const ignored = yield* deliver(requestOf(recipe, secret, { about: "something else" }, url))

@@ -60,7 +60,7 @@ describe("signing in at the provider", () => {
     expect(keys).toContainEqual(expect.objectContaining({ name: "of Ada", created_by: "Ada Lovelace" }))
 
     await page.goto("/audit")
-    await page.getByText("Web UI, Ada Lovelace").first().waitFor()
+    await page.getByText("by Ada Lovelace").first().waitFor()
     await page.getByRole("button", { name: "Sign out" }).click()
     await page.getByRole("button", { name: "Yes, sign out" }).click()
     await page.getByRole("link", { name: "Sign in with Example" }).waitFor()

@@ -46,7 +46,7 @@ describe("a webhook that was paused because its runs failed", () => {
     await page.goto(`/audit?object=${webhook.id}`)
     const events = page.getByRole("list", { name: "Events, newest first" })
     await events.getByText("Webhook paused").waitFor()
-    await events.getByText("Automatic", { exact: true }).waitFor()
+    await events.getByText(/by the server, automatically/).waitFor()
     expect(errorsOf(page)).toEqual([])
     await page.context().close()
   })
