@@ -5,7 +5,7 @@ export const isLoopback = (hostname: string): boolean => /^(localhost|127(\.\d+)
 
 /** Commands that give a server on this machine a public https address. */
 export const tunnels = (url: string) => {
-  const { port = "80" } = new URL(url)
+  const port = new URL(url).port || "80"
   return [
     { title: "Cloudflare", text: `cloudflared tunnel --url ${url}` },
     { title: "ngrok", text: `ngrok http ${port}` },

@@ -1,4 +1,4 @@
-import { Context, DateTime, Effect, Layer } from "effect"
+import { Context, DateTime, Effect, Layer, Option } from "effect"
 import { Bus } from "../../bus/Bus.ts"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { TeamName } from "../../domain/Team.ts"
@@ -43,10 +43,10 @@ export class TeamLeaders extends Context.Tag("webhook-trigger/TeamLeaders")<
       })
       yield* read
       yield* Effect.gen(function* () {
-        yield* Effect.timeoutOption(changed.await, pollInterval)
+        const isChanged = Option.isSome(yield* Effect.timeoutOption(changed.await, pollInterval))
         changed.unsafeClose()
         yield* read
-        yield* Effect.sleep(pause)
+        if (isChanged) yield* Effect.sleep(pause)
       }).pipe(Effect.forever, Effect.forkScoped)
 
       const isOverHttp = (team: TeamName) => overHttp.has(team)

@@ -195,13 +195,13 @@ describe("an alert begins and ends", () => {
 
   it.scoped("when a team's oldest queued run has waited, for a rule of that team alone", () =>
     Effect.gen(function* () {
-      const { firing, repo, rule } = yield* measuring
+      const { firing, repo, rule, skip } = yield* measuring
       const other = (yield* repo.createTeam("other" as typeof ops, at(0))).team
       const webhook = yield* createWebhook()
       yield* rule("queue_age", { team: ops })
       const id = yield* queueRun(webhook)
       yield* queueRun(yield* createWebhook({ team: other }))
-      yield* advance("9 minutes")
+      yield* skip("9 minutes")
       expect(yield* firing).toEqual([])
       yield* advance("1 minutes")
       expect(yield* firing).toEqual(["ops 10"])
