@@ -2,8 +2,8 @@
  * Exchanges and queues; `docs/reference/amqp.md` documents them for leaders in other languages.
  *
  * The server declares `webhook.prompts`, `webhook.replies`, `webhook.progress`, `webhook.dlx` and `webhook.dead` each time
- * it connects, and `webhook.cancel.<team>` when it creates or lists the team, at the latest before its first prompt. The leader declares only its team's queue. The server checks team
- * queues passively and binds them to `webhook.prompts`.
+ * it connects, and `webhook.cancel.<team>` when it creates or lists the team, at the latest before its first prompt. The
+ * leader declares only its team's queue. The server checks team queues passively and binds them to `webhook.prompts`.
  */
 import { randomUUID } from "node:crypto"
 import type { Channel, Options } from "amqplib"

@@ -9,7 +9,7 @@ import type { Webhook } from "../../api/Types.ts"
 import { TextField } from "../../components/form/TextField.tsx"
 import { Toggle } from "../../components/form/Toggle.tsx"
 import { Icon } from "../../components/Icon.tsx"
-import { toast } from "../../components/Toasts.tsx"
+import { toastFailure } from "../../components/Toasts.tsx"
 
 /** What the new webhook sends its answers to. */
 export interface Offer {
@@ -33,7 +33,7 @@ export const addOffered = async (webhook: Webhook, { destination }: Recipe, { is
     await runAction(() => api.destinations.create({ path: { id: webhook.id }, payload: payload as never }))
     await queries.invalidateQueries({ queryKey: ["destinations", webhook.id] })
   } catch (error) {
-    toast(`The destination was not added. Add it on the webhook's page. ${explain(error).title}`)
+    toastFailure(`The destination was not added. Add it on the webhook's page. ${explain(error).title}`)
   }
 }
 
@@ -44,8 +44,20 @@ const factsOf = ({ label, settings, starts }: Recipe): ReadonlyArray<string> => 
   ...(settings.when_team_stopped === "queue" ? ["Requests wait while the team is stopped"] : [])
 ]
 
-export const RecipeSummary = ({
-  recipe,
+/** What the recipe sets. It is true as long as nothing was customized. */
+export const RecipeFacts = ({ recipe }: { readonly recipe: Recipe }) => (
+  <ul className="recipe-facts" aria-label="What the recipe sets">
+    {factsOf(recipe).map((fact) => (
+      <li key={fact}>
+        <Icon name="check" />
+        {fact}
+      </li>
+    ))}
+  </ul>
+)
+
+export const OfferedDestination = ({
+  recipe: { destination },
   offer,
   onOffer,
   fault
@@ -55,36 +67,24 @@ export const RecipeSummary = ({
   readonly onOffer: (offer: Offer) => void
   readonly fault: string | undefined
 }) => {
-  const { destination } = recipe
-  const kind = destination && kindOf(destination.kind)
+  if (destination === undefined) return null
+  const { label, token } = kindOf(destination.kind)
   return (
-    <>
-      <ul className="recipe-facts" aria-label="What the recipe sets">
-        {factsOf(recipe).map((fact) => (
-          <li key={fact}>
-            <Icon name="check" />
-            {fact}
-          </li>
-        ))}
-      </ul>
-      {kind && (
-        <div className="stack tight">
-          <Toggle on={offer.isTaken} onChange={(isTaken) => onOffer({ ...offer, isTaken })}>
-            Send each answer back: {kind.label}
-          </Toggle>
-          {offer.isTaken && kind.token && (
-            <TextField
-              label={kind.token.label}
-              type="password"
-              autoComplete="new-password"
-              value={offer.token}
-              onChange={(token) => onOffer({ ...offer, token })}
-              help={kind.token.help}
-              fault={fault}
-            />
-          )}
-        </div>
+    <div className="stack tight">
+      <Toggle on={offer.isTaken} onChange={(isTaken) => onOffer({ ...offer, isTaken })}>
+        Send each answer back: {label}
+      </Toggle>
+      {offer.isTaken && token && (
+        <TextField
+          label={token.label}
+          type="password"
+          autoComplete="new-password"
+          value={offer.token}
+          onChange={(token) => onOffer({ ...offer, token })}
+          help={token.help}
+          fault={fault}
+        />
       )}
-    </>
+    </div>
   )
 }

@@ -18,7 +18,7 @@ import { setNewToken } from "../webhook/NewToken.ts"
 import { ConflictDialog } from "./ConflictDialog.tsx"
 import { useTemplate } from "./EditedTemplate.ts"
 import type { RecipeDraft } from "./RecipeDraft.ts"
-import { addOffered, notTaken, offerFault, RecipeSummary } from "./RecipeSummary.tsx"
+import { addOffered, notTaken, OfferedDestination, offerFault, RecipeFacts } from "./RecipeSummary.tsx"
 import { SettingGroups } from "./SettingGroups.tsx"
 import { TeamPicker } from "./TeamPicker.tsx"
 import { TemplateField } from "./TemplateField.tsx"
@@ -179,8 +179,8 @@ export const WebhookForm = ({
       {chosenTeam && <TeamNotice team={chosenTeam} when_team_stopped={texts.when_team_stopped} />}
     </>
   )
-  const summary = draft && (
-    <RecipeSummary recipe={draft.recipe} offer={offer} onOffer={setOffer} fault={faultIn("/offer")} />
+  const destination = draft && (
+    <OfferedDestination recipe={draft.recipe} offer={offer} onOffer={setOffer} fault={faultIn("/offer")} />
   )
   const buttons = (
     <div className="row end">
@@ -194,7 +194,8 @@ export const WebhookForm = ({
     <form onSubmit={submit} onKeyDown={submitOnCtrlEnter} noValidate>
       {draft && isShort ? (
         <div className="card stack">
-          {summary}
+          <RecipeFacts recipe={draft.recipe} />
+          {destination}
           <div className="setting-fields">
             {name}
             <div className="stack tight">{team}</div>
@@ -212,7 +213,7 @@ export const WebhookForm = ({
           <div className="card stack">
             {name}
             {team}
-            {summary}
+            {destination}
             <TemplateField
               value={texts.prompt_template}
               template={template}

@@ -90,6 +90,8 @@ describe("a webhook for a service", () => {
     await eventually(() => page.getByLabel("Name", { exact: true }).inputValue()).toBe(recipes.github.name)
     await page.getByText("Pull requests: opened, reopened, ready for review, new commits").waitFor()
     await page.getByRole("button", { name: "Customize" }).click()
+    // It may not be true any longer.
+    await page.getByRole("list", { name: "What the recipe sets" }).waitFor({ state: "detached" })
     await page.locator("output.rendered").getByText("octo-org/hello-world", { exact: true }).first().waitFor()
     await page.getByText("Such a request is accepted.").waitFor()
     await page.getByRole("link", { name: "Alertmanager" }).click()
