@@ -20,12 +20,14 @@ const intervals = {
   "thread-runs": 1_000,
   thread: 1_000,
   requests: 1_000,
-  statistics: 2_000,
-  activity: 5_000,
-  totals: 5_000,
-  now: 1_000
+  statistics: 2_000
 } as const
-type Changing = keyof typeof intervals
+
+/**
+ * The server answers these from one read that all readers share, for up to 5 seconds. What it answers earlier after a change
+ * can be from before it. In milliseconds, with a second for the read itself.
+ */
+const shared = { activity: 3_000, totals: 6_000, now: 2_000 } as const
 
 /** The same for a text search, which costs the database more. */
 const searching = 10_000
@@ -102,6 +104,7 @@ export const makeChanges = (queries: QueryClient) => {
   let incomplete = false
   let anything = false
   const timers = new Map<string, ReturnType<typeof setTimeout>>()
+  const changedAgain = new Set<string>()
 
   /** Calls once after `wait`, even if requested several times. */
   const later = (key: string, wait: number, call: () => void) => {
@@ -118,13 +121,27 @@ export const makeChanges = (queries: QueryClient) => {
     if (isReadingMore) later(query.queryHash, 100, () => invalidate(query))
     else void queries.invalidateQueries({ queryKey: query.queryKey, exact: true })
   }
-  const readAgain = (query: Query) => {
+  const intervalOf = (query: Query): number => {
     const { asks, search }: AllRunsFilter = query.queryKey[0] === "all-runs" ? (query.queryKey[1] as AllRunsFilter) : {}
-    const interval =
-      search !== undefined ? searching : asks !== undefined ? asking : (intervals[query.queryKey[0] as Changing] ?? 0)
-    const wait = query.isActive() ? Math.max(0, query.state.dataUpdatedAt + interval - Date.now()) : 0
-    if (wait === 0) invalidate(query)
-    else later(query.queryHash, wait, () => invalidate(query))
+    if (search !== undefined) return searching
+    if (asks !== undefined) return asking
+    return intervals[query.queryKey[0] as keyof typeof intervals] ?? 0
+  }
+  /** Reads once more if there were changes during the wait: another reader may have caused the shared read before them. */
+  const readShared = (query: Query, wait: number) => {
+    if (timers.has(query.queryHash)) changedAgain.add(query.queryHash)
+    later(query.queryHash, wait, () => {
+      invalidate(query)
+      if (changedAgain.delete(query.queryHash)) readShared(query, wait)
+    })
+  }
+  const readAgain = (query: Query) => {
+    const kind = query.queryKey[0] as string
+    const wait = Math.max(0, query.state.dataUpdatedAt + intervalOf(query) - Date.now())
+    if (!query.isActive()) invalidate(query)
+    else if (kind in shared) readShared(query, shared[kind as keyof typeof shared])
+    else if (wait > 0) later(query.queryHash, wait, () => invalidate(query))
+    else invalidate(query)
   }
   /** Changes the data without changing the query's age or validity. */
   const patch = <A>(query: Query, change: (data: A) => A) => {
@@ -238,7 +255,11 @@ export const makeChanges = (queries: QueryClient) => {
 
   const apply = () => {
     if (anything) {
-      for (const query of queries.getQueryCache().getAll()) if (affected.has(query.queryKey[0])) invalidate(query)
+      for (const query of queries.getQueryCache().getAll()) {
+        const kind = query.queryKey[0] as string
+        if (kind in shared) readAgain(query)
+        else if (affected.has(kind)) invalidate(query)
+      }
     } else {
       const ofWebhooks = new Map<string, Array<RunState>>()
       for (const state of runs.values()) {

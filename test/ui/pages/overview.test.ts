@@ -71,6 +71,23 @@ describe("the overview", () => {
     await page.context().close()
   })
 
+  it("counts a run that ended while the page was loading", async () => {
+    const page = await ui.newPage({ signedIn: true })
+    let open = () => {}
+    const mayOpen = new Promise<void>((resolve) => (open = resolve))
+    await page.route("**/api/events", async (route) => {
+      await mayOpen
+      await route.continue()
+    })
+    await page.goto("/")
+    const count = page.getByRole("region", { name: "Last 24 hours" }).locator(".big").first()
+    const before = Number(await count.textContent())
+    await runReview(ui, webhook.id)
+    open()
+    await eventually(async () => Number(await count.textContent())).toBe(before + 1)
+    await page.context().close()
+  })
+
   it("links to the API's documentation, and says which version it is", async () => {
     const page = await ui.newSignedInPage()
     const { version } = await ui.call("GET", "/api/server")
