@@ -76,6 +76,7 @@ export const layer: Layer.Layer<
   | Replay
   | Cancellation
   | Destinations
+  | Evaluator
   | HttpLeaders
   | ApiKeys
   | LeaderKeys
@@ -96,7 +97,6 @@ export const layer: Layer.Layer<
   Layer.provide(middle),
   Layer.provide(Poster.layer),
   Layer.provide(InputChecks.layer),
-  Layer.provide(Evaluator.layer),
-  Layer.provideMerge(RunWatch.layer),
+  Layer.provideMerge(Layer.mergeAll(Evaluator.layer, RunWatch.layer)),
   Layer.provideMerge(Layer.mergeAll(Outcomes.layer, ProgressReports.layer, Shutdown.layer, TeamLeaders.layer))
 )

@@ -50,6 +50,8 @@ export class Evaluator extends Context.Tag("webhook-trigger/Evaluator")<
       input: EvaluationTasks.InputOf<Name>,
       key?: string
     ) => Effect.Effect<EvaluationTasks.OutputOf<Name>, TooSlow | Unavailable>
+    /** The refusal of whatever is not quick, if the CPU time of this key is used up for now. */
+    readonly refusalOf: (key: string) => Unavailable | undefined
   }
 >() {
   static readonly layer: Layer.Layer<Evaluator> = Layer.scoped(
@@ -110,13 +112,17 @@ export class Evaluator extends Context.Tag("webhook-trigger/Evaluator")<
           }
         })
 
+      const refusalOf = (key: string) => (allowances.isLeft(key) ? undefined : usedUp)
+
       return Evaluator.of({
+        refusalOf,
         evaluate: (name, input, key) =>
           Effect.suspend(
             () =>
               tryHere(name, input) ??
-              Effect.flatMap(key === undefined ? Effect.map(Origin, keyOf) : Effect.succeed(key), (key) =>
-                allowances.isLeft(key) ? evaluateThere(key, name, input) : Effect.fail(usedUp)
+              Effect.flatMap(
+                key === undefined ? Effect.map(Origin, keyOf) : Effect.succeed(key),
+                (key) => refusalOf(key) ?? evaluateThere(key, name, input)
               )
           )
       })

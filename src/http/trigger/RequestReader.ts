@@ -21,6 +21,7 @@ import { secretMembersOf } from "../../domain/verification/Presets.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { TriggerRequest } from "../../engine/accept/Trigger.ts"
 import { storesRefused } from "../../engine/manage/RequestToStore.ts"
+import { Evaluator } from "../../engine/prompt/Evaluator.ts"
 import * as Input from "../../engine/prompt/Input.ts"
 import { Settings } from "../../engine/Settings.ts"
 import type { Certificate } from "../../engine/verify/AmazonSns.ts"
@@ -47,6 +48,9 @@ export interface ReadRequest extends TriggerRequest {
   /** The caller gets the run's events, in this format. */
   readonly events?: EventRequest.Format
 }
+
+/** In bytes. To parse a larger body takes time by itself, and what is evaluated of it is seldom quick. */
+const largeBody = 16 * 1024
 
 type BodyRefused = BodyTooLarge | InvalidBody | Unavailable
 
@@ -137,6 +141,7 @@ export const make = Effect.gen(function* () {
   const budget = yield* BodyBudget
   const callers = yield* CallerCheck.CallerCheck
   const sns = yield* SnsRequests
+  const evaluator = yield* Evaluator
   const { maxBody: limit_bytes } = yield* Settings
 
   return (
@@ -235,7 +240,10 @@ export const make = Effect.gen(function* () {
         const fault = Input.mediaTypeFault(webhook, request.headers)
         if (fault !== undefined) return Effect.fail(fault)
       }
-      return Effect.flatMap(receive(), (body) => readBody(webhook, body))
+      return Effect.flatMap(receive(), (body) => {
+        const usedUp = body.length > largeBody ? evaluator.refusalOf(webhook.id) : undefined
+        return usedUp ? Effect.fail(usedUp) : readBody(webhook, body)
+      })
     }
 
     return {

@@ -1,6 +1,7 @@
 /** Expressions that take long hold nobody up, and get no more CPU time than their webhook or API key may use. */
 import { expect, it } from "@effect/vitest"
 import { Array as Arrays, Effect, Fiber } from "effect"
+import { repeatUntil } from "../../support/Until.ts"
 import { pointers, refusal } from "../Client.ts"
 import { hello, start } from "../Server.ts"
 
@@ -90,5 +91,17 @@ it.scopedLive.each<readonly [what: string, settings: object]>([
     const { answers, post } = yield* flooded(settings, items(20_000), 40)
     for (const { status } of answers) expect([422, 503]).toContain(status)
     expect((yield* post([1])).status).toBe(202)
+  })
+)
+
+it.scopedLive("a large body is not parsed while the webhook's CPU time is used up", () =>
+  Effect.gen(function* () {
+    const { http, team, webhook } = yield* start()
+    const slow = yield* webhook(yield* team("ops"), "{{x}}", { schema: { properties: { x: { pattern: "^(a+)+$" } } } })
+    const use = http("POST", slow.path, { body: { variables: { x: `${"a".repeat(62)}!` } } })
+    yield* Effect.forkScoped(Effect.forever(use))
+    const broken = (length: number) => http("POST", slow.path, { raw: "{".repeat(length) })
+    yield* repeatUntil(broken(20_000), ({ status }) => status === 503)
+    expect(refusal(yield* broken(10_000))).toStrictEqual([400, "invalid_body"])
   })
 )
