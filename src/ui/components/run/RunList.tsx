@@ -66,7 +66,8 @@ export const RunList = ({
   label,
   nameOf,
   selection,
-  list
+  list,
+  panel
 }: {
   readonly runs: ReadonlyArray<RunSummary>
   readonly label: string
@@ -76,6 +77,8 @@ export const RunList = ({
   readonly selection?: { readonly ids: ReadonlySet<string>; readonly toggle: (id: string) => void }
   /** The search part of an address of the page of all runs with this list, for “Newer run” and “Older run”. */
   readonly list?: string
+  /** Where runs are shown beside the list: which one, and what a click does unless it returns false. */
+  readonly panel?: { readonly shown: string; readonly show: (id: string) => boolean }
 }) => (
   <div className={selection ? "selectable" : ""}>
     <div className="run run-head small muted" aria-hidden="true">
@@ -99,7 +102,13 @@ export const RunList = ({
               />
             </label>
           )}
-          <Link to={pathTo("run", run)} className="run" {...(list !== undefined && { state: { list } })}>
+          <Link
+            to={pathTo("run", run)}
+            className="run"
+            aria-current={panel?.shown === run.run_id || undefined}
+            onClick={(event) => panel?.show(run.run_id) && event.preventDefault()}
+            {...(list !== undefined && { state: { list } })}
+          >
             <StatusBadge run={run} />
             <About run={run} name={nameOf?.(run)} />
             <Length of={waited(run)} name="waited" />

@@ -15,6 +15,7 @@ import { RunList } from "../../components/run/RunList.tsx"
 import { toast, toastFailure } from "../../components/Toasts.tsx"
 import { formatNumber, plural } from "../../format/Format.ts"
 import { useShortcuts } from "../../frame/Shortcuts.ts"
+import { listWithout, RunPanel, useRunPanel } from "./RunPanel.tsx"
 
 /** A page of runs that can be selected, replayed and cancelled, with the mouse or with keys. */
 export const FoundRuns = ({
@@ -32,7 +33,8 @@ export const FoundRuns = ({
   readonly stale: boolean
   readonly nameOf: (run: RunSummary) => string
 }) => {
-  const search = window.location.search
+  const search = listWithout(window.location.search)
+  const panel = useRunPanel()
   const list = useRef<HTMLDivElement>(null)
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const [own, setOwn] = useState<ReadonlySet<string>>(new Set())
@@ -78,6 +80,8 @@ export const FoundRuns = ({
     const all = rows()
     const at = all.findIndex(isFocused)
     all[at < 0 ? 0 : Math.min(all.length - 1, Math.max(0, at + by))]?.focus()
+    const id = focused()?.run_id
+    if (panel.shown !== "" && id !== undefined) panel.show(id)
   }
   /** The selected runs, or the focused one. */
   const wanted = () => {
@@ -143,17 +147,21 @@ export const FoundRuns = ({
         )}
       </div>
       {/* Placeholders must not be held in place. */}
-      <LiveRuns key={String(stale)} runs={runs} own={own}>
-        {(shown) => (
-          <RunList
-            runs={shown}
-            label="Runs, newest first"
-            nameOf={nameOf}
-            selection={{ ids: chosen, toggle }}
-            list={search}
-          />
-        )}
-      </LiveRuns>
+      <div className={panel.shown === "" ? "" : "with-run-panel"}>
+        <LiveRuns key={String(stale)} runs={runs} own={own}>
+          {(shown) => (
+            <RunList
+              runs={shown}
+              label="Runs, newest first"
+              nameOf={nameOf}
+              selection={{ ids: chosen, toggle }}
+              list={search}
+              panel={panel}
+            />
+          )}
+        </LiveRuns>
+        {panel.shown !== "" && <RunPanel key={panel.shown} run_id={panel.shown} onClose={panel.close} />}
+      </div>
       {dialog}
       {toCancel && <CancelRuns runs={toCancel} onClose={() => setToCancel(undefined)} />}
     </div>

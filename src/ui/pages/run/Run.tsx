@@ -66,7 +66,7 @@ const RunPage = ({ run_id }: { readonly run_id: string }) => {
               <div className="stack">
                 {replaying && loaded.source === "chat" && <ReplayMessage run={loaded} />}
                 {replaying && webhook.data && <ReplayForm webhook={webhook.data} run={loaded} />}
-                <Content run={loaded} replying={replying} />
+                <RunContent run={loaded} replying={replying} />
                 <Replays run={loaded} />
                 {isFinal(loaded.status) && <RunDeliveries run={loaded} />}
                 <Input run={loaded} webhook={webhook.data} />
@@ -127,7 +127,7 @@ const howAgain = ({ retry_at, source }: Run): string => {
 }
 
 /** What came of it, and what is in the way of that. */
-const Content = ({ run, replying }: { readonly run: Run; readonly replying: boolean }) => (
+export const RunContent = ({ run, replying }: { readonly run: Run; readonly replying: boolean }) => (
   <>
     <RunNotice run={run} again={howAgain(run)} />
     {run.status === "running" && (

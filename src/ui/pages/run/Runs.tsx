@@ -73,8 +73,8 @@ const RunsPage = () => {
         )}
       </Loaded>
       <p className="small muted keys">
-        <kbd>/</kbd> search <kbd>j</kbd> <kbd>k</kbd> next and previous run <kbd>Enter</kbd> open <kbd>x</kbd> select{" "}
-        <kbd>c</kbd> cancel <kbd>r</kbd> replay
+        <kbd>/</kbd> search <kbd>j</kbd> <kbd>k</kbd> next and previous run <kbd>Enter</kbd> open <kbd>Esc</kbd> close{" "}
+        <kbd>x</kbd> select <kbd>c</kbd> cancel <kbd>r</kbd> replay
       </p>
     </Page>
   )

@@ -34,9 +34,10 @@ const rows = (page: Page) => page.getByRole("list", { name: "Runs, newest first"
 const shownRun = (page: Page) => new URL(page.url()).pathname.split("/").at(-1)
 
 describe("from a list, its runs are read one after the other", () => {
-  const walks = async (page: Page, address: string) => {
+  const walks = async (page: Page, address: string, opensPanel = false) => {
     await page.goto(address)
     await rows(page).first().click()
+    if (opensPanel) await page.getByRole("link", { name: "Open its page" }).click()
     await eventually(() => shownRun(page)).toBe(ids[0])
     await page.getByRole("link", { name: "Older run" }).waitFor()
     expect(await page.getByRole("link", { name: "Newer run" }).count()).toBe(0)
@@ -52,7 +53,7 @@ describe("from a list, its runs are read one after the other", () => {
 
   it("with the filter of the page of all runs, over its pages", async () => {
     const page = await ui.newPage({ signedIn: true })
-    await walks(page, `/runs?webhook=${review.id}`)
+    await walks(page, `/runs?webhook=${review.id}`, true)
     await isFine(page)
     expect(errorsOf(page)).toEqual([])
     await page.context().close()

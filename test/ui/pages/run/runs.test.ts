@@ -101,7 +101,7 @@ describe("the page of all runs", { shuffle: false }, () => {
     await page.context().close()
   })
 
-  it("is worked with by keys, and shows what happens meanwhile", async () => {
+  it("is worked with by keys, shows a run beside it, and what happens meanwhile", async () => {
     const page = await ui.newSignedInPage()
     await page.getByRole("heading", { level: 1, name: "Webhooks" }).waitFor()
     await page.keyboard.press("/")
@@ -126,6 +126,19 @@ describe("the page of all runs", { shuffle: false }, () => {
       await page.keyboard.press(key)
       expect(await focused()).toBe(expected)
     }
+    // Beside the list, where there is room.
+    const panel = page.getByRole("region", { name: "Run", exact: true })
+    await page.keyboard.press("Enter")
+    await panel.getByRole("heading", { level: 2, name: "Needle in hay" }).waitFor()
+    expect(new URL(page.url()).searchParams.get("run")).toBe(ids[1])
+    expect(await axe(page)).toEqual([])
+    await page.keyboard.press("j")
+    await panel.getByRole("heading", { level: 2, name: "Fix login" }).waitFor()
+    expect(await shown(page)).toEqual([run_id, ids[1], ids[3]])
+    await page.keyboard.press("Escape")
+    await panel.waitFor({ state: "detached" })
+    await page.setViewportSize({ width: 1000, height: 800 })
+    await page.keyboard.press("k")
     await page.keyboard.press("Enter")
     await page.waitForURL(`**/runs/${ids[1]}`)
     await page.goBack()
