@@ -46,7 +46,7 @@ describe("doctor without an agent", () => {
       const { code, stderr, stdout } = yield* runWith({ DATABASE_URL, AMQP_URL }, "doctor")
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
       expect(stdout).toMatch(
-        /^database reached +yes .*\ndatabase signed in +yes .*\ndatabase version +yes +\d.*\ndatabase rights +yes +the tables will be created\nbroker reached +yes .*\nbroker signed in +yes\nbroker rights +yes\nbroker queues +yes\nbroker version +(yes +\d[\d.]+|warning +RabbitMQ 3\..*consumer_timeout.*)\n$/
+        /^database reached +yes .*\ndatabase signed in +yes .*\ndatabase version +yes +\d.*\ndatabase rights +yes +the tables will be created\ndatabase notifications +yes\nbroker reached +yes .*\nbroker signed in +yes\nbroker rights +yes\nbroker queues +yes\nbroker version +(yes +\d[\d.]+|warning +RabbitMQ 3\..*consumer_timeout.*)\n$/
       )
       const vhost = new URL(AMQP_URL).pathname.slice(1)
       const queues = (yield* Effect.promise(async () =>
@@ -64,10 +64,22 @@ describe("doctor without an agent", () => {
       const url = yield* emptyDatabase
       const port = yield* Effect.promise(() => freePort())
       const absent = yield* examine({ DATABASE_URL: changed(url, (url) => (url.port = String(port))) })
-      expect(absent.found).toEqual({ reached: "no", "signed in": "unknown", version: "unknown", rights: "unknown" })
+      expect(absent.found).toEqual({
+        reached: "no",
+        "signed in": "unknown",
+        version: "unknown",
+        rights: "unknown",
+        notifications: "unknown"
+      })
       expect(absent.stderr).toContain("Check that PostgreSQL runs")
       const unknown = yield* examine({ DATABASE_URL: changed(url, (url) => (url.pathname = "/no_such_database")) })
-      expect(unknown.found).toEqual({ reached: "yes", "signed in": "no", version: "unknown", rights: "unknown" })
+      expect(unknown.found).toEqual({
+        reached: "yes",
+        "signed in": "no",
+        version: "unknown",
+        rights: "unknown",
+        notifications: "unknown"
+      })
       expect(unknown.stderr).toContain("createdb")
 
       const user = `${new URL(url).pathname.slice(1)}_user`
@@ -80,11 +92,19 @@ describe("doctor without an agent", () => {
         url.password = "secret"
       })
       const powerless = yield* examine({ DATABASE_URL: asUser })
-      expect(powerless.found).toEqual({ ...yes("reached", "signed in", "version"), rights: "no" })
+      expect(powerless.found).toEqual({
+        ...yes("reached", "signed in", "version"),
+        rights: "no",
+        notifications: "unknown"
+      })
       expect(powerless.stderr).toContain(`to ${user}`)
       yield* Effect.promise(() => queryPostgres(url, "create schema webhook_trigger"))
       const foreign = yield* examine({ DATABASE_URL: asUser })
-      expect(foreign.found).toEqual({ ...yes("reached", "signed in", "version"), rights: "no" })
+      expect(foreign.found).toEqual({
+        ...yes("reached", "signed in", "version"),
+        rights: "no",
+        notifications: "unknown"
+      })
       for (const { code, stderr } of [absent, unknown, powerless, foreign]) {
         expect(code).toBe(1)
         expect(stderr).toMatch(/^A server cannot work with these settings: /)
@@ -121,7 +141,7 @@ describe("doctor without an agent", () => {
         "sslmode=require&uselibpqcompat=true"
       ]) {
         const { found } = yield* examine({ DATABASE_URL: `${encrypted}?${parameters}` })
-        expect(found, parameters).toEqual(yes("reached", "signed in", "version", "rights"))
+        expect(found, parameters).toEqual(yes("reached", "signed in", "version", "rights", "notifications"))
       }
       for (const [parameters, fault] of [
         ["sslmode=bogus", "disable, prefer, require, verify-ca, verify-full, no-verify, not bogus"],
@@ -144,10 +164,13 @@ describe("doctor without an agent", () => {
         queryPostgres(url, `alter database ${database} set default_transaction_read_only = on`)
       )
       const { found, stderr } = yield* examine({ DATABASE_URL: url })
-      expect(found).toEqual({ ...yes("reached", "signed in", "version"), rights: "no" })
+      expect(found).toEqual({ ...yes("reached", "signed in", "version"), rights: "no", notifications: "unknown" })
       expect(stderr).toContain("default_transaction_read_only")
       const { found: pooled } = yield* examine({ DATABASE_URL: yield* pgBouncer(yield* emptyDatabase) })
-      expect(pooled).toEqual(yes("reached", "signed in", "version", "rights"))
+      expect(pooled).toEqual(yes("reached", "signed in", "version", "rights", "notifications"))
+      const shared = yield* examine({ DATABASE_URL: yield* pgBouncer(yield* emptyDatabase, "transaction") })
+      expect(shared.found).toEqual({ ...yes("reached", "signed in", "version", "rights"), notifications: "no" })
+      expect(shared.stderr).toContain("pool_mode = session")
     })
   )
 

@@ -1,4 +1,4 @@
-/** PgBouncer in front of a database server: a pool of sessions, as many providers have it. */
+/** PgBouncer in front of a database server: as many providers have it. */
 import { chownSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, type Scope } from "effect"
@@ -7,8 +7,11 @@ import { freePort, startDaemon, untilReady } from "./Process.ts"
 import { temporaryFolder } from "./private.ts"
 import { command, postgresUser } from "./System.ts"
 
-/** The database's URL, through a pool in session mode. */
-export const pgBouncer = (url: string): Effect.Effect<string, never, Scope.Scope> =>
+/** The database's URL, through a pool. */
+export const pgBouncer = (
+  url: string,
+  mode: "session" | "transaction" = "session"
+): Effect.Effect<string, never, Scope.Scope> =>
   Effect.gen(function* () {
     const folder = join(yield* temporaryFolder, "pgbouncer")
     const user = yield* Effect.promise(postgresUser)
@@ -22,7 +25,7 @@ export const pgBouncer = (url: string): Effect.Effect<string, never, Scope.Scope
       `listen_port = ${port}`,
       "unix_socket_dir =",
       "auth_type = any",
-      "pool_mode = session"
+      `pool_mode = ${mode}`
     ]
     mkdirSync(folder)
     writeFileSync(join(folder, "pgbouncer.ini"), settings.join("\n"))

@@ -4,8 +4,17 @@ import { advice, connection } from "../../repo/sql/database/PostgresAddress.ts"
 import { readOnly, sessionSettings } from "../../repo/sql/database/Session.ts"
 import { type Examined, failedAt, oneLine, passed } from "./Check.ts"
 
-const names = ["database reached", "database signed in", "database version", "database rights"]
-const [reached, signedIn, version, rights] = [0, 1, 2, 3]
+const names = [
+  "database reached",
+  "database signed in",
+  "database version",
+  "database rights",
+  "database notifications"
+]
+const [reached, signedIn, version, rights, notifications] = [0, 1, 2, 3, 4]
+
+/** How long a notification may take, in milliseconds. */
+const notifiedWithin = 3_000
 
 /** PostgreSQL 15, the first with `nulls not distinct`. */
 const leastVersion = 150_000
@@ -103,23 +112,50 @@ const judged = (found: Facts, place: string): Examined => {
   return passed(names, [...known, tables])
 }
 
+const connected = async <A>(url: Redacted.Redacted, use: (client: pg.Client) => Promise<A>): Promise<A> => {
+  const client = new pg.Client({ ...connection(url), query_timeout: 5_000 })
+  client.on("error", () => {})
+  try {
+    await client.connect()
+    await client.query(sessionSettings)
+    return await use(client)
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+/** Whether a session gets its notifications. It does not behind a pooler that gives each transaction another session. */
+const isNotified = (url: Redacted.Redacted, listener: pg.Client): Promise<boolean> => {
+  const channel = `webhook_trigger_doctor_${process.pid}`
+  return connected(url, async (notifier) => {
+    const received = new Promise<boolean>((resolve) => {
+      listener.once("notification", () => resolve(true))
+      setTimeout(() => resolve(false), notifiedWithin).unref()
+    })
+    await listener.query(`listen ${channel}`)
+    await notifier.query(`notify ${channel}`)
+    return received
+  })
+}
+
 /** Whether a server can use the database at `DATABASE_URL`. Changes nothing. */
 export const examineDatabase = (url: Redacted.Redacted): Effect.Effect<Examined> => {
   const { host, pathname } = new URL(Redacted.value(url))
   const place = `${host}${pathname}`
   return Effect.tryPromise({
-    try: async () => {
-      const client = new pg.Client({ ...connection(url), query_timeout: 5_000 })
-      client.on("error", () => {})
-      try {
-        await client.connect()
-        await client.query(sessionSettings)
+    try: () =>
+      connected(url, async (client) => {
         const { rows } = await client.query<Facts>(facts)
-        return judged(rows[0]!, place)
-      } finally {
-        await client.end().catch(() => {})
-      }
-    },
+        const found = judged(rows[0]!, place)
+        if (found.help !== undefined || (await isNotified(url, client))) return found
+        return failedAt(
+          names,
+          notifications,
+          "none arrives",
+          "Connect to PostgreSQL directly, or through a pooler in session mode (PgBouncer: pool_mode = session).",
+          found.checks.map(({ detail }) => detail)
+        )
+      }),
     catch: (error) => refused(error, place)
   }).pipe(Effect.merge)
 }
