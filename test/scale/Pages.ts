@@ -43,6 +43,7 @@ const pagesOf = (run: string, at: (depth: number) => string): ReadonlyArray<read
     ["webhooks", "/api/webhooks"],
     ["a webhook", `/api/webhooks/${first}`],
     ["overview: activity of all webhooks", "/api/activity"],
+    ["overview: figures of 14 days", "/api/totals"],
     ["statistics of a day", `/api/webhooks/${first}/statistics?range=24h`],
     ["statistics of a week", `/api/webhooks/${first}/statistics?range=7d`],
     ["statistics of a month", `/api/webhooks/${first}/statistics?range=30d`],
