@@ -54,7 +54,7 @@ Review the changes, and list what must change before it is merged. Do not run co
     "GitHub sends a ping, which gets 200 and starts no run."
   ],
   notes: [
-    "The review can come back as a comment: add a destination of the kind `github` with the target `{{ values.payload.repository.full_name }}#{{ values.payload.pull_request.number }}` (docs/use/destinations.md). The agent then needs no token.",
+    "For reviews as comments, switch on “Send each answer back” when you create the webhook, or add a destination later: kind `github`, target `{{ values.payload.repository.full_name }}#{{ values.payload.pull_request.number }}` (docs/use/destinations.md). The agent then needs no token.",
     "GitHub sends up to 25 MB. Events over `WEBHOOK_MAX_BODY` (1 MiB) get 413: to get pushes of many commits, set it to `25 MiB`.",
     "GitHub does not retry rejected deliveries. “Recent Deliveries” has a button to resend them.",
     "Pushes to a pull request within 30 seconds are one run, for the latest.",

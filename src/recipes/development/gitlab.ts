@@ -84,7 +84,7 @@ Review the changes, and list what must change before it is merged. Do not run co
     "“Test”, “Merge request events” sends an example."
   ],
   notes: [
-    "The review can come back as a comment: add a destination of the kind `gitlab` with the target `{{ values.payload.project.path_with_namespace }}!{{ values.payload.object_attributes.iid }}` (docs/use/destinations.md). The agent then needs no token.",
+    "For reviews as comments, switch on “Send each answer back” when you create the webhook, or add a destination later: kind `gitlab`, target `{{ values.payload.project.path_with_namespace }}!{{ values.payload.object_attributes.iid }}` (docs/use/destinations.md). The agent then needs no token.",
     "GitLab disables a webhook for a while after four failures in a row. Queued runs are no failures.",
     "GitLab sends up to 25 MB. Events over `WEBHOOK_MAX_BODY` (1 MiB) get 413: to get pushes of many commits, set it to `25 MiB`.",
     "Updates of a merge request within 30 seconds are one run, for the latest.",

@@ -30,14 +30,15 @@ const exact = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: 
 /** `2 Mar 2026, 13:00:00` */
 export const formatTime = (at: string): string => exact.format(new Date(at))
 
-const formatAge = (ms: number): string => {
+const formatDistance = (ms: number, sign: 1 | -1): string => {
   const seconds = Math.round(ms / 1000)
-  if (seconds < 10) return "just now"
-  if (seconds < 60) return relative.format(-Math.floor(seconds / 10) * 10, "second")
-  if (seconds < 3600) return relative.format(-Math.floor(seconds / 60), "minute")
-  if (seconds < 86_400) return relative.format(-Math.floor(seconds / 3600), "hour")
-  return relative.format(-Math.floor(seconds / 86_400), "day")
+  if (seconds < 60) return relative.format(sign * Math.floor(seconds / 10) * 10, "second")
+  if (seconds < 3600) return relative.format(sign * Math.floor(seconds / 60), "minute")
+  if (seconds < 86_400) return relative.format(sign * Math.floor(seconds / 3600), "hour")
+  return relative.format(sign * Math.floor(seconds / 86_400), "day")
 }
+
+const formatAge = (ms: number): string => (Math.round(ms / 1000) < 10 ? "just now" : formatDistance(ms, -1))
 
 /** How long ago it was, with the exact time on hover. */
 export const RelativeTime = ({ at }: { readonly at: string }) => {
@@ -46,6 +47,20 @@ export const RelativeTime = ({ at }: { readonly at: string }) => {
     <time dateTime={at} title={formatTime(at)} className="nowrap">
       {formatAge(time - Date.parse(at))}
     </time>
+  )
+}
+
+/** When the next attempt follows, with the exact time on hover. Nothing once that time has come. */
+export const NextAttempt = ({ at }: { readonly at: string }) => {
+  const ms = Date.parse(at) - useNow(5_000)
+  if (ms <= 0) return null
+  return (
+    <>
+      , next attempt{" "}
+      <time dateTime={at} title={formatTime(at)} className="nowrap">
+        {formatDistance(Math.max(ms, 10_000), 1)}
+      </time>
+    </>
   )
 }
 

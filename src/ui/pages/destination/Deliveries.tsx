@@ -13,7 +13,7 @@ import type { Tone } from "../../components/Notice.tsx"
 import { RawText } from "../../components/RawText.tsx"
 import { toast, toastFailure } from "../../components/Toasts.tsx"
 import { plural } from "../../format/Format.ts"
-import { ExactTime, RelativeTime } from "../../format/Time.tsx"
+import { ExactTime, NextAttempt, RelativeTime } from "../../format/Time.tsx"
 import { eventNames, useDestinationNames } from "./DestinationName.tsx"
 
 const states: {
@@ -156,11 +156,7 @@ const Entry = ({
       </div>
       <p className="small muted">
         {destination && nameOf(destination)}, {plural(attempts.length, "attempt")}
-        {next_attempt_at !== undefined && (
-          <>
-            , next <RelativeTime at={next_attempt_at} />
-          </>
-        )}
+        {next_attempt_at !== undefined && <NextAttempt at={next_attempt_at} />}
       </p>
       {attempts.length > 0 && (
         <details>

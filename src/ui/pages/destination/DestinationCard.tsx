@@ -11,7 +11,7 @@ import { Icon } from "../../components/Icon.tsx"
 import { Notice } from "../../components/Notice.tsx"
 import { toast, toastFailure } from "../../components/Toasts.tsx"
 import { UserText } from "../../components/UserText.tsx"
-import { ExactTime, RelativeTime } from "../../format/Time.tsx"
+import { ExactTime, NextAttempt } from "../../format/Time.tsx"
 import { type DestinationFields, DestinationForm } from "./DestinationForm.tsx"
 import { DestinationTitle, eventNames, useDestinationNames } from "./DestinationName.tsx"
 import { ResendFailed } from "./ResendFailed.tsx"
@@ -129,11 +129,7 @@ export const DestinationCard = ({
         {failing_since !== undefined && (
           <>
             . Failing since <ExactTime at={failing_since} />
-            {paused_until !== undefined && (
-              <>
-                , next attempt <RelativeTime at={paused_until} />
-              </>
-            )}
+            {paused_until !== undefined && <NextAttempt at={paused_until} />}
           </>
         )}
       </p>

@@ -110,14 +110,17 @@ const Id = ({ text, what }: { readonly text: string; readonly what: string }) =>
 )
 
 /** How many requests joined the run, and until when more can join. None can join the run of a paused webhook. */
-const Joined = ({ run: { collecting_until, joined, status } }: { readonly run: Run }) =>
-  joined === undefined || (collecting_until === keptUntil && status === "queued") ? null : (
+const Joined = ({ run: { collecting_until, joined, status } }: { readonly run: Run }) => {
+  const until = status === "queued" ? collecting_until : undefined
+  if (joined === undefined || until === keptUntil || (joined === 0 && until === undefined)) return null
+  return (
     <span>
-      {status === "queued" && collecting_until !== undefined && (
+      {until !== undefined && (
         <>
-          Collecting requests until <ExactTime at={collecting_until} />;{" "}
+          Collecting requests until <ExactTime at={until} />;{" "}
         </>
       )}
       {plural(joined, "more request")} combined
     </span>
   )
+}

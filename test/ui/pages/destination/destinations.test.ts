@@ -211,6 +211,21 @@ describe("the destinations of a webhook", () => {
     await state("Delivered").waitFor()
     await page.setViewportSize({ width: 390, height: 844 })
     expect(await axe(page)).toEqual([])
+
+    const minutesFromNow = (minutes: number) => new Date(Date.now() + minutes * 60_000).toISOString()
+    const show = (pages: RegExp, fields: object) =>
+      page.route(pages, async (route) => {
+        const answer = await (await route.fetch()).json()
+        const data = answer.data.map((each: object) => ({ ...each, ...fields }))
+        await route.fulfill({ json: { ...answer, data } })
+      })
+    await show(/\/deliveries/, { status: "pending", next_attempt_at: minutesFromNow(5.5) })
+    await show(/\/destinations/, { failing_since: minutesFromNow(-5), paused_until: minutesFromNow(-1) })
+    await page.reload()
+    await state("Pending").getByText("3 attempts, next attempt in 5 min").waitFor()
+    await card.getByText("Failing since").first().waitFor()
+    expect(await card.getByText("next attempt").count()).toBe(0)
+    await page.unrouteAll()
     expect(errorsOf(page)).toEqual([])
     await page.context().close()
   })
