@@ -341,6 +341,38 @@ export const useRun = (run_id: string) => {
   })
 }
 
+/** As many of the newest runs are searched for a part of an ID. */
+const searchedRuns = 1_000
+/** How many digits of an ID the command line shows on a terminal: the last ones. */
+const shortId = 8
+
+const isPartOfId = (text: string): boolean => text.length >= shortId && /^[0-9a-f-]+$/.test(text)
+
+const findRun = async (
+  part: string,
+  signal: AbortSignal
+): Promise<Pick<RunSummary, "run_id" | "title" | "conversation"> | null> => {
+  if (part.length === 36) return api.runs.show({ path: { run_id: part }, signal })
+  let cursor: string | null | undefined
+  for (let read = 0; read < searchedRuns && cursor !== null; read += 100) {
+    const page = await api.runs.list({ query: { limit: 100, ...(cursor && { cursor }) }, signal })
+    const found = page.data.find(({ run_id }) => run_id.startsWith(part) || run_id.endsWith(part))
+    if (found !== undefined) return found
+    cursor = page.next_cursor
+  }
+  return null
+}
+
+/** The run with this ID, or the newest whose ID begins or ends so. */
+export const useFoundRun = (text: string) => {
+  const part = text.trim().toLowerCase()
+  return useQuery({
+    queryKey: ["found-run", part],
+    queryFn: ({ signal }) => findRun(part, signal),
+    enabled: isPartOfId(part)
+  }).data
+}
+
 /** The whole run: a list may have only the beginnings of its texts. */
 export const useWholeRun = (run: RunSummary): Run =>
   useQuery({

@@ -1,20 +1,24 @@
 import { useQuery } from "@tanstack/react-query"
-import { Component, type ReactNode, useEffect } from "react"
+import { Component, type ReactNode, useEffect, useState } from "react"
 import { Link, useLocation } from "wouter"
 import { pathTo } from "../../api/Pages.ts"
 import { personName } from "../../domain/access/PersonName.ts"
 import { type LiveStatus, useLiveStatus } from "../api/Live.ts"
 import { sessionQuery, useQuestions, useServer } from "../api/Queries.ts"
 import { Button } from "../components/Button.tsx"
+import { Dialog } from "../components/Dialog.tsx"
 import { Icon } from "../components/Icon.tsx"
+import { loadLater } from "../components/Loaded.tsx"
 import { Notice } from "../components/Notice.tsx"
 import { UserText } from "../components/UserText.tsx"
 import { plural } from "../format/Format.ts"
-import { useSettingsPaths } from "../pages/SettingsSections.tsx"
+import { useSettingsSections } from "../pages/SettingsSections.tsx"
 import { PageRouter } from "./Router.tsx"
-import { useShortcuts } from "./Shortcuts.ts"
+import { useShortcuts, withModifier } from "./Shortcuts.ts"
 import { ThemeButton } from "./Theme.tsx"
 import { mount, uiPath } from "./UiPath.ts"
+
+const Palette = loadLater(() => import("./Palette.tsx"))
 
 const liveText: Record<LiveStatus, string> = { live: "Live", polling: "Polling", offline: "Offline" }
 
@@ -23,7 +27,7 @@ export const Layout = ({ onSignOut }: { readonly onSignOut: () => void }) => {
   const [path, navigate] = useLocation()
   const live = useLiveStatus()
   const server = useServer()
-  const settings = useSettingsPaths()
+  const settings = useSettingsSections().map(([page]) => pathTo(page))
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new page starts at its top.
   useEffect(() => {
     window.scrollTo(0, 0)
@@ -52,6 +56,7 @@ export const Layout = ({ onSignOut }: { readonly onSignOut: () => void }) => {
               <SectionLink to={settings[0]} path={settings.includes(path) ? settings[0] : path} text="Settings" />
             )}
           </nav>
+          <Search />
           <div className={`live ${live}`} role="status">
             <span>{liveText[live]}</span>
           </div>
@@ -83,6 +88,34 @@ export const Layout = ({ onSignOut }: { readonly onSignOut: () => void }) => {
           </>
         )}
       </footer>
+    </div>
+  )
+}
+
+/** Finds everything with a name. */
+const Search = () => {
+  const [open, setOpen] = useState(false)
+  const [, navigate] = useLocation()
+  useShortcuts({ "mod+k": () => setOpen(true) })
+  const close = () => setOpen(false)
+  return (
+    <div className="search-button">
+      <Button variant="quiet" icon="search" onPress={() => setOpen(true)}>
+        <span>Search</span> <kbd>{withModifier("K")}</kbd>
+      </Button>
+      {open && (
+        <Dialog title="Search" kind="search" onClose={close}>
+          <ErrorBoundary>
+            <Palette
+              onClose={close}
+              onOpen={(to) => {
+                close()
+                navigate(to)
+              }}
+            />
+          </ErrorBoundary>
+        </Dialog>
+      )}
     </div>
   )
 }

@@ -12,30 +12,18 @@ const sections: ReadonlyArray<readonly [Section, title: string, Needs]> = [
   ["audit", "Audit", "audit.list"]
 ]
 
-/** The paths of those that the user may see. */
-export const useSettingsPaths = (): ReadonlyArray<string> => {
+/** Those that the user may see. */
+export const useSettingsSections = () => {
   const may = useMay()
-  return sections.flatMap(([page, , needs]) => (may(needs) ? pathTo(page) : []))
+  return sections.filter(([, , needs]) => may(needs))
 }
 
-export const SettingsSections = ({ current }: { readonly current: Section }) => {
-  const may = useMay()
-  return (
-    <nav className="tab-list" aria-label="Settings">
-      {sections.flatMap(([page, title, needs]) =>
-        may(needs) ? (
-          <Link
-            key={page}
-            to={pathTo(page)}
-            className="tab"
-            {...(page === current && { "aria-current": "page" as const })}
-          >
-            {title}
-          </Link>
-        ) : (
-          []
-        )
-      )}
-    </nav>
-  )
-}
+export const SettingsSections = ({ current }: { readonly current: Section }) => (
+  <nav className="tab-list" aria-label="Settings">
+    {useSettingsSections().map(([page, title]) => (
+      <Link key={page} to={pathTo(page)} className="tab" {...(page === current && { "aria-current": "page" as const })}>
+        {title}
+      </Link>
+    ))}
+  </nav>
+)

@@ -7,6 +7,7 @@ import { isRecipeName, type RecipeName, recipeNames, recipes } from "../../../re
 import { useServer, useWebhook } from "../../api/Queries.ts"
 import { Loaded } from "../../components/Loaded.tsx"
 import { Page } from "../../components/Page.tsx"
+import { ServiceMark } from "../../components/ServiceMark.tsx"
 import { useUrlFilters } from "../../frame/UrlFilters.ts"
 import { LocalAddress } from "../webhook/LocalAddress.tsx"
 import { recipeDraft } from "./RecipeDraft.ts"
@@ -68,6 +69,7 @@ const RecipePicker = ({ chosen }: { readonly chosen: RecipeName | undefined }) =
         to={name === undefined ? pathTo("newWebhook") : `${pathTo("newWebhook")}?from=${name}`}
         aria-current={name === chosen ? "true" : undefined}
       >
+        {name !== undefined && <ServiceMark preset={recipes[name].verification.preset} />}
         {label}
       </Link>
     </li>

@@ -3,6 +3,7 @@ import type { ReactNode } from "react"
 import { Tab, TabList, TabPanel, Tabs } from "react-aria-components"
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
+import { presets } from "../../../domain/verification/Presets.ts"
 import { Allowed, useMay } from "../../api/Access.ts"
 import { api } from "../../api/Client.ts"
 import { explain } from "../../api/Errors.ts"
@@ -14,6 +15,7 @@ import { Notice } from "../../components/Notice.tsx"
 import { Page } from "../../components/Page.tsx"
 import { SendTest } from "../../components/run/SendTest.tsx"
 import { TeamStatus } from "../../components/run/Status.tsx"
+import { ServiceMark } from "../../components/ServiceMark.tsx"
 import { toast, toastFailure } from "../../components/Toasts.tsx"
 import { showDirectionMarks, UserText } from "../../components/UserText.tsx"
 import { withCode } from "../../components/WithCode.tsx"
@@ -110,6 +112,12 @@ const Content = ({ webhook }: { readonly webhook: Webhook }) => {
   return (
     <>
       <p className="row small muted">
+        {webhook.verification && (
+          <span className="row">
+            <ServiceMark preset={webhook.verification.preset} />
+            {presets[webhook.verification.preset].label}
+          </span>
+        )}
         <span>
           Team <Link to={pathTo("team", webhook)}>{webhook.team}</Link>
         </span>

@@ -15,6 +15,7 @@ import {
   sumCounts
 } from "../../components/run/Counts.ts"
 import { TeamStatus } from "../../components/run/Status.tsx"
+import { ServiceMark } from "../../components/ServiceMark.tsx"
 import { UserText } from "../../components/UserText.tsx"
 import { formatNumber, plural } from "../../format/Format.ts"
 import { RelativeTime } from "../../format/Time.tsx"
@@ -131,9 +132,12 @@ const Row = ({
   return (
     <li className={webhook.enabled ? "webhook" : "webhook off"}>
       <div className="webhook-name row">
-        <Link to={pathTo("webhook", webhook)}>
-          <UserText>{webhook.name}</UserText>
-        </Link>
+        <span className="marked">
+          {webhook.verification && <ServiceMark preset={webhook.verification.preset} titled />}
+          <Link to={pathTo("webhook", webhook)}>
+            <UserText>{webhook.name}</UserText>
+          </Link>
+        </span>
         {webhook.paused_at !== undefined && (
           <span className="badge warning">
             <Icon name="pause" />
