@@ -76,7 +76,6 @@ export const layer: Layer.Layer<
   | Replay
   | Cancellation
   | Destinations
-  | Evaluator
   | HttpLeaders
   | ApiKeys
   | LeaderKeys
@@ -97,6 +96,7 @@ export const layer: Layer.Layer<
   Layer.provide(middle),
   Layer.provide(Poster.layer),
   Layer.provide(InputChecks.layer),
-  Layer.provideMerge(Layer.mergeAll(Evaluator.layer, RunWatch.layer)),
+  Layer.provide(Evaluator.layer),
+  Layer.provideMerge(RunWatch.layer),
   Layer.provideMerge(Layer.mergeAll(Outcomes.layer, ProgressReports.layer, Shutdown.layer, TeamLeaders.layer))
 )

@@ -115,6 +115,8 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       webhook: WebhookRow,
       read: ReadFor<Request, E>
     ) => Effect.Effect<Triggered<Request>, E | TriggerRefused>
+    /** Refuses a large request before it is read for its webhook, if the webhook's CPU time is used up for now. */
+    readonly mayBeLarge: (webhook: WebhookRow) => Effect.Effect<void, Unavailable>
     /** A chat message into the team's lane. `NotFound`: no such team. */
     readonly message: (team: TeamName, message: string, request: MessageRequest) => Effect.Effect<Submitted, Refused>
     /**
@@ -311,6 +313,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         open: (id) => Effect.flatMap(webhookIdOf(id), webhooks.webhookRow),
         trigger,
         triggerRead,
+        mayBeLarge: ({ id }) => inputChecks.refusalOf(id) ?? Effect.void,
         message,
         run,
         follow: (webhook, id, options) =>

@@ -28,11 +28,13 @@ export class InputChecks extends Context.Tag("webhook-trigger/InputChecks")<
     readonly check: (webhook: Webhook, input: Variables) => Effect.Effect<void, InputRefused>
     /** Why the webhook's filter ignores the input, as far as that can be found out quickly. */
     readonly ignoredBecause: (webhook: Webhook, input: Variables) => FilterReason | undefined
+    /** The refusal of whatever is not quick, if the CPU time of this webhook is used up for now. */
+    readonly refusalOf: (id: WebhookId) => Unavailable | undefined
   }
 >() {
   static readonly layer: Layer.Layer<InputChecks, never, Evaluator> = Layer.effect(
     InputChecks,
-    Effect.map(Evaluator, ({ evaluate }) => {
+    Effect.map(Evaluator, ({ evaluate, refusalOf }) => {
       const checkFilter = (id: WebhookId, accept_if: string, input: Variables): Effect.Effect<void, InputRefused> =>
         evaluate("filter", { accept_if, input }, id).pipe(
           Effect.catchTag("TooSlow", () => Effect.succeed({ failed: tooMuchWork })),
@@ -66,6 +68,7 @@ export class InputChecks extends Context.Tag("webhook-trigger/InputChecks")<
           const filtered = accept_if === undefined ? Effect.void : checkFilter(id, accept_if, input)
           return schema === undefined ? filtered : Effect.zipRight(filtered, checkSchema(webhook, schema, input))
         },
+        refusalOf,
         ignoredBecause: ({ accept_if }, input) =>
           accept_if === undefined ? undefined : reasonOf(accept_if, input, { budget: new Budget(reasonWork) })
       }

@@ -19,9 +19,8 @@ import { withoutToken } from "../../domain/request/WithoutToken.ts"
 import type { Reply } from "../../domain/verification/Description.ts"
 import { secretMembersOf } from "../../domain/verification/Presets.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
-import type { TriggerRequest } from "../../engine/accept/Trigger.ts"
+import { Trigger, type TriggerRequest } from "../../engine/accept/Trigger.ts"
 import { storesRefused } from "../../engine/manage/RequestToStore.ts"
-import { Evaluator } from "../../engine/prompt/Evaluator.ts"
 import * as Input from "../../engine/prompt/Input.ts"
 import { Settings } from "../../engine/Settings.ts"
 import type { Certificate } from "../../engine/verify/AmazonSns.ts"
@@ -141,7 +140,7 @@ export const make = Effect.gen(function* () {
   const budget = yield* BodyBudget
   const callers = yield* CallerCheck.CallerCheck
   const sns = yield* SnsRequests
-  const evaluator = yield* Evaluator
+  const trigger = yield* Trigger
   const { maxBody: limit_bytes } = yield* Settings
 
   return (
@@ -240,10 +239,11 @@ export const make = Effect.gen(function* () {
         const fault = Input.mediaTypeFault(webhook, request.headers)
         if (fault !== undefined) return Effect.fail(fault)
       }
-      return Effect.flatMap(receive(), (body) => {
-        const usedUp = body.length > largeBody ? evaluator.refusalOf(webhook.id) : undefined
-        return usedUp ? Effect.fail(usedUp) : readBody(webhook, body)
-      })
+      return Effect.flatMap(receive(), (body) =>
+        body.length > largeBody
+          ? Effect.flatMap(trigger.mayBeLarge(webhook), () => readBody(webhook, body))
+          : readBody(webhook, body)
+      )
     }
 
     return {

@@ -14,7 +14,6 @@ import { Effect, FiberRef, Option } from "effect"
 import { triggerPath } from "../../api/run/TriggerUrl.ts"
 import type { Trigger } from "../../engine/accept/Trigger.ts"
 import type { StoredRequests } from "../../engine/manage/StoredRequests.ts"
-import type { Evaluator } from "../../engine/prompt/Evaluator.ts"
 import { Settings } from "../../engine/Settings.ts"
 import type { SnsRequests } from "../../engine/verify/SnsRequests.ts"
 import * as EventRequest from "../events/EventRequest.ts"
@@ -96,7 +95,7 @@ const isDirect: boolean = true
 export const makeDirectHandler: Effect.Effect<
   DirectHandler,
   never,
-  BodyBudget | CallerCheck | Evaluator | RunEvents | SnsRequests | StoredRequests | Settings | Trigger
+  BodyBudget | CallerCheck | RunEvents | SnsRequests | StoredRequests | Settings | Trigger
 > = Effect.gen(function* () {
   const { post } = yield* StartRun.make
   const { maxBody } = yield* Settings
