@@ -29,10 +29,10 @@ const intervals = {
  */
 const shared = { activity: 3_000, totals: 6_000, now: 2_000 } as const
 
-/** The same for a text search, which costs the database more. */
+/** The minimum interval of a text search, which costs the database more. */
 const searching = 10_000
 
-/** And for questions: the reply to one is another run. */
+/** And that of questions: the reply to one is another run. */
 const asking = 5_000
 
 const affected: ReadonlySet<unknown> = new Set([...Object.keys(intervals), "teams", "webhook", "webhooks"])

@@ -15,7 +15,7 @@ import { RunList } from "../../components/run/RunList.tsx"
 import { toast, toastFailure } from "../../components/Toasts.tsx"
 import { formatNumber, plural } from "../../format/Format.ts"
 import { useShortcuts } from "../../frame/Shortcuts.ts"
-import { listWithout, RunPanel, useRunPanel } from "./RunPanel.tsx"
+import { RunPanel, useRunPanel, withoutPanel } from "./RunPanel.tsx"
 
 /** A page of runs that can be selected, replayed and cancelled, with the mouse or with keys. */
 export const FoundRuns = ({
@@ -33,7 +33,7 @@ export const FoundRuns = ({
   readonly stale: boolean
   readonly nameOf: (run: RunSummary) => string
 }) => {
-  const search = listWithout(window.location.search)
+  const search = withoutPanel(window.location.search)
   const panel = useRunPanel()
   const list = useRef<HTMLDivElement>(null)
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())

@@ -46,7 +46,7 @@ export const RunPanel = ({ run_id, onClose }: { readonly run_id: string; readonl
           <>
             <div className="row between">
               <StatusBadge run={loaded} />
-              <Link to={pathTo("run", loaded)} state={{ list: listWithout(window.location.search) }}>
+              <Link to={pathTo("run", loaded)} state={{ list: withoutPanel(window.location.search) }}>
                 Open its page
               </Link>
             </div>
@@ -59,8 +59,8 @@ export const RunPanel = ({ run_id, onClose }: { readonly run_id: string; readonl
   )
 }
 
-/** The list's address, for “Newer run” and “Older run” on the run's page. */
-export const listWithout = (search: string): string => {
+/** The search part of the list's own address, for “Newer run” and “Older run” on the run's page. */
+export const withoutPanel = (search: string): string => {
   const filters = new URLSearchParams(search)
   filters.delete("run")
   return filters.size === 0 ? "" : `?${filters}`
