@@ -2,6 +2,7 @@ import { Context, Data, type DateTime, type Deferred, type Duration, type Effect
 import type { Unavailable } from "../domain/Errors.ts"
 import type { RunId, ThreadId, WebhookId } from "../domain/Id.ts"
 import type { AgentReport, SessionUsage } from "../domain/run/AgentReport.ts"
+import type { AgentRequest } from "../domain/run/AgentRequest.ts"
 import type { NumberedProgress } from "../domain/run/Progress.ts"
 import type { RunSource } from "../domain/run/RunSource.ts"
 import type { TeamName } from "../domain/Team.ts"
@@ -29,6 +30,8 @@ export interface Prompt {
   readonly template?: string
   /** The inserted values by placeholder, as text: untrusted data. */
   readonly values?: Readonly<Record<string, string>>
+  /** Absent if its webhook asks for nothing but the prompt. */
+  readonly agent?: AgentRequest
   /** Absent for a prompt that stands alone. The leader works on one prompt of a thread at a time, as on all prompts. */
   readonly thread?: PromptThread
   /** Only for synchronous runs. After the deadline nobody waits, and the broker need not deliver the prompt. */

@@ -3,6 +3,7 @@ import { Predicate, Schema } from "effect"
 import { RunId, ThreadId, WebhookId } from "../Id.ts"
 import { optional, time } from "../Time.ts"
 import { SessionUsage } from "./AgentReport.ts"
+import { AgentRequest } from "./AgentRequest.ts"
 import { RunSource } from "./RunSource.ts"
 
 const text = (description: string) => Schema.String.annotations({ description })
@@ -28,6 +29,7 @@ export const PromptBody = Schema.Struct({
   prompt: text("The prompt: at most 256 KiB of UTF-8."),
   template: optional(text("What the prompt was made from. Absent for a chat message.")),
   values: optional(Values),
+  agent: optional(AgentRequest),
   thread: optional(
     Schema.Struct({
       id: ThreadId,

@@ -5,6 +5,7 @@ import { TeamName } from "../Team.ts"
 import { RunThread } from "../Thread.ts"
 import { optional, time } from "../Time.ts"
 import { AgentReport } from "./AgentReport.ts"
+import { AgentRequest } from "./AgentRequest.ts"
 import { cancellers } from "./Canceller.ts"
 import { RunSource } from "./RunSource.ts"
 import { allStatuses, type FinalStatus, leaderErrors, runStatuses } from "./RunStatus.ts"
@@ -75,6 +76,7 @@ const record = Struct({
         "What it is about, in a line: its webhook's `run_title`, filled in. Absent: none, or a value was missing."
     })
   ),
+  agent: optional(AgentRequest),
   thread: shown(optional(RunThread)),
   replay_of: optional(RunId.annotations({ description: "The run that this one repeats on request." })),
   chained_from: optional(

@@ -1,8 +1,9 @@
 import { durationOf, earlierRunOf, Run, type RunRow } from "./Run.ts"
 
-/** A run's progress, without its title, its texts, its thread and its agent's report. */
+/** A run's progress, without its title, its texts, its thread, what was asked of its agent and its agent's report. */
 export const RunState = Run.omit(
   "title",
+  "agent",
   "thread",
   "variables",
   "conversation",

@@ -8,6 +8,7 @@ export const settingGroups = {
   callers: "Callers",
   requests: "Requests",
   limits: "Limits",
+  agent: "Agent",
   failures: "Unavailable teams and retries",
   tool: "Tool for AI assistants (MCP)"
 } as const

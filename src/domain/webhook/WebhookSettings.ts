@@ -162,6 +162,57 @@ export const webhookSettings = {
     help: "What the runs may cost per day (UTC) in US dollars, such as 5 or 2.50; further requests are rejected until midnight",
     default: "no limit"
   },
+  agent_model: {
+    kind: "text",
+    group: "agent",
+    pattern: "^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,199}$",
+    accepts: "must be a letter or digit, followed by up to 199 letters, digits, `.`, `_`, `:`, `/`, `@` or `-`",
+    description:
+      "The model that the agent is to use, by the name that its program knows. The team's leader must allow it (`--allow model`); otherwise runs end as `error`. Default: the agent's own.",
+    label: "Model",
+    option: "agent-model",
+    value: "name",
+    help: "The model that the agent is to use; the team's leader must allow it",
+    default: "the agent's own"
+  },
+  agent_permissions: {
+    kind: "text",
+    group: "agent",
+    pattern: "^[a-z0-9][a-z0-9-]{0,62}$",
+    accepts: "must be up to 63 lowercase letters, digits and `-`, and begin with a letter or digit",
+    description:
+      "What the agent may do: the name of a profile that the operator of the team's leader has defined (`--permissions`), such as `read-only`. Runs with a name that the leader does not know end as `error`. Default: what the leader allows.",
+    label: "Permissions",
+    option: "agent-permissions",
+    value: "profile",
+    help: "What the agent may do: a profile of the team's leader, such as read-only",
+    default: "what the leader allows"
+  },
+  max_turns: {
+    kind: "whole number",
+    group: "agent",
+    min: 1,
+    max: 10_000,
+    description:
+      "The maximum number of turns of a run's agent, which are answers of its model. Then it is stopped, and the run ends as `error` with the code `turns_exceeded` and what there is of an answer. Default: no limit.",
+    label: "Turns per run",
+    option: "max-turns",
+    value: "count",
+    help: "The maximum number of turns of a run's agent, which are answers of its model; then it is stopped",
+    default: "no limit"
+  },
+  max_cost: {
+    kind: "amount",
+    group: "agent",
+    max: 1_000_000,
+    description:
+      "What a run may cost in US dollars, as its agent reports it while it works. Then the agent is stopped, and the run ends as `error` with the code `cost_exceeded` and what there is of an answer. The step under way may cost more. Default: no limit.",
+    label: "Cost per run",
+    option: "max-cost",
+    value: "dollars",
+    help: "What a run may cost in US dollars, such as 0.50; then its agent is stopped",
+    default: "no limit"
+  },
   when_team_stopped: {
     kind: "choice",
     group: "failures",

@@ -1,5 +1,6 @@
 import { DateTime, Duration, Effect } from "effect"
 import { type RunId, runIdAt } from "../../domain/Id.ts"
+import { agentRequestOf } from "../../domain/run/AgentRequest.ts"
 import type { RunMode, Variables } from "../../domain/run/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { Budget } from "../../domain/webhook/Budget.ts"
@@ -139,10 +140,12 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
     const run = newRun(origin, timeoutOf(webhook), maxWorkOf(webhook), request)
     const deadline_at = queues && leaderDeadline(webhook, request.coalesce?.until ?? run.accepted_at)
     const retries = request.wait ? undefined : webhook.retries
+    const agent = agentRequestOf(webhook)
     return {
       run: {
         ...run,
         ...(deadline_at && { deadline_at }),
+        ...(agent && { agent }),
         ...(request.title !== undefined && { title: request.title }),
         ...(request.coalesce && { coalesce: request.coalesce }),
         ...(request.webhook_version !== undefined && { webhook_version: request.webhook_version }),

@@ -75,7 +75,7 @@ export class Sender extends Context.Tag("webhook-trigger/Sender")<
       const sending = new Set<RunId>()
 
       const promptOf = (run: OutRun): Prompt => {
-        const { deadline_at, layout, mode, prompt, run_id, source, team, thread, traceparent, webhook } = run
+        const { agent, deadline_at, layout, mode, prompt, run_id, source, team, thread, traceparent, webhook } = run
         return {
           run_id,
           correlation_id: correlation.idOf(run),
@@ -84,6 +84,7 @@ export class Sender extends Context.Tag("webhook-trigger/Sender")<
           team,
           prompt,
           ...(layout && takeApart(prompt, layout)),
+          ...(agent && { agent }),
           ...(thread && { thread }),
           ...(deadline_at && mode === "wait" && { deadline: deadline_at }),
           ...(traceparent !== undefined && { traceparent })

@@ -1,6 +1,7 @@
 /** Agents that are programs: what makes an agent of a command line and of the events that it prints. */
 import { Effect, Either } from "effect"
 import type { Prompt } from "../../bus/Bus.ts"
+import type { AgentRequest } from "../../domain/run/AgentRequest.ts"
 import type { LeaderError } from "../Leader.ts"
 import { environment } from "../Place.ts"
 import { runProgram } from "../Program.ts"
@@ -10,15 +11,22 @@ import type { Events } from "./output/EventReader.ts"
 import * as SessionTotals from "./output/SessionTotals.ts"
 import { inSession, SessionLost } from "./Session.ts"
 
+/** What the program is started with. */
+export interface Invocation {
+  /** The operator's. */
+  readonly options: ReadonlyArray<string>
+  /** The session to continue; absent: it begins one. */
+  readonly session?: string
+  /** What the webhook asks for, as far as the leader allows it. */
+  readonly agent: AgentRequest
+}
+
 /** A program that answers one prompt at a time, and prints what it does as JSON, one event on a line. */
 export interface AgentProgram extends Pick<Preset, "title" | "example" | "help">, Events {
   /** Its name in `PATH`. */
   readonly program: string
-  /**
-   * Its arguments, given the operator's options and a session to continue. The prompt is on its standard input, never among
-   * them.
-   */
-  readonly args: (options: ReadonlyArray<string>, session?: string) => ReadonlyArray<string>
+  /** Its arguments. The prompt is on its standard input, never among them. */
+  readonly args: (invocation: Invocation) => ReadonlyArray<string>
   /** What its standard input gets. Default: the prompt's text. */
   readonly input?: (prompt: Prompt) => string
   /** What ends its work when it is written to its standard input. Default: only signals do. */
@@ -64,7 +72,7 @@ const programAgent = (its: AgentProgram, options: ReadonlyArray<string>): Agent 
       {
         ...place,
         command: program,
-        args: its.args(options, session),
+        args: its.args({ options, agent: prompt.agent ?? {}, ...(session !== undefined && { session }) }),
         input: its.input?.(prompt) ?? prompt.prompt,
         env: environment(prompt, place),
         stop,

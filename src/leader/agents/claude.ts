@@ -103,7 +103,7 @@ export const claude = programPreset({
   example: "claude --permission-mode acceptEdits",
   help: "Install it with `npm install --global @anthropic-ai/claude-code`. Sign in: start `claude` and enter /login, or set ANTHROPIC_API_KEY.",
   program: "claude",
-  args: (options, session) => [
+  args: ({ options, session }) => [
     ...["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"],
     "--include-partial-messages",
     ...(session === undefined ? [] : ["--resume", session]),

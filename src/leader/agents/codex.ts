@@ -41,7 +41,7 @@ export const codex = programPreset({
   example: "codex --sandbox workspace-write",
   help: "Install it with `npm install --global @openai/codex`. Sign in with `codex login`.",
   program: "codex",
-  args: (options, session) => [
+  args: ({ options, session }) => [
     ...["exec", "--json", "--skip-git-repo-check", ...options],
     ...(session === undefined ? [] : ["resume", session]),
     "-"

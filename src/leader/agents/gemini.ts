@@ -37,7 +37,7 @@ export const gemini = programPreset({
   example: "gemini --approval-mode auto_edit",
   help: "Install it with `npm install --global @google/gemini-cli`. Sign in: start `gemini` once, or set GEMINI_API_KEY.",
   program: "gemini",
-  args: (options, session) => [
+  args: ({ options, session }) => [
     ...["--output-format", "stream-json", "--skip-trust"],
     ...(session === undefined ? [] : ["--resume", session]),
     ...options

@@ -26,7 +26,7 @@ export const opencode = programPreset({
   example: "opencode --model anthropic/claude-opus-4-8",
   help: "Install it with `npm install --global opencode-ai`. Sign in with `opencode auth login`.",
   program: "opencode",
-  args: (options, session) => [
+  args: ({ options, session }) => [
     ...["run", "--format", "json"],
     ...(session === undefined ? [] : ["--session", session]),
     ...options

@@ -10,6 +10,7 @@ import type {
 import type { RunId, ThreadId, WebhookId } from "../../domain/Id.ts"
 import type { PromptLayout } from "../../domain/prompt/PromptLayout.ts"
 import type { SessionUsage } from "../../domain/run/AgentReport.ts"
+import type { AgentRequest } from "../../domain/run/AgentRequest.ts"
 import type { CancelledBy, Run, RunMode, RunRow, Variables } from "../../domain/run/Run.ts"
 import type { RunSource } from "../../domain/run/RunSource.ts"
 import type { TeamName } from "../../domain/Team.ts"
@@ -43,6 +44,7 @@ export interface NewRun {
   /** The parts of the prompt, if it was rendered from a template. */
   readonly layout?: PromptLayout
   readonly variables: Variables
+  readonly agent?: AgentRequest
   readonly timeout: Duration.Duration
   /** How long its agent may work after its caller stopped waiting; absent: its timeout stops the agent. */
   readonly max_work?: Duration.Duration
@@ -153,6 +155,7 @@ export interface OutRun
     | "mode"
     | "status"
     | "prompt"
+    | "agent"
     | "timeout_ms"
     | "deadline_at"
     | "stop_at"

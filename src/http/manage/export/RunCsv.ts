@@ -28,6 +28,7 @@ const columnsOf: { readonly [Field in keyof Run]-?: ReadonlyArray<Column> } = {
   team: own("team"),
   mode: own("mode"),
   title: own("title"),
+  agent: [["agent", (run) => json(run.agent)]],
   thread: [["thread", (run) => run.thread?.key]],
   replay_of: own("replay_of"),
   retry_of: own("retry_of"),

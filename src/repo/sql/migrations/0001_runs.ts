@@ -54,6 +54,7 @@ export const runs = Effect.gen(function* () {
       prompt text not null,
       variables json not null,
       layout json,
+      agent json,
       traceparent text,
       response text,
       error_code text,

@@ -112,6 +112,7 @@ const types = {
   title: "text",
   prompt: "text",
   layout: "json",
+  agent: "json",
   variables: "json",
   idempotency_key: "text",
   request_hash: "bytea",
@@ -129,6 +130,7 @@ const toInput = (run: Coalescing, ord: number) => ({
   title: run.title,
   prompt: run.prompt,
   layout: run.layout,
+  agent: run.agent,
   variables: run.variables,
   idempotency_key: run.idempotency?.key,
   request_hash: run.idempotency?.request_hash,
@@ -239,12 +241,12 @@ export const makeCoalesce = Effect.gen(function* () {
         where (w.webhook_id, w.team, w.key) in (select webhook_id, team, key from fresh)
         order by w.webhook_id, w.team, w.key for update
       ), newest as materialized (
-        select distinct on (w.run_id) w.run_id, f.title, f.prompt, f.layout, f.variables,
+        select distinct on (w.run_id) w.run_id, f.title, f.prompt, f.layout, f.agent, f.variables,
           count(*) over (partition by w.run_id)::int as joined
         from fresh f join wanted w using (webhook_id, team, key) order by w.run_id, f.ord desc
       ), merged as (
         update webhook_trigger.runs r set
-          title = n.title, prompt = n.prompt, layout = n.layout::json, variables = n.variables::json, joined = r.joined + n.joined
+          title = n.title, prompt = n.prompt, layout = n.layout::json, agent = n.agent::json, variables = n.variables::json, joined = r.joined + n.joined
         from newest n where r.id = n.run_id and r.status = 'queued' and r.place is null
         returning r.id
       ), taken as materialized (

@@ -25,6 +25,7 @@ const fields = [
   "status",
   "prompt",
   "layout",
+  "agent",
   "timeout_ms",
   "deadline_at",
   "stop_at",
