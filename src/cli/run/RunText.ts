@@ -87,5 +87,9 @@ export const describeRun = (run: ShownRun, replays: ReadonlyArray<RunSummary>) =
     }),
     ...(Object.keys(run.variables).length === 0 ? [] : [section("Variables", Json.stringify(run.variables, 2))]),
     section("Prompt", run.conversation.prompt),
-    ...(run.conversation.response === undefined ? [] : [section("Response", run.conversation.response)])
+    ...(run.answer !== undefined
+      ? [section("Answer", Json.stringify(run.answer, 2))]
+      : run.conversation.response === undefined
+        ? []
+        : [section("Response", run.conversation.response)])
   ].join("\n")

@@ -67,10 +67,23 @@ export const AgentReport = Schema.Struct({
 })
 export type AgentReport = typeof AgentReport.Type
 
+/** What callers see of the work besides the answer's text. */
+export const ShownReport = Schema.Struct({
+  answer: optional(
+    Schema.Unknown.annotations({
+      jsonSchema: {},
+      description: "The value of an answer that matches the webhook's `answer_schema`: any JSON."
+    })
+  ),
+  ...AgentReport.fields
+})
+export type ShownReport = typeof ShownReport.Type
+
 /** The report as part of a record that has more fields. */
-export const reportOf = (report: AgentReport): AgentReport => {
-  const { asks, denied, links, session_id, session_lost, session_usage, usage } = report
+export const reportOf = (report: ShownReport): ShownReport => {
+  const { answer, asks, denied, links, session_id, session_lost, session_usage, usage } = report
   return {
+    ...(answer !== undefined && { answer }),
     ...(usage && { usage }),
     ...(session_id !== undefined && { session_id }),
     ...(session_lost !== undefined && { session_lost }),

@@ -4,8 +4,9 @@ import { RunId, ThreadId, WebhookId } from "../Id.ts"
 import { TeamName } from "../Team.ts"
 import { RunThread } from "../Thread.ts"
 import { optional, time } from "../Time.ts"
-import { AgentReport } from "./AgentReport.ts"
+import { AgentReport, ShownReport } from "./AgentReport.ts"
 import { AgentRequest } from "./AgentRequest.ts"
+import { valueIn } from "./Answer.ts"
 import { cancellers } from "./Canceller.ts"
 import { RunSource } from "./RunSource.ts"
 import { allStatuses, type FinalStatus, leaderErrors, runStatuses } from "./RunStatus.ts"
@@ -30,6 +31,7 @@ export type CancelledBy = typeof CancelledBy.Type
 
 export const RunErrorCode = Schema.Literal(
   "agent_error",
+  "answer_invalid",
   "answer_too_large",
   "budget_exceeded",
   "team_gone",
@@ -37,7 +39,7 @@ export const RunErrorCode = Schema.Literal(
   "undeliverable"
 ).annotations({
   description:
-    "The leader said so (`agent_error`), the daily budget of cost was used up before the sending (`budget_exceeded`), the team's queue went away (`team_gone`), no leader came in time (`team_not_running`), or the broker gave up (`undeliverable`). With `answer_too_large`, the answer had more than 1 MiB, and `response` is its beginning."
+    "The leader said so (`agent_error`), the daily budget of cost was used up before the sending (`budget_exceeded`), the team's queue went away (`team_gone`), no leader came in time (`team_not_running`), or the broker gave up (`undeliverable`). With `answer_too_large`, the answer had more than 1 MiB, and `response` is its beginning; with `answer_invalid`, it does not match the webhook's `answer_schema`, and `response` is its text."
 })
 export const RunError = Schema.Struct({
   code: RunErrorCode,
@@ -154,6 +156,7 @@ const record = Struct({
       )
     }).annotations({ description: "What was asked and answered." })
   ),
+  answer: shown(ShownReport.fields.answer),
   error: shown(optional(RunError)),
   usage: shown(AgentReport.fields.usage),
   session_id: shown(AgentReport.fields.session_id),
@@ -206,6 +209,12 @@ export const durationOf = ({
 export const earlierRunOf = ({ attempt = 1, replay_of }: Pick<RunRow, "attempt" | "replay_of">) =>
   replay_of === undefined ? {} : attempt > 1 ? { retry_of: replay_of } : { replay_of }
 
+/** Such an answer was checked before the run ended. */
+const answerOf = ({ agent, report, response, status }: RunRow): Pick<Run, "answer"> => {
+  const isChecked = status === "success" && agent?.answer_schema !== undefined && report?.asks === undefined
+  return isChecked && response !== undefined ? { answer: valueIn(response) } : {}
+}
+
 export const toRun = (row: RunRow): Run => {
   const { prompt, response, error_code, error_message, report, timeout_ms, deadline_at, admitted_at, ...rest } = row
   const { max_work_ms, replay_of, retry_after_seconds, thread_id, thread_key, traceparent, ...shared } = rest
@@ -215,6 +224,7 @@ export const toRun = (row: RunRow): Run => {
     ...(thread_id && thread_key !== undefined && { thread: { id: thread_id, key: thread_key } }),
     ...durationOf(row),
     conversation: { prompt, ...(response !== undefined && { response }) },
+    ...answerOf(row),
     ...(error_code && { error: { code: error_code, message: error_message ?? "" } }),
     ...report
   }
@@ -231,12 +241,17 @@ export const noLeaderInTime: RunError = {
 }
 
 /** Errors after which a run is not retried: it has waited as long as it may, costs too much, or its work is done. */
-export const finalErrors: ReadonlyArray<RunError["code"]> = [noLeaderInTime.code, "budget_exceeded", "answer_too_large"]
+export const finalErrors: ReadonlyArray<RunError["code"]> = [
+  noLeaderInTime.code,
+  "budget_exceeded",
+  "answer_too_large",
+  "answer_invalid"
+]
 
 /** The details of an end. A final status without a line here does not compile. */
 interface OutcomeDetails {
   readonly success: { readonly response: string; readonly report?: AgentReport }
-  /** `response`: the beginning of an answer that is too large. */
+  /** `response`: the beginning of an answer that is too large, or one that is invalid. */
   readonly error: { readonly error: RunError; readonly response?: string; readonly report?: AgentReport }
   /** `undelivered`: no leader has its prompt. */
   readonly timeout: { readonly undelivered?: boolean }

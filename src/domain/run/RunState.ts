@@ -7,6 +7,7 @@ export const RunState = Run.omit(
   "thread",
   "variables",
   "conversation",
+  "answer",
   "error",
   "usage",
   "session_id",

@@ -57,7 +57,7 @@ export const phaseOf = ({
 export const isFinal = (status: RunStatus): status is FinalStatus => runStatuses[status].final
 
 /** The codes of errors that end a leader's work. */
-export const leaderErrors: ReadonlyArray<string> = ["agent_error", "answer_too_large"]
+export const leaderErrors: ReadonlyArray<string> = ["agent_error", "answer_too_large", "answer_invalid"]
 
 /** Whether the run has ended, but its agent may still work: it holds its team and its slots. */
 export const isUnreleased = ({

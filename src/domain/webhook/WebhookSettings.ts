@@ -213,6 +213,18 @@ export const webhookSettings = {
     help: "What a run may cost in US dollars, such as 0.50; then its agent is stopped",
     default: "no limit"
   },
+  answer_schema: {
+    kind: "json",
+    group: "agent",
+    maxLength: 16_384,
+    description:
+      "A JSON Schema (draft 2020-12) for the agent's answer, as for `schema`. The agent is told to answer with JSON that matches it, and asked once more if it does not. Then the run has the value as `answer`, beside the text in `response`; if it still does not match, the run ends as `error` with the code `answer_invalid`. Questions of the agent are not checked. Default: answers are texts.",
+    label: "Answer schema",
+    option: "answer-schema",
+    value: "json",
+    help: "A JSON Schema (2020-12) for the agent's answer; the run then has the value, too",
+    default: "answers are texts"
+  },
   when_team_stopped: {
     kind: "choice",
     group: "failures",

@@ -1,11 +1,17 @@
 /** Agents that are programs: what makes an agent of a command line and of the events that it prints. */
+import { randomUUID } from "node:crypto"
+import { rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { Effect, Either } from "effect"
 import type { Prompt } from "../../bus/Bus.ts"
 import type { AgentRequest } from "../../domain/run/AgentRequest.ts"
+import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
 import type { LeaderError } from "../Leader.ts"
 import { environment } from "../Place.ts"
 import { runProgram } from "../Program.ts"
 import type { Agent, Preset, Task } from "./Agent.ts"
+import { withoutDraft } from "./AnswerSchema.ts"
 import { eventLines } from "./output/EventLines.ts"
 import type { Events } from "./output/EventReader.ts"
 import * as SessionTotals from "./output/SessionTotals.ts"
@@ -33,6 +39,12 @@ export interface AgentProgram extends Pick<Preset, "title" | "example" | "help">
   readonly interrupt?: string
   /** Options that say what it may do. Absent if it never asks for permissions. */
   readonly permissions?: ReadonlyArray<string>
+  /** Its option for the schema of its answer, and which schemas it takes. `inFile`: the option's value is a file. */
+  readonly answerSchema?: {
+    readonly option: string
+    readonly inFile?: boolean
+    readonly takes: (schema: JsonObject) => boolean
+  }
   readonly sessions: {
     /** The ids that it gives its sessions. */
     readonly format: RegExp
@@ -60,27 +72,53 @@ export const programPreset = (its: AgentProgram): Preset => ({
         )
 })
 
+/** The options for the schema; a file lives as long as the scope. */
+const schemaOptions = ({ inFile, option }: NonNullable<AgentProgram["answerSchema"]>, schema: JsonObject) => {
+  const text = JSON.stringify(withoutDraft(schema))
+  if (!inFile) return Effect.succeed([option, text])
+  const file = join(tmpdir(), `answer-schema-${randomUUID()}.json`)
+  return Effect.acquireRelease(
+    Effect.sync(() => {
+      // The program may run as another user.
+      writeFileSync(file, text, { flag: "wx", mode: 0o644 })
+      return [option, file]
+    }),
+    () => Effect.sync(() => rmSync(file, { force: true }))
+  )
+}
+
 const programAgent = (its: AgentProgram, options: ReadonlyArray<string>): Agent => {
-  const { interrupt, program, sessions, title } = its
+  const { answerSchema, interrupt, program, sessions, title } = its
   const totals = SessionTotals.make()
   const run = (task: Task, session?: string) => {
     const { place, prompt } = task
     const events = totals.counting(its, totals.before(session, prompt))
     const isLost = ({ message, report }: LeaderError) =>
       session !== undefined && sessions.lost.test(message) && !report?.usage?.output_tokens
-    const work = runProgram(
-      {
-        ...place,
-        command: program,
-        args: its.args({ options, agent: prompt.agent ?? {}, ...(session !== undefined && { session }) }),
-        input: its.input?.(prompt) ?? prompt.prompt,
-        env: environment(prompt, place),
-        stop,
-        ...(interrupt !== undefined && { interrupt })
-      },
-      eventLines(events, task, `${title} ended without a result (status 0)`)
-    )
+    const runWith = (options: ReadonlyArray<string>) =>
+      runProgram(
+        {
+          ...place,
+          command: program,
+          args: its.args({ options, agent: prompt.agent ?? {}, ...(session !== undefined && { session }) }),
+          input: its.input?.(prompt) ?? prompt.prompt,
+          env: environment(prompt, place),
+          stop,
+          ...(interrupt !== undefined && { interrupt })
+        },
+        eventLines(events, task, `${title} ended without a result (status 0)`)
+      )
+    const schema = prompt.agent?.answer_schema
+    const work =
+      schema !== undefined && answerSchema?.takes(schema)
+        ? Effect.scoped(Effect.flatMap(schemaOptions(answerSchema, schema), (more) => runWith([...options, ...more])))
+        : runWith(options)
     return Effect.mapError(work, (error) => (isLost(error) ? new SessionLost() : error))
   }
-  return { title, program, answer: (task) => inSession(sessions.format, task, (session) => run(task, session)) }
+  return {
+    title,
+    program,
+    ...(answerSchema && { takesSchema: answerSchema.takes }),
+    answer: (task) => inSession(sessions.format, task, (session) => run(task, session))
+  }
 }

@@ -1,3 +1,4 @@
+import { isStrict } from "./AnswerSchema.ts"
 import {
   activityOf,
   at,
@@ -46,6 +47,7 @@ export const codex = programPreset({
     ...(session === undefined ? [] : ["resume", session]),
     "-"
   ],
+  answerSchema: { option: "--output-schema", inFile: true, takes: isStrict },
   sessions: {
     format: uuid,
     lost: /no rollout found for thread id/

@@ -1,6 +1,9 @@
 import { Effect, Either } from "effect"
+import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
 import { type LeaderAnswer, LeaderError } from "../Leader.ts"
+import { inWords } from "../Shape.ts"
 import type { Agent, Preset, Task } from "./Agent.ts"
+import { isPlain, isStrict, withoutDraft } from "./AnswerSchema.ts"
 import { type RequestFailed, readStream } from "./Endpoint.ts"
 import { readHttpUrl, readOptions } from "./Options.ts"
 import { type Events, readEvents } from "./output/EventReader.ts"
@@ -107,6 +110,8 @@ interface Api {
   readonly path: string
   readonly events: typeof responses
   readonly body: (options: OpenaiOptions, prompt: string, session?: string) => object
+  /** What the body has for an answer with this schema. */
+  readonly format: (schema: object) => object
 }
 
 const apis = {
@@ -117,7 +122,8 @@ const apis = {
       ...{ model, input, stream: true },
       ...(instructions !== undefined && { instructions }),
       ...(previous_response_id !== undefined && { previous_response_id })
-    })
+    }),
+    format: (schema) => ({ text: { format: { type: "json_schema", ...schema } } })
   },
   chat: {
     path: "/chat/completions",
@@ -128,7 +134,8 @@ const apis = {
         ...(instructions === undefined ? [] : [{ role: "system", content: instructions }]),
         { role: "user", content: prompt }
       ]
-    })
+    }),
+    format: (json_schema) => ({ response_format: { type: "json_schema", json_schema } })
   }
 } satisfies Readonly<Record<string, Api>>
 
@@ -138,10 +145,15 @@ const isApi = (name: string): name is keyof typeof apis => Object.hasOwn(apis, n
 const isLost = ({ body = "", status }: RequestFailed): boolean =>
   status === 404 || (status === 400 && body.includes("previous_response"))
 
+/** Many endpoints know no schemas, or other ones. */
+const refusesSchema = ({ body = "", status }: RequestFailed): boolean =>
+  (status === 400 || status === 422) && /json_schema|response_format|text\.format/.test(body)
+
 const ask = (
   options: OpenaiOptions,
   task: Task,
-  session: string | undefined
+  session: string | undefined,
+  schema: JsonObject | undefined
 ): Effect.Effect<LeaderAnswer, LeaderError | SessionLost> => {
   const api: Api = apis[options.api]
   // A chat has no sessions.
@@ -151,13 +163,23 @@ const ask = (
   const request = {
     url: options.url + api.path,
     headers: key ? { authorization: `Bearer ${key}` } : {},
-    body: api.body(options, task.prompt.prompt, session)
+    body: {
+      ...api.body(options, task.prompt.prompt, session),
+      ...(schema && api.format({ name: "answer", schema: withoutDraft(schema), strict: isStrict(schema) }))
+    }
   }
   return Effect.matchEffect(
     Effect.suspend(() => readStream(request, ({ data }) => reader.take(data))),
     {
-      onFailure: (failure): Effect.Effect<never, LeaderError | SessionLost> =>
-        session !== undefined && isLost(failure) ? new SessionLost() : new LeaderError({ message: failure.message }),
+      onFailure: (failure): Effect.Effect<LeaderAnswer, LeaderError | SessionLost> => {
+        if (schema !== undefined && refusesSchema(failure)) {
+          const prompt = { ...task.prompt, prompt: task.prompt.prompt + inWords(schema) }
+          return ask(options, { ...task, prompt }, session, undefined)
+        }
+        return session !== undefined && isLost(failure)
+          ? new SessionLost()
+          : new LeaderError({ message: failure.message })
+      },
       onSuccess: () => {
         const reading = reader.reading()
         const broken = "The connection ended before the answer was complete"
@@ -169,7 +191,13 @@ const ask = (
 
 const endpoint = (options: OpenaiOptions): Agent => ({
   title: options.model,
-  answer: (task) => inSession(anyId, task, (session) => ask(options, task, session))
+  takesSchema: isPlain,
+  answer: (task) => {
+    const schema = task.prompt.agent?.answer_schema
+    return inSession(anyId, task, (session) =>
+      ask(options, task, session, schema && isPlain(schema) ? schema : undefined)
+    )
+  }
 })
 
 /** Any model behind an OpenAI-compatible endpoint: https://platform.openai.com/docs/api-reference */

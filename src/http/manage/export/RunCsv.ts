@@ -52,6 +52,8 @@ const columnsOf: { readonly [Field in keyof Run]-?: ReadonlyArray<Column> } = {
   cancelled_by: own("cancelled_by"),
   delivery_failed: [["delivery_failed", (run) => (run.delivery_failed ? "true" : undefined)]],
   duration_ms: own("duration_ms"),
+  // It is in the response.
+  answer: [],
   error: [
     ["error_code", (run) => run.error?.code],
     ["error_message", (run) => run.error?.message]

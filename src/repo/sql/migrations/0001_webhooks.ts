@@ -60,6 +60,7 @@ export const webhooks = Effect.gen(function* () {
       agent_permissions text,
       max_turns integer,
       max_cost float8,
+      answer_schema json,
       pause_after_failures integer,
       paused_at timestamptz(3),
       paused_by text,
