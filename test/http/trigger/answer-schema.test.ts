@@ -1,8 +1,9 @@
 /** Answers with a shape: `answer_schema`. */
 import { describe, expect } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
+import { receiver } from "../../support/Receiver.ts"
 import { repeatUntil } from "../../support/Until.ts"
-import { hello, start, trigger } from "../Server.ts"
+import { adminKey, hello, start, trigger } from "../Server.ts"
 
 const schema = {
   type: "object",
@@ -52,7 +53,9 @@ describe("an answer with a schema", () => {
       const [listed] = (yield* admin("GET", "/api/runs")).json.data
       expect(listed).not.toHaveProperty("answer")
       expect(listed).not.toHaveProperty("agent")
-      expect((yield* admin("GET", "/api/runs/export.jsonl")).text).toContain('"answer":{"verdict":"approve","score":1.10}')
+      expect((yield* admin("GET", "/api/runs/export.jsonl")).text).toContain(
+        '"answer":{"verdict":"approve","score":1.10}'
+      )
     })
   )
 
@@ -127,6 +130,44 @@ describe("an answer with a schema", () => {
       expect((yield* ask('"aaaa"')).json).toMatchObject({ status: "success", answer: "aaaa" })
       const slow = yield* ask(JSON.stringify(`${"a".repeat(60)}!`))
       expect(slow.json.error).toMatchObject({ code: "answer_invalid", message: expect.stringContaining("too long") })
+    })
+  )
+
+  trigger("is in events, templates and chains of destinations, and is the structured content of a tool's result", () =>
+    Effect.gen(function* () {
+      const { admin, ask, hook, http, webhook } = yield* asked(schema, { mcp_tool: "review" })
+      const { received, url } = yield* receiver(200)
+      const next = yield* webhook("review", "Next: {{verdict}} {{whole.score}}")
+      const add = (fields: object) => admin("POST", `/api/webhooks/${hook.id}/destinations`, { body: fields })
+      const template = (template: string) => ({ body: "template", template })
+      expect((yield* add({ url, body: "full" })).status).toBe(201)
+      yield* add({ url, ...template('{"is": "{{ run.answer.verdict }}"}') })
+      const variables = { verdict: "{{ run.answer.verdict }}", whole: "{{ run.answer | json }}" }
+      expect((yield* add({ kind: "chain", target: next.id, ...template(JSON.stringify(variables)) })).status).toBe(201)
+      yield* ask('{"verdict":"approve","score":1.10}')
+      const bodies = yield* repeatUntil(
+        Effect.sync(() => received.map(({ body }) => body)),
+        ({ length }) => length === 2
+      )
+      expect(bodies.find((body) => body.startsWith('{"type"'))).toContain('"answer":{"verdict":"approve","score":1.10}')
+      expect(bodies).toContain('{"is": "approve"}')
+      const chained = yield* repeatUntil(
+        admin("GET", `/api/webhooks/${next.id}/runs`),
+        ({ json }) => json.data.length === 1
+      )
+      expect(chained.json.data[0].conversation.prompt).toBe("Next: approve 1.10")
+
+      const result = yield* http("POST", "/mcp", {
+        headers: { authorization: `Bearer ${adminKey}`, accept: "application/json" },
+        body: {
+          ...{ jsonrpc: "2.0", id: 1, method: "tools/call" },
+          params: { name: "review", arguments: { text: '{"verdict":"reject"}' } }
+        }
+      })
+      expect(result.json.result).toMatchObject({
+        content: [{ type: "text", text: '{"verdict":"reject"}' }],
+        structuredContent: { verdict: "reject" }
+      })
     })
   )
 

@@ -62,6 +62,14 @@ export interface EndsPart {
   readonly teams: Statement.Fragment
 }
 
+/** What `storeLate` says of an end's run. */
+type Late = LateReport | (UncheckedAnswer & { readonly report: null })
+
+const addedBy = (late: Late): Pick<EndedRun, "late" | "unchecked"> => {
+  const { report, team } = late
+  return report === null ? { unchecked: { team, answer_schema: late.answer_schema } } : { late: { report, team } }
+}
+
 /** The parts of `RunStore.step` that end runs, and `RunStore.ended`. */
 export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   const sql = yield* SqlClient.SqlClient
@@ -146,7 +154,7 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
    * lets no counting begin or end in between.
    */
   const storeLate = (ends: ReadonlyArray<RunEnd>) =>
-    bounded(sql<(LateReport | (UncheckedAnswer & { readonly report: null })) & { readonly run_id: RunId }>`
+    bounded(sql<Late & { readonly run_id: RunId }>`
       with unanswered as materialized (
         select r.id, r.report is null as is_unreported from webhook_trigger.runs r
         where r.id = any(${runIds(sql, ends)}) and r.status in ${storesLateAnswer} and r.response is null
@@ -222,8 +230,7 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
     return ends.map((end): EndedRun => {
       if (won.has(end)) return { recorded: true, run: recorded.get(end.run_id) }
       const row = stored.includes(end) ? found.get(end.run_id) : undefined
-      const more = row === undefined ? {} : row.report === null ? { unchecked: row } : { late: row }
-      return { recorded: false, run: runs.get(end.run_id), ...more }
+      return { recorded: false, run: runs.get(end.run_id), ...(row && addedBy(row)) }
     })
   })
 

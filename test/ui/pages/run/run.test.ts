@@ -193,6 +193,20 @@ describe("the advice on a failed run", () => {
     }
   })
 
+  it("is to describe the answer when it is invalid, below which its text is shown; a valid one is shown as JSON", async () => {
+    await open(run_id, { ...failed("answer_invalid"), conversation: { prompt: "x", response: "Looks good." } })
+    await page.getByText("Describe the answer in the prompt, or correct the schema, then replay the run.").waitFor()
+    const answer = page.getByRole("region", { name: "Answer", exact: true })
+    await answer.getByRole("heading", { name: "Invalid answer" }).waitFor()
+    await answer.getByText("Looks good.", { exact: true }).waitFor()
+    const conversation = { prompt: "x", response: 'It is:\n```\n{"verdict":"ok"}\n```' }
+    await open(run_id, { status: "success", answer: { verdict: "ok" }, conversation })
+    await answer.getByText('{\n  "verdict": "ok"\n}').waitFor()
+    expect(await answer.getByText("It is:").count()).toBe(0)
+    await answer.getByRole("button", { name: "Show raw" }).click()
+    await answer.getByText("It is:").waitFor()
+  })
+
   it("is to answer with a link when the answer was too large, below which its beginning is shown", async () => {
     await open(run_id, { ...failed("answer_too_large"), conversation: { prompt: "x", response: "the beginning" } })
     await page.getByText("answer with a link, then replay the run.").waitFor()
