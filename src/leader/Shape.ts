@@ -34,18 +34,27 @@ export const inWords = (schema: JsonObject): string =>
 const correction = (faults: ReadonlyArray<Fault>): string =>
   `The answer must be JSON that matches its schema, and nothing else. It does not match:\n${linesOf(faults)}\n\nAnswer again, with the corrected JSON only.`
 
-/** In the session of the first turn, or, if the agent has none, with what was said in it. */
+/** Of the first answer, the second prompt has so much, in characters. */
+const mostOfAnswer = 64 * 1024
+
+/** In the session of the first turn. An agent that has none gets what was said in it. */
 const secondPrompt = (
-  { template: _, values: __, ...prompt }: Prompt,
-  response: string,
+  { template: _, values: __, ...first }: Prompt,
+  answer: string,
   { session_id, session_usage }: AgentReport,
   faults: ReadonlyArray<Fault>
 ): Prompt => {
-  const text = correction(faults)
-  if (session_id === undefined)
-    return { ...prompt, prompt: `${prompt.prompt}\n\nYour answer was:\n${response}\n\n${text}` }
-  const { id = ThreadId.make(prompt.run_id) } = prompt.thread ?? {}
-  return { ...prompt, prompt: text, thread: { id, session_id, ...(session_usage && { session_usage }) } }
+  const { history = [], id = ThreadId.make(first.run_id) } = first.thread ?? {}
+  return {
+    ...first,
+    prompt: correction(faults),
+    thread: {
+      id,
+      ...(session_id !== undefined && { session_id }),
+      ...(session_usage && { session_usage }),
+      history: [...history, { prompt: first.prompt, response: answer.slice(0, mostOfAnswer) }]
+    }
+  }
 }
 
 const counts = ["input_tokens", "output_tokens", "cached_input_tokens", "cost_usd"] as const
@@ -89,21 +98,16 @@ const answerWith = (schema: JsonObject, agent: Agent, task: Task): Effect.Effect
       const faults = before.asks === undefined ? faultsOf(schema, response) : []
       if (faults.length === 0) return Effect.succeed(first)
       task.progress({ activity: "Correcting the answer" })
-      let isLost = false
       const again = agent.answer({
         ...task,
         prompt: secondPrompt(prompt, response, before, faults),
-        report: (more) => {
-          if (more.session_lost) isLost = true
-          else task.report(together(before, more))
-        }
+        // The messages before the second turn are not the thread's.
+        report: ({ history_given: _, ...more }) => task.report(together(before, more))
       })
-      const unchanged: LeaderAnswer = { response, report: before }
       return Effect.match(again, {
         // The first answer shows more.
         onFailure: ({ report }): LeaderAnswer => ({ response, report: together(before, report) }),
         onSuccess: (second): LeaderAnswer => {
-          if (isLost) return unchanged
           const { response, report } = typeof second === "string" ? { response: second, report: {} } : second
           return { response, report: together(before, report) }
         }

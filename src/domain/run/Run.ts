@@ -161,6 +161,7 @@ const record = Struct({
   usage: shown(AgentReport.fields.usage),
   session_id: shown(AgentReport.fields.session_id),
   session_lost: shown(AgentReport.fields.session_lost),
+  history_given: shown(AgentReport.fields.history_given),
   session_usage: shown(AgentReport.fields.session_usage),
   links: shown(AgentReport.fields.links),
   denied: shown(AgentReport.fields.denied),

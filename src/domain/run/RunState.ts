@@ -12,6 +12,7 @@ export const RunState = Run.omit(
   "usage",
   "session_id",
   "session_lost",
+  "history_given",
   "session_usage",
   "links",
   "denied",

@@ -213,6 +213,17 @@ export const webhookSettings = {
     help: "What a run may cost in US dollars, such as 0.50; then its agent is stopped",
     default: "no limit"
   },
+  thread_history: {
+    kind: "switch",
+    group: "agent",
+    description:
+      "Whether prompts of a conversation carry its earlier prompts and answers (the latest 64 Ki characters), for agents that lose their sessions: in containers, or on several machines. Agents use them if they no longer have the session. Default: only if the agent reports no sessions.",
+    label: "Send earlier messages",
+    option: "thread-history",
+    value: "true|false",
+    help: "Prompts of a conversation carry its earlier messages, for agents that lose their sessions",
+    default: "if the agent has no sessions"
+  },
   answer_schema: {
     kind: "json",
     group: "agent",

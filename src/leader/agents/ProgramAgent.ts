@@ -119,6 +119,6 @@ const programAgent = (its: AgentProgram, options: ReadonlyArray<string>): Agent 
     title,
     program,
     ...(answerSchema && { takesSchema: answerSchema.takes }),
-    answer: (task) => inSession(sessions.format, task, (session) => run(task, session))
+    answer: (task) => inSession(sessions.format, task, run)
   }
 }

@@ -22,7 +22,9 @@ const acpAgent = (options: AcpOptions): Agent => {
     title: options.command,
     program: options.command,
     answer: (task) =>
-      inSession(anyId, task, (session) => converse(options, { ...task, text: asText(task.prompt), totals }, session))
+      inSession(anyId, task, (task, session) =>
+        converse(options, { ...task, text: asText(task.prompt), totals }, session)
+      )
   }
 }
 

@@ -194,7 +194,7 @@ const endpoint = (options: OpenaiOptions): Agent => ({
   takesSchema: isPlain,
   answer: (task) => {
     const schema = task.prompt.agent?.answer_schema
-    return inSession(anyId, task, (session) =>
+    return inSession(anyId, task, (task, session) =>
       ask(options, task, session, schema && isPlain(schema) ? schema : undefined)
     )
   }

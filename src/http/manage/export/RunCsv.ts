@@ -67,6 +67,7 @@ const columnsOf: { readonly [Field in keyof Run]-?: ReadonlyArray<Column> } = {
   ],
   session_id: own("session_id"),
   session_lost: [["session_lost", (run) => (run.session_lost ? "true" : undefined)]],
+  history_given: [["history_given", (run) => (run.history_given ? "true" : undefined)]],
   // For the next prompt, not for people.
   session_usage: [],
   links: [["links", (run) => json(run.links)]],

@@ -61,6 +61,7 @@ export const webhooks = Effect.gen(function* () {
       max_turns integer,
       max_cost float8,
       answer_schema json,
+      thread_history boolean,
       pause_after_failures integer,
       paused_at timestamptz(3),
       paused_by text,
