@@ -182,6 +182,16 @@ export const tryAgent = ({ folder, model, modules, real, record }: Trial) =>
     const enough = yield* led.send("[[tool]]", undefined, { max_turns: 2 })
     expected(enough._tag === "Answered", "a run within the limit of turns", enough)
 
+    if (real.preset === "claude" || real.preset === "opencode") {
+      const spent = yield* led.send("[[tool]]", undefined, { max_cost: 0.001 })
+      expected(spent._tag === "Failed" && spent.code === "cost_exceeded", "the limit of cost", spent)
+      // What the session has used before does not count.
+      const { session_usage } = reportOf(resumed)
+      const continued = { ...thread, session_id: session_id!, ...(session_usage && { session_usage }) }
+      const within = yield* led.send("[[recall]]", continued, { max_cost: 0.01 })
+      expected(within._tag === "Answered", "a run within the limit of cost, of a session that has used more", within)
+    }
+
     const failed = yield* led.send("Fail: [[refuse]]")
     expected(failed._tag === "Failed" && failed.message.includes("the model refused"), "the failure", failed)
     keep("failure")
