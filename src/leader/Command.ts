@@ -1,10 +1,12 @@
 /** Any program as a team's leader. It reads the prompt from standard input and writes the answer to standard output. */
 import type { Effect, Scope } from "effect"
 import type { LeaderBus } from "../bus/Bus.ts"
+import { isLimitCode } from "../domain/run/RunStatus.ts"
 import * as AgentLeader from "./AgentLeader.ts"
 import type { Agent } from "./agents/Agent.ts"
 import { eventLines } from "./agents/output/EventLines.ts"
 import type { Events } from "./agents/output/EventReader.ts"
+import { limiting } from "./agents/output/Limits.ts"
 import { at, reporting, textAt } from "./agents/output/Reading.ts"
 import { withHistory } from "./agents/Session.ts"
 import { environment } from "./Place.ts"
@@ -29,7 +31,11 @@ const jsonLines: Events = {
     if (at(event, "type") === "progress") return reading
     const reported = reporting(reading, event as object)
     const failure = at(event, "type") === "error" ? textAt(event, "message") : undefined
-    if (failure !== undefined) return { ...reported, failure, isDone: true }
+    if (failure !== undefined) {
+      const [code, response] = [at(event, "code"), textAt(event, "response")]
+      const limit = isLimitCode(code) ? { code, ...(response !== undefined && { answer: response }) } : {}
+      return { ...reported, failure, ...limit, isDone: true }
+    }
     const answer = textAt(event, "response")
     return answer === undefined ? reported : { ...reported, answer, isDone: true }
   },
@@ -48,7 +54,9 @@ export const agent = ({ args, command, output = "text" }: ProgramOptions): Agent
     const task = given.prompt.thread?.session_id === undefined ? withHistory(given) : given
     const { place, prompt } = task
     const program = { ...place, command, args, input: prompt.prompt, env: environment(prompt, place) }
-    return output === "text" ? runProgram(program, wholeText()) : runProgram(program, eventLines(jsonLines, task))
+    return output === "text"
+      ? runProgram(program, wholeText())
+      : runProgram(program, eventLines(limiting(jsonLines, task.prompt.agent ?? {}), task))
   }
 })
 

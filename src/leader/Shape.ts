@@ -5,6 +5,7 @@ import type { Fault } from "../domain/Errors.ts"
 import { faultsIn, isQuick } from "../domain/evaluation/JsonSchema.ts"
 import { ThreadId } from "../domain/Id.ts"
 import type { AgentReport, AgentUsage } from "../domain/run/AgentReport.ts"
+import type { AgentRequest } from "../domain/run/AgentRequest.ts"
 import { linesOf, readAnswer } from "../domain/run/Answer.ts"
 import type { JsonObject } from "../domain/webhook/WebhookSettingKinds.ts"
 import { withinTime } from "../runtime/TimeLimit.ts"
@@ -76,6 +77,14 @@ const together = (first: AgentReport, second: AgentReport = {}): AgentReport => 
   return { ...first, ...second, ...(Struct.keys(usage).length > 0 && { usage }) }
 }
 
+/** What the second turn may still cost; `undefined`: nothing. */
+const restOf = (request: AgentRequest = {}, { usage }: AgentReport): AgentRequest | undefined => {
+  const { max_cost } = request
+  if (max_cost === undefined) return request
+  const left = max_cost - (usage?.cost_usd ?? 0)
+  return left > 0 ? { ...request, max_cost: left } : undefined
+}
+
 /** The agent's answer; to a prompt with an `answer_schema`, that of the second turn if it needs one. */
 export const answer = (agent: Agent, task: Task): Effect.Effect<LeaderAnswer, LeaderError> => {
   const schema = task.prompt.agent?.answer_schema
@@ -96,11 +105,12 @@ const answerWith = (schema: JsonObject, agent: Agent, task: Task): Effect.Effect
       const before = { ...known, ...own }
       // A question is no answer.
       const faults = before.asks === undefined ? faultsOf(schema, response) : []
-      if (faults.length === 0) return Effect.succeed(first)
+      const rest = restOf(prompt.agent, before)
+      if (faults.length === 0 || rest === undefined) return Effect.succeed(first)
       task.progress({ activity: "Correcting the answer" })
       const again = agent.answer({
         ...task,
-        prompt: secondPrompt(prompt, response, before, faults),
+        prompt: { ...secondPrompt(prompt, response, before, faults), agent: rest },
         // The messages before the second turn are not the thread's.
         report: ({ history_given: _, ...more }) => task.report(together(before, more))
       })

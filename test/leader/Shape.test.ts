@@ -131,6 +131,21 @@ describe("an agent whose answer has a schema", () => {
   )
 
   behaviour(
+    "may spend in its second turn what its first one left of the run's limit, if that is anything",
+    Effect.gen(function* () {
+      const spent = say("no", { usage: { cost_usd: 0.25 } })
+      for (const [max_cost, turns] of [
+        [1, [1, 0.75]],
+        [0.25, [0.25]]
+      ] as const) {
+        const { asked, send } = yield* answering([spent, say(good)]).pipe(onBusOfItsOwn)
+        yield* send("Review it.", { agent: { ...agent, max_cost } })
+        expect(asked.map((prompt) => prompt.agent?.max_cost)).toEqual(turns)
+      }
+    })
+  )
+
+  behaviour(
     "may ask a question, and gets no second turn for an answer that takes long to check",
     Effect.gen(function* () {
       const asking = yield* onBusOfItsOwn(

@@ -7,24 +7,24 @@ import { Effect, Either } from "effect"
 import type { Prompt } from "../../bus/Bus.ts"
 import type { AgentRequest } from "../../domain/run/AgentRequest.ts"
 import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
-import type { LeaderError } from "../Leader.ts"
+import { LeaderError } from "../Leader.ts"
 import { environment } from "../Place.ts"
 import { runProgram } from "../Program.ts"
 import type { Agent, Preset, Task } from "./Agent.ts"
 import { withoutDraft } from "./AnswerSchema.ts"
+import { type Bounds, optionsFor, type RequestOptions, readBounds } from "./Bounds.ts"
 import { eventLines } from "./output/EventLines.ts"
 import type { Events } from "./output/EventReader.ts"
+import { limiting } from "./output/Limits.ts"
 import * as SessionTotals from "./output/SessionTotals.ts"
 import { inSession, SessionLost } from "./Session.ts"
 
 /** What the program is started with. */
 export interface Invocation {
-  /** The operator's. */
+  /** The operator's, and those for what the webhook asks for. */
   readonly options: ReadonlyArray<string>
   /** The session to continue; absent: it begins one. */
   readonly session?: string
-  /** What the webhook asks for, as far as the leader allows it. */
-  readonly agent: AgentRequest
 }
 
 /** A program that answers one prompt at a time, and prints what it does as JSON, one event on a line. */
@@ -45,6 +45,7 @@ export interface AgentProgram extends Pick<Preset, "title" | "example" | "help">
     readonly inFile?: boolean
     readonly takes: (schema: JsonObject) => boolean
   }
+  readonly requests: RequestOptions
   readonly sessions: {
     /** The ids that it gives its sessions. */
     readonly format: RegExp
@@ -64,12 +65,11 @@ export const programPreset = (its: AgentProgram): Preset => ({
   title: its.title,
   example: its.example,
   help: its.help,
-  agent: (options) =>
-    its.permissions === undefined || isGiven(options, its.permissions)
-      ? Either.right(programAgent(its, options))
-      : Either.left(
-          `nobody can grant ${its.title} permissions while it works. Say what it may do with ${its.permissions.join(", ")}; for example: ${its.example}`
-        )
+  agent: (words) =>
+    Either.flatMap(readBounds(words), ({ bounds, options }) => {
+      const fault = permissionFault(its, options, bounds)
+      return fault === undefined ? Either.right(programAgent(its, options, bounds)) : Either.left(fault)
+    })
 })
 
 /** The options for the schema; a file lives as long as the scope. */
@@ -87,38 +87,76 @@ const schemaOptions = ({ inFile, option }: NonNullable<AgentProgram["answerSchem
   )
 }
 
-const programAgent = (its: AgentProgram, options: ReadonlyArray<string>): Agent => {
+/** The work with the options for the schema of the task's answer, if the program takes it. */
+const withSchema = <A>(
+  { answerSchema }: AgentProgram,
+  { prompt }: Task,
+  work: (options: ReadonlyArray<string>) => Effect.Effect<A, LeaderError>
+): Effect.Effect<A, LeaderError> => {
+  const schema = prompt.agent?.answer_schema
+  return schema !== undefined && answerSchema?.takes(schema)
+    ? Effect.scoped(Effect.flatMap(schemaOptions(answerSchema, schema), work))
+    : work([])
+}
+
+/** Each of the operator's profiles grants all permissions of its runs, so that none of another way are added to them. */
+const permissionFault = (
+  { example, permissions, title }: AgentProgram,
+  options: ReadonlyArray<string>,
+  bounds: Bounds
+): string | undefined => {
+  if (permissions === undefined) return undefined
+  const [isPlain, hasProfiles] = [isGiven(options, permissions), bounds.permissions.size > 0]
+  if (isPlain && hasProfiles) return `with --permissions, give ${permissions.join(", ")} only in them`
+  const missing = [...bounds.permissions].find(([, its]) => !isGiven(its, permissions))
+  if (missing) return `--permissions ${missing[0]} needs one of ${permissions.join(", ")}`
+  return isPlain || hasProfiles
+    ? undefined
+    : `nobody can grant ${title} permissions while it works. Say what it may do with ${permissions.join(", ")}; for example: ${example}`
+}
+
+const programAgent = (its: AgentProgram, words: ReadonlyArray<string>, bounds: Bounds): Agent => {
   const { answerSchema, interrupt, program, sessions, title } = its
   const totals = SessionTotals.make()
-  const run = (task: Task, session?: string) => {
+  const run = (task: Task, options: ReadonlyArray<string>, session?: string) => {
     const { place, prompt } = task
-    const events = totals.counting(its, totals.before(session, prompt))
+    const events = limiting(totals.counting(its, totals.before(session, prompt)), countedLimits(its, prompt.agent))
     const isLost = ({ message, report }: LeaderError) =>
       session !== undefined && sessions.lost.test(message) && !report?.usage?.output_tokens
-    const runWith = (options: ReadonlyArray<string>) =>
-      runProgram(
-        {
-          ...place,
-          command: program,
-          args: its.args({ options, agent: prompt.agent ?? {}, ...(session !== undefined && { session }) }),
-          input: its.input?.(prompt) ?? prompt.prompt,
-          env: environment(prompt, place),
-          stop,
-          ...(interrupt !== undefined && { interrupt })
-        },
-        eventLines(events, task, `${title} ended without a result (status 0)`)
-      )
-    const schema = prompt.agent?.answer_schema
-    const work =
-      schema !== undefined && answerSchema?.takes(schema)
-        ? Effect.scoped(Effect.flatMap(schemaOptions(answerSchema, schema), (more) => runWith([...options, ...more])))
-        : runWith(options)
+    const work = runProgram(
+      {
+        ...place,
+        command: program,
+        args: its.args({ options, ...(session !== undefined && { session }) }),
+        input: its.input?.(prompt) ?? prompt.prompt,
+        env: environment(prompt, place),
+        stop,
+        ...(interrupt !== undefined && { interrupt })
+      },
+      eventLines(events, task, `${title} ended without a result (status 0)`)
+    )
     return Effect.mapError(work, (error) => (isLost(error) ? new SessionLost() : error))
   }
   return {
     title,
     program,
     ...(answerSchema && { takesSchema: answerSchema.takes }),
-    answer: (task) => inSession(sessions.format, task, run)
+    answer: (task) =>
+      Effect.flatMap(
+        Effect.mapError(
+          optionsFor(task.prompt.agent ?? {}, words, bounds, its.requests),
+          (fault) => new LeaderError({ message: `${title} was not started: ${fault}` })
+        ),
+        (options) =>
+          withSchema(its, task, (more) =>
+            inSession(sessions.format, task, (task, session) => run(task, [...options, ...more], session))
+          )
+      )
   }
 }
+
+/** Those that the program does not keep itself. */
+const countedLimits = ({ requests }: AgentProgram, { max_cost, max_turns }: AgentRequest = {}): AgentRequest => ({
+  ...(max_turns !== undefined && requests.max_turns === undefined && { max_turns }),
+  ...(max_cost !== undefined && requests.max_cost === undefined && { max_cost })
+})

@@ -48,6 +48,7 @@ export const codex = programPreset({
     "-"
   ],
   answerSchema: { option: "--output-schema", inFile: true, takes: isStrict },
+  requests: { model: ["--model", "-m"], hidesCost: true },
   sessions: {
     format: uuid,
     lost: /no rollout found for thread id/
@@ -72,6 +73,15 @@ export const codex = programPreset({
       default:
         return reading
     }
+  },
+  speaker: (event) => {
+    const isSaid = ["agent_message", "reasoning"].includes(textAt(event, "item", "type") ?? "")
+    const type = at(event, "type")
+    return type === "item.started" || (type === "item.completed" && isSaid)
+      ? "model"
+      : type === "item.completed"
+        ? "tool"
+        : undefined
   },
   progress: (event) => {
     const item = at(event, "item")
