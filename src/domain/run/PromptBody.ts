@@ -19,7 +19,7 @@ const Values = Schema.declare(
 )
 
 /** An earlier run of a thread. */
-export const ThreadTurn = Schema.Struct({ prompt: Schema.String, response: Schema.String })
+export const ThreadTurn = Schema.Struct({ prompt: text("Its prompt."), response: text("Its answer.") })
 export type ThreadTurn = typeof ThreadTurn.Type
 
 export const PromptBody = Schema.Struct({

@@ -34,7 +34,10 @@ export const end = (test: Test): void => {
       const run_id = yield* send
       const outcome = success('{"a":1}')
       const unchecked = { recorded: false, run: undefined, unchecked: { team: webhook.team, answer_schema } }
-      expect(yield* endAll([{ run_id, outcome, at: at(200) }])).toMatchObject([unchecked])
+      // The server that was to check it may be gone.
+      for (const _ of count(2)) {
+        expect(yield* endAll([{ run_id, outcome, at: at(200) }])).toMatchObject([unchecked])
+      }
       expect(yield* repo.run(run_id)).toMatchObject({ status: "running" })
       expect(yield* outIds).toEqual([run_id])
       const end = { run_id, outcome, isChecked: true, at: at(300) }

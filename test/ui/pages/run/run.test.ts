@@ -25,6 +25,18 @@ const open = async (id: string, fields: Record<string, unknown>) => {
   await page.goto(`/runs/${id}`)
 }
 
+describe("a run whose agent had no session of its conversation", () => {
+  it("says so, and whether the agent got the earlier messages", async () => {
+    await open(run_id, { session_lost: true })
+    await page.getByText("no longer had the session of this conversation, and began another one.").waitFor()
+    expect(await page.getByText("earlier messages").count()).toBe(0)
+    await open(run_id, { session_lost: true, history_given: true })
+    await page.getByText("began another one. It got the earlier messages with the prompt.").waitFor()
+    await open(run_id, { history_given: true })
+    await page.getByText("The agent got the earlier messages of this conversation with the prompt.").waitFor()
+  })
+})
+
 describe("a failed run of a webhook with retries", () => {
   const failed = { status: "error", error: { code: "agent_error", message: "No disk" }, conversation: { prompt: "x" } }
 
