@@ -1,6 +1,7 @@
 /** Runs as results of tool calls, and as tasks (`io.modelcontextprotocol/tasks`). */
 import type { CallToolResult } from "@modelcontextprotocol/server"
 import { DateTime, Predicate } from "effect"
+import * as Json from "../../domain/Json.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
@@ -39,7 +40,9 @@ export const ofEnded = (run: Run): CallToolResult => {
       return {
         ...textResult([conversation.response ?? "", ...linesOf(run)].join("\n")),
         // Tools have no `outputSchema`: clients would refuse questions, and runs that go on after the call.
-        ...(Predicate.isReadonlyRecord(answer) && { structuredContent: answer }),
+        ...(Predicate.isReadonlyRecord(answer) && {
+          structuredContent: Json.withPlainNumbers(answer) as Readonly<Record<string, unknown>>
+        }),
         _meta
       }
     case "error":

@@ -63,6 +63,7 @@ describe("exporting runs", () => {
           "team",
           "mode",
           "title",
+          "agent",
           "thread"
         ],
         ...[

@@ -50,6 +50,12 @@ describe("an answer with a schema", () => {
         const own = yield* http("GET", `${hook.path}/runs/${run_id}`)
         expect(own.text).toContain('"answer":{"verdict":"approve","score":1.10}')
       }
+      for (const format of ["", "?format=ai-sdk"]) {
+        const headers = { accept: "text/event-stream" }
+        const body = { variables: { text: texts[0] } }
+        const { text } = yield* http("POST", `${hook.path}${format}`, { headers, body })
+        expect(text).toContain('"answer":{"verdict":"approve","score":1.10}')
+      }
       const [listed] = (yield* admin("GET", "/api/runs")).json.data
       expect(listed).not.toHaveProperty("answer")
       expect(listed).not.toHaveProperty("agent")
@@ -161,12 +167,12 @@ describe("an answer with a schema", () => {
         headers: { authorization: `Bearer ${adminKey}`, accept: "application/json" },
         body: {
           ...{ jsonrpc: "2.0", id: 1, method: "tools/call" },
-          params: { name: "review", arguments: { text: '{"verdict":"reject"}' } }
+          params: { name: "review", arguments: { text: '{"verdict":"reject","score":1.10}' } }
         }
       })
       expect(result.json.result).toMatchObject({
-        content: [{ type: "text", text: '{"verdict":"reject"}' }],
-        structuredContent: { verdict: "reject" }
+        content: [{ type: "text", text: '{"verdict":"reject","score":1.10}' }],
+        structuredContent: { verdict: "reject", score: 1.1 }
       })
     })
   )
