@@ -155,6 +155,13 @@ const record = Struct({
     }).annotations({ description: "What was asked and answered." })
   ),
   error: shown(optional(RunError)),
+  last_step: shown(
+    optional(
+      Schema.String.annotations({
+        description: "Of a `timeout` run: what its agent had reported last, such as `Retrying: 429 (4 of 10)`."
+      })
+    )
+  ),
   usage: shown(AgentReport.fields.usage),
   session_id: shown(AgentReport.fields.session_id),
   session_lost: shown(AgentReport.fields.session_lost),
@@ -216,6 +223,7 @@ export const toRun = (row: RunRow): Run => {
     ...durationOf(row),
     conversation: { prompt, ...(response !== undefined && { response }) },
     ...(error_code && { error: { code: error_code, message: error_message ?? "" } }),
+    ...(row.status === "timeout" && error_message !== undefined && { last_step: error_message }),
     ...report
   }
 }

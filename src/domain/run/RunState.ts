@@ -8,6 +8,7 @@ export const RunState = Run.omit(
   "variables",
   "conversation",
   "error",
+  "last_step",
   "usage",
   "session_id",
   "session_lost",

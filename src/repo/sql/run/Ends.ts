@@ -60,8 +60,13 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
     const facts = { answered: isAnswer(outcome), ends_work: endsWork(outcome) }
     return { run_id, at, sent_at, started_at, ...facts, ...outcomeFields(outcome) }
   }
+  const { error_message: _, ...withoutMessage } = outcomeTypes
+  /** Why it may have timed out: only such an end looks for it. */
+  const lastStep = sql`(
+    select t.steps -> -1 ->> 'title' from webhook_trigger.run_steps t where t.run_id = r.id order by t.position desc limit 1
+  )`
   const outcomeSet = list(
-    Object.entries(outcomeTypes).map(([name, type]) => `${name} = i.${name}${type === "json" ? "::json" : ""}`)
+    Object.entries(withoutMessage).map(([name, type]) => `${name} = i.${name}${type === "json" ? "::json" : ""}`)
   )
 
   // As in `timesOfEnd`.
@@ -100,6 +105,7 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
     ended as (
       update webhook_trigger.runs r set
         ${outcomeSet},
+        error_message = case when i.status = 'timeout' then ${lastStep} else i.error_message end,
         sent_at = ${sent},
         started_at = coalesce(${reported}, ${sent}),
         finished_at = i.at,
