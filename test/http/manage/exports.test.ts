@@ -63,6 +63,7 @@ describe("exporting runs", () => {
           "team",
           "mode",
           "title",
+          "agent",
           "thread"
         ],
         ...[
@@ -92,6 +93,7 @@ describe("exporting runs", () => {
           "duration_ms",
           "error_code",
           "error_message",
+          "last_step",
           "input_tokens"
         ],
         ...[

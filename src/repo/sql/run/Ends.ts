@@ -11,6 +11,7 @@ import type { NotifySoon } from "../database/NotifySoon.ts"
 import { addUsage } from "../history/RollUp.ts"
 import {
   final,
+  lastStep,
   live,
   runColumns,
   runFromRow,
@@ -61,10 +62,6 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
     return { run_id, at, sent_at, started_at, ...facts, ...outcomeFields(outcome) }
   }
   const { error_message: _, ...withoutMessage } = outcomeTypes
-  /** Why it may have timed out: only such an end looks for it. */
-  const lastStep = sql`(
-    select t.steps -> -1 ->> 'title' from webhook_trigger.run_steps t where t.run_id = r.id order by t.position desc limit 1
-  )`
   const outcomeSet = list(
     Object.entries(withoutMessage).map(([name, type]) => `${name} = i.${name}${type === "json" ? "::json" : ""}`)
   )
