@@ -36,8 +36,11 @@ const inParagraphs = (report: (progress: Progress) => void): ((piece: Piece) => 
   return ({ activity, isComplete = false, steps = [], text = "" }) => {
     if (activity !== undefined || steps.length > 0) {
       isBroken = true
-      const between = said.trim() === "" ? [] : [{ kind: "text", title: said.trim(), detail: said.trim() } as const]
-      said = ""
+      const between =
+        steps.length === 0 || said.trim() === ""
+          ? []
+          : [{ kind: "text", title: said.trim(), detail: said.trim() } as const]
+      if (steps.length > 0) said = ""
       const all = [...between, ...steps].map(timed)
       const now = activity ?? activityOf(all)
       report({ ...(now !== undefined && { activity: now }), ...(all.length > 0 && { steps: all }) })

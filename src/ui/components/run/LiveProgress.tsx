@@ -8,7 +8,10 @@ import { Steps } from "./Steps.tsx"
 /** Pixels from the end of the text within which it is scrolled with the text. */
 const nearEnd = 40
 
-/** What the agent does now, and the end of the text that it has written. Its height is fixed: what is below does not move. */
+/**
+ * What the agent does now, the end of the text that it has written, and its steps. Its height changes only with the first step,
+ * so that what is below does not move.
+ */
 export const LiveProgress = ({
   run_id,
   heading: Title

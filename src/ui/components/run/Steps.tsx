@@ -3,7 +3,7 @@ import { resultOf, type Step } from "../../../domain/run/Step.ts"
 import { formatTime } from "../../format/Time.tsx"
 import { showDirectionMarks, UserText } from "../UserText.tsx"
 
-/** What the agent did, as a timeline. A live one is as high as its steps at first, then it scrolls to the newest. */
+/** What the agent did, as a timeline. A live one has a fixed height and scrolls to the newest step. */
 export const Steps = ({ steps, live = false }: { readonly steps: ReadonlyArray<Step>; readonly live?: boolean }) => {
   const list = useRef<HTMLOListElement>(null)
   // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls when a step has come
