@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "react"
 import { resultOf, type Step } from "../../../domain/run/Step.ts"
-import { formatTime } from "../../format/Time.tsx"
+import { TimeAfter } from "../../format/Time.tsx"
 import { showDirectionMarks, UserText } from "../UserText.tsx"
 
 /** What the agent did, as a timeline. A live one has a fixed height and scrolls to the newest step. */
@@ -13,13 +13,13 @@ export const Steps = ({ steps, live = false }: { readonly steps: ReadonlyArray<S
   return (
     <ol
       ref={list}
-      className={live ? "timeline steps live" : "timeline steps"}
+      className={live ? "timeline steps growing" : "timeline steps"}
       aria-label="Steps"
       tabIndex={live ? 0 : -1}
     >
       {steps.map((step, i) => (
         <li key={i} className={toneOf(step)}>
-          <OneStep step={step} />
+          <OneStep step={step} earlier={steps[0]!.at} />
         </li>
       ))}
     </ol>
@@ -32,7 +32,7 @@ const toneOf = ({ kind, status }: Step): string => {
   return status === "running" ? "next" : kind === "text" ? "" : "done"
 }
 
-const OneStep = ({ step }: { readonly step: Step }) => {
+const OneStep = ({ earlier, step }: { readonly earlier: string; readonly step: Step }) => {
   const { at, detail, title, tool } = step
   const name = (
     <>
@@ -51,7 +51,7 @@ const OneStep = ({ step }: { readonly step: Step }) => {
         </details>
       )}
       <span className="muted small">
-        {resultOf(step)} <time dateTime={at}>{formatTime(at)}</time>
+        {resultOf(step)} <TimeAfter at={at} earlier={earlier} />
       </span>
     </>
   )
