@@ -6,6 +6,7 @@ import { StringDecoder } from "node:string_decoder"
 import { type Option, Predicate, Schema } from "effect"
 import { type AgentReport, readReport } from "../domain/run/AgentReport.ts"
 import { PromptBody } from "../domain/run/PromptBody.ts"
+import { isLimitCode } from "../domain/run/RunStatus.ts"
 import { storable } from "../domain/StorableText.ts"
 import type { LeaderReply, Prompt, Reply } from "./Bus.ts"
 
@@ -36,7 +37,7 @@ export const replyBody = (given: LeaderReply): readonly [type: ReplyType, body: 
     case "Answered":
       return ["response", { response: reply.response, ...(reply.truncated && { truncated: true }), ...reply.report }]
     case "Failed":
-      return ["error", { message: reply.message, ...reply.report }]
+      return ["error", { message: reply.message, ...limitOf(reply), ...reply.report }]
     case "Discarded":
       return ["discarded", {}]
   }
@@ -52,8 +53,12 @@ export const readReply = (type: ReplyType, body: unknown): LeaderReply | undefin
     if (typeof response !== "string") return undefined
     return { _tag: "Answered", response, ...(truncated === true && { truncated }), ...reportOf(body) }
   }
-  return typeof message === "string" ? { _tag: "Failed", message, ...reportOf(body) } : undefined
+  return typeof message === "string" ? { _tag: "Failed", message, ...limitOf(body), ...reportOf(body) } : undefined
 }
+
+/** The limit at which the agent was stopped, and what there is of an answer; nothing for any other error. */
+const limitOf = ({ code, response }: { readonly code?: unknown; readonly response?: unknown }) =>
+  isLimitCode(code) ? { code, ...(typeof response === "string" && { response }) } : {}
 
 const reportOf = (body: object): { readonly report?: AgentReport } => {
   const report = readReport(body)
@@ -84,7 +89,13 @@ export const limited = <A extends LeaderReply>(reply: A): A => {
   if (reply._tag === "Answered" && (reply.truncated || isTooLong(reply.response))) {
     return { ...reply, response: beginningOf(reply.response), truncated: true }
   }
-  return reply._tag === "Failed" && isTooLong(reply.message) ? { ...reply, message: beginningOf(reply.message) } : reply
+  if (reply._tag !== "Failed") return reply
+  const { message, response } = reply
+  return {
+    ...reply,
+    ...(isTooLong(message) && { message: beginningOf(message) }),
+    ...(response !== undefined && isTooLong(response) && { response: beginningOf(response) })
+  }
 }
 
 /**
@@ -97,7 +108,13 @@ export const storableReply = (reply: Reply): Reply => {
     case "Answered":
       return withReport(limited({ ...reply, response: storable(reply.response) }))
     case "Failed":
-      return withReport(limited({ ...reply, message: storable(reply.message) }))
+      return withReport(
+        limited({
+          ...reply,
+          message: storable(reply.message),
+          ...(reply.response !== undefined && { response: storable(reply.response) })
+        })
+      )
     case "Started":
     case "Discarded":
     case "DeadLettered":
@@ -116,7 +133,7 @@ export const textLength = (reply: Reply): number => {
     case "Answered":
       return reply.response.length
     case "Failed":
-      return reply.message.length
+      return reply.message.length + (reply.response?.length ?? 0)
     case "Started":
     case "Discarded":
     case "DeadLettered":

@@ -5,6 +5,7 @@ import type { AgentReport, SessionUsage } from "../domain/run/AgentReport.ts"
 import type { AgentRequest } from "../domain/run/AgentRequest.ts"
 import type { NumberedProgress } from "../domain/run/Progress.ts"
 import type { RunSource } from "../domain/run/RunSource.ts"
+import type { LimitCode } from "../domain/run/RunStatus.ts"
 import type { TeamName } from "../domain/Team.ts"
 
 /** The conversation that a prompt belongs to. */
@@ -50,7 +51,15 @@ export type LeaderReply =
       readonly truncated?: true
       readonly report?: AgentReport
     }
-  | { readonly _tag: "Failed"; readonly message: string; readonly report?: AgentReport }
+  | {
+      readonly _tag: "Failed"
+      readonly message: string
+      /** The agent was stopped at a limit. */
+      readonly code?: LimitCode
+      /** Then: what there is of an answer. */
+      readonly response?: string
+      readonly report?: AgentReport
+    }
   /** It does not work on it, because its deadline has passed. */
   | { readonly _tag: "Discarded" }
 

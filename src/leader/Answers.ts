@@ -15,7 +15,8 @@ export const make = ({ count = 1000, size = 64 * 1024 * 1024 } = {}): Answers =>
   // A map remembers the order of insertion.
   const answers = new Map<RunId, Answer>()
   let held = 0
-  const sizeOf = (answer: Answer) => (answer._tag === "Answered" ? answer.response : answer.message).length
+  const sizeOf = (answer: Answer) =>
+    (answer.response?.length ?? 0) + (answer._tag === "Failed" ? answer.message.length : 0)
   const forget = (id: RunId, answer: Answer) => {
     answers.delete(id)
     held -= sizeOf(answer)

@@ -2,10 +2,12 @@
 import type { Effect, Scope } from "effect"
 import type { LeaderBus } from "../bus/Bus.ts"
 import { readReport } from "../domain/run/Progress.ts"
+import { isLimitCode } from "../domain/run/RunStatus.ts"
 import * as AgentLeader from "./AgentLeader.ts"
 import type { Agent } from "./agents/Agent.ts"
 import { eventLines } from "./agents/output/EventLines.ts"
 import type { Events } from "./agents/output/EventReader.ts"
+import { limiting } from "./agents/output/Limits.ts"
 import { at, reporting, textAt } from "./agents/output/Reading.ts"
 import { environment } from "./Place.ts"
 import { runProgram, wholeText } from "./Program.ts"
@@ -29,7 +31,11 @@ const jsonLines: Events = {
     if (at(event, "type") === "progress") return reading
     const reported = reporting(reading, event as object)
     const failure = at(event, "type") === "error" ? textAt(event, "message") : undefined
-    if (failure !== undefined) return { ...reported, failure, isDone: true }
+    if (failure !== undefined) {
+      const [code, response] = [at(event, "code"), textAt(event, "response")]
+      const limit = isLimitCode(code) ? { code, ...(response !== undefined && { answer: response }) } : {}
+      return { ...reported, failure, ...limit, isDone: true }
+    }
     const answer = textAt(event, "response")
     return answer === undefined ? reported : { ...reported, answer, isDone: true }
   },
@@ -43,7 +49,9 @@ export const agent = ({ args, command, output = "text" }: ProgramOptions): Agent
   answer: (task) => {
     const { place, prompt } = task
     const program = { ...place, command, args, input: prompt.prompt, env: environment(prompt, place) }
-    return output === "text" ? runProgram(program, wholeText()) : runProgram(program, eventLines(jsonLines, task))
+    return output === "text"
+      ? runProgram(program, wholeText())
+      : runProgram(program, eventLines(limiting(jsonLines, task.prompt.agent ?? {}), task))
   }
 })
 

@@ -18,15 +18,18 @@ import {
 import { answerTooLarge, limited } from "../bus/Bodies.ts"
 import { type Delivery, LeaderBus, type Prompt } from "../bus/Bus.ts"
 import { AgentReport, type AgentUsage } from "../domain/run/AgentReport.ts"
+import { limitCodes } from "../domain/run/RunStatus.ts"
 import type { TeamName } from "../domain/Team.ts"
 import { optional } from "../domain/Time.ts"
 import * as Answers from "./Answers.ts"
 import type { LeaderWork } from "./Work.ts"
 import * as Work from "./Work.ts"
 
-/** The handler failed. The run ends as `error` with this message. */
+/** The handler failed. The run ends as `error` with this message. At a limit, `response` is what there is of an answer. */
 export class LeaderError extends Schema.TaggedError<LeaderError>()("LeaderError", {
   message: Schema.String,
+  code: optional(Schema.Literal(...limitCodes)),
+  response: optional(Schema.String),
   report: optional(AgentReport)
 }) {}
 
@@ -75,11 +78,10 @@ export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, n
             return Effect.as(isCut ? Effect.logWarning(`run ${prompt.run_id}: ${answerTooLarge}`) : Effect.void, answer)
           }
           const message = messageOf(exit.cause)
-          const report = reportOf(exit.cause)
           return Effect.as(Effect.logWarning(`run ${prompt.run_id} failed: ${message}`), {
             _tag: "Failed" as const,
             message,
-            ...(report && { report })
+            ...detailsOf(exit.cause)
           })
         })
       )
@@ -147,9 +149,11 @@ const withReport = (answer: Answers.Answer, known: AgentReport): Answers.Answer 
   return Struct.keys(report).length === 0 ? answer : { ...answer, report }
 }
 
-const reportOf = (cause: Cause.Cause<unknown>): AgentReport | undefined => {
+const detailsOf = (cause: Cause.Cause<unknown>): Pick<LeaderError, "code" | "report" | "response"> => {
   const failure = Option.getOrUndefined(Cause.failureOption(cause))
-  return failure instanceof LeaderError ? failure.report : undefined
+  if (!(failure instanceof LeaderError)) return {}
+  const { code, report, response } = failure
+  return { ...(code && { code }), ...(response !== undefined && { response }), ...(report && { report }) }
 }
 
 /** The error message for the webhook's caller. */

@@ -55,5 +55,9 @@ export const environment = (
   WEBHOOK_NAME: prompt.webhook?.name,
   WEBHOOK_THREAD_ID: prompt.thread?.id,
   WEBHOOK_SESSION_ID: prompt.thread?.session_id,
+  WEBHOOK_MODEL: prompt.agent?.model,
+  WEBHOOK_PERMISSIONS: prompt.agent?.permissions,
+  WEBHOOK_MAX_TURNS: prompt.agent?.max_turns?.toString(),
+  WEBHOOK_MAX_COST: prompt.agent?.max_cost?.toString(),
   WEBHOOK_DEADLINE: prompt.deadline && DateTime.formatIso(prompt.deadline)
 })

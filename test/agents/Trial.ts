@@ -5,6 +5,7 @@ import { Effect, Either, Queue } from "effect"
 import { Bus, type PromptThread, type Reply } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { makeRunId, RunId, ThreadId } from "../../src/domain/Id.ts"
+import type { AgentRequest } from "../../src/domain/run/AgentRequest.ts"
 import type { Progress } from "../../src/domain/run/Progress.ts"
 import { TeamName } from "../../src/domain/Team.ts"
 import * as AgentLeader from "../../src/leader/AgentLeader.ts"
@@ -51,14 +52,19 @@ const leading = (agent: Agent, folder: string) =>
       correlation: { subjectOf: (correlation_id) => ({ run_id: RunId.make(correlation_id) }) }
     })
     yield* AgentLeader.start({ team, agent, folder })
-    const publish = (prompt: string, thread?: PromptThread) =>
+    const publish = (prompt: string, thread?: PromptThread, agent?: AgentRequest) =>
       Effect.tap(makeRunId, (run_id) =>
-        bus.publish({ run_id, correlation_id: run_id, source: "chat", team, prompt, ...(thread && { thread }) })
+        bus.publish({
+          ...{ run_id, correlation_id: run_id, source: "chat", team, prompt },
+          ...(thread && { thread }),
+          ...(agent && { agent })
+        })
       )
     const until = (tags: ReadonlyArray<Reply["_tag"]>) =>
       Effect.repeat(Queue.take(replies), { until: ({ _tag }: Reply) => tags.includes(_tag) })
     const end = until(["Answered", "Failed"])
-    const send = (prompt: string, thread?: PromptThread) => Effect.zipRight(publish(prompt, thread), end)
+    const send = (prompt: string, thread?: PromptThread, agent?: AgentRequest) =>
+      Effect.zipRight(publish(prompt, thread, agent), end)
     return { send, publish, end, started: until(["Started"]), cancel: (run: RunId) => bus.cancel(team, run) }
   })
 
@@ -170,6 +176,21 @@ export const tryAgent = ({ folder, model, modules, real, record }: Trial) =>
     expected(shown.activities.length > 0 && shown.text.includes("I did what you asked."), "progress", shown)
     expected(readFileSync(join(work, "done.txt"), "utf8") === "done\n", "the use of a tool", shown)
     keep("tool")
+
+    const limited = yield* led.send("[[tool]]", undefined, { max_turns: 1 })
+    expected(limited._tag === "Failed" && limited.code === "turns_exceeded", "the limit of turns", limited)
+    const enough = yield* led.send("[[tool]]", undefined, { max_turns: 2 })
+    expected(enough._tag === "Answered", "a run within the limit of turns", enough)
+
+    if (real.preset === "claude" || real.preset === "opencode") {
+      const spent = yield* led.send("[[tool]]", undefined, { max_cost: 0.001 })
+      expected(spent._tag === "Failed" && spent.code === "cost_exceeded", "the limit of cost", spent)
+      // What the session has used before does not count.
+      const { session_usage } = reportOf(resumed)
+      const continued = { ...thread, session_id: session_id!, ...(session_usage && { session_usage }) }
+      const within = yield* led.send("[[recall]]", continued, { max_cost: 0.01 })
+      expected(within._tag === "Answered", "a run within the limit of cost, of a session that has used more", within)
+    }
 
     const failed = yield* led.send("Fail: [[refuse]]")
     expected(failed._tag === "Failed" && failed.message.includes("the model refused"), "the failure", failed)

@@ -3,6 +3,7 @@
 import type { WebhookId } from "../../domain/Id.ts"
 import * as Json from "../../domain/Json.ts"
 import { cancellerNames } from "../../domain/run/Canceller.ts"
+import { requestText } from "../../domain/run/RequestText.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import { isUnreleased, phaseOf } from "../../domain/run/RunStatus.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
@@ -95,6 +96,7 @@ export const describeRun = (run: ShownRun, replays: ReadonlyArray<RunSummary>) =
       asks: run.asks && (run.asks.join(" | ") || "a question"),
       links: run.links?.map(({ title, url }) => `${title} ${url}`).join("\n"),
       "denied permissions": run.denied?.join(", "),
+      "asked of the agent": run.agent && requestText(run.agent),
       model: run.usage?.model,
       tokens: tokensText(run.usage),
       cost: run.usage?.cost_usd === undefined ? undefined : `$${run.usage.cost_usd}`,

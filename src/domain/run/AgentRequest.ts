@@ -1,5 +1,5 @@
 /** What a webhook asks of the agent beside the prompt. The leader decides what of it is allowed. */
-import { Schema } from "effect"
+import { Schema, Struct } from "effect"
 import { optional } from "../Time.ts"
 import type { SettingValues } from "../webhook/WebhookSettings.ts"
 
@@ -15,16 +15,26 @@ export const AgentRequest = Schema.Struct({
 }).annotations({ identifier: "AgentRequest", description: "What the webhook asks of the agent beside the prompt." })
 export type AgentRequest = typeof AgentRequest.Type
 
+/** The webhook's setting for each part that a leader may refuse. */
+export const settingOf = {
+  model: "agent_model",
+  permissions: "agent_permissions",
+  max_turns: "max_turns",
+  max_cost: "max_cost"
+} as const satisfies { readonly [Part in keyof AgentRequest]: keyof SettingValues }
+
 type Settings = { readonly [Name in keyof SettingValues]?: SettingValues[Name] | undefined }
+
+export type RefusablePart = keyof typeof settingOf
+
+export const refusableParts = Struct.keys(settingOf)
 
 /** What a webhook with these settings asks of the agent; `undefined`: nothing but the prompt. */
 export const agentRequestOf = (webhook: Settings): AgentRequest | undefined => {
-  const { agent_model, agent_permissions, max_cost, max_turns } = webhook
-  if ((agent_model ?? agent_permissions ?? max_cost ?? max_turns) === undefined) return undefined
-  return {
-    ...(agent_model !== undefined && { model: agent_model }),
-    ...(agent_permissions !== undefined && { permissions: agent_permissions }),
-    ...(max_turns !== undefined && { max_turns }),
-    ...(max_cost !== undefined && { max_cost })
+  let request: Record<string, unknown> | undefined
+  for (const part of refusableParts) {
+    const value = webhook[settingOf[part]]
+    if (value !== undefined) request = { ...request, [part]: value }
   }
+  return request
 }

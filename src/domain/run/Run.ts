@@ -8,7 +8,7 @@ import { AgentReport } from "./AgentReport.ts"
 import { AgentRequest } from "./AgentRequest.ts"
 import { cancellers } from "./Canceller.ts"
 import { RunSource } from "./RunSource.ts"
-import { allStatuses, type FinalStatus, leaderErrors, runStatuses } from "./RunStatus.ts"
+import { allStatuses, type FinalStatus, leaderErrors, limitCodes, runStatuses } from "./RunStatus.ts"
 
 export const RunStatus = Schema.Literal(...allStatuses).annotations({
   identifier: "RunStatus",
@@ -32,12 +32,13 @@ export const RunErrorCode = Schema.Literal(
   "agent_error",
   "answer_too_large",
   "budget_exceeded",
+  ...limitCodes,
   "team_gone",
   "team_not_running",
   "undeliverable"
 ).annotations({
   description:
-    "The leader said so (`agent_error`), the daily budget of cost was used up before the sending (`budget_exceeded`), the team's queue went away (`team_gone`), no leader came in time (`team_not_running`), or the broker gave up (`undeliverable`). With `answer_too_large`, the answer had more than 1 MiB, and `response` is its beginning."
+    "The leader said so (`agent_error`), the daily budget of cost was used up before the sending (`budget_exceeded`), the team's queue went away (`team_gone`), no leader came in time (`team_not_running`), or the broker gave up (`undeliverable`). With `answer_too_large`, the answer had more than 1 MiB, and `response` is its beginning. At a limit of the run (`turns_exceeded`, `cost_exceeded`) the agent was stopped, and `response` is what there is of an answer."
 })
 export const RunError = Schema.Struct({
   code: RunErrorCode,
@@ -239,12 +240,17 @@ export const noLeaderInTime: RunError = {
 }
 
 /** Errors after which a run is not retried: it has waited as long as it may, costs too much, or its work is done. */
-export const finalErrors: ReadonlyArray<RunError["code"]> = [noLeaderInTime.code, "budget_exceeded", "answer_too_large"]
+export const finalErrors: ReadonlyArray<RunError["code"]> = [
+  noLeaderInTime.code,
+  "budget_exceeded",
+  "answer_too_large",
+  ...limitCodes
+]
 
 /** The details of an end. A final status without a line here does not compile. */
 interface OutcomeDetails {
   readonly success: { readonly response: string; readonly report?: AgentReport }
-  /** `response`: the beginning of an answer that is too large. */
+  /** `response`: the beginning of an answer that is too large, or what there is of one at a limit. */
   readonly error: { readonly error: RunError; readonly response?: string; readonly report?: AgentReport }
   /** `undelivered`: no leader has its prompt. */
   readonly timeout: { readonly undelivered?: boolean }

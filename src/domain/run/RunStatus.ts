@@ -56,8 +56,14 @@ export const phaseOf = ({
 
 export const isFinal = (status: RunStatus): status is FinalStatus => runStatuses[status].final
 
+/** The limits of a run at which its agent is stopped. */
+export const limitCodes = ["turns_exceeded", "cost_exceeded"] as const
+export type LimitCode = (typeof limitCodes)[number]
+
+export const isLimitCode = (code: unknown): code is LimitCode => limitCodes.some((each) => each === code)
+
 /** The codes of errors that end a leader's work. */
-export const leaderErrors: ReadonlyArray<string> = ["agent_error", "answer_too_large"]
+export const leaderErrors: ReadonlyArray<string> = ["agent_error", "answer_too_large", ...limitCodes]
 
 /** Whether the run has ended, but its agent may still work: it holds its team and its slots. */
 export const isUnreleased = ({

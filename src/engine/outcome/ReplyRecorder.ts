@@ -65,7 +65,12 @@ const outcomeOf = (reply: Reply): Outcome | undefined => {
           }
         : { status: "success", response: reply.response, ...reportOf(reply) }
     case "Failed":
-      return { status: "error", error: { code: "agent_error", message: reply.message }, ...reportOf(reply) }
+      return {
+        status: "error",
+        error: { code: reply.code ?? "agent_error", message: reply.message },
+        ...(reply.response !== undefined && { response: reply.response }),
+        ...reportOf(reply)
+      }
     case "Discarded":
       return deadLettered.expired
     case "DeadLettered":

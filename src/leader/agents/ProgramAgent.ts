@@ -2,23 +2,23 @@
 import { Effect, Either } from "effect"
 import type { Prompt } from "../../bus/Bus.ts"
 import type { AgentRequest } from "../../domain/run/AgentRequest.ts"
-import type { LeaderError } from "../Leader.ts"
+import { LeaderError } from "../Leader.ts"
 import { environment } from "../Place.ts"
 import { runProgram } from "../Program.ts"
 import type { Agent, Preset, Task } from "./Agent.ts"
+import { type Bounds, optionsFor, type RequestOptions, readBounds } from "./Bounds.ts"
 import { eventLines } from "./output/EventLines.ts"
 import type { Events } from "./output/EventReader.ts"
+import { limiting } from "./output/Limits.ts"
 import * as SessionTotals from "./output/SessionTotals.ts"
 import { inSession, SessionLost } from "./Session.ts"
 
 /** What the program is started with. */
 export interface Invocation {
-  /** The operator's. */
+  /** The operator's, and those for what the webhook asks for. */
   readonly options: ReadonlyArray<string>
   /** The session to continue; absent: it begins one. */
   readonly session?: string
-  /** What the webhook asks for, as far as the leader allows it. */
-  readonly agent: AgentRequest
 }
 
 /** A program that answers one prompt at a time, and prints what it does as JSON, one event on a line. */
@@ -33,6 +33,7 @@ export interface AgentProgram extends Pick<Preset, "title" | "example" | "help">
   readonly interrupt?: string
   /** Options that say what it may do. Absent if it never asks for permissions. */
   readonly permissions?: ReadonlyArray<string>
+  readonly requests: RequestOptions
   readonly sessions: {
     /** The ids that it gives its sessions. */
     readonly format: RegExp
@@ -52,27 +53,42 @@ export const programPreset = (its: AgentProgram): Preset => ({
   title: its.title,
   example: its.example,
   help: its.help,
-  agent: (options) =>
-    its.permissions === undefined || isGiven(options, its.permissions)
-      ? Either.right(programAgent(its, options))
-      : Either.left(
-          `nobody can grant ${its.title} permissions while it works. Say what it may do with ${its.permissions.join(", ")}; for example: ${its.example}`
-        )
+  agent: (words) =>
+    Either.flatMap(readBounds(words), ({ bounds, options }) => {
+      const fault = permissionFault(its, options, bounds)
+      return fault === undefined ? Either.right(programAgent(its, options, bounds)) : Either.left(fault)
+    })
 })
 
-const programAgent = (its: AgentProgram, options: ReadonlyArray<string>): Agent => {
+/** Each of the operator's profiles grants all permissions of its runs, so that none of another way are added to them. */
+const permissionFault = (
+  { example, permissions, title }: AgentProgram,
+  options: ReadonlyArray<string>,
+  bounds: Bounds
+): string | undefined => {
+  if (permissions === undefined) return undefined
+  const [isPlain, hasProfiles] = [isGiven(options, permissions), bounds.permissions.size > 0]
+  if (isPlain && hasProfiles) return `with --permissions, give ${permissions.join(", ")} only in them`
+  const missing = [...bounds.permissions].find(([, its]) => !isGiven(its, permissions))
+  if (missing) return `--permissions ${missing[0]} needs one of ${permissions.join(", ")}`
+  return isPlain || hasProfiles
+    ? undefined
+    : `nobody can grant ${title} permissions while it works. Say what it may do with ${permissions.join(", ")}; for example: ${example}`
+}
+
+const programAgent = (its: AgentProgram, words: ReadonlyArray<string>, bounds: Bounds): Agent => {
   const { interrupt, program, sessions, title } = its
   const totals = SessionTotals.make()
-  const run = (task: Task, session?: string) => {
+  const run = (task: Task, options: ReadonlyArray<string>, session?: string) => {
     const { place, prompt } = task
-    const events = totals.counting(its, totals.before(session, prompt))
+    const events = limiting(totals.counting(its, totals.before(session, prompt)), countedLimits(its, prompt.agent))
     const isLost = ({ message, report }: LeaderError) =>
       session !== undefined && sessions.lost.test(message) && !report?.usage?.output_tokens
     const work = runProgram(
       {
         ...place,
         command: program,
-        args: its.args({ options, agent: prompt.agent ?? {}, ...(session !== undefined && { session }) }),
+        args: its.args({ options, ...(session !== undefined && { session }) }),
         input: its.input?.(prompt) ?? prompt.prompt,
         env: environment(prompt, place),
         stop,
@@ -82,5 +98,22 @@ const programAgent = (its: AgentProgram, options: ReadonlyArray<string>): Agent 
     )
     return Effect.mapError(work, (error) => (isLost(error) ? new SessionLost() : error))
   }
-  return { title, program, answer: (task) => inSession(sessions.format, task, (session) => run(task, session)) }
+  return {
+    title,
+    program,
+    answer: (task) =>
+      Effect.flatMap(
+        Effect.mapError(
+          optionsFor(task.prompt.agent ?? {}, words, bounds, its.requests),
+          (fault) => new LeaderError({ message: `${title} was not started: ${fault}` })
+        ),
+        (options) => inSession(sessions.format, task, (session) => run(task, options, session))
+      )
+  }
 }
+
+/** Those that the program does not keep itself. */
+const countedLimits = ({ requests }: AgentProgram, { max_cost, max_turns }: AgentRequest = {}): AgentRequest => ({
+  ...(max_turns !== undefined && requests.max_turns === undefined && { max_turns }),
+  ...(max_cost !== undefined && requests.max_cost === undefined && { max_cost })
+})

@@ -3,6 +3,7 @@ import type { Agent, Preset, Task } from "./Agent.ts"
 import type { AcpOptions } from "./acp/Conversation.ts"
 import { converse } from "./acp/Conversation.ts"
 import { readAllowed } from "./acp/Permissions.ts"
+import { takingOnly } from "./Bounds.ts"
 import { readOptions } from "./Options.ts"
 import * as SessionTotals from "./output/SessionTotals.ts"
 import { anyId, inSession } from "./Session.ts"
@@ -22,7 +23,9 @@ const acpAgent = (options: AcpOptions): Agent => {
     title: options.command,
     program: options.command,
     answer: (task) =>
-      inSession(anyId, task, (session) => converse(options, { ...task, text: asText(task.prompt), totals }, session))
+      takingOnly(["max_turns"], task, () =>
+        inSession(anyId, task, (session) => converse(options, { ...task, text: asText(task.prompt), totals }, session))
+      )
   }
 }
 

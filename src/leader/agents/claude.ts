@@ -1,5 +1,6 @@
 import { Predicate } from "effect"
 import type { Prompt } from "../../bus/Bus.ts"
+import { costExceeded, turnsExceeded } from "./output/Limits.ts"
 import {
   at,
   costsSomething,
@@ -93,7 +94,10 @@ const withResult = ({ failure: _, ...before }: ClaudeReading, event: unknown): C
   // A failed request to the model has the subtype `success`: only `is_error` counts.
   if (at(event, "is_error") !== true && text !== undefined) return { ...reading, answer: text }
   const [error] = listAt(event, "errors")
-  const ending = `Claude Code ended with ${textAt(event, "subtype") ?? "no result"}`
+  const subtype = textAt(event, "subtype")
+  if (subtype === "error_max_turns") return { ...reading, ...turnsExceeded(undefined) }
+  if (subtype === "error_max_budget_usd") return { ...reading, ...costExceeded(undefined) }
+  const ending = `Claude Code ended with ${subtype ?? "no result"}`
   return { ...reading, failure: text ?? (typeof error === "string" ? error : ending) }
 }
 
@@ -118,6 +122,7 @@ export const claude = programPreset({
     ...["--allowedTools", "--permission-mode", "--dangerously-skip-permissions", "--permission-prompt-tool"],
     ...["--settings", "--tools", "--allowed-tools"]
   ],
+  requests: { model: ["--model"], max_turns: "--max-turns", max_cost: "--max-budget-usd" },
   sessions: { format: uuid, lost: /No conversation found with session ID/ },
   read: (before: ClaudeReading, event): ClaudeReading => {
     const type = at(event, "type")

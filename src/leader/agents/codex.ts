@@ -60,6 +60,7 @@ export const codex = programPreset({
     ...(session === undefined ? [] : ["resume", session]),
     "-"
   ],
+  requests: { model: ["--model", "-m"], hidesCost: true },
   sessions: {
     format: uuid,
     lost: /no rollout found for thread id/
@@ -84,6 +85,15 @@ export const codex = programPreset({
       default:
         return reading
     }
+  },
+  speaker: (event) => {
+    const isSaid = ["agent_message", "reasoning"].includes(textAt(event, "item", "type") ?? "")
+    const type = at(event, "type")
+    return type === "item.started" || (type === "item.completed" && isSaid)
+      ? "model"
+      : type === "item.completed"
+        ? "tool"
+        : undefined
   },
   progress: (event) => {
     const item = at(event, "item")

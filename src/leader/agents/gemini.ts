@@ -44,6 +44,7 @@ export const gemini = programPreset({
     ...options
   ],
   permissions: ["--approval-mode", "--yolo", "-y", "--policy", "--admin-policy", "--allowed-tools"],
+  requests: { model: ["--model", "-m"], hidesCost: true },
   sessions: { format: uuid, lost: /Invalid session identifier/ },
   read: (reading: GeminiReading, event): GeminiReading => {
     switch (at(event, "type")) {
@@ -84,6 +85,11 @@ export const gemini = programPreset({
       default:
         return reading
     }
+  },
+  speaker: (event) => {
+    const type = at(event, "type")
+    if (type === "tool_use" || (type === "message" && at(event, "role") === "assistant")) return "model"
+    return type === "tool_result" ? "tool" : undefined
   },
   progress: (event) => {
     const id = textAt(event, "tool_id")

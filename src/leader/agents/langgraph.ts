@@ -1,6 +1,7 @@
 import { Effect, Either } from "effect"
 import { type LeaderAnswer, LeaderError } from "../Leader.ts"
 import type { Agent, Preset, Task } from "./Agent.ts"
+import { takingOnly } from "./Bounds.ts"
 import { type RequestFailed, readJson, readStream } from "./Endpoint.ts"
 import { runEvents, runOf } from "./langgraph/Stream.ts"
 import { readHttpUrl, readOptions } from "./Options.ts"
@@ -71,7 +72,7 @@ const work = (
 
 const endpoint = (options: LanggraphOptions): Agent => ({
   title: `the assistant ${options.assistant}`,
-  answer: (task) => inSession(uuid, task, (session) => work(options, task, session))
+  answer: (task) => takingOnly([], task, () => inSession(uuid, task, (session) => work(options, task, session)))
 })
 
 /** Any graph behind a LangGraph server: https://docs.langchain.com/langsmith/server-api-ref */

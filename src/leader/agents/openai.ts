@@ -1,6 +1,7 @@
 import { Effect, Either } from "effect"
 import { type LeaderAnswer, LeaderError } from "../Leader.ts"
 import type { Agent, Preset, Task } from "./Agent.ts"
+import { type Bounds, modelFault, readBounds, takingOnly } from "./Bounds.ts"
 import { type RequestFailed, readStream } from "./Endpoint.ts"
 import { readHttpUrl, readOptions } from "./Options.ts"
 import { type Events, readEvents } from "./output/EventReader.ts"
@@ -167,9 +168,17 @@ const ask = (
   )
 }
 
-const endpoint = (options: OpenaiOptions): Agent => ({
+/** Each of its runs is one turn. */
+const endpoint = (options: OpenaiOptions, bounds: Bounds): Agent => ({
   title: options.model,
-  answer: (task) => inSession(anyId, task, (session) => ask(options, task, session))
+  answer: (task) =>
+    takingOnly(["model", "max_turns"], task, () => {
+      const { model = options.model } = task.prompt.agent ?? {}
+      const fault = model === options.model ? undefined : modelFault(model, bounds)
+      return fault === undefined
+        ? inSession(anyId, task, (session) => ask({ ...options, model }, task, session))
+        : new LeaderError({ message: `The model was not asked: ${fault}` })
+    })
 })
 
 /** Any model behind an OpenAI-compatible endpoint: https://platform.openai.com/docs/api-reference */
@@ -179,12 +188,13 @@ export const openai: Preset = {
   help: "Set OPENAI_API_KEY. For an endpoint other than OpenAI's, use --base-url.",
   agent: (words) =>
     Either.gen(function* () {
-      const { rest, values } = yield* readOptions(words, ["api", "base-url", "instructions", "model"])
+      const { bounds, options } = yield* readBounds(words)
+      const { rest, values } = yield* readOptions(options, ["api", "base-url", "instructions", "model"])
       const { api = "responses", instructions, model } = values
       const url = yield* readHttpUrl("base-url", values["base-url"] ?? process.env.OPENAI_BASE_URL ?? openaiUrl)
       if (rest[0] !== undefined) return yield* Either.left(`"${rest[0]}" is not an option`)
       if (model === undefined) return yield* Either.left(`the model is missing; for example: ${example}`)
       if (!isApi(api)) return yield* Either.left(`--api is ${Object.keys(apis).join(" or ")}; not "${api}"`)
-      return endpoint({ url, model, api, ...(instructions !== undefined && { instructions }) })
+      return endpoint({ url, model, api, ...(instructions !== undefined && { instructions }) }, bounds)
     })
 }

@@ -32,6 +32,7 @@ export const opencode = programPreset({
     ...(session === undefined ? [] : ["--session", session]),
     ...options
   ],
+  requests: { model: ["--model", "-m"] },
   sessions: { format: /^ses_\w+$/, lost: /Session not found/ },
   read: (before, event) => {
     const reading = reporting(before, { session_id: at(event, "sessionID") })
@@ -57,6 +58,10 @@ export const opencode = programPreset({
       default:
         return reading
     }
+  },
+  speaker: (event) => {
+    const type = at(event, "type")
+    return type === "step_start" ? "model" : type === "step_finish" ? "tool" : undefined
   },
   progress: (event) => {
     const part = at(event, "part")

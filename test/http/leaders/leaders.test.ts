@@ -54,6 +54,42 @@ const led = Effect.gen(function* () {
 })
 
 describe("leaders over HTTP", () => {
+  it.scopedLive(
+    "get what the webhook asks of the agent, as the run shows it, and say at which limit they stopped",
+    () =>
+      Effect.gen(function* () {
+        const { admin, first, hook, http, key } = yield* led
+        const agent = { model: "haiku", permissions: "read-only", max_turns: 7, max_cost: 0.5 }
+        const settings = { agent_model: "haiku", agent_permissions: "read-only", max_turns: 7, max_cost: 0.5 }
+        yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: settings })
+        const body = { variables: { text: "one" } }
+        const waiting = yield* Effect.fork(http("POST", `${hook.path}?wait=true`, { body }))
+        const { json: prompt } = yield* first
+        expect(prompt.agent).toEqual(agent)
+        // An edit changes nothing in a run that was accepted before.
+        yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { max_turns: null, agent_model: "opus" } })
+        const limit = { code: "turns_exceeded", message: "7 turns", response: "Half of it" }
+        yield* reply(key, prompt, "error", limit)
+        const { json, status } = yield* Fiber.join(waiting)
+        expect([status, json.error]).toEqual([502, { code: "turns_exceeded", message: "7 turns" }])
+        const run = yield* admin("GET", `/api/runs/${prompt.run_id}`)
+        expect(run.json).toMatchObject({ agent, conversation: { response: "Half of it" } })
+      })
+  )
+
+  it.scopedLive("cannot give other codes, nor an answer with another error", () =>
+    Effect.gen(function* () {
+      const { admin, first, key, trigger } = yield* led
+      yield* trigger("one")
+      const { json: prompt } = yield* first
+      expect(prompt).not.toHaveProperty("agent")
+      yield* reply(key, prompt, "error", { code: "team_gone", message: "no disk", response: "Half of it" })
+      const run = yield* admin("GET", `/api/runs/${prompt.run_id}`)
+      expect(run.json.error).toEqual({ code: "agent_error", message: "no disk" })
+      expect(run.json.conversation).not.toHaveProperty("response")
+    })
+  )
+
   it.scopedLive("get a prompt as on the broker, and their answer reaches the caller with its report", () =>
     Effect.gen(function* () {
       const { first, hook, key, trigger } = yield* led

@@ -60,6 +60,23 @@ trigger("accept_if of a webhook that takes payloads is over payload, headers and
   })
 )
 
+trigger("split takes the number of splits, which cannot be negative", () =>
+  Effect.gen(function* () {
+    const { http, team, webhook } = yield* start()
+    const accept_if = "join('|', split(text, ',', n)) == parts"
+    const { path } = yield* webhook(yield* team("ops"), "{{text}} {{parts}} {{n}}", { accept_if })
+    const post = (n: number, parts: string) => http("POST", path, { body: { variables: { text: "a,b,c", n, parts } } })
+    for (const [n, parts] of [
+      [0, "a,b,c"],
+      [1, "a|b,c"],
+      [9, "a|b|c"]
+    ] as const) {
+      expect([n, (yield* post(n, parts)).status]).toEqual([n, 202])
+    }
+    for (const n of [-1, 0.5]) expect(refusal(yield* post(n, "a,b,c"))).toStrictEqual([422, "filter_failed"])
+  })
+)
+
 it.scopedLive.each([
   'length(split(pad_left(`"x"`, n, `"y"`), `""`)) > `0`',
   'upper(pad_left(`"x"`, n, `"y"`))',

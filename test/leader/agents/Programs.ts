@@ -11,7 +11,11 @@ export const recorded = (name: AgentName, what: string) =>
   fileURLToPath(new URL(`../../agents/recorded/${name}/${what}.jsonl`, import.meta.url))
 
 /** A shell script in place of the preset's program. It finds its arguments in `args`, and its input in `input`. */
-export const preset = (name: AgentName, script: string, options = presets[name].example.split(" ").slice(1)) =>
+export const preset = (
+  name: AgentName,
+  script: string,
+  options: ReadonlyArray<string> = presets[name].example.split(" ").slice(1)
+) =>
   Effect.gen(function* () {
     const folder = yield* folderInPath
     const command = join(folder, presets[name].title === "Claude Code" ? "claude" : name)

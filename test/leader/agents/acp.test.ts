@@ -37,6 +37,20 @@ const inSession = (session_id: string) => ({ thread: { id: threadId, session_id 
 
 describe("an ACP agent", () => {
   behaviour(
+    "is stopped at the limit of turns, and not started for what it cannot keep",
+    Effect.gen(function* () {
+      const { send } = yield* acp({ options: ["--allow", "all"] })
+      const stopped = yield* send("[[tool execute]]", { agent: { max_turns: 1 } })
+      expect(stopped).toMatchObject({ _tag: "Failed", code: "turns_exceeded" })
+      expect(yield* send("Hello.", { agent: { max_turns: 1 } })).toMatchObject({ response: "You said: Hello." })
+      for (const agent of [{ model: "m-2" }, { permissions: "all" }, { max_cost: 1 }]) {
+        const refused = yield* send("Hello.", { agent })
+        expect(refused).toHaveProperty("message", expect.stringContaining("this kind of agent does not have"))
+      }
+    })
+  )
+
+  behaviour(
     "answers with tokens, cost, model and session, and shows its text",
     Effect.gen(function* () {
       const { send, shown } = yield* acp()

@@ -4,7 +4,7 @@ import { Bus } from "../../../src/bus/Bus.ts"
 import { RunId } from "../../../src/domain/Id.ts"
 import { AgentLeader, Command, type Progress } from "../../../src/leader/index.ts"
 import { makePrompt, team } from "../../bus/contract/support.ts"
-import { behaviour, leading } from "./Leading.ts"
+import { behaviour, leading, onBusOfItsOwn } from "./Leading.ts"
 
 describe("a program that prints JSON lines", () => {
   const jsonLines = (script: string) =>
@@ -30,6 +30,20 @@ describe("a program that prints JSON lines", () => {
         message: "no",
         report: { session_id: "s-1", usage: { cost_usd: 0.5 } }
       })
+    })
+  )
+
+  behaviour(
+    "says at which limit it stopped, and finds what its webhook asks for in its environment",
+    Effect.gen(function* () {
+      const agent = { model: "m-2", permissions: "edit", max_turns: 7, max_cost: 0.5 }
+      const { send } = yield* jsonLines(
+        `echo "{\\"type\\":\\"error\\",\\"code\\":\\"turns_exceeded\\",\\"message\\":\\"$WEBHOOK_MODEL $WEBHOOK_PERMISSIONS\\",\\"response\\":\\"$WEBHOOK_MAX_TURNS $WEBHOOK_MAX_COST\\"}"`
+      )
+      const stopped = yield* send("Do it.", { agent })
+      expect(stopped).toMatchObject({ code: "turns_exceeded", message: "m-2 edit", response: "7 0.5" })
+      const spends = yield* jsonLines(`echo '{"usage":{"cost_usd":0.75}}'; sleep 600`).pipe(onBusOfItsOwn)
+      expect(yield* spends.send("Do it.", { agent })).toMatchObject({ _tag: "Failed", code: "cost_exceeded" })
     })
   )
 

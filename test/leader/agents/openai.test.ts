@@ -21,6 +21,20 @@ const openai = (url: string, ...options: ReadonlyArray<string>) =>
 const inSession = (session_id: string) => ({ thread: { id: threadId, session_id } })
 
 describe("an OpenAI-compatible endpoint", () => {
+  behaviour(
+    "is asked for the webhook's model if the operator allows it",
+    Effect.gen(function* () {
+      const { url } = yield* fakeModel
+      const options = ["--models", "m-2", "--model", "m-1", "--base-url", url]
+      const { send } = yield* leading(Either.getOrThrow(presets.openai.agent(options)))
+      const chosen = yield* send("Do it.", { agent: { model: "m-2", max_turns: 1 } })
+      expect(chosen).toMatchObject({ _tag: "Answered", report: { usage: { model: "m-2" } } })
+      const refused = yield* send("Do it.", { agent: { model: "m-3" } })
+      expect(refused).toHaveProperty("message", expect.stringContaining('only m-2 of its models, not "m-3"'))
+      expect(yield* send("Do it.", { agent: { max_cost: 1 } })).toMatchObject({ _tag: "Failed" })
+    })
+  )
+
   for (const api of ["responses", "chat"]) {
     behaviour(
       `answers with tokens and the model, and shows its text: ${api}`,

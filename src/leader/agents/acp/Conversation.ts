@@ -2,12 +2,13 @@
 import { resolve } from "node:path"
 import { Readable, Writable } from "node:stream"
 import type * as Acp from "@agentclientprotocol/sdk"
-import { type Duration, Effect, Exit } from "effect"
+import { Deferred, type Duration, Effect, Exit, FiberId } from "effect"
 import { type LeaderAnswer, LeaderError } from "../../Leader.ts"
 import { environment } from "../../Place.ts"
 import * as ProcessGroup from "../../ProcessGroup.ts"
 import type { Task } from "../Agent.ts"
 import { type EventReader, readEvents } from "../output/EventReader.ts"
+import { limiting } from "../output/Limits.ts"
 import { at, conclude, textAt } from "../output/Reading.ts"
 import type * as SessionTotals from "../output/SessionTotals.ts"
 import { SessionLost } from "../Session.ts"
@@ -56,10 +57,16 @@ export const converse = (
       ),
       ({ connection, running }) => {
         const ending = Effect.flatMap(running.ended, (status) => failedWith(status, running.errors()))
+        const atLimit = Effect.flatMap(Deferred.await(connection.limit), () =>
+          Effect.zipRight(
+            Effect.suspend(() => waitBriefly(connection.cancel, cancelTimeout)),
+            conclude(connection.reader.reading(), "")
+          )
+        )
         const talk = Effect.catchAll(conversation(options, connection, task, session), (error) =>
           connection.isClosed() ? Effect.timeoutFail(ending, { duration: crashTimeout, onTimeout: () => error }) : error
         )
-        return Effect.raceFirst(talk, ending)
+        return Effect.raceFirst(Effect.raceFirst(talk, atLimit), ending)
       },
       ({ connection, running }, exit) => {
         const cancelled = Exit.isInterrupted(exit)
@@ -85,6 +92,8 @@ const failedWith = (status: string, errors: string) =>
 
 interface Connection {
   readonly reader: EventReader
+  /** Done when the run has reached one of its limits. */
+  readonly limit: Deferred.Deferred<void>
   /** Asks the agent to stop, and waits until it has. */
   cancel: Effect.Effect<void>
   readonly methods: typeof Acp.methods
@@ -97,7 +106,11 @@ interface Connection {
 }
 
 const connect = (acp: typeof Acp, { child }: ProcessGroup.Running, allowed: Allowed, task: AcpTask): Connection => {
-  const reader = readEvents(updates, { ...task, report: ({ usage: _, ...report }) => task.report(report) })
+  const limit = Deferred.unsafeMake<void>(FiberId.none)
+  const reader = readEvents(limiting(updates, task.prompt.agent ?? {}), {
+    ...task,
+    report: ({ usage: _, ...report }) => task.report(report)
+  })
   let hasBegun = false
   let replayed = 0
   const { agent, signal } = acp
@@ -105,6 +118,7 @@ const connect = (acp: typeof Acp, { child }: ProcessGroup.Running, allowed: Allo
     .onNotification(acp.methods.client.session.update, ({ params }) => {
       if (hasBegun) reader.take(params.update)
       else replayed++
+      if (reader.reading().code !== undefined) Deferred.unsafeDone(limit, Effect.void)
     })
     .onRequest(acp.methods.client.session.requestPermission, ({ params }) => {
       const decision = decide(allowed, params)
@@ -118,6 +132,7 @@ const connect = (acp: typeof Acp, { child }: ProcessGroup.Running, allowed: Allo
     methods: acp.methods,
     agent,
     reader,
+    limit,
     cancel: Effect.void,
     isClosed: () => signal.aborted,
     begin: () => {

@@ -81,6 +81,18 @@ export const updates: Events = {
         return reading
     }
   },
+  speaker: (update) => {
+    switch (at(update, "sessionUpdate")) {
+      case "agent_message_chunk":
+      case "agent_thought_chunk":
+      case "tool_call":
+        return "model"
+      case "tool_call_update":
+        return ["completed", "failed"].includes(textAt(update, "status") ?? "") ? "tool" : undefined
+      default:
+        return undefined
+    }
+  },
   progress: (update) => {
     switch (at(update, "sessionUpdate")) {
       case "agent_message_chunk":

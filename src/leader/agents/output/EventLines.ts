@@ -29,7 +29,7 @@ export const eventLines = (
   return {
     write: (chunk) => {
       lines.write(chunk)
-      return true
+      return reader.reading().code === undefined || reader.reading().isDone === true
     },
     isDone: () => reader.reading().isDone === true,
     result: ({ errors, status }) => {

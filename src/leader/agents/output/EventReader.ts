@@ -58,6 +58,8 @@ const inParagraphs = (report: (progress: Progress) => void): ((piece: Piece) => 
 export interface Events {
   /** The reading after one more event. */
   readonly read: (reading: Reading, event: unknown) => Reading
+  /** Whether the event shows what the model said, or the result of a tool, which begins another turn. */
+  readonly speaker?: (event: unknown) => "model" | "tool" | undefined
   /** What the event shows of the work. */
   readonly progress: (event: unknown) => Piece | undefined
 }

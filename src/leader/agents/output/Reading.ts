@@ -1,7 +1,9 @@
 /** What a program's events, or those of an endpoint, have shown so far; and functions that read events. */
+
 import { Effect, Predicate } from "effect"
 import { maxAnswer } from "../../../bus/Bodies.ts"
 import { type AgentReport, readReport, type SessionUsage } from "../../../domain/run/AgentReport.ts"
+import type { LimitCode } from "../../../domain/run/RunStatus.ts"
 import type { StepReport } from "../../../domain/run/Step.ts"
 import { type LeaderAnswer, LeaderError } from "../../Leader.ts"
 
@@ -10,6 +12,8 @@ export interface Reading {
   readonly answer?: string
   /** Why it failed. */
   readonly failure?: string
+  /** It failed because it reached this limit: then it is stopped, and what there is of an answer counts. */
+  readonly code?: LimitCode
   readonly report?: AgentReport
   /** What the session has used, if the agent counts that. Some versions of an agent count the run. */
   readonly totals?: SessionUsage
@@ -28,11 +32,14 @@ export const costsSomething: SessionUsage = { cost_usd: 1e-9 }
 
 /** What the reading amounts to, once there is nothing more to read. `silence`: the failure if there is no answer. */
 export const conclude = (
-  { answer, failure, report }: Reading,
+  { answer, code, failure, report }: Reading,
   silence: string
 ): Effect.Effect<LeaderAnswer, LeaderError> => {
   const known = report === undefined ? {} : { report }
-  if (failure !== undefined) return new LeaderError({ message: failure, ...known })
+  if (failure !== undefined) {
+    const limit = code === undefined ? {} : { code, ...(answer !== undefined && { response: answer }) }
+    return new LeaderError({ message: failure, ...limit, ...known })
+  }
   if (answer === undefined) return new LeaderError({ message: silence, ...known })
   return Effect.succeed({ response: answer, ...known })
 }

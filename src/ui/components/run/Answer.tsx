@@ -1,4 +1,5 @@
 import { useState } from "react"
+import { isLimitCode } from "../../../domain/run/RunStatus.ts"
 import type { Run } from "../../api/Types.ts"
 import { formatNumber } from "../../format/Format.ts"
 import { RelativeTime } from "../../format/Time.tsx"
@@ -24,6 +25,7 @@ const foldOf = (text: string): number | undefined => {
 /** An answer that comes after the run has ended is late. */
 const titleOf = ({ error, status }: Pick<Run, "error" | "status">): string => {
   if (error?.code === "answer_too_large") return "Beginning of the answer"
+  if (isLimitCode(error?.code)) return "Answer so far"
   return status === "success" ? "Answer" : "Late answer"
 }
 

@@ -3,6 +3,7 @@ import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
 import { cancellerNames } from "../../../domain/run/Canceller.ts"
 import { keptUntil } from "../../../domain/run/KeptRun.ts"
+import { requestText } from "../../../domain/run/RequestText.ts"
 import type { Run } from "../../api/Types.ts"
 import { CopyButton } from "../../components/CopyButton.tsx"
 import { RunLinks } from "../../components/run/RunLinks.tsx"
@@ -38,6 +39,9 @@ export const Facts = ({ run }: { readonly run: Run }) => {
         <p className="small">The agent no longer had the session of this conversation, and began another one.</p>
       )}
       <dl className="fact-list">
+        <Fact name="Asked of the agent">
+          {run.agent !== undefined && <UserText>{requestText(run.agent)}</UserText>}
+        </Fact>
         <Fact name="Model">{usage?.model !== undefined && <UserText>{usage.model}</UserText>}</Fact>
         <Fact name="Cost">{usage?.cost_usd !== undefined && formatDollars(usage.cost_usd)}</Fact>
         <Tokens name="Input tokens" count={usage?.input_tokens} />

@@ -1,0 +1,13 @@
+/** Plain code: the web UI loads it without `Schema`. */
+import type { AgentRequest } from "./AgentRequest.ts"
+
+/** What a webhook asks of the agent, in a line: `model haiku, permissions read-only, at most 10 turns, at most $0.50`. */
+export const requestText = ({ max_cost, max_turns, model, permissions }: AgentRequest): string =>
+  [
+    model === undefined ? [] : `model ${model}`,
+    permissions === undefined ? [] : `permissions ${permissions}`,
+    max_turns === undefined ? [] : `at most ${max_turns} turns`,
+    max_cost === undefined ? [] : `at most $${max_cost}`
+  ]
+    .flat()
+    .join(", ")
