@@ -4,6 +4,7 @@ import type { RunId, ThreadId, WebhookId } from "../domain/Id.ts"
 import type { AgentReport, SessionUsage } from "../domain/run/AgentReport.ts"
 import type { AgentRequest } from "../domain/run/AgentRequest.ts"
 import type { NumberedProgress } from "../domain/run/Progress.ts"
+import type { ThreadTurn } from "../domain/run/PromptBody.ts"
 import type { RunSource } from "../domain/run/RunSource.ts"
 import type { LimitCode } from "../domain/run/RunStatus.ts"
 import type { TeamName } from "../domain/Team.ts"
@@ -15,6 +16,8 @@ export interface PromptThread {
   readonly session_id?: string
   /** What that answer said the whole session has used. Absent if it did not. */
   readonly session_usage?: SessionUsage
+  /** Its latest prompts and answers, oldest first, if the agent may not have them. */
+  readonly history?: ReadonlyArray<ThreadTurn>
 }
 
 /** A prompt for a team's leader. */

@@ -5,7 +5,7 @@ import { withNumbers } from "../api/ExactNumbers.ts"
 import * as Json from "../domain/Json.ts"
 
 /** Members of responses that commands print as JSON. A schema also becomes YAML, which has plain numbers. */
-const ofCallers = ["variables", "payload"]
+const ofCallers = ["variables", "payload", "answer"]
 
 /** As marked texts, which `Json.stringify` writes as numbers: the client parses the bytes itself. */
 const marked = (bytes: ArrayBuffer): ArrayBuffer =>

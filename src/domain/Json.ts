@@ -166,7 +166,7 @@ export const hasExact = (value: unknown): boolean =>
   value instanceof JsonNumber || (typeof value === "object" && value !== null && Object.values(value).some(hasExact))
 
 /** Members of requests and responses with values of callers, and schemas for them. */
-export const ofCallers = ["variables", "payload", "schema"]
+export const ofCallers = ["variables", "payload", "schema", "answer"]
 
 /** With plain numbers, except in the members of these names. */
 export const withPlainNumbers = (value: unknown, exactIn: ReadonlyArray<string> = []): unknown =>

@@ -11,6 +11,7 @@ import * as TraceContext from "../telemetry/TraceContext.ts"
 import type { Agent } from "./agents/Agent.ts"
 import * as Leader from "./Leader.ts"
 import { type Place, secretsIn } from "./Place.ts"
+import * as Shape from "./Shape.ts"
 import type { LeaderWork } from "./Work.ts"
 
 export interface AgentLeaderOptions extends Place {
@@ -99,7 +100,7 @@ const answer = (
   Effect.withFiberRuntime<Leader.LeaderAnswer, Leader.LeaderError>((fiber) => {
     const traceparent = TraceContext.ofFiber(fiber) ?? prompt.traceparent
     return Effect.flatMap(Effect.runtime(), (runtime) =>
-      options.agent.answer({
+      Shape.answer(options.agent, {
         prompt: { ...prompt, ...(traceparent !== undefined && { traceparent }) },
         place: options,
         progress: (progress) => Runtime.runSync(runtime, work.progress(scrubbed(progress, options.scrub))),

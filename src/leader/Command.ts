@@ -9,6 +9,7 @@ import { eventLines } from "./agents/output/EventLines.ts"
 import type { Events } from "./agents/output/EventReader.ts"
 import { limiting } from "./agents/output/Limits.ts"
 import { at, reporting, textAt } from "./agents/output/Reading.ts"
+import { withHistory } from "./agents/Session.ts"
 import { environment } from "./Place.ts"
 import { runProgram, wholeText } from "./Program.ts"
 
@@ -46,7 +47,8 @@ const jsonLines: Events = {
 export const agent = ({ args, command, output = "text" }: ProgramOptions): Agent => ({
   title: command,
   program: command,
-  answer: (task) => {
+  answer: (given) => {
+    const task = given.prompt.thread?.session_id === undefined ? withHistory(given) : given
     const { place, prompt } = task
     const program = { ...place, command, args, input: prompt.prompt, env: environment(prompt, place) }
     return output === "text"

@@ -46,7 +46,7 @@ const findTool = (offered: ReadonlyArray<Offered>, end: string) =>
 /**
  * `[[tool]]` uses the shell once, `[[busy]]` is refused four times at first, `[[recall]]` says what an earlier prompt of the
  * session said. `[[call review]]` calls the tool of that name, and says what it found. `[[delegate]]` has a subagent do the work,
- * which takes a while.
+ * which takes a while. `[[shape]]` answers with JSON to a program that hands over the schema, else in the second turn.
  */
 const turnOf = (request: string): Turn => {
   const [, called] = /\[\[call (\w+)\]\]/.exec(request) ?? []
@@ -63,6 +63,13 @@ const turnOf = (request: string): Turn => {
       return { kind: "call", ...tool, arguments: { text: "a-heron" } }
     }
     return { kind: "text", pieces: ["It found ", found ?? "nothing", "."] }
+  }
+  if (request.includes("[[shape]]")) {
+    const value = { verdict: "heron" }
+    const tool = findTool(JSON.parse(request).tools ?? [], "StructuredOutput")
+    if (tool !== undefined && !toolResult.test(request)) return { kind: "call", ...tool, arguments: value }
+    const isAsked = request.includes("json_schema") || request.includes("It does not match")
+    return { kind: "text", pieces: isAsked ? [JSON.stringify(value)] : ["It is ", "a heron."] }
   }
   if (request.includes("[[delegate]]")) {
     if (request.includes("The subagent is done.")) return { kind: "text", pieces: ["The work ", "is done."] }

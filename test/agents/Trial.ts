@@ -169,6 +169,15 @@ export const tryAgent = ({ folder, model, modules, real, record }: Trial) =>
     expected(lost._tag === "Answered" && reportOf(lost).session_lost === true, "a session that is lost", lost)
     expected(reportOf(lost).session_id !== unknown, "another session", lost)
 
+    const history = [{ prompt: "Remember: the word is crane.", response: "Noted." }]
+    const elsewhere = yield* led.send("[[recall]]", { ...thread, session_id: unknown, history })
+    expected(
+      elsewhere._tag === "Answered" && elsewhere.response === "The word is crane.",
+      "earlier messages",
+      elsewhere
+    )
+    expected(reportOf(elsewhere).history_given === true, "that it was given the earlier messages", elsewhere)
+
     const hostile = yield* led.send("--version", { ...thread, session_id: "--version" })
     expected(hostile._tag === "Answered" && reportOf(hostile).session_lost === true, "no option", hostile)
 
@@ -194,6 +203,13 @@ export const tryAgent = ({ folder, model, modules, real, record }: Trial) =>
     expected(limited._tag === "Failed" && limited.code === "turns_exceeded", "the limit of turns", limited)
     const enough = yield* led.send("[[tool]]", undefined, { max_turns: 2 })
     expected(enough._tag === "Answered", "a run within the limit of turns", enough)
+
+    const answer_schema = {
+      ...{ type: "object", properties: { verdict: { type: "string" } } },
+      ...{ required: ["verdict"], additionalProperties: false }
+    }
+    const shaped = yield* led.send("[[shape]]", undefined, { answer_schema })
+    expected(shaped._tag === "Answered" && shaped.response === '{"verdict":"heron"}', "an answer with a shape", shaped)
 
     if (real.preset === "claude" || real.preset === "opencode") {
       const spent = yield* led.send("[[tool]]", undefined, { max_cost: 0.001 })

@@ -2,7 +2,7 @@
 import { HttpApiSchema } from "@effect/platform"
 import { Schema } from "effect"
 import { RunId } from "../../domain/Id.ts"
-import { AgentReport } from "../../domain/run/AgentReport.ts"
+import { ShownReport } from "../../domain/run/AgentReport.ts"
 import { Run, RunError, RunStatus, Variables } from "../../domain/run/Run.ts"
 import { optional } from "../../domain/Time.ts"
 
@@ -69,7 +69,7 @@ export const Answered = Schema.Struct({
   status: status("success"),
   response: Schema.String.annotations({ description: "The agent's answer." }),
   run_id: RunId,
-  ...AgentReport.fields
+  ...ShownReport.fields
 }).annotations({ description: "The team has answered." })
 export const Ignored = Schema.Struct({
   status: status("ignored"),
@@ -100,7 +100,7 @@ export const Failed = Schema.Struct({
   status: status("error"),
   run_id: RunId,
   error: RunError,
-  ...AgentReport.fields
+  ...ShownReport.fields
 })
   .pipe(Schema.attachPropertySignature("_tag", "Failed"))
   .annotations({
@@ -117,7 +117,7 @@ export const CallersRun = Schema.Struct({
   duration_ms: Run.fields.duration_ms,
   response: Run.fields.conversation.fields.response,
   error: Run.fields.error,
-  ...AgentReport.fields,
+  ...ShownReport.fields,
   retry_at: Run.fields.retry_at,
   retried_by: Run.fields.retried_by
 }).annotations({ identifier: "CallersRun", description: "A run as shown to its caller." })

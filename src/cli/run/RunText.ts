@@ -100,9 +100,14 @@ export const describeRun = (run: ShownRun, replays: ReadonlyArray<RunSummary>) =
       model: run.usage?.model,
       tokens: tokensText(run.usage),
       cost: run.usage?.cost_usd === undefined ? undefined : `$${run.usage.cost_usd}`,
-      session: run.session_lost ? `${run.session_id ?? "a new one"} (the earlier one was lost)` : run.session_id
+      session: run.session_lost ? `${run.session_id ?? "a new one"} (the earlier one was lost)` : run.session_id,
+      "earlier messages": run.history_given ? "given with the prompt" : undefined
     }),
     ...(Object.keys(run.variables).length === 0 ? [] : [section("Variables", Json.stringify(run.variables, 2))]),
     section("Prompt", run.conversation.prompt),
-    ...(run.conversation.response === undefined ? [] : [section("Response", run.conversation.response)])
+    ...(run.answer !== undefined
+      ? [section("Answer", Json.stringify(run.answer, 2))]
+      : run.conversation.response === undefined
+        ? []
+        : [section("Response", run.conversation.response)])
   ].join("\n")

@@ -52,6 +52,12 @@ export const AgentReport = Schema.Struct({
       description: "`true` if the agent no longer had the thread's session, and began another one."
     })
   ),
+  history_given: optional(
+    Schema.Boolean.annotations({
+      description:
+        "`true` if the agent had no session of the thread, and got the thread's earlier prompts and answers with the prompt."
+    })
+  ),
   session_usage: optional(SessionUsage),
   links: optional(Schema.Array(RunLink).annotations({ description: `What the work produced, up to ${maxLinks}.` })),
   denied: optional(
@@ -67,13 +73,27 @@ export const AgentReport = Schema.Struct({
 })
 export type AgentReport = typeof AgentReport.Type
 
+/** What callers see of the work besides the answer's text. */
+export const ShownReport = Schema.Struct({
+  answer: optional(
+    Schema.Unknown.annotations({
+      jsonSchema: {},
+      description: "The value of an answer that matches the webhook's `answer_schema`: any JSON."
+    })
+  ),
+  ...AgentReport.fields
+})
+export type ShownReport = typeof ShownReport.Type
+
 /** The report as part of a record that has more fields. */
-export const reportOf = (report: AgentReport): AgentReport => {
-  const { asks, denied, links, session_id, session_lost, session_usage, usage } = report
+export const reportOf = (report: ShownReport): ShownReport => {
+  const { answer, asks, denied, history_given, links, session_id, session_lost, session_usage, usage } = report
   return {
+    ...(answer !== undefined && { answer }),
     ...(usage && { usage }),
     ...(session_id !== undefined && { session_id }),
     ...(session_lost !== undefined && { session_lost }),
+    ...(history_given !== undefined && { history_given }),
     ...(session_usage && { session_usage }),
     ...(links && { links }),
     ...(denied && { denied }),
@@ -140,6 +160,7 @@ export const readReport: (reply: unknown) => AgentReport | undefined = readStruc
   usage: readStruct({ ...amounts, model: readName }),
   session_id: readName,
   session_lost: read(Schema.Boolean),
+  history_given: read(Schema.Boolean),
   session_usage: readStruct(amounts),
   links: readList(readLink, maxLinks),
   denied: readList(readName, maxLinks),

@@ -1,9 +1,16 @@
 /** What a webhook asks of the agent beside the prompt. The leader decides what of it is allowed. */
-import { Schema, Struct } from "effect"
+import { Predicate, Schema, Struct } from "effect"
 import { optional } from "../Time.ts"
+import type { JsonObject } from "../webhook/WebhookSettingKinds.ts"
 import type { SettingValues } from "../webhook/WebhookSettings.ts"
 
 const text = (description: string) => Schema.String.annotations({ description })
+
+/** Not `Schema.Record`, which copies the object and loses a member called `__proto__`. */
+const AnswerSchema = Schema.declare((value): value is JsonObject => Predicate.isReadonlyRecord(value), {
+  description: "A JSON Schema (draft 2020-12). The answer must be JSON that matches it, and nothing else.",
+  jsonSchema: { type: "object", additionalProperties: true }
+})
 
 export const AgentRequest = Schema.Struct({
   model: optional(text("The model that the agent is to use.")),
@@ -11,7 +18,8 @@ export const AgentRequest = Schema.Struct({
   max_turns: optional(
     Schema.Int.annotations({ description: "How many turns the agent may take: answers of its model." })
   ),
-  max_cost: optional(Schema.Number.annotations({ description: "What the run may cost, in US dollars." }))
+  max_cost: optional(Schema.Number.annotations({ description: "What the run may cost, in US dollars." })),
+  answer_schema: optional(AnswerSchema)
 }).annotations({ identifier: "AgentRequest", description: "What the webhook asks of the agent beside the prompt." })
 export type AgentRequest = typeof AgentRequest.Type
 
@@ -21,7 +29,7 @@ export const settingOf = {
   permissions: "agent_permissions",
   max_turns: "max_turns",
   max_cost: "max_cost"
-} as const satisfies { readonly [Part in keyof AgentRequest]: keyof SettingValues }
+} as const satisfies { readonly [Part in Exclude<keyof AgentRequest, "answer_schema">]: keyof SettingValues }
 
 type Settings = { readonly [Name in keyof SettingValues]?: SettingValues[Name] | undefined }
 
@@ -36,5 +44,6 @@ export const agentRequestOf = (webhook: Settings): AgentRequest | undefined => {
     const value = webhook[settingOf[part]]
     if (value !== undefined) request = { ...request, [part]: value }
   }
-  return request
+  const { answer_schema } = webhook
+  return answer_schema === undefined ? request : { ...request, answer_schema }
 }

@@ -18,6 +18,10 @@ const Values = Schema.declare(
   }
 )
 
+/** An earlier run of a thread. */
+export const ThreadTurn = Schema.Struct({ prompt: text("Its prompt."), response: text("Its answer.") })
+export type ThreadTurn = typeof ThreadTurn.Type
+
 export const PromptBody = Schema.Struct({
   run_id: RunId,
   source: RunSource,
@@ -34,7 +38,13 @@ export const PromptBody = Schema.Struct({
     Schema.Struct({
       id: ThreadId,
       session_id: optional(text("The agent's session in which to continue.")),
-      session_usage: optional(SessionUsage)
+      session_usage: optional(SessionUsage),
+      history: optional(
+        Schema.Array(ThreadTurn).annotations({
+          description:
+            "The thread's latest prompts and answers, oldest first, up to 64 Ki characters; long ones are cut. Present if no answer has reported a session, or if the webhook has `thread_history`."
+        })
+      )
     }).annotations({ description: "The conversation that the prompt belongs to." })
   ),
   deadline: optional(time("Present if a caller waits. Afterwards, nobody needs the answer."))

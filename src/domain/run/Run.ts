@@ -4,8 +4,9 @@ import { RunId, ThreadId, WebhookId } from "../Id.ts"
 import { TeamName } from "../Team.ts"
 import { RunThread } from "../Thread.ts"
 import { optional, time } from "../Time.ts"
-import { AgentReport } from "./AgentReport.ts"
+import { AgentReport, ShownReport } from "./AgentReport.ts"
 import { AgentRequest } from "./AgentRequest.ts"
+import { valueIn } from "./Answer.ts"
 import { cancellers } from "./Canceller.ts"
 import { RunSource } from "./RunSource.ts"
 import { allStatuses, type FinalStatus, leaderErrors, limitCodes, runStatuses } from "./RunStatus.ts"
@@ -30,6 +31,7 @@ export type CancelledBy = typeof CancelledBy.Type
 
 export const RunErrorCode = Schema.Literal(
   "agent_error",
+  "answer_invalid",
   "answer_too_large",
   "budget_exceeded",
   ...limitCodes,
@@ -38,7 +40,7 @@ export const RunErrorCode = Schema.Literal(
   "undeliverable"
 ).annotations({
   description:
-    "The leader said so (`agent_error`), the daily budget of cost was used up before the sending (`budget_exceeded`), the team's queue went away (`team_gone`), no leader came in time (`team_not_running`), or the broker gave up (`undeliverable`). With `answer_too_large`, the answer had more than 1 MiB, and `response` is its beginning. At a limit of the run (`turns_exceeded`, `cost_exceeded`) the agent was stopped, and `response` is what there is of an answer."
+    "The leader said so (`agent_error`), the daily budget of cost was used up before the sending (`budget_exceeded`), the team's queue went away (`team_gone`), no leader came in time (`team_not_running`), or the broker gave up (`undeliverable`). With `answer_too_large`, the answer had more than 1 MiB, and `response` is its beginning; with `answer_invalid`, it does not match the webhook's `answer_schema`, and `response` is its text. At a limit of the run (`turns_exceeded`, `cost_exceeded`) the agent was stopped, and `response` is what there is of an answer."
 })
 export const RunError = Schema.Struct({
   code: RunErrorCode,
@@ -155,6 +157,7 @@ const record = Struct({
       )
     }).annotations({ description: "What was asked and answered." })
   ),
+  answer: shown(ShownReport.fields.answer),
   error: shown(optional(RunError)),
   last_step: shown(
     optional(
@@ -166,6 +169,7 @@ const record = Struct({
   usage: shown(AgentReport.fields.usage),
   session_id: shown(AgentReport.fields.session_id),
   session_lost: shown(AgentReport.fields.session_lost),
+  history_given: shown(AgentReport.fields.history_given),
   session_usage: shown(AgentReport.fields.session_usage),
   links: shown(AgentReport.fields.links),
   denied: shown(AgentReport.fields.denied),
@@ -214,6 +218,12 @@ export const durationOf = ({
 export const earlierRunOf = ({ attempt = 1, replay_of }: Pick<RunRow, "attempt" | "replay_of">) =>
   replay_of === undefined ? {} : attempt > 1 ? { retry_of: replay_of } : { replay_of }
 
+/** Such an answer was checked before the run ended. */
+const answerOf = ({ agent, report, response, status }: RunRow): Pick<Run, "answer"> => {
+  const isChecked = status === "success" && agent?.answer_schema !== undefined && report?.asks === undefined
+  return isChecked && response !== undefined ? { answer: valueIn(response) } : {}
+}
+
 export const toRun = (row: RunRow): Run => {
   const { prompt, response, error_code, error_message, report, timeout_ms, deadline_at, admitted_at, ...rest } = row
   const { max_work_ms, replay_of, retry_after_seconds, thread_id, thread_key, traceparent, ...shared } = rest
@@ -223,6 +233,7 @@ export const toRun = (row: RunRow): Run => {
     ...(thread_id && thread_key !== undefined && { thread: { id: thread_id, key: thread_key } }),
     ...durationOf(row),
     conversation: { prompt, ...(response !== undefined && { response }) },
+    ...answerOf(row),
     ...(error_code && { error: { code: error_code, message: error_message ?? "" } }),
     ...(row.status === "timeout" && error_message !== undefined && { last_step: error_message }),
     ...report
@@ -244,13 +255,14 @@ export const finalErrors: ReadonlyArray<RunError["code"]> = [
   noLeaderInTime.code,
   "budget_exceeded",
   "answer_too_large",
+  "answer_invalid",
   ...limitCodes
 ]
 
 /** The details of an end. A final status without a line here does not compile. */
 interface OutcomeDetails {
   readonly success: { readonly response: string; readonly report?: AgentReport }
-  /** `response`: the beginning of an answer that is too large, or what there is of one at a limit. */
+  /** `response`: the beginning of an answer that is too large, one that is invalid, or what there is of one at a limit. */
   readonly error: { readonly error: RunError; readonly response?: string; readonly report?: AgentReport }
   /** `undelivered`: no leader has its prompt. */
   readonly timeout: { readonly undelivered?: boolean }

@@ -63,7 +63,7 @@ export type LimitCode = (typeof limitCodes)[number]
 export const isLimitCode = (code: unknown): code is LimitCode => limitCodes.some((each) => each === code)
 
 /** The codes of errors that end a leader's work. */
-export const leaderErrors: ReadonlyArray<string> = ["agent_error", "answer_too_large", ...limitCodes]
+export const leaderErrors: ReadonlyArray<string> = ["agent_error", "answer_too_large", "answer_invalid", ...limitCodes]
 
 /** Whether the run has ended, but its agent may still work: it holds its team and its slots. */
 export const isUnreleased = ({

@@ -213,6 +213,29 @@ export const webhookSettings = {
     help: "What a run may cost in US dollars, such as 0.50; then its agent is stopped",
     default: "no limit"
   },
+  thread_history: {
+    kind: "switch",
+    group: "agent",
+    description:
+      "Whether prompts of a conversation carry its earlier prompts and answers (the latest 64 Ki characters), for agents that lose their sessions: in containers, or on several machines. Agents use them if they no longer have the session. Default: only if the agent reports no sessions.",
+    label: "Send earlier messages",
+    option: "thread-history",
+    value: "true|false",
+    help: "Prompts of a conversation carry its earlier messages, for agents that lose their sessions",
+    default: "if the agent has no sessions"
+  },
+  answer_schema: {
+    kind: "json",
+    group: "agent",
+    maxLength: 16_384,
+    description:
+      "A JSON Schema (draft 2020-12) for the agent's answer, as for `schema`. The agent is told to answer with JSON that matches it, and asked once more if it does not. Then the run has the value as `answer`, beside the text in `response`; if it still does not match, the run ends as `error` with the code `answer_invalid`. Questions of the agent are not checked. Default: answers are texts.",
+    label: "Answer schema",
+    option: "answer-schema",
+    value: "json",
+    help: "A JSON Schema (2020-12) for the agent's answer; the run then has the value, too",
+    default: "answers are texts"
+  },
   when_team_stopped: {
     kind: "choice",
     group: "failures",

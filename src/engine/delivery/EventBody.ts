@@ -26,7 +26,7 @@ const formatTime = (time: DateTime.Utc | undefined) => time && DateTime.formatIs
 const cut = (text: string | undefined) =>
   text === undefined || text.length <= maxResponse
     ? { response: text }
-    : { response: text.slice(0, maxResponse), response_truncated: true }
+    : { response: text.slice(0, maxResponse), response_truncated: true, answer: undefined }
 
 /** Without the answer, which may be long and confidential: the receiver can fetch it. */
 const thin = (run: Run, webhook: WebhookName) => ({
@@ -49,9 +49,9 @@ const thin = (run: Run, webhook: WebhookName) => ({
 const full = (run: Run, webhook: WebhookName) => ({
   ...thin(run, webhook),
   variables: run.variables,
+  ...reportOf(run),
   ...cut(run.conversation.response),
-  error: run.error,
-  ...reportOf(run)
+  error: run.error
 })
 
 /** The data of an event, and what templates read as `alert`. */

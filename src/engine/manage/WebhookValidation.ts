@@ -2,6 +2,7 @@
 import { Effect, Either, Option, Predicate, Schema } from "effect"
 import { identity } from "effect/Function"
 import { type Fault, Invalid, maxFaults, type TeamUnknown } from "../../domain/Errors.ts"
+import { tooComplex } from "../../domain/evaluation/JsonSchema.ts"
 import { faultsOfFilter } from "../../domain/prompt/FilterFaults.ts"
 import { keyOf, pathOf } from "../../domain/prompt/Path.ts"
 import * as Template from "../../domain/prompt/Template.ts"
@@ -15,7 +16,6 @@ import { TeamStore } from "../../repo/manage/TeamStore.ts"
 import { Origin } from "../access/Audit.ts"
 import { Evaluator } from "../prompt/Evaluator.ts"
 import * as Input from "../prompt/Input.ts"
-import { tooComplex } from "../prompt/InputSchema.ts"
 import { type LanguageOptions, Renderer } from "../prompt/Renderer.ts"
 import { decode, tokenFaults } from "./Validation.ts"
 
@@ -72,7 +72,9 @@ export const make = Effect.gen(function* () {
     const variables = Option.map(names, (names) => [
       ...names.flatMap((name) => [keyOf(name), pathOf(name)[0]]),
       ...(isWindow(coalesce) ? [keyOf(coalesce.key)] : []),
-      ...(isSchema(schema) && Predicate.isReadonlyRecord(schema.properties) ? Object.keys(schema.properties) : [])
+      ...(isSchema("schema", schema) && Predicate.isReadonlyRecord(schema.properties)
+        ? Object.keys(schema.properties)
+        : [])
     ])
     const takes = Input.takesPayload({ input }) ? "requests" : { variables: Option.getOrUndefined(variables) }
     return faultsOfFilter(accept_if, { takes, secretHeaders }).map(
@@ -96,10 +98,12 @@ export const make = Effect.gen(function* () {
       if (Either.isLeft(Template.parse(`{{${input.coalesce.key}}}`)))
         faults.push({ pointer: "/coalesce", detail: "`key` must be a name as in a template" })
     }
-    if (isSchema(input.schema)) {
-      const ofSchema = evaluate("schema", input.schema)
+    for (const field of schemaFields) {
+      const schema = input[field]
+      if (!isSchema(field, schema)) continue
+      const ofSchema = evaluate("schema", schema)
       const all = yield* Effect.catchTag(ofSchema, "TooSlow", () => Effect.succeed([tooComplex]))
-      faults.push(...all.map(inSchema))
+      faults.push(...all.map(inSchema(field)))
     }
     if (isTeamName(input.team)) {
       const { teams: allowed } = yield* Origin
@@ -145,6 +149,9 @@ export const make = Effect.gen(function* () {
 
 type Fields = { readonly [field in keyof WebhookDraft]?: unknown }
 
+const schemaFields = ["schema", "answer_schema"] as const
+type SchemaField = (typeof schemaFields)[number]
+
 /** Each is checked with the webhook's language, input and verification. */
 const templateFields = ["prompt_template", "thread_key", "run_title"] as const
 type TemplateField = (typeof templateFields)[number]
@@ -163,16 +170,18 @@ const textFields = (Object.keys(WebhookDraft.fields) as ReadonlyArray<keyof Fiel
 const shownTokens = tokenFaults(Webhook.fields, "in `signed`, write `{url}` instead of the URL")
 
 /** A fault inside the schema becomes one of the field, so that a form can show it there. */
-const inSchema = ({ pointer, detail }: Fault): Fault => ({
-  pointer: "/schema",
-  detail: pointer === "" ? detail : `at ${pointer}: ${detail}`
-})
+const inSchema =
+  (field: SchemaField) =>
+  ({ pointer, detail }: Fault): Fault => ({
+    pointer: `/${field}`,
+    detail: pointer === "" ? detail : `at ${pointer}: ${detail}`
+  })
 
 const decodeDraft = decode(WebhookDraft)
 const decodeEdit = decode(WebhookEdit)
 const isTeamName = Schema.is(TeamName)
-const isSchema = (value: unknown): value is JsonObject =>
-  Predicate.isReadonlyRecord(value) && isAccepted(webhookSettings.schema, value)
+const isSchema = (field: SchemaField, value: unknown): value is JsonObject =>
+  Predicate.isReadonlyRecord(value) && isAccepted(webhookSettings[field], value)
 const isWindow = (value: unknown): value is Window =>
   Predicate.isReadonlyRecord(value) && isAccepted(webhookSettings.coalesce, value)
 

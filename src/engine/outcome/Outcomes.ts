@@ -70,6 +70,13 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
         for (const { run_id } of ends) ending.delete(run_id)
       }
 
+      /** The runs have not ended: their progress is still to be recorded. */
+      const restore = (ends: ReadonlyArray<RunEnd>) => {
+        for (const { run_id, sent_at, started_at } of ends) {
+          progressRecorder.add(run_id, { ...(sent_at && { sent_at }), ...(started_at && { started_at }) })
+        }
+      }
+
       const read = Effect.fnUntraced(function* (ids: ReadonlyArray<RunId>) {
         if (ids.length === 0) return
         const found = yield* runs.ended(ids)
@@ -126,6 +133,7 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
           return ends.map((end) => ({ ...end, ...progressRecorder.take(end.run_id) }))
         },
         committed: (ends, results) => {
+          restore(ends.filter((_, index) => results[index]?.unchecked !== undefined))
           for (const { late, run, recorded: byUs } of results) {
             if (late !== undefined) RunMetrics.recordReport(late.report, late.team)
             if (run === undefined) continue
@@ -136,9 +144,7 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
         },
         failed: (ends) => {
           forget(ends)
-          for (const { run_id, sent_at, started_at } of ends) {
-            progressRecorder.add(run_id, { ...(sent_at && { sent_at }), ...(started_at && { started_at }) })
-          }
+          restore(ends)
         }
       })
     })

@@ -6,6 +6,7 @@ import { Either } from "effect"
 import type { Fault } from "../../domain/Errors.ts"
 import type { Budget } from "../../domain/evaluation/Budget.ts"
 import * as Jmespath from "../../domain/evaluation/Jmespath.ts"
+import * as JsonSchema from "../../domain/evaluation/JsonSchema.ts"
 import type { FilledPart } from "../../domain/prompt/FilledPart.ts"
 import { filter } from "../../domain/prompt/Filter.ts"
 import * as Liquid from "../../domain/prompt/Liquid.ts"
@@ -14,7 +15,6 @@ import type { Variables } from "../../domain/run/Run.ts"
 import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
 import { RecentMap } from "../../runtime/RecentMap.ts"
 import { type MarkdownText, type Shown, shown } from "../delivery/markdown/Shown.ts"
-import * as InputSchema from "./InputSchema.ts"
 
 /** Input and output can be sent to another thread. */
 interface Task<Input, Output> {
@@ -69,15 +69,15 @@ export const make = () => {
 
     /** The faults of a value; none: it is valid. */
     value: task({
-      isQuick: ({ schema, value }) => InputSchema.isQuick(schema, value),
+      isQuick: ({ schema, value }) => JsonSchema.isQuick(schema, value),
       run: ({ schema, value }: { readonly schema: JsonObject; readonly value: unknown }): ReadonlyArray<Fault> =>
-        InputSchema.faultsIn(schema, value)
+        JsonSchema.faultsIn(schema, value)
     }),
 
     /** The faults of a schema; none: it can be saved. */
     schema: task({
-      isQuick: InputSchema.isQuickSchema,
-      run: (schema: JsonObject): ReadonlyArray<Fault> => InputSchema.faultsOfSchema(schema)
+      isQuick: JsonSchema.isQuickSchema,
+      run: (schema: JsonObject): ReadonlyArray<Fault> => JsonSchema.faultsOfSchema(schema)
     }),
 
     /** The names that a template reads; or its fault, such as exceeding a limit for any input. */

@@ -5,9 +5,9 @@ import { Either } from "effect"
 import { Budget } from "../../domain/evaluation/Budget.ts"
 import * as Json from "../../domain/Json.ts"
 import { threadTime } from "../../runtime/ThreadTime.ts"
+import { withinTime } from "../../runtime/TimeLimit.ts"
 import * as EvaluationTasks from "./EvaluationTasks.ts"
 import type { Answer, Question } from "./Evaluator.ts"
-import { withinTime } from "./TimeLimit.ts"
 
 /** The CPU time of one evaluation, in milliseconds: four times what its whole budget of work usually takes. */
 const limit = 1_000

@@ -6,9 +6,9 @@ import { Budget } from "../../domain/evaluation/Budget.ts"
 import * as Json from "../../domain/Json.ts"
 import { RecentMap } from "../../runtime/RecentMap.ts"
 import * as ThreadPool from "../../runtime/ThreadPool.ts"
+import { busy, TooSlow } from "../../runtime/TimeLimit.ts"
 import { Origin, type OriginValues } from "../access/Audit.ts"
 import * as EvaluationTasks from "./EvaluationTasks.ts"
-import { busy, TooSlow } from "./TimeLimit.ts"
 
 /** Work that is tried where requests are answered: a millisecond at most. */
 const quickWork = 20_000

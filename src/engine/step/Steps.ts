@@ -21,7 +21,7 @@ export interface Accepting {
 
 export type Accepted = Either.Either<Acceptance, AcceptanceRefused>
 
-type Ending = Pick<RunEnd, "run_id" | "outcome" | "wantsRun">
+type Ending = Pick<RunEnd, "run_id" | "outcome" | "wantsRun" | "isChecked">
 
 /** What a step does for one caller. */
 type Item =
@@ -53,9 +53,10 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
     readonly repeatOnly: (run: NewRun) => Effect.Effect<Accepted, Unavailable>
     /** Makes this the run's end, unless another came first. Returns the run as it ended; `undefined`: it does not exist. */
     readonly end: (id: RunId, outcome: Outcome) => Effect.Effect<Run | undefined, Unavailable>
+    /** The same for several, in their order. */
     readonly endAll: (
-      ends: ReadonlyArray<{ readonly run_id: RunId; readonly outcome: Outcome }>
-    ) => Effect.Effect<void, Unavailable>
+      ends: ReadonlyArray<Omit<Ending, "wantsRun">>
+    ) => Effect.Effect<ReadonlyArray<EndedRun>, Unavailable>
     /** No leader has, or will have, a prompt of these ended runs: their teams and slots are free. */
     readonly release: (ids: ReadonlyArray<RunId>) => Effect.Effect<void, Unavailable>
     /** Admits the next runs of these teams. Returns the teams whose next run needs a leader, and which are not `led`. */

@@ -2,6 +2,7 @@
  * The updates of a run as a UI message stream of the AI SDK, version 1 of its protocol. Its client always reads a stream from
  * the beginning, so the parts have no ids of events.
  */
+import * as Json from "../../domain/Json.ts"
 import { type AgentReport, reportOf } from "../../domain/run/AgentReport.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import type { RunUpdate } from "../../engine/progress/RunUpdate.ts"
@@ -10,7 +11,7 @@ import { comment } from "./RunEventText.ts"
 export const headers = { "x-vercel-ai-ui-message-stream": "v1" }
 
 const part = (chunk: { readonly type: string; readonly [field: string]: unknown }): string =>
-  `data: ${JSON.stringify(chunk)}\n\n`
+  `data: ${Json.stringify(chunk)}\n\n`
 
 /** The message's current text; when another begins, it gets the same id. */
 const id = "text"

@@ -1,6 +1,7 @@
 /** Runs as results of tool calls, and as tasks (`io.modelcontextprotocol/tasks`). */
 import type { CallToolResult } from "@modelcontextprotocol/server"
-import { DateTime } from "effect"
+import { DateTime, Predicate } from "effect"
+import * as Json from "../../domain/Json.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
@@ -32,11 +33,18 @@ const linesOf = (run: Run): ReadonlyArray<string> => [
 
 /** How the run ended. The run's ID is in `_meta`, where it does not disturb the answer. */
 export const ofEnded = (run: Run): CallToolResult => {
-  const { conversation, error, retry_at, run_id, status } = run
+  const { answer, conversation, error, retry_at, run_id, status } = run
   const _meta = { "webhook-trigger/run_id": run_id }
   switch (status) {
     case "success":
-      return { ...textResult([conversation.response ?? "", ...linesOf(run)].join("\n")), _meta }
+      return {
+        ...textResult([conversation.response ?? "", ...linesOf(run)].join("\n")),
+        // Tools have no `outputSchema`: clients would refuse questions, and runs that go on after the call.
+        ...(Predicate.isReadonlyRecord(answer) && {
+          structuredContent: Json.withPlainNumbers(answer) as Readonly<Record<string, unknown>>
+        }),
+        _meta
+      }
     case "error":
       return {
         ...failure(

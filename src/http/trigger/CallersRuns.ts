@@ -3,6 +3,7 @@ import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { DateTime, Effect, Redacted, Schema, type Scope } from "effect"
 import { CallersRun } from "../../api/run/RunAnswers.ts"
 import { MethodNotAllowed, NotVerified } from "../../domain/Errors.ts"
+import * as Json from "../../domain/Json.ts"
 import { runIdOf } from "../../domain/ParsedId.ts"
 import { reportOf } from "../../domain/run/AgentReport.ts"
 import type { Run } from "../../domain/run/Run.ts"
@@ -38,7 +39,8 @@ const callersRun = (run: Run): CallersRun => {
   }
 }
 
-const answerWith = (run: Run) => HttpServerResponse.unsafeJson(encodeRun(callersRun(run)))
+const answerWith = (run: Run) =>
+  HttpServerResponse.text(Json.stringify(encodeRun(callersRun(run))), { contentType: "application/json" })
 
 /** These requests have no body, so a signature covers an empty one. */
 const noBody = new Uint8Array()

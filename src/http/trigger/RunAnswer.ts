@@ -3,7 +3,8 @@ import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import type { MessageAccepted, MessageAnswered } from "../../api/run/Messages.ts"
 import type { Accepted, Answered, Failed, Ignored, TimedOut, TimedOutInPage } from "../../api/run/RunAnswers.ts"
 import type { RunId } from "../../domain/Id.ts"
-import { type AgentReport, reportOf } from "../../domain/run/AgentReport.ts"
+import * as Json from "../../domain/Json.ts"
+import { reportOf, type ShownReport } from "../../domain/run/AgentReport.ts"
 import type { RunError } from "../../domain/run/Run.ts"
 import type { Submitted } from "../../engine/accept/Trigger.ts"
 import * as Problems from "../request/Problems.ts"
@@ -13,18 +14,19 @@ type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
 /** Written as they are, unlike a handler's result: `Body` is the documented type. */
-const json = <Body>(status: number, body: Body): Response => HttpServerResponse.unsafeJson(body, { status })
+const json = <Body>(status: number, body: Body): Response =>
+  HttpServerResponse.text(Json.stringify(body), { status, contentType: "application/json" })
 
 /** The bodies of answers about a webhook's run; the events of a run have the same. */
 export const bodies = {
   accepted: (run_id: RunId): typeof Accepted.Type => ({ status: "accepted", run_id }),
-  success: (run_id: RunId, response: string, report: AgentReport): typeof Answered.Type => ({
+  success: (run_id: RunId, response: string, report: ShownReport): typeof Answered.Type => ({
     status: "success",
     response,
     run_id,
     ...report
   }),
-  error: (run_id: RunId, error: RunError, report: AgentReport): typeof Failed.Encoded => ({
+  error: (run_id: RunId, error: RunError, report: ShownReport): typeof Failed.Encoded => ({
     status: "error",
     run_id,
     error,
@@ -38,8 +40,8 @@ export const bodies = {
 /** The differences between a webhook's run and a message. */
 interface Format {
   readonly accepted: (id: RunId) => Response
-  readonly success: (id: RunId, response: string, report: AgentReport) => Response
-  readonly error: (id: RunId, error: RunError, report: AgentReport) => Response
+  readonly success: (id: RunId, response: string, report: ShownReport) => Response
+  readonly error: (id: RunId, error: RunError, report: ShownReport) => Response
 }
 
 const run: Format = {

@@ -3,6 +3,7 @@ import type { Effect, Either } from "effect"
 import type { Prompt } from "../../bus/Bus.ts"
 import type { AgentReport } from "../../domain/run/AgentReport.ts"
 import type { Progress } from "../../domain/run/Progress.ts"
+import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
 import type { LeaderAnswer, LeaderError } from "../Leader.ts"
 import type { Place } from "../Place.ts"
 
@@ -22,6 +23,8 @@ export interface Agent {
   readonly title: string
   /** The program that must be installed: a path, or a name in `PATH`. Absent for an endpoint. */
   readonly program?: string
+  /** Whether it hands such a schema of the answer to its model itself. Default: no; then the schema is named in the prompt. */
+  readonly takesSchema?: (schema: JsonObject) => boolean
   /** Interrupted when the run is cancelled. */
   readonly answer: (task: Task) => Effect.Effect<LeaderAnswer, LeaderError>
 }

@@ -1,11 +1,17 @@
 /** Agents that are programs: what makes an agent of a command line and of the events that it prints. */
+import { randomUUID } from "node:crypto"
+import { rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { Effect, Either } from "effect"
 import type { Prompt } from "../../bus/Bus.ts"
 import type { AgentRequest } from "../../domain/run/AgentRequest.ts"
+import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
 import { LeaderError } from "../Leader.ts"
 import { environment } from "../Place.ts"
 import { runProgram } from "../Program.ts"
 import type { Agent, Preset, Task } from "./Agent.ts"
+import { withoutDraft } from "./AnswerSchema.ts"
 import { type Bounds, optionsFor, type RequestOptions, readBounds } from "./Bounds.ts"
 import { eventLines } from "./output/EventLines.ts"
 import type { Events } from "./output/EventReader.ts"
@@ -33,6 +39,12 @@ export interface AgentProgram extends Pick<Preset, "title" | "example" | "help">
   readonly interrupt?: string
   /** Options that say what it may do. Absent if it never asks for permissions. */
   readonly permissions?: ReadonlyArray<string>
+  /** Its option for the schema of its answer, and which schemas it takes. `inFile`: the option's value is a file. */
+  readonly answerSchema?: {
+    readonly option: string
+    readonly inFile?: boolean
+    readonly takes: (schema: JsonObject) => boolean
+  }
   readonly requests: RequestOptions
   readonly sessions: {
     /** The ids that it gives its sessions. */
@@ -60,6 +72,33 @@ export const programPreset = (its: AgentProgram): Preset => ({
     })
 })
 
+/** The options for the schema; a file lives as long as the scope. */
+const schemaOptions = ({ inFile, option }: NonNullable<AgentProgram["answerSchema"]>, schema: JsonObject) => {
+  const text = JSON.stringify(withoutDraft(schema))
+  if (!inFile) return Effect.succeed([option, text])
+  const file = join(tmpdir(), `answer-schema-${randomUUID()}.json`)
+  return Effect.acquireRelease(
+    Effect.sync(() => {
+      // The program may run as another user.
+      writeFileSync(file, text, { flag: "wx", mode: 0o644 })
+      return [option, file]
+    }),
+    () => Effect.sync(() => rmSync(file, { force: true }))
+  )
+}
+
+/** The work with the options for the schema of the task's answer, if the program takes it. */
+const withSchema = <A>(
+  { answerSchema }: AgentProgram,
+  { prompt }: Task,
+  work: (options: ReadonlyArray<string>) => Effect.Effect<A, LeaderError>
+): Effect.Effect<A, LeaderError> => {
+  const schema = prompt.agent?.answer_schema
+  return schema !== undefined && answerSchema?.takes(schema)
+    ? Effect.scoped(Effect.flatMap(schemaOptions(answerSchema, schema), work))
+    : work([])
+}
+
 /** Each of the operator's profiles grants all permissions of its runs, so that none of another way are added to them. */
 const permissionFault = (
   { example, permissions, title }: AgentProgram,
@@ -77,7 +116,7 @@ const permissionFault = (
 }
 
 const programAgent = (its: AgentProgram, words: ReadonlyArray<string>, bounds: Bounds): Agent => {
-  const { interrupt, program, sessions, title } = its
+  const { answerSchema, interrupt, program, sessions, title } = its
   const totals = SessionTotals.make()
   const run = (task: Task, options: ReadonlyArray<string>, session?: string) => {
     const { place, prompt } = task
@@ -101,13 +140,17 @@ const programAgent = (its: AgentProgram, words: ReadonlyArray<string>, bounds: B
   return {
     title,
     program,
+    ...(answerSchema && { takesSchema: answerSchema.takes }),
     answer: (task) =>
       Effect.flatMap(
         Effect.mapError(
           optionsFor(task.prompt.agent ?? {}, words, bounds, its.requests),
           (fault) => new LeaderError({ message: `${title} was not started: ${fault}` })
         ),
-        (options) => inSession(sessions.format, task, (session) => run(task, options, session))
+        (options) =>
+          withSchema(its, task, (more) =>
+            inSession(sessions.format, task, (task, session) => run(task, [...options, ...more], session))
+          )
       )
   }
 }

@@ -24,7 +24,9 @@ const acpAgent = (options: AcpOptions): Agent => {
     program: options.command,
     answer: (task) =>
       takingOnly(["max_turns"], task, () =>
-        inSession(anyId, task, (session) => converse(options, { ...task, text: asText(task.prompt), totals }, session))
+        inSession(anyId, task, (task, session) =>
+          converse(options, { ...task, text: asText(task.prompt), totals }, session)
+        )
       )
   }
 }

@@ -1,5 +1,6 @@
 import { Predicate } from "effect"
 import type { Prompt } from "../../bus/Bus.ts"
+import { isPlain } from "./AnswerSchema.ts"
 import { costExceeded, turnsExceeded } from "./output/Limits.ts"
 import {
   at,
@@ -90,7 +91,9 @@ const withResult = ({ failure: _, ...before }: ClaudeReading, event: unknown): C
     ...(denied.length > 0 && { denied })
   })
   const reading: ClaudeReading = { ...reported, hasResult: true }
-  const text = textAt(event, "result")
+  // With a schema, the answer is what it gave to a tool.
+  const shaped = at(event, "structured_output")
+  const text = shaped === undefined ? textAt(event, "result") : JSON.stringify(shaped)
   // A failed request to the model has the subtype `success`: only `is_error` counts.
   if (at(event, "is_error") !== true && text !== undefined) return { ...reading, answer: text }
   const [error] = listAt(event, "errors")
@@ -122,6 +125,7 @@ export const claude = programPreset({
     ...["--allowedTools", "--permission-mode", "--dangerously-skip-permissions", "--permission-prompt-tool"],
     ...["--settings", "--tools", "--allowed-tools"]
   ],
+  answerSchema: { option: "--json-schema", takes: isPlain },
   requests: { model: ["--model"], max_turns: "--max-turns", max_cost: "--max-budget-usd" },
   sessions: { format: uuid, lost: /No conversation found with session ID/ },
   read: (before: ClaudeReading, event): ClaudeReading => {

@@ -1,4 +1,5 @@
 import type { StepReport } from "../../domain/run/Step.ts"
+import { isStrict } from "./AnswerSchema.ts"
 import {
   activityOf,
   at,
@@ -60,6 +61,7 @@ export const codex = programPreset({
     ...(session === undefined ? [] : ["resume", session]),
     "-"
   ],
+  answerSchema: { option: "--output-schema", inFile: true, takes: isStrict },
   requests: { model: ["--model", "-m"], hidesCost: true },
   sessions: {
     format: uuid,

@@ -72,7 +72,7 @@ const work = (
 
 const endpoint = (options: LanggraphOptions): Agent => ({
   title: `the assistant ${options.assistant}`,
-  answer: (task) => takingOnly([], task, () => inSession(uuid, task, (session) => work(options, task, session)))
+  answer: (task) => takingOnly([], task, () => inSession(uuid, task, (task, session) => work(options, task, session)))
 })
 
 /** Any graph behind a LangGraph server: https://docs.langchain.com/langsmith/server-api-ref */

@@ -1,6 +1,9 @@
 import { Effect, Either } from "effect"
+import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
 import { type LeaderAnswer, LeaderError } from "../Leader.ts"
+import { inWords } from "../Shape.ts"
 import type { Agent, Preset, Task } from "./Agent.ts"
+import { isPlain, isStrict, withoutDraft } from "./AnswerSchema.ts"
 import { type Bounds, modelFault, readBounds, takingOnly } from "./Bounds.ts"
 import { type RequestFailed, readStream } from "./Endpoint.ts"
 import { readHttpUrl, readOptions } from "./Options.ts"
@@ -108,6 +111,8 @@ interface Api {
   readonly path: string
   readonly events: typeof responses
   readonly body: (options: OpenaiOptions, prompt: string, session?: string) => object
+  /** What the body has for an answer with this schema. */
+  readonly format: (schema: object) => object
 }
 
 const apis = {
@@ -118,7 +123,8 @@ const apis = {
       ...{ model, input, stream: true },
       ...(instructions !== undefined && { instructions }),
       ...(previous_response_id !== undefined && { previous_response_id })
-    })
+    }),
+    format: (schema) => ({ text: { format: { type: "json_schema", ...schema } } })
   },
   chat: {
     path: "/chat/completions",
@@ -129,7 +135,8 @@ const apis = {
         ...(instructions === undefined ? [] : [{ role: "system", content: instructions }]),
         { role: "user", content: prompt }
       ]
-    })
+    }),
+    format: (json_schema) => ({ response_format: { type: "json_schema", json_schema } })
   }
 } satisfies Readonly<Record<string, Api>>
 
@@ -139,10 +146,15 @@ const isApi = (name: string): name is keyof typeof apis => Object.hasOwn(apis, n
 const isLost = ({ body = "", status }: RequestFailed): boolean =>
   status === 404 || (status === 400 && body.includes("previous_response"))
 
+/** Many endpoints know no schemas, or other ones. */
+const refusesSchema = ({ body = "", status }: RequestFailed): boolean =>
+  (status === 400 || status === 422) && /json_schema|response_format|text\.format/.test(body)
+
 const ask = (
   options: OpenaiOptions,
   task: Task,
-  session: string | undefined
+  session: string | undefined,
+  schema: JsonObject | undefined
 ): Effect.Effect<LeaderAnswer, LeaderError | SessionLost> => {
   const api: Api = apis[options.api]
   // A chat has no sessions.
@@ -152,13 +164,23 @@ const ask = (
   const request = {
     url: options.url + api.path,
     headers: key ? { authorization: `Bearer ${key}` } : {},
-    body: api.body(options, task.prompt.prompt, session)
+    body: {
+      ...api.body(options, task.prompt.prompt, session),
+      ...(schema && api.format({ name: "answer", schema: withoutDraft(schema), strict: isStrict(schema) }))
+    }
   }
   return Effect.matchEffect(
     Effect.suspend(() => readStream(request, ({ data }) => reader.take(data))),
     {
-      onFailure: (failure): Effect.Effect<never, LeaderError | SessionLost> =>
-        session !== undefined && isLost(failure) ? new SessionLost() : new LeaderError({ message: failure.message }),
+      onFailure: (failure): Effect.Effect<LeaderAnswer, LeaderError | SessionLost> => {
+        if (schema !== undefined && refusesSchema(failure)) {
+          const prompt = { ...task.prompt, prompt: task.prompt.prompt + inWords(schema) }
+          return ask(options, { ...task, prompt }, session, undefined)
+        }
+        return session !== undefined && isLost(failure)
+          ? new SessionLost()
+          : new LeaderError({ message: failure.message })
+      },
       onSuccess: () => {
         const reading = reader.reading()
         const broken = "The connection ended before the answer was complete"
@@ -171,12 +193,15 @@ const ask = (
 /** Each of its runs is one turn. */
 const endpoint = (options: OpenaiOptions, bounds: Bounds): Agent => ({
   title: options.model,
+  takesSchema: isPlain,
   answer: (task) =>
     takingOnly(["model", "max_turns"], task, () => {
       const { model = options.model } = task.prompt.agent ?? {}
       const fault = model === options.model ? undefined : modelFault(model, bounds)
+      const { answer_schema } = task.prompt.agent ?? {}
+      const schema = answer_schema && isPlain(answer_schema) ? answer_schema : undefined
       return fault === undefined
-        ? inSession(anyId, task, (session) => ask({ ...options, model }, task, session))
+        ? inSession(anyId, task, (task, session) => ask({ ...options, model }, task, session, schema))
         : new LeaderError({ message: `The model was not asked: ${fault}` })
     })
 })

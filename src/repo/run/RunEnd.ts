@@ -2,6 +2,8 @@
 import { DateTime } from "effect"
 import type { RunId } from "../../domain/Id.ts"
 import { isAnswer, type Outcome, type Run, type RunRow } from "../../domain/run/Run.ts"
+import type { TeamName } from "../../domain/Team.ts"
+import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
 
 /** An event of a run, and its time. */
 export interface RunEvent {
@@ -42,6 +44,8 @@ export interface RunEnd extends RunEvent {
   readonly outcome: Outcome
   /** False: the run need not be read if another end came first. Default: true. */
   readonly wantsRun?: boolean
+  /** The answer matches the run's `answer_schema`. Default: a run with one does not end, and its result says so. */
+  readonly isChecked?: boolean
   /** When it was sent and started, if that is not recorded yet. */
   readonly sent_at?: DateTime.Utc
   readonly started_at?: DateTime.Utc
@@ -55,6 +59,14 @@ export interface EndedRun {
   readonly run: Run | undefined
   /** The run had ended without a report of its agent's work, and this call stored one. */
   readonly late?: LateReport
+  /** The run has not ended: its answer must be checked first. */
+  readonly unchecked?: UncheckedAnswer
+}
+
+/** What an answer is checked by. */
+export interface UncheckedAnswer {
+  readonly team: TeamName
+  readonly answer_schema: JsonObject
 }
 
 /** A report that came after the end of its run. */
@@ -63,6 +75,10 @@ export type LateReport = Required<Pick<RunRow, "team" | "report">>
 /** Whether it says anything that is stored with a run that has ended: an answer, or a report of the work. */
 export const addsLate = ({ outcome }: RunEnd): boolean =>
   outcome.status === "success" || (outcome.status === "error" && (outcome.response ?? outcome.report) !== undefined)
+
+/** Whether it ends no run with an `answer_schema`. A question is no answer. */
+export const isUnchecked = ({ isChecked = false, outcome }: RunEnd): boolean =>
+  !isChecked && outcome.status === "success" && outcome.report?.asks === undefined
 
 /** The first of several items for a run, in the order of the runs' first items. */
 export const firstOfEach = <A extends { readonly run_id: string }>(items: Iterable<A>): ReadonlyArray<A> => {

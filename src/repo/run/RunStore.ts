@@ -11,6 +11,7 @@ import type { RunId, ThreadId, WebhookId } from "../../domain/Id.ts"
 import type { PromptLayout } from "../../domain/prompt/PromptLayout.ts"
 import type { SessionUsage } from "../../domain/run/AgentReport.ts"
 import type { AgentRequest } from "../../domain/run/AgentRequest.ts"
+import type { ThreadTurn } from "../../domain/run/PromptBody.ts"
 import type { CancelledBy, Run, RunMode, RunRow, Variables } from "../../domain/run/Run.ts"
 import type { RunSource } from "../../domain/run/RunSource.ts"
 import type { TeamName } from "../../domain/Team.ts"
@@ -184,6 +185,8 @@ export interface OutThread {
   readonly session_id?: string
   /** As the same run reported it. */
   readonly session_usage?: SessionUsage
+  /** Its latest prompts and answers, if that run reported no session, or its webhook has `thread_history`. */
+  readonly history?: ReadonlyArray<ThreadTurn>
 }
 
 /** What one commit does, in this order. */

@@ -33,11 +33,12 @@ export const runFromRow = (row: object): Run => toRun(fromRow<RunRow>(row, field
 const beginning = (text: string, name: string, size: string) =>
   [`left(${text}, ${shownLength}) as ${name}`, `octet_length(${text}) as ${size}`] as const
 
-/** A summary shows the beginning of these texts. */
+/** A summary shows the beginning of these texts, and no schema. */
 const cut = {
   variables: beginning("r.variables_text", "variables", "variables_size"),
   prompt: beginning("r.prompt", "prompt", "prompt_size"),
   response: beginning("r.response", "response", "response_size"),
+  agent: ["nullif(r.agent::jsonb - 'answer_schema', '{}') as agent"],
   error_message: beginning("r.error_message", "error_message", "error_size")
 } as const satisfies { readonly [Field in keyof RunRow]?: unknown }
 

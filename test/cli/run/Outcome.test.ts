@@ -48,9 +48,10 @@ describe("the outcome of a run that a command waited for", () => {
         Effect.zipRight(Deferred.await(answered), reply({ _tag: "Answered", response: "done" }))
       )
       yield* team("failing", Server.failing)
+      yield* team("shaped", ({ reply }) => reply({ _tag: "Answered", response: '```\n{"ok":1.0}\n```' }))
       const variables = { ADMIN_API_KEY: Server.adminKey, WEBHOOK_TRIGGER_URL: origin }
       const runOf = (team: string) =>
-        Effect.flatMap(webhook(team), ({ path }) =>
+        Effect.flatMap(webhook(team, "{{text}}", team === "shaped" ? { answer_schema: {} } : {}), ({ path }) =>
           Effect.map(http("POST", path, { body: Server.hello }), ({ json }) => json.run_id as string)
         )
       const id = yield* runOf("slow")
@@ -61,6 +62,8 @@ describe("the outcome of a run that a command waited for", () => {
       const { code, stderr, stdout } = yield* Fiber.join(waiting)
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
       expect(stdout).toMatch(/\nstatus +success\n[\s\S]*\nResponse\n {2}done\n/)
+      const shaped = yield* runWith(variables, "run", "show", yield* runOf("shaped"), "--wait")
+      expect(shaped.stdout).toMatch(/\nAnswer\n {2}\{\n {4}"ok": 1\.0\n {2}\}\n/)
 
       const failed = yield* runWith(variables, "run", "show", yield* runOf("failing"), "--wait", "--json")
       expect(failed.code).toBe(4)

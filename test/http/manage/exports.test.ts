@@ -103,6 +103,7 @@ describe("exporting runs", () => {
           "model",
           "session_id",
           "session_lost",
+          "history_given",
           "links",
           "denied",
           "asks"

@@ -139,6 +139,23 @@ describe("an OpenAI-compatible endpoint", () => {
   )
 
   behaviour(
+    "gets the thread's earlier messages if it keeps none",
+    Effect.gen(function* () {
+      const { received, url } = yield* endpoint((response) => {
+        sendEvents(response, { choices: [{ delta: { content: "yes" }, finish_reason: "stop" }] })
+        response.end()
+      })
+      const { send } = yield* openai(url, "--api", "chat")
+      const history = [{ prompt: "The word is heron.", response: "Noted." }]
+      const reply = yield* send("Go on.", { thread: { id: threadId, history } })
+      expect(reply).toMatchObject({ response: "yes", report: { history_given: true } })
+      expect(received[0]!.body.messages).toEqual([
+        { role: "user", content: expect.stringMatching(/^Earlier messages.*heron.*Noted.*Go on\.$/s) }
+      ])
+    })
+  )
+
+  behaviour(
     "has failed when its stream ends too early, says an error, or stops at a limit",
     Effect.gen(function* () {
       const incomplete = { id: "resp_1", incomplete_details: { reason: "max_output_tokens" } }

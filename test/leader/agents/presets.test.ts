@@ -8,6 +8,8 @@ import { repeatUntil } from "../../support/Until.ts"
 import { behaviour, isRunning, onBusOfItsOwn, threadId, written } from "./Leading.ts"
 import { preset, print, programNames, sessions, usages } from "./Programs.ts"
 
+const history = [{ prompt: "Remember: the word is heron.", response: "Noted." }]
+
 describe.each(programNames)("the preset %s", (name) => {
   behaviour(
     "takes the last message as the answer, with tokens, cost and session, and keeps the prompt out of the arguments",
@@ -87,19 +89,27 @@ describe.each(programNames)("the preset %s", (name) => {
     Effect.gen(function* () {
       const { read, send } = yield* preset(name, print(name, "answer"))
       const [session_id] = sessions[name]
-      expect(yield* send("Go on.", { thread: { id: threadId, session_id } })).not.toHaveProperty("report.session_lost")
+      const reply = yield* send("Go on.", { thread: { id: threadId, session_id, history } })
+      expect(reply).not.toHaveProperty("report.session_lost")
+      expect(reply).not.toHaveProperty("report.history_given")
       expect(read("args").split("\n")).toContain(session_id)
+      expect(read("input")).not.toContain("heron")
     })
   )
 
   behaviour(
-    "begins another session when the program has lost the thread's, and says so",
+    "begins another session when the program has lost the thread's, with the earlier messages, and says so",
     Effect.gen(function* () {
       const [session_id, lost] = sessions[name]
       const script = `case "$*" in *${session_id}*) printf '%s' '${lost}' >&2; exit 1;; esac\n${print(name, "answer")}`
-      const { send } = yield* preset(name, script)
+      const { read, send } = yield* preset(name, script)
       const reply = yield* send("Go on.", { thread: { id: threadId, session_id } })
       expect(reply).toMatchObject({ _tag: "Answered", report: { session_lost: true, usage: usages[name] } })
+      expect(reply).not.toHaveProperty("report.history_given")
+      expect(yield* send("Go on.", { thread: { id: threadId, session_id, history } })).toMatchObject({
+        report: { session_lost: true, history_given: true }
+      })
+      expect(read("input")).toMatch(/the word is heron.*Noted\..*Go on\./s)
     })
   )
 

@@ -52,6 +52,8 @@ const columnsOf: { readonly [Field in keyof Run]-?: ReadonlyArray<Column> } = {
   cancelled_by: own("cancelled_by"),
   delivery_failed: [["delivery_failed", (run) => (run.delivery_failed ? "true" : undefined)]],
   duration_ms: own("duration_ms"),
+  // It is in the response.
+  answer: [],
   error: [
     ["error_code", (run) => run.error?.code],
     ["error_message", (run) => run.error?.message]
@@ -66,6 +68,7 @@ const columnsOf: { readonly [Field in keyof Run]-?: ReadonlyArray<Column> } = {
   ],
   session_id: own("session_id"),
   session_lost: [["session_lost", (run) => (run.session_lost ? "true" : undefined)]],
+  history_given: [["history_given", (run) => (run.history_given ? "true" : undefined)]],
   // For the next prompt, not for people.
   session_usage: [],
   links: [["links", (run) => json(run.links)]],

@@ -60,6 +60,8 @@ export const webhooks = Effect.gen(function* () {
       agent_permissions text,
       max_turns integer,
       max_cost float8,
+      answer_schema json,
+      thread_history boolean,
       pause_after_failures integer,
       paused_at timestamptz(3),
       paused_by text,

@@ -3,7 +3,16 @@ import { Effect } from "effect"
 import type { RunId } from "../../../domain/Id.ts"
 import { endsWork, finalErrors, isAnswer, outcomeFields, type Run } from "../../../domain/run/Run.ts"
 import { whenTraced } from "../../../telemetry/Span.ts"
-import { addsLate, type EndedRun, firstOfEach, type LateReport, type RunEnd, type RunEvent } from "../../run/RunEnd.ts"
+import {
+  addsLate,
+  type EndedRun,
+  firstOfEach,
+  isUnchecked,
+  type LateReport,
+  type RunEnd,
+  type RunEvent,
+  type UncheckedAnswer
+} from "../../run/RunEnd.ts"
 import { notify } from "../Changes.ts"
 import { type ColumnTypes, eventTypes, list, recordset, runIds, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
@@ -38,6 +47,7 @@ const inputTypes: ColumnTypes = {
   started_at: "timestamptz",
   answered: "boolean",
   ends_work: "boolean",
+  unchecked: "boolean",
   ...outcomeTypes
 }
 
@@ -53,12 +63,21 @@ export interface EndsPart {
   readonly teams: Statement.Fragment
 }
 
+/** What `storeLate` says of an end's run. */
+type Late = LateReport | (UncheckedAnswer & { readonly report: null })
+
+const addedBy = (late: Late): Pick<EndedRun, "late" | "unchecked"> => {
+  const { report, team } = late
+  return report === null ? { unchecked: { team, answer_schema: late.answer_schema } } : { late: { report, team } }
+}
+
 /** The parts of `RunStore.step` that end runs, and `RunStore.ended`. */
 export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   const sql = yield* SqlClient.SqlClient
 
-  const toInput = ({ run_id, at, sent_at, started_at, outcome }: RunEnd) => {
-    const facts = { answered: isAnswer(outcome), ends_work: endsWork(outcome) }
+  const toInput = (end: RunEnd) => {
+    const { run_id, at, sent_at, started_at, outcome } = end
+    const facts = { answered: isAnswer(outcome), ends_work: endsWork(outcome), unchecked: isUnchecked(end) }
     return { run_id, at, sent_at, started_at, ...facts, ...outcomeFields(outcome) }
   }
   const { error_message: _, ...withoutMessage } = outcomeTypes
@@ -120,7 +139,7 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
         end,
         collecting_until = null
       from ${recordset(sql, inputTypes, ends.map(toInput))} join locked on locked.id = i.run_id
-      where r.id = i.run_id and locked.status in ${live}
+      where r.id = i.run_id and locked.status in ${live} and not (i.unchecked and r.agent -> 'answer_schema' is not null)
       returning r.*
     ),`
 
@@ -133,11 +152,12 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
     ),`
 
   /**
-   * Stores answers to runs that have ended without one, and the first report of each. Returns the reports' runs. If a run
-   * is counted already, its usage is added here: the lock lets no counting begin or end in between.
+   * Stores answers to runs that have ended without one, and the first report of each. Returns the reports' runs, and those
+   * that have not ended since their answers must be checked. If a run is counted already, its usage is added here: the lock
+   * lets no counting begin or end in between.
    */
   const storeLate = (ends: ReadonlyArray<RunEnd>) =>
-    bounded(sql<LateReport & { readonly run_id: RunId }>`
+    bounded(sql<Late & { readonly run_id: RunId }>`
       with unanswered as materialized (
         select r.id, r.report is null as is_unreported from webhook_trigger.runs r
         where r.id = any(${runIds(sql, ends)}) and r.status in ${storesLateAnswer} and r.response is null
@@ -163,7 +183,13 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
             group by 1, 2, 3, 4`
         )}
       )
-      select id as run_id, team, report from stored where is_unreported and report is not null`)
+      select id as run_id, team, report, null::json as answer_schema from stored
+      where is_unreported and report is not null
+      union all
+      select r.id, r.team, null, r.agent -> 'answer_schema' from (
+        select * from webhook_trigger.runs r where r.id = any(${runIds(sql, ends)}) offset 0
+      ) as r
+      where r.status in ${live} and r.agent -> 'answer_schema' is not null`)
 
   /** Who has cancelled unreleased runs; their leaders are told to stop now. */
   const stopLate = (ends: ReadonlyArray<RunEnd>) =>
@@ -197,16 +223,17 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
     if (late.length === 0) return ends.map((end): EndedRun => ({ recorded: true, run: recorded.get(end.run_id) }))
     // Only a separate statement sees what others have committed in the meantime.
     const stored = firstOfEach(late.filter(addsLate))
-    const reports = stored.length === 0 ? [] : yield* storeLate(stored)
-    const reportOf = new Map(reports.map(({ report, run_id, team }) => [run_id, { report, team }]))
+    const rows = stored.length === 0 ? [] : yield* storeLate(stored)
+    const found = new Map(rows.map(({ run_id, ...row }) => [run_id, row]))
     const cancelled = firstOfEach(late.filter(({ outcome }) => outcome.status === "cancelled"))
     if (cancelled.length > 0) yield* stopLate(cancelled)
-    const wanted = late.filter(({ wantsRun }) => wantsRun !== false)
+    const isLive = ({ run_id }: RunEnd) => found.get(run_id)?.report === null
+    const wanted = late.filter((end) => end.wantsRun !== false && !isLive(end))
     const runs = wanted.length === 0 ? new Map<RunId, Run>() : byId(yield* current(wanted))
     return ends.map((end): EndedRun => {
       if (won.has(end)) return { recorded: true, run: recorded.get(end.run_id) }
-      const late = stored.includes(end) ? reportOf.get(end.run_id) : undefined
-      return { recorded: false, run: runs.get(end.run_id), ...(late && { late }) }
+      const row = stored.includes(end) ? found.get(end.run_id) : undefined
+      return { recorded: false, run: runs.get(end.run_id), ...(row && addedBy(row)) }
     })
   })
 

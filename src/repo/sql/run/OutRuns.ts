@@ -2,8 +2,19 @@
 import { type SqlClient, Statement } from "@effect/sql"
 import type { ThreadId } from "../../../domain/Id.ts"
 import { type AgentReport, sessionOf } from "../../../domain/run/AgentReport.ts"
+import type { ThreadTurn } from "../../../domain/run/PromptBody.ts"
 import type { OutRun } from "../../run/RunStore.ts"
 import { fromRow } from "../Columns.ts"
+
+/** What a prompt has of its thread's earlier runs at most, and of each of their texts, in characters. */
+const historySize = 64 * 1024
+const historyText = 16 * 1024
+const historyRuns = 20
+
+const shortened = (text: string): Statement.Fragment =>
+  Statement.unsafeFragment(
+    `case when length(${text}) > ${historyText} then left(${text}, ${historyText}) || '…' else ${text} end`
+  )
 
 /** Beside `runColumns`: of `runs` as `r`, and its webhook as `w`. `report`: of the last run of its thread. */
 export const outColumns = (sql: SqlClient.SqlClient, report: Statement.Fragment): Statement.Fragment => sql`
@@ -12,10 +23,25 @@ export const outColumns = (sql: SqlClient.SqlClient, report: Statement.Fragment)
       'id', w.id, 'name', w.name,
       'max_cost_per_day', case when r.replay_of is null or r.attempt > 1 then w.max_cost_per_day end
     ))
-  end as webhook, ${report} as thread_report`
+  end as webhook, ${report} as thread_report,
+  case when r.thread_id is not null and (w.thread_history or ${report} -> 'session_id' is null) then (
+    select json_agg(json_build_object('prompt', h.prompt, 'response', h.response) order by h.place)
+    from (
+      select e.*, sum(length(e.prompt) + length(e.response)) over (order by e.place desc) as size
+      from (
+        select e.place, ${shortened("e.prompt")} as prompt, ${shortened("e.response")} as response
+        from webhook_trigger.runs e
+        where e.thread_id = r.thread_id and e.place < r.place and e.response is not null
+        order by e.place desc limit ${historyRuns}
+      ) as e
+    ) as h
+    where h.size <= ${historySize}
+  ) end as thread_history`
 
 /** In their place, for other rows. */
-export const noOutColumns: Statement.Fragment = Statement.unsafeFragment("null::json, null::json, null::json")
+export const noOutColumns: Statement.Fragment = Statement.unsafeFragment(
+  "null::json, null::json, null::json, null::json"
+)
 
 const fields = [
   "run_id",
@@ -38,12 +64,19 @@ const fields = [
 ] as const satisfies ReadonlyArray<keyof OutRun>
 
 export const outRunFromRow = (row: object): OutRun => {
-  const { thread_id, thread_report } = fromRow<{
+  const { thread_history, thread_id, thread_report } = fromRow<{
+    readonly thread_history?: ReadonlyArray<ThreadTurn>
     readonly thread_id?: ThreadId
     readonly thread_report?: AgentReport
-  }>(row, ["thread_id", "thread_report"])
+  }>(row, ["thread_history", "thread_id", "thread_report"])
   return {
     ...fromRow<OutRun>(row, fields),
-    ...(thread_id && { thread: { id: thread_id, ...(thread_report && sessionOf(thread_report)) } })
+    ...(thread_id && {
+      thread: {
+        id: thread_id,
+        ...(thread_report && sessionOf(thread_report)),
+        ...(thread_history && { history: thread_history })
+      }
+    })
   }
 }

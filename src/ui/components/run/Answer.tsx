@@ -1,4 +1,5 @@
 import { useState } from "react"
+import * as Json from "../../../domain/Json.ts"
 import { isLimitCode } from "../../../domain/run/RunStatus.ts"
 import type { Run } from "../../api/Types.ts"
 import { formatNumber } from "../../format/Format.ts"
@@ -25,9 +26,13 @@ const foldOf = (text: string): number | undefined => {
 /** An answer that comes after the run has ended is late. */
 const titleOf = ({ error, status }: Pick<Run, "error" | "status">): string => {
   if (error?.code === "answer_too_large") return "Beginning of the answer"
+  if (error?.code === "answer_invalid") return "Invalid answer"
   if (isLimitCode(error?.code)) return "Answer so far"
   return status === "success" ? "Answer" : "Late answer"
 }
+
+/** An answer's value as Markdown. */
+const ofValue = (value: unknown): string => `\`\`\`json\n${Json.stringify(value, 2)}\n\`\`\``
 
 /** The agent's answer, formatted or as it was received. */
 export const Answer = ({
@@ -36,7 +41,7 @@ export const Answer = ({
   nested = false
 }: {
   readonly text: string
-  readonly run: Pick<Run, "error" | "status">
+  readonly run: Pick<Run, "answer" | "error" | "status">
   /** Inside another section. */
   readonly nested?: boolean
 }) => (
@@ -44,18 +49,26 @@ export const Answer = ({
     className={nested ? "stack tight" : "card stack tight"}
     aria-label={nested ? "Answer to the test" : "Answer"}
   >
-    <AnswerText text={text} title={titleOf(run)} heading={nested ? "h3" : "h2"} />
+    <AnswerText
+      text={text}
+      formatted={run.answer === undefined ? text : ofValue(run.answer)}
+      title={titleOf(run)}
+      heading={nested ? "h3" : "h2"}
+    />
   </section>
 )
 
 /** An answer inside another element, with its heading. */
 export const AnswerText = ({
   text,
+  formatted = text,
   title,
   at,
   heading: Title
 }: {
   readonly text: string
+  /** As Markdown, if the text is not. */
+  readonly formatted?: string
   readonly title: string
   /** When it came, if that is not shown elsewhere. */
   readonly at?: string | undefined
@@ -63,7 +76,7 @@ export const AnswerText = ({
 }) => {
   const [raw, setRaw] = useState(false)
   const [unfolded, setUnfolded] = useState(false)
-  const fold = unfolded ? undefined : foldOf(text)
+  const fold = unfolded ? undefined : foldOf(formatted)
   return (
     <>
       <div className="row between">
@@ -85,11 +98,11 @@ export const AnswerText = ({
         <p className="muted">The answer is empty.</p>
       ) : (
         <>
-          <Markdown text={text.slice(0, fold)} />
+          <Markdown text={formatted.slice(0, fold)} />
           {fold !== undefined && (
             <div>
               <Button onPress={() => setUnfolded(true)}>
-                Show all {formatNumber(text.trimEnd().split("\n").length)} lines
+                Show all {formatNumber(formatted.trimEnd().split("\n").length)} lines
               </Button>
             </div>
           )}

@@ -10,6 +10,8 @@ import { warningFor } from "./Status.tsx"
 const advice: Record<NonNullable<Run["error"]>["code"], (again: string) => string> = {
   agent_error: (again) =>
     `The team's leader reported this error. Check its log for details and fix the cause, then ${again}.`,
+  answer_invalid: (again) =>
+    `The work is done, but the answer does not match the webhook's \`answer_schema\`, also after the agent was told so. Describe the answer in the prompt, or correct the schema, then ${again}.`,
   answer_too_large: (again) =>
     `The work is done, but an answer may have 1 MiB. Let the agent store a long result elsewhere and answer with a link, then ${again}.`,
   budget_exceeded: (again) =>

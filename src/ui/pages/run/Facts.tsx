@@ -17,9 +17,19 @@ import { Timeline } from "./Timeline.tsx"
 /** Of a run with another status, the work of its agent was cancelled. */
 const cancelledText: { readonly [status: string]: string } = { cancelled: "Cancelled", error: "Retry cancelled" }
 
+/** What became of the session of a run's conversation, if it did not simply go on. */
+export const sessionNote = ({ history_given, session_lost }: Run): string | undefined => {
+  if (session_lost === true) {
+    const earlier = history_given ? " It got the earlier messages with the prompt." : ""
+    return `The agent no longer had the session of this conversation, and began another one.${earlier}`
+  }
+  return history_given ? "The agent got the earlier messages of this conversation with the prompt." : undefined
+}
+
 /** What is known of a run besides its texts: its times, what the agent reported, and where it comes from. */
 export const Facts = ({ run }: { readonly run: Run }) => {
-  const { denied = [], session_id, session_lost, usage } = run
+  const { denied = [], session_id, usage } = run
+  const note = sessionNote(run)
   return (
     <aside className="card stack run-facts" aria-label="Facts">
       <Timeline run={run} />
@@ -35,9 +45,7 @@ export const Facts = ({ run }: { readonly run: Run }) => {
           The options of its leader say what it may do.
         </p>
       )}
-      {session_lost === true && (
-        <p className="small">The agent no longer had the session of this conversation, and began another one.</p>
-      )}
+      {note !== undefined && <p className="small">{note}</p>}
       <dl className="fact-list">
         <Fact name="Asked of the agent">
           {run.agent !== undefined && <UserText>{requestText(run.agent)}</UserText>}

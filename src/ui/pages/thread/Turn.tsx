@@ -13,6 +13,7 @@ import { RunNotice } from "../../components/run/RunNotice.tsx"
 import { StatusBadge } from "../../components/run/Status.tsx"
 import { showDirectionMarks, UserText } from "../../components/UserText.tsx"
 import { ElapsedTime, RelativeTime } from "../../format/Time.tsx"
+import { sessionNote } from "../run/Facts.tsx"
 
 /** Longer prompts are folded. */
 const shownPrompt = { characters: 1_000, lines: 12 }
@@ -39,11 +40,7 @@ export const Turn = ({ run: summary }: { readonly run: RunSummary }) => {
       </div>
       <div className="turn-side">
         {run.status !== "success" && <StatusBadge run={run} />}
-        {run.session_lost === true && (
-          <p className="small muted">
-            The agent no longer had the session of this conversation, and began another one.
-          </p>
-        )}
+        {run.session_lost === true && <p className="small muted">{sessionNote(run)}</p>}
         <RunNotice run={run} again="send the message again" />
         {!isFinal(run.status) && (
           <p className="small muted">

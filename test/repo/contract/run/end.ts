@@ -13,6 +13,7 @@ import {
   endOne,
   failure,
   outcomes,
+  outIds,
   queueRun,
   sendRun,
   startedOne,
@@ -23,6 +24,46 @@ import {
 import type { Test } from "../RepoContract.ts"
 
 export const end = (test: Test): void => {
+  test(
+    "take an answer of a run with a schema only once it is checked, and a question and an error without",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const answer_schema = { type: "object" }
+      const send = sendRun(webhook, 100, { agent: { answer_schema } })
+      const run_id = yield* send
+      const outcome = success('{"a":1}')
+      const unchecked = { recorded: false, run: undefined, unchecked: { team: webhook.team, answer_schema } }
+      // The server that was to check it may be gone.
+      for (const _ of count(2)) {
+        expect(yield* endAll([{ run_id, outcome, at: at(200) }])).toMatchObject([unchecked])
+      }
+      expect(yield* repo.run(run_id)).toMatchObject({ status: "running" })
+      expect(yield* outIds).toEqual([run_id])
+      const end = { run_id, outcome, isChecked: true, at: at(300) }
+      const [ended] = yield* endAll([end])
+      expect(ended).toMatchObject({
+        recorded: true,
+        run: { status: "success", answer: { a: 1 }, finished_at: at(300) }
+      })
+      // The leader has repeated it.
+      expect((yield* endAll([{ run_id, outcome: success("again"), at: at(400) }]))[0]).not.toHaveProperty("unchecked")
+      expect(yield* repo.run(run_id)).toMatchObject({ answer: { a: 1 } })
+
+      const asking = yield* send
+      const question: Outcome = { status: "success", response: "Which?", report: { asks: [] } }
+      expect((yield* endOne(asking, question, 200)).run).toMatchObject({ status: "success", asks: [] })
+      const failed = yield* send
+      expect((yield* endOne(failed, failure("no"), 200)).recorded).toBe(true)
+      const late = yield* send
+      yield* endOne(late, timeout, 200)
+      expect(yield* endAll([{ run_id: late, outcome, at: at(300) }])).toMatchObject([{ recorded: false }])
+      const run = yield* repo.run(late)
+      expect(run).toMatchObject({ status: "timeout", conversation: { response: '{"a":1}' } })
+      expect(run).not.toHaveProperty("answer")
+    })
+  )
+
   test(
     "record answer, error and times",
     Effect.gen(function* () {

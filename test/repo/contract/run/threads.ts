@@ -11,9 +11,11 @@ import {
   count,
   createWebhook,
   endOne,
+  failure,
   newMessage,
   newRun,
   ops,
+  outRuns,
   queueRun,
   releaseOne,
   step,
@@ -36,6 +38,46 @@ const threadOf = (id: RunId) =>
 const nextThread = Effect.map(step({ teams: [ops] }), ({ admitted }) => admitted[0]?.thread)
 
 export const threads = (test: Test): void => {
+  test(
+    "a prompt has the thread's latest messages if its agent has no session of it, or if its webhook asks for them",
+    Effect.gen(function* () {
+      const webhook = yield* createWebhook()
+      const asking = yield* createWebhook({ thread_history: true })
+      const next = (target = webhook, prompt = "Go on.", thread_key = "shop#1") =>
+        Effect.gen(function* () {
+          const run = yield* newRun(target, { prompt, thread_key })
+          const { admitted } = yield* step({ accepts: [run] })
+          return { run_id: run.run_id, history: admitted[0]!.thread!.history }
+        })
+      const first = yield* next(webhook, "One.")
+      expect(first.history).toBeUndefined()
+      yield* endOne(first.run_id, success("1"), 200)
+      const second = yield* next(webhook, "Two.")
+      expect(second.history).toEqual([{ prompt: "One.", response: "1" }])
+      yield* endOne(second.run_id, answeredIn("s-1"), 200)
+      const third = yield* next(webhook, "Three.")
+      expect(third.history).toBeUndefined()
+      yield* endOne(third.run_id, answeredIn("s-1"), 200)
+      const fourth = yield* next(asking, "Four.")
+      const answers = ["1", "done", "done"]
+      expect(fourth.history).toEqual(
+        ["One.", "Two.", "Three."].map((prompt, index) => ({ prompt, response: answers[index] }))
+      )
+      expect((yield* outRuns)[0]!.thread!.history).toEqual(fourth.history)
+      yield* endOne(fourth.run_id, answeredIn("s-1"), 200)
+
+      // Long answers are cut, and old ones left out.
+      for (const index of count(6)) {
+        const { history = [], run_id } = yield* next(webhook, `${index}`, "shop#2")
+        expect(history.map(({ prompt }) => prompt)).toEqual(
+          ["0", "1", "2", "3", "4", "5"].slice(Math.max(0, index - 3), index)
+        )
+        for (const { response } of history) expect(response).toBe(`${"x".repeat(16_384)}…`)
+        yield* endOne(run_id, success("x".repeat(20_000)), 200)
+      }
+    })
+  )
+
   test(
     "a team's runs and messages with one key belong to one thread; other keys and teams have their own, other runs none",
     Effect.gen(function* () {
@@ -68,7 +110,7 @@ export const threads = (test: Test): void => {
         const thread = yield* threadOf(run_id)
         expect(sent.at(-1)).toMatchObject({ run_id })
         expect(sent.at(-1)!.thread).toEqual(thread && { id: thread.id })
-        const next = yield* step({ ends: [{ run_id, outcome: success("done"), at: at(1) }] })
+        const next = yield* step({ ends: [{ run_id, outcome: failure("no"), at: at(1) }] })
         sent.push(...next.admitted.filter((run) => run.team === first.team))
       }
     })

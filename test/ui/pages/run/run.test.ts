@@ -25,6 +25,18 @@ const open = async (id: string, fields: Record<string, unknown>) => {
   await page.goto(`/runs/${id}`)
 }
 
+describe("a run whose agent had no session of its conversation", () => {
+  it("says so, and whether the agent got the earlier messages", async () => {
+    await open(run_id, { session_lost: true })
+    await page.getByText("no longer had the session of this conversation, and began another one.").waitFor()
+    expect(await page.getByText("earlier messages").count()).toBe(0)
+    await open(run_id, { session_lost: true, history_given: true })
+    await page.getByText("began another one. It got the earlier messages with the prompt.").waitFor()
+    await open(run_id, { history_given: true })
+    await page.getByText("The agent got the earlier messages of this conversation with the prompt.").waitFor()
+  })
+})
+
 describe("a failed run of a webhook with retries", () => {
   const failed = { status: "error", error: { code: "agent_error", message: "No disk" }, conversation: { prompt: "x" } }
 
@@ -191,6 +203,20 @@ describe("the advice on a failed run", () => {
       await page.getByRole("button", { name: "Replay", exact: true }).click()
       await page.getByRole("region", { name: "Replay", exact: true }).waitFor()
     }
+  })
+
+  it("is to describe the answer when it is invalid, below which its text is shown; a valid one is shown as JSON", async () => {
+    await open(run_id, { ...failed("answer_invalid"), conversation: { prompt: "x", response: "Looks good." } })
+    await page.getByText("Describe the answer in the prompt, or correct the schema, then replay the run.").waitFor()
+    const answer = page.getByRole("region", { name: "Answer", exact: true })
+    await answer.getByRole("heading", { name: "Invalid answer" }).waitFor()
+    await answer.getByText("Looks good.", { exact: true }).waitFor()
+    const conversation = { prompt: "x", response: 'It is:\n```\n{"verdict":"ok"}\n```' }
+    await open(run_id, { status: "success", answer: { verdict: "ok" }, conversation })
+    await answer.getByText('{\n  "verdict": "ok"\n}').waitFor()
+    expect(await answer.getByText("It is:").count()).toBe(0)
+    await answer.getByRole("button", { name: "Show raw" }).click()
+    await answer.getByText("It is:").waitFor()
   })
 
   it("is to answer with a link when the answer was too large, below which its beginning is shown", async () => {

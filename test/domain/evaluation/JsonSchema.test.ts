@@ -2,9 +2,13 @@ import { isDeepStrictEqual } from "node:util"
 import { describe, expect, it } from "@effect/vitest"
 import { Either } from "effect"
 import fc from "fast-check"
+import {
+  faultsIn,
+  tooComplex,
+  faultsOfSchema as triedFaultsOfSchema
+} from "../../../src/domain/evaluation/JsonSchema.ts"
 import type { JsonObject } from "../../../src/domain/webhook/WebhookSettingKinds.ts"
-import { faultsIn, tooComplex, faultsOfSchema as triedFaultsOfSchema } from "../../../src/engine/prompt/InputSchema.ts"
-import { TooSlow, withinTime } from "../../../src/engine/prompt/TimeLimit.ts"
+import { TooSlow, withinTime } from "../../../src/runtime/TimeLimit.ts"
 import { inBounds } from "../../support/time/Bounds.ts"
 
 const faults = (schema: object, value: unknown) => faultsIn(schema as JsonObject, value)

@@ -1,13 +1,13 @@
 /**
- * JSON Schema, draft 2020-12, for callers' input. Interpreted and never compiled to code; nothing is fetched. Nothing
- * here limits the duration of a check: a regular expression may never finish. What `isQuick` takes a millisecond at most.
+ * JSON Schema, draft 2020-12, for callers' input and agents' answers. Interpreted and never compiled to code; nothing is fetched.
+ * Nothing here limits the duration of a check: a regular expression may never finish. What `isQuick` takes a millisecond at most.
  */
 
 import { dereference, type OutputUnit, type Schema, validate } from "@cfworker/json-schema"
-import { type Fault, maxFaults } from "../../domain/Errors.ts"
-import * as Json from "../../domain/Json.ts"
-import { checkVariables } from "../../domain/prompt/Variables.ts"
-import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
+import { type Fault, maxFaults } from "../Errors.ts"
+import * as Json from "../Json.ts"
+import { checkVariables } from "../prompt/Variables.ts"
+import type { JsonObject } from "../webhook/WebhookSettingKinds.ts"
 import { metaSchema } from "./MetaSchema.ts"
 
 /** Maximum length of a fault's text, which may quote the schema and the input's names, in characters. */

@@ -2,7 +2,7 @@ import { once } from "node:events"
 import { Worker } from "node:worker_threads"
 import { describe, expect, it } from "@effect/vitest"
 import { Either } from "effect"
-import { busy, TooSlow, withinTime } from "../../../src/engine/prompt/TimeLimit.ts"
+import { busy, TooSlow, withinTime } from "../../src/runtime/TimeLimit.ts"
 
 /** Takes time and, by the clock of the processor, none of it: as on a machine that is busy with other work. */
 const wait = (milliseconds: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds)

@@ -1,7 +1,7 @@
 import vm from "node:vm"
 import { Data, Either } from "effect"
-import { Unavailable } from "../../domain/Errors.ts"
-import { threadTime } from "../../runtime/ThreadTime.ts"
+import { Unavailable } from "../domain/Errors.ts"
+import { threadTime } from "./ThreadTime.ts"
 
 const context = vm.createContext({ run: undefined as unknown })
 const script = new vm.Script("run()")
