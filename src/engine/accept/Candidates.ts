@@ -1,6 +1,6 @@
 import { DateTime, Duration, Effect } from "effect"
 import { type RunId, runIdAt } from "../../domain/Id.ts"
-import { agentRequestOf } from "../../domain/run/AgentRequest.ts"
+import { type AgentRequest, agentRequestOf } from "../../domain/run/AgentRequest.ts"
 import type { RunMode, Variables } from "../../domain/run/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { Budget } from "../../domain/webhook/Budget.ts"
@@ -59,7 +59,13 @@ export interface RunRequest {
 }
 
 /** A chat message without its text. */
-export type MessageRequest = Pick<RunRequest, "received_at" | "wait" | "idempotency" | "thread_key" | "triggered_by">
+export type MessageRequest = Pick<
+  RunRequest,
+  "received_at" | "wait" | "idempotency" | "thread_key" | "triggered_by"
+> & {
+  /** Of a reply: what was asked of the agent of its run. */
+  readonly agent?: AgentRequest
+}
 
 /** What the next attempt of a failed run is made from. */
 export interface Retry {
@@ -199,11 +205,12 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
         }
       }
     },
-    ofMessage: (team, prompt, { idempotency, ...request }, replay_of) => {
+    ofMessage: (team, prompt, { agent, idempotency, ...request }, replay_of) => {
       const run = newRun({ source: "chat", team, prompt, variables: {} }, settings.timeout, settings.maxWork, request)
       return {
         run: {
           ...run,
+          ...(agent && { agent }),
           ...(replay_of !== undefined && { replay_of }),
           ...(idempotency && { idempotency: keyOf(idempotency, run.accepted_at) })
         }

@@ -77,7 +77,7 @@ export const make = Effect.gen(function* () {
       if (request.variables) return yield* mismatch("/variables", "must not be given for a message: it has none")
       const { message = run.conversation.prompt } = request
       if (Buffer.byteLength(message) > maxPrompt) return yield* new PromptTooLarge({ limit_bytes: maxPrompt })
-      const again = yield* againOf(run, request, waitsSince)
+      const again = { ...(yield* againOf(run, request, waitsSince)), ...(run.agent && { agent: run.agent }) }
       return candidates.ofMessage(run.team, message, again, run.run_id)
     })
 

@@ -2,7 +2,9 @@ import { Context, DateTime, Effect, Layer } from "effect"
 import type { InvalidParameter, NotFound, RunUnfinished, ThreadEnded, Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { teamNameOf, threadIdOf } from "../../domain/ParsedId.ts"
+import type { Run } from "../../domain/run/Run.ts"
 import type { Thread } from "../../domain/Thread.ts"
+import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { type ThreadPage, type ThreadQuery, ThreadStore } from "../../repo/run/ThreadStore.ts"
 import * as Audit from "../access/Audit.ts"
 
@@ -16,19 +18,28 @@ export class Threads extends Context.Tag("webhook-trigger/Threads")<
       query: Omit<ThreadQuery, "team">
     ) => Effect.Effect<ThreadPage, InvalidParameter | NotFound | Unavailable>
     readonly show: (id: string) => Effect.Effect<Thread, NotFound | Unavailable>
-    /** The thread that a reply to this run continues: the run's own, or one that it begins. */
-    readonly ofReply: (run_id: RunId) => Effect.Effect<Thread, NotFound | RunUnfinished | ThreadEnded | Unavailable>
+    /**
+     * The thread that a reply to this run continues: the run's own, or one that it begins. The agent may do what it might in the
+     * run, and no more (`agent`).
+     */
+    readonly ofReply: (
+      run_id: RunId
+    ) => Effect.Effect<Thread & Pick<Run, "agent">, NotFound | RunUnfinished | ThreadEnded | Unavailable>
     /** Ends the thread: the next run with its key begins another one. Runs that belong to it go on. */
     readonly reset: (id: string) => Effect.Effect<Thread, NotFound | Unavailable>
   }
 >() {
-  static readonly layer: Layer.Layer<Threads, never, ThreadStore> = Layer.effect(
+  static readonly layer: Layer.Layer<Threads, never, HistoryStore | ThreadStore> = Layer.effect(
     Threads,
-    Effect.map(ThreadStore, (store) =>
+    Effect.map(Effect.all([ThreadStore, HistoryStore]), ([store, history]) =>
       Threads.of({
         list: (team, query) => Effect.flatMap(teamNameOf(team), (team) => store.threads({ ...query, team })),
         show: (id) => Effect.flatMap(threadIdOf(id), store.thread),
-        ofReply: (run_id) => Effect.flatMap(DateTime.now, (now) => store.continueThread(run_id, now)),
+        ofReply: Effect.fnUntraced(function* (run_id) {
+          const thread = yield* store.continueThread(run_id, yield* DateTime.now)
+          const { agent } = yield* history.run(run_id)
+          return { ...thread, ...(agent && { agent }) }
+        }),
         reset: Effect.fn("Threads.reset")(function* (given) {
           const id = yield* threadIdOf(given)
           return yield* store.endThread(id, yield* DateTime.now, yield* Audit.draft("thread.reset"))

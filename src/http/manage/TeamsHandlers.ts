@@ -7,6 +7,7 @@ import { pageSize } from "../../api/PageSize.ts"
 import { Message, Reply } from "../../api/run/Messages.ts"
 import type { AuditAction } from "../../domain/access/AuditEvent.ts"
 import { runIdOf, teamNameOf } from "../../domain/ParsedId.ts"
+import type { AgentRequest } from "../../domain/run/AgentRequest.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import { threadKeyOf } from "../../domain/Thread.ts"
 import { Trigger } from "../../engine/accept/Trigger.ts"
@@ -28,6 +29,7 @@ interface SentMessage {
   readonly team: TeamName
   readonly message: string
   readonly thread_key?: string | undefined
+  readonly agent?: AgentRequest | undefined
   readonly received_at: DateTime.Utc
   /** As in the query. */
   readonly wait: boolean | undefined
@@ -39,12 +41,12 @@ const makeSendMessage = Effect.map(
   (trigger) =>
     (
       request: HttpServerRequest.HttpServerRequest,
-      { audited, message, received_at, team, thread_key, wait }: SentMessage
+      { agent, audited, message, received_at, team, thread_key, wait }: SentMessage
     ) =>
       Effect.gen(function* () {
         const in_thread = thread_key === undefined ? {} : { thread_key }
         const idempotency = yield* Idempotency.readWith(request, () => Either.right({ message, ...in_thread }))
-        const how = { received_at, wait: wait === true, ...in_thread, ...idempotency }
+        const how = { received_at, wait: wait === true, ...in_thread, ...(agent && { agent }), ...idempotency }
         const sent = yield* Audit.recordStart(...audited)(trigger.message(team, message, how))
         return yield* withLocation(request, RunAnswer.ofMessage(request, sent), sent)
       })
@@ -113,9 +115,9 @@ const threadsLayer = HttpApiBuilder.group(Api, "threads", (handlers) =>
           const received_at = yield* DateTime.now
           const id = yield* runIdOf(path.run_id)
           const { message } = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeReply)
-          const { key, team } = yield* threads.ofReply(id)
+          const { agent, key, team } = yield* threads.ofReply(id)
           const audited = ["run.replied", id] as const
-          return yield* sendMessage(request, { team, message, thread_key: key, received_at, wait, audited })
+          return yield* sendMessage(request, { team, message, thread_key: key, agent, received_at, wait, audited })
         }).pipe(Effect.mapError(Problems.of))
       )
   })

@@ -174,9 +174,13 @@ export const make = Effect.gen(function* () {
         if (!mayDo(caller.grant.role, "operate")) {
           return idOf(yield* answer(caller, run, { message, received_at, idempotency_key: extra.idempotency_key }))
         }
-        const { key, team } = yield* threads.ofReply(id)
+        const { agent, key, team } = yield* threads.ofReply(id)
         const idempotency = yield* idempotencyOf(caller, extra, { run_id: id, message })
-        const request = { received_at, wait: false, thread_key: key, triggered_by: caller.id, ...idempotency }
+        const request = {
+          ...{ received_at, wait: false, thread_key: key, triggered_by: caller.id },
+          ...(agent && { agent }),
+          ...idempotency
+        }
         const sent = yield* Audit.recordStart("run.replied", id)(trigger.message(team, message, request))
         return sent._tag === "Ignored" ? yield* new NotFound() : idOf(sent)
       }),

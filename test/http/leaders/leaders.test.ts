@@ -58,7 +58,7 @@ describe("leaders over HTTP", () => {
     "get what the webhook asks of the agent, as the run shows it, and say at which limit they stopped",
     () =>
       Effect.gen(function* () {
-        const { admin, first, hook, http, key } = yield* led
+        const { admin, first, hook, http, key, leader } = yield* led
         const agent = { model: "haiku", permissions: "read-only", max_turns: 7, max_cost: 0.5 }
         const settings = { agent_model: "haiku", agent_permissions: "read-only", max_turns: 7, max_cost: 0.5 }
         yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: settings })
@@ -74,6 +74,13 @@ describe("leaders over HTTP", () => {
         expect([status, json.error]).toEqual([502, { code: "turns_exceeded", message: "7 turns" }])
         const run = yield* admin("GET", `/api/runs/${prompt.run_id}`)
         expect(run.json).toMatchObject({ agent, conversation: { response: "Half of it" } })
+        // Who replies to the run gives its agent no more rights, nor who sends that again.
+        const replied = yield* admin("POST", `/api/runs/${prompt.run_id}/reply`, { body: { message: "Go on." } })
+        const next = yield* leader.next()
+        expect(next.json).toMatchObject({ prompt: "Go on.", source: "chat", agent })
+        yield* reply(key, next.json, "response", { response: "Done" })
+        yield* admin("POST", `/api/runs/${replied.json.message_id}/replay`)
+        expect((yield* leader.next()).json).toMatchObject({ prompt: "Go on.", agent })
       })
   )
 
