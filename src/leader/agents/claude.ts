@@ -11,7 +11,8 @@ import {
   reporting,
   sessionUsage,
   sumOf,
-  textAt
+  textAt,
+  toolServer
 } from "./output/Reading.ts"
 import { programPreset } from "./ProgramAgent.ts"
 import { uuid } from "./Session.ts"
@@ -116,6 +117,14 @@ export const claude = programPreset({
     ...(session === undefined ? [] : ["--resume", session]),
     ...options
   ],
+  tools: ({ command, script }) => ({
+    options: [
+      // `alwaysLoad`: otherwise it begins before the server is there, or has to search for the tools.
+      "--mcp-config",
+      JSON.stringify({ mcpServers: { [toolServer]: { command, args: [script], alwaysLoad: true } } }),
+      ...["--allowedTools", `mcp__${toolServer}`]
+    ]
+  }),
   input: (prompt) =>
     line({ type: "user", message: { role: "user", content: [{ type: "text", text: withoutCommand(prompt) }] } }),
   interrupt: line({ type: "control_request", request_id: "stop", request: { subtype: "interrupt" } }),

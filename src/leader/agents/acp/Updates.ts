@@ -5,6 +5,7 @@ import {
   at,
   costsSomething,
   denying,
+  isOwnTool,
   listAt,
   messageOf,
   type Reading,
@@ -86,7 +87,10 @@ export const updates: Events = {
       case "tool_call":
       case "tool_call_update": {
         const isOver = ["completed", "failed"].includes(textAt(update, "status") ?? "")
-        const activity = isOver ? undefined : (textAt(update, "rawInput", "description") ?? textAt(update, "title"))
+        const activity =
+          isOver || isOwnTool(textAt(update, "title"))
+            ? undefined
+            : (textAt(update, "rawInput", "description") ?? textAt(update, "title"))
         return activity === undefined ? undefined : { activity }
       }
       default:

@@ -91,11 +91,18 @@ export const messageOf = (text: string): string => {
   }
 }
 
+/** The name of our server of tools. */
+export const toolServer = "webhook"
+/** What programs call one of its tools: `mcp__webhook__ask`, `webhook_ask`, `ask (webhook MCP Server)`. */
+const ownTool = new RegExp(`^((mcp_+)?${toolServer}_+\\w+|\\w+ \\(${toolServer} MCP Server\\))$`)
+export const isOwnTool = (name: string | undefined): boolean => ownTool.test(name ?? "")
+
 /** What agents call the object of a tool's use. */
 const objects = ["command", "file_path", "path", "filePath", "pattern", "query", "url"]
 
-/** The use of a tool in one line: the agent's own description, or the tool and what it is used on. */
+/** The use of a tool in one line: the agent's own description, or the tool and what it is used on. Our tools show themselves. */
 export const activityOf = (tool: string | undefined, input: unknown): string | undefined => {
+  if (isOwnTool(tool)) return undefined
   const object = objects.map((name) => textAt(input, name)).find((text) => text !== undefined)
   return textAt(input, "description") ?? (object === undefined ? tool : `${tool}: ${object}`)
 }
