@@ -16,6 +16,7 @@ import { TeamName } from "../domain/Team.ts"
 import { optional } from "../domain/Time.ts"
 import { described } from "./Endpoint.ts"
 import { BodyFault, Conflict, NotFound, ServiceUnavailable, TooManyRequests, Unauthorized } from "./Problem.ts"
+import { StepReportSchema } from "./run/Steps.ts"
 
 /** The key of a leader's request. */
 export class CallingKey extends Context.Tag("webhook-trigger/CallingKey")<CallingKey, LeaderKey>() {}
@@ -84,9 +85,11 @@ const Reply = Schema.Struct({
   ),
   activity: optional(
     Schema.String.annotations({
-      description: `With \`progress\`: what the agent does now, in one line of up to ${maxActivity} characters.`
+      description: `With \`progress\`: what the agent does now, in one line of up to ${maxActivity} characters. Default: the title of the last step that begins.`
     })
-  )
+  ),
+  step: optional(StepReportSchema),
+  steps: optional(Schema.Array(StepReportSchema).annotations({ description: "Several in one report." }))
 }).annotations({
   identifier: "LeaderReply",
   description: "What a leader says about a prompt. More fields are ignored."

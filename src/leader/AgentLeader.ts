@@ -3,11 +3,14 @@ import { accessSync, constants, statSync } from "node:fs"
 import { delimiter, isAbsolute, join } from "node:path"
 import { Clock, Duration, Effect, Exit, Option, Runtime, Schema, type Scope } from "effect"
 import type { LeaderBus, Prompt } from "../bus/Bus.ts"
+import type { Progress } from "../domain/run/Progress.ts"
+import type { StepReport } from "../domain/run/Step.ts"
 import type { TeamName } from "../domain/Team.ts"
+import * as Scrub from "../runtime/Scrub.ts"
 import * as TraceContext from "../telemetry/TraceContext.ts"
 import type { Agent } from "./agents/Agent.ts"
 import * as Leader from "./Leader.ts"
-import type { Place } from "./Place.ts"
+import { type Place, secretsIn } from "./Place.ts"
 import * as Shape from "./Shape.ts"
 import type { LeaderWork } from "./Work.ts"
 
@@ -45,8 +48,9 @@ export const run = (options: AgentLeaderOptions): Effect.Effect<never, ProgramMi
 export const checkProgram = ({ program }: Pick<Agent, "program">): Effect.Effect<void, ProgramMissing> =>
   program === undefined || canRun(program) ? Effect.void : new ProgramMissing({ command: program })
 
-const lead = (options: AgentLeaderOptions) =>
+const lead = (given: AgentLeaderOptions) =>
   Effect.gen(function* () {
+    const options = { ...given, scrub: Scrub.makeWhole(secretsIn(given)) }
     const { grace = "10 seconds", team } = options
     let atWork: Prompt | undefined
     const workOn = <A, E>(prompt: Prompt, work: Effect.Effect<A, E>) =>
@@ -68,14 +72,38 @@ const lead = (options: AgentLeaderOptions) =>
     })
   })
 
-const answer = (options: AgentLeaderOptions, prompt: Prompt, work: LeaderWork) =>
+/** Longer texts are cut, far behind what is kept of them. */
+const mostScrubbed = 8_000
+
+/** Without known secrets in what is kept. */
+const scrubbed = ({ activity, steps, ...rest }: Progress, scrub: (text: string) => string): Progress => ({
+  ...rest,
+  ...(activity !== undefined && { activity: scrub(activity) }),
+  ...(steps && {
+    steps: steps.map(
+      (step) =>
+        Object.fromEntries(
+          Object.entries(step).map(([name, value]) => [
+            name,
+            typeof value === "string" ? scrub(value.slice(0, mostScrubbed)) : value
+          ])
+        ) as StepReport
+    )
+  })
+})
+
+const answer = (
+  options: AgentLeaderOptions & { readonly scrub: (text: string) => string },
+  prompt: Prompt,
+  work: LeaderWork
+) =>
   Effect.withFiberRuntime<Leader.LeaderAnswer, Leader.LeaderError>((fiber) => {
     const traceparent = TraceContext.ofFiber(fiber) ?? prompt.traceparent
     return Effect.flatMap(Effect.runtime(), (runtime) =>
       Shape.answer(options.agent, {
         prompt: { ...prompt, ...(traceparent !== undefined && { traceparent }) },
         place: options,
-        progress: (progress) => Runtime.runSync(runtime, work.progress(progress)),
+        progress: (progress) => Runtime.runSync(runtime, work.progress(scrubbed(progress, options.scrub))),
         report: (report) => Runtime.runSync(runtime, work.report(report))
       })
     )

@@ -1,6 +1,7 @@
 /** Any program as a team's leader. It reads the prompt from standard input and writes the answer to standard output. */
 import type { Effect, Scope } from "effect"
 import type { LeaderBus } from "../bus/Bus.ts"
+import { readReport } from "../domain/run/Progress.ts"
 import { isLimitCode } from "../domain/run/RunStatus.ts"
 import * as AgentLeader from "./AgentLeader.ts"
 import type { Agent } from "./agents/Agent.ts"
@@ -39,11 +40,7 @@ const jsonLines: Events = {
     const answer = textAt(event, "response")
     return answer === undefined ? reported : { ...reported, answer, isDone: true }
   },
-  progress: (event) => {
-    if (at(event, "type") !== "progress") return undefined
-    const [text, activity] = [textAt(event, "text"), textAt(event, "activity")]
-    return { ...(text !== undefined && { text }), ...(activity !== undefined && { activity }) }
-  }
+  progress: (event) => (at(event, "type") === "progress" ? readReport(event as Record<string, unknown>) : undefined)
 }
 
 /** The program, which runs once for each prompt. */

@@ -27,6 +27,18 @@ export const keys = [
   "WEBHOOK_TOKEN"
 ]
 
+const isSecret = /KEY|TOKEN|SECRET|PASSWORD/i
+/** A shorter value, such as a flag, is found in any text. */
+const shortestSecret = 8
+
+/** The values of environment variables that are secrets, by their names, and passwords in URLs. */
+export const secretsIn = ({ withheld = [] }: Place): ReadonlyArray<string> =>
+  Object.entries(process.env).flatMap(([name, value = ""]) => {
+    if (!keys.includes(name) && !withheld.includes(name) && !isSecret.test(name)) return []
+    const password = URL.canParse(value) ? new URL(value).password : ""
+    return [value, password].filter(({ length }) => length >= shortestSecret)
+  })
+
 /** The environment of a program that works on the prompt. */
 export const environment = (
   prompt: Prompt,

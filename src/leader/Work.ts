@@ -1,13 +1,13 @@
 import { Duration, Effect, type Scope } from "effect"
 import type { Delivery } from "../bus/Bus.ts"
 import type { AgentReport } from "../domain/run/AgentReport.ts"
-import { mergeProgress, type Progress } from "../domain/run/Progress.ts"
+import { isNothing, mergeProgress, type Progress, readReport } from "../domain/run/Progress.ts"
 
 /** What a handler can do while it works on a prompt. */
 export interface LeaderWork {
   /**
    * Reports progress, as often as the handler likes: reports within a quarter of a second are sent as one. It never fails
-   * and never delays the answer. Progress is transient, so the answer must contain all that matters.
+   * and never delays the answer. Text and activity are transient, so the answer must contain all that matters.
    */
   readonly progress: (progress: Progress) => Effect.Effect<void>
   /**
@@ -19,8 +19,6 @@ export interface LeaderWork {
 
 /** The shortest time between two reports that are sent. */
 const interval = Duration.millis(250)
-
-const isNothing = ({ activity, text }: Progress): boolean => activity === undefined && text === undefined
 
 /** What is still unsent when the scope closes is sent then. */
 export const make = (
@@ -50,7 +48,7 @@ export const make = (
       report: (report) => Effect.sync(() => keep(report)),
       progress: (progress) =>
         Effect.suspend(() => {
-          pending = mergeProgress(pending, progress)
+          pending = mergeProgress(pending, readReport({ ...progress }))
           if (isPaced || isNothing(pending)) return Effect.void
           isPaced = true
           return Effect.asVoid(Effect.forkIn(paced, scope))

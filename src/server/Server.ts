@@ -118,6 +118,7 @@ export const layer = (environment: Environment, { bus, repo }: Drivers, version:
       Layer.mergeAll(
         Engine.layer,
         Upkeep.runRetention(environment.runRetention),
+        Upkeep.stepsRetention(environment.stepsRetention),
         Upkeep.auditRetention(environment.auditRetention),
         environment.auditToStdout ? AuditOutput.layer : Layer.empty
       )

@@ -66,10 +66,10 @@ const askingTurn = (request: string): Turn => {
 }
 
 /**
- * `[[ask]]` uses the tools of a run, and `[[ask on]]` goes on after its question. `[[tool]]` uses the shell once,
- * `[[recall]]` says what an earlier prompt of the session said. `[[call review]]` calls the tool of that name, and says what
- * it found. `[[delegate]]` has a subagent do the work, which takes a while. `[[shape]]` answers with JSON to a program that
- * hands over the schema, else in the second turn.
+ * `[[ask]]` uses the tools of a run, and `[[ask on]]` goes on after its question. `[[tool]]` uses the shell once, `[[busy]]` is
+ * refused four times at first, `[[recall]]` says what an earlier prompt of the session said. `[[call review]]` calls the tool of
+ * that name, and says what it found. `[[delegate]]` has a subagent do the work, which takes a while. `[[shape]]` answers with
+ * JSON to a program that hands over the schema, else in the second turn.
  */
 const turnOf = (request: string): Turn => {
   const [, called] = /\[\[call (\w+)\]\]/.exec(request) ?? []
@@ -129,13 +129,17 @@ const refusal = {
   error: { type: "invalid_request_error", message: "the model refused", code: 400, status: "INVALID_ARGUMENT" }
 }
 
+const overload = { type: "error", error: { type: "rate_limit_error", message: "the model is busy" } }
+
 export const startFakeModel = async (log: (line: string) => void = () => {}): Promise<FakeModel> => {
   let onHang = () => {}
+  let busy = 4
   const server = createServer(async (request, response) => {
     const text = await bodyOf(request)
-    log(`${request.method} ${request.url} ${text.slice(0, +(process.env.LOGM ?? 300))}`)
+    log(`${request.method} ${request.url} ${text.slice(0, 300)}`)
     const { pathname } = new URL(request.url!, "http://localhost")
     if (request.method === "POST" && text.includes("[[refuse]]")) return json(response, 400, refusal)
+    if (request.method === "POST" && text.includes("[[busy]]") && busy-- > 0) return json(response, 429, overload)
     const [, protocol] = Object.entries(protocols).find(([path]) => pathname.endsWith(path)) ?? []
     if (protocol !== undefined) {
       const turn = turnOf(text)

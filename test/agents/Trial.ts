@@ -7,6 +7,7 @@ import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { makeRunId, RunId, ThreadId } from "../../src/domain/Id.ts"
 import type { AgentRequest } from "../../src/domain/run/AgentRequest.ts"
 import type { Progress } from "../../src/domain/run/Progress.ts"
+import { toSteps } from "../../src/domain/run/Step.ts"
 import { TeamName } from "../../src/domain/Team.ts"
 import * as AgentLeader from "../../src/leader/AgentLeader.ts"
 import type { Agent } from "../../src/leader/agents/Agent.ts"
@@ -37,7 +38,8 @@ const observed = (agent: Agent) => {
       const pieces = shown.splice(0)
       return {
         text: pieces.map(({ text = "" }) => text).join(""),
-        activities: pieces.flatMap((piece) => piece.activity ?? [])
+        activities: pieces.flatMap((piece) => piece.activity ?? []),
+        steps: toSteps(pieces.flatMap(({ steps = [] }) => steps))
       }
     }
   }
@@ -213,7 +215,18 @@ export const tryAgent = ({ folder, model, modules, real, record }: Trial) =>
     const shown = takeShown()
     expected(shown.activities.length > 0 && shown.text.includes("I did what you asked."), "progress", shown)
     expected(readFileSync(join(work, "done.txt"), "utf8") === "done\n", "the use of a tool", shown)
+    const [step] = shown.steps
+    const isWhole = step?.kind === "tool" && step.detail === "echo done > done.txt" && step.result_bytes !== undefined
+    expected(isWhole && step.status === "ok" && step.duration_ms !== undefined, "the tool call as a step", shown.steps)
     keep("tool")
+
+    if (real.preset === "claude") {
+      const patient = yield* led.send("[[busy]]")
+      expected(patient._tag === "Answered", "an answer of a model that was busy", patient)
+      const retries = takeShown().steps.map(({ title }) => title)
+      expected(retries[3] === "Retrying: 429 (4 of 10)", "refused requests as steps", retries)
+      keep("retry")
+    }
 
     const limited = yield* led.send("[[tool]]", undefined, { max_turns: 1 })
     expected(limited._tag === "Failed" && limited.code === "turns_exceeded", "the limit of turns", limited)

@@ -49,6 +49,16 @@ describe("doctor", () => {
     })
   )
 
+  it.scopedLive("says at the first refused request that an agent is not signed in, while it would try again", () =>
+    Effect.gen(function* () {
+      const retry = { type: "system", subtype: "api_retry", attempt: 1, max_retries: 10, error_status: 401 }
+      const env = yield* claude(`echo '${JSON.stringify(retry)}'; exec sleep 600`)
+      const { code, stdout } = yield* Program.run(["doctor", "--agent", "claude", ...options], env)
+      expect(stdout).toMatch(/^program +yes +claude\nsigned in +no +401\nanswers +no\n$/)
+      expect(code).toBe(1)
+    })
+  )
+
   it.scopedLive("checks an endpoint", () =>
     Effect.gen(function* () {
       const model = yield* Effect.acquireRelease(

@@ -5,6 +5,7 @@ import { Run } from "../../domain/run/Run.ts"
 import { optional } from "../../domain/Time.ts"
 import { Conflict } from "../Problem.ts"
 import { Accepted, Answered, Failed, TimedOut } from "./RunAnswers.ts"
+import { StepReportSchema } from "./Steps.ts"
 
 /** The id of every run's last event. */
 export const endId = "end"
@@ -20,6 +21,8 @@ export const RunProgress = Schema.Struct({
   text: optional(Schema.String),
   /** What the agent does now, in one line. */
   activity: optional(Schema.String),
+  /** What it has done. A step with the ID of an earlier one updates it. */
+  steps: optional(Schema.Array(StepReportSchema)),
   /** The text so far is void: the work started over, or the client was too slow to receive all of it. */
   restart: optional(Schema.Literal(true))
 })

@@ -21,6 +21,7 @@ import { EventQuery, EventStream, eventsDescription, LastEventId, NothingMore } 
 import { mostReplayed, ReplayBody, Replayed, ReplayList, ReplayManyBody, refusal } from "./Replays.ts"
 import { Accepted, Answered, Failed, IdempotencyKey, TimedOut, TimedOutInPage, Wait } from "./RunAnswers.ts"
 import { RunFilterParameters, RunList, RunPage } from "./RunPage.ts"
+import { StepList, stepsDescription } from "./Steps.ts"
 
 const path = Schema.Struct({ run_id: Schema.String.annotations({ description: "The run's id." }) })
 
@@ -106,7 +107,7 @@ export class Runs extends HttpApiGroup.make("runs")
       .annotateContext(
         described(
           "Export runs as JSON Lines",
-          "Like the CSV export. Each run has the fields of `GET /api/runs/:run_id`."
+          "Like the CSV export. Each run has the fields of `GET /api/runs/:run_id`, and its `steps` if it has any."
         )
       )
   )
@@ -146,6 +147,13 @@ export class Runs extends HttpApiGroup.make("runs")
       .addError(NotFound)
       .addError(TooManyRequests)
       .annotateContext(described("Follow a run", eventsDescription))
+  )
+  .add(
+    HttpApiEndpoint.get("steps", "/api/runs/:run_id/steps")
+      .setPath(path)
+      .addSuccess(StepList)
+      .addError(NotFound)
+      .annotateContext(described("List a run's steps", stepsDescription))
   )
   .add(
     HttpApiEndpoint.post("cancel", "/api/runs/:run_id/cancel")

@@ -9,6 +9,7 @@ import { isUnreleased, phaseOf } from "../../domain/run/RunStatus.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
 import { errorLine, titleOf } from "../../domain/run/RunTitle.ts"
 import type { ShownRun } from "../../domain/run/ShownRun.ts"
+import { resultOf, type Step } from "../../domain/run/Step.ts"
 import { ago, elapsed, fields, section, shortId, table, time, timeAndAge } from "../Output.ts"
 
 /** With the webhooks' `names`, the table also has the webhook and the team of each run. */
@@ -28,6 +29,19 @@ export const runTable = (runs: ReadonlyArray<RunSummary>, names: ReadonlyMap<Web
       run.mode
     ])
   )
+
+/** What the agent did, a line for each step. */
+export const stepTable = (steps: ReadonlyArray<Step>): string =>
+  steps.length === 0
+    ? "No steps were reported, or they are no longer kept."
+    : table(
+        ["TIME", "STEP", "RESULT"],
+        steps.map(({ at, title, tool, ...step }) => [
+          at.slice(0, 19).replace("T", " "),
+          tool === undefined || title.startsWith(tool) ? title : `${tool}: ${title}`,
+          resultOf(step) ?? ""
+        ])
+      )
 
 const tokensText = (usage: Run["usage"]): string | undefined => {
   const counts = [
@@ -78,6 +92,7 @@ export const describeRun = (run: ShownRun, replays: ReadonlyArray<RunSummary>) =
       delivery: run.delivery_failed ? "failed" : undefined,
       duration: elapsed(run.duration_ms),
       error: run.error && `${run.error.code}: ${run.error.message}`,
+      "last step": run.last_step,
       asks: run.asks && (run.asks.join(" | ") || "a question"),
       links: run.links?.map(({ title, url }) => `${title} ${url}`).join("\n"),
       "denied permissions": run.denied?.join(", "),

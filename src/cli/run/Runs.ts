@@ -5,6 +5,7 @@ import { runExports } from "../../api/ExportPaths.ts"
 import { pageSize } from "../../api/PageSize.ts"
 import { RunFilterParameters, RunPage } from "../../api/run/RunPage.ts"
 import { Cancelled } from "../../api/run/Runs.ts"
+import { StepList } from "../../api/run/Steps.ts"
 import { RunId } from "../../domain/Id.ts"
 import { Run } from "../../domain/run/Run.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
@@ -24,7 +25,7 @@ import { replayOne } from "./Replays.ts"
 import { reply } from "./Reply.ts"
 import { filterOptions, parametersOf } from "./RunFilter.ts"
 import { findRun, runArgument, runNotFound } from "./RunRef.ts"
-import { describeRun, runTable } from "./RunText.ts"
+import { describeRun, runTable, stepTable } from "./RunText.ts"
 
 const webhook = Args.optional(webhookArgument)
 
@@ -99,9 +100,13 @@ const intervals: Schedule.Schedule<unknown, ShownRun> = Schedule.union(
   Schedule.spaced("2 seconds")
 )
 
-const showOne = Command.make("show", { id: runArgument, untilEnded, ...adminOptions }, (options) =>
+const withSteps = Options.boolean("steps").pipe(
+  Options.withDescription("Show what the agent did, step by step, instead of the run")
+)
+
+const showOne = Command.make("show", { id: runArgument, untilEnded, withSteps, ...adminOptions }, (options) =>
   Effect.gen(function* () {
-    const { replays, run } = yield* call(
+    const { replays, run, steps } = yield* call(
       options,
       (client) =>
         Effect.gen(function* () {
@@ -111,16 +116,19 @@ const showOne = Command.make("show", { id: runArgument, untilEnded, ...adminOpti
             until: ({ status }) => !options.untilEnded || isFinal(status)
           })
           // The JSON output is the API's record, without replays.
-          return { run, replays: options.json ? [] : (yield* client.runs.replays({ path })).data }
+          const steps = options.withSteps ? yield* client.runs.steps({ path }) : undefined
+          const replays = options.json || steps ? [] : (yield* client.runs.replays({ path })).data
+          return { run, steps, replays }
         }),
       runNotFound(options.id)
     )
-    yield* show(options, ShownRun, run, (run) => describeRun(run, replays))
+    if (steps !== undefined) yield* show(options, StepList, steps, ({ data }) => stepTable(data))
+    else yield* show(options, ShownRun, run, (run) => describeRun(run, replays))
     if (options.untilEnded) yield* failUnlessSuccess(run)
   })
 ).pipe(
   Command.withDescription(
-    about("Show one run with its prompt and answer", {
+    about("Show one run with its prompt and answer, or what its agent did", {
       details: "With --wait, the exit code is the same as that of trigger --wait."
     })
   )

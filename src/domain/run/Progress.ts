@@ -1,12 +1,15 @@
-/** What an agent reports while it works. It is transient: the answer is the truth. */
+/** What an agent reports while it works. Text and activity are transient: the answer is the truth. Steps are kept. */
 import { Predicate } from "effect"
 import { storable } from "../StorableText.ts"
+import { mergeSteps, readStep, type StepReport } from "./Step.ts"
 
 export interface Progress {
   /** Appended to the text so far. */
   readonly text?: string
   /** What the agent does now, in one line: `Running the tests`. */
   readonly activity?: string
+  /** What it has done. A step that begins is also the activity, if there is no other. */
+  readonly steps?: ReadonlyArray<StepReport>
 }
 
 /** Progress as it is sent. */
@@ -24,27 +27,53 @@ export const maxActivity = 200
 export const newestText = (text: string): string =>
   text.length <= maxProgressText ? text : text.slice(-maxProgressText)
 
+export const isNothing = ({ activity, steps, text }: Progress): boolean =>
+  activity === undefined && steps === undefined && text === undefined
+
 /** The reports as one. */
 export const mergeProgress = (before: Progress, next: Progress): Progress => {
   const text = newestText((before.text ?? "") + (next.text ?? ""))
   const activity = next.activity ?? before.activity
-  return { ...(text !== "" && { text }), ...(activity !== undefined && { activity }) }
+  const steps = before.steps && next.steps ? mergeSteps(before.steps, next.steps) : (next.steps ?? before.steps)
+  return { ...(text !== "" && { text }), ...(activity !== undefined && { activity }), ...(steps && { steps }) }
 }
 
 const firstLine = (text: string): string => (text.trim().split(/[\r\n]/, 1)[0] ?? "").trimEnd().slice(0, maxActivity)
 
-/** The progress in a leader's message, as it can be stored; `undefined` if it says nothing or has no number. */
-export const readProgress = (message: unknown): NumberedProgress | undefined => {
-  if (!Predicate.isRecord(message)) return undefined
-  const { activity, seq, text } = message
-  if (typeof seq !== "number" || !Number.isSafeInteger(seq) || seq < 0) return undefined
+/** The steps in a leader's message, `step` or `steps`. */
+const readSteps = ({ step, steps }: { readonly step?: unknown; readonly steps?: unknown }) => {
+  const given = [...(step === undefined ? [] : [step]), ...(Array.isArray(steps) ? steps : [])]
+  return mergeSteps(
+    [],
+    given.flatMap((one) => readStep(one) ?? [])
+  )
+}
+
+/** What the agent does now, if the steps say it: texts are shown by themselves. */
+export const activityOf = (steps: ReadonlyArray<StepReport>): string | undefined =>
+  steps.findLast(({ kind, title }) => title !== undefined && kind !== undefined && kind !== "text")?.title
+
+/** What a leader's message says, as it can be stored. */
+export const readReport = (message: Readonly<Record<string, unknown>>): Progress => {
+  const { activity, text } = message
+  const steps = readSteps(message)
+  const now = typeof activity === "string" && activity.trim() !== "" ? firstLine(activity) : activityOf(steps)
   const progress = mergeProgress(
     {},
     {
       ...(typeof text === "string" && { text }),
-      ...(typeof activity === "string" && activity.trim() !== "" && { activity: storable(firstLine(activity)) })
+      ...(now !== undefined && { activity: storable(now) }),
+      ...(steps.length > 0 && { steps })
     }
   )
-  if (progress.text !== undefined) return { seq, ...progress, text: storable(progress.text) }
-  return progress.activity === undefined ? undefined : { seq, ...progress }
+  return progress.text === undefined ? progress : { ...progress, text: storable(progress.text) }
+}
+
+/** The progress in a leader's message; `undefined` if it says nothing or has no number. */
+export const readProgress = (message: unknown): NumberedProgress | undefined => {
+  if (!Predicate.isRecord(message)) return undefined
+  const { seq } = message
+  if (typeof seq !== "number" || !Number.isSafeInteger(seq) || seq < 0) return undefined
+  const progress = readReport(message)
+  return isNothing(progress) ? undefined : { seq, ...progress }
 }

@@ -159,6 +159,13 @@ const record = Struct({
   ),
   answer: shown(ShownReport.fields.answer),
   error: shown(optional(RunError)),
+  last_step: shown(
+    optional(
+      Schema.String.annotations({
+        description: "Of a `timeout` run: what its agent had reported last, such as `Retrying: 429 (4 of 10)`."
+      })
+    )
+  ),
   usage: shown(AgentReport.fields.usage),
   session_id: shown(AgentReport.fields.session_id),
   session_lost: shown(AgentReport.fields.session_lost),
@@ -228,6 +235,7 @@ export const toRun = (row: RunRow): Run => {
     conversation: { prompt, ...(response !== undefined && { response }) },
     ...answerOf(row),
     ...(error_code && { error: { code: error_code, message: error_message ?? "" } }),
+    ...(row.status === "timeout" && error_message !== undefined && { last_step: error_message }),
     ...report
   }
 }

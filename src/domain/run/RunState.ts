@@ -9,6 +9,7 @@ export const RunState = Run.omit(
   "conversation",
   "answer",
   "error",
+  "last_step",
   "usage",
   "session_id",
   "session_lost",

@@ -1,7 +1,8 @@
 import { Context, Deferred, Effect, FiberId, FiberSet, Layer } from "effect"
 import type { RunProgress } from "../../bus/Bus.ts"
 import type { RunId } from "../../domain/Id.ts"
-import { mergeProgress } from "../../domain/run/Progress.ts"
+import { mergeProgress, type Progress } from "../../domain/run/Progress.ts"
+import { mergeSteps, sizeOf } from "../../domain/run/Step.ts"
 import { type ProgressReport, ProgressStore } from "../../repo/run/ProgressStore.ts"
 
 /** Milliseconds between two writes. Each stores one report of each run. */
@@ -9,6 +10,9 @@ const interval = 250
 /** The text that waits for a write, in UTF-16 code units, and its runs. What exceeds this is dropped. */
 const mostText = 8 * 1024 * 1024
 const mostRuns = 10_000
+
+const lengthOf = ({ steps = [], text = "" }: Progress): number =>
+  steps.reduce((sum, step) => sum + sizeOf(step), text.length)
 
 /** Stores what leaders report while they work: seldom, in groups, and without delaying anything else. */
 export class ProgressReports extends Context.Tag("webhook-trigger/ProgressReports")<
@@ -56,16 +60,21 @@ export class ProgressReports extends Context.Tag("webhook-trigger/ProgressReport
       const add = ({ activity, run_id, seq, ...rest }: RunProgress): void => {
         const progress = {
           ...(rest.text !== undefined && { text: rest.text }),
-          ...(activity !== undefined && { activity })
+          ...(activity !== undefined && { activity }),
+          ...(rest.steps && { steps: rest.steps.map((step) => ({ at: new Date().toISOString(), ...step })) })
         }
         const before = waiting.get(run_id)
-        const length = progress.text?.length ?? 0
+        const length = lengthOf(progress)
         if (text + length > mostText || (before === undefined && waiting.size >= mostRuns)) return
         // A smaller number: the work started over, and the text with it.
         const isNext = before !== undefined && seq > before.seq
-        const merged = isNext ? mergeProgress(before, progress) : progress
+        const merged = isNext
+          ? mergeProgress(before, progress)
+          : before?.steps
+            ? { ...progress, steps: mergeSteps(before.steps, progress.steps ?? []) }
+            : progress
         waiting.set(run_id, { run_id, first_seq: isNext ? before.first_seq : seq, seq, ...merged })
-        text += (merged.text?.length ?? 0) - (before?.text?.length ?? 0)
+        text += lengthOf(merged) - lengthOf(before ?? {})
         if (isPaced) return
         isPaced = true
         // Reports that arrive together are written together.

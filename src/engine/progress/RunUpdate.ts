@@ -1,7 +1,8 @@
 import type { DateTime } from "effect"
 import type { RunId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
-import { keptText, type ProgressNews, type ProgressText } from "../../repo/run/ProgressStore.ts"
+import { type StepReport, sizeOf } from "../../domain/run/Step.ts"
+import { keptText, type ProgressNews } from "../../repo/run/ProgressStore.ts"
 
 /** What its followers learn of a run. All followers get the same object, so that it needs to be encoded only once. */
 export type RunUpdate =
@@ -21,6 +22,7 @@ export interface Progressed {
   /** Appended to the text so far. */
   readonly text?: string
   readonly activity?: string
+  readonly steps?: ReadonlyArray<StepReport>
 }
 
 /** What a follower has received: one of these, or the position of its last progress, which is greater than a start. */
@@ -36,22 +38,17 @@ export interface ReadProgress {
   readonly updates: ReadonlyArray<Progressed>
 }
 
-export const toUpdates = ({ activity, kept_after, position, texts }: ProgressNews): ReadProgress => {
-  const progressed = ({ position, text }: ProgressText): Progressed => ({
-    _tag: "Progressed",
-    position,
-    text,
-    ...(activity?.position === position && { activity: activity.text })
-  })
-  const updates = texts.map(progressed)
+export const toUpdates = ({ activity, kept_after, position, steps, texts }: ProgressNews): ReadProgress => {
+  const updates = new Map<number, Progressed>()
+  const add = (update: Progressed) => updates.set(update.position, { ...updates.get(update.position), ...update })
+  for (const { position, text } of texts) add({ _tag: "Progressed", position, text })
+  for (const report of steps) add({ _tag: "Progressed", ...report })
   // The newest activity is not older than the newest text that came without one.
-  if (activity !== undefined && !texts.some(({ position }) => position === activity.position)) {
-    updates.push({ _tag: "Progressed", position: activity.position, activity: activity.text })
-  }
+  if (activity !== undefined) add({ _tag: "Progressed", position: activity.position, activity: activity.text })
   return {
     position,
     restarted: { _tag: "Restarted", position: kept_after },
-    updates: updates.sort((a, b) => a.position - b.position)
+    updates: [...updates.values()].sort((a, b) => a.position - b.position)
   }
 }
 
@@ -88,7 +85,10 @@ export const portionAfter = (received: number, { accepted, ended, progress, star
   const add = (update: RunUpdate, position: number) => {
     updates.push(update)
     last = position
-    size += smallUpdate + (update._tag === "Progressed" ? (update.text?.length ?? 0) : 0)
+    size += smallUpdate
+    if (update._tag !== "Progressed") return
+    size += update.text?.length ?? 0
+    for (const step of update.steps ?? []) size += sizeOf(step)
   }
   if (last < mark.accepted) add(accepted, mark.accepted)
   if (last < mark.started && started !== undefined) add(started, mark.started)

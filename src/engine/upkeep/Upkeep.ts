@@ -144,6 +144,19 @@ export const auditRetention = (age: Option.Option<Duration.Duration>): Layer.Lay
     })
   }))
 
+/** Removes steps that were reported longer ago; without an age, they are kept as long as their runs. */
+export const stepsRetention = (age: Option.Option<Duration.Duration>): Layer.Layer<never, never, ProgressStore> =>
+  removal(age, (age) => ({
+    name: "removal of steps",
+    every: Duration.clamp(Duration.times(age, 0.1), { minimum: Duration.seconds(1), maximum: Duration.hours(1) }),
+    alone: "no",
+    run: Effect.gen(function* () {
+      const store = yield* ProgressStore
+      const before = DateTime.subtractDuration(yield* DateTime.now, age)
+      yield* inPortions(Effect.map(store.removeSteps(before), (removed) => removed > 0))
+    })
+  }))
+
 /** Removes runs that ended longer ago; without an age, none. */
 export const runRetention = (age: Option.Option<Duration.Duration>): Layer.Layer<never, never, HistoryStore> =>
   removal(age, (age) => ({

@@ -45,10 +45,11 @@ export const encode = (update: RunUpdate): string => {
     case "Restarted":
       return write("progress", update.position, { restart: true })
     case "Progressed": {
-      const { activity, position, text } = update
+      const { activity, position, steps, text } = update
       return write("progress", position, {
         ...(text !== undefined && { text }),
-        ...(activity !== undefined && { activity })
+        ...(activity !== undefined && { activity }),
+        ...(steps && { steps })
       })
     }
     case "Ended":

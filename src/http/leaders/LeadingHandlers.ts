@@ -55,7 +55,7 @@ const readBody = (type: ReplyType, body: JsonObject): Effect.Effect<HttpReply, I
     case "progress": {
       const progress = readProgress(body)
       return progress === undefined
-        ? invalid("seq", "must be a whole number, together with a text or an activity")
+        ? invalid("seq", "must be a whole number, together with a text, an activity or a step")
         : Effect.succeed({ _tag: "Progress", progress })
     }
     case "rejected":

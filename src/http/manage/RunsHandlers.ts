@@ -21,6 +21,7 @@ import { RunWatch } from "../../engine/progress/RunWatch.ts"
 import { Settings } from "../../engine/Settings.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import type { RunFilter } from "../../repo/history/RunQuery.ts"
+import { ProgressStore } from "../../repo/run/ProgressStore.ts"
 import * as ActorStreams from "../access/ActorStreams.ts"
 import * as TeamScope from "../access/TeamScope.ts"
 import { RunEvents } from "../events/RunEvents.ts"
@@ -57,6 +58,7 @@ const notFound = (run_id: RunId): Replayed => ({ run_id, result: Either.left(new
 export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
   Effect.gen(function* () {
     const history = yield* HistoryStore
+    const progress = yield* ProgressStore
     const overview = yield* Overview
     const { cancel } = yield* Cancellation
     const replays = yield* Replay
@@ -149,6 +151,15 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
             )
           )
         }).pipe(Effect.mapError(Problems.of))
+      )
+      .handle("steps", ({ path }) =>
+        runIdOf(path.run_id).pipe(
+          Effect.flatMap(history.run),
+          Effect.tap(({ run_id }) => recordRead(run_id)),
+          Effect.flatMap(({ run_id }) => Effect.map(progress.stepsOf([run_id]), (steps) => steps.get(run_id) ?? [])),
+          asWhole,
+          Effect.mapError(Problems.of)
+        )
       )
       .handle("cancel", ({ path }) =>
         runIdOf(path.run_id).pipe(Effect.flatMap(cancelOne), Effect.mapError(Problems.of))

@@ -3,15 +3,17 @@ import type { Prompt } from "../../bus/Bus.ts"
 import { isPlain } from "./AnswerSchema.ts"
 import { costExceeded, turnsExceeded } from "./output/Limits.ts"
 import {
-  activityOf,
   at,
   costsSomething,
   listAt,
   type Reading,
   reporting,
+  retrying,
   sessionUsage,
   sumOf,
   textAt,
+  toolCall,
+  toolResult,
   toolServer
 } from "./output/Reading.ts"
 import { programPreset } from "./ProgramAgent.ts"
@@ -157,13 +159,29 @@ export const claude = programPreset({
     }
   },
   progress: (event) => {
-    if (at(event, "type") === "stream_event" && isOwn(event)) {
-      const text = textAt(event, "event", "delta", "text")
-      return text === undefined ? undefined : { text }
+    const parts = (type: string) => listAt(event, "message", "content").filter((part) => at(part, "type") === type)
+    switch (at(event, "type")) {
+      case "stream_event": {
+        const text = isOwn(event) ? textAt(event, "event", "delta", "text") : undefined
+        return text === undefined ? undefined : { text }
+      }
+      case "assistant":
+        return {
+          steps: parts("tool_use").map((use) => toolCall(textAt(use, "id"), textAt(use, "name"), at(use, "input")))
+        }
+      case "user":
+        return {
+          steps: parts("tool_result").map((result) =>
+            toolResult(textAt(result, "tool_use_id"), at(result, "content"), at(result, "is_error") === true)
+          )
+        }
+      case "system": {
+        if (at(event, "subtype") !== "api_retry") return undefined
+        const [reason, status] = [textAt(event, "error"), at(event, "error_status")]
+        return { steps: [retrying(status ?? reason, at(event, "attempt"), at(event, "max_retries"), reason)] }
+      }
+      default:
+        return undefined
     }
-    if (at(event, "type") !== "assistant") return undefined
-    const [tool] = listAt(event, "message", "content").filter((part) => at(part, "type") === "tool_use")
-    const activity = activityOf(textAt(tool, "name"), at(tool, "input"))
-    return activity === undefined ? undefined : { activity }
   }
 })

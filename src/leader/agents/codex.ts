@@ -1,3 +1,4 @@
+import type { StepReport } from "../../domain/run/Step.ts"
 import { isStrict } from "./AnswerSchema.ts"
 import {
   activityOf,
@@ -7,8 +8,11 @@ import {
   messageOf,
   type Reading,
   reporting,
+  retrying,
   sessionUsage,
   textAt,
+  toolCall,
+  toolResult,
   toolServer
 } from "./output/Reading.ts"
 import { programPreset } from "./ProgramAgent.ts"
@@ -29,6 +33,16 @@ const activityOfItem = (item: unknown): string | undefined => {
     default:
       return undefined
   }
+}
+
+const stepOfItem = (item: unknown, type: "item.started" | "item.completed"): StepReport | undefined => {
+  const title = activityOfItem(item)
+  if (title === undefined) return undefined
+  const [id, tool] = [textAt(item, "id"), textAt(item, "tool") ?? textAt(item, "type")]
+  const call = { ...toolCall(id, tool, at(item, "changes") ?? at(item, "arguments") ?? title), title }
+  if (type === "item.started") return call
+  const hasFailed = !["completed", undefined].includes(textAt(item, "status"))
+  return { ...call, ...toolResult(id, at(item, "aggregated_output") ?? at(item, "result"), hasFailed) }
 }
 
 /** The usage is that of the whole session; a turn writes at least one token. */
@@ -95,10 +109,17 @@ export const codex = programPreset({
   },
   progress: (event) => {
     const item = at(event, "item")
-    if (at(event, "type") === "item.completed" && at(item, "type") === "agent_message") {
+    const type = at(event, "type")
+    if (type === "item.completed" && at(item, "type") === "agent_message") {
       return { text: textAt(item, "text") ?? "", isComplete: true }
     }
-    const activity = at(event, "type") === "item.started" ? activityOfItem(item) : undefined
-    return activity === undefined ? undefined : { activity }
+    if (type === "error") {
+      const [, attempt, attempts, reason] =
+        /^Reconnecting\D*(\d+)\/(\d+)\s*(.*)/s.exec(textAt(event, "message") ?? "") ?? []
+      const status = /\b[45]\d\d\b/.exec(reason ?? "")?.[0]
+      return attempt === undefined ? undefined : { steps: [retrying(status, attempt, attempts, reason)] }
+    }
+    const step = type === "item.started" || type === "item.completed" ? stepOfItem(item, type) : undefined
+    return step === undefined ? undefined : { steps: [step] }
   }
 })

@@ -1,6 +1,5 @@
 import { Predicate } from "effect"
 import {
-  activityOf,
   appended,
   at,
   denying,
@@ -8,7 +7,9 @@ import {
   type Reading,
   reporting,
   sumOf,
-  textAt
+  textAt,
+  toolCall,
+  toolResult
 } from "./output/Reading.ts"
 import { programPreset } from "./ProgramAgent.ts"
 import { uuid } from "./Session.ts"
@@ -93,10 +94,18 @@ export const gemini = programPreset({
     return type === "tool_result" ? "tool" : undefined
   },
   progress: (event) => {
-    const activity =
-      at(event, "type") === "tool_use" ? activityOf(textAt(event, "tool_name"), at(event, "parameters")) : undefined
-    if (activity !== undefined) return { activity }
-    const text = at(event, "type") === "message" ? saidBy(event) : undefined
-    return text === undefined ? undefined : { text }
+    const id = textAt(event, "tool_id")
+    switch (at(event, "type")) {
+      case "tool_use":
+        return { steps: [toolCall(id, textAt(event, "tool_name"), at(event, "parameters"))] }
+      case "tool_result":
+        return { steps: [toolResult(id, at(event, "output"), at(event, "status") === "error")] }
+      case "message": {
+        const text = saidBy(event)
+        return text === undefined ? undefined : { text }
+      }
+      default:
+        return undefined
+    }
   }
 })

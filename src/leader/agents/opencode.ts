@@ -1,4 +1,15 @@
-import { activityOf, at, denying, type Reading, reporting, sumOf, textAt, toolServer } from "./output/Reading.ts"
+import type { StepReport } from "../../domain/run/Step.ts"
+import {
+  at,
+  denying,
+  type Reading,
+  reporting,
+  sumOf,
+  textAt,
+  toolCall,
+  toolResult,
+  toolServer
+} from "./output/Reading.ts"
 import { programPreset } from "./ProgramAgent.ts"
 
 /** The steps of a run each report what they used. */
@@ -72,9 +83,15 @@ export const opencode = programPreset({
   progress: (event) => {
     const part = at(event, "part")
     if (at(event, "type") === "text") return { text: textAt(part, "text") ?? "", isComplete: true }
+    if (at(event, "type") !== "tool_use") return undefined
     // It reports tools only when they have been used.
-    const activity =
-      at(event, "type") === "tool_use" ? activityOf(textAt(part, "tool"), at(part, "state", "input")) : undefined
-    return activity === undefined ? undefined : { activity }
+    const [id, state] = [textAt(part, "callID"), at(part, "state")]
+    const [start, end] = [at(state, "time", "start"), at(state, "time", "end")]
+    const call: StepReport = {
+      ...toolCall(id, textAt(part, "tool"), at(state, "input")),
+      ...toolResult(id, at(state, "output") ?? at(state, "error"), at(state, "status") === "error"),
+      ...(typeof start === "number" && typeof end === "number" && { duration_ms: Math.max(0, end - start) })
+    }
+    return { steps: [call] }
   }
 })

@@ -2,6 +2,7 @@ import { Context, type DateTime, type Effect } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { Progress } from "../../domain/run/Progress.ts"
+import type { Step, StepReport } from "../../domain/run/Step.ts"
 
 /** What the leader of a run has reported since the last time, merged. */
 export interface ProgressReport extends Progress {
@@ -23,6 +24,11 @@ export interface ProgressText {
   readonly text: string
 }
 
+export interface ProgressSteps {
+  readonly position: number
+  readonly steps: ReadonlyArray<StepReport>
+}
+
 /** What was reported after a mark. */
 export interface ProgressNews {
   readonly position: number
@@ -30,6 +36,8 @@ export interface ProgressNews {
   readonly kept_after: number
   readonly texts: ReadonlyArray<ProgressText>
   readonly activity?: ProgressText
+  /** Also from before `kept_after`. */
+  readonly steps: ReadonlyArray<ProgressSteps>
 }
 
 export interface RunNews {
@@ -45,7 +53,7 @@ export const shortestReport = 64
 
 /**
  * What leaders report while they work, kept until shortly after the run's end. It is transient: a crash of the database may
- * lose all of it.
+ * lose all of it but the steps, which are kept with the run.
  */
 export class ProgressStore extends Context.Tag("webhook-trigger/ProgressStore")<
   ProgressStore,
@@ -53,11 +61,16 @@ export class ProgressStore extends Context.Tag("webhook-trigger/ProgressStore")<
     /**
      * Appends reports, at most one of each run, and does nothing for runs that have ended. Positions grow, also after all
      * progress was lost. A report whose first number is not above the last one's shows that the work started over: it
-     * replaces the text so far.
+     * replaces the text so far. Steps are added for a minute after the run's end, too, and until it is released. Of more
+     * than `keptSteps`, the oldest lose their details first, then they are removed.
      */
     readonly addProgress: (reports: ReadonlyArray<ProgressReport>) => Effect.Effect<void, Unavailable>
     /** What there is after the marks, of the runs that exist. A mark that is beyond the last position counts as 0. */
     readonly newsOf: (marks: ReadonlyArray<ProgressMark>) => Effect.Effect<ReadonlyArray<RunNews>, Unavailable>
+    /** The steps of the runs that have any. */
+    readonly stepsOf: (ids: ReadonlyArray<RunId>) => Effect.Effect<ReadonlyMap<RunId, ReadonlyArray<Step>>, Unavailable>
+    /** Removes a portion of the steps that were reported before. Returns how many reports. */
+    readonly removeSteps: (reportedBefore: DateTime.Utc) => Effect.Effect<number, Unavailable>
     /** Removes the progress of runs that ended before, or no longer exist. */
     readonly removeProgress: (endedBefore: DateTime.Utc) => Effect.Effect<void, Unavailable>
   }

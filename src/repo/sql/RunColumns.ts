@@ -84,6 +84,11 @@ export const inLane = Statement.unsafeFragment(
 export const stopAtOf = (sql: SqlClient.SqlClient, at: Statement.Fragment, started: Statement.Fragment) =>
   sql`greatest(${at}, ${started} + r.max_work_ms * interval '1 millisecond')`
 
+/** What the agent of a run `r` that times out reported last. */
+export const lastStep = Statement.unsafeFragment(
+  `(select t.steps -> -1 ->> 'title' from webhook_trigger.run_steps t where t.run_id = r.id order by t.position desc limit 1)`
+)
+
 /** `status in ${final}`: finished. */
 export const final = oneOfStatuses(finalStatuses)
 

@@ -1,6 +1,6 @@
 /** Checks what a server and its leaders need. */
 
-import { Duration, Effect, Either, Option } from "effect"
+import { Deferred, Duration, Effect, Either, FiberId, Option } from "effect"
 import { type Failure, usage } from "../../cli/Failure.ts"
 import type { DoctorOptions } from "../../cli/LocalCommands.ts"
 import type { AgentName } from "../../domain/AgentName.ts"
@@ -17,21 +17,32 @@ import * as Services from "./Services.ts"
 const timeout = Duration.minutes(2)
 
 /** How agents and endpoints say that they are not signed in. */
-const signedOut = /sign(ed)? in|log(ged)? ?in|api[ _-]?key|auth|credential|HTTP 40[13]/i
+const signedOut =
+  /^(401|403|authentication_failed)$|sign(ed)? in|log(ged)? ?in|api[ _-]?key|auth|credential|HTTP 40[13]/i
+
+/** How they say with a step that they are not signed in. They would try again for minutes. */
+const refused = /\b(401|403|authentication_failed)\b/
 
 /** Lets it answer one prompt. */
 const answer = (agent: Agent): Effect.Effect<LeaderAnswer, LeaderError> =>
-  Effect.flatMap(makeRunId, (run_id) =>
-    agent.answer({
+  Effect.gen(function* () {
+    const run_id = yield* makeRunId
+    const isRefused = Deferred.unsafeMake<never, LeaderError>(FiberId.none)
+    const answered = agent.answer({
       prompt: {
         ...{ run_id, correlation_id: run_id, source: "chat", team: TeamName.make("doctor") },
         prompt: "Reply with the word OK. Use no tools."
       },
       place: {},
-      progress: () => {},
+      progress: ({ steps = [] }) => {
+        const reason = steps.find(({ kind, title = "" }) => kind === "retry" && refused.test(title))?.title
+        const code = refused.exec(reason ?? "")?.[0]
+        if (code !== undefined) Deferred.unsafeDone(isRefused, new LeaderError({ message: code }))
+      },
       report: () => {}
     })
-  ).pipe(
+    return yield* Effect.raceFirst(answered, Deferred.await(isRefused))
+  }).pipe(
     Effect.timeoutFail({
       duration: timeout,
       onTimeout: () => new LeaderError({ message: `no answer within ${Duration.format(timeout)}` })

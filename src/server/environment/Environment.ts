@@ -115,6 +115,12 @@ export const settings = {
     durationOrOff("1 minute", "36500 days", "30 days"),
     Option.some(Duration.days(90))
   ),
+  /** How long the steps of agents are stored, at most as long as their runs. */
+  stepsRetention: withDefault(
+    "STEPS_RETENTION",
+    durationOrOff("1 minute", "36500 days", "7 days"),
+    Option.some(Duration.days(30))
+  ),
   /** How long audit events are stored. */
   auditRetention: withDefault(
     "AUDIT_RETENTION",

@@ -328,6 +328,10 @@ export const useReplays = (run_id: string) =>
     refetchInterval: usePollingInterval()
   })
 
+/** What the agent did. While it works, its page follows it instead. */
+export const useSteps = (run_id: string) =>
+  useQuery({ queryKey: ["steps", run_id], queryFn: ({ signal }) => api.runs.steps({ path: { run_id }, signal }) })
+
 export const useRun = (run_id: string) => {
   const interval = usePollingInterval()
   return useQuery({

@@ -56,6 +56,7 @@ export const progress = (behaviour: Behaviour): void => {
       const bus = yield* Bus
       const { observed, untilListening } = yield* observe(1)
       const goOn = yield* Deferred.make<void>()
+      const begun = { kind: "tool", title: "Bash: ls\0", status: "running", result_bytes: 0 } as const
       yield* startLeader((delivery) =>
         untilListening(delivery).pipe(
           Effect.zipRight(delivery.progress({ seq: 1 })),
@@ -63,7 +64,14 @@ export const progress = (behaviour: Behaviour): void => {
           Effect.zipRight(delivery.progress({ seq: -1, text: "no number" })),
           Effect.zipRight(delivery.progress({ seq: 3, text: "a\0b\ud800", activity: " Running\ud800 \r\n the tests" })),
           Effect.zipRight(Deferred.await(goOn)),
-          Effect.zipRight(delivery.progress({ seq: 4, text: `${"x".repeat(70_000)}end`, activity: "y".repeat(300) })),
+          Effect.zipRight(
+            delivery.progress({
+              seq: 4,
+              steps: [begun, { status: "ok" }],
+              text: `${"x".repeat(70_000)}end`,
+              activity: "y".repeat(300)
+            })
+          ),
           Effect.zipRight(Effect.never)
         )
       )
@@ -75,6 +83,7 @@ export const progress = (behaviour: Behaviour): void => {
       expect(second.progress).toEqual({
         run_id,
         seq: 4,
+        steps: [{ ...begun, title: "Bash: ls\uFFFD" }],
         text: `${"x".repeat(64 * 1024 - 3)}end`,
         activity: "y".repeat(200)
       })

@@ -38,6 +38,17 @@ describe("a run on the command line", () => {
     })
   )
 
+  it.live("shows what its agent did, if that was reported", () =>
+    Effect.gen(function* () {
+      const run_id = yield* trigger
+      expect(yield* json("run", "show", run_id, "--wait", "--steps")).toEqual({ data: [], next_cursor: null })
+      expect(yield* run("run", "show", run_id, "--steps")).toMatchObject({
+        code: 0,
+        stdout: "No steps were reported, or they are no longer kept.\n"
+      })
+    })
+  )
+
   it.live("is named so for all commands about runs", () =>
     Effect.gen(function* () {
       const id = yield* trigger

@@ -19,6 +19,8 @@ const make = (refuse: () => boolean = () => false) =>
             return Effect.void
           }),
         newsOf: () => Effect.succeed([]),
+        stepsOf: () => Effect.succeed(new Map()),
+        removeSteps: () => Effect.succeed(0),
         removeProgress: () => Effect.void
       })
     )

@@ -43,7 +43,9 @@ const make = Effect.gen(function* () {
     const last = Math.max(0, ...run.texts.map((it) => it.position), run.activity?.position ?? 0)
     const texts = run.texts.filter((it) => it.position > position && it.position > run.kept_after)
     const activity = run.activity !== undefined && run.activity.position > position && { activity: run.activity }
-    const progress = last > position && { progress: { position: last, kept_after: run.kept_after, texts, ...activity } }
+    const progress = last > position && {
+      progress: { position: last, kept_after: run.kept_after, texts, steps: [], ...activity }
+    }
     return [{ run_id, ...(run.started && { started_at: begun }), ...progress }]
   }
   const store = ProgressStore.of({
@@ -53,6 +55,8 @@ const make = Effect.gen(function* () {
         reads.push(marks)
         return marks.flatMap(newsOf)
       }),
+    stepsOf: () => Effect.succeed(new Map()),
+    removeSteps: () => Effect.succeed(0),
     removeProgress: () => Effect.void
   })
   const outcomes = {

@@ -49,6 +49,31 @@ describe("audit events past their retention", () => {
   )
 })
 
+describe("steps past their retention", () => {
+  const story = Effect.gen(function* () {
+    const repo = yield* Repo
+    yield* repo.createTeam(team, yield* DateTime.now)
+    const run_id = yield* accept
+    yield* repo.addProgress([
+      { run_id, first_seq: 0, seq: 0, steps: [{ title: "Bash: ls", at: "2026-01-02T03:04:05Z" }] }
+    ])
+    const left = Effect.map(repo.stepsOf([run_id]), (steps) => steps.size)
+    yield* advance("9 hours")
+    const before = yield* left
+    yield* advance("3 hours")
+    return [before, yield* left]
+  })
+  const world = (retention: Option.Option<Duration.Duration>) =>
+    Upkeep.stepsRetention(retention).pipe(Layer.provideMerge(layerRepo))
+
+  it.effect("are removed once they are too old, and stay when there is no retention", () =>
+    Effect.gen(function* () {
+      expect(yield* story.pipe(Effect.provide(world(Option.some(Duration.hours(10)))))).toEqual([1, 0])
+      expect(yield* story.pipe(Effect.provide(world(Option.none())))).toEqual([1, 1])
+    })
+  )
+})
+
 describe("runs past their retention", () => {
   const story = Effect.gen(function* () {
     const repo = yield* Repo

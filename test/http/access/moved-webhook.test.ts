@@ -155,6 +155,7 @@ for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoO
           for (const [method, path] of [
             ["GET", ""],
             ["GET", "/replays"],
+            ["GET", "/steps"],
             ["POST", "/replay"],
             ["POST", "/reply"],
             ["POST", "/cancel"]

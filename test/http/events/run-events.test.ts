@@ -302,3 +302,44 @@ describe("the events of a run", () => {
     })
   )
 })
+
+describe("the steps of a run", () => {
+  it.scopedLive("come with its events, and stay with it, in its export too", () =>
+    Effect.gen(function* () {
+      const { admin, does, url } = yield* startLed
+      const { next, rest } = yield* openEvents(url, post)
+      const { run_id } = (yield* next).data
+      yield* next
+      const call = { id: "a", kind: "tool", title: "Reading <b>a.ts</b>", tool: "Read", detail: "a.ts" } as const
+      yield* does({ seq: 0, text: "I look.", steps: [{ ...call, status: "running" }] })
+      const reported = yield* next
+      expect(reported.data).toMatchObject({ text: "I look.", activity: call.title, steps: [call] })
+      yield* does({ seq: 1, steps: [{ id: "a", status: "ok", result_bytes: 7, duration_ms: 30 }] })
+      expect((yield* next).data).toMatchObject({ steps: [{ id: "a", status: "ok" }] })
+      yield* does({ answer: "Done" })
+      yield* rest
+      const step = { ...call, status: "ok", result_bytes: 7, duration_ms: 30, at: reported.data.steps[0].at }
+      const { data } = (yield* admin("GET", `/api/runs/${run_id}/steps`)).json
+      expect(data).toStrictEqual([step])
+      const [line] = (yield* admin("GET", "/api/runs/export.jsonl")).text.split("\n")
+      expect(JSON.parse(line!)).toMatchObject({ run_id, steps: [step] })
+      expect(refusal(yield* admin("GET", `/api/runs/${unusedId}/steps`))).toStrictEqual([404, "not_found"])
+      yield* admin("DELETE", `/api/webhooks/${(yield* admin("GET", `/api/runs/${run_id}`)).json.webhook_id}`)
+      expect(refusal(yield* admin("GET", `/api/runs/${run_id}/steps`))).toStrictEqual([404, "not_found"])
+    })
+  )
+
+  it.scopedLive("say in a run that timed out what its agent had reported last", () =>
+    Effect.gen(function* () {
+      const { does, leader } = yield* makeLeader
+      const { admin, origin, team, webhook } = yield* start()
+      const hook = yield* webhook(yield* team("ops", leader), "{{text}}", { timeout_seconds: 1 })
+      yield* does({ seq: 0, steps: [{ kind: "retry", title: "Retrying: 429 (4 of 10)" }] })
+      const events = yield* (yield* openEvents(`${origin}${hook.path}`, post)).rest
+      expect(names(events)).toStrictEqual(["accepted", "started", "progress", "timeout"])
+      const run = (yield* admin("GET", `/api/runs/${events[0]!.data.run_id}`)).json
+      expect(run).toMatchObject({ status: "timeout", last_step: "Retrying: 429 (4 of 10)" })
+      yield* does({ answer: "late" })
+    })
+  )
+})

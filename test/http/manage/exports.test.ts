@@ -93,6 +93,7 @@ describe("exporting runs", () => {
           "duration_ms",
           "error_code",
           "error_message",
+          "last_step",
           "input_tokens"
         ],
         ...[

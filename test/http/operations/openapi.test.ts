@@ -565,6 +565,8 @@ describe("/openapi.json", () => {
       ).pipe(Effect.provide(open.repo))
       yield* admin(422, "POST", `/api/webhooks/${stored.id}/templates/2/restore`)
       yield* admin(200, "GET", `/api/runs/${run_id}`)
+      yield* admin(200, "GET", `/api/runs/${run_id}/steps`)
+      yield* admin(404, "GET", `/api/runs${none}/steps`)
       yield* admin(404, "POST", `/api/runs${none}/cancel`)
       yield* admin(409, "POST", `/api/runs/${run_id}/cancel`)
       const replayAt = `/api/runs/${run_id}/replay`
@@ -739,6 +741,7 @@ describe("/openapi.json", () => {
           ["GET", "/api/runs/export.jsonl"],
           ["POST", "/api/runs/cancel"],
           ["GET", `/api/runs/${run_id}`],
+          ["GET", `/api/runs/${run_id}/steps`],
           ["GET", ofAdmin],
           ["POST", `/api/runs/${run_id}/cancel`]
         ],

@@ -2,6 +2,7 @@
 import type { ServerResponse } from "node:http"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Either, Option } from "effect"
+import { toSteps } from "../../../src/domain/run/Step.ts"
 import { presets } from "../../../src/leader/index.ts"
 import { team } from "../../bus/contract/support.ts"
 import { repeatUntil } from "../../support/Until.ts"
@@ -49,8 +50,8 @@ describe("a LangGraph server", () => {
       const { received, url } = yield* server(
         state(human),
         piece({ content: "I look." }),
-        piece({ content: "", tool_call_chunks: [{ name: "search", args: "{}" }], usage_metadata }),
-        ["messages", [{ type: "tool", content: "found" }, {}]],
+        piece({ content: "", tool_call_chunks: [{ id: "c", name: "search", args: "{}" }], usage_metadata }),
+        ["messages", [{ type: "tool", tool_call_id: "c", content: "found" }, {}]],
         piece({ content: [{ type: "text", text: "It is " }] }),
         piece({ content: "done.", usage_metadata, response_metadata }),
         state(human, { type: "ai", content: "It is done." })
@@ -64,7 +65,17 @@ describe("a LangGraph server", () => {
           session_id: thread
         }
       })
-      expect(shown).toEqual([{ text: "I look." }, { activity: "search" }, { text: "\n\nIt is " }, { text: "done." }])
+      expect(shown.map(({ steps: _, ...rest }) => rest)).toEqual([
+        { text: "I look." },
+        { activity: "search" },
+        {},
+        { text: "\n\nIt is " },
+        { text: "done." }
+      ])
+      expect(toSteps(shown.flatMap(({ steps = [] }) => steps))).toMatchObject([
+        { kind: "text", title: "I look." },
+        { kind: "tool", title: "search", status: "ok", result_bytes: 5 }
+      ])
       expect(received.map(({ headers }) => headers["x-api-key"])).toEqual(["lsv2-test", "lsv2-test"])
       expect(received[1]!.body).toMatchObject({
         assistant_id: "agent",

@@ -1,6 +1,7 @@
 /** The presets on what the real programs printed: `npm run test:agents -- --write` records it. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Either, Option } from "effect"
+import { toSteps } from "../../../src/domain/run/Step.ts"
 import { presets } from "../../../src/leader/index.ts"
 import { team } from "../../bus/contract/support.ts"
 import { repeatUntil } from "../../support/Until.ts"
@@ -35,6 +36,17 @@ describe.each(programNames)("the preset %s", (name) => {
       expect(shown.map(({ text = "" }) => text).join("")).toBe("I did what you asked.")
       const activity = name === "codex" ? "echo done > done.txt" : "Writing the file"
       expect(shown.flatMap((progress) => progress.activity ?? [])).toEqual([activity])
+      const [step, ...others] = toSteps(shown.flatMap(({ steps = [] }) => steps))
+      expect(step).toMatchObject({
+        kind: "tool",
+        title: activity,
+        tool: { claude: "Bash", codex: "command_execution", gemini: "run_shell_command", opencode: "bash" }[name],
+        detail: "echo done > done.txt",
+        status: "ok",
+        result_bytes: { claude: 31, codex: 0, gemini: 0, opencode: 11 }[name],
+        duration_ms: expect.any(Number)
+      })
+      expect(others).toEqual([])
     })
   )
 
@@ -221,4 +233,22 @@ describe("options", () => {
     expect(fault).toContain("nobody can grant")
     expect(fault).toContain(presets[name].example)
   })
+})
+
+describe("a model that refuses requests", () => {
+  behaviour(
+    "is shown with each attempt of Claude Code and Codex",
+    Effect.gen(function* () {
+      for (const [name, count, reason] of [
+        ["claude", "10", "rate_limit"],
+        ["codex", "5", "(exceeded retry limit, last status: 429 Too Many Requests)"]
+      ] as const) {
+        const { send, shown } = yield* preset(name, print(name, "retry")).pipe(onBusOfItsOwn)
+        yield* send("Do it.")
+        const retries = shown.flatMap(({ steps = [] }) => steps)
+        expect(retries[3]).toMatchObject({ kind: "retry", title: `Retrying: 429 (4 of ${count})`, detail: reason })
+        expect(shown.findLast(({ activity }) => activity)!.activity).toBe(retries.at(-1)!.title)
+      }
+    })
+  )
 })

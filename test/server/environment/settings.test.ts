@@ -23,6 +23,7 @@ describe("settings", () => {
       expect(Duration.toSeconds(settings.engine.timeout)).toBe(300)
       expect(Duration.toSeconds(settings.shutdownGrace)).toBe(30)
       expect(Option.map(settings.runRetention, Duration.toDays)).toEqual(Option.some(90))
+      expect(Option.map(settings.stepsRetention, Duration.toDays)).toEqual(Option.some(30))
       expect(settings.logLevel).toBe(LogLevel.Info)
       for (const absent of [
         "publicUrl",
@@ -82,6 +83,7 @@ describe("settings", () => {
         RESEND_RUNNING: "true",
         THREAD_IDLE: "2 days",
         RUN_RETENTION: "30 days",
+        STEPS_RETENTION: "12 hours",
         AUDIT_RETENTION: "30 days",
         AUDIT_LOG: "stdout",
         ADMIN_LISTEN: "10.0.0.5:9090",
@@ -127,6 +129,7 @@ describe("settings", () => {
       expect(Duration.toSeconds(settings.engine.timeout)).toBe(90)
       expect(Option.map(settings.engine.threadIdle, Duration.toHours)).toEqual(Option.some(48))
       expect(Option.map(settings.runRetention, Duration.toHours)).toEqual(Option.some(720))
+      expect(Option.map(settings.stepsRetention, Duration.toHours)).toEqual(Option.some(12))
       expect(Option.map(settings.auditRetention, Duration.toDays)).toEqual(Option.some(30))
       expect(Duration.toMillis(settings.shutdownGrace)).toBe(0)
     })
@@ -171,6 +174,7 @@ describe("settings", () => {
         WEBHOOK_MAX_BODY: "much",
         THREAD_IDLE: "1 second",
         RUN_RETENTION: "never",
+        STEPS_RETENTION: "1 second",
         AUDIT_RETENTION: "1 hour",
         AUDIT_LOG: "file",
         SHUTDOWN_GRACE: "2 days",
@@ -193,6 +197,7 @@ describe("settings", () => {
         ["WEBHOOK_MAX_BODY", "much"],
         ["THREAD_IDLE", "1 second"],
         ["RUN_RETENTION", "never"],
+        ["STEPS_RETENTION", "1 second"],
         ["AUDIT_RETENTION", "1 hour"],
         ["AUDIT_LOG", "file"],
         ["SHUTDOWN_GRACE", "2 days"],

@@ -4,9 +4,9 @@ import type { NodemailerError } from "nodemailer/lib/errors"
 import type SMTPConnection from "nodemailer/lib/smtp-connection"
 import { storedAnswer } from "../../../domain/delivery/Delivery.ts"
 import { storable } from "../../../domain/StorableText.ts"
+import * as Scrub from "../../../runtime/Scrub.ts"
 import type { Sent } from "../kinds/Sender.ts"
 import { NoAnswer } from "../Poster.ts"
-import * as Scrub from "../Scrub.ts"
 import type { Sender, SmtpServer } from "./SmtpServer.ts"
 
 /** From the connection until the server's answer. */

@@ -58,6 +58,7 @@ const columnsOf: { readonly [Field in keyof Run]-?: ReadonlyArray<Column> } = {
     ["error_code", (run) => run.error?.code],
     ["error_message", (run) => run.error?.message]
   ],
+  last_step: own("last_step"),
   usage: [
     ["input_tokens", (run) => run.usage?.input_tokens],
     ["cached_input_tokens", (run) => run.usage?.cached_input_tokens],

@@ -15,9 +15,11 @@ import type { RunId } from "../../../domain/Id.ts"
 import * as Json from "../../../domain/Json.ts"
 import { Run } from "../../../domain/run/Run.ts"
 import type { RunSummary } from "../../../domain/run/RunSummary.ts"
+import type { Step } from "../../../domain/run/Step.ts"
 import { Webhooks } from "../../../engine/manage/Webhooks.ts"
 import { HistoryStore } from "../../../repo/history/HistoryStore.ts"
 import type { RunFilter } from "../../../repo/history/RunQuery.ts"
+import { ProgressStore } from "../../../repo/run/ProgressStore.ts"
 import * as FileStream from "./FileStream.ts"
 
 /** Summaries per page. The runs themselves are read a few at a time. */
@@ -25,6 +27,9 @@ const pageSize = 100
 
 /** Runs are read together up to this many bytes of text. A longer run is read alone. */
 const bytesTogether = 1024 ** 2
+
+/** How many runs are read together: each may have steps. */
+const mostTogether = 20
 
 /** How many unfinished runs are read together: each may have a long answer by then. */
 const mostUnanswered = 4
@@ -40,8 +45,11 @@ type Request = HttpServerRequest.HttpServerRequest
 export interface Format extends FileStream.File {
   readonly head: string
   /** A run's line; `nameOf` gives the name of the run's webhook. */
-  readonly line: (run: Run, nameOf: (run: Run) => string | undefined) => string
+  readonly line: (run: ExportedRun, nameOf: (run: Run) => string | undefined) => string
+  readonly hasSteps?: boolean
 }
+
+type ExportedRun = Run & { readonly steps?: ReadonlyArray<Step> }
 
 const toJson = Schema.encodeSync(Run)
 
@@ -49,11 +57,14 @@ export const jsonLines: Format = {
   contentType: "application/jsonl",
   file: "runs.jsonl",
   head: "",
-  line: (run) => `${Json.stringify(toJson(run))}\n`
+  hasSteps: true,
+  line: ({ steps, ...run }) => `${Json.stringify({ ...toJson(run), ...(steps && { steps }) })}\n`
 }
 
 const weightOf = ({ sizes: { variables, prompt, response, error = 0 }, status }: RunSummary): number =>
   variables + prompt + error + (response ?? (status === "error" ? 0 : bytesTogether / mostUnanswered))
+
+const noSteps: ReadonlyMap<RunId, ReadonlyArray<Step>> = new Map()
 
 /** Groups of runs that are read together. */
 const groupsOf = (runs: ReadonlyArray<RunSummary>): ReadonlyArray<ReadonlyArray<RunId>> => {
@@ -61,7 +72,8 @@ const groupsOf = (runs: ReadonlyArray<RunSummary>): ReadonlyArray<ReadonlyArray<
   let weight = 0
   for (const run of runs) {
     weight += weightOf(run)
-    if (groups.length > 0 && weight <= bytesTogether) groups.at(-1)!.push(run.run_id)
+    if (groups.length > 0 && weight <= bytesTogether && groups.at(-1)!.length < mostTogether)
+      groups.at(-1)!.push(run.run_id)
     else {
       groups.push([run.run_id])
       weight = weightOf(run)
@@ -98,11 +110,15 @@ export class RunExport extends Context.Tag("webhook-trigger/RunExport")<
     >
   }
 >() {
-  static readonly layerWith = ({ atOnce, patience }: Limits): Layer.Layer<RunExport, never, HistoryStore | Webhooks> =>
+  static readonly layerWith = ({
+    atOnce,
+    patience
+  }: Limits): Layer.Layer<RunExport, never, HistoryStore | ProgressStore | Webhooks> =>
     Layer.effect(
       RunExport,
       Effect.gen(function* () {
         const history = yield* HistoryStore
+        const progress = yield* ProgressStore
         const webhooks = yield* Webhooks
         // While a driver reads long texts, it uses several times their size in memory.
         const reading = yield* Effect.makeSemaphore(1)
@@ -118,13 +134,16 @@ export class RunExport extends Context.Tag("webhook-trigger/RunExport")<
         const pages = (filter: RunFilter) => (cursor: string | undefined) =>
           history.runs({ ...filter, limit: pageSize, ...(cursor !== undefined && { cursor }) })
 
-        const runsOf = (ids: ReadonlyArray<RunId>) =>
-          history.runsByIds(ids).pipe(
+        const runsOf = (ids: ReadonlyArray<RunId>, hasSteps: boolean) =>
+          Effect.zip(history.runsByIds(ids), hasSteps ? progress.stepsOf(ids) : Effect.succeed(noSteps)).pipe(
             reading.withPermits(1),
             Effect.retry(retries),
-            Effect.map((found) => {
+            Effect.map(([found, stepsOf]) => {
               const byId = new Map(found.map((run) => [run.run_id, run]))
-              return ids.flatMap((id) => byId.get(id) ?? [])
+              return ids.flatMap((id): ReadonlyArray<ExportedRun> => {
+                const [run, steps] = [byId.get(id), stepsOf.get(id)]
+                return run === undefined ? [] : [{ ...run, ...(steps && { steps }) }]
+              })
             })
           )
 
@@ -149,7 +168,7 @@ export class RunExport extends Context.Tag("webhook-trigger/RunExport")<
           const lines = Stream.concat(Stream.make(first), others).pipe(
             Stream.mapConcat(({ data }) => groupsOf(data)),
             Stream.tap(() => Effect.retry(stillSignedIn, whileUnavailable)),
-            Stream.mapEffect(runsOf),
+            Stream.mapEffect((ids) => runsOf(ids, format.hasSteps === true)),
             Stream.map((runs) => runs.map((run) => format.line(run, nameOf)).join(""))
           )
           return FileStream.respond(request, format, Stream.concat(Stream.succeed(format.head), lines), patience)

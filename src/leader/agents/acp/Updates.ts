@@ -1,18 +1,20 @@
 /** What an agent reports over the Agent Client Protocol (version 1), as a reading. */
+import type { StepReport } from "../../../domain/run/Step.ts"
 import type { Events } from "../output/EventReader.ts"
 import {
   appended,
   at,
   costsSomething,
   denying,
-  isOwnTool,
   listAt,
   messageOf,
   type Reading,
   reporting,
   sessionUsage,
   sumOf,
-  textAt
+  textAt,
+  toolCall,
+  toolResult
 } from "../output/Reading.ts"
 
 /** The last message is the answer; those before it accompany the work. */
@@ -41,6 +43,17 @@ const write = (reading: AcpReading, chunk: unknown): AcpReading => {
     ...(messageId !== undefined && { messageId }),
     answer: isNext ? text : appended(reading.answer, text)
   }
+}
+
+const stepOf = (update: unknown): StepReport => {
+  const [id, kind, status] = [textAt(update, "toolCallId"), textAt(update, "kind"), textAt(update, "status")]
+  const input = at(update, "rawInput")
+  const title = textAt(input, "description") ?? textAt(update, "title")
+  const { title: _, ...call } = toolCall(id, kind, input)
+  const begins = title === undefined ? { ...(id !== undefined && { id }) } : { ...call, title }
+  if (status !== "completed" && status !== "failed") return { ...begins, status: "running" }
+  const result = at(update, "rawOutput") ?? listAt(update, "content").map((part) => at(part, "content") ?? part)
+  return { ...begins, ...toolResult(id, result, status === "failed") }
 }
 
 export const updates: Events = {
@@ -85,14 +98,8 @@ export const updates: Events = {
       case "agent_message_chunk":
         return { text: textAt(update, "content", "text") ?? "" }
       case "tool_call":
-      case "tool_call_update": {
-        const isOver = ["completed", "failed"].includes(textAt(update, "status") ?? "")
-        const activity =
-          isOver || isOwnTool(textAt(update, "title"))
-            ? undefined
-            : (textAt(update, "rawInput", "description") ?? textAt(update, "title"))
-        return activity === undefined ? undefined : { activity }
-      }
+      case "tool_call_update":
+        return { steps: [stepOf(update)] }
       default:
         return undefined
     }

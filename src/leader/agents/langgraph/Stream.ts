@@ -1,6 +1,7 @@
 /** The events of a LangGraph server's run in the stream modes `messages-tuple` and `values`, as a reading. */
+import { mergeSteps } from "../../../domain/run/Step.ts"
 import type { Events } from "../output/EventReader.ts"
-import { at, listAt, type Reading, reporting, sumOf, textAt } from "../output/Reading.ts"
+import { at, listAt, type Reading, reporting, sumOf, textAt, toolCall, toolResult } from "../output/Reading.ts"
 
 interface RunReading extends Reading {
   /** The server's id of the run. */
@@ -72,11 +73,15 @@ export const runEvents: Events = {
   },
   progress: (event) => {
     const message = messageIn(event)
+    if (["tool", "ToolMessage"].includes(textAt(message, "type") ?? "")) {
+      const hasFailed = textAt(message, "status") === "error"
+      return { steps: [toolResult(textAt(message, "tool_call_id"), textOf(message), hasFailed)] }
+    }
     if (!isFromModel(message)) return undefined
     const text = textOf(message)
-    const [tool] = [...listAt(message, "tool_call_chunks"), ...listAt(message, "tool_calls")].flatMap(
-      (call) => textAt(call, "name") || []
-    )
-    return { ...(text !== "" && { text }), ...(tool !== undefined && { activity: tool }) }
+    const calls = [...listAt(message, "tool_call_chunks"), ...listAt(message, "tool_calls")]
+      .filter((call) => textAt(call, "name"))
+      .map((call) => toolCall(textAt(call, "id"), textAt(call, "name"), at(call, "args")))
+    return { ...(text !== "" && { text }), ...(calls.length > 0 && { steps: mergeSteps([], calls) }) }
   }
 }

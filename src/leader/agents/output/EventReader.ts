@@ -1,6 +1,7 @@
-import type { Progress } from "../../../domain/run/Progress.ts"
+import { activityOf, type Progress } from "../../../domain/run/Progress.ts"
+import type { StepReport } from "../../../domain/run/Step.ts"
 import type { Task } from "../Agent.ts"
-import { nothing, type Reading } from "./Reading.ts"
+import { isOwnTool, nothing, type Reading } from "./Reading.ts"
 
 /** What an event shows of the work. */
 interface Piece extends Progress {
@@ -8,17 +9,54 @@ interface Piece extends Progress {
   readonly isComplete?: boolean
 }
 
-/** Separates texts between which the agent did something else. */
+/** A text as a step: one between tool calls may be long, and is cut when its secrets are removed. */
+const maxSaid = 8_000
+
+/** Separates texts between which the agent did something else, and makes steps of those texts. Times tool calls. */
 const inParagraphs = (report: (progress: Progress) => void): ((piece: Piece) => void) => {
   let hasText = false
   let isBroken = false
-  return ({ activity, isComplete = false, text = "" }) => {
-    if (activity !== undefined) {
+  let said = ""
+  const begun = new Map<string, { readonly title?: string; readonly at: number }>()
+
+  const timed = (step: StepReport): StepReport => {
+    const now = Date.now()
+    const before = step.id === undefined ? undefined : begun.get(step.id)
+    if (before === undefined) {
+      if (step.id !== undefined && step.status === "running") begun.set(step.id, { ...step, at: now })
+      return step.kind === undefined ? step : { at: new Date(now).toISOString(), ...step }
+    }
+    if (step.status === "running") return step
+    // Its beginning has the rest.
+    begun.delete(step.id!)
+    const { kind: _, tool: __, detail: ___, ...end } = { title: before.title, ...step }
+    return { duration_ms: Math.max(0, now - before.at), ...end } as StepReport
+  }
+
+  const own = new Set<string | undefined>()
+  /** Our tools show themselves. */
+  const isOwn = ({ id, title, tool }: StepReport): boolean => {
+    if (isOwnTool(tool) || isOwnTool(title)) own.add(id ?? title)
+    return own.has(id ?? title)
+  }
+
+  return ({ activity, isComplete = false, steps: reported = [], text = "" }) => {
+    const steps = reported.filter((step) => !isOwn(step))
+    if (activity !== undefined || steps.length > 0) {
       isBroken = true
-      report({ activity })
+      const between =
+        steps.length === 0 || said.trim() === ""
+          ? []
+          : [{ kind: "text", title: said.trim(), detail: said.trim() } as const]
+      if (steps.length > 0) said = ""
+      const all = [...between, ...steps].map(timed)
+      const now = activity ?? activityOf(all)
+      report({ ...(now !== undefined && { activity: now }), ...(all.length > 0 && { steps: all }) })
     }
     if (text === "") return
-    report({ text: hasText && isBroken ? `\n\n${text}` : text })
+    const paragraph = hasText && isBroken ? `\n\n${text}` : text
+    report({ text: paragraph })
+    if (said.length < maxSaid) said += paragraph
     hasText = true
     isBroken = isComplete
   }

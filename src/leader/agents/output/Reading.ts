@@ -4,6 +4,7 @@ import { Effect, Predicate } from "effect"
 import { maxAnswer } from "../../../bus/Bodies.ts"
 import { type AgentReport, readReport, type SessionUsage } from "../../../domain/run/AgentReport.ts"
 import type { LimitCode } from "../../../domain/run/RunStatus.ts"
+import type { StepReport } from "../../../domain/run/Step.ts"
 import { type LeaderAnswer, LeaderError } from "../../Leader.ts"
 
 export interface Reading {
@@ -100,9 +101,44 @@ export const isOwnTool = (name: string | undefined): boolean => ownTool.test(nam
 /** What agents call the object of a tool's use. */
 const objects = ["command", "file_path", "path", "filePath", "pattern", "query", "url"]
 
-/** The use of a tool in one line: the agent's own description, or the tool and what it is used on. Our tools show themselves. */
+/** The use of a tool in one line: the agent's own description, or the tool and what it is used on. */
 export const activityOf = (tool: string | undefined, input: unknown): string | undefined => {
-  if (isOwnTool(tool)) return undefined
   const object = objects.map((name) => textAt(input, name)).find((text) => text !== undefined)
   return textAt(input, "description") ?? (object === undefined ? tool : `${tool}: ${object}`)
 }
+
+/** Tools that change files, as the programs call them. */
+const changesFiles =
+  /^(edit|multi_?edit|write|write_file|notebook_?edit|replace|patch|apply_patch|file_change|delete|move)$/i
+
+/** A tool call that begins, or all of it. */
+export const toolCall = (id: string | undefined, tool: string | undefined, input: unknown): StepReport => {
+  const detail = textAt(input, "command") ?? (typeof input === "string" ? input : JSON.stringify(input))
+  return {
+    kind: changesFiles.test(tool ?? "") ? "file" : "tool",
+    title: activityOf(tool, input) ?? "A tool",
+    ...(id !== undefined && { id }),
+    ...(tool !== undefined && { tool }),
+    ...(detail !== undefined && detail !== "{}" && { detail }),
+    status: "running"
+  }
+}
+
+const bytesOf = (result: unknown): number =>
+  Buffer.byteLength(typeof result === "string" ? result : (textAt(result, "text") ?? JSON.stringify(result) ?? ""))
+
+/** How a tool call ended. */
+export const toolResult = (id: string | undefined, result: unknown, hasFailed: boolean): StepReport => ({
+  ...(id !== undefined && { id }),
+  status: hasFailed ? "failed" : "ok",
+  ...(result !== undefined && {
+    result_bytes: Array.isArray(result) ? result.reduce((sum, part) => sum + bytesOf(part), 0) : bytesOf(result)
+  })
+})
+
+/** A request to the model that failed and is repeated. */
+export const retrying = (reason: unknown, attempt: unknown, attempts: unknown, detail?: string): StepReport => ({
+  kind: "retry",
+  title: `Retrying: ${reason ?? "no answer"} (${attempt} of ${attempts})`,
+  ...(detail !== undefined && { detail })
+})

@@ -29,4 +29,16 @@ export const progress = Effect.gen(function* () {
       text text not null,
       primary key (run_id, position)
     )`
+
+  // Kept with the run. A position is about a time in microseconds, so the old ones are found by it. `whole`: with details.
+  yield* sql`
+    create table webhook_trigger.run_steps (
+      run_id uuid not null references webhook_trigger.runs on delete cascade,
+      position bigint not null,
+      steps jsonb not null,
+      size integer not null,
+      whole boolean not null default true,
+      primary key (run_id, position)
+    )`
+  yield* sql`create index run_steps_age on webhook_trigger.run_steps using brin (position)`
 })

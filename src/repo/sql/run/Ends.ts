@@ -20,6 +20,7 @@ import type { NotifySoon } from "../database/NotifySoon.ts"
 import { addUsage } from "../history/RollUp.ts"
 import {
   final,
+  lastStep,
   live,
   runColumns,
   runFromRow,
@@ -79,8 +80,9 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
     const facts = { answered: isAnswer(outcome), ends_work: endsWork(outcome), unchecked: isUnchecked(end) }
     return { run_id, at, sent_at, started_at, ...facts, ...outcomeFields(outcome) }
   }
+  const { error_message: _, ...withoutMessage } = outcomeTypes
   const outcomeSet = list(
-    Object.entries(outcomeTypes).map(([name, type]) => `${name} = i.${name}${type === "json" ? "::json" : ""}`)
+    Object.entries(withoutMessage).map(([name, type]) => `${name} = i.${name}${type === "json" ? "::json" : ""}`)
   )
 
   // As in `timesOfEnd`.
@@ -119,6 +121,7 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
     ended as (
       update webhook_trigger.runs r set
         ${outcomeSet},
+        error_message = case when i.status = 'timeout' then ${lastStep} else i.error_message end,
         sent_at = ${sent},
         started_at = coalesce(${reported}, ${sent}),
         finished_at = i.at,

@@ -5,7 +5,7 @@ import type { TeamName } from "../../../domain/Team.ts"
 import type { ExpireOptions } from "../../run/RunStore.ts"
 import { notify } from "../Changes.ts"
 import { bounded } from "../database/Database.ts"
-import { live, runColumns, runFromRow, stopAtOf } from "../RunColumns.ts"
+import { lastStep, live, runColumns, runFromRow, stopAtOf } from "../RunColumns.ts"
 
 /** Number of runs that one statement checks. */
 const step = 500
@@ -51,7 +51,7 @@ export const makeExpire = Effect.gen(function* () {
           released_at = case when r.admitted_at is null and not d.without_leader then ${now}::timestamptz end,
           status = case when d.without_leader then 'error' else 'timeout' end,
           error_code = case when d.without_leader then ${noLeaderInTime.code} end,
-          error_message = case when d.without_leader then ${noLeaderInTime.message} end,
+          error_message = case when d.without_leader then ${noLeaderInTime.message} else ${lastStep} end,
           started_at = coalesce(r.started_at, r.sent_at),
           finished_at = ${now},
           recorded_at = now(),

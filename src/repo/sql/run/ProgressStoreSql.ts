@@ -1,5 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { DateTime, Effect, Layer } from "effect"
+import type { RunId } from "../../../domain/Id.ts"
+import { keptSteps, readStep, type Step, type StepReport, toSteps } from "../../../domain/run/Step.ts"
 import { whenTraced } from "../../../telemetry/Span.ts"
 import {
   keptText,
@@ -10,18 +12,25 @@ import {
   type RunNews,
   shortestReport
 } from "../../run/ProgressStore.ts"
-import { type ColumnTypes, fromRow, recordset, runIds } from "../Columns.ts"
+import { type ColumnTypes, fromRow, recordset, runIds, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
-import { live } from "../RunColumns.ts"
+import { live, unreleased } from "../RunColumns.ts"
 
 const reportTypes: ColumnTypes = {
   run_id: "uuid",
   first_seq: "bigint",
   seq: "bigint",
   text: "text",
-  activity: "text"
+  activity: "text",
+  steps: "json"
 }
 const markTypes: ColumnTypes = { run_id: "uuid", position: "bigint" }
+
+/** Reports that one statement removes, so that none takes long. */
+const removedInOneStep = 1_000
+
+const decoded = (steps: ReadonlyArray<unknown>): ReadonlyArray<StepReport> =>
+  steps.flatMap((step) => readStep(step) ?? [])
 
 export const layer: Layer.Layer<ProgressStore, never, SqlClient.SqlClient> = Layer.effect(
   ProgressStore,
@@ -65,10 +74,66 @@ export const layer: Layer.Layer<ProgressStore, never, SqlClient.SqlClient> = Lay
         ), added as (
           insert into webhook_trigger.run_progress_texts (run_id, position, text)
           select s.run_id, s.position, i.text from stored s join input i using (run_id) where i.text is not null
-        )
+        )${reports.some(({ steps }) => steps !== undefined) ? addSteps(reports) : sql``}
         delete from webhook_trigger.run_progress_texts t using stored s
         where t.run_id = s.run_id and t.position <= s.kept_after`)
     }, whenTraced("ProgressStore.addProgress"))
+
+    /**
+     * Queries that append the steps. The run is locked against its deletion, which would fail the reports of all others.
+     * `total` is what is newer: the oldest quarter of what is kept has no details.
+     */
+    const addSteps = (reports: ReadonlyArray<ProgressReport>) => sql`, stepped as (
+          insert into webhook_trigger.run_steps (run_id, position, steps, size)
+          select i.run_id, coalesce(s.position, first.position), i.steps::jsonb, octet_length(i.steps)
+          from first, input i
+          join webhook_trigger.runs r on r.id = i.run_id and r.id = any(${runIds(sql, reports)})
+          left join stored s on s.run_id = i.run_id
+          where i.steps is not null
+            and (s.run_id is not null or ${unreleased} or r.finished_at > now() - interval '1 minute')
+          for key share of r
+        ), sized as (
+          select t.run_id, t.position, t.whole,
+            sum(t.size) over (partition by t.run_id order by t.position desc) + octet_length(i.steps) as total
+          from webhook_trigger.run_steps t join input i using (run_id) where i.steps is not null
+        ), dropped as (
+          delete from webhook_trigger.run_steps t using sized s
+          where t.run_id = s.run_id and t.position = s.position and s.total > ${keptSteps}::integer
+        ), slimmed as (
+          update webhook_trigger.run_steps t
+          set steps = slim.steps, size = octet_length(slim.steps::text), whole = false
+          from sized s join webhook_trigger.run_steps o using (run_id, position) cross join lateral (
+            select jsonb_agg(step - 'detail' order by at) as steps
+            from jsonb_array_elements(o.steps) with ordinality as e(step, at)
+          ) slim
+          where t.run_id = s.run_id and t.position = s.position
+            and s.whole and s.total between ${(keptSteps * 3) / 4}::integer and ${keptSteps}::integer
+        )`
+
+    const stepsOf = Effect.fnUntraced(function* (ids: ReadonlyArray<RunId>) {
+      const rows = yield* bounded(sql<{ readonly run_id: RunId; readonly steps: ReadonlyArray<unknown> }>`
+        select t.run_id, t.steps from webhook_trigger.run_steps t
+        where t.run_id = any(${uuids(sql, ids)}) order by t.run_id, t.position`)
+      const reported = new Map<RunId, Array<StepReport>>()
+      for (const { run_id, steps } of rows) {
+        const known = reported.get(run_id) ?? []
+        reported.set(run_id, known)
+        known.push(...decoded(steps))
+      }
+      return new Map(
+        Array.from(reported, ([run_id, reports]): [RunId, ReadonlyArray<Step>] => [run_id, toSteps(reports)])
+      )
+    }, whenTraced("ProgressStore.stepsOf"))
+
+    const removeSteps = Effect.fnUntraced(function* (reportedBefore: DateTime.Utc) {
+      const rows = yield* bounded(sql`
+        delete from webhook_trigger.run_steps where (run_id, position) in (
+          select run_id, position from webhook_trigger.run_steps
+          where position < ${DateTime.toEpochMillis(reportedBefore) * 1000}::bigint limit ${removedInOneStep}
+        )
+        returning 1`)
+      return rows.length
+    }, whenTraced("ProgressStore.removeSteps"))
 
     const newsOf = Effect.fnUntraced(function* (marks: ReadonlyArray<ProgressMark>) {
       if (marks.length === 0) return []
@@ -79,6 +144,10 @@ export const layer: Layer.Layer<ProgressStore, never, SqlClient.SqlClient> = Lay
           'texts', coalesce((
             select json_agg(json_build_object('position', t.position, 'text', t.text) order by t.position)
             from webhook_trigger.run_progress_texts t where t.run_id = p.run_id and t.position > m.mark
+          ), '[]'::json),
+          'steps', coalesce((
+            select json_agg(json_build_object('position', t.position, 'steps', t.steps) order by t.position)
+            from webhook_trigger.run_steps t where t.run_id = p.run_id and t.position > m.mark
           ), '[]'::json),
           'activity', case when p.activity_position > m.mark then
             json_build_object('position', p.activity_position, 'text', p.activity)
@@ -91,7 +160,10 @@ export const layer: Layer.Layer<ProgressStore, never, SqlClient.SqlClient> = Lay
         where r.id = any(${runIds(sql, marks)})`)
       return rows.map((row): RunNews => {
         const { progress, ...news } = fromRow<RunNews>(row)
-        return progress === undefined ? news : { ...news, progress: fromRow<ProgressNews>(progress) }
+        if (progress === undefined) return news
+        const { steps, ...read } = fromRow<ProgressNews>(progress)
+        const reported = steps.map(({ position, steps }) => ({ position, steps: decoded(steps) }))
+        return { ...news, progress: { ...read, steps: reported } }
       })
     }, whenTraced("ProgressStore.newsOf"))
 
@@ -107,6 +179,6 @@ export const layer: Layer.Layer<ProgressStore, never, SqlClient.SqlClient> = Lay
         delete from webhook_trigger.run_progress_texts t using gone where t.run_id = gone.run_id`)
     }, whenTraced("ProgressStore.removeProgress"))
 
-    return ProgressStore.of({ addProgress, newsOf, removeProgress })
+    return ProgressStore.of({ addProgress, newsOf, stepsOf, removeSteps, removeProgress })
   })
 )

@@ -1,12 +1,17 @@
 import { useEffect, useRef, useState } from "react"
 import type { RunProgress } from "../../../api/run/RunEvents.ts"
+import { mergeSteps, type StepReport, toSteps } from "../../../domain/run/Step.ts"
 import { mount } from "../../frame/UiPath.ts"
 import { showDirectionMarks, UserText } from "../UserText.tsx"
+import { Steps } from "./Steps.tsx"
 
 /** Pixels from the end of the text within which it is scrolled with the text. */
 const nearEnd = 40
 
-/** What the agent does now, and the end of the text that it has written. Its height is fixed: what is below does not move. */
+/**
+ * What the agent does now, the end of the text that it has written, and its steps. Its height changes only with the first step,
+ * so that what is below does not move.
+ */
 export const LiveProgress = ({
   run_id,
   heading: Title
@@ -14,7 +19,7 @@ export const LiveProgress = ({
   readonly run_id: string
   readonly heading: "h2" | "h3"
 }) => {
-  const { activity, text } = useProgress(run_id)
+  const { activity, steps, text } = useProgress(run_id)
   const area = useRef<HTMLPreElement>(null)
   const follows = useRef(true)
   // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls when the text has grown
@@ -39,6 +44,7 @@ export const LiveProgress = ({
       >
         {showDirectionMarks(text)}
       </pre>
+      {steps.length > 0 && <Steps steps={toSteps(steps)} live />}
     </section>
   )
 }
@@ -47,17 +53,23 @@ export const LiveProgress = ({
 interface Progress {
   readonly text: string
   readonly activity?: string
+  readonly steps: ReadonlyArray<StepReport>
 }
 
-const nothing: Progress = { text: "" }
+const nothing: Progress = { text: "", steps: [] }
 
 /** Characters of the text that are kept: its end. */
 const kept = 50_000
 
-const after = (progress: Progress, { activity, restart, text = "" }: RunProgress): Progress => {
+/** Steps stay when the work starts over. */
+const after = (progress: Progress, { activity, restart, steps = [], text = "" }: RunProgress): Progress => {
   const { activity: before, text: textBefore } = restart ? nothing : progress
   const now = activity ?? before
-  return { text: (textBefore + text).slice(-kept), ...(now !== undefined && { activity: now }) }
+  return {
+    text: (textBefore + text).slice(-kept),
+    steps: steps.length === 0 ? progress.steps : mergeSteps(progress.steps, steps),
+    ...(now !== undefined && { activity: now })
+  }
 }
 
 /** Follows a run that has not ended, while its page is visible: a browser allows six connections per host. */

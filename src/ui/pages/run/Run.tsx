@@ -3,7 +3,7 @@ import { pathTo } from "../../../api/Pages.ts"
 import * as Json from "../../../domain/Json.ts"
 import { isCancellable, isFinal } from "../../../domain/run/RunStatus.ts"
 import { titleOf } from "../../../domain/run/RunTitle.ts"
-import { useRun, useTeams, useWebhook } from "../../api/Queries.ts"
+import { useRun, useSteps, useTeams, useWebhook } from "../../api/Queries.ts"
 import type { Run, Webhook } from "../../api/Types.ts"
 import { Button, LinkButton } from "../../components/Button.tsx"
 import { CopyButton } from "../../components/CopyButton.tsx"
@@ -16,6 +16,7 @@ import { ReplyToRun } from "../../components/run/ReplyToRun.tsx"
 import { RunNotice } from "../../components/run/RunNotice.tsx"
 import { SendTest } from "../../components/run/SendTest.tsx"
 import { StatusBadge } from "../../components/run/Status.tsx"
+import { Steps } from "../../components/run/Steps.tsx"
 import { showDirectionMarks, UserText } from "../../components/UserText.tsx"
 import { RunDeliveries } from "../destination/Deliveries.tsx"
 import { Facts } from "./Facts.tsx"
@@ -143,6 +144,11 @@ export const RunContent = ({ run, replying }: { readonly run: Run; readonly repl
 /** What was asked for. It is folded: people come for the answer. */
 const Input = ({ run, webhook }: { readonly run: Run; readonly webhook: Webhook | undefined }) => (
   <div className="card folds">
+    {isFinal(run.status) && (
+      <Fold title="What the agent did">
+        <RunSteps run={run} />
+      </Fold>
+    )}
     <Fold title={run.source === "chat" ? "Message" : "Rendered prompt"}>
       <RawText text={run.conversation.prompt} title="Prompt" what="the prompt" />
     </Fold>
@@ -159,6 +165,18 @@ const Input = ({ run, webhook }: { readonly run: Run; readonly webhook: Webhook 
       </>
     )}
   </div>
+)
+
+const RunSteps = ({ run }: { readonly run: Run }) => (
+  <Loaded query={useSteps(run.run_id)} lines={4}>
+    {({ data }) =>
+      data.length === 0 ? (
+        <p className="muted small">No steps were reported, or they are no longer kept.</p>
+      ) : (
+        <Steps steps={data} />
+      )
+    }
+  </Loaded>
 )
 
 const Fold = ({ title, children }: { readonly title: string; readonly children: ReactNode }) => {

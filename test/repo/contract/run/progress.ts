@@ -1,9 +1,21 @@
 import { expect } from "@effect/vitest"
-import { Effect } from "effect"
+import { Array as Arr, Effect } from "effect"
 import { makeRunId, type RunId } from "../../../../src/domain/Id.ts"
+import { keptSteps } from "../../../../src/domain/run/Step.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import { keptText, type ProgressReport, shortestReport } from "../../../../src/repo/run/ProgressStore.ts"
-import { admitOne, at, count, createWebhook, endOne, queueRun, startedOne, success, together } from "../fixtures.ts"
+import {
+  admitOne,
+  at,
+  count,
+  createWebhook,
+  endOne,
+  queueRun,
+  releaseOne,
+  startedOne,
+  success,
+  together
+} from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
 
 const report = (run_id: RunId, seq: number, fields: Partial<ProgressReport> = {}): ProgressReport => ({
@@ -177,6 +189,83 @@ export const progress = (test: Test): void => {
       yield* repo.removeProgress(at(1_001))
       expect((yield* newsAfter(ended, 0)).text).toBeUndefined()
       expect((yield* newsAfter(live, 0)).text).toBe("before")
+    })
+  )
+
+  const steps = (...titles: ReadonlyArray<string>): Partial<ProgressReport> => ({
+    steps: titles.map((title) => ({ kind: "tool", title, detail: "in".repeat(500), at: "2026-01-02T03:04:05.678Z" }))
+  })
+  const stepsOf = (run_id: RunId) =>
+    Effect.flatMap(Repo, (repo) => Effect.map(repo.stepsOf([run_id]), (all) => all.get(run_id) ?? []))
+
+  test(
+    "have steps, which are kept with the run until it is removed, and stay when the work starts over",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const [id, other] = [yield* queueRun(yield* createWebhook()), yield* queueRun(yield* createWebhook())]
+      yield* repo.addProgress([
+        report(id, 3, { text: "I look.", ...steps("Bash: ls") }),
+        report(other, 0, { text: "no" })
+      ])
+      const { position } = yield* newsAfter(id, 0)
+      yield* repo.addProgress([report(id, 0, steps("Bash: pwd", "Bash: id"))])
+      expect((yield* stepsOf(id)).map(({ title }) => title)).toEqual(["Bash: ls", "Bash: pwd", "Bash: id"])
+      expect(yield* stepsOf(other)).toEqual([])
+      const [news] = yield* repo.newsOf([{ run_id: id, position }])
+      expect(news!.progress!.steps.flatMap(({ steps }) => steps.map(({ title }) => title))).toEqual([
+        "Bash: pwd",
+        "Bash: id"
+      ])
+      yield* endOne(id, success("done"), 1_000)
+      yield* repo.removeProgress(at(2_000))
+      expect(yield* stepsOf(id)).toHaveLength(3)
+      expect(yield* repo.purge(at(2_000))).toBe(1)
+      expect(yield* stepsOf(id)).toEqual([])
+    })
+  )
+
+  test(
+    "keep the newest steps: the oldest lose their details, then they are removed",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const id = yield* queueRun(yield* createWebhook())
+      const titles = count(900).map((i) => `step ${i}`)
+      for (const [seq, some] of Arr.chunksOf(titles, 30).entries())
+        yield* repo.addProgress([report(id, seq, steps(...some))])
+      const kept = yield* stepsOf(id)
+      expect(kept.map(({ title }) => title)).toEqual(titles.slice(-kept.length))
+      const whole = kept.filter(({ detail }) => detail !== undefined)
+      expect(kept.slice(-whole.length)).toEqual(whole)
+      expect(whole.length).toBeGreaterThan(100)
+      expect(kept.length).toBeGreaterThan(whole.length + 200)
+      expect(kept.length).toBeLessThan(900)
+      expect(JSON.stringify(kept).length).toBeLessThan(keptSteps * 1.1)
+    })
+  )
+
+  test(
+    "add steps until the run is released, and name the last one in a run that times out",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const id = yield* queueRun(webhook)
+      yield* admitOne(id)
+      yield* startedOne(id, 500)
+      yield* repo.addProgress([report(id, 0, steps("Bash: ls", "Retrying: 429 (4 of 10)"))])
+      yield* endOne(id, { status: "timeout" }, 1_000)
+      expect(yield* repo.run(id)).toMatchObject({ status: "timeout", last_step: "Retrying: 429 (4 of 10)" })
+      yield* repo.addProgress([report(id, 1, steps("Bash: pwd"))])
+      yield* releaseOne(id, 2_000)
+      yield* repo.addProgress([report(id, 2, steps("Bash: id"))])
+      expect((yield* stepsOf(id)).map(({ title }) => title)).toEqual([
+        "Bash: ls",
+        "Retrying: 429 (4 of 10)",
+        "Bash: pwd"
+      ])
+      expect((yield* repo.run(id)).error).toBeUndefined()
+      const silent = yield* queueRun(webhook)
+      yield* endOne(silent, { status: "timeout" }, 3_000)
+      expect(yield* repo.run(silent)).not.toHaveProperty("last_step")
     })
   )
 }

@@ -61,10 +61,22 @@ describe("the page of a run that has not ended", () => {
     report({ type: "progress", text: "I see.\n".repeat(60), activity: "Running the tests" })
     await output.getByText("Running the tests").waitFor()
     const text = output.getByLabel("Text so far")
+    expect((await output.boundingBox())!.height).toBe(height)
     await eventually(() => text.textContent()).toMatch(/^I look\.\s+(I see\.\n){60}$/)
+    report({ type: "progress", step: { id: "a", kind: "tool", tool: "Bash", title: "Count <i>", detail: "wc <i>" } })
+    report({
+      type: "progress",
+      steps: [{ id: "a", status: "failed", result_bytes: 2_000 }],
+      activity: "Running the tests"
+    })
+    const steps = output.getByRole("list", { name: "Steps" })
+    await steps.getByText(/failed, 2KB/).waitFor()
+    expect(await steps.getByText("wc <i>").isVisible()).toBe(false)
+    await steps.getByText("Bash Count <i>").click()
+    await steps.getByText("wc <i>").waitFor()
+    await eventually(() => output.getByRole("status").textContent()).toBe("Running the tests")
     // Only the activity is announced.
     expect(await output.getByRole("status").textContent()).toBe("Running the tests")
-    expect((await output.boundingBox())!.height).toBe(height)
     expect(await text.evaluate((area) => area.scrollHeight - area.clientHeight - area.scrollTop)).toBeLessThan(2)
     expect(await axe(page)).toEqual([])
 
@@ -85,5 +97,12 @@ describe("the page of a run that has not ended", () => {
       expect(await outputOf(each).count()).toBe(0)
       expect(errorsOf(each)).toEqual([])
     }
+    await page.getByText("What the agent did").click()
+    await page
+      .getByRole("list", { name: "Steps" })
+      .getByText(/failed, 2KB/)
+      .waitFor()
+    expect(await axe(page)).toEqual([])
+    if (process.env.SCREENSHOTS !== undefined) await page.screenshot({ path: `${process.env.SCREENSHOTS}/steps.png` })
   })
 })

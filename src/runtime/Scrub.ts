@@ -1,4 +1,7 @@
-/** Removes known secrets from what is kept of a receiver's answer: error pages repeat URLs and headers, and viewers read them. */
+/**
+ * Removes known secrets from what is kept of a receiver's answer, as error pages repeat URLs and headers, and of an agent's
+ * steps: viewers read them.
+ */
 
 /** Shorter ones are no secrets, and would be found in any text. */
 const shortest = 4
@@ -55,14 +58,27 @@ const formsOf = (secret: string): ReadonlyArray<string> => {
 
 const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&")
 
-export const make = (secrets: ReadonlyArray<string>): ((text: string) => string) => {
-  const forms = [...new Set(secrets.flatMap((secret) => (secret.length < shortest ? [] : formsOf(secret))))].toSorted(
+const allForms = (secrets: ReadonlyArray<string>): ReadonlyArray<string> =>
+  [...new Set(secrets.flatMap((secret) => (secret.length < shortest ? [] : formsOf(secret))))].toSorted(
     (a, b) => b.length - a.length
   )
+
+const replacing = (forms: ReadonlyArray<string>, mark: string): ((text: string) => string) => {
   if (forms.length === 0) return (text) => text
   const all = new RegExp(forms.map(escaped).join("|"), "gi")
-  return (text) => withoutEnd(text.replace(all, "redacted"), forms)
+  return (text) => text.replace(all, mark)
 }
+
+/** For texts that may have been cut within a secret. */
+export const make = (secrets: ReadonlyArray<string>): ((text: string) => string) => {
+  const forms = allForms(secrets)
+  const replace = replacing(forms, "redacted")
+  return (text) => withoutEnd(replace(text), forms)
+}
+
+/** For whole texts, such as an agent's commands. */
+export const makeWhole = (secrets: ReadonlyArray<string>): ((text: string) => string) =>
+  replacing(allForms(secrets), "•••")
 
 /** The text may have been cut within a secret. */
 const withoutEnd = (text: string, forms: ReadonlyArray<string>): string => {

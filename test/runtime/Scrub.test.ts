@@ -1,6 +1,6 @@
 import { expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import * as Scrub from "../../../src/engine/delivery/Scrub.ts"
+import * as Scrub from "../../src/runtime/Scrub.ts"
 
 const secret = fc.stringMatching(/^[\w/+=&<>"'. -]{8,40}$/).filter((text) => text.trim().length >= 8)
 
