@@ -28,7 +28,7 @@ export const NothingMore = HttpApiSchema.NoContent.annotations({
 })
 
 export const eventsDescription =
-  "Server-sent events: `accepted`, `started`, `progress`, then exactly one of `success`, `error`, `timeout` and `cancelled`, whose data is the body of the response to a synchronous trigger. In `progress`, `text` is appended to the text so far, `activity` is what the agent does now, and `restart` makes the text so far void. `steps` is what it has done; one with the `id` of an earlier step updates that. With `Last-Event-ID`, a client continues where it was, on any server."
+  "Server-sent events: `accepted`, `started`, `progress`, then exactly one of `success`, `error`, `timeout` and `cancelled`, whose data is the body of the response to a synchronous trigger. In `progress`, `text` is appended to the text so far, `activity` is what the agent does now, and `restart` makes the text so far void. For people, `steps` is what it has done; one with the `id` of an earlier step updates that. With `Last-Event-ID`, a client continues where it was, on any server."
 
 /** Adds the stream to the responses of an operation that sends it if `Accept` asks for it. */
 export const withEventStream = (operation: Record<string, any>): Record<string, any> => {

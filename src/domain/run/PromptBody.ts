@@ -42,7 +42,7 @@ export const PromptBody = Schema.Struct({
       history: optional(
         Schema.Array(ThreadTurn).annotations({
           description:
-            "The thread's latest prompts and answers, oldest first, up to 64 Ki characters; long ones are cut. Present if no answer has reported a session, or if the webhook has `thread_history`."
+            "The thread's latest prompts and answers, oldest first, up to ten and 64 Ki characters; long ones are cut. Present if no answer has reported a session, or if the webhook has `thread_history`."
         })
       )
     }).annotations({ description: "The conversation that the prompt belongs to." })

@@ -229,7 +229,7 @@ export const webhookSettings = {
     kind: "switch",
     group: "agent",
     description:
-      "Whether prompts of a conversation carry its earlier prompts and answers (the latest 64 Ki characters), for agents that lose their sessions: in containers, or on several machines. Agents use them if they no longer have the session. Default: only if the agent reports no sessions.",
+      "Whether prompts of a conversation carry its earlier prompts and answers (the last ten, up to 64 Ki characters), for agents that lose their sessions: in containers, or on several machines. Agents use them if they no longer have the session. Default: only if the agent reports no sessions.",
     label: "Send earlier messages",
     option: "thread-history",
     value: "true|false",

@@ -33,6 +33,13 @@ const ended = (run: Run): string => {
   }
 }
 
+/** What the webhook's caller learns: not the commands and files of the agent. */
+export const withoutSteps = (update: RunUpdate): RunUpdate => {
+  if (update._tag !== "Progressed" || update.steps === undefined) return update
+  const { steps: _, ...rest } = update
+  return rest.text === undefined && rest.activity === undefined ? { _tag: "Idle" } : rest
+}
+
 export const encode = (update: RunUpdate): string => {
   switch (update._tag) {
     case "Accepted":

@@ -42,6 +42,7 @@ export class RunEvents extends Context.Tag("webhook-trigger/RunEvents")<
   {
     /** Counts a stream until the scope closes. */
     readonly enter: (owner: Owner) => Effect.Effect<void, TooManyStreams, Scope.Scope>
+    /** For the webhook's caller. */
     readonly respond: (
       updates: Stream.Stream<RunUpdate>,
       format: EventRequest.Format
@@ -74,10 +75,11 @@ export class RunEvents extends Context.Tag("webhook-trigger/RunEvents")<
       }
 
       const encodeEvent = remembered(RunEventText.encode)
+      const encodeForCaller = remembered((update) => RunEventText.encode(RunEventText.withoutSteps(update)))
       const encodeProgress = remembered(AiSdkText.progress)
 
-      const encoded = (updates: Stream.Stream<RunUpdate>, format: EventRequest.Format): Stream.Stream<Uint8Array> => {
-        if (format === "events") return Stream.map(updates, encodeEvent)
+      const encoded = (updates: Stream.Stream<RunUpdate>, format: EventRequest.Format, isCaller: boolean) => {
+        if (format === "events") return Stream.map(updates, isCaller ? encodeForCaller : encodeEvent)
         const encode = AiSdkText.make(encodeProgress, encodeText)
         return Stream.mapChunks(
           updates,
@@ -95,8 +97,8 @@ export class RunEvents extends Context.Tag("webhook-trigger/RunEvents")<
           () => Effect.sync(() => count(id, -1))
         )
 
-      const respond = (updates: Stream.Stream<RunUpdate>, format: EventRequest.Format) =>
-        HttpServerResponse.stream(Stream.concat(Stream.make(retry), encoded(updates, format)), {
+      const respond = (updates: Stream.Stream<RunUpdate>, format: EventRequest.Format, isCaller = true) =>
+        HttpServerResponse.stream(Stream.concat(Stream.make(retry), encoded(updates, format, isCaller)), {
           contentType: eventStream,
           headers: {
             // Keeps proxies such as nginx from buffering the events.
@@ -115,7 +117,9 @@ export class RunEvents extends Context.Tag("webhook-trigger/RunEvents")<
             const received = format === "events" ? yield* EventRequest.receivedOf(request) : mark.nothing
             yield* enter(owner)
             const updates = yield* follow(received)
-            return received === mark.ended ? HttpServerResponse.empty({ status: 204 }) : respond(updates, format)
+            return received === mark.ended
+              ? HttpServerResponse.empty({ status: 204 })
+              : respond(updates, format, owner.of === "webhook")
           })
       })
     })

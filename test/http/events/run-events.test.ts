@@ -304,12 +304,13 @@ describe("the events of a run", () => {
 })
 
 describe("the steps of a run", () => {
-  it.scopedLive("come with its events, and stay with it, in its export too", () =>
+  it.scopedLive("come with its events to people, not to callers, and stay with it, in its export too", () =>
     Effect.gen(function* () {
-      const { admin, does, url } = yield* startLed
-      const { next, rest } = yield* openEvents(url, post)
-      const { run_id } = (yield* next).data
-      yield* next
+      const { admin, does, origin, url } = yield* startLed
+      const caller = yield* openEvents(url, post)
+      const { run_id } = (yield* caller.next).data
+      const { next, rest } = yield* openEvents(`${origin}/api/runs/${run_id}/events`, byAdmin)
+      expect(names([yield* next, yield* next])).toStrictEqual(["accepted", "started"])
       const call = { id: "a", kind: "tool", title: "Reading <b>a.ts</b>", tool: "Read", detail: "a.ts" } as const
       yield* does({ seq: 0, text: "I look.", steps: [{ ...call, status: "running" }] })
       const reported = yield* next
@@ -318,6 +319,11 @@ describe("the steps of a run", () => {
       expect((yield* next).data).toMatchObject({ steps: [{ id: "a", status: "ok" }] })
       yield* does({ answer: "Done" })
       yield* rest
+      const [, ...forCaller] = yield* caller.rest
+      expect(forCaller.map(({ data }) => data)).toStrictEqual([
+        { text: "I look.", activity: call.title },
+        { status: "success", response: "Done", run_id }
+      ])
       const step = { ...call, status: "ok", result_bytes: 7, duration_ms: 30, at: reported.data.steps[0].at }
       const { data } = (yield* admin("GET", `/api/runs/${run_id}/steps`)).json
       expect(data).toStrictEqual([step])

@@ -6,15 +6,19 @@ import type { ThreadTurn } from "../../../domain/run/PromptBody.ts"
 import type { OutRun } from "../../run/RunStore.ts"
 import { fromRow } from "../Columns.ts"
 
-/** What a prompt has of its thread's earlier runs at most, and of each of their texts, in characters. */
+/** What a prompt has of its thread's earlier runs at most, in characters. They are read under the lock of a step. */
 const historySize = 64 * 1024
+/** Of each of their texts. */
 const historyText = 16 * 1024
-const historyRuns = 20
+const historyRuns = 10
 
-const shortened = (text: string): Statement.Fragment =>
-  Statement.unsafeFragment(
-    `case when length(${text}) > ${historyText} then left(${text}, ${historyText}) || '…' else ${text} end`
+/** PostgreSQL reads no more of a long text than its beginning, whose length in bytes it knows. */
+const shortened = (text: string): Statement.Fragment => {
+  const beginning = `left(${text}, ${historyText})`
+  return Statement.unsafeFragment(
+    `case when octet_length(${text}) > octet_length(${beginning}) then ${beginning} || '…' else ${text} end`
   )
+}
 
 /** Beside `runColumns`: of `runs` as `r`, and its webhook as `w`. `report`: of the last run of its thread. */
 export const outColumns = (sql: SqlClient.SqlClient, report: Statement.Fragment): Statement.Fragment => sql`
