@@ -57,6 +57,7 @@ export const environment = (
   WEBHOOK_SESSION_ID: prompt.thread?.session_id,
   WEBHOOK_MODEL: prompt.agent?.model,
   WEBHOOK_PERMISSIONS: prompt.agent?.permissions,
+  WEBHOOK_MAY_ASK: prompt.agent?.may_ask?.toString(),
   WEBHOOK_MAX_TURNS: prompt.agent?.max_turns?.toString(),
   WEBHOOK_MAX_COST: prompt.agent?.max_cost?.toString(),
   WEBHOOK_DEADLINE: prompt.deadline && DateTime.formatIso(prompt.deadline)

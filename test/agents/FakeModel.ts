@@ -33,20 +33,43 @@ interface Offered {
   readonly name?: string
   readonly type?: string
   readonly tools?: ReadonlyArray<Offered>
+  readonly function?: Offered
+  readonly functionDeclarations?: ReadonlyArray<Offered>
 }
 
 /** The offered tool whose name ends so; programs put the name of its MCP server before it. */
 const findTool = (offered: ReadonlyArray<Offered>, end: string) =>
   offered
+    .flatMap((tool) => [tool, ...(tool.function ? [tool.function] : []), ...(tool.functionDeclarations ?? [])])
     .flatMap(({ name = "", tools = [], type }) =>
       type === "namespace" ? tools.map((tool) => ({ name: tool.name ?? "", namespace: name })) : [{ name }]
     )
-    .find(({ name }) => name.endsWith(end))
+    .find(({ name }) => name === end || name.endsWith(`_${end}`))
+
+/** The tools of a run, in the order in which the model uses them, and how they answer. */
+const runTools = [
+  ["progress", { text: "Looking at the branches" }, "Shown."],
+  ["link", { url: "https://example.com/pull/7", title: "The draft" }, "Added."],
+  ["ask", { question: "Which branch?", suggestions: ["main", "next"] }, "will be asked"]
+] as const
+
+/** Uses the tools of a run, one after another. After the question, it ends its turn, or hangs. */
+const askingTurn = (request: string): Turn => {
+  const tools: ReadonlyArray<Offered> = JSON.parse(request).tools ?? []
+  const [name, args = {}] = runTools.find(([, , answer]) => !request.includes(answer)) ?? []
+  const tool = name && findTool(tools, name)
+  if (tool) return { kind: "call", ...tool, arguments: args }
+  const wait = findTool(tools, "WaitForMcpServers")
+  if (name !== undefined && wait !== undefined) return { kind: "call", ...wait, arguments: {} }
+  if (name !== undefined) return { kind: "text", pieces: ["I have ", "no tools."] }
+  return { kind: "text", pieces: ["I asked ", "the question."], hangs: request.includes("[[ask on]]") }
+}
 
 /**
- * `[[tool]]` uses the shell once, `[[busy]]` is refused four times at first, `[[recall]]` says what an earlier prompt of the
- * session said. `[[call review]]` calls the tool of that name, and says what it found. `[[delegate]]` has a subagent do the work,
- * which takes a while. `[[shape]]` answers with JSON to a program that hands over the schema, else in the second turn.
+ * `[[ask]]` uses the tools of a run, and `[[ask on]]` goes on after its question. `[[tool]]` uses the shell once, `[[busy]]` is
+ * refused four times at first, `[[recall]]` says what an earlier prompt of the session said. `[[call review]]` calls the tool of
+ * that name, and says what it found. `[[delegate]]` has a subagent do the work, which takes a while. `[[shape]]` answers with
+ * JSON to a program that hands over the schema, else in the second turn.
  */
 const turnOf = (request: string): Turn => {
   const [, called] = /\[\[call (\w+)\]\]/.exec(request) ?? []
@@ -64,6 +87,7 @@ const turnOf = (request: string): Turn => {
     }
     return { kind: "text", pieces: ["It found ", found ?? "nothing", "."] }
   }
+  if (/\[\[ask( on)?]]/.test(request) && !request.includes("[[recall]]")) return askingTurn(request)
   if (request.includes("[[shape]]")) {
     const value = { verdict: "heron" }
     const tool = findTool(JSON.parse(request).tools ?? [], "StructuredOutput")

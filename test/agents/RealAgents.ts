@@ -63,13 +63,16 @@ env_key = "FAKE_KEY"
 
 const gemini = {
   env: (model: string) => ({ GOOGLE_GEMINI_BASE_URL: model, GEMINI_API_KEY: "fake" }),
-  prepare: (_: string, home: string) =>
+  prepare: (_: string, home: string, __: string, settings: object = {}) =>
     write(
       join(home, ".gemini"),
       "settings.json",
-      JSON.stringify({ security: { auth: { selectedType: "gemini-api-key" } } })
+      JSON.stringify({ security: { auth: { selectedType: "gemini-api-key" } }, ...settings })
     )
 }
+
+/** As docs/use/leaders.md has it. */
+const geminiTools = { mcpServers: { webhook: { command: "node", args: ["$WEBHOOK_TOOLS"], trust: true } } }
 
 const opencode = {
   env: () => ({}),
@@ -134,6 +137,7 @@ export const realAgents: { readonly [Name in Exclude<AgentName, "langgraph" | "o
     preset: "gemini",
     install: packages.gemini,
     programs: programs.gemini,
+    prepare: (model, home, folder) => gemini.prepare(model, home, folder, geminiTools),
     allowed: () => ["--approval-mode", "yolo"]
   },
   opencode: {
@@ -154,7 +158,7 @@ export const realAgents: { readonly [Name in Exclude<AgentName, "langgraph" | "o
   "acp-gemini": {
     ...gemini,
     // Without a model, it asks another one which to use.
-    ...acp("gemini", "--acp", "--model", "gemini-3.1-pro-preview"),
+    ...acp("gemini", "--acp", "--skip-trust", "--model", "gemini-3.1-pro-preview"),
     preset: "acp",
     install: packages.gemini,
     programs: programs.gemini,

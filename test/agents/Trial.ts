@@ -105,6 +105,34 @@ const tryDenied = (agent: Agent, folder: string) =>
     return reportOf(denied).denied
   }).pipe(Effect.scoped, Effect.provide(BusMemory.layer))
 
+/**
+ * The agent uses its tools: it shows what it does, links a result and asks. The reply continues its session, also if it went on
+ * and was stopped.
+ */
+const tryTools = (agent: Agent, folder: string, pause: Effect.Effect<void>) =>
+  Effect.gen(function* () {
+    const { agent: watched, takeShown } = observed(agent)
+    const { send } = yield* leading(watched, folder)
+    const thread = { id: ThreadId.make("01890a5d-ac96-774b-bcce-b302099a8059") }
+    return yield* Effect.forEach(["[[ask]]", "[[ask on]]"], (ask) =>
+      Effect.gen(function* () {
+        const asking = yield* send(`Remember: the word is heron. ${ask}`, thread)
+        const { asks, links, session_id, session_usage, usage } = reportOf(asking)
+        expected(asking._tag === "Answered" && asking.response === "Which branch?", "the question", asking)
+        expected(asks?.join() === "main,next" && links?.[0]?.title === "The draft", "the link", asking)
+        expected(takeShown().activities.join() === "Looking at the branches", "the progress", asking)
+        yield* pause
+        const reply = yield* send("[[recall]]", {
+          ...{ ...thread, session_id: session_id! },
+          ...(session_usage && { session_usage })
+        })
+        expected(reply._tag === "Answered" && reply.response === "The word is heron.", "the answer to a reply", reply)
+        expected(reportOf(reply).session_lost === undefined, "the session of the question", reply)
+        return usage
+      })
+    )
+  }).pipe(Effect.scoped, Effect.provide(BusMemory.layer))
+
 export const tryAgent = ({ folder, model, modules, real, record }: Trial) =>
   Effect.gen(function* () {
     const [home, work] = [join(folder, "home"), join(folder, "work")]
@@ -125,6 +153,7 @@ export const tryAgent = ({ folder, model, modules, real, record }: Trial) =>
         .replace(/\/tmp\/[^" \\]*/g, "FILE")
     const keep = (what: string) => record?.(what, withoutPaths(printed()))
 
+    const untilOld = real.losesYoungSessions ? Effect.sleep("1 minute") : Effect.void
     const thread = { id: ThreadId.make("01890a5d-ac96-774b-bcce-b302099a8059") }
     const answered = yield* led.send("Remember: the word is heron.", thread)
     expected(answered._tag === "Answered" && answered.response === "I did what you asked.", "the answer", answered)
@@ -140,7 +169,7 @@ export const tryAgent = ({ folder, model, modules, real, record }: Trial) =>
     expected(text.includes("I did what you asked."), "the text as it grew", text)
     keep("answer")
 
-    if (real.losesYoungSessions) yield* Effect.sleep("1 minute")
+    yield* untilOld
     const { session_usage: before } = reportOf(answered)
     const resumed = yield* led.send("[[recall]]", {
       ...{ ...thread, session_id: session_id! },
@@ -234,7 +263,8 @@ export const tryAgent = ({ folder, model, modules, real, record }: Trial) =>
     const cancelledAfter = Math.round(performance.now() - from)
     expected(cancelled._tag === "Failed", "the cancellation", cancelled)
     const denied = real.denied && (yield* tryDenied(agentWith(real.denied), work))
-    return { usage, session_id, denied, progress: shown.activities, "cancelled after": `${cancelledAfter} ms` }
+    const tools = yield* tryTools(agentWith(real.allowed), work, untilOld)
+    return { usage, session_id, denied, tools, progress: shown.activities, "cancelled after": `${cancelledAfter} ms` }
   })
 
 /** Sets variables of this process, and restores them at the end. */

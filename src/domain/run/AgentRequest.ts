@@ -19,6 +19,7 @@ export const AgentRequest = Schema.Struct({
     Schema.Int.annotations({ description: "How many turns the agent may take: answers of its model." })
   ),
   max_cost: optional(Schema.Number.annotations({ description: "What the run may cost, in US dollars." })),
+  may_ask: optional(Schema.Boolean.annotations({ description: "`false`: the agent is not to ask questions." })),
   answer_schema: optional(AnswerSchema)
 }).annotations({ identifier: "AgentRequest", description: "What the webhook asks of the agent beside the prompt." })
 export type AgentRequest = typeof AgentRequest.Type
@@ -29,7 +30,9 @@ export const settingOf = {
   permissions: "agent_permissions",
   max_turns: "max_turns",
   max_cost: "max_cost"
-} as const satisfies { readonly [Part in Exclude<keyof AgentRequest, "answer_schema">]: keyof SettingValues }
+} as const satisfies {
+  readonly [Part in Exclude<keyof AgentRequest, "answer_schema" | "may_ask">]: keyof SettingValues
+}
 
 type Settings = { readonly [Name in keyof SettingValues]?: SettingValues[Name] | undefined }
 
@@ -44,6 +47,7 @@ export const agentRequestOf = (webhook: Settings): AgentRequest | undefined => {
     const value = webhook[settingOf[part]]
     if (value !== undefined) request = { ...request, [part]: value }
   }
+  if (webhook.agent_asks === "refuse") request = { ...request, may_ask: false }
   const { answer_schema } = webhook
   return answer_schema === undefined ? request : { ...request, answer_schema }
 }

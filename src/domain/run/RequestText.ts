@@ -2,12 +2,20 @@
 import type { AgentRequest } from "./AgentRequest.ts"
 
 /** What a webhook asks of the agent, in a line: `model haiku, permissions read-only, at most 10 turns, at most $0.50`. */
-export const requestText = ({ answer_schema, max_cost, max_turns, model, permissions }: AgentRequest): string =>
+export const requestText = ({
+  answer_schema,
+  max_cost,
+  max_turns,
+  may_ask,
+  model,
+  permissions
+}: AgentRequest): string =>
   [
     model === undefined ? [] : `model ${model}`,
     permissions === undefined ? [] : `permissions ${permissions}`,
     max_turns === undefined ? [] : `at most ${max_turns} turns`,
     max_cost === undefined ? [] : `at most $${max_cost}`,
+    may_ask === false ? "no questions" : [],
     answer_schema === undefined ? [] : "an answer that matches a schema"
   ]
     .flat()

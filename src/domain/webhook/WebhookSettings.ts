@@ -188,6 +188,18 @@ export const webhookSettings = {
     help: "What the agent may do: a profile of the team's leader, such as read-only",
     default: "what the leader allows"
   },
+  agent_asks: {
+    kind: "choice",
+    group: "agent",
+    words: ["allow", "refuse"],
+    description:
+      "Whether the agent may end its run with a question (`allow`, the default), or has to decide by itself, for instance because nobody replies (`refuse`).",
+    label: "Questions",
+    option: "agent-asks",
+    value: "allow|refuse",
+    help: "Whether the agent may end its run with a question, or has to decide by itself",
+    default: "allow"
+  },
   max_turns: {
     kind: "whole number",
     group: "agent",

@@ -14,6 +14,8 @@ export class RequestFailed extends Data.TaggedError("RequestFailed")<{
 }> {}
 
 export interface EndpointRequest {
+  /** Default: POST. */
+  readonly method?: "GET"
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: unknown
@@ -48,9 +50,9 @@ export const readStream = (
     }
   })
 
-/** Sends the request; the JSON that it is answered with. */
-export const readJson = (request: EndpointRequest): Effect.Effect<unknown, RequestFailed> =>
-  attempt(async (signal) => JSON.parse(await beginningOf(await send(request, signal))))
+/** Sends the request; the JSON that it is answered with, of up to so many bytes. */
+export const readJson = (request: EndpointRequest, most = maxBody): Effect.Effect<unknown, RequestFailed> =>
+  attempt(async (signal) => JSON.parse(await beginningOf(await send(request, signal), most)))
 
 const attempt = <A>(work: (signal: AbortSignal) => Promise<A>) =>
   Effect.tryPromise({
@@ -59,11 +61,10 @@ const attempt = <A>(work: (signal: AbortSignal) => Promise<A>) =>
   })
 
 /** The body of the answer. */
-const send = async ({ body, headers, url }: EndpointRequest, signal: AbortSignal) => {
+const send = async ({ body, headers, method, url }: EndpointRequest, signal: AbortSignal) => {
   const response = await fetch(url, {
-    method: "POST",
+    ...(method ? { method } : { method: "POST", body: JSON.stringify(body) }),
     headers: { "content-type": "application/json", ...headers },
-    body: JSON.stringify(body),
     redirect: "error",
     signal
   })
@@ -88,13 +89,13 @@ const parse = (text: string): unknown => {
   }
 }
 
-const beginningOf = async (chunks: AsyncIterable<Uint8Array>): Promise<string> => {
+const beginningOf = async (chunks: AsyncIterable<Uint8Array>, most = maxBody): Promise<string> => {
   const parts: Array<Uint8Array> = []
   let length = 0
   for await (const chunk of chunks) {
     parts.push(chunk)
     length += chunk.byteLength
-    if (length > maxBody) break
+    if (length > most) break
   }
   return Buffer.concat(parts).toString()
 }

@@ -7,21 +7,23 @@ export interface Options<Name extends string> {
   readonly rest: ReadonlyArray<string>
 }
 
-/** Reads `--name value` or `--name=value`; or says what is wrong. */
+/** Reads `--name value` or `--name=value`, and flags, whose value is empty; or says what is wrong. */
 export const readOptions = <Name extends string>(
   words: ReadonlyArray<string>,
-  names: ReadonlyArray<Name>
+  names: ReadonlyArray<Name>,
+  flags: ReadonlyArray<Name> = []
 ): Either.Either<Options<Name>, string> => {
   const values: { [N in Name]?: string } = {}
   let next = 0
   while (words[next]?.startsWith("--")) {
     const [, name = "", given] = /^--([^=]*)(?:=(.*))?$/s.exec(words[next]!) ?? []
-    const known = names.find((each) => each === name)
+    const known = [...names, ...flags].find((each) => each === name)
     if (known === undefined) {
       return Either.left(`--${name} is not an option. The options are ${names.map((each) => `--${each}`).join(", ")}`)
     }
-    const value = given ?? words[++next]
-    if (value === undefined || value === "") return Either.left(`--${name} needs a value`)
+    const isFlag = flags.includes(known)
+    const value = given ?? (isFlag ? "" : words[++next])
+    if (value === undefined || (value === "") !== isFlag) return Either.left(`--${name} needs a value`)
     values[known] = value
     next++
   }

@@ -11,6 +11,7 @@ import { LeaderError } from "../Leader.ts"
 import { environment } from "../Place.ts"
 import { runProgram } from "../Program.ts"
 import type { Agent, Preset, Task } from "./Agent.ts"
+import { noTools, type Tools, withTools } from "./AgentTools.ts"
 import { withoutDraft } from "./AnswerSchema.ts"
 import { type Bounds, optionsFor, type RequestOptions, readBounds } from "./Bounds.ts"
 import { eventLines } from "./output/EventLines.ts"
@@ -37,6 +38,11 @@ export interface AgentProgram extends Pick<Preset, "title" | "example" | "help">
   readonly input?: (prompt: Prompt) => string
   /** What ends its work when it is written to its standard input. Default: only signals do. */
   readonly interrupt?: string
+  /** How it gets the tools: more options, which precede the operator's, and more variables of its environment. */
+  readonly tools: (tools: Tools) => {
+    readonly options?: ReadonlyArray<string>
+    readonly env?: Readonly<Record<string, string>>
+  }
   /** Options that say what it may do. Absent if it never asks for permissions. */
   readonly permissions?: ReadonlyArray<string>
   /** Its option for the schema of its answer, and which schemas it takes. `inFile`: the option's value is a file. */
@@ -66,9 +72,10 @@ export const programPreset = (its: AgentProgram): Preset => ({
   example: its.example,
   help: its.help,
   agent: (words) =>
-    Either.flatMap(readBounds(words), ({ bounds, options }) => {
+    Either.flatMap(readBounds(words.filter((word) => word !== noTools)), ({ bounds, options }) => {
       const fault = permissionFault(its, options, bounds)
-      return fault === undefined ? Either.right(programAgent(its, options, bounds)) : Either.left(fault)
+      const hasTools = !words.includes(noTools)
+      return fault === undefined ? Either.right(programAgent(its, options, bounds, hasTools)) : Either.left(fault)
     })
 })
 
@@ -115,11 +122,13 @@ const permissionFault = (
     : `nobody can grant ${title} permissions while it works. Say what it may do with ${permissions.join(", ")}; for example: ${example}`
 }
 
-const programAgent = (its: AgentProgram, words: ReadonlyArray<string>, bounds: Bounds): Agent => {
+const programAgent = (its: AgentProgram, words: ReadonlyArray<string>, bounds: Bounds, hasTools: boolean): Agent => {
   const { answerSchema, interrupt, program, sessions, title } = its
   const totals = SessionTotals.make()
-  const run = (task: Task, options: ReadonlyArray<string>, session?: string) => {
+  const run = (task: Task, own: ReadonlyArray<string>, session?: string, given?: Tools) => {
     const { place, prompt } = task
+    const tools = given === undefined ? {} : its.tools(given)
+    const options = [...(tools.options ?? []), ...own]
     const events = limiting(totals.counting(its, totals.before(session, prompt)), countedLimits(its, prompt.agent))
     const isLost = ({ message, report }: LeaderError) =>
       session !== undefined && sessions.lost.test(message) && !report?.usage?.output_tokens
@@ -129,7 +138,7 @@ const programAgent = (its: AgentProgram, words: ReadonlyArray<string>, bounds: B
         command: program,
         args: its.args({ options, ...(session !== undefined && { session }) }),
         input: its.input?.(prompt) ?? prompt.prompt,
-        env: environment(prompt, place),
+        env: { ...environment(prompt, place), ...tools.env },
         stop,
         ...(interrupt !== undefined && { interrupt })
       },
@@ -149,7 +158,10 @@ const programAgent = (its: AgentProgram, words: ReadonlyArray<string>, bounds: B
         ),
         (options) =>
           withSchema(its, task, (more) =>
-            inSession(sessions.format, task, (task, session) => run(task, [...options, ...more], session))
+            inSession(sessions.format, task, (task, session) => {
+              const work = (tools?: Tools) => run(task, [...options, ...more], session, tools)
+              return hasTools ? withTools(task, work) : work()
+            })
           )
       )
   }

@@ -1,8 +1,9 @@
 import { Either } from "effect"
 import type { Agent, Preset, Task } from "./Agent.ts"
+import { type Tools, withTools } from "./AgentTools.ts"
 import type { AcpOptions } from "./acp/Conversation.ts"
 import { converse } from "./acp/Conversation.ts"
-import { readAllowed } from "./acp/Permissions.ts"
+import * as Permissions from "./acp/Permissions.ts"
 import { takingOnly } from "./Bounds.ts"
 import { readOptions } from "./Options.ts"
 import * as SessionTotals from "./output/SessionTotals.ts"
@@ -17,16 +18,21 @@ const asText = ({ prompt, source, template }: Task["prompt"]): string =>
     ? `The prompt:\n\n${prompt}`
     : prompt
 
-const acpAgent = (options: AcpOptions): Agent => {
+const acpAgent = (options: AcpOptions, hasTools: boolean): Agent => {
   const totals = SessionTotals.make()
+  const asked = Permissions.makeAsked()
   return {
     title: options.command,
     program: options.command,
     answer: (task) =>
       takingOnly(["max_turns"], task, () =>
-        inSession(anyId, task, (task, session) =>
-          converse(options, { ...task, text: asText(task.prompt), totals }, session)
-        )
+        inSession(anyId, task, (task, session) => {
+          const granted = asked.grantedBy(task.prompt, session)
+          const text = granted === undefined ? asText(task.prompt) : `${task.prompt.prompt}: ${granted}`
+          const work = (tools?: Tools) =>
+            converse(options, { ...task, text, totals, asked, ...(tools && { tools }), granted }, session)
+          return hasTools ? withTools(task, work) : work()
+        })
       )
   }
 }
@@ -38,19 +44,22 @@ export const acp: Preset = {
   help: "Run the command in a terminal: it must start and wait. Sign in with the agent's own program.",
   agent: (words) =>
     Either.gen(function* () {
-      const { rest, values } = yield* readOptions(words, ["allow", "auth", "mode"])
+      const { rest, values } = yield* readOptions(words, ["allow", "ask", "auth", "mode"], ["no-tools"])
       const [command, ...args] = rest
       const { auth, mode } = values
-      const allowed = yield* readAllowed(values.allow, title)
+      const allowed = yield* Permissions.readAllowed(values.allow, title)
+      const asked = yield* Permissions.readKinds("ask", values.ask ?? "none")
       if (command === undefined) {
         return yield* Either.left(`the command that starts the agent is missing; for example: ${example}`)
       }
-      return acpAgent({
+      const options = {
         command,
         args,
         allowed,
+        asked,
         ...(auth !== undefined && { auth }),
         ...(mode !== undefined && { mode })
-      })
+      }
+      return acpAgent(options, values["no-tools"] === undefined)
     })
 }

@@ -13,7 +13,8 @@ import {
   sumOf,
   textAt,
   toolCall,
-  toolResult
+  toolResult,
+  toolServer
 } from "./output/Reading.ts"
 import { programPreset } from "./ProgramAgent.ts"
 import { uuid } from "./Session.ts"
@@ -118,6 +119,14 @@ export const claude = programPreset({
     ...(session === undefined ? [] : ["--resume", session]),
     ...options
   ],
+  tools: ({ command, script }) => ({
+    options: [
+      // `alwaysLoad`: otherwise it begins before the server is there, or has to search for the tools.
+      "--mcp-config",
+      JSON.stringify({ mcpServers: { [toolServer]: { command, args: [script], alwaysLoad: true } } }),
+      ...["--allowedTools", `mcp__${toolServer}`]
+    ]
+  }),
   input: (prompt) =>
     line({ type: "user", message: { role: "user", content: [{ type: "text", text: withoutCommand(prompt) }] } }),
   interrupt: line({ type: "control_request", request_id: "stop", request: { subtype: "interrupt" } }),

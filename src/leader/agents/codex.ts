@@ -12,7 +12,8 @@ import {
   sessionUsage,
   textAt,
   toolCall,
-  toolResult
+  toolResult,
+  toolServer
 } from "./output/Reading.ts"
 import { programPreset } from "./ProgramAgent.ts"
 import { uuid } from "./Session.ts"
@@ -26,7 +27,7 @@ const activityOfItem = (item: unknown): string | undefined => {
     case "file_change":
       return activityOf("Edit", listAt(item, "changes")[0])
     case "mcp_tool_call":
-      return textAt(item, "tool")
+      return at(item, "server") === toolServer ? undefined : textAt(item, "tool")
     case "web_search":
       return activityOf("Search", item)
     default:
@@ -61,6 +62,15 @@ export const codex = programPreset({
     ...(session === undefined ? [] : ["resume", session]),
     "-"
   ],
+  tools: ({ command, script }) => ({
+    // It does not wait for a server that is not required. The strings of TOML are those of JSON.
+    options: Object.entries({
+      command,
+      args: [script],
+      required: true,
+      default_tools_approval_mode: "approve"
+    }).flatMap(([name, value]) => ["-c", `mcp_servers.${toolServer}.${name}=${JSON.stringify(value)}`])
+  }),
   answerSchema: { option: "--output-schema", inFile: true, takes: isStrict },
   requests: { model: ["--model", "-m"], hidesCost: true },
   sessions: {

@@ -43,6 +43,8 @@ export const gemini = programPreset({
     ...(session === undefined ? [] : ["--resume", session]),
     ...options
   ],
+  // It takes servers from its settings alone, in which they may name a variable: docs/use/leaders.md.
+  tools: ({ script }) => ({ env: { WEBHOOK_TOOLS: script } }),
   permissions: ["--approval-mode", "--yolo", "-y", "--policy", "--admin-policy", "--allowed-tools"],
   requests: { model: ["--model", "-m"], hidesCost: true },
   sessions: { format: uuid, lost: /Invalid session identifier/ },

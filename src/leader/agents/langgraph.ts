@@ -1,12 +1,15 @@
 import { Effect, Either } from "effect"
+import { readReport } from "../../domain/run/AgentReport.ts"
 import { type LeaderAnswer, LeaderError } from "../Leader.ts"
 import type { Agent, Preset, Task } from "./Agent.ts"
 import { takingOnly } from "./Bounds.ts"
 import { type RequestFailed, readJson, readStream } from "./Endpoint.ts"
-import { runEvents, runOf } from "./langgraph/Stream.ts"
+import { asQuestion, asResume } from "./langgraph/Interrupts.ts"
+import { interruptsOf, runEvents, runOf } from "./langgraph/Stream.ts"
 import { readHttpUrl, readOptions } from "./Options.ts"
 import { readEvents } from "./output/EventReader.ts"
-import { conclude, textAt } from "./output/Reading.ts"
+import { maxLine } from "./output/Lines.ts"
+import { conclude, listAt, textAt } from "./output/Reading.ts"
 import { inSession, SessionLost, uuid } from "./Session.ts"
 
 const example = "langgraph --url http://localhost:2024 --assistant agent"
@@ -38,6 +41,17 @@ const work = (
       return yield* new LeaderError({ message: "The endpoint created no thread" })
     }
     task.report({ session_id: thread })
+    const lostOrFailed = (failure: RequestFailed) =>
+      session !== undefined && failure.status === 404 ? new SessionLost() : failed(failure)
+    const state =
+      session === undefined
+        ? undefined
+        : yield* Effect.mapError(
+            readJson({ ...request(`/threads/${thread}/state`), method: "GET" }, maxLine),
+            lostOrFailed
+          )
+    const pending = listAt(state, "tasks").flatMap((one) => listAt(one, "interrupts"))
+    const { agent, prompt, source } = task.prompt
 
     const reader = readEvents(runEvents, task)
     const cancel = Effect.suspend(() => {
@@ -49,7 +63,9 @@ const work = (
     const running = readStream(
       request(`/threads/${thread}/runs/stream`, {
         assistant_id: assistant,
-        input: { messages: [{ role: "user", content: task.prompt.prompt }] },
+        ...(pending.length > 0
+          ? { command: { resume: asResume(pending, prompt, source === "chat") } }
+          : { input: { messages: [{ role: "user", content: prompt }] } }),
         stream_mode: ["messages-tuple", "values"],
         // One run at a time works in a thread of ours, so a run that is still there was cancelled.
         multitask_strategy: "interrupt",
@@ -59,11 +75,17 @@ const work = (
     )
     yield* running.pipe(
       Effect.onInterrupt(() => Effect.timeoutOption(Effect.interruptible(cancel), cancelTimeout)),
-      Effect.mapError((failure) =>
-        session !== undefined && failure.status === 404 ? new SessionLost() : failed(failure)
-      )
+      Effect.mapError(lostOrFailed)
     )
     const { report, ...reading } = reader.reading()
+    const interrupts = interruptsOf(reading)
+    if (interrupts.length > 0 && reading.failure === undefined) {
+      const { response, suggestions } = asQuestion(interrupts)
+      if (agent?.may_ask === false)
+        return yield* new LeaderError({ message: `The graph waits for a decision: ${response}` })
+      const asks = readReport({ asks: suggestions })?.asks ?? []
+      return { response, report: { ...report, session_id: thread, asks } }
+    }
     return yield* conclude(
       { ...reading, report: { ...report, session_id: thread } },
       "The graph's last message is not from a model"

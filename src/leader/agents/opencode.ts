@@ -1,5 +1,15 @@
 import type { StepReport } from "../../domain/run/Step.ts"
-import { at, denying, type Reading, reporting, sumOf, textAt, toolCall, toolResult } from "./output/Reading.ts"
+import {
+  at,
+  denying,
+  type Reading,
+  reporting,
+  sumOf,
+  textAt,
+  toolCall,
+  toolResult,
+  toolServer
+} from "./output/Reading.ts"
 import { programPreset } from "./ProgramAgent.ts"
 
 /** The steps of a run each report what they used. */
@@ -32,6 +42,13 @@ export const opencode = programPreset({
     ...(session === undefined ? [] : ["--session", session]),
     ...options
   ],
+  tools: ({ command, script }) => {
+    const config = {
+      mcp: { [toolServer]: { type: "local", command: [command, script] } },
+      permission: { [`${toolServer}_*`]: "allow" }
+    }
+    return { env: { OPENCODE_CONFIG_CONTENT: JSON.stringify(config) } }
+  },
   requests: { model: ["--model", "-m"] },
   sessions: { format: /^ses_\w+$/, lost: /Session not found/ },
   read: (before, event) => {

@@ -1,4 +1,4 @@
-import { type Protocol, sentPieces, sse, usage } from "./Model.ts"
+import { nextId, type Protocol, sentPieces, sse, usage } from "./Model.ts"
 
 /** https://platform.openai.com/docs/api-reference/chat-streaming */
 export const chat: Protocol = (response, turn, model) => {
@@ -6,11 +6,12 @@ export const chat: Protocol = (response, turn, model) => {
   const chunk = (more: object) => send({ id: "c1", object: "chat.completion.chunk", created: 1, model, ...more })
   const choice = (delta: object, finish_reason: string | null = null) =>
     chunk({ choices: [{ index: 0, delta, finish_reason }] })
-  if (turn.kind === "call") throw new Error("no trial calls a tool of its own here")
-  if (turn.kind === "tool") {
-    const { command, description } = turn
-    const call = { name: "bash", arguments: JSON.stringify({ command, description }) }
-    choice({ role: "assistant", tool_calls: [{ index: 0, id: "call_1", type: "function", function: call }] })
+  if (turn.kind !== "text") {
+    const call =
+      turn.kind === "call"
+        ? { name: turn.name, arguments: JSON.stringify(turn.arguments) }
+        : { name: "bash", arguments: JSON.stringify({ command: turn.command, description: turn.description }) }
+    choice({ role: "assistant", tool_calls: [{ index: 0, id: nextId(), type: "function", function: call }] })
     choice({}, "tool_calls")
   } else {
     for (const content of sentPieces(turn)) choice({ role: "assistant", content })

@@ -15,8 +15,9 @@ export const gemini: Protocol = (response, turn, model) => {
       }
     })
   const stop = { finishReason: "STOP" }
-  if (turn.kind === "call") throw new Error("no trial calls a tool of its own here")
-  if (turn.kind === "tool") {
+  if (turn.kind === "call") {
+    part({ functionCall: { name: turn.name, args: turn.arguments } }, stop)
+  } else if (turn.kind === "tool") {
     const { command, description } = turn
     part({ functionCall: { name: "run_shell_command", args: { command, description } } }, stop)
   } else {

@@ -26,7 +26,7 @@ export const responses: Protocol = (response, turn, model) => {
   }
   if (turn.kind === "call") {
     const { name, namespace } = turn
-    const call = { type: "function_call", id: "fc_1", call_id: "call_1", name, status: "completed" }
+    const call = { type: "function_call", id: `fc_${nextId()}`, call_id: `call_${nextId()}`, name, status: "completed" }
     return end({ ...call, ...(namespace && { namespace }), arguments: JSON.stringify(turn.arguments) })
   }
   const item_id = nextId()

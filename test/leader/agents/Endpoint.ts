@@ -24,7 +24,7 @@ export const endpoint = (answer: (response: ServerResponse, received: Received) 
         const server = createServer(async (request: IncomingMessage, response) => {
           const chunks: Array<Uint8Array> = []
           for await (const chunk of request) chunks.push(chunk)
-          const body = JSON.parse(Buffer.concat(chunks).toString())
+          const body = chunks.length === 0 ? {} : JSON.parse(Buffer.concat(chunks).toString())
           const one = { path: request.url!, headers: request.headers, body }
           received.push(one)
           answer(response, one)

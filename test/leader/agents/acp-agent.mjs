@@ -9,6 +9,7 @@ const file = "sessions.json"
 const sessions = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {}
 const keep = () => writeFileSync(file, JSON.stringify(sessions))
 
+let servers = []
 let isSignedIn = !can("signed-out")
 let mode = "its own"
 let onCancel = () => {}
@@ -23,8 +24,13 @@ const say = (client, sessionId, text, messageId) =>
 
 const usage = { inputTokens: 1000, cachedReadTokens: 200, outputTokens: 34, totalTokens: 1234 }
 
+/** How Claude Code asks for the use of a tool of the leader. */
+const ownTool = { toolCallId: "t-1", title: "mcp__webhook__ask", kind: "other" }
+
+/** Returns whether the turn was cancelled in place of an answer. */
 const useTool = async (client, sessionId, kind) => {
-  const tool = { toolCallId: "t-1", title: "echo done", kind, rawInput: { description: "Writing the file" } }
+  const shell = { toolCallId: "t-1", title: "echo done", kind, rawInput: { description: "Writing the file" } }
+  const tool = kind === "own" ? ownTool : shell
   await say(client, sessionId, "I will do it.")
   await update(client, sessionId, { sessionUpdate: "tool_call", status: "pending", ...tool })
   const { outcome } = await client.request(methods.client.session.requestPermission, {
@@ -35,6 +41,7 @@ const useTool = async (client, sessionId, kind) => {
       { optionId: "no", name: "Reject", kind: "reject_once" }
     ]
   })
+  if (outcome.outcome === "cancelled") return true
   await update(client, sessionId, { sessionUpdate: "tool_call_update", toolCallId: "t-1", status: "completed" })
   await say(client, sessionId, `The answer was ${outcome.optionId}.`)
 }
@@ -55,7 +62,8 @@ const prompt = async ({ client, params: { prompt, sessionId } }) => {
   session.texts.push(text)
   session.cost += 0.5
   keep()
-  const [, tool] = /\[\[tool (\w+)]]/.exec(text) ?? []
+  // A reply to its question for a permission.
+  const [, tool] = /\[\[tool (\w+)]]/.exec(text.startsWith("Allow") ? session.texts.join() : text) ?? []
   if (text.includes("[[refuse]]")) throw RequestError.internalError(undefined, "the model refused")
   if (text.includes("[[crash]]")) {
     process.stderr.write("out of memory")
@@ -63,7 +71,9 @@ const prompt = async ({ client, params: { prompt, sessionId } }) => {
   }
   if (text.includes("[[hang]]")) return hang(client, sessionId)
   if (text.includes("[[limit]]")) return { stopReason: "max_tokens" }
-  if (tool !== undefined) await useTool(client, sessionId, tool)
+  if (tool !== undefined) {
+    if (await useTool(client, sessionId, tool)) return { stopReason: "cancelled", usage }
+  } else if (text.includes("[[servers]]")) await say(client, sessionId, JSON.stringify(servers))
   else if (text.includes("[[recall]]")) {
     const [, word] = /the word is (\w+)/.exec(session.texts.join()) ?? []
     await say(client, sessionId, `The word is ${word}.`)
@@ -88,7 +98,8 @@ const prompt = async ({ client, params: { prompt, sessionId } }) => {
   return { stopReason: "end_turn", usage, _meta: { quota: { model_usage: [{ model: "m-1" }] } } }
 }
 
-const begin = () => {
+const begin = ({ params }) => {
+  servers = params.mcpServers
   if (!isSignedIn) throw RequestError.authRequired()
   const sessionId = `s.${Object.keys(sessions).length}`
   sessions[sessionId] = { texts: [], cost: 0 }
@@ -96,8 +107,9 @@ const begin = () => {
   return { sessionId }
 }
 
-const find = ({ params: { sessionId } }) => {
+const find = ({ params: { mcpServers, sessionId } }) => {
   if (sessions[sessionId] === undefined) throw RequestError.resourceNotFound(sessionId)
+  servers = mcpServers
   return {}
 }
 

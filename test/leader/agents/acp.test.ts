@@ -7,10 +7,11 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Either, Option, type Scope } from "effect"
 import type { Bus, LeaderBus } from "../../../src/bus/Bus.ts"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
+import { decide, makeAsked } from "../../../src/leader/agents/acp/Permissions.ts"
 import { presets } from "../../../src/leader/index.ts"
 import { team } from "../../bus/contract/support.ts"
 import { repeatUntil } from "../../support/Until.ts"
-import { behaviour, isRunning, leading, threadId, written } from "./Leading.ts"
+import { behaviour, isRunning, leading, onBusOfItsOwn, threadId, written } from "./Leading.ts"
 
 const program = fileURLToPath(new URL("acp-agent.mjs", import.meta.url))
 
@@ -79,6 +80,53 @@ describe("an ACP agent", () => {
       expect(refused).toMatchObject({ response: "The answer was no.", report: { denied: ["edit: echo done"] } })
     })
   )
+
+  behaviour(
+    "gets the tools, which it may use without asking, and none with --no-tools",
+    Effect.gen(function* () {
+      const { send } = yield* acp()
+      for (const thread of [{}, inSession("s.0")]) {
+        const [server] = JSON.parse(((yield* send("[[servers]]", thread)) as { response: string }).response)
+        expect(server).toMatchObject({ name: "webhook", args: [expect.stringContaining("tools.cjs")] })
+      }
+      expect(yield* send("[[tool own]]")).toMatchObject({ response: "The answer was yes." })
+      const without = yield* acp({ options: ["--no-tools", "--allow", "none"] }).pipe(onBusOfItsOwn)
+      expect(yield* without.send("[[servers]]")).toMatchObject({ response: "[]" })
+    })
+  )
+
+  behaviour(
+    "asks for the permissions that its options say, and does what a person then allows, but no caller of a webhook",
+    Effect.gen(function* () {
+      const { read, send } = yield* acp({ options: ["--allow", "none", "--ask", "execute"] })
+      const asked = yield* send("[[tool execute]]", { source: "webhook" })
+      expect(asked).toMatchObject({
+        _tag: "Answered",
+        response: "The agent asks for permission:\n\n```\nexecute: echo done\n```",
+        report: { asks: ["Allow", "Reject"], session_id: "s.0", usage: { output_tokens: 34 } }
+      })
+      expect(asked).not.toHaveProperty("report.denied")
+      const reply = (source: "chat" | "webhook") => send("Allow", { ...inSession("s.0"), source })
+      expect(yield* reply("webhook")).toEqual({ ...asked, run_id: expect.anything() })
+      expect(yield* reply("chat")).toMatchObject({ response: "The answer was yes." })
+      // It was for one prompt.
+      expect(yield* reply("chat")).toMatchObject({ report: { asks: ["Allow", "Reject"] } })
+      expect(JSON.parse(read("sessions.json"))["s.0"].texts.at(-2)).toBe("Allow: execute: echo done")
+      const refused = yield* send("[[tool execute]]", { source: "webhook", agent: { may_ask: false } })
+      expect(refused).toMatchObject({ response: "The answer was no.", report: { denied: ["execute: echo done"] } })
+    })
+  )
+
+  it("is granted exactly what a person has allowed, however long it is", () => {
+    const request = (command: string) => ({
+      toolCall: { kind: "execute", title: `echo ${"a".repeat(300)}; ${command}` }
+    })
+    const [question] = makeAsked().ask("s.0", request("ls"))
+    expect(question).toContain("; ls")
+    const granted = `execute: ${request("ls").toolCall.title}`
+    expect(decide(new Set(), request("ls"), granted)).not.toHaveProperty("denied")
+    expect(decide(new Set(), request("rm -r ."), granted)).toHaveProperty("denied")
+  })
 
   behaviour(
     "answers with its last message, without notes of its program",

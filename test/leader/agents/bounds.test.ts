@@ -55,7 +55,7 @@ describe("permissions", () => {
     Effect.gen(function* () {
       const named = yield* argsOf("claude", profiles, { permissions: "edit" })
       expect(named.args).toContain("--model\nopus\n--permission-mode\nacceptEdits\n")
-      expect(named.args).not.toContain("allowedTools")
+      expect(named.args).not.toContain("Read,Bash")
       const first = yield* argsOf("claude", profiles)
       expect(first.args).toContain("--model\nopus\n--allowedTools\nRead,Bash(git log:*)\n")
       expect(first.args).not.toContain("acceptEdits")

@@ -7,7 +7,7 @@ import { presets } from "../../../src/leader/index.ts"
 import { team } from "../../bus/contract/support.ts"
 import { repeatUntil } from "../../support/Until.ts"
 import { endpoint, environment, refuse } from "./Endpoint.ts"
-import { behaviour, leading, threadId } from "./Leading.ts"
+import { behaviour, leading, onBusOfItsOwn, threadId } from "./Leading.ts"
 
 const [thread, run] = ["9f0c6c0e-8a5b-4c53-9a2e-0a1f4f1f4b11", "1f0c6c0e-8a5b-6c53-9a2e-0a1f4f1f4b12"]
 
@@ -21,16 +21,19 @@ const piece = (fields: object) => ["messages", [{ type: "AIMessageChunk", id: "r
 const state = (...messages: ReadonlyArray<object>) => ["values", { messages }] as const
 const human = { type: "human", content: "Do it." }
 
-/** A server that answers the runs of its threads with these events. */
-const server = (...events: ReadonlyArray<readonly [string, unknown]>) =>
+/** A server that answers the runs of its threads with these events, and whose thread waits for replies to the interrupts. */
+const serverWaiting = (interrupts: ReadonlyArray<object>, ...events: ReadonlyArray<readonly [string, unknown]>) =>
   endpoint((response, { path }) => {
     if (path === "/v1/threads") response.end(JSON.stringify({ thread_id: thread }))
+    else if (path === `/v1/threads/${thread}/state`) response.end(JSON.stringify({ tasks: [{ interrupts }] }))
     else if (path !== `/v1/threads/${thread}/runs/stream`) refuse(response, 404, { message: "Thread not found" })
     else {
       sendEvents(response, metadata, ...events)
       response.end()
     }
   })
+
+const server = (...events: ReadonlyArray<readonly [string, unknown]>) => serverWaiting([], ...events)
 
 const langgraph = (url: string) =>
   leading(Either.getOrThrow(presets.langgraph.agent(["--url", url, "--assistant", "agent"])))
@@ -97,8 +100,9 @@ describe("a LangGraph server", () => {
       }
       const begun = ["/v1/threads", `/v1/threads/${thread}/runs/stream`]
       expect(received.map(({ path }) => path)).toEqual([
+        `/v1/threads/${thread}/state`,
         `/v1/threads/${thread}/runs/stream`,
-        `/v1/threads/${run}/runs/stream`,
+        `/v1/threads/${run}/state`,
         ...begun,
         ...begun
       ])
@@ -134,26 +138,75 @@ describe("a LangGraph server", () => {
   )
 
   behaviour(
-    "has failed when its run fails, waits for a decision, or ends without a message of the model",
+    "has failed when its run fails or ends without a message of the model",
     Effect.gen(function* () {
       const failure = (...events: ReadonlyArray<readonly [string, unknown]>) =>
         Effect.scoped(
           Effect.flatMap(server(...events), ({ url }) => Effect.flatMap(langgraph(url), ({ send }) => send("Do it.")))
         )
-      const interrupted = [
-        "values",
-        { messages: [human], __interrupt__: [{ value: { question: "Deploy?" } }] }
-      ] as const
       const failures = [
         yield* failure(["error", { error: "ValueError", message: "no such node" }]),
-        yield* failure(interrupted),
         yield* failure(state(human))
       ]
       expect(failures).toMatchObject([
         { _tag: "Failed", message: "no such node" },
-        { _tag: "Failed", message: 'The graph waits for a decision: {"question":"Deploy?"}' },
         { _tag: "Failed", message: "The graph's last message is not from a model", report: { session_id: thread } }
       ])
+    })
+  )
+
+  const actions = {
+    action_requests: [
+      { name: "deploy", args: { to: "production" } },
+      { name: "tag", description: "Tag it as v2?" }
+    ]
+  }
+  const questions = [
+    ["Deploy?", "Deploy?", []],
+    [{ question: "Which branch?", options: ["main", "next"] }, "Which branch?", ["main", "next"]],
+    [{ amount: 7 }, '{"amount":7}', []],
+    [actions, 'deploy {"to":"production"}\n\nTag it as v2?', ["approve", "reject"]]
+  ] as const
+  behaviour(
+    "asks when its graph interrupts itself, unless the webhook refuses questions",
+    Effect.gen(function* () {
+      for (const [value, response, asks] of questions) {
+        const interrupted = ["values", { messages: [human], __interrupt__: [{ value }] }] as const
+        yield* Effect.gen(function* () {
+          const { url } = yield* server(state(human, { type: "ai", content: "I look." }), interrupted)
+          const { send } = yield* langgraph(url)
+          expect(yield* send("Do it.")).toMatchObject({
+            _tag: "Answered",
+            response,
+            report: { asks, session_id: thread }
+          })
+          const refused = yield* send("Do it.", { agent: { may_ask: false } })
+          expect(refused).toMatchObject({ _tag: "Failed", message: `The graph waits for a decision: ${response}` })
+        }).pipe(Effect.scoped, onBusOfItsOwn)
+      }
+    })
+  )
+
+  behaviour(
+    "resumes its graph with the reply; only people approve what it wants to do",
+    Effect.gen(function* () {
+      const [approved, rejected] = [{ type: "approve" }, { type: "reject", message: "approve" }]
+      const plain = { id: "i-1", value: "Deploy?" }
+      const decision = { id: "i-2", value: actions }
+      for (const [interrupts, source, resume] of [
+        [[plain], "webhook", "approve"],
+        [[decision], "chat", { decisions: [approved, approved] }],
+        [[decision], "webhook", { decisions: [rejected, rejected] }],
+        [[plain, decision], "chat", { "i-1": "approve", "i-2": { decisions: [approved, approved] } }]
+      ] as const) {
+        yield* Effect.gen(function* () {
+          const { received, url } = yield* serverWaiting(interrupts, state(human, { type: "ai", content: "yes" }))
+          const { send } = yield* langgraph(url)
+          expect(yield* send("approve", { ...inSession(thread), source })).toMatchObject({ response: "yes" })
+          expect(received.at(-1)!.body).toMatchObject({ command: { resume } })
+          expect(received.at(-1)!.body).not.toHaveProperty("input")
+        }).pipe(Effect.scoped, onBusOfItsOwn)
+      }
     })
   )
 

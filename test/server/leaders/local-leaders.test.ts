@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Option, Redacted } from "effect"
 import * as LeaderHttp from "../../../src/bus/http/LeaderHttp.ts"
@@ -7,6 +8,7 @@ import { TeamName } from "../../../src/domain/Team.ts"
 import * as Leader from "../../../src/leader/Leader.ts"
 import { newFolder, run, type Server, serve, shell } from "../../cli/Program.ts"
 import { folderInPath } from "../../leader/agents/Leading.ts"
+import { recorded } from "../../leader/agents/Programs.ts"
 import { freshDatabase, freshVhost } from "../../support/fresh.ts"
 import * as InProcess from "../../support/InProcess.ts"
 import { untilEffect } from "../../support/Until.ts"
@@ -192,6 +194,34 @@ describe("a server that leads teams itself", () => {
         Effect.map(call(again.url, "GET", `/api/runs/${message_id}`), (run) => (run.finished_at ? run : false))
       )
       expect(ended.conversation).toMatchObject({ response: "alone" })
+    })
+  )
+
+  it.scopedLive("asks the question of an agent again whose server crashed after it had asked", () =>
+    Effect.gen(function* () {
+      const [DATA_DIR, folder] = [yield* newFolder, yield* newFolder]
+      mkdirSync(folder, { recursive: true })
+      const program = fileURLToPath(new URL("../../leader/agents/tools-agent.mjs", import.meta.url))
+      const run = (printed: string) => `PRINTED='${printed}' '${process.execPath}' '${program}' codex "$@"`
+      const script = `#!/bin/sh\ncd '${folder}'\nif test -e asked; then ${run(recorded("codex", "answer"))}
+        else ${run("/dev/null")}; mv results asked; sleep 600; fi`
+      writeFileSync(join(folder, "codex"), script, { mode: 0o755 })
+      const settings = { DATA_DIR, ADMIN_API_KEY, AGENTS: "review=codex", PATH: `${folder}:${process.env.PATH}` }
+      const server = yield* serve(settings)
+      const message = JSON.stringify([["ask", { question: "Which branch?", suggestions: ["main"] }]])
+      const { message_id } = yield* call(server.url, "POST", "/api/teams/review/messages", { message })
+      yield* untilEffect(
+        "the agent has asked",
+        Effect.sync(() => existsSync(join(folder, "asked")))
+      )
+      yield* server.end("SIGKILL")
+      const again = yield* serve(settings)
+      const ended = yield* untilEffect(
+        "the run has ended",
+        Effect.map(call(again.url, "GET", `/api/runs/${message_id}`), (run) => (run.finished_at ? run : false))
+      )
+      expect(ended).toMatchObject({ status: "success", conversation: { response: "Which branch?" }, asks: ["main"] })
+      expect((yield* call(again.url, "GET", "/api/runs?asks=true")).data).toHaveLength(1)
     })
   )
 

@@ -7,18 +7,21 @@ import { type LeaderAnswer, LeaderError } from "../../Leader.ts"
 import { environment } from "../../Place.ts"
 import * as ProcessGroup from "../../ProcessGroup.ts"
 import type { Task } from "../Agent.ts"
+import type { Tools } from "../AgentTools.ts"
 import { type EventReader, readEvents } from "../output/EventReader.ts"
 import { limiting } from "../output/Limits.ts"
-import { at, conclude, textAt } from "../output/Reading.ts"
+import { at, conclude, textAt, toolServer } from "../output/Reading.ts"
 import type * as SessionTotals from "../output/SessionTotals.ts"
 import { SessionLost } from "../Session.ts"
-import { type Allowed, decide } from "./Permissions.ts"
+import { decide, type Kinds, type makeAsked } from "./Permissions.ts"
 import { denied, updates, withResponse } from "./Updates.ts"
 
 export interface AcpOptions {
   readonly command: string
   readonly args: ReadonlyArray<string>
-  readonly allowed: Allowed
+  /** What it may do, and what people are asked for, besides. */
+  readonly allowed: Kinds
+  readonly asked: Kinds
   /** How it signs in: the id of one of the methods that it offers. Default: it is signed in already. */
   readonly auth?: string
   /** The mode of its sessions. Default: its own. */
@@ -27,6 +30,11 @@ export interface AcpOptions {
 
 export interface AcpTask extends Pick<Task, "place" | "progress" | "prompt" | "report"> {
   readonly text: string
+  /** The tools that the agent gets. */
+  readonly tools?: Tools
+  readonly asked: ReturnType<typeof makeAsked>
+  /** What a person has allowed it to do. */
+  readonly granted: string | undefined
   readonly totals: ReturnType<typeof SessionTotals.make>
 }
 
@@ -53,7 +61,7 @@ export const converse = (
     Effect.acquireUseRelease(
       Effect.map(
         ProcessGroup.start({ ...task.place, ...options, env: environment(task.prompt, task.place) }),
-        (running) => ({ running, connection: connect(acp, running, options.allowed, task) })
+        (running) => ({ running, connection: connect(acp, running, options, task) })
       ),
       ({ connection, running }) => {
         const ending = Effect.flatMap(running.ended, (status) => failedWith(status, running.errors()))
@@ -105,13 +113,19 @@ interface Connection {
   readonly takeReplayed: () => number
 }
 
-const connect = (acp: typeof Acp, { child }: ProcessGroup.Running, allowed: Allowed, task: AcpTask): Connection => {
+const connect = (
+  acp: typeof Acp,
+  { child }: ProcessGroup.Running,
+  { allowed, asked }: AcpOptions,
+  task: AcpTask
+): Connection => {
   const limit = Deferred.unsafeMake<void>(FiberId.none)
   const reader = readEvents(limiting(updates, task.prompt.agent ?? {}), {
     ...task,
     report: ({ usage: _, ...report }) => task.report(report)
   })
   let hasBegun = false
+  let isAsking = false
   let replayed = 0
   const { agent, signal } = acp
     .client({ name: "webhook-trigger" })
@@ -121,9 +135,15 @@ const connect = (acp: typeof Acp, { child }: ProcessGroup.Running, allowed: Allo
       if (reader.reading().code !== undefined) Deferred.unsafeDone(limit, Effect.void)
     })
     .onRequest(acp.methods.client.session.requestPermission, ({ params }) => {
-      const decision = decide(allowed, params)
+      const decision = decide(allowed, params, task.granted)
       // Gemini CLI shows the use of a tool only so.
       reader.take({ ...params.toolCall, sessionUpdate: "tool_call" })
+      if (decision.denied !== undefined && task.tools?.mayAsk && asked.has(params.toolCall.kind ?? "other")) {
+        if (!isAsking) task.tools.ask(...task.asked.ask(params.sessionId, params))
+        isAsking = true
+        agent.notify(acp.methods.agent.session.cancel, { sessionId: params.sessionId }).catch(() => {})
+        return { outcome: { outcome: "cancelled" } }
+      }
       if (decision.denied !== undefined) reader.take(denied(decision.denied))
       return { outcome: decision.outcome }
     })
@@ -154,7 +174,9 @@ const conversation = (
 ): Effect.Effect<LeaderAnswer, LeaderError | SessionLost> =>
   Effect.gen(function* () {
     const { agent, begin, reader, methods } = connection
-    const place: Acp.NewSessionRequest = { cwd: resolve(task.place.folder ?? "."), mcpServers: [] }
+    const { tools } = task
+    const mcpServers = tools ? [{ name: toolServer, command: tools.command, args: [tools.script], env: [] }] : []
+    const place: Acp.NewSessionRequest = { cwd: resolve(task.place.folder ?? "."), mcpServers }
     const initialized = yield* ask(() =>
       agent.request(methods.agent.initialize, { protocolVersion: 1, clientCapabilities: {} })
     )

@@ -6,6 +6,8 @@ import { at, listAt, type Reading, reporting, sumOf, textAt, toolCall, toolResul
 interface RunReading extends Reading {
   /** The server's id of the run. */
   readonly runId?: string
+  /** What the graph waits for. */
+  readonly interrupts?: ReadonlyArray<unknown>
 }
 
 const isFromModel = (message: unknown): boolean => ["ai", "AIMessageChunk"].includes(textAt(message, "type") ?? "")
@@ -41,12 +43,13 @@ const addUsage = (reading: Reading, message: unknown): Reading => {
 const readState = (reading: RunReading, state: unknown): RunReading => {
   const { answer: _, ...others } = reading
   const last = listAt(state, "messages").at(-1)
-  const questions = listAt(state, "__interrupt__").map((interrupt) => JSON.stringify(at(interrupt, "value")))
-  if (questions.length > 0) return { ...others, failure: `The graph waits for a decision: ${questions.join(", ")}` }
-  return isFromModel(last) ? { ...others, answer: textOf(last) } : others
+  const interrupts = listAt(state, "__interrupt__")
+  return { ...others, interrupts, ...(isFromModel(last) && { answer: textOf(last) }) }
 }
 
 export const runOf = (reading: Reading): string | undefined => (reading as RunReading).runId
+
+export const interruptsOf = (reading: Reading): ReadonlyArray<unknown> => (reading as RunReading).interrupts ?? []
 
 export const runEvents: Events = {
   read: (reading: RunReading, event): RunReading => {

@@ -1,7 +1,7 @@
 import { activityOf, type Progress } from "../../../domain/run/Progress.ts"
 import type { StepReport } from "../../../domain/run/Step.ts"
 import type { Task } from "../Agent.ts"
-import { nothing, type Reading } from "./Reading.ts"
+import { isOwnTool, nothing, type Reading } from "./Reading.ts"
 
 /** What an event shows of the work. */
 interface Piece extends Progress {
@@ -33,7 +33,15 @@ const inParagraphs = (report: (progress: Progress) => void): ((piece: Piece) => 
     return { duration_ms: Math.max(0, now - before.at), ...end } as StepReport
   }
 
-  return ({ activity, isComplete = false, steps = [], text = "" }) => {
+  const own = new Set<string | undefined>()
+  /** Our tools show themselves. */
+  const isOwn = ({ id, title, tool }: StepReport): boolean => {
+    if (isOwnTool(tool) || isOwnTool(title)) own.add(id ?? title)
+    return own.has(id ?? title)
+  }
+
+  return ({ activity, isComplete = false, steps: reported = [], text = "" }) => {
+    const steps = reported.filter((step) => !isOwn(step))
     if (activity !== undefined || steps.length > 0) {
       isBroken = true
       const between =

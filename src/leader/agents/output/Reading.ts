@@ -92,6 +92,12 @@ export const messageOf = (text: string): string => {
   }
 }
 
+/** The name of our server of tools. */
+export const toolServer = "webhook"
+/** What programs call one of its tools: `mcp__webhook__ask`, `webhook_ask`, `ask (webhook MCP Server)`. */
+const ownTool = new RegExp(`^((mcp_+)?${toolServer}_+\\w+|\\w+ \\(${toolServer} MCP Server\\))$`)
+export const isOwnTool = (name: string | undefined): boolean => ownTool.test(name ?? "")
+
 /** What agents call the object of a tool's use. */
 const objects = ["command", "file_path", "path", "filePath", "pattern", "query", "url"]
 

@@ -58,6 +58,7 @@ export const webhooks = Effect.gen(function* () {
       max_cost_per_day float8,
       agent_model text,
       agent_permissions text,
+      agent_asks text,
       max_turns integer,
       max_cost float8,
       answer_schema json,

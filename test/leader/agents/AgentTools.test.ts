@@ -1,0 +1,47 @@
+import { existsSync, statSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { expect, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Option, TestClock } from "effect"
+import { type Tools, withTools } from "../../../src/leader/agents/AgentTools.ts"
+import { LeaderError } from "../../../src/leader/index.ts"
+import { makePrompt } from "../../bus/contract/support.ts"
+
+const task = Effect.map(makePrompt({}), (prompt) => ({ prompt, place: {}, progress: () => {}, report: () => {} }))
+
+it.effect("an agent that goes on after its question is stopped a minute later, and has asked", () =>
+  Effect.gen(function* () {
+    const [working, stopped] = [yield* Deferred.make<Tools>(), yield* Deferred.make<void>()]
+    const goOn = Effect.onInterrupt(Effect.never, () => Deferred.succeed(stopped, undefined))
+    const fiber = yield* Effect.fork(
+      withTools(yield* task, (tools) => Effect.zipRight(Deferred.succeed(working, tools!), goOn))
+    )
+    const { ask, script } = yield* Deferred.await(working)
+    yield* TestClock.adjust("1 hour")
+    ask("Which branch?", ["main"])
+    yield* TestClock.adjust("59 seconds")
+    expect(Option.isNone(yield* Fiber.poll(fiber))).toBe(true)
+    yield* TestClock.adjust("1 second")
+    expect(yield* Fiber.join(fiber)).toEqual({ response: "Which branch?", report: { asks: ["main"] } })
+    expect(yield* Deferred.isDone(stopped)).toBe(true)
+    expect(existsSync(dirname(script))).toBe(false)
+  })
+)
+
+it.effect("an agent that fails without a question has failed", () =>
+  Effect.gen(function* () {
+    const failing = withTools(yield* task, () => new LeaderError({ message: "no such model" }))
+    expect(yield* Effect.flip(failing)).toMatchObject({ message: "no such model" })
+  })
+)
+
+it.effect("only the program's user can connect to the socket, and only the leader can change its folder", () =>
+  Effect.gen(function* () {
+    const user = { name: "agent", home: "/", uid: process.getuid!(), gid: process.getgid!() }
+    const modesOf = ({ script }: Tools) =>
+      [dirname(script), join(dirname(script), "socket")].map((path) => (statSync(path).mode & 0o777).toString(8))
+    const modes = (place: object) =>
+      Effect.flatMap(task, (task) => withTools({ ...task, place }, (tools) => Effect.succeed(modesOf(tools!).join())))
+    expect(yield* modes({ user })).toBe("711,600")
+    expect(yield* modes({})).toMatch(/^700,/)
+  })
+)
