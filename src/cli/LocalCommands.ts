@@ -2,6 +2,7 @@ import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option } from "effect"
 import { type AgentName, agentNames } from "../domain/AgentName.ts"
 import { TeamName } from "../domain/Team.ts"
+import { type WorkspaceOption, workspaceOptions } from "../domain/WorkspaceOption.ts"
 import { url as serverUrl } from "./Connection.ts"
 import { type Failure, usage } from "./Failure.ts"
 import { about } from "./Help.ts"
@@ -28,6 +29,8 @@ export interface LeaderOptions {
   readonly command: ReadonlyArray<string>
   /** How the program prints its answer. */
   readonly output: "text" | "json-lines"
+  /** Words with the options of the workspace. */
+  readonly workspace: ReadonlyArray<string>
   readonly overrides: Overrides
 }
 
@@ -166,6 +169,23 @@ const timeout = Options.text("timeout").pipe(
   Options.optional
 )
 
+/** As in the settings, so that they are read in one place. */
+const workspace = Options.all(
+  Object.entries<WorkspaceOption>(workspaceOptions).map(([name, { help, value }]) =>
+    value === undefined
+      ? Options.boolean(name).pipe(
+          Options.withDescription(help),
+          Options.map((isGiven) => (isGiven ? [`--${name}`] : []))
+        )
+      : Options.text(name).pipe(
+          Options.withPseudoName(value),
+          Options.withDescription(help),
+          Options.repeated,
+          Options.map((values) => values.map((value) => `--${name}=${value}`))
+        )
+  )
+).pipe(Options.map((words) => words.flat()))
+
 /** For the help, and for users who forget the `--`. Words after `--` are not parsed. */
 const misplaced = Args.text({ name: "program" }).pipe(
   Args.withDescription("The program and its arguments"),
@@ -175,7 +195,7 @@ const misplaced = Args.text({ name: "program" }).pipe(
 export const leader = (local: LocalCommands, command: ReadonlyArray<string> | undefined) =>
   Command.make(
     "leader",
-    { team, agent, output, timeout, url, keyFile, amqpUrl, amqpUrlFile, user, misplaced },
+    { team, agent, output, timeout, url, keyFile, amqpUrl, amqpUrlFile, user, workspace, misplaced },
     (options) =>
       Effect.gen(function* () {
         const words = command ?? []
@@ -203,6 +223,7 @@ export const leader = (local: LocalCommands, command: ReadonlyArray<string> | un
           agent: options.agent,
           command: words,
           output: options.output,
+          workspace: options.workspace,
           overrides: new Map([options.amqpUrl, options.url].flatMap(Option.toArray))
         })
       })

@@ -8,11 +8,12 @@ import type { StepReport } from "../domain/run/Step.ts"
 import type { TeamName } from "../domain/Team.ts"
 import * as Scrub from "../runtime/Scrub.ts"
 import * as TraceContext from "../telemetry/TraceContext.ts"
-import type { Agent } from "./agents/Agent.ts"
+import type { Agent, Task } from "./agents/Agent.ts"
 import * as Leader from "./Leader.ts"
 import { type Place, secretsIn } from "./Place.ts"
 import * as Shape from "./Shape.ts"
 import type { LeaderWork } from "./Work.ts"
+import * as Workspace from "./workspace/Workspace.ts"
 
 export interface AgentLeaderOptions extends Place {
   readonly team: TeamName
@@ -21,6 +22,10 @@ export interface AgentLeaderOptions extends Place {
   readonly timeout?: Duration.DurationInput
   /** How long the agent may continue after the leader is stopped. Default: 10 seconds. */
   readonly grace?: Duration.DurationInput
+  /** Where its program works, one prompt at a time. Default: in `folder`, which is not locked. */
+  readonly workspace?: Workspace.WorkspaceOptions
+  /** The folder with what workspaces need. Default: `.workspaces` in that of this process. */
+  readonly workspaces?: string
 }
 
 export class ProgramMissing extends Schema.TaggedError<ProgramMissing>()("ProgramMissing", {
@@ -52,6 +57,7 @@ const lead = (given: AgentLeaderOptions) =>
   Effect.gen(function* () {
     const options = { ...given, scrub: Scrub.makeWhole(secretsIn(given)) }
     const { grace = "10 seconds", team } = options
+    const workspace = yield* Workspace.make(options)
     let atWork: Prompt | undefined
     const workOn = <A, E>(prompt: Prompt, work: Effect.Effect<A, E>) =>
       Effect.acquireUseRelease(
@@ -61,7 +67,8 @@ const lead = (given: AgentLeaderOptions) =>
       )
     yield* Leader.start({
       ...{ team, grace },
-      handler: (prompt, work) => workOn(prompt, logged(prompt, inTime(options, answer(options, prompt, work))))
+      handler: (prompt, work) =>
+        workOn(prompt, logged(prompt, inTime(options, answer(options, workspace, prompt, work))))
     })
     yield* Effect.addFinalizer(() => {
       if (atWork === undefined) return Effect.void
@@ -94,19 +101,23 @@ const scrubbed = ({ activity, steps, ...rest }: Progress, scrub: (text: string) 
 
 const answer = (
   options: AgentLeaderOptions & { readonly scrub: (text: string) => string },
+  workspace: Workspace.Workspace | undefined,
   prompt: Prompt,
   work: LeaderWork
 ) =>
   Effect.withFiberRuntime<Leader.LeaderAnswer, Leader.LeaderError>((fiber) => {
     const traceparent = TraceContext.ofFiber(fiber) ?? prompt.traceparent
-    return Effect.flatMap(Effect.runtime(), (runtime) =>
-      Shape.answer(options.agent, {
+    return Effect.flatMap(Effect.runtime(), (runtime) => {
+      const task: Task = {
         prompt: { ...prompt, ...(traceparent !== undefined && { traceparent }) },
         place: options,
         progress: (progress) => Runtime.runSync(runtime, work.progress(scrubbed(progress, options.scrub))),
         report: (report) => Runtime.runSync(runtime, work.report(report))
-      })
-    )
+      }
+      return workspace === undefined
+        ? Shape.answer(options.agent, task)
+        : workspace.use(task, (place) => Shape.answer(options.agent, { ...task, place }))
+    })
   })
 
 const inTime = <A>(

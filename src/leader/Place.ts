@@ -39,14 +39,18 @@ export const secretsIn = ({ withheld = [] }: Place): ReadonlyArray<string> =>
     return [value, password].filter(({ length }) => length >= shortestSecret)
   })
 
-/** The environment of a program that works on the prompt. */
-export const environment = (
-  prompt: Prompt,
-  { user, withheld = [] }: Place
-): Readonly<Record<string, string | undefined>> => ({
+type Variables = Readonly<Record<string, string | undefined>>
+
+/** The environment of a program that prepares the place, such as git. */
+export const withoutPrompt = ({ user, withheld = [] }: Place): Variables => ({
   ...process.env,
   ...(user && { HOME: user.home, USER: user.name, LOGNAME: user.name }),
-  ...Object.fromEntries([...keys, ...withheld].map((name) => [name, undefined])),
+  ...Object.fromEntries([...keys, ...withheld].map((name) => [name, undefined]))
+})
+
+/** The environment of a program that works on the prompt. */
+export const environment = (prompt: Prompt, place: Place): Variables => ({
+  ...withoutPrompt(place),
   TRACEPARENT: prompt.traceparent,
   WEBHOOK_RUN_ID: prompt.run_id,
   WEBHOOK_TEAM: prompt.team,
@@ -60,5 +64,6 @@ export const environment = (
   WEBHOOK_MAY_ASK: prompt.agent?.may_ask?.toString(),
   WEBHOOK_MAX_TURNS: prompt.agent?.max_turns?.toString(),
   WEBHOOK_MAX_COST: prompt.agent?.max_cost?.toString(),
+  WEBHOOK_WORKSPACE_REF: prompt.agent?.workspace_ref,
   WEBHOOK_DEADLINE: prompt.deadline && DateTime.formatIso(prompt.deadline)
 })

@@ -1,10 +1,9 @@
 import { readFileSync } from "node:fs"
-import { Duration, Effect, Layer, Option } from "effect"
+import { Duration, Effect, Either, Layer, Option } from "effect"
 import { exitCodes, Failure } from "../cli/Failure.ts"
 import type { LeaderOptions } from "../cli/LocalCommands.ts"
 import type { TeamName } from "../domain/Team.ts"
 import * as AgentLeader from "../leader/AgentLeader.ts"
-import type { Agent } from "../leader/agents/Agent.ts"
 import { presets } from "../leader/agents/Presets.ts"
 import * as Command from "../leader/Command.ts"
 import { keys } from "../leader/Place.ts"
@@ -14,6 +13,7 @@ import * as Logs from "./Logs.ts"
 import { hideFromPrograms } from "./leaders/HiddenSecrets.ts"
 import * as LeaderConnection from "./leaders/LeaderConnection.ts"
 import * as ProgramUser from "./leaders/ProgramUser.ts"
+import { type Placed, placed } from "./leaders/WorkspaceWords.ts"
 import * as Telemetry from "./Telemetry.ts"
 
 const didNotStart = (detail: string) =>
@@ -31,18 +31,22 @@ const readVariable = (variable: string, option: string, file: Option.Option<stri
 /** Environment variables hidden from the program. */
 const secrets = [...keys, ...LeaderEnvironment.secrets]
 
-const agentOf = ({ agent, command, output }: LeaderOptions): Effect.Effect<Agent, Failure> => {
-  if (Option.isSome(agent)) return Effect.mapError(presets[agent.value].agent(command), didNotStart)
-  const [program = "", ...args] = command
-  return Effect.succeed(Command.agent({ command: program, args, output }))
-}
+const agentOf = ({ agent, command, output, workspace }: LeaderOptions): Effect.Effect<Placed, Failure> =>
+  Effect.mapError(
+    placed(workspace, () => {
+      if (Option.isSome(agent)) return presets[agent.value].agent(command)
+      const [program = "", ...args] = command
+      return Either.right(Command.agent({ command: program, args, output }))
+    }),
+    didNotStart
+  )
 
 const run = (options: LeaderOptions, version: string): Effect.Effect<void, Failure> =>
   Effect.gen(function* () {
     const environment = yield* LeaderEnvironment.load
     const connection = yield* LeaderConnection.choose(environment, options.team)
     const { timeoutSeconds } = options
-    const agent = yield* agentOf(options)
+    const { agent, workspace } = yield* agentOf(options)
     const timeout = Option.map(timeoutSeconds, Duration.seconds)
     const user = yield* ProgramUser.find(options.user)
     const leading = (team: TeamName, place: string) =>
@@ -53,6 +57,7 @@ const run = (options: LeaderOptions, version: string): Effect.Effect<void, Failu
           agent,
           withheld: secrets,
           ...(Option.isSome(user) && { user: user.value }),
+          ...(Option.isSome(workspace) && { workspace: workspace.value }),
           ...(Option.isSome(timeout) && { timeout: timeout.value })
         })
       )

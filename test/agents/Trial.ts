@@ -1,7 +1,7 @@
 /** One real agent, led by its preset: what it answers, fails with, remembers, shows and may do, and how it is cancelled. */
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
-import { Effect, Either, Queue } from "effect"
+import { Effect, Either, Option, Queue } from "effect"
 import { Bus, type PromptThread, type Reply } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { makeRunId, RunId, ThreadId } from "../../src/domain/Id.ts"
@@ -12,6 +12,8 @@ import { TeamName } from "../../src/domain/Team.ts"
 import * as AgentLeader from "../../src/leader/AgentLeader.ts"
 import type { Agent } from "../../src/leader/agents/Agent.ts"
 import { presets } from "../../src/leader/agents/Presets.ts"
+import { placed } from "../../src/server/leaders/WorkspaceWords.ts"
+import { exec } from "../support/Process.ts"
 import type { FakeModel } from "./FakeModel.ts"
 import type { RealAgent } from "./RealAgents.ts"
 
@@ -46,14 +48,18 @@ const observed = (agent: Agent) => {
 }
 
 /** Sends prompts to a leader of the agent. */
-const leading = (agent: Agent, folder: string) =>
+const leading = (
+  agent: Agent,
+  folder: string,
+  where: Pick<AgentLeader.AgentLeaderOptions, "workspace" | "workspaces"> = {}
+) =>
   Effect.gen(function* () {
     const bus = yield* Bus
     const replies = yield* Queue.unbounded<Reply>()
     yield* bus.consume((received) => Effect.asVoid(Queue.offerAll(replies, received)), {
       correlation: { subjectOf: (correlation_id) => ({ run_id: RunId.make(correlation_id) }) }
     })
-    yield* AgentLeader.start({ team, agent, folder })
+    yield* AgentLeader.start({ team, agent, folder, ...where })
     const publish = (prompt: string, thread?: PromptThread, agent?: AgentRequest) =>
       Effect.tap(makeRunId, (run_id) =>
         bus.publish({
@@ -103,6 +109,36 @@ const tryDenied = (agent: Agent, folder: string) =>
     const denied = yield* send("[[tool]]")
     expected(reportOf(denied).denied?.length === 1, "a permission that was denied", denied)
     return reportOf(denied).denied
+  }).pipe(Effect.scoped, Effect.provide(BusMemory.layer))
+
+/** It goes on in its thread's copy of a repository, where it finds its session again, and what it changes there is counted. */
+const tryWorkspace = (agent: Agent, folder: string, work: string, waits: boolean) =>
+  Effect.gen(function* () {
+    const source = join(folder, "repository")
+    cpSync(work, source, { recursive: true })
+    yield* Effect.promise(() =>
+      exec("sh", [
+        "-c",
+        'cd "$1" && rm -f done.txt && git init -q && git add --all && git -c user.name=A -c user.email=a@b.example commit -q --allow-empty -m First',
+        ...["sh", source]
+      ])
+    )
+    const { workspace } = Either.getOrThrow(placed([`--workspace=git:${source}`], () => Either.right(agent)))
+    const { send } = yield* leading(agent, work, {
+      workspace: Option.getOrThrow(workspace),
+      workspaces: join(folder, "workspaces")
+    })
+    const thread = { id: ThreadId.make("01890a5d-ac96-774b-bcce-b302099a8060") }
+    const answered = yield* send("Remember: the word is heron.", thread)
+    const { session_id, session_usage } = reportOf(answered)
+    expected(session_id !== undefined, "a session in a copy of a repository", answered)
+    if (waits) yield* Effect.sleep("1 minute")
+    const continued = { ...thread, session_id: session_id!, ...(session_usage && { session_usage }) }
+    const resumed = yield* send("[[recall]]", continued)
+    expected(resumed._tag === "Answered" && resumed.response === "The word is heron.", "the session there", resumed)
+    const changed = yield* send("[[tool]]", thread)
+    const { workspace: report } = reportOf(changed)
+    expected(report?.files === 1 && report.insertions === 1 && report.base === report.head, "the changes", changed)
   }).pipe(Effect.scoped, Effect.provide(BusMemory.layer))
 
 /**
@@ -263,6 +299,7 @@ export const tryAgent = ({ folder, model, modules, real, record }: Trial) =>
     const cancelledAfter = Math.round(performance.now() - from)
     expected(cancelled._tag === "Failed", "the cancellation", cancelled)
     const denied = real.denied && (yield* tryDenied(agentWith(real.denied), work))
+    yield* tryWorkspace(agentWith(real.allowed), folder, work, real.losesYoungSessions === true)
     const tools = yield* tryTools(agentWith(real.allowed), work, untilOld)
     return { usage, session_id, denied, tools, progress: shown.activities, "cancelled after": `${cancelledAfter} ms` }
   })

@@ -35,6 +35,39 @@ describe("the leader command", () => {
     })
   )
 
+  it.effect("hands the options of the workspace on as the server's settings have them", () =>
+    Effect.gen(function* () {
+      const words = [
+        "--workspace",
+        "git:https://example.com/shop",
+        "--workspace-include",
+        "a",
+        "--workspace-include=b c"
+      ]
+      const { calls } = yield* run([
+        "leader",
+        "--team",
+        "a",
+        ...words,
+        "--workspace-push",
+        "--",
+        "true",
+        "--workspace=x"
+      ])
+      expect(calls.map(({ command, workspace }) => ({ command, workspace }))).toEqual([
+        {
+          command: ["true", "--workspace=x"],
+          workspace: [
+            "--workspace=git:https://example.com/shop",
+            "--workspace-include=a",
+            "--workspace-include=b c",
+            "--workspace-push"
+          ]
+        }
+      ])
+    })
+  )
+
   it.effect("reports wrong usage when the program or the team is missing or a value is invalid", () =>
     Effect.gen(function* () {
       for (const words of [

@@ -58,6 +58,7 @@ export const makeWebhook = (
     | "template_language"
     | "thread_key"
     | "run_title"
+    | "workspace_ref"
   > = {}
 ) =>
   Effect.gen(function* () {

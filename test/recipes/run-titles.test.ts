@@ -4,22 +4,29 @@ import { Effect, Layer } from "effect"
 import { makeWebhookId } from "../../src/domain/Id.ts"
 import type { Variables } from "../../src/domain/run/Run.ts"
 import { Renderer } from "../../src/engine/prompt/Renderer.ts"
-import * as RunTitles from "../../src/engine/prompt/RunTitles.ts"
+import * as RunTexts from "../../src/engine/prompt/RunTexts.ts"
 import { Settings } from "../../src/engine/Settings.ts"
 import type { Recipe } from "../../src/recipes/Recipe.ts"
 import { recipes } from "../../src/recipes/Recipes.ts"
 
 it.live("says what a run of each service is about", () =>
   Effect.gen(function* () {
-    const titleOf = yield* RunTitles.make
+    const textsOf = yield* RunTexts.make
     const id = yield* makeWebhookId
-    const titles = yield* Effect.forEach(Object.entries<Recipe>(recipes), ([name, { sample, settings }]) =>
+    const texts = yield* Effect.forEach(Object.entries<Recipe>(recipes), ([name, { sample, settings }]) =>
       Effect.gen(function* () {
         const input = { payload: sample.payload, headers: sample.headers, query: {} } as Variables
-        return [name, yield* titleOf({ id, ...settings }, input)] as const
+        return [name, yield* textsOf({ id, ...settings }, input)] as const
       })
     )
-    expect(Object.fromEntries(titles)).toMatchInlineSnapshot(`
+    const refs = texts.flatMap(([name, { workspace_ref }]) =>
+      workspace_ref === undefined ? [] : [[name, workspace_ref]]
+    )
+    expect(refs).toEqual([
+      ["github", expect.stringMatching(/^[\da-f]{40}$/)],
+      ["gitlab", expect.stringMatching(/^[\da-f]{40}$/)]
+    ])
+    expect(Object.fromEntries(texts.map(([name, { title }]) => [name, title]))).toMatchInlineSnapshot(`
       {
         "alertmanager": "KubePodCrashLooping: 2 firing, Pod is crash looping.",
         "aws-sns": "ALARM: "shop-5xx" in EU (Frankfurt)",

@@ -10,6 +10,7 @@ import type { RunSummary } from "../../domain/run/RunSummary.ts"
 import { errorLine, titleOf } from "../../domain/run/RunTitle.ts"
 import type { ShownRun } from "../../domain/run/ShownRun.ts"
 import { resultOf, type Step } from "../../domain/run/Step.ts"
+import { workspaceLine } from "../../domain/run/WorkspaceLine.ts"
 import { ago, elapsed, fields, section, shortId, table, time, timeAndAge } from "../Output.ts"
 
 /** With the webhooks' `names`, the table also has the webhook and the team of each run. */
@@ -96,6 +97,7 @@ export const describeRun = (run: ShownRun, replays: ReadonlyArray<RunSummary>) =
       asks: run.asks && (run.asks.join(" | ") || "a question"),
       links: run.links?.map(({ title, url }) => `${title} ${url}`).join("\n"),
       "denied permissions": run.denied?.join(", "),
+      changes: run.workspace && workspaceLine(run.workspace),
       "asked of the agent": run.agent && requestText(run.agent),
       model: run.usage?.model,
       tokens: tokensText(run.usage),

@@ -44,6 +44,25 @@ export const RunLink = Schema.Struct({
 }).annotations({ identifier: "RunLink", description: "A result of the work, such as a pull request." })
 export type RunLink = typeof RunLink.Type
 
+const maxNote = 500
+const hash = optional(Schema.String.pipe(Schema.pattern(/^[\da-f]{40,64}$/)))
+
+export const WorkspaceReport = Schema.Struct({
+  base: hash.annotations({ description: "The commit that the agent began with." }),
+  head: hash.annotations({ description: "The commit that is checked out now." }),
+  files: count("How many files differ from the base, committed or not."),
+  insertions: count("Lines that the base does not have."),
+  deletions: count("Lines of the base that are gone."),
+  branch: optional(name.annotations({ description: "The branch that was pushed." })),
+  note: optional(
+    Schema.String.pipe(Schema.maxLength(maxNote)).annotations({ description: "What went otherwise than asked for." })
+  )
+}).annotations({
+  identifier: "WorkspaceReport",
+  description: "What the agent changed in its copy of a git repository."
+})
+export type WorkspaceReport = typeof WorkspaceReport.Type
+
 export const AgentReport = Schema.Struct({
   usage: optional(AgentUsage),
   session_id: optional(name.annotations({ description: "The agent's session, in which it can continue." })),
@@ -65,6 +84,7 @@ export const AgentReport = Schema.Struct({
       description: `Permissions that the agent asked for and did not get, such as a tool's name, up to ${maxLinks}.`
     })
   ),
+  workspace: optional(WorkspaceReport),
   asks: optional(
     Schema.Array(name).annotations({
       description: `Present when the answer is a question: replies to choose from, up to ${maxSuggestions}, or none.`
@@ -87,7 +107,8 @@ export type ShownReport = typeof ShownReport.Type
 
 /** The report as part of a record that has more fields. */
 export const reportOf = (report: ShownReport): ShownReport => {
-  const { answer, asks, denied, history_given, links, session_id, session_lost, session_usage, usage } = report
+  const { answer, asks, denied, history_given, links, session_id, session_lost, session_usage, usage, workspace } =
+    report
   return {
     ...(answer !== undefined && { answer }),
     ...(usage && { usage }),
@@ -97,6 +118,7 @@ export const reportOf = (report: ShownReport): ShownReport => {
     ...(session_usage && { session_usage }),
     ...(links && { links }),
     ...(denied && { denied }),
+    ...(workspace && { workspace }),
     ...(asks && { asks })
   }
 }
@@ -147,6 +169,8 @@ const amounts = {
   cost_usd: readNumber
 }
 
+const readHash = read(WorkspaceReport.fields.base.from)
+
 const readLink = (value: unknown): RunLink | undefined => {
   const link = readStruct({ title: readName, url: readUrl })(value)
   return typeof link?.url === "string" ? ({ title: link.url.slice(0, maxName), ...link } as RunLink) : undefined
@@ -164,5 +188,10 @@ export const readReport: (reply: unknown) => AgentReport | undefined = readStruc
   session_usage: readStruct(amounts),
   links: readList(readLink, maxLinks),
   denied: readList(readName, maxLinks),
+  workspace: readStruct({
+    ...{ base: readHash, head: readHash, files: readCount, insertions: readCount, deletions: readCount },
+    branch: readName,
+    note: (note) => (typeof note === "string" ? storable(note.slice(0, maxNote)) : undefined)
+  }),
   asks: readList(readName, maxSuggestions)
 })

@@ -20,6 +20,9 @@ export const AgentRequest = Schema.Struct({
   ),
   max_cost: optional(Schema.Number.annotations({ description: "What the run may cost, in US dollars." })),
   may_ask: optional(Schema.Boolean.annotations({ description: "`false`: the agent is not to ask questions." })),
+  workspace_ref: optional(
+    text("The branch, tag, ref or commit to work on, of an agent with a repository. It may come from a caller.")
+  ),
   answer_schema: optional(AnswerSchema)
 }).annotations({ identifier: "AgentRequest", description: "What the webhook asks of the agent beside the prompt." })
 export type AgentRequest = typeof AgentRequest.Type
@@ -31,7 +34,7 @@ export const settingOf = {
   max_turns: "max_turns",
   max_cost: "max_cost"
 } as const satisfies {
-  readonly [Part in Exclude<keyof AgentRequest, "answer_schema" | "may_ask">]: keyof SettingValues
+  readonly [Part in Exclude<keyof AgentRequest, "answer_schema" | "may_ask" | "workspace_ref">]: keyof SettingValues
 }
 
 type Settings = { readonly [Name in keyof SettingValues]?: SettingValues[Name] | undefined }

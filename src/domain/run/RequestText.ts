@@ -8,11 +8,13 @@ export const requestText = ({
   max_turns,
   may_ask,
   model,
-  permissions
+  permissions,
+  workspace_ref
 }: AgentRequest): string =>
   [
     model === undefined ? [] : `model ${model}`,
     permissions === undefined ? [] : `permissions ${permissions}`,
+    workspace_ref === undefined ? [] : `commit ${workspace_ref}`,
     max_turns === undefined ? [] : `at most ${max_turns} turns`,
     max_cost === undefined ? [] : `at most $${max_cost}`,
     may_ask === false ? "no questions" : [],

@@ -173,6 +173,7 @@ const record = Struct({
   session_usage: shown(AgentReport.fields.session_usage),
   links: shown(AgentReport.fields.links),
   denied: shown(AgentReport.fields.denied),
+  workspace: shown(AgentReport.fields.workspace),
   asks: shown(AgentReport.fields.asks),
 
   prompt: stored(Schema.String),

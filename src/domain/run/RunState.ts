@@ -17,6 +17,7 @@ export const RunState = Run.omit(
   "session_usage",
   "links",
   "denied",
+  "workspace",
   "asks"
 ).annotations({
   identifier: "RunState",

@@ -200,6 +200,18 @@ export const webhookSettings = {
     help: "Whether the agent may end its run with a question, or has to decide by itself",
     default: "allow"
   },
+  workspace_ref: {
+    kind: "template",
+    group: "agent",
+    maxLength: 500,
+    description:
+      "A template over the same values as the prompt, such as `{{payload.pull_request.head.sha}}`: the branch, tag, full ref or commit that an agent with a repository (`--workspace`) works on. Without it, and for a run for which a value is missing, a conversation goes on where it is, and other runs begin at the repository's HEAD.",
+    label: "Commit to work on",
+    option: "workspace-ref",
+    value: "template",
+    help: "The branch, tag or commit that an agent with a repository works on, such as {{payload.pull_request.head.sha}}",
+    default: "the repository's HEAD"
+  },
   max_turns: {
     kind: "whole number",
     group: "agent",

@@ -9,12 +9,13 @@ import type { Retries } from "../../domain/webhook/WebhookSettingKinds.ts"
 import type { WholeRun } from "../../repo/history/HistoryStore.ts"
 import type { NewRun } from "../../repo/run/RunStore.ts"
 import type { Rendered } from "../prompt/Renderer.ts"
+import type { RunTexts } from "../prompt/RunTexts.ts"
 import { Settings } from "../Settings.ts"
 import { maxQueuedOfWebhook } from "../SettingsConfig.ts"
 import type { Candidate } from "./HandOver.ts"
 
 /** The input of a webhook's run, without its prompt. */
-export interface RunRequest {
+export interface RunRequest extends RunTexts {
   readonly variables: Variables
   /** From Effect's clock; a wait's deadline is counted from here. */
   readonly received_at: DateTime.Utc
@@ -29,8 +30,6 @@ export interface RunRequest {
     /** Once the first run is cancelled, a repeat starts a new one. */
     readonly renewsCancelled?: boolean
   }
-  /** What its webhook's `run_title` gives for its input. */
-  readonly title?: string
   /** The key of its thread; absent: it stands alone. */
   readonly thread_key?: string
   /** Its thread is this starter's own; absent: the team's. */
@@ -151,7 +150,9 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
       run: {
         ...run,
         ...(deadline_at && { deadline_at }),
-        ...(agent && { agent }),
+        ...(request.workspace_ref !== undefined
+          ? { agent: { ...agent, workspace_ref: request.workspace_ref } }
+          : agent && { agent }),
         ...(request.title !== undefined && { title: request.title }),
         ...(request.coalesce && { coalesce: request.coalesce }),
         ...(request.webhook_version !== undefined && { webhook_version: request.webhook_version }),
@@ -180,13 +181,12 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
     ofWebhook,
     ofReplay,
     ofRetry: (webhook, { retries, attempt, run, received_at }) => {
-      const { callback_url, conversation, layout, run_id, thread, title, triggered_by, variables, webhook_version } =
-        run
+      const { callback_url, conversation, layout, run_id, thread, triggered_by, variables, webhook_version } = run
       const request = {
         variables,
         received_at,
         wait: false,
-        ...(title !== undefined && { title }),
+        ...textsOf(run),
         ...(thread && { thread_key: thread.key }),
         ...(triggered_by !== undefined && { triggered_by }),
         ...(callback_url !== undefined && { callback_url }),
@@ -217,6 +217,12 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
       }
     }
   }
+})
+
+/** The texts of an earlier run, for one that is about the same: it need not have stored what they name. */
+export const textsOf = ({ agent, title }: Pick<WholeRun, "agent" | "title">): RunTexts => ({
+  ...(title !== undefined && { title }),
+  ...(agent?.workspace_ref !== undefined && { workspace_ref: agent.workspace_ref })
 })
 
 /** A retry or replay keeps the run's place in its chain, so it does not make the chain longer. */

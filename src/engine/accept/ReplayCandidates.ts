@@ -20,7 +20,7 @@ import type { WholeRun } from "../../repo/history/HistoryStore.ts"
 import * as Input from "../prompt/Input.ts"
 import { InputChecks } from "../prompt/InputChecks.ts"
 import * as Rendering from "../prompt/Rendering.ts"
-import * as RunTitles from "../prompt/RunTitles.ts"
+import * as RunTexts from "../prompt/RunTexts.ts"
 import { Settings } from "../Settings.ts"
 import * as Candidates from "./Candidates.ts"
 
@@ -55,7 +55,7 @@ export type ReplayRefused =
 export const make = Effect.gen(function* () {
   const { maxPrompt } = yield* Settings
   const render = yield* Rendering.make
-  const titleOf = yield* RunTitles.make
+  const textsOf = yield* RunTexts.make
   const inputChecks = yield* InputChecks
   const candidates = yield* Candidates.make
 
@@ -98,11 +98,10 @@ export const make = Effect.gen(function* () {
         request.prompt === "same"
           ? { prompt: run.conversation.prompt, ...(run.layout && { layout: run.layout }) }
           : yield* render(webhook, variables)
-      // With the same values, it is about the same: the run need not have stored what the title names.
-      const title = request.variables === undefined ? run.title : yield* titleOf(webhook, variables)
+      const texts = request.variables === undefined ? Candidates.textsOf(run) : yield* textsOf(webhook, variables)
       const own = {
         variables,
-        ...(title !== undefined && { title }),
+        ...texts,
         ...(yield* againOf(run, request, waitsSince)),
         // Its caller waits for an answer.
         ...(run.callback_url !== undefined && { callback_url: run.callback_url }),

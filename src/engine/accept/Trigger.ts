@@ -40,7 +40,7 @@ import * as Input from "../prompt/Input.ts"
 import { Ignored, InputChecks } from "../prompt/InputChecks.ts"
 import type { Renderer, RenderRefused } from "../prompt/Renderer.ts"
 import * as Rendering from "../prompt/Rendering.ts"
-import * as RunTitles from "../prompt/RunTitles.ts"
+import * as RunTexts from "../prompt/RunTexts.ts"
 import * as ThreadKeys from "../prompt/ThreadKeys.ts"
 import { Settings } from "../Settings.ts"
 import type { Token } from "../verify/Token.ts"
@@ -156,7 +156,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
     Effect.gen(function* () {
       const history = yield* HistoryStore
       const rendered = yield* Rendering.make
-      const titleOf = yield* RunTitles.make
+      const textsOf = yield* RunTexts.make
       const threadKeyOf = yield* ThreadKeys.make
       const settings = yield* Settings
       const teams = yield* TeamStore
@@ -223,11 +223,9 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
                 const run = { ...request, variables, ...(thread_key && { thread_key }), ...(coalesce && { coalesce }) }
                 const submitAs = (run: TriggerRequest) =>
                   submitOf(webhook, request, candidates.ofWebhook(webhook, run, rendered))
-                return webhook.run_title === undefined
+                return webhook.run_title === undefined && webhook.workspace_ref === undefined
                   ? submitAs(run)
-                  : Effect.flatMap(titleOf(webhook, request.variables), (title) =>
-                      submitAs(title === undefined ? run : { ...run, title })
-                    )
+                  : Effect.flatMap(textsOf(webhook, request.variables), (texts) => submitAs({ ...run, ...texts }))
               })
             const started =
               webhook.thread_key === undefined

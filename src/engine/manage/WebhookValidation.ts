@@ -153,7 +153,7 @@ const schemaFields = ["schema", "answer_schema"] as const
 type SchemaField = (typeof schemaFields)[number]
 
 /** Each is checked with the webhook's language, input and verification. */
-const templateFields = ["prompt_template", "thread_key", "run_title"] as const
+const templateFields = ["prompt_template", "thread_key", "run_title", "workspace_ref"] as const
 type TemplateField = (typeof templateFields)[number]
 /** The filter is checked again when one of these changes. */
 const filterFields = ["accept_if", "input", "verification"] as const

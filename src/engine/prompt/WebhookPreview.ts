@@ -14,7 +14,7 @@ import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import * as Input from "./Input.ts"
 import { InputChecks } from "./InputChecks.ts"
 import * as Rendering from "./Rendering.ts"
-import * as RunTitles from "./RunTitles.ts"
+import * as RunTexts from "./RunTexts.ts"
 import * as ThreadKeys from "./ThreadKeys.ts"
 
 export interface Preview {
@@ -43,7 +43,7 @@ export type PreviewRefused =
 export const make = Effect.gen(function* () {
   const render = yield* Rendering.make
   const threadKeyOf = yield* ThreadKeys.make
-  const titleOf = yield* RunTitles.make
+  const textsOf = yield* RunTexts.make
   const inputChecks = yield* InputChecks
 
   return Effect.fn("Webhooks.preview")(function* (webhook: Webhook, sample: Input.Sample) {
@@ -54,7 +54,7 @@ export const make = Effect.gen(function* () {
       Effect.catchTag("Ignored", () => Effect.succeed(false))
     )
     const thread_key = yield* threadKeyOf(webhook, input)
-    const title = yield* titleOf(webhook, input)
+    const { title } = yield* textsOf(webhook, input)
     const reason = accepted ? undefined : inputChecks.ignoredBecause(webhook, input)
     const others = {
       ...(webhook.accept_if !== undefined && { accepted }),

@@ -30,7 +30,8 @@ export const github: Recipe = {
     accept_if:
       "headers.\"x-github-event\" == 'pull_request' && contains(['opened', 'reopened', 'ready_for_review', 'synchronize'], payload.action) && payload.pull_request.draft != `true`",
     coalesce: { key: "payload.pull_request.id", within: 30 },
-    run_title: "{{payload.repository.full_name}}#{{payload.pull_request.number}}: {{payload.pull_request.title}}"
+    run_title: "{{payload.repository.full_name}}#{{payload.pull_request.number}}: {{payload.pull_request.title}}",
+    workspace_ref: "{{payload.pull_request.head.sha}}"
   },
   prompt_template: `A pull request is ready for review:
 

@@ -61,7 +61,8 @@ export const gitlab: Recipe = {
       "payload.object_kind == 'merge_request' && payload.object_attributes.draft != `true` && (contains(['open', 'reopen'], payload.object_attributes.action) || payload.object_attributes.action == 'update' && (payload.object_attributes.oldrev || payload.changes.draft.current == `false`))",
     coalesce: { key: "payload.object_attributes.id", within: 30 },
     run_title:
-      "{{payload.project.path_with_namespace}}!{{payload.object_attributes.iid}}: {{payload.object_attributes.title}}"
+      "{{payload.project.path_with_namespace}}!{{payload.object_attributes.iid}}: {{payload.object_attributes.title}}",
+    workspace_ref: "{{payload.object_attributes.last_commit.id}}"
   },
   prompt_template: `A merge request is ready for review:
 

@@ -4,19 +4,20 @@ import parseArgv from "string-argv"
 import { agentNames, isAgentName } from "../../domain/AgentName.ts"
 import { TeamName } from "../../domain/Team.ts"
 import { canRun } from "../../leader/AgentLeader.ts"
-import type { Agent, Preset } from "../../leader/agents/Agent.ts"
+import type { Preset } from "../../leader/agents/Agent.ts"
 import { presets } from "../../leader/agents/Presets.ts"
 import * as Command from "../../leader/Command.ts"
 import type { Format } from "../../settings/EnvironmentVariable.ts"
 import { fromText } from "../../settings/Quantity.ts"
+import { type Placed, placed } from "./WorkspaceWords.ts"
 
 /** A team that the server leads itself. */
 export interface TeamLeader {
   readonly team: TeamName
   /** As people know it. */
   readonly title: string
-  /** What leads the team, or what is wrong with its options. */
-  readonly agent: Either.Either<Agent, string>
+  /** What leads the team and where it works, or what is wrong with its options. */
+  readonly agent: Either.Either<Placed, string>
 }
 
 /** A team, and the words after it. */
@@ -54,30 +55,35 @@ const listOf = (
   )
 })
 
+const noCommand = "the command is missing"
+
 /** How programs print their answers; without it, as text. */
 const outputOption = ["--output", "json-lines"]
 
-/** Any program, after the option that says how it prints its answer. */
+/** Any program, after options that say where it works and how it prints its answer. */
 export const commands = listOf(
   "`TEAM=COMMAND …`, such as `review=my-agent --print` or `review=--output json-lines my-agent`,",
   ({ team, words }) => {
-    const isJson = outputOption.every((word, index) => words[index] === word)
-    const [command, ...args] = isJson ? words.slice(outputOption.length) : words
-    if (command === undefined || command.startsWith("-")) return Option.none()
-    const agent = Command.agent({ command, args, output: isJson ? "json-lines" : "text" })
-    return Option.some({ team, title: command, agent: Either.right(agent) })
+    const agent = placed(words, (rest) => {
+      const isJson = outputOption.every((word, index) => rest[index] === word)
+      const [command, ...args] = isJson ? rest.slice(outputOption.length) : rest
+      if (command === undefined || command.startsWith("-")) return Either.left(noCommand)
+      return Either.right(Command.agent({ command, args, output: isJson ? "json-lines" : "text" }))
+    })
+    if (Either.isLeft(agent) && agent.left === noCommand) return Option.none()
+    return Option.some({ team, title: Either.isRight(agent) ? agent.right.agent.title : "a program", agent })
   }
 )
 
-/** An agent by the name of its preset, with options of its own. */
+/** An agent by the name of its preset, with options that say where it works, and then its own. */
 export const agentLines = listOf(
   `\`TEAM=AGENT …\`, such as \`review=${presets.claude.example}\`, with one of ${agentNames.join(", ")},`,
   ({ team, words }) => {
     const [name, ...options] = words
     if (!isAgentName(name)) return Option.none()
     const preset = presets[name]
-    const agent = preset.agent(options)
-    return Option.some({ team, title: Either.isRight(agent) ? agent.right.title : preset.title, agent })
+    const agent = placed(options, preset.agent)
+    return Option.some({ team, title: Either.isRight(agent) ? agent.right.agent.title : preset.title, agent })
   }
 )
 

@@ -31,15 +31,17 @@ export interface Options {
 export class OptionsUnusable extends Data.TaggedError("OptionsUnusable")<{ readonly message: string }> {}
 
 const agentOf = ({ agent, team }: TeamLeader) =>
-  Effect.mapError(agent, (fault) => new OptionsUnusable({ message: `AGENTS, team ${team}: ${fault}` }))
+  Effect.mapError(agent, (fault) => new OptionsUnusable({ message: `The leader of the team ${team}: ${fault}` }))
 
 /** Fails when options are wrong, or a program or the user does not exist, before anything is started. */
 export const check = ({ agents, leaders, leaderUser }: Pick<Options, "agents" | "leaders" | "leaderUser">) =>
   Effect.zipRight(
     ProgramUser.find(leaderUser),
-    Effect.forEach([...leaders, ...agents], (leader) => Effect.flatMap(agentOf(leader), AgentLeader.checkProgram), {
-      discard: true
-    })
+    Effect.forEach(
+      [...leaders, ...agents],
+      (leader) => Effect.flatMap(agentOf(leader), ({ agent }) => AgentLeader.checkProgram(agent)),
+      { discard: true }
+    )
   )
 
 /** An agent's working folder could not be created. */
@@ -53,6 +55,8 @@ const workingFolder = (agentsDir: string, team: TeamName, user: Option.Option<Sy
   Effect.try({
     try: () => {
       const folder = resolve(agentsDir, team)
+      // Git finds the folders in it by their paths, as the user.
+      mkdirSync(agentsDir, { recursive: true, mode: 0o711 })
       mkdirSync(folder, { recursive: true, mode: 0o700 })
       if (Option.isSome(user)) chownSync(folder, user.value.uid, user.value.gid)
       return folder
@@ -78,11 +82,15 @@ export const layer = ({ agents, agentsDir, leaders, leaderUser, programsDir, sec
       const lead = (leader: TeamLeader, place: Pick<Place, "folder"> = {}) =>
         Effect.gen(function* () {
           const { team, title } = leader
-          const agent = yield* agentOf(leader)
+          const { agent, workspace } = yield* agentOf(leader)
           const runsAs = Option.isSome(user) ? { user: user.value } : {}
           const leading = yield* Scope.fork(all, ExecutionStrategy.sequential)
           yield* Scope.extend(
-            AgentLeader.start({ team, agent, ...place, ...runsAs, withheld: secrets, ...remembered }),
+            AgentLeader.start({
+              ...{ team, agent, ...place, ...runsAs, withheld: secrets, ...remembered },
+              ...(Option.isSome(workspace) && { workspace: workspace.value }),
+              workspaces: resolve(agentsDir, ".workspaces")
+            }),
             leading
           )
           yield* Effect.logInfo(`${title} leads the team ${team} in this process`)

@@ -37,12 +37,13 @@ export const replies = (behaviour: Behaviour): void => {
       const link = { title: "Pull request 7", url: "https://git.example.com/7" }
       const report = {
         ...{ usage, session_id: "s-1", session_lost: true, session_usage: { output_tokens: 340, cost_usd: 0.125 } },
-        ...{ links: [link], asks: ["Yes", "No"] }
+        ...{ links: [link], workspace: { base: "a".repeat(40), files: 2, note: "It stays." }, asks: ["Yes", "No"] }
       }
       const invalid: any = {
         usage: { input_tokens: -1, output_tokens: 1.5, cost_usd: "3", model: "" },
         session_id: "x".repeat(201),
         links: [{ title: "a", url: "javascript:alert(1)" }, { url: link.url }, ...Array(30).fill(link)],
+        workspace: { base: "main", head: "b".repeat(40), files: -1, note: `\0${"x".repeat(600)}` },
         asks: [1, "a\0b"],
         more: true
       }
@@ -60,7 +61,11 @@ export const replies = (behaviour: Behaviour): void => {
         _tag: "Answered",
         run_id: prompts[2]!.run_id,
         response: "yes",
-        report: { links: [{ title: link.url, url: link.url }, ...Array(18).fill(link)], asks: ["a\uFFFDb"] }
+        report: {
+          links: [{ title: link.url, url: link.url }, ...Array(18).fill(link)],
+          workspace: { head: "b".repeat(40), note: `\uFFFD${"x".repeat(499)}` },
+          asks: ["a\uFFFDb"]
+        }
       })
     })
   )

@@ -79,3 +79,23 @@ it.scoped("is that of the last request of a burst", () =>
     expect((yield* runOf(id)).title).toBe("acme/shop#7: Add fewer")
   }).pipe(Effect.provide(engineInMemory()))
 )
+
+it.scoped("a run has the ref that its agent works on in the same way, with what is asked of the agent", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* makeWebhook(team, { workspace_ref: "refs/pull/{{text.number}}/head" })
+    const id = yield* webhook.submit(about)
+    expect((yield* leader.next).prompt.agent).toEqual({ workspace_ref: "refs/pull/7/head" })
+    yield* leader.answer("done")
+    yield* until(Effect.map(runOf(id), ({ status }) => status === "success"))
+    yield* replay(id)
+    expect((yield* leader.next).prompt.agent).toEqual({ workspace_ref: "refs/pull/7/head" })
+    yield* leader.answer("done")
+    yield* replay(id, { prompt: "template", variables: { text: { ...about, number: 8 } } })
+    expect((yield* leader.next).prompt.agent).toEqual({ workspace_ref: "refs/pull/8/head" })
+    yield* leader.answer("done")
+    yield* webhook.submit({ repo: "acme/shop" })
+    expect((yield* leader.next).prompt.agent).toBeUndefined()
+  }).pipe(Effect.provide(engineInMemory()))
+)

@@ -106,6 +106,7 @@ describe("exporting runs", () => {
           "history_given",
           "links",
           "denied",
+          "workspace",
           "asks"
         ],
         ...["variables", "prompt", "response"]

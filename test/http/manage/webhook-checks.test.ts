@@ -61,6 +61,7 @@ describe("webhooks", () => {
           ["rate", 60],
           ["fence", "true"],
           ["run_title", ""],
+          ["workspace_ref", "{{"],
           ["run_title", "{{"],
           ["run_title", "x".repeat(501)],
           ["accept_if", ""],

@@ -8,6 +8,7 @@ const report = {
   session_id: "s-1",
   session_lost: true,
   links: [{ title: "Pull request 7", url: "https://git.example.com/7" }],
+  workspace: { base: "a".repeat(40), head: "b".repeat(40), files: 2, insertions: 3, deletions: 0, branch: "webhook/1" },
   asks: ["Merge it", "Leave it"]
 }
 

@@ -1,8 +1,8 @@
 import { chmodSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
+import { join, resolve } from "node:path"
 import { expect, it } from "@effect/vitest"
-import { Effect } from "effect"
-import { installedAgents } from "../../../src/server/leaders/LeaderList.ts"
+import { Duration, Effect, Either, Option, Schema } from "effect"
+import { agentLines, commands, installedAgents } from "../../../src/server/leaders/LeaderList.ts"
 import { folderInPath } from "../../leader/agents/Leading.ts"
 
 it.scopedLive("the agents that are installed are the presets whose programs are in PATH and can be started", () =>
@@ -16,3 +16,49 @@ it.scopedLive("the agents that are installed are the presets whose programs are 
     expect(found.map(({ title }) => title).filter((title) => !before.includes(title))).toEqual(["Codex"])
   })
 )
+
+const read = (list: typeof commands, line: string) => Schema.decodeSync(list.schema)(line)[0]!.agent
+const workspaceOf = (line: string) => Either.getOrThrow(read(commands, `a=${line} cat`)).workspace
+
+it("the options of a workspace come before the program, and after an agent's name", () => {
+  const defaults = {
+    ...{ include: [], setup: undefined, setupTimeout: Duration.minutes(10), submodules: false, lfs: false },
+    ...{ keep: Duration.days(7), disk: 20e9, push: false }
+  }
+  expect(workspaceOf("--workspace git:https://example.com/shop")).toEqual(
+    Option.some({ ...defaults, url: "https://example.com/shop" })
+  )
+  for (const url of ["git@example.com:acme/shop.git", "ssh://git@example.com/shop", "/srv/shop.git"]) {
+    expect(workspaceOf(`--workspace=git:${url}`)).toEqual(Option.some({ ...defaults, url }))
+  }
+  expect(
+    workspaceOf(
+      "--workspace git:shop.git --workspace-include .env.test --workspace-include=config/a --workspace-setup 'npm ci' --workspace-setup-timeout 1m --workspace-submodules --workspace-lfs --workspace-keep 3d --workspace-disk 1GiB --workspace-push"
+    )
+  ).toEqual(
+    Option.some({
+      ...{ url: resolve("shop.git"), include: [".env.test", "config/a"], setup: "npm ci", submodules: true, lfs: true },
+      ...{ setupTimeout: Duration.minutes(1), keep: Duration.days(3), disk: 1024 ** 3, push: true }
+    })
+  )
+  expect(workspaceOf("--workspace shop")).toEqual(Option.some({ folder: resolve("shop") }))
+  expect(workspaceOf("")).toEqual(Option.none())
+  const agent = read(agentLines, "a=claude --workspace git:/srv/shop --models haiku --permission-mode plan")
+  expect(Either.getOrThrow(agent).workspace).toMatchObject({ _tag: "Some" })
+})
+
+it("wrong options of a workspace are named", () => {
+  for (const [line, fault] of [
+    ["--workspaces x", "--workspaces is not an option"],
+    ["--workspace", "--workspace needs a value"],
+    ["--workspace-push", "--workspace-push needs --workspace"],
+    ["--workspace /srv/shop --workspace-push", "needs --workspace with `git:`"],
+    ["--workspace git:/srv/shop --workspace-include ../key", "--workspace-include takes a path inside"],
+    ["--workspace git:/srv/shop --workspace-include /etc/key", "--workspace-include takes a path inside"],
+    ["--workspace git:/srv/shop --workspace-include .git/hooks/x", "--workspace-include takes a path inside"],
+    ["--workspace git:/srv/shop --workspace-keep 3x", "takes a duration such as `7 days`"],
+    ["--workspace git:/srv/shop --workspace-disk much", "takes a size such as `20 GB`"]
+  ] as const) {
+    expect(read(agentLines, `a=claude ${line}`), line).toEqual(Either.left(expect.stringContaining(fault)))
+  }
+})

@@ -309,6 +309,8 @@ describe("a server that leads teams itself", () => {
         [yield* start("--agent", "a=cat"), "AGENTS"],
         [yield* start("--agent", "a=codex", "--leader", "a=cat"), "LEADERS"],
         [yield* start("--agent", "a=claude --model m"), "--permission-mode"],
+        [yield* start("--leader", "a=--workspace-keep 3x cat"), "--workspace-keep needs --workspace"],
+        [yield* start("--agent", "a=openai --workspace git:/srv/shop --model m"), "works in no folder"],
         [yield* start("--leader", "a=cat", "--leader-user", "no-such-user"), "no-such-user"]
       ] as const) {
         expect(ended, says).toMatchObject({ code: 2, stdout: "" })

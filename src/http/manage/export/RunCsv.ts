@@ -73,6 +73,7 @@ const columnsOf: { readonly [Field in keyof Run]-?: ReadonlyArray<Column> } = {
   session_usage: [],
   links: [["links", (run) => json(run.links)]],
   denied: [["denied", (run) => json(run.denied)]],
+  workspace: [["workspace", (run) => json(run.workspace)]],
   asks: [["asks", (run) => json(run.asks)]],
   variables: [["variables", (run) => json(run.variables)]],
   conversation: [

@@ -57,6 +57,7 @@ export const webhooks = Effect.gen(function* () {
       max_runs_per_day integer,
       max_cost_per_day float8,
       agent_model text,
+      workspace_ref text,
       agent_permissions text,
       agent_asks text,
       max_turns integer,

@@ -4,6 +4,7 @@ import { pathTo } from "../../../api/Pages.ts"
 import { cancellerNames } from "../../../domain/run/Canceller.ts"
 import { keptUntil } from "../../../domain/run/KeptRun.ts"
 import { requestText } from "../../../domain/run/RequestText.ts"
+import { workspaceLine } from "../../../domain/run/WorkspaceLine.ts"
 import type { Run } from "../../api/Types.ts"
 import { CopyButton } from "../../components/CopyButton.tsx"
 import { RunLinks } from "../../components/run/RunLinks.tsx"
@@ -50,6 +51,7 @@ export const Facts = ({ run }: { readonly run: Run }) => {
         <Fact name="Asked of the agent">
           {run.agent !== undefined && <UserText>{requestText(run.agent)}</UserText>}
         </Fact>
+        <Fact name="Changes">{run.workspace !== undefined && <UserText>{workspaceLine(run.workspace)}</UserText>}</Fact>
         <Fact name="Model">{usage?.model !== undefined && <UserText>{usage.model}</UserText>}</Fact>
         <Fact name="Cost">{usage?.cost_usd !== undefined && formatDollars(usage.cost_usd)}</Fact>
         <Tokens name="Input tokens" count={usage?.input_tokens} />

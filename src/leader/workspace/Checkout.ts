@@ -1,0 +1,184 @@
+/** A thread's own copy of a repository: how it is made, how it follows the ref, and what the agent has changed in it. */
+import { lstatSync } from "node:fs"
+import { dirname, join, relative, resolve, sep } from "node:path"
+import { Duration, Effect, Option } from "effect"
+import type { WorkspaceReport } from "../../domain/run/AgentReport.ts"
+import type { Task } from "../agents/Agent.ts"
+import { LeaderError } from "../Leader.ts"
+import { environment, type Place } from "../Place.ts"
+import { runProgram } from "../Program.ts"
+import type { Commit } from "./Mirror.ts"
+import * as Tools from "./Tools.ts"
+import type { Repository } from "./Workspace.ts"
+
+export interface Checkout {
+  readonly repository: Repository
+  /** Its folder is the copy's. */
+  readonly place: Place & { readonly folder: string }
+  /** The folder with the files to copy in. */
+  readonly included: string
+  readonly branch: string
+  readonly task: Pick<Task, "progress" | "prompt">
+}
+
+const toolsOf = ({ place }: Checkout): Tools.Tools => Tools.inPlace(place, dirname(place.folder))
+
+/** The commit that is checked out; none if the folder is no repository. */
+export const headOf = (checkout: Checkout): Effect.Effect<Option.Option<string>> =>
+  Effect.option(toolsOf(checkout).git(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]))
+
+/** Makes the copy anew. It shares the mirror's objects, but has branches, a configuration and hooks of its own. */
+export const make = (checkout: Checkout, { mirror, sha }: Commit): Effect.Effect<void, LeaderError> =>
+  Effect.gen(function* () {
+    const { place, repository } = checkout
+    const above = Tools.inPlace({ ...place, folder: dirname(place.folder) })
+    yield* above.run("rm", "-rf", place.folder)
+    yield* above.git([
+      "clone",
+      "--quiet",
+      "--shared",
+      "--no-checkout",
+      "--config",
+      "gc.auto=0",
+      "--",
+      mirror,
+      place.folder
+    ])
+    yield* toolsOf(checkout).git(["remote", "set-url", "--", "origin", repository.url])
+    yield* checkOut(checkout, sha)
+    yield* include(checkout)
+    yield* setUp(checkout)
+  })
+
+/**
+ * Moves the copy to the commit, and keeps what was done in it: with changes or commits that the new commit does not have, it
+ * stays. Returns why it stays, if it does.
+ *
+ * @param isMoving a move has begun and did not end, as its setup failed. Nobody has worked in the folder since
+ * @param begin remembers that a move begins
+ */
+export const move = (
+  checkout: Checkout,
+  { mirror, sha }: Commit,
+  { base, isMoving, begin }: Readonly<{ base: string; isMoving: boolean; begin: Effect.Effect<void, LeaderError> }>
+): Effect.Effect<string | undefined, LeaderError> =>
+  Effect.gen(function* () {
+    const { git } = toolsOf(checkout)
+    yield* git(["fetch", "--quiet", "--prune", "--force", mirror, "+refs/heads/*:refs/remotes/origin/*"])
+    if (isMoving) yield* checkOut(checkout, sha, "--force")
+    else if (sha === base) return undefined
+    else {
+      const stays = (why: string) =>
+        `The ref moved to ${sha.slice(0, 12)}, but the folder ${why}, so it stays at ${base.slice(0, 12)}.`
+      const status = yield* git(["status", "--porcelain", "--untracked-files=no"])
+      if (status !== "") return stays("has uncommitted changes")
+      const head = yield* git(["rev-parse", "HEAD"])
+      const isContained = head === base || (yield* Effect.isSuccess(git(["merge-base", "--is-ancestor", head, sha])))
+      if (!isContained) return stays("has commits of its own")
+      yield* begin
+      const moved = yield* Effect.either(checkOut(checkout, sha))
+      if (moved._tag === "Left") return stays(`cannot follow (${moved.left.message})`)
+    }
+    yield* setUp(checkout)
+    return undefined
+  })
+
+const checkOut = (checkout: Checkout, sha: string, ...options: ReadonlyArray<string>) =>
+  toolsOf(checkout).git(["checkout", "--quiet", ...options, "-B", checkout.branch, sha, "--"])
+
+/** Copies the operator's files in, and hides them from git. The repository's links must not lead the copy elsewhere. */
+const include = (checkout: Checkout) =>
+  Effect.gen(function* () {
+    const { included, place, repository } = checkout
+    const { run } = toolsOf(checkout)
+    for (const path of repository.include) {
+      const [from, to] = [resolve(included, path), resolve(place.folder, path)]
+      if (leadsElsewhere(place.folder, to)) {
+        return yield* new LeaderError({
+          message: `${path} cannot be copied in: the repository has a symbolic link there`
+        })
+      }
+      yield* run("mkdir", "-p", dirname(to))
+      yield* Effect.mapError(
+        run("cp", "-R", from, dirname(to)),
+        ({ message }) => new LeaderError({ message: `${path} cannot be copied in: ${message}` })
+      )
+      const exclude = join(place.folder, ".git/info/exclude")
+      yield* run(
+        "sh",
+        "-c",
+        'mkdir -p "$(dirname "$2")" && printf "/%s\\n" "$1" >> "$2"',
+        "sh",
+        relative(".", path),
+        exclude
+      )
+    }
+  })
+
+const leadsElsewhere = (folder: string, path: string): boolean =>
+  relative(folder, path)
+    .split(sep)
+    .some((_, index, names) =>
+      lstatSync(join(folder, ...names.slice(0, index + 1)), { throwIfNoEntry: false })?.isSymbolicLink()
+    )
+
+/** What follows each checkout. */
+const setUp = (checkout: Checkout) =>
+  Effect.gen(function* () {
+    const { lfs, setup, setupTimeout, submodules } = checkout.repository
+    const { git } = toolsOf(checkout)
+    if (submodules) yield* git(["submodule", "update", "--quiet", "--init", "--recursive"])
+    if (lfs) yield* git(["lfs", "pull"])
+    if (setup === undefined) return
+    const { place, task } = checkout
+    const option = "The command of `--workspace-setup`"
+    task.progress({ activity: `Setting up: ${setup}` })
+    const ended = yield* runProgram(
+      { ...place, command: "sh", args: ["-c", setup], env: environment(task.prompt, place), input: "" },
+      Tools.onlyFailure(option)
+    ).pipe(Effect.timeoutOption(setupTimeout))
+    if (Option.isSome(ended)) return
+    const limit = Duration.format(setupTimeout)
+    return yield* new LeaderError({
+      message: `${option} did not end within ${limit}. \`--workspace-setup-timeout\` can allow more`
+    })
+  })
+
+/** A large folder must not delay the answer for long. */
+const measureTimeout = "20 seconds"
+
+/** What the folder has that the base does not, committed or not, in tracked and new files. */
+export const measure = (checkout: Checkout, base: string): Effect.Effect<WorkspaceReport> =>
+  Effect.gen(function* () {
+    const { git, run } = toolsOf(checkout)
+    const head = Option.getOrElse(yield* headOf(checkout), () => base)
+    const index = { GIT_INDEX_FILE: join(checkout.place.folder, ".git/webhook-index") }
+    yield* run("cp", ".git/index", ".git/webhook-index")
+    yield* git(["add", "--intent-to-add", "--", "."], index)
+    const text = yield* git(["diff", "--shortstat", "--no-ext-diff", "--no-textconv", base, "--"], index)
+    const count = (what: RegExp) => Number(what.exec(text)?.[1] ?? 0)
+    const [files, insertions] = [count(/(\d+) files? changed/), count(/(\d+) insertions?/)]
+    return { base, head, files, insertions, deletions: count(/(\d+) deletions?/) }
+  }).pipe(
+    Effect.interruptible,
+    Effect.timeoutOption(measureTimeout),
+    Effect.map(Option.getOrElse((): WorkspaceReport => ({ base }))),
+    Effect.catchAll(({ message }) =>
+      Effect.succeed<WorkspaceReport>({ base, note: `The changes were not counted: ${message}` })
+    )
+  )
+
+/** Pushes the branch if it has commits of its own. Returns what the report says of it. */
+export const push = (
+  { branch, repository, ...checkout }: Checkout,
+  { base, head = base }: WorkspaceReport
+): Effect.Effect<Pick<WorkspaceReport, "branch" | "note">> =>
+  head === base
+    ? Effect.succeed({})
+    : toolsOf({ branch, repository, ...checkout })
+        .git(["push", "--quiet", "--", repository.url, `HEAD:refs/heads/${branch}`])
+        .pipe(
+          Effect.interruptible,
+          Effect.as({ branch }),
+          Effect.catchAll(({ message }) => Effect.succeed({ note: `The branch ${branch} was not pushed: ${message}` }))
+        )

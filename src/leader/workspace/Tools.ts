@@ -1,0 +1,98 @@
+/** The programs that prepare folders: git, and a few of the system's. They run as the agent does, and nobody can be asked. */
+import { Effect } from "effect"
+import { LeaderError } from "../Leader.ts"
+import { type Place, withoutPrompt } from "../Place.ts"
+import { type Output, runProgram, wholeText } from "../Program.ts"
+
+/** Variables that would lead git elsewhere, as when the leader itself was started by git. */
+const elsewhere = [
+  "GIT_DIR",
+  "GIT_WORK_TREE",
+  "GIT_INDEX_FILE",
+  "GIT_COMMON_DIR",
+  "GIT_OBJECT_DIRECTORY",
+  "GIT_NAMESPACE"
+]
+
+/** Credentials come from git's own helpers. Large files are fetched by `git lfs pull`, and only if the operator wants them. */
+const environmentOf = (place: Place, ceiling: string | undefined) => ({
+  ...withoutPrompt(place),
+  ...Object.fromEntries(elsewhere.map((name) => [name, undefined])),
+  ...(ceiling !== undefined && { GIT_CEILING_DIRECTORIES: ceiling }),
+  GIT_TERMINAL_PROMPT: "0",
+  GIT_LFS_SKIP_SMUDGE: "1",
+  LC_ALL: "C"
+})
+
+/**
+ * An agent may have written to its repository's configuration, and its hooks are not to run here. A mirror's objects are never
+ * removed, as copies use them, and nothing goes on there in the background.
+ */
+const always = ["core.hooksPath=/dev/null", "core.fsmonitor=false", "gc.pruneExpire=never", "gc.autoDetach=false"]
+
+/** A URL may have a password. */
+const withoutPasswords = (text: string): string => text.replaceAll(/(:\/\/)[^/@\s]*@/g, "$1")
+
+export interface Tools {
+  /** What the program prints. */
+  readonly run: (command: string, ...args: ReadonlyArray<string>) => Effect.Effect<string, LeaderError>
+  /** The same of git; the failure says what of. `env`: more variables. */
+  readonly git: (
+    args: ReadonlyArray<string>,
+    env?: Readonly<Record<string, string>>
+  ) => Effect.Effect<string, LeaderError>
+}
+
+/** In the place's folder; git looks for no repository in `ceiling` or above. */
+export const inPlace = (place: Place, ceiling?: string): Tools => {
+  const env = environmentOf(place, ceiling)
+  return {
+    run: (command, ...args) => runProgram({ ...place, command, args, env, input: "" }, wholeText()),
+    git: (args, more) =>
+      runProgram(
+        {
+          ...place,
+          command: "git",
+          args: [...always.flatMap((setting) => ["-c", setting]), ...args],
+          env: { ...env, ...more },
+          input: ""
+        },
+        wholeText()
+      ).pipe(
+        Effect.mapError(
+          ({ message }) => new LeaderError({ message: withoutPasswords(`git ${args[0]} failed: ${message}`) })
+        )
+      )
+  }
+}
+
+/** Removes what a killed git has left in the repository, in which nothing else works now. */
+export const unlock = ({ run }: Tools, repository: string): Effect.Effect<void> =>
+  Effect.ignore(
+    run(
+      "find",
+      repository,
+      ...["-type", "f", "(", "-name", "*.lock", "-o", "-path", "*/objects/*/tmp_*", ")"],
+      ...["-exec", "rm", "-f", "{}", "+"]
+    )
+  )
+
+/** How much of an output is kept for a failure's message. */
+const keptOutput = 2048
+
+/** For a program whose output matters only if it fails. */
+export const onlyFailure = (what: string): Output<void> => {
+  let end = Buffer.alloc(0)
+  return {
+    write: (chunk) => {
+      end = Buffer.concat([end, chunk]).subarray(-keptOutput)
+      return true
+    },
+    isDone: () => false,
+    result: ({ errors, status }) => {
+      if (status === "exit code 0") return Effect.void
+      const said = errors === "" ? end.toString().trim() : errors
+      return new LeaderError({ message: `${what} failed with ${status}${said === "" ? "" : `: ${said}`}` })
+    }
+  }
+}

@@ -1,0 +1,264 @@
+/** The folder in which an agent works on a prompt: one that is given, or a clean copy of a repository for each thread. */
+import {
+  chownSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync
+} from "node:fs"
+import { join, resolve } from "node:path"
+import { Clock, Duration, Effect, Exit, Option, Schedule, type Scope } from "effect"
+import type { TeamName } from "../../domain/Team.ts"
+import type { Task } from "../agents/Agent.ts"
+import { LeaderError } from "../Leader.ts"
+import type { Place } from "../Place.ts"
+import * as Checkout from "./Checkout.ts"
+import * as Lock from "./Lock.ts"
+import * as Mirror from "./Mirror.ts"
+import * as Tools from "./Tools.ts"
+
+/** A repository; each thread gets a copy of it. */
+export interface Repository {
+  readonly url: string
+  /** Files to copy from the agent's own folder, by their relative paths. */
+  readonly include: ReadonlyArray<string>
+  /** A shell's command, run after each checkout. */
+  readonly setup: string | undefined
+  readonly setupTimeout: Duration.Duration
+  readonly submodules: boolean
+  readonly lfs: boolean
+  /** How long after its last run a folder is removed. */
+  readonly keep: Duration.Duration
+  /** How many bytes the team's folders may have; the one unused for longest is removed first. */
+  readonly disk: number
+  /** Pushes the branch after each run that was answered. */
+  readonly push: boolean
+}
+
+/** A folder that is given is only locked. */
+export type WorkspaceOptions = { readonly folder: string } | Repository
+
+/** Where and as whom the team's agent works. */
+export interface WorkspacePlace extends Place {
+  readonly team: TeamName
+  readonly workspace?: WorkspaceOptions
+  /** The folder with the repositories' mirrors and the folders of all teams. */
+  readonly workspaces?: string
+}
+
+export interface Workspace {
+  /** Works in the prompt's folder, which nobody else works in until then. */
+  readonly use: <A>(task: Task, work: (place: Place) => Effect.Effect<A, LeaderError>) => Effect.Effect<A, LeaderError>
+}
+
+/** The workspace of the team's leader, if it has one. Folders are removed while the scope is open. */
+export const make = (place: WorkspacePlace): Effect.Effect<Workspace | undefined, never, Scope.Scope> => {
+  const { workspace } = place
+  if (workspace === undefined) return Effect.succeed(undefined)
+  return "folder" in workspace ? Effect.succeed(given(workspace.folder, place)) : copies(workspace, place)
+}
+
+const holderOf = ({ run_id, team }: Task["prompt"]) => `run ${run_id} of the team ${team}`
+
+const onWaitOf =
+  ({ progress }: Task) =>
+  (holder: string) =>
+    progress({ activity: `Waiting for the folder: used by ${holder}` })
+
+/** In a folder that an agent of another user can change, what the leader reads must be its own. */
+const checkOwner = (folder: string) =>
+  Effect.try({
+    try: () => {
+      try {
+        mkdirSync(folder, { mode: 0o700 })
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error
+      }
+      const found = lstatSync(folder)
+      if (!found.isDirectory() || found.uid !== process.geteuid?.()) throw new Error("it belongs to another user")
+      // Keeps it out of a repository's status.
+      writeFileSync(join(folder, ".gitignore"), "*\n")
+    },
+    catch: (error) => new LeaderError({ message: `${folder} cannot be used: ${(error as Error).message}` })
+  })
+
+const given = (folder: string, place: Place): Workspace => ({
+  use: (task, work) =>
+    Effect.gen(function* () {
+      const lock = join(folder, ".webhook-trigger")
+      yield* checkOwner(lock)
+      const held = yield* Lock.hold(lock, holderOf(task.prompt), { onWait: onWaitOf(task) })
+      return yield* Lock.during(held, work({ ...place, folder, remembered: held.programs }))
+    }).pipe(Effect.scoped)
+})
+
+/** What is known of a folder once it is complete. Without it, the folder is made anew. */
+interface State {
+  readonly url: string
+  /** The commit that was checked out and set up last. */
+  readonly base: string
+  /** It is moved to another commit, or the setup after that has failed. */
+  readonly isMoving: boolean
+  /** Of a run without a thread, whose folder ends with it. */
+  readonly once: boolean
+  /** When its last run began or ended, in milliseconds. */
+  readonly used: number
+}
+
+const readState = (lock: string): State | undefined => {
+  try {
+    return JSON.parse(readFileSync(join(lock, "state.json"), "utf8"))
+  } catch {
+    return undefined
+  }
+}
+
+const writeState = (lock: string, state: State): void => {
+  const written = join(lock, "state.json.new")
+  writeFileSync(written, JSON.stringify(state), { mode: 0o600 })
+  renameSync(written, join(lock, "state.json"))
+}
+
+/** How often folders are looked for whose time is over. */
+const removalInterval = "1 hour"
+
+const copies = (repository: Repository, place: WorkspacePlace): Effect.Effect<Workspace, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { team, user, workspaces = resolve(".workspaces") } = place
+    const [mirrors, mirrorLocks] = [join(workspaces, "mirrors"), join(workspaces, "locks/mirrors")]
+    // Only the leader writes the locks and states, only the agent's user the folders.
+    const [folders, locks] = [join(workspaces, "folders", team), join(workspaces, "locks/folders", team)]
+    const makeFolders = Effect.try({
+      try: () => {
+        mkdirSync(join(workspaces, "folders"), { recursive: true, mode: 0o711 })
+        mkdirSync(locks, { recursive: true, mode: 0o700 })
+        for (const folder of [mirrors, folders]) {
+          mkdirSync(folder, { recursive: true, mode: 0o700 })
+          if (user) chownSync(folder, user.uid, user.gid)
+        }
+      },
+      catch: (error) => new LeaderError({ message: `The folders of threads cannot be created: ${error}` })
+    })
+    const upkeep = yield* removing(repository, place, folders, locks)
+    yield* Effect.forkScoped(Effect.repeat(upkeep, Schedule.spaced(removalInterval)))
+    const scope = yield* Effect.scope
+
+    const use = <A>(task: Task, work: (place: Place) => Effect.Effect<A, LeaderError>) =>
+      Effect.gen(function* () {
+        const { prompt } = task
+        const { url } = repository
+        const id = prompt.thread?.id ?? prompt.run_id
+        yield* makeFolders
+        const [folder, lock, who] = [join(folders, id), join(locks, id), holderOf(prompt)] as const
+        const held = yield* Lock.hold(lock, who, { onWait: onWaitOf(task) })
+        const inside = { ...place, folder, remembered: held.programs }
+        const included = place.folder ?? process.cwd()
+        const checkout = { repository, place: inside, included, branch: `webhook/${id}`, task }
+        const remember = (base: string, isMoving = false) =>
+          Effect.flatMap(Clock.currentTimeMillis, (used) =>
+            Effect.try({
+              try: () => writeState(lock, { url, base, isMoving, used, once: prompt.thread === undefined }),
+              catch: (error) => new LeaderError({ message: `The state of the folder cannot be stored: ${error}` })
+            })
+          )
+
+        const prepare = Effect.gen(function* () {
+          task.progress({ activity: "Preparing the folder" })
+          const state = readState(lock)
+          const isKept = state?.url === url && !state.once && Option.isSome(yield* Checkout.headOf(checkout))
+          const commit = yield* Mirror.commitOf({
+            ...{ mirrors, locks: mirrorLocks, url, place, who },
+            // A reply in a conversation names none.
+            ref: prompt.agent?.workspace_ref ?? (isKept ? state.base : undefined),
+            onWait: (holder) => task.progress({ activity: `Waiting for the repository: fetched for ${holder}` })
+          })
+          if (isKept) yield* Tools.unlock(Tools.inPlace(inside), join(folder, ".git"))
+          else {
+            rmSync(join(lock, "state.json"), { force: true })
+            yield* Checkout.make(checkout, commit)
+          }
+          const begin = Effect.suspend(() => remember(state!.base, true))
+          const note = isKept ? yield* Checkout.move(checkout, commit, { ...state, begin }) : undefined
+          const base = note === undefined ? commit.sha : state!.base
+          yield* remember(base)
+          return { base, note }
+        })
+
+        const { base, note } = yield* prepare
+        if (note !== undefined) task.progress({ activity: note })
+        const finish = (exit: Exit.Exit<unknown, unknown>) =>
+          Effect.gen(function* () {
+            const found = yield* Checkout.measure(checkout, base)
+            const pushed = repository.push && Exit.isSuccess(exit) ? yield* Checkout.push(checkout, found) : {}
+            task.report({ workspace: { ...found, ...(note !== undefined && { note }), ...pushed } })
+            yield* Effect.ignore(remember(base))
+          })
+        return yield* Lock.during(held, Effect.onExit(work(inside), finish))
+      }).pipe(Effect.scoped, Effect.ensuring(Effect.forkIn(Effect.interruptible(upkeep), scope)))
+
+    return { use }
+  })
+
+/** Removes folders: of ended runs without a thread, incomplete ones, those whose time is over, and the oldest of too many. */
+const removing = (repository: Repository, place: Place, folders: string, locks: string) =>
+  Effect.gen(function* () {
+    const { run } = Tools.inPlace(place)
+    const turns = yield* Effect.makeSemaphore(1)
+    const keep = Duration.toMillis(repository.keep)
+    const sizes = new Map<string, { readonly used: number; readonly bytes: number }>()
+
+    /** A folder in use is left alone. What a crash has left at work there is ended before. */
+    const removeIf = (id: string, isDue: (state: State | undefined) => boolean) => {
+      const lock = join(locks, id)
+      return Effect.gen(function* () {
+        const held = yield* Lock.tryHold(lock, "the removal of old folders")
+        if (Option.isNone(held) || !isDue(readState(lock))) return
+        rmSync(join(lock, "state.json"), { force: true })
+        yield* run("rm", "-rf", join(folders, id))
+        rmSync(held.value.programs, { recursive: true, force: true })
+      }).pipe(Effect.scoped, Effect.tap(Effect.ignore(Effect.try(() => rmdirSync(lock)))))
+    }
+
+    const bytesOf = (id: string, used: number) => {
+      const known = sizes.get(id)
+      if (known?.used === used) return Effect.succeed(known.bytes)
+      return Effect.tap(
+        Effect.map(run("du", "-sk", join(folders, id)), (text) => Number.parseInt(text, 10) * 1024),
+        (bytes) => sizes.set(id, { used, bytes })
+      )
+    }
+
+    return Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
+      const isOver = (state: State | undefined) => state === undefined || state.once || state.used + keep <= now
+      for (const id of namesIn(locks)) {
+        const lock = join(locks, id)
+        if (isOver(readState(lock)) || Lock.isLeft(lock)) yield* removeIf(id, isOver)
+      }
+      const kept = namesIn(locks).flatMap((id) => {
+        const state = readState(join(locks, id))
+        return state === undefined ? [] : [{ id, used: state.used }]
+      })
+      kept.sort((a, b) => b.used - a.used)
+      let left = repository.disk
+      for (const { id, used } of kept) {
+        left -= yield* bytesOf(id, used)
+        if (left < 0) yield* removeIf(id, (state) => state?.used === used)
+      }
+    }).pipe(
+      Effect.catchAll(({ message }) => Effect.logWarning(`folders of threads were not removed: ${message}`)),
+      turns.withPermits(1)
+    )
+  })
+
+const namesIn = (folder: string): ReadonlyArray<string> => {
+  try {
+    return readdirSync(folder)
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,92 @@
+import { execFileSync } from "node:child_process"
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { bornAt } from "../../../src/runtime/Processes.ts"
+import { newFolder, serve } from "../../cli/Program.ts"
+import { repository } from "../../leader/workspace/Repositories.ts"
+import { freshDatabase } from "../../support/fresh.ts"
+import { untilEffect } from "../../support/Until.ts"
+
+const ADMIN_API_KEY = "a-key-for-these-tests"
+
+/** What stands still at each step, once, when the file `step` names it. */
+const programOf = (folder: string, real: string) => `#!/bin/sh
+case " $* " in
+  *" $(cat '${folder}/step' 2>/dev/null || echo none) "*) rm '${folder}/step'; echo $$ > '${folder}/new'; mv '${folder}/new' '${folder}/stopped'; exec sleep 600 ;;
+esac
+exec ${real} "$@"
+`
+
+it.scopedLive(
+  "a server that is killed at any step goes on with a clean folder, and nothing is left at work in it",
+  () =>
+    Effect.gen(function* () {
+      const [DATABASE_URL, folder] = [yield* freshDatabase, yield* newFolder]
+      const { url } = yield* repository
+      mkdirSync(folder, { recursive: true })
+      for (const name of ["git", "rm", "sh-at"]) {
+        const real = execFileSync("sh", ["-c", `command -v ${name === "sh-at" ? "true" : name}`], {
+          encoding: "utf8"
+        }).trim()
+        writeFileSync(join(folder, name), programOf(folder, real), { mode: 0o755 })
+      }
+      const AGENTS_DIR = join(folder, "agents")
+      const LEADERS = `ops=--workspace git:${url} --workspace-setup 'sh-at setup && touch done' sh -c 'sh-at work; eval "$(cat)"'`
+      const start = serve({ DATABASE_URL, ADMIN_API_KEY, AGENTS_DIR, LEADERS, PATH: `${folder}:${process.env.PATH}` })
+      const stopped = join(folder, "stopped")
+      const call = (
+        server: { readonly url: string },
+        method: string,
+        path: string,
+        body?: object
+      ): Effect.Effect<any> =>
+        Effect.promise(async () => {
+          const headers = { authorization: `Bearer ${ADMIN_API_KEY}`, "content-type": "application/json" }
+          return (
+            await fetch(server.url + path, { method, headers, ...(body && { body: JSON.stringify(body) }) })
+          ).json()
+        })
+
+      let server = yield* start
+      // All but the setup and the work are of git; the last one is after the work.
+      for (const step of ["fetch", "clone", "checkout", "setup", "work", "--shortstat"]) {
+        writeFileSync(join(folder, "step"), step)
+        const message = { message: "ls; git status --short", thread: step }
+        const { message_id } = yield* call(server, "POST", "/api/teams/ops/messages", message)
+        yield* untilEffect(
+          `${step} stands still`,
+          Effect.sync(() => existsSync(stopped))
+        )
+        const left = Number(readFileSync(stopped, "utf8"))
+        yield* server.end("SIGKILL")
+        rmSync(stopped)
+        expect(bornAt(left), step).not.toBe("")
+        server = yield* start
+        const ended = yield* untilEffect(
+          `the run at ${step} has ended`,
+          Effect.map(call(server, "GET", `/api/runs/${message_id}`), (run) => (run.finished_at ? run : false))
+        )
+        expect(ended, step).toMatchObject({
+          conversation: { response: "done\nreadme.md\n?? done" },
+          workspace: { files: 1, insertions: 0 }
+        })
+        expect(bornAt(left), step).toBe("")
+      }
+
+      const ids = join(AGENTS_DIR, ".workspaces/folders/ops")
+      // Of a run without a conversation, the copy is removed at the end.
+      yield* call(server, "POST", "/api/teams/ops/messages", { message: `printf %s -rf > '${folder}/step'` })
+      yield* untilEffect(
+        "the removal stands still",
+        Effect.sync(() => existsSync(stopped))
+      )
+      yield* server.end("SIGKILL")
+      yield* start
+      yield* untilEffect(
+        "only folders of conversations are left",
+        Effect.sync(() => readdirSync(ids).length === 6)
+      )
+    })
+)
