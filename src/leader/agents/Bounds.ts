@@ -37,8 +37,11 @@ export const readBounds = (
       permissions.set(profile, parseArgv(options))
     }
   }
-  const late = words.slice(next).find((word) => /^--(models|permissions)(=|$)/.test(word))
-  if (late !== undefined) return Either.left(`${late.split("=", 1)[0]} must come before the agent's own options`)
+  const late = words.slice(next).find((word) => /^--(models|permissions|workspace[\w-]*)(=|$)/.test(word))
+  if (late !== undefined)
+    return Either.left(
+      `${late.split("=", 1)[0]} is in the wrong place: --workspace comes first, then --models and --permissions, then the agent's own options`
+    )
   return Either.right({ bounds: { models, permissions }, options: words.slice(next) })
 }
 

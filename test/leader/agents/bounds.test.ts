@@ -76,7 +76,10 @@ describe("permissions", () => {
     expect(fault("--permissions", "all=")).toContain("--permissions all needs one of --allowedTools")
     expect(fault("--permissions", "Read Only=-x")).toContain("needs a name and options")
     expect(fault("--models", "", "--permission-mode", "plan")).toContain("--models needs names")
-    expect(fault("--permission-mode", "plan", "--models", "any")).toContain("before the agent's own options")
+    expect(fault("--permission-mode", "plan", "--models", "any")).toContain("then the agent's own options")
+    expect(fault("--models", "any", "--workspace", "git:/srv/x", "--permission-mode", "plan")).toContain(
+      "--workspace is"
+    )
   })
 })
 
