@@ -16,7 +16,7 @@ export const requestText = ({
     permissions === undefined ? [] : `permissions ${permissions}`,
     workspace_ref === undefined ? [] : `commit ${workspace_ref}`,
     max_turns === undefined ? [] : `at most ${max_turns} turns`,
-    max_cost === undefined ? [] : `at most $${max_cost}`,
+    max_cost === undefined ? [] : `at most $${max_cost.toFixed(2)}`,
     may_ask === false ? "no questions" : [],
     answer_schema === undefined ? [] : "an answer that matches a schema"
   ]
