@@ -106,7 +106,7 @@ export const rules = {
     cancelSome: ["operate", "filtered"],
     show: ["follow", "run"],
     events: ["follow", "run"],
-    steps: ["follow", "run"],
+    steps: ["read", "run"],
     cancel: ["call", "run"],
     replay: ["operate", "run"],
     replays: ["read", "run"],

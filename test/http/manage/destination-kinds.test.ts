@@ -7,7 +7,11 @@ import { hello, type Options, start } from "../Server.ts"
 
 const answer = "Hello **@octocat**, <!channel> see [docs](https://a.example/)."
 
-const rateLimited = { "x-ratelimit-remaining": "0", "x-ratelimit-reset": String(Math.ceil(Date.now() / 1000) + 60) }
+/** For a day: a limit that is over by then would be none. */
+const rateLimited = {
+  "x-ratelimit-remaining": "0",
+  "x-ratelimit-reset": String(Math.ceil(Date.now() / 1000) + 86_400)
+}
 
 /** A server and a webhook with a destination of a service, whose leader answers with Markdown. */
 const withDestination = (draft: object, options: Options & { readonly response?: string | undefined } = {}) =>
