@@ -55,7 +55,8 @@ export const checkProgram = ({ program }: Pick<Agent, "program">): Effect.Effect
 
 const lead = (given: AgentLeaderOptions) =>
   Effect.gen(function* () {
-    const options = { ...given, scrub: Scrub.makeWhole(secretsIn(given)) }
+    const url = given.workspace !== undefined && "url" in given.workspace ? given.workspace.url : undefined
+    const options = { ...given, scrub: Scrub.makeWhole(secretsIn(given, url)) }
     const { grace = "10 seconds", team } = options
     const workspace = yield* Workspace.make(options)
     let atWork: Prompt | undefined

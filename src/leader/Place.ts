@@ -31,13 +31,17 @@ const isSecret = /KEY|TOKEN|SECRET|PASSWORD/i
 /** A shorter value, such as a flag, is found in any text. */
 const shortestSecret = 8
 
-/** The values of environment variables that are secrets, by their names, and passwords in URLs. */
-export const secretsIn = ({ withheld = [] }: Place): ReadonlyArray<string> =>
-  Object.entries(process.env).flatMap(([name, value = ""]) => {
-    if (!keys.includes(name) && !withheld.includes(name) && !isSecret.test(name)) return []
-    const password = URL.canParse(value) ? new URL(value).password : ""
-    return [value, password].filter(({ length }) => length >= shortestSecret)
-  })
+const isHidden = (name: string, { withheld = [] }: Place): boolean =>
+  keys.includes(name) || withheld.includes(name) || isSecret.test(name)
+
+const passwordIn = (url: string): string => (URL.canParse(url) ? new URL(url).password : "")
+
+/** The values of environment variables that are secrets, by their names, and passwords in all that are URLs, and in `url`. */
+export const secretsIn = (place: Place, url = ""): ReadonlyArray<string> =>
+  Object.entries(process.env)
+    .flatMap(([name, value = ""]) => [isHidden(name, place) ? value : "", passwordIn(value)])
+    .concat(passwordIn(url))
+    .filter(({ length }) => length >= shortestSecret)
 
 type Variables = Readonly<Record<string, string | undefined>>
 

@@ -168,7 +168,7 @@ export const webhookSettings = {
     pattern: "^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,199}$",
     accepts: "must be a letter or digit, followed by up to 199 letters, digits, `.`, `_`, `:`, `/`, `@` or `-`",
     description:
-      "The model that the agent is to use, by the name that its program knows. The team's leader must allow it (`--allow model`); otherwise runs end as `error`. Default: the agent's own.",
+      "The model that the agent is to use, by the name that its program knows. The team's leader must allow it (`--models`); otherwise runs end as `error`. Default: the agent's own.",
     label: "Model",
     option: "agent-model",
     value: "name",

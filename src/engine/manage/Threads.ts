@@ -1,4 +1,4 @@
-import { Context, DateTime, Effect, Layer } from "effect"
+import { Context, DateTime, Effect, Layer, Struct } from "effect"
 import type { InvalidParameter, NotFound, RunUnfinished, ThreadEnded, Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { teamNameOf, threadIdOf } from "../../domain/ParsedId.ts"
@@ -38,7 +38,8 @@ export class Threads extends Context.Tag("webhook-trigger/Threads")<
         ofReply: Effect.fnUntraced(function* (run_id) {
           const thread = yield* store.continueThread(run_id, yield* DateTime.now)
           const { agent } = yield* history.run(run_id)
-          return { ...thread, ...(agent && { agent }) }
+          // Its folder stays where the thread has come to.
+          return { ...thread, ...(agent && { agent: Struct.omit(agent, "workspace_ref") }) }
         }),
         reset: Effect.fn("Threads.reset")(function* (given) {
           const id = yield* threadIdOf(given)

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { TemplateFailed, type Unavailable } from "../../domain/Errors.ts"
 import type { Variables } from "../../domain/run/Run.ts"
 import { titleOfText } from "../../domain/run/RunTitle.ts"
 import { storable } from "../../domain/StorableText.ts"
@@ -13,24 +14,42 @@ export interface RunTexts {
   readonly workspace_ref?: string
 }
 
+/** The longest ref, in characters. */
+const maxRef = 500
+
+const refTooLong = new TemplateFailed({
+  ...{ line: 1, column: 1 },
+  reason: `workspace_ref has more than ${maxRef} characters with these values`
+})
+
 /**
- * The texts of a run with this input. One is absent if the webhook does not set it, or if it cannot be filled in, as for a
- * missing value. A request is never refused for it.
+ * The texts of a run with this input. One is absent if the webhook does not set it, or if a value is missing. A request is never
+ * refused for its title. It is for its ref, since the agent would otherwise work on another commit.
  */
-export type TextsOf = (webhook: Webhook, input: Variables) => Effect.Effect<RunTexts>
+export type TextsOf = (webhook: Webhook, input: Variables) => Effect.Effect<RunTexts, TemplateFailed | Unavailable>
 
 export const make: Effect.Effect<TextsOf, never, Renderer> = Effect.map(Renderer, (renderer): TextsOf => {
   const fill = ({ id, template_language }: Webhook, template: string | undefined, input: Variables) =>
     template === undefined
       ? Effect.succeed("")
-      : renderer.render(template, input, { id, ...(template_language && { template_language }) }).pipe(
-          Effect.map(({ prompt }) => storable(prompt)),
-          Effect.orElseSucceed(() => "")
-        )
+      : renderer
+          .render(template, input, { id, ...(template_language && { template_language }) })
+          .pipe(Effect.map(({ prompt }) => storable(prompt)))
+  const refOf = (webhook: Webhook, input: Variables) =>
+    fill(webhook, webhook.workspace_ref, input).pipe(
+      Effect.catchTags({
+        MissingVariables: () => Effect.succeed(""),
+        PromptTooLarge: () => Effect.fail(refTooLong)
+      }),
+      Effect.filterOrFail(
+        (ref) => ref.length <= maxRef,
+        () => refTooLong
+      )
+    )
   return (webhook, input) =>
     Effect.zipWith(
-      fill(webhook, webhook.run_title, input),
-      fill(webhook, webhook.workspace_ref, input),
+      Effect.orElseSucceed(fill(webhook, webhook.run_title, input), () => ""),
+      refOf(webhook, input),
       (titleText, refText) => {
         const [title, ref] = [titleOfText(titleText), refText.trim()]
         return { ...(title && { title }), ...(ref !== "" && { workspace_ref: ref }) }

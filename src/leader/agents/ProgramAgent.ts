@@ -45,6 +45,8 @@ export interface AgentProgram extends Pick<Preset, "title" | "example" | "help">
   }
   /** Options that say what it may do. Absent if it never asks for permissions. */
   readonly permissions?: ReadonlyArray<string>
+  /** The same of a program that never asks: it need not get any. */
+  readonly grants?: ReadonlyArray<string>
   /** Its option for the schema of its answer, and which schemas it takes. `inFile`: the option's value is a file. */
   readonly answerSchema?: {
     readonly option: string
@@ -108,14 +110,15 @@ const withSchema = <A>(
 
 /** Each of the operator's profiles grants all permissions of its runs, so that none of another way are added to them. */
 const permissionFault = (
-  { example, permissions, title }: AgentProgram,
+  { example, grants = [], permissions, title }: AgentProgram,
   options: ReadonlyArray<string>,
   bounds: Bounds
 ): string | undefined => {
+  const its = permissions ?? grants
+  const [isPlain, hasProfiles] = [isGiven(options, its), bounds.permissions.size > 0]
+  if (isPlain && hasProfiles) return `with --permissions, give ${its.join(", ")} only in them`
   if (permissions === undefined) return undefined
-  const [isPlain, hasProfiles] = [isGiven(options, permissions), bounds.permissions.size > 0]
-  if (isPlain && hasProfiles) return `with --permissions, give ${permissions.join(", ")} only in them`
-  const missing = [...bounds.permissions].find(([, its]) => !isGiven(its, permissions))
+  const missing = [...bounds.permissions].find(([, profile]) => !isGiven(profile, permissions))
   if (missing) return `--permissions ${missing[0]} needs one of ${permissions.join(", ")}`
   return isPlain || hasProfiles
     ? undefined

@@ -72,6 +72,7 @@ export const codex = programPreset({
     }).flatMap(([name, value]) => ["-c", `mcp_servers.${toolServer}.${name}=${JSON.stringify(value)}`])
   }),
   answerSchema: { option: "--output-schema", inFile: true, takes: isStrict },
+  grants: ["--sandbox", "-s", "--full-auto", "--yolo", "--dangerously-bypass-approvals-and-sandbox"],
   requests: { model: ["--model", "-m"], hidesCost: true },
   sessions: {
     format: uuid,

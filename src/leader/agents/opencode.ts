@@ -1,3 +1,4 @@
+import { Predicate } from "effect"
 import type { StepReport } from "../../domain/run/Step.ts"
 import {
   at,
@@ -31,6 +32,16 @@ const addStep = (reading: Reading, part: unknown): Reading => {
 /** The reasons for the end of a step after which there is another one. */
 const goesOn = ["tool-calls", "unknown"]
 
+/** The operator's own settings in the variable, which ours are added to; `undefined`: they are none. */
+const settings = (text: string | undefined): Readonly<Record<string, unknown>> | undefined => {
+  try {
+    const parsed: unknown = JSON.parse(text || "{}")
+    return Predicate.isRecord(parsed) ? parsed : undefined
+  } catch {
+    return undefined
+  }
+}
+
 /** https://opencode.ai/docs/cli/#run; measured with 1.18.33. Without `--auto`, it rejects what its settings say to ask. */
 export const opencode = programPreset({
   title: "OpenCode",
@@ -43,12 +54,17 @@ export const opencode = programPreset({
     ...options
   ],
   tools: ({ command, script }) => {
+    const own = settings(process.env.OPENCODE_CONFIG_CONTENT)
+    if (own === undefined) return {}
+    const { mcp, permission = {} } = own
     const config = {
-      mcp: { [toolServer]: { type: "local", command: [command, script] } },
-      permission: { [`${toolServer}_*`]: "allow" }
+      ...own,
+      mcp: { ...(mcp as object), [toolServer]: { type: "local", command: [command, script] } },
+      permission: Predicate.isRecord(permission) ? { ...permission, [`${toolServer}_*`]: "allow" } : permission
     }
     return { env: { OPENCODE_CONFIG_CONTENT: JSON.stringify(config) } }
   },
+  grants: ["--auto", "--agent"],
   requests: { model: ["--model", "-m"] },
   sessions: { format: /^ses_\w+$/, lost: /Session not found/ },
   read: (before, event) => {

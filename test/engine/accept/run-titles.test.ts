@@ -97,5 +97,10 @@ it.scoped("a run has the ref that its agent works on in the same way, with what 
     yield* leader.answer("done")
     yield* webhook.submit({ repo: "acme/shop" })
     expect((yield* leader.next).prompt.agent).toBeUndefined()
+    const refused = yield* Effect.flip(webhook.submit({ ...about, number: "7".repeat(500) }))
+    expect(refused).toMatchObject({
+      _tag: "TemplateFailed",
+      reason: expect.stringContaining("more than 500 characters")
+    })
   }).pipe(Effect.provide(engineInMemory()))
 )

@@ -60,12 +60,15 @@ describe("leaders over HTTP", () => {
       Effect.gen(function* () {
         const { admin, first, hook, http, key, leader } = yield* led
         const agent = { model: "haiku", permissions: "read-only", max_turns: 7, max_cost: 0.5 }
-        const settings = { agent_model: "haiku", agent_permissions: "read-only", max_turns: 7, max_cost: 0.5 }
+        const settings = {
+          ...{ agent_model: "haiku", agent_permissions: "read-only", max_turns: 7, max_cost: 0.5 },
+          workspace_ref: "refs/heads/{{text}}"
+        }
         yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: settings })
         const body = { variables: { text: "one" } }
         const waiting = yield* Effect.fork(http("POST", `${hook.path}?wait=true`, { body }))
         const { json: prompt } = yield* first
-        expect(prompt.agent).toEqual(agent)
+        expect(prompt.agent).toEqual({ ...agent, workspace_ref: "refs/heads/one" })
         // An edit changes nothing in a run that was accepted before.
         yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { max_turns: null, agent_model: "opus" } })
         const limit = { code: "turns_exceeded", message: "7 turns", response: "Half of it" }
@@ -78,6 +81,8 @@ describe("leaders over HTTP", () => {
         const replied = yield* admin("POST", `/api/runs/${prompt.run_id}/reply`, { body: { message: "Go on." } })
         const next = yield* leader.next()
         expect(next.json).toMatchObject({ prompt: "Go on.", source: "chat", agent })
+        // Its folder stays where the conversation is.
+        expect(next.json.agent).not.toHaveProperty("workspace_ref")
         yield* reply(key, next.json, "response", { response: "Done" })
         yield* admin("POST", `/api/runs/${replied.json.message_id}/replay`)
         expect((yield* leader.next()).json).toMatchObject({ prompt: "Go on.", agent })

@@ -73,6 +73,13 @@ describe("permissions", () => {
   it("are not given in two ways, nor without saying what they allow", () => {
     const fault = (...options: ReadonlyArray<string>) => Either.getOrThrow(Either.flip(presets.claude.agent(options)))
     expect(fault(...profiles, "--allowedTools", "Bash")).toContain("only in them")
+    for (const [name, plain] of [
+      ["codex", "--full-auto"],
+      ["opencode", "--auto"]
+    ] as const) {
+      const both = presets[name].agent(["--permissions", "careful=", plain])
+      expect(Either.getOrThrow(Either.flip(both))).toContain("only in them")
+    }
     expect(fault("--permissions", "all=")).toContain("--permissions all needs one of --allowedTools")
     expect(fault("--permissions", "Read Only=-x")).toContain("needs a name and options")
     expect(fault("--models", "", "--permission-mode", "plan")).toContain("--models needs names")

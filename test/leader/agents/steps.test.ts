@@ -36,10 +36,12 @@ describe("an agent's steps", () => {
     Effect.gen(function* () {
       yield* environment("ANTHROPIC_API_KEY", "sk-ant-0123456789")
       yield* environment("DATABASE_URL", "postgres://hooks:pa55word%21@db/hooks")
+      yield* environment("CACHE", "redis://:r3d15-pass@cache")
       yield* environment("VAULT", "opened sesame")
       yield* environment("DEMO_TOKEN", "short")
       yield* environment("EDITOR", "not-a-secret")
-      const detail = "curl -H 'x-api-key: sk-ant-0123456789' -u hooks:pa55word! 'opened sesame' short not-a-secret"
+      const detail =
+        "curl -H 'x-api-key: sk-ant-0123456789' -u hooks:pa55word! r3d15-pass 'opened sesame' short not-a-secret"
       const [activity, step] = yield* sent({
         activity: "Using sk-ant-0123456789",
         steps: [{ kind: "tool", title: "Bash: sk-ant-0123456789", detail }]
@@ -48,7 +50,7 @@ describe("an agent's steps", () => {
       expect(step).toEqual({
         kind: "tool",
         title: "Bash: •••",
-        detail: "curl -H 'x-api-key: •••' -u hooks:••• '•••' short not-a-secret"
+        detail: "curl -H 'x-api-key: •••' -u hooks:••• ••• '•••' short not-a-secret"
       })
     })
   )

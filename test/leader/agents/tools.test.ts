@@ -6,8 +6,9 @@ import { describe, expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { agentRequestOf } from "../../../src/domain/run/AgentRequest.ts"
 import { presets } from "../../../src/leader/index.ts"
-import { behaviour } from "./Leading.ts"
-import { type ProgramName, preset, programNames, recorded, usages } from "./Programs.ts"
+import { environment } from "./Endpoint.ts"
+import { behaviour, onBusOfItsOwn } from "./Leading.ts"
+import { type ProgramName, preset, print, programNames, recorded, usages } from "./Programs.ts"
 
 const program = fileURLToPath(new URL("tools-agent.mjs", import.meta.url))
 
@@ -31,6 +32,30 @@ const using = (name: ProgramName, { exit = 0, options = presets[name].example.sp
 
 const question = { question: "Which branch?", suggestions: ["main", "next"] }
 const pull = { url: "https://example.com/pull/7", title: "The draft" }
+
+describe("OpenCode", () => {
+  behaviour(
+    "keeps the operator's own settings beside the tools, and gets no tools where they cannot be read",
+    Effect.gen(function* () {
+      const settingsFor = (own: string) =>
+        Effect.gen(function* () {
+          yield* environment("OPENCODE_CONFIG_CONTENT", own)
+          const script = `printf '%s' "$OPENCODE_CONFIG_CONTENT" > settings\n${print("opencode", "answer")}`
+          const { read, send } = yield* preset("opencode", script)
+          yield* send("Do it.")
+          return read("settings")
+        }).pipe(Effect.scoped, onBusOfItsOwn)
+      const own = { mcp: { docs: { type: "local" } }, permission: { bash: "deny" }, theme: "dark" }
+      expect(JSON.parse(yield* settingsFor(JSON.stringify(own)))).toMatchObject({
+        mcp: { docs: { type: "local" }, webhook: { type: "local" } },
+        permission: { bash: "deny", "webhook_*": "allow" },
+        theme: "dark"
+      })
+      expect(JSON.parse(yield* settingsFor('{"permission":"deny"}'))).toHaveProperty("permission", "deny")
+      expect(yield* settingsFor("{ // JSON with a comment")).toBe("{ // JSON with a comment")
+    })
+  )
+})
 
 describe.each(programNames)("the preset %s", (name) => {
   behaviour(
