@@ -207,7 +207,9 @@ describe("the advice on a failed run", () => {
 
   it("is to describe the answer when it is invalid, below which its text is shown; a valid one is shown as JSON", async () => {
     await open(run_id, { ...failed("answer_invalid"), conversation: { prompt: "x", response: "Looks good." } })
-    await page.getByText("Describe the answer in the prompt, or correct the schema, then replay the run.").waitFor()
+    await page
+      .getByText("Describe the expected answer in the prompt, or correct the schema, then replay the run.")
+      .waitFor()
     const answer = page.getByRole("region", { name: "Answer", exact: true })
     await answer.getByRole("heading", { name: "Invalid answer" }).waitFor()
     await answer.getByText("Looks good.", { exact: true }).waitFor()
