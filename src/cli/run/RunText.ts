@@ -98,7 +98,7 @@ export const describeRun = (run: ShownRun, replays: ReadonlyArray<RunSummary>) =
       links: run.links?.map(({ title, url }) => `${title} ${url}`).join("\n"),
       "denied permissions": run.denied?.join(", "),
       changes: run.workspace && workspaceLine(run.workspace),
-      "asked of the agent": run.agent && requestText(run.agent),
+      "agent settings": run.agent && requestText(run.agent),
       model: run.usage?.model,
       tokens: tokensText(run.usage),
       cost: run.usage?.cost_usd === undefined ? undefined : `$${run.usage.cost_usd}`,

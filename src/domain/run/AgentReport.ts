@@ -55,7 +55,7 @@ export const WorkspaceReport = Schema.Struct({
   deletions: count("Lines of the base that are gone."),
   branch: optional(name.annotations({ description: "The branch that was pushed." })),
   note: optional(
-    Schema.String.pipe(Schema.maxLength(maxNote)).annotations({ description: "What went otherwise than asked for." })
+    Schema.String.pipe(Schema.maxLength(maxNote)).annotations({ description: "What did not go as asked for." })
   )
 }).annotations({
   identifier: "WorkspaceReport",

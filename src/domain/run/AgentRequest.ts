@@ -13,18 +13,20 @@ const AnswerSchema = Schema.declare((value): value is JsonObject => Predicate.is
 })
 
 export const AgentRequest = Schema.Struct({
-  model: optional(text("The model that the agent is to use.")),
-  permissions: optional(text("What the agent may do: the name of a profile that the leader's operator has defined.")),
+  model: optional(text("The agent's model.")),
+  permissions: optional(
+    text("What the agent may do: the name of a permission profile that the leader's operator has defined.")
+  ),
   max_turns: optional(
-    Schema.Int.annotations({ description: "How many turns the agent may take: answers of its model." })
+    Schema.Int.annotations({ description: "How many turns (responses of its model) the agent may take." })
   ),
   max_cost: optional(Schema.Number.annotations({ description: "What the run may cost, in US dollars." })),
-  may_ask: optional(Schema.Boolean.annotations({ description: "`false`: the agent is not to ask questions." })),
+  may_ask: optional(Schema.Boolean.annotations({ description: "`false`: the agent must not ask questions." })),
   workspace_ref: optional(
-    text("The branch, tag, ref or commit to work on, of an agent with a repository. It may come from a caller.")
+    text("The branch, tag, ref or commit to work on, for an agent with a repository. It may come from a caller.")
   ),
   answer_schema: optional(AnswerSchema)
-}).annotations({ identifier: "AgentRequest", description: "What the webhook asks of the agent beside the prompt." })
+}).annotations({ identifier: "AgentRequest", description: "What the webhook asks of the agent besides the prompt." })
 export type AgentRequest = typeof AgentRequest.Type
 
 /** The webhook's setting for each part that a leader may refuse. */

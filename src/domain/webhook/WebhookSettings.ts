@@ -168,11 +168,11 @@ export const webhookSettings = {
     pattern: "^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,199}$",
     accepts: "must be a letter or digit, followed by up to 199 letters, digits, `.`, `_`, `:`, `/`, `@` or `-`",
     description:
-      "The model that the agent is to use, by the name that its program knows. The team's leader must allow it (`--models`); otherwise runs end as `error`. Default: the agent's own.",
+      "The agent's model, by the name that its program uses. The team's leader must allow it (`--models`); otherwise runs end as `error`. Default: the agent's own.",
     label: "Model",
     option: "agent-model",
     value: "name",
-    help: "The model that the agent is to use; the team's leader must allow it",
+    help: "The agent's model; the team's leader must allow it",
     default: "the agent's own"
   },
   agent_permissions: {
@@ -181,11 +181,11 @@ export const webhookSettings = {
     pattern: "^[a-z0-9][a-z0-9-]{0,62}$",
     accepts: "must be up to 63 lowercase letters, digits and `-`, and begin with a letter or digit",
     description:
-      "What the agent may do: the name of a profile that the operator of the team's leader has defined (`--permissions`), such as `read-only`. Runs with a name that the leader does not know end as `error`. Default: what the leader allows.",
+      "What the agent may do: the name of a permission profile, such as `read-only`. The operator of the team's leader defines the profiles (`--permissions`). If the leader does not know the name, runs end as `error`. Default: what the leader allows.",
     label: "Permissions",
     option: "agent-permissions",
     value: "profile",
-    help: "What the agent may do: a profile of the team's leader, such as read-only",
+    help: "What the agent may do: a permission profile of the team's leader, such as read-only",
     default: "what the leader allows"
   },
   agent_asks: {
@@ -193,11 +193,11 @@ export const webhookSettings = {
     group: "agent",
     words: ["allow", "refuse"],
     description:
-      "Whether the agent may end its run with a question (`allow`, the default), or has to decide by itself, for instance because nobody replies (`refuse`).",
+      "Whether the agent may end its run with a question (`allow`, the default) or must decide for itself (`refuse`), for instance because nobody is there to reply.",
     label: "Questions",
     option: "agent-asks",
     value: "allow|refuse",
-    help: "Whether the agent may end its run with a question, or has to decide by itself",
+    help: "Whether the agent may end its run with a question or must decide for itself",
     default: "allow"
   },
   workspace_ref: {
@@ -205,11 +205,11 @@ export const webhookSettings = {
     group: "agent",
     maxLength: 500,
     description:
-      "A template over the same values as the prompt, such as `{{payload.pull_request.head.sha}}`: the branch, tag, full ref or commit that an agent with a repository (`--workspace`) works on. Without it, and for a run for which a value is missing, a conversation goes on where it is, and other runs begin at the repository's HEAD.",
-    label: "Commit to work on",
+      "The branch, tag, full ref or commit to work on, for an agent with a repository (`--workspace`): a template over the same values as the prompt, such as `{{payload.pull_request.head.sha}}`. Without it, or if one of its values is missing, a conversation continues where it is, and other runs start at the repository's HEAD.",
+    label: "Branch, tag or commit",
     option: "workspace-ref",
     value: "template",
-    help: "The branch, tag or commit that an agent with a repository works on, such as {{payload.pull_request.head.sha}}",
+    help: "The branch, tag or commit to work on, for an agent with a repository, such as {{payload.pull_request.head.sha}}",
     default: "the repository's HEAD"
   },
   max_turns: {
@@ -218,11 +218,11 @@ export const webhookSettings = {
     min: 1,
     max: 10_000,
     description:
-      "The maximum number of turns of a run's agent, which are answers of its model. Then it is stopped, and the run ends as `error` with the code `turns_exceeded` and what there is of an answer. Default: no limit.",
+      "The maximum number of turns (responses of the model) in a run. Then the agent is stopped, and the run ends as `error` with the code `turns_exceeded` and the answer so far. Default: no limit.",
     label: "Turns per run",
     option: "max-turns",
     value: "count",
-    help: "The maximum number of turns of a run's agent, which are answers of its model; then it is stopped",
+    help: "The maximum number of turns (responses of the model) in a run; then the agent is stopped",
     default: "no limit"
   },
   max_cost: {
@@ -230,7 +230,7 @@ export const webhookSettings = {
     group: "agent",
     max: 1_000_000,
     description:
-      "What a run may cost in US dollars, as its agent reports it while it works. Then the agent is stopped, and the run ends as `error` with the code `cost_exceeded` and what there is of an answer. The step under way may cost more. Default: no limit.",
+      "What a run may cost in US dollars, as reported by its agent while it works. Then the agent is stopped, and the run ends as `error` with the code `cost_exceeded` and the answer so far. The step in progress may exceed the limit. Default: no limit.",
     label: "Cost per run",
     option: "max-cost",
     value: "dollars",
@@ -241,7 +241,7 @@ export const webhookSettings = {
     kind: "switch",
     group: "agent",
     description:
-      "Whether prompts of a conversation carry its earlier prompts and answers (the last ten, up to 64 Ki characters), for agents that lose their sessions: in containers, or on several machines. Agents use them if they no longer have the session. Default: only if the agent reports no sessions.",
+      "Whether prompts of a conversation carry its earlier prompts and answers (the last ten, up to 64 Ki characters). An agent that no longer has the session uses them. Useful for agents that lose their sessions, in containers or on several machines. Default: only if the agent reports no sessions.",
     label: "Send earlier messages",
     option: "thread-history",
     value: "true|false",
@@ -253,12 +253,12 @@ export const webhookSettings = {
     group: "agent",
     maxLength: 16_384,
     description:
-      "A JSON Schema (draft 2020-12) for the agent's answer, as for `schema`. The agent is told to answer with JSON that matches it, and asked once more if it does not. Then the run has the value as `answer`, beside the text in `response`; if it still does not match, the run ends as `error` with the code `answer_invalid`. Questions of the agent are not checked. Default: answers are texts.",
+      "A JSON Schema (draft 2020-12) for the agent's answer, under the same rules as `schema`. The agent is told to answer with matching JSON, and asked once more if it does not. The run then has the value as `answer`, beside the text in `response`. If the answer still does not match, the run ends as `error` with the code `answer_invalid`. Questions of the agent are not checked. Default: answers are text.",
     label: "Answer schema",
     option: "answer-schema",
     value: "json",
-    help: "A JSON Schema (2020-12) for the agent's answer; the run then has the value, too",
-    default: "answers are texts"
+    help: "A JSON Schema (2020-12) for the agent's answer; the run then also has its value",
+    default: "answers are text"
   },
   when_team_stopped: {
     kind: "choice",

@@ -138,16 +138,18 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
         Effect.gen(function* () {
           const run_id = yield* runIdOf(path.run_id)
           const { owner, whileSignedIn } = yield* streams(request)
+          const actor = yield* Actor
+          const shown = mayDo(actor.grant.role, "read") ? identity<RunUpdate> : withoutSteps
           // The run's webhook may be moved to another team in the meantime.
           const isAllowed = scope.isAllowed([run_id]).pipe(
             Effect.map((isAllowed) => isAllowed(run_id)),
             Effect.orElseSucceed(() => false),
-            Effect.provideService(Actor, yield* Actor)
+            Effect.provideService(Actor, actor)
           )
           const read = Effect.tap(history.run(run_id), () => recordRead(run_id))
           return yield* runEvents.answer(request, owner, (received) =>
             Effect.map(watch.follow(run_id, { received, read }), (updates) =>
-              whileSignedIn(ActorStreams.whileTrue(updates, isAllowed))
+              Stream.map(whileSignedIn(ActorStreams.whileTrue(updates, isAllowed)), shown)
             )
           )
         }).pipe(Effect.mapError(Problems.of))

@@ -96,14 +96,15 @@ const uses = ({ progress, prompt, report }: Pick<Task, "progress" | "prompt" | "
     const [question, line] = [textAt(args, "question")?.trim(), textAt(args, "text")?.trim()]
     switch (name) {
       case "ask": {
-        if (!mayAsk) return result("Nobody can reply to a question here. Go on without.", true)
+        if (!mayAsk) return result("Nobody can answer questions here. Decide for yourself.", true)
         if (!question) return result("The question is missing.", true)
         ask(question, listAt(args, "suggestions"))
         return result("The question will be asked when your turn ends. End it now; the reply is your next message.")
       }
       case "link": {
         const known = readReport({ links: [...links, args] })?.links ?? []
-        if (known.length <= links.length) return result("Not added: it is no http or https URL, or one too many.", true)
+        if (known.length <= links.length)
+          return result("Not added: this is not an http or https URL, or there are too many links.", true)
         links = known
         report({ links: known })
         return result("Added.")
@@ -187,7 +188,7 @@ export const withTools = <E>(
   Effect.gen(function* () {
     const served = yield* Effect.either(serve(task))
     if (Either.isLeft(served)) {
-      yield* Effect.logWarning(`the agent works without tools to ask: ${served.left}`)
+      yield* Effect.logWarning(`the agent works without the leader's tools: ${served.left}`)
       return yield* work()
     }
     const { asked, question, tools } = served.right

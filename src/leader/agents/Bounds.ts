@@ -75,8 +75,8 @@ const lower = (a: number, b: string | undefined): number => (Number(b) > 0 ? Mat
 /** Why webhooks may not choose this model. */
 export const modelFault = (model: string, { models }: Bounds): string | undefined => {
   if (models.includes(any) || models.includes(model)) return undefined
-  const may = models.length === 0 ? "none" : `only ${listed(models)}`
-  return `webhooks may choose ${may} of its models, not "${model}"; its operator allows it with --models`
+  const allowed = models.length === 0 ? "none" : listed(models)
+  return `the model "${model}" is not allowed (allowed: ${allowed}). Add it to --models, or change the webhook's \`agent_model\``
 }
 
 /** The work of an agent that can be asked for these things alone. */
@@ -89,7 +89,9 @@ export const takingOnly = <A>(
   const other = refusableParts.find((part) => agent[part] !== undefined && !parts.includes(part))
   return other === undefined
     ? work()
-    : new LeaderError({ message: `The webhook sets \`${settingOf[other]}\`, which this kind of agent does not have` })
+    : new LeaderError({
+        message: `The webhook sets \`${settingOf[other]}\`, which this kind of agent does not support`
+      })
 }
 
 /** The program's options for a run with this request; or why its operator does not allow it. */
@@ -114,7 +116,7 @@ export const optionsFor = (
   if (profile !== undefined && granted === undefined) {
     const has = permissions.size === 0 ? "none" : listed(permissions.keys())
     return Either.left(
-      `it has no permissions "${profile}" (it has ${has}); its operator defines them with --permissions`
+      `it has no permissions "${profile}" (it has ${has}). Define them with --permissions, or change the webhook's \`agent_permissions\``
     )
   }
   if (granted !== undefined) all = [...all, ...granted]
@@ -123,6 +125,6 @@ export const optionsFor = (
     if (asked !== undefined && name !== undefined) set([name], (given) => String(lower(asked, given)))
   }
   return limits.max_cost !== undefined && its.hidesCost === true
-    ? Either.left("it does not report what it costs, so `max_cost` cannot be kept; use `max_turns`")
+    ? Either.left("it does not report its cost, so `max_cost` cannot be enforced; use `max_turns`")
     : Either.right(all)
 }

@@ -82,7 +82,9 @@ const work = (
     if (interrupts.length > 0 && reading.failure === undefined) {
       const { response, suggestions } = asQuestion(interrupts)
       if (agent?.may_ask === false)
-        return yield* new LeaderError({ message: `The graph waits for a decision: ${response}` })
+        return yield* new LeaderError({
+          message: `The graph waits for a decision, but the webhook allows no questions (agent_asks): ${response}`
+        })
       const asks = readReport({ asks: suggestions })?.asks ?? []
       return { response, report: { ...report, session_id: thread, asks } }
     }

@@ -77,7 +77,7 @@ export const move = (
       if (!isContained) return stays("has commits of its own")
       yield* begin
       const moved = yield* Effect.either(checkOut(checkout, sha))
-      if (moved._tag === "Left") return stays(`cannot follow (${moved.left.message})`)
+      if (moved._tag === "Left") return stays(`cannot be updated (${moved.left.message})`)
     }
     yield* setUp(checkout)
     return undefined
@@ -95,7 +95,7 @@ const include = (checkout: Checkout) =>
       const [from, to] = [resolve(included, path), resolve(place.folder, path)]
       if (leadsElsewhere(place.folder, to)) {
         return yield* new LeaderError({
-          message: `${path} cannot be copied in: the repository has a symbolic link there`
+          message: `${path} cannot be copied in: the repository has a symbolic link there. Remove it, or the \`--workspace-include\``
         })
       }
       yield* run("mkdir", "-p", dirname(to))
@@ -140,7 +140,7 @@ const setUp = (checkout: Checkout) =>
     if (Option.isSome(ended)) return
     const limit = Duration.format(setupTimeout)
     return yield* new LeaderError({
-      message: `${option} did not end within ${limit}. \`--workspace-setup-timeout\` can allow more`
+      message: `${option} did not end within ${limit}. Fix it, or raise \`--workspace-setup-timeout\``
     })
   })
 

@@ -67,7 +67,7 @@ export const commitOf = (options: MirrorOptions): Effect.Effect<Commit, LeaderEr
     yield* fetch(...everything)
     const name = ref.startsWith("refs/") ? ref : `refs/heads/${ref}`
     const isName = ref.startsWith("-") ? Effect.succeed(false) : Effect.isSuccess(inMirror("check-ref-format", name))
-    if (!(yield* isName)) return yield* refuse("the name of a ref. Correct")
+    if (!(yield* isName)) return yield* refuse("a valid name. Correct")
     const commit = yield* found()
     return Option.isSome(commit)
       ? { mirror, sha: commit.value }

@@ -174,7 +174,7 @@ const copies = (repository: Repository, place: WorkspacePlace): Effect.Effect<Wo
             ...{ mirrors, locks: mirrorLocks, url, place, who },
             // A reply in a conversation names none.
             ref: prompt.agent?.workspace_ref ?? (isKept ? state.base : undefined),
-            onWait: (holder) => task.progress({ activity: `Waiting for the repository: fetched for ${holder}` })
+            onWait: (holder) => task.progress({ activity: `Waiting for the repository: being fetched for ${holder}` })
           })
           if (isKept) yield* Tools.unlock(Tools.inPlace(inside), join(folder, ".git"))
           else {

@@ -93,7 +93,7 @@ export const placed = (
     const workspace = Option.fromNullable(yield* read(values))
     const agent = yield* agentOf(rest)
     if (Option.isSome(workspace) && agent.program === undefined) {
-      return yield* Either.left(`--workspace is for programs, and ${agent.title} works in no folder`)
+      return yield* Either.left(`--workspace does not apply to ${agent.title}, which works in no folder. Remove it`)
     }
     return { agent, workspace }
   })

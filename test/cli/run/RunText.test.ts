@@ -12,5 +12,5 @@ it("a run is shown with what its agent changed, and the commit that its webhook 
   })
   const text = describeRun(run, [])
   expect(text).toMatch(/^changes +1 file changed, \+2 −1; at 1a2b3c4$/m)
-  expect(text).toMatch(/^asked of the agent +commit refs\/pull\/7\/head$/m)
+  expect(text).toMatch(/^agent settings +commit refs\/pull\/7\/head$/m)
 })

@@ -46,7 +46,7 @@ describe("an ACP agent", () => {
       expect(yield* send("Hello.", { agent: { max_turns: 1 } })).toMatchObject({ response: "You said: Hello." })
       for (const agent of [{ model: "m-2" }, { permissions: "all" }, { max_cost: 1 }]) {
         const refused = yield* send("Hello.", { agent })
-        expect(refused).toHaveProperty("message", expect.stringContaining("this kind of agent does not have"))
+        expect(refused).toHaveProperty("message", expect.stringContaining("this kind of agent does not support"))
       }
     })
   )

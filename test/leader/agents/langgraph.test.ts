@@ -181,7 +181,10 @@ describe("a LangGraph server", () => {
             report: { asks, session_id: thread }
           })
           const refused = yield* send("Do it.", { agent: { may_ask: false } })
-          expect(refused).toMatchObject({ _tag: "Failed", message: `The graph waits for a decision: ${response}` })
+          expect(refused).toMatchObject({
+            _tag: "Failed",
+            message: `The graph waits for a decision, but the webhook allows no questions (agent_asks): ${response}`
+          })
         }).pipe(Effect.scoped, onBusOfItsOwn)
       }
     })

@@ -30,7 +30,10 @@ describe("an OpenAI-compatible endpoint", () => {
       const chosen = yield* send("Do it.", { agent: { model: "m-2", max_turns: 1 } })
       expect(chosen).toMatchObject({ _tag: "Answered", report: { usage: { model: "m-2" } } })
       const refused = yield* send("Do it.", { agent: { model: "m-3" } })
-      expect(refused).toHaveProperty("message", expect.stringContaining('only m-2 of its models, not "m-3"'))
+      expect(refused).toHaveProperty(
+        "message",
+        expect.stringContaining('the model "m-3" is not allowed (allowed: m-2)')
+      )
       expect(yield* send("Do it.", { agent: { max_cost: 1 } })).toMatchObject({ _tag: "Failed" })
     })
   )

@@ -94,7 +94,7 @@ describe("an agent with a repository", () => {
         expect(yield* send("true", inThread(2, ref))).toMatchObject(failed(`The ref "${ref}" is not in the repository`))
       }
       for (const ref of ["--upload-pack=touch x", "-f", "main:other", "main~1", "a..b", "", "refs/../x", "a b"]) {
-        expect(yield* send("true", inThread(2, ref))).toMatchObject(failed("is not the name of a ref"))
+        expect(yield* send("true", inThread(2, ref))).toMatchObject(failed("is not a valid name"))
       }
       expect(existsSync(join(workspaces, "mirrors/x"))).toBe(false)
     })

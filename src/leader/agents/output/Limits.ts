@@ -5,12 +5,12 @@ import type { Reading } from "./Reading.ts"
 
 export const turnsExceeded = (most: number | undefined): Reading => ({
   code: "turns_exceeded",
-  failure: `The agent was stopped: it has taken ${most ?? "all"} turns, as many as a run may take (max_turns)`
+  failure: `The agent was stopped at the limit of ${most === undefined ? "" : `${most} `}turns per run (max_turns)`
 })
 
 export const costExceeded = (most: number | undefined): Reading => ({
   code: "cost_exceeded",
-  failure: `The agent was stopped: it has used ${most === undefined ? "" : `$${most}, `}what a run may cost (max_cost)`
+  failure: `The agent was stopped at the limit of ${most === undefined ? "cost" : `$${most}`} per run (max_cost)`
 })
 
 /** The events until a limit is reached. Then the reading has failed, and nothing more is read. An answer that is complete counts. */

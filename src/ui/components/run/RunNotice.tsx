@@ -11,15 +11,15 @@ const advice: Record<NonNullable<Run["error"]>["code"], (again: string) => strin
   agent_error: (again) =>
     `The team's leader reported this error. Check its log for details and fix the cause, then ${again}.`,
   answer_invalid: (again) =>
-    `The work is done, but the answer does not match the webhook's \`answer_schema\`, also after the agent was told so. Describe the answer in the prompt, or correct the schema, then ${again}.`,
+    `The work is done, but the answer does not match the webhook's \`answer_schema\`. Describe the expected answer in the prompt, or correct the schema, then ${again}.`,
   answer_too_large: (again) =>
     `The work is done, but an answer may have 1 MiB. Let the agent store a long result elsewhere and answer with a link, then ${again}.`,
   budget_exceeded: (again) =>
     `The webhook's daily budget was used up before the run could be sent. Raise \`max_cost_per_day\`, then ${again}.`,
   turns_exceeded: (again) =>
-    `The agent was stopped at the webhook's limit of turns. Raise \`max_turns\`, or give the agent less to do, then ${again}.`,
+    `The agent was stopped at the webhook's turn limit. Raise \`max_turns\`, or give the agent a smaller task, then ${again}.`,
   cost_exceeded: (again) =>
-    `The agent was stopped at the webhook's limit of cost per run. Raise \`max_cost\`, or give the agent less to do, then ${again}.`,
+    `The agent was stopped at the webhook's cost limit per run. Raise \`max_cost\`, or give the agent a smaller task, then ${again}.`,
   team_not_running: (again) => `No leader was connected within the maximum wait. Connect a leader, then ${again}.`,
   team_gone: (again) => `The team's queue was deleted before the answer arrived. Reconnect a leader, then ${again}.`,
   undeliverable: () =>

@@ -59,7 +59,7 @@ export const statusDisplays: { readonly [S in RunStatus]: S extends FinalStatus 
       plural: "timeouts",
       failure: true,
       warning: (run) => ({
-        title: `The run timed out.${run.last_step === undefined ? "" : ` Last: ${run.last_step}`}`,
+        title: `The run timed out.${run.last_step === undefined ? "" : ` Last step: ${run.last_step}`}`,
         advice:
           run.sent_at === undefined
             ? "The prompt was never sent: it waited too long for a free slot or for the team. Increase the timeout or the concurrency limit, or use more teams."

@@ -22,7 +22,7 @@ const cancelledText: { readonly [status: string]: string } = { cancelled: "Cance
 export const sessionNote = ({ history_given, session_lost }: Run): string | undefined => {
   if (session_lost === true) {
     const earlier = history_given ? " It got the earlier messages with the prompt." : ""
-    return `The agent no longer had the session of this conversation, and began another one.${earlier}`
+    return `The agent no longer had the session of this conversation and started a new one.${earlier}`
   }
   return history_given ? "The agent got the earlier messages of this conversation with the prompt." : undefined
 }
@@ -48,9 +48,7 @@ export const Facts = ({ run }: { readonly run: Run }) => {
       )}
       {note !== undefined && <p className="small">{note}</p>}
       <dl className="fact-list">
-        <Fact name="Asked of the agent">
-          {run.agent !== undefined && <UserText>{requestText(run.agent)}</UserText>}
-        </Fact>
+        <Fact name="Agent settings">{run.agent !== undefined && <UserText>{requestText(run.agent)}</UserText>}</Fact>
         <Fact name="Changes">{run.workspace !== undefined && <UserText>{workspaceLine(run.workspace)}</UserText>}</Fact>
         <Fact name="Model">{usage?.model !== undefined && <UserText>{usage.model}</UserText>}</Fact>
         <Fact name="Cost">{usage?.cost_usd !== undefined && formatDollars(usage.cost_usd)}</Fact>

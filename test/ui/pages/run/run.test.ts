@@ -28,10 +28,10 @@ const open = async (id: string, fields: Record<string, unknown>) => {
 describe("a run whose agent had no session of its conversation", () => {
   it("says so, and whether the agent got the earlier messages", async () => {
     await open(run_id, { session_lost: true })
-    await page.getByText("no longer had the session of this conversation, and began another one.").waitFor()
+    await page.getByText("no longer had the session of this conversation and started a new one.").waitFor()
     expect(await page.getByText("earlier messages").count()).toBe(0)
     await open(run_id, { session_lost: true, history_given: true })
-    await page.getByText("began another one. It got the earlier messages with the prompt.").waitFor()
+    await page.getByText("started a new one. It got the earlier messages with the prompt.").waitFor()
     await open(run_id, { history_given: true })
     await page.getByText("The agent got the earlier messages of this conversation with the prompt.").waitFor()
   })
@@ -207,7 +207,9 @@ describe("the advice on a failed run", () => {
 
   it("is to describe the answer when it is invalid, below which its text is shown; a valid one is shown as JSON", async () => {
     await open(run_id, { ...failed("answer_invalid"), conversation: { prompt: "x", response: "Looks good." } })
-    await page.getByText("Describe the answer in the prompt, or correct the schema, then replay the run.").waitFor()
+    await page
+      .getByText("Describe the expected answer in the prompt, or correct the schema, then replay the run.")
+      .waitFor()
     const answer = page.getByRole("region", { name: "Answer", exact: true })
     await answer.getByRole("heading", { name: "Invalid answer" }).waitFor()
     await answer.getByText("Looks good.", { exact: true }).waitFor()
