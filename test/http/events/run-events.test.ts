@@ -335,6 +335,22 @@ describe("the steps of a run", () => {
     })
   )
 
+  it.scopedLive("are not for keys of the role caller either", () =>
+    Effect.gen(function* () {
+      const { admin, does, hook, http, origin } = yield* startLed
+      const { key } = (yield* admin("POST", "/api/keys", { body: { name: "caller", role: "caller" } })).json
+      const headers = { authorization: `Bearer ${key}` }
+      const begun = yield* http("POST", `/api/webhooks/${hook.id}/runs`, { headers, body: hello })
+      const { rest } = yield* openEvents(`${origin}/api/runs/${begun.json.run_id}/events`, { headers })
+      yield* does({ seq: 0, text: "I look.", steps: [{ id: "a", kind: "tool", title: "Read", status: "running" }] })
+      yield* does({ answer: "Done" })
+      const progress = (yield* rest).filter(({ event }) => event === "progress")
+      expect(progress.map(({ data }) => data)).toStrictEqual([{ text: "I look.", activity: "Read" }])
+      const steps = yield* http("GET", `/api/runs/${begun.json.run_id}/steps`, { headers })
+      expect(refusal(steps)).toStrictEqual([403, "forbidden"])
+    })
+  )
+
   it.scopedLive("say in a run that timed out what its agent had reported last", () =>
     Effect.gen(function* () {
       const { does, leader } = yield* makeLeader
