@@ -102,7 +102,8 @@ const entries = [
   },
   {
     entry: "leader/index",
-    packages: ["@effect/experimental", "effect", "uuid"],
+    // To check answers, and to read options as a shell does.
+    packages: ["@cfworker/json-schema", "@effect/experimental", "effect", "string-argv", "uuid"],
     own: ["bus", "bus/http", "domain", "leader", "runtime", "telemetry"],
     heavy: []
   },
