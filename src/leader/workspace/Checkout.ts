@@ -18,17 +18,40 @@ export interface Checkout {
   /** The folder with the files to copy in. */
   readonly included: string
   readonly branch: string
+  /** Git's configuration of the copy once it was made. Absent: it is being made. */
+  readonly config?: string
   readonly task: Pick<Task, "progress" | "prompt">
 }
 
-const toolsOf = ({ place }: Checkout): Tools.Tools => Tools.inPlace(place, dirname(place.folder))
+/**
+ * The configuration can name programs that git runs, so what an agent has written there must not count: it may be allowed to
+ * edit files, but not to run programs. Without `GIT_DIR`, git would also take the folder itself for a bare repository.
+ */
+const restore = `
+[ -d .git ] && [ ! -L .git ] || { echo "its .git was replaced" >&2; exit 1; }
+rm -rf .git/config .git/config.worktree .git/commondir && printf "%s\\n" "$1" > .git/config`
+
+const toolsOf = ({ config, place }: Checkout): Tools.Tools => {
+  const { git, run } = Tools.inPlace(place)
+  const restored = config === undefined ? Effect.void : run("sh", "-c", restore, "sh", config)
+  return {
+    run,
+    git: (args, more) => Effect.zipRight(restored, git(args, { GIT_DIR: join(place.folder, ".git"), ...more }))
+  }
+}
+
+/** A repository in the copy, such as a submodule, has a configuration of its own, so git must not start there. */
+const ignoreInside = "--ignore-submodules=dirty"
 
 /** The commit that is checked out; none if the folder is no repository. */
 export const headOf = (checkout: Checkout): Effect.Effect<Option.Option<string>> =>
   Effect.option(toolsOf(checkout).git(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]))
 
-/** Makes the copy anew. It shares the mirror's objects, but has branches, a configuration and hooks of its own. */
-export const make = (checkout: Checkout, { mirror, sha }: Commit): Effect.Effect<void, LeaderError> =>
+/**
+ * Makes the copy anew. It shares the mirror's objects, but has branches, a configuration and hooks of its own. Returns the
+ * configuration.
+ */
+export const make = (checkout: Checkout, { mirror, sha }: Commit): Effect.Effect<string, LeaderError> =>
   Effect.gen(function* () {
     const { place, repository } = checkout
     const above = Tools.inPlace({ ...place, folder: dirname(place.folder) })
@@ -48,6 +71,7 @@ export const make = (checkout: Checkout, { mirror, sha }: Commit): Effect.Effect
     yield* checkOut(checkout, sha)
     yield* include(checkout)
     yield* setUp(checkout)
+    return yield* above.run("cat", join(place.folder, ".git/config"))
   })
 
 /**
@@ -64,13 +88,21 @@ export const move = (
 ): Effect.Effect<string | undefined, LeaderError> =>
   Effect.gen(function* () {
     const { git } = toolsOf(checkout)
-    yield* git(["fetch", "--quiet", "--prune", "--force", mirror, "+refs/heads/*:refs/remotes/origin/*"])
+    yield* git([
+      "fetch",
+      "--quiet",
+      "--no-recurse-submodules",
+      "--prune",
+      "--force",
+      mirror,
+      "+refs/heads/*:refs/remotes/origin/*"
+    ])
     if (isMoving) yield* checkOut(checkout, sha, "--force")
     else if (sha === base) return undefined
     else {
       const stays = (why: string) =>
         `The ref moved to ${sha.slice(0, 12)}, but the folder ${why}, so it stays at ${base.slice(0, 12)}.`
-      const status = yield* git(["status", "--porcelain", "--untracked-files=no"])
+      const status = yield* git(["status", "--porcelain", "--untracked-files=no", ignoreInside])
       if (status !== "") return stays("has uncommitted changes")
       const head = yield* git(["rev-parse", "HEAD"])
       const isContained = head === base || (yield* Effect.isSuccess(git(["merge-base", "--is-ancestor", head, sha])))
@@ -144,6 +176,9 @@ const setUp = (checkout: Checkout) =>
     })
   })
 
+/** Lists the repositories in the copy. Not all files, which may be too many to read. */
+const listInner = "git ls-files --stage | sed -n 's/^160000 [^\t]*\t//p'"
+
 /** A large folder must not delay the answer for long. */
 const measureTimeout = "20 seconds"
 
@@ -154,8 +189,12 @@ export const measure = (checkout: Checkout, base: string): Effect.Effect<Workspa
     const head = Option.getOrElse(yield* headOf(checkout), () => base)
     const index = { GIT_INDEX_FILE: join(checkout.place.folder, ".git/webhook-index") }
     yield* run("cp", ".git/index", ".git/webhook-index")
-    yield* git(["add", "--intent-to-add", "--", "."], index)
-    const text = yield* git(["diff", "--shortstat", "--no-ext-diff", "--no-textconv", base, "--"], index)
+    // `add` would start git in them.
+    const inner = yield* git(["-c", "core.quotePath=false", "-c", `alias.inner=!${listInner}`, "inner"], index)
+    const without = inner.split("\n").flatMap((path) => (path === "" ? [] : [`:(exclude,literal)${path}`]))
+    if (inner.includes('"')) return yield* new LeaderError({ message: "a repository in it has a strange name" })
+    yield* git(["add", "--intent-to-add", "--", ".", ...without], index)
+    const text = yield* git(["diff", "--shortstat", "--no-ext-diff", "--no-textconv", ignoreInside, base, "--"], index)
     const count = (what: RegExp) => Number(what.exec(text)?.[1] ?? 0)
     const [files, insertions] = [count(/(\d+) files? changed/), count(/(\d+) insertions?/)]
     return { base, head, files, insertions, deletions: count(/(\d+) deletions?/) }
@@ -168,6 +207,9 @@ export const measure = (checkout: Checkout, base: string): Effect.Effect<Workspa
     )
   )
 
+/** The answer waits for it. */
+const pushTimeout = "1 minute"
+
 /** Pushes the branch if it has commits of its own. Returns what the report says of it. */
 export const push = (
   { branch, repository, ...checkout }: Checkout,
@@ -178,6 +220,10 @@ export const push = (
     : toolsOf({ branch, repository, ...checkout })
         .git(["push", "--quiet", "--", repository.url, `HEAD:refs/heads/${branch}`])
         .pipe(
+          Effect.timeoutFail({
+            duration: pushTimeout,
+            onTimeout: () => new LeaderError({ message: `git push did not end within ${pushTimeout}` })
+          }),
           Effect.interruptible,
           Effect.as({ branch }),
           Effect.catchAll(({ message }) => Effect.succeed({ note: `The branch ${branch} was not pushed: ${message}` }))

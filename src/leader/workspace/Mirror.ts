@@ -43,8 +43,8 @@ export const commitOf = (options: MirrorOptions): Effect.Effect<Commit, LeaderEr
     const { locks, mirrors, onWait, place, ref = "HEAD", url, who } = options
     const hash = createHash("sha256").update(url).digest("hex").slice(0, 16)
     const mirror = join(mirrors, hash)
-    const { programs } = yield* Lock.hold(join(locks, hash), who, { onWait })
-    const tools = Tools.inPlace({ ...place, folder: mirrors, remembered: programs })
+    const held = yield* Lock.hold(join(locks, hash), who, { onWait })
+    const tools = Tools.inPlace({ ...place, folder: mirrors, remembered: held.programs })
     const inMirror = (...args: ReadonlyArray<string>) => tools.git(args, { GIT_DIR: mirror })
     const fetch = (...refs: ReadonlyArray<string>) =>
       inMirror("fetch", "--quiet", "--prune", "--force", "--", url, ...refs)
@@ -62,14 +62,17 @@ export const commitOf = (options: MirrorOptions): Effect.Effect<Commit, LeaderEr
     const refuse = (why: string) =>
       new LeaderError({ message: `The ref ${JSON.stringify(ref)} is not ${why} the webhook's \`workspace_ref\`.` })
 
-    yield* tools.git(["init", "--quiet", "--bare", mirror])
-    yield* Tools.unlock(tools, mirror)
-    yield* fetch(...everything)
-    const name = ref.startsWith("refs/") ? ref : `refs/heads/${ref}`
-    const isName = ref.startsWith("-") ? Effect.succeed(false) : Effect.isSuccess(inMirror("check-ref-format", name))
-    if (!(yield* isName)) return yield* refuse("a valid name. Correct")
-    const commit = yield* found()
-    return Option.isSome(commit)
-      ? { mirror, sha: commit.value }
-      : yield* refuse("in the repository. Push it, or correct")
+    const work = Effect.gen(function* () {
+      yield* tools.git(["init", "--quiet", "--bare", mirror])
+      yield* Tools.unlock(tools, mirror)
+      yield* fetch(...everything)
+      const name = ref.startsWith("refs/") ? ref : `refs/heads/${ref}`
+      const isName = ref.startsWith("-") ? Effect.succeed(false) : Effect.isSuccess(inMirror("check-ref-format", name))
+      if (!(yield* isName)) return yield* refuse("a valid name. Correct")
+      const commit = yield* found()
+      return Option.isSome(commit)
+        ? { mirror, sha: commit.value }
+        : yield* refuse("in the repository. Push it, or correct")
+    })
+    return yield* Lock.during(held, work)
   }).pipe(Effect.scoped)

@@ -15,23 +15,28 @@ const elsewhere = [
 ]
 
 /** Credentials come from git's own helpers. Large files are fetched by `git lfs pull`, and only if the operator wants them. */
-const environmentOf = (place: Place, ceiling: string | undefined) => ({
+const environmentOf = (place: Place) => ({
   ...withoutPrompt(place),
   ...Object.fromEntries(elsewhere.map((name) => [name, undefined])),
-  ...(ceiling !== undefined && { GIT_CEILING_DIRECTORIES: ceiling }),
   GIT_TERMINAL_PROMPT: "0",
   GIT_LFS_SKIP_SMUDGE: "1",
   LC_ALL: "C"
 })
 
 /**
- * An agent may have written to its repository's configuration, and its hooks are not to run here. A mirror's objects are never
- * removed, as copies use them, and nothing goes on there in the background.
+ * What an agent has written is not to run here: its hooks, and what its submodules' configurations name. A mirror's objects are
+ * never removed, as copies use them, and nothing goes on there in the background.
  */
-const always = ["core.hooksPath=/dev/null", "core.fsmonitor=false", "gc.pruneExpire=never", "gc.autoDetach=false"]
+const always = [
+  ...["core.hooksPath=/dev/null", "core.fsmonitor=false", "submodule.recurse=false", "push.recurseSubmodules=no"],
+  ...["gc.pruneExpire=never", "gc.autoDetach=false"]
+]
 
 /** A URL may have a password. */
 const withoutPasswords = (text: string): string => text.replaceAll(/(:\/\/)[^/@\s]*@/g, "$1")
+
+/** A remote that hangs must not hold up the others that wait for the lock of its mirror. */
+const longest = "15 minutes"
 
 export interface Tools {
   /** What the program prints. */
@@ -43,9 +48,9 @@ export interface Tools {
   ) => Effect.Effect<string, LeaderError>
 }
 
-/** In the place's folder; git looks for no repository in `ceiling` or above. */
-export const inPlace = (place: Place, ceiling?: string): Tools => {
-  const env = environmentOf(place, ceiling)
+/** In the place's folder. */
+export const inPlace = (place: Place): Tools => {
+  const env = environmentOf(place)
   return {
     run: (command, ...args) => runProgram({ ...place, command, args, env, input: "" }, wholeText()),
     git: (args, more) =>
@@ -59,6 +64,10 @@ export const inPlace = (place: Place, ceiling?: string): Tools => {
         },
         wholeText()
       ).pipe(
+        Effect.timeoutFail({
+          duration: longest,
+          onTimeout: () => new LeaderError({ message: `it did not end within ${longest}` })
+        }),
         Effect.mapError(
           ({ message }) => new LeaderError({ message: withoutPasswords(`git ${args[0]} failed: ${message}`) })
         )

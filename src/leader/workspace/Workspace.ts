@@ -99,6 +99,8 @@ const given = (folder: string, place: Place): Workspace => ({
 /** What is known of a folder once it is complete. Without it, the folder is made anew. */
 interface State {
   readonly url: string
+  /** Git's configuration of it, which an agent cannot change here. */
+  readonly config: string
   /** The commit that was checked out and set up last. */
   readonly base: string
   /** It is moved to another commit, or the setup after that has failed. */
@@ -158,10 +160,10 @@ const copies = (repository: Repository, place: WorkspacePlace): Effect.Effect<Wo
         const inside = { ...place, folder, remembered: held.programs }
         const included = place.folder ?? process.cwd()
         const checkout = { repository, place: inside, included, branch: `webhook/${id}`, task }
-        const remember = (base: string, isMoving = false) =>
+        const remember = (config: string, base: string, isMoving = false) =>
           Effect.flatMap(Clock.currentTimeMillis, (used) =>
             Effect.try({
-              try: () => writeState(lock, { url, base, isMoving, used, once: prompt.thread === undefined }),
+              try: () => writeState(lock, { url, config, base, isMoving, used, once: prompt.thread === undefined }),
               catch: (error) => new LeaderError({ message: `The state of the folder cannot be stored: ${error}` })
             })
           )
@@ -169,33 +171,41 @@ const copies = (repository: Repository, place: WorkspacePlace): Effect.Effect<Wo
         const prepare = Effect.gen(function* () {
           task.progress({ activity: "Preparing the folder" })
           const state = readState(lock)
-          const isKept = state?.url === url && !state.once && Option.isSome(yield* Checkout.headOf(checkout))
+          const kept =
+            state?.url === url && state.config !== undefined && !state.once
+              ? { ...checkout, config: state.config }
+              : undefined
+          const isKept = kept !== undefined && Option.isSome(yield* Checkout.headOf(kept))
           const commit = yield* Mirror.commitOf({
             ...{ mirrors, locks: mirrorLocks, url, place, who },
             // A reply in a conversation names none.
-            ref: prompt.agent?.workspace_ref ?? (isKept ? state.base : undefined),
+            ref: prompt.agent?.workspace_ref ?? (isKept ? state!.base : undefined),
             onWait: (holder) => task.progress({ activity: `Waiting for the repository: being fetched for ${holder}` })
           })
-          if (isKept) yield* Tools.unlock(Tools.inPlace(inside), join(folder, ".git"))
-          else {
+          if (!isKept) {
             rmSync(join(lock, "state.json"), { force: true })
-            yield* Checkout.make(checkout, commit)
+            const config = yield* Checkout.make(checkout, commit)
+            yield* remember(config, commit.sha)
+            return { config, base: commit.sha, note: undefined }
           }
-          const begin = Effect.suspend(() => remember(state!.base, true))
-          const note = isKept ? yield* Checkout.move(checkout, commit, { ...state, begin }) : undefined
+          const { config } = kept
+          yield* Tools.unlock(Tools.inPlace(inside), join(folder, ".git"))
+          const begin = Effect.suspend(() => remember(config, state!.base, true))
+          const note = yield* Checkout.move(kept, commit, { ...state!, begin })
           const base = note === undefined ? commit.sha : state!.base
-          yield* remember(base)
-          return { base, note }
+          yield* remember(config, base)
+          return { config, base, note }
         })
 
-        const { base, note } = yield* prepare
+        const { base, config, note } = yield* prepare
+        const worked = { ...checkout, config }
         if (note !== undefined) task.progress({ activity: note })
         const finish = (exit: Exit.Exit<unknown, unknown>) =>
           Effect.gen(function* () {
-            const found = yield* Checkout.measure(checkout, base)
-            const pushed = repository.push && Exit.isSuccess(exit) ? yield* Checkout.push(checkout, found) : {}
+            const found = yield* Checkout.measure(worked, base)
+            const pushed = repository.push && Exit.isSuccess(exit) ? yield* Checkout.push(worked, found) : {}
             task.report({ workspace: { ...found, ...(note !== undefined && { note }), ...pushed } })
-            yield* Effect.ignore(remember(base))
+            yield* Effect.ignore(remember(config, base))
           })
         return yield* Lock.during(held, Effect.onExit(work(inside), finish))
       }).pipe(Effect.scoped, Effect.ensuring(Effect.forkIn(Effect.interruptible(upkeep), scope)))

@@ -213,6 +213,41 @@ describe("an agent with a repository", () => {
   )
 
   behaviour(
+    "runs nothing with git that an agent has written to the copy's configuration",
+    Effect.gen(function* () {
+      const { commit, folder: source, git, url } = yield* repository
+      const workspaces = yield* temporaryFolder
+      const ran = join(workspaces, "ran")
+      const { send } = yield* leading(copiesOf(url, { push: true }), { workspaces })
+      // A repository in the repository, whose files git would compare.
+      git("update-index", "--add", "--cacheinfo", `160000,${git("rev-parse", "HEAD")},inner`)
+      git("commit", "--quiet", "--message", "Use another repository")
+      const program = `touch ${ran}; cat`
+      const define = `git config filter.x.clean '${program}'; git config filter.x.smudge '${program}'; git config filter.x.required true`
+      const evil = [
+        `git clone -q ${source} inner; git -C inner checkout -q HEAD~; ${define}; git config core.sshCommand '${program}'`,
+        "cp .git/config .git/config.worktree; git config extensions.worktreeConfig true",
+        `echo '* filter=x' > .git/info/attributes; (cd inner; ${define}; echo '* filter=x' > .git/info/attributes)`,
+        "touch readme.md inner/readme.md; mkdir -p shared; cp .git/config shared; echo ../shared > .git/commondir"
+      ].join("; ")
+      expect(yield* send(evil, inThread(1, "main"))).toMatchObject({ report: { workspace: { files: 1 } } })
+      const next = commit("next", { "next.txt": "next\n" })
+      expect(yield* send("rm -f .git/commondir; git rev-parse HEAD", inThread(1, "next"))).toMatchObject(response(next))
+      expect(existsSync(ran)).toBe(false)
+      // Instead of .git, git could find the folder itself.
+      const bare = `${define}; cp -R .git/. .; rm .git/HEAD; touch readme.md`
+      expect(yield* send(bare, inThread(1, "next"))).toMatchObject({
+        report: { workspace: { note: expect.stringContaining("not a git repository") } }
+      })
+      const replaced = `mkdir ../own; mv .git ../own; ln -s ../own/.git .git; ${define}; touch readme.md`
+      expect(yield* send(replaced, inThread(2, "next"))).toMatchObject({
+        report: { workspace: { note: expect.stringContaining("its .git was replaced") } }
+      })
+      expect(existsSync(ran)).toBe(false)
+    })
+  )
+
+  behaviour(
     "removes the folder of a run without a thread, threads whose time is over, and the oldest of too many",
     Effect.gen(function* () {
       const { url } = yield* repository
