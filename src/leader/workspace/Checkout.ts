@@ -55,7 +55,7 @@ export const make = (checkout: Checkout, { mirror, sha }: Commit): Effect.Effect
   Effect.gen(function* () {
     const { place, repository } = checkout
     const above = Tools.inPlace({ ...place, folder: dirname(place.folder) })
-    yield* above.run("rm", "-rf", place.folder)
+    yield* Tools.remove(above, place.folder)
     yield* above.git([
       "clone",
       "--quiet",
@@ -104,9 +104,12 @@ export const move = (
         `The ref moved to ${sha.slice(0, 12)}, but the folder ${why}, so it stays at ${base.slice(0, 12)}.`
       const status = yield* git(["status", "--porcelain", "--untracked-files=no", ignoreInside])
       if (status !== "") return stays("has uncommitted changes")
-      const head = yield* git(["rev-parse", "HEAD"])
-      const isContained = head === base || (yield* Effect.isSuccess(git(["merge-base", "--is-ancestor", head, sha])))
-      if (!isContained) return stays("has commits of its own")
+      // The agent may have left the branch, which is about to be moved.
+      const branch = yield* git(["for-each-ref", "--format=%(objectname)", `refs/heads/${checkout.branch}`])
+      for (const head of new Set([yield* git(["rev-parse", "HEAD"]), branch || base])) {
+        const isContained = head === base || (yield* Effect.isSuccess(git(["merge-base", "--is-ancestor", head, sha])))
+        if (!isContained) return stays("has commits of its own")
+      }
       yield* begin
       const moved = yield* Effect.either(checkOut(checkout, sha))
       if (moved._tag === "Left") return stays(`cannot be updated (${moved.left.message})`)

@@ -13,6 +13,8 @@ export interface Lock {
   readonly programs: string
   /** Fails when another process has taken the lock, as after this one stood still for long. */
   readonly lost: Effect.Effect<never, LeaderError>
+  /** Whether it is held at this moment. */
+  readonly isMine: () => boolean
 }
 
 /** The process that holds a lock, as its file says. */
@@ -149,7 +151,7 @@ const held = (folder: string, mine: Holder): Effect.Effect<Lock, never, Scope.Sc
     )
     const programs = join(folder, "programs")
     yield* ProcessGroup.endLeft(programs, stopOfLeft)
-    return { programs, lost: Deferred.await(lost) }
+    return { programs, lost: Deferred.await(lost), isMine: () => read(file)?.token === mine.token }
   })
 
 /** The lock whose file is in the folder, until the scope closes; none if it is held. */

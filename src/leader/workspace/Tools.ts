@@ -75,6 +75,10 @@ export const inPlace = (place: Place): Tools => {
   }
 }
 
+/** Removes the folder, with what was made read-only in it, as Go's module cache. */
+export const remove = ({ run }: Tools, folder: string): Effect.Effect<string, LeaderError> =>
+  run("sh", "-c", 'rm -rf "$1" 2>/dev/null || { chmod -R u+rwX "$1" 2>/dev/null; rm -rf "$1"; }', "sh", folder)
+
 /** Removes what a killed git has left in the repository, in which nothing else works now. */
 export const unlock = ({ run }: Tools, repository: string): Effect.Effect<void> =>
   Effect.ignore(

@@ -163,7 +163,10 @@ const copies = (repository: Repository, place: WorkspacePlace): Effect.Effect<Wo
         const remember = (config: string, base: string, isMoving = false) =>
           Effect.flatMap(Clock.currentTimeMillis, (used) =>
             Effect.try({
-              try: () => writeState(lock, { url, config, base, isMoving, used, once: prompt.thread === undefined }),
+              try: () => {
+                if (!held.isMine()) throw new Error("another process has taken it")
+                writeState(lock, { url, config, base, isMoving, used, once: prompt.thread === undefined })
+              },
               catch: (error) => new LeaderError({ message: `The state of the folder cannot be stored: ${error}` })
             })
           )
@@ -216,7 +219,7 @@ const copies = (repository: Repository, place: WorkspacePlace): Effect.Effect<Wo
 /** Removes folders: of ended runs without a thread, incomplete ones, those whose time is over, and the oldest of too many. */
 const removing = (repository: Repository, place: Place, folders: string, locks: string) =>
   Effect.gen(function* () {
-    const { run } = Tools.inPlace(place)
+    const tools = Tools.inPlace(place)
     const turns = yield* Effect.makeSemaphore(1)
     const keep = Duration.toMillis(repository.keep)
     const sizes = new Map<string, { readonly used: number; readonly bytes: number }>()
@@ -228,16 +231,26 @@ const removing = (repository: Repository, place: Place, folders: string, locks: 
         const held = yield* Lock.tryHold(lock, "the removal of old folders")
         if (Option.isNone(held) || !isDue(readState(lock))) return
         rmSync(join(lock, "state.json"), { force: true })
-        yield* run("rm", "-rf", join(folders, id))
+        yield* Tools.remove(tools, join(folders, id))
+        sizes.delete(id)
         rmSync(held.value.programs, { recursive: true, force: true })
-      }).pipe(Effect.scoped, Effect.tap(Effect.ignore(Effect.try(() => rmdirSync(lock)))))
+      }).pipe(
+        Effect.scoped,
+        Effect.tap(Effect.ignore(Effect.try(() => rmdirSync(lock)))),
+        // The others are removed.
+        Effect.catchAll(({ message }) => Effect.logWarning(`the folder ${id} was not removed: ${message}`))
+      )
     }
 
     const bytesOf = (id: string, used: number) => {
       const known = sizes.get(id)
       if (known?.used === used) return Effect.succeed(known.bytes)
       return Effect.tap(
-        Effect.map(run("du", "-sk", join(folders, id)), (text) => Number.parseInt(text, 10) * 1024),
+        // An agent at work may delete what is about to be read; the sum is printed all the same.
+        Effect.map(
+          tools.run("sh", "-c", 'du -sk "$1" 2>/dev/null || true', "sh", join(folders, id)),
+          (text) => (Number.parseInt(text, 10) || 0) * 1024
+        ),
         (bytes) => sizes.set(id, { used, bytes })
       )
     }

@@ -282,6 +282,46 @@ describe("an agent with a repository", () => {
   )
 
   behaviour(
+    "removes read-only folders, and the others if one cannot be removed or measured",
+    Effect.gen(function* () {
+      const { folder: source, url } = yield* repository
+      const [workspaces, programs] = [yield* temporaryFolder, yield* folderInPath]
+      execFileSync("chown", ["-R", "nobody", source])
+      chmodSync(workspaces, 0o711)
+      chmodSync(programs, 0o755)
+      writeFileSync(join(programs, "du"), '#!/bin/sh\nPATH=/usr/bin:/bin du "$@"; exit 1\n', { mode: 0o755 })
+      const user = yield* SystemUser.find("nobody")
+      const place = { workspaces, user }
+      yield* onBusOfItsOwn(
+        Effect.gen(function* () {
+          const { send } = yield* leading(copiesOf(url), place)
+          for (const number of [1, 2]) {
+            expect(yield* send("mkdir cache; touch cache/file; chmod -R a-w cache", inThread(number))).toMatchObject({
+              _tag: "Answered"
+            })
+          }
+          expect(yield* send("head -c 1000000 /dev/zero > zeros", inThread(3))).toMatchObject({ _tag: "Answered" })
+        })
+      )
+      const [one, two] = [1, 2].map((number) => inThread(number).thread!.id as string)
+      const roots = join(workspaces, "folders/deploy", one!, "roots")
+      mkdirSync(roots)
+      writeFileSync(join(roots, "file"), "")
+      const only = (...ids: ReadonlyArray<string>) =>
+        untilEffect(
+          `the folders are ${ids}`,
+          Effect.sync(() => JSON.stringify([...foldersOf(workspaces)].sort()) === JSON.stringify(ids))
+        )
+      // The disk has room for the latest; then the time of all is over.
+      yield* onBusOfItsOwn(
+        Effect.zipRight(leading(copiesOf(url, { disk: 1.3e6 }), place), only(one!, inThread(3).thread!.id))
+      )
+      expect(foldersOf(workspaces)).not.toContain(two)
+      yield* onBusOfItsOwn(Effect.zipRight(leading(copiesOf(url, { keep: Duration.zero }), place), only(one!)))
+    })
+  )
+
+  behaviour(
     "keeps a folder in use, and the agent of another team never sees it: 20 threads of 5 pull requests, five at a time",
     Effect.gen(function* () {
       const { commit, git, url } = yield* repository
@@ -405,6 +445,29 @@ describe("an agent with a repository", () => {
       yield* bus.cancel(team, prompt.run_id)
       expect(yield* end).toMatchObject({ _tag: "Failed", report: { workspace: { files: 1, insertions: 1 } } })
       expect(yield* send("cat one", inThread(1))).toMatchObject(response("one"))
+    })
+  )
+
+  behaviour(
+    "keeps commits of the thread's branch when the agent has left it, and the state of a folder that another process has taken",
+    Effect.gen(function* () {
+      const { commit, first, url } = yield* repository
+      const workspaces = yield* temporaryFolder
+      const { send } = yield* leading(copiesOf(url), { workspaces })
+      const mine = "git -c user.name=A -c user.email=a@b.example commit -q --allow-empty -m mine"
+      yield* send(`${mine}; git checkout -q --detach ${first}`, inThread(1))
+      const next = commit("main", { "readme.md": "second\n" })
+      expect(yield* send(`git log -1 --format=%s webhook/${inThread(1).thread!.id}`, inThread(1, next))).toMatchObject({
+        ...response("mine"),
+        report: { workspace: { note: expect.stringContaining("has commits of its own") } }
+      })
+      yield* send(`git branch -D webhook/${inThread(1).thread!.id}`, inThread(1))
+      expect(yield* send("git rev-parse HEAD", inThread(1, next))).toMatchObject(response(next))
+
+      const lock = join(workspaces, "locks/folders/deploy", inThread(2).thread!.id)
+      const theirs = `echo '{"token":"theirs"}' > ${lock}/lock; echo theirs > ${lock}/state.json`
+      expect(yield* send(theirs, inThread(2))).toMatchObject({ _tag: "Answered" })
+      expect(readFileSync(join(lock, "state.json"), "utf8")).toBe("theirs\n")
     })
   )
 })
