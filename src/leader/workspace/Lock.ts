@@ -154,12 +154,32 @@ const held = (folder: string, mine: Holder): Effect.Effect<Lock, never, Scope.Sc
     return { programs, lost: Deferred.await(lost), isMine: () => read(file)?.token === mine.token }
   })
 
+/** A holder's heartbeat, and since when it has not changed. */
+export interface Seen {
+  readonly token?: string | undefined
+  readonly beat?: number | undefined
+  readonly since: number
+}
+
 /** The lock whose file is in the folder, until the scope closes; none if it is held. */
 export const tryHold = (folder: string, who: string): Effect.Effect<Option.Option<Lock>, LeaderError, Scope.Scope> =>
   Effect.flatMap(
     tryTake(folder, who),
     Option.match({ onNone: () => Effect.succeedNone, onSome: (mine) => Effect.asSome(held(folder, mine)) })
   )
+
+/**
+ * Removes the lock of a holder elsewhere, as before the machine's last boot, whose heartbeat was absent for that long. Returns
+ * what to pass at the next look; none if nobody elsewhere holds it.
+ */
+export const removeSilent = (folder: string, seen: Seen | undefined, now: number, silence: Duration.Duration) => {
+  const holder = read(fileIn(folder))
+  if (holder === undefined || holder.system === system()) return undefined
+  const { beat, token } = holder
+  if (token !== seen?.token || beat !== seen?.beat) return { token, beat, since: now }
+  if (now - seen.since >= Duration.toMillis(silence)) removeLeft(folder, token)
+  return seen
+}
 
 /**
  * Waits for the lock whose file is in the folder, and holds it until the scope closes. What a crashed holder has left at work
@@ -177,9 +197,7 @@ export const hold = (
   }: { readonly onWait: (holder: string) => void; readonly silence?: Duration.Duration }
 ): Effect.Effect<Lock, LeaderError, Scope.Scope> =>
   Effect.gen(function* () {
-    let seen: { readonly token?: string | undefined; readonly beat?: number | undefined; readonly since: number } = {
-      since: 0
-    }
+    let seen: Seen = { since: 0 }
     let shown: string | undefined
     let pause = shortestPause
     while (true) {

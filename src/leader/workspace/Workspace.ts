@@ -59,7 +59,7 @@ export interface Workspace {
 export const make = (place: WorkspacePlace): Effect.Effect<Workspace | undefined, never, Scope.Scope> => {
   const { workspace } = place
   if (workspace === undefined) return Effect.succeed(undefined)
-  return "folder" in workspace ? Effect.succeed(given(workspace.folder, place)) : copies(workspace, place)
+  return "folder" in workspace ? given(workspace.folder, place) : copies(workspace, place)
 }
 
 const holderOf = ({ run_id, team }: Task["prompt"]) => `run ${run_id} of the team ${team}`
@@ -86,15 +86,18 @@ const checkOwner = (folder: string) =>
     catch: (error) => new LeaderError({ message: `${folder} cannot be used: ${(error as Error).message}` })
   })
 
-const given = (folder: string, place: Place): Workspace => ({
-  use: (task, work) =>
+const given = (folder: string, place: Place): Effect.Effect<Workspace> => {
+  const lock = join(folder, ".webhook-trigger")
+  const use: Workspace["use"] = (task, work) =>
     Effect.gen(function* () {
-      const lock = join(folder, ".webhook-trigger")
       yield* checkOwner(lock)
       const held = yield* Lock.hold(lock, holderOf(task.prompt), { onWait: onWaitOf(task) })
       return yield* Lock.during(held, work({ ...place, folder, remembered: held.programs }))
     }).pipe(Effect.scoped)
-})
+  // Ends an agent that a crash has left at work.
+  const endLeft = Effect.scoped(Effect.zipRight(checkOwner(lock), Lock.tryHold(lock, "the start of a leader")))
+  return Effect.as(Effect.ignore(endLeft), { use })
+}
 
 /** What is known of a folder once it is complete. Without it, the folder is made anew. */
 interface State {
@@ -126,7 +129,7 @@ const writeState = (lock: string, state: State): void => {
 }
 
 /** How often folders are looked for whose time is over. */
-const removalInterval = "1 hour"
+const removalInterval = Duration.hours(1)
 
 const copies = (repository: Repository, place: WorkspacePlace): Effect.Effect<Workspace, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -222,6 +225,7 @@ const removing = (repository: Repository, place: Place, folders: string, locks: 
     const tools = Tools.inPlace(place)
     const turns = yield* Effect.makeSemaphore(1)
     const keep = Duration.toMillis(repository.keep)
+    const elsewhere = new Map<string, Lock.Seen | undefined>()
     const sizes = new Map<string, { readonly used: number; readonly bytes: number }>()
 
     /** A folder in use is left alone. What a crash has left at work there is ended before. */
@@ -233,6 +237,7 @@ const removing = (repository: Repository, place: Place, folders: string, locks: 
         rmSync(join(lock, "state.json"), { force: true })
         yield* Tools.remove(tools, join(folders, id))
         sizes.delete(id)
+        elsewhere.delete(id)
         rmSync(held.value.programs, { recursive: true, force: true })
       }).pipe(
         Effect.scoped,
@@ -260,6 +265,7 @@ const removing = (repository: Repository, place: Place, folders: string, locks: 
       const isOver = (state: State | undefined) => state === undefined || state.once || state.used + keep <= now
       for (const id of namesIn(locks)) {
         const lock = join(locks, id)
+        elsewhere.set(id, Lock.removeSilent(lock, elsewhere.get(id), now, removalInterval))
         if (isOver(readState(lock)) || Lock.isLeft(lock)) yield* removeIf(id, isOver)
       }
       const kept = namesIn(locks).flatMap((id) => {

@@ -4,9 +4,11 @@ import { join } from "node:path"
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Option, TestClock } from "effect"
 import * as Lock from "../../../src/leader/workspace/Lock.ts"
+import * as Workspace from "../../../src/leader/workspace/Workspace.ts"
 import { bornAt } from "../../../src/runtime/Processes.ts"
+import { team } from "../../bus/contract/support.ts"
 import { untilEffect } from "../../support/Until.ts"
-import { temporaryFolder } from "./Repositories.ts"
+import { copiesOf, repository, temporaryFolder } from "./Repositories.ts"
 
 const quietly = { onWait: () => {} }
 const holderIn = (folder: string) => JSON.parse(readFileSync(join(folder, "lock"), "utf8"))
@@ -61,6 +63,32 @@ it.scoped("the lock of a process elsewhere is taken when its heartbeat has stopp
     expect(holderIn(folder).who).toBe("mine")
     expect(waits).toEqual(["run 1"])
   })
+)
+
+it.scoped(
+  "the folder of a run before the machine's last boot is removed when its lock is unchanged an hour later",
+  () =>
+    Effect.gen(function* () {
+      const { url } = yield* repository
+      const workspaces = yield* temporaryFolder
+      const [locks, folders] = [join(workspaces, "locks/folders", team), join(workspaces, "folders", team)]
+      for (const id of ["crashed", "working"]) {
+        mkdirSync(join(locks, id), { recursive: true })
+        mkdirSync(join(folders, id), { recursive: true })
+        writeFileSync(join(locks, id, "lock"), JSON.stringify({ system: "another boot", ...dead, token: id }))
+      }
+      yield* Workspace.make({ team, workspace: copiesOf(url), workspaces })
+      yield* TestClock.adjust("59 minutes")
+      expect(readdirSync(folders)).toEqual(["crashed", "working"])
+      yield* untilEffect(
+        "the folder is removed",
+        Effect.sync(() => utimesSync(join(locks, "working/lock"), new Date(), new Date())).pipe(
+          Effect.zipRight(TestClock.adjust("1 minute")),
+          Effect.map(() => !existsSync(join(folders, "crashed")))
+        )
+      )
+      expect(readdirSync(folders)).toEqual(["working"])
+    })
 )
 
 it.scoped("work stops when another process has taken its lock, and leaves that alone", () =>

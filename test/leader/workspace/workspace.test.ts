@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawn } from "node:child_process"
 import {
   chmodSync,
   existsSync,
@@ -15,6 +15,7 @@ import { Duration, Effect, Fiber } from "effect"
 import type { AgentReport } from "../../../src/domain/run/AgentReport.ts"
 import { TeamName } from "../../../src/domain/Team.ts"
 import { SystemUser } from "../../../src/leader/index.ts"
+import { bornAt } from "../../../src/runtime/Processes.ts"
 import { team } from "../../bus/contract/support.ts"
 import { untilEffect } from "../../support/Until.ts"
 import { behaviour, folderInPath, onBusOfItsOwn } from "../agents/Leading.ts"
@@ -482,6 +483,21 @@ describe("an agent with a folder", () => {
       mkdirSync(join(folder, "none/.webhook-trigger"), { recursive: true })
       execFileSync("chown", ["nobody", join(folder, "none/.webhook-trigger")])
       expect(yield* send("true")).toMatchObject(failed("belongs to another user"))
+    })
+  )
+
+  behaviour(
+    "starts with the end of an agent that a crash has left at work there",
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const left = spawn("sleep", ["600"], { detached: true, stdio: "ignore" })
+      yield* Effect.addFinalizer(() => Effect.sync(() => left.kill("SIGKILL")))
+      const programs = join(folder, ".webhook-trigger/programs")
+      mkdirSync(programs, { recursive: true })
+      const server = { pid: 2 ** 22, born: bornAt(process.pid).replace(/\d+$/, "1") }
+      writeFileSync(join(programs, `${left.pid}`), JSON.stringify({ born: bornAt(left.pid!), server }))
+      yield* leading({ folder }, {})
+      expect(bornAt(left.pid!)).toBe("")
     })
   )
 
