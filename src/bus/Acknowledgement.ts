@@ -2,14 +2,12 @@
 import { Cause, Duration, Effect, Exit, Fiber } from "effect"
 import type { Unavailable } from "../domain/Errors.ts"
 import { untilAvailable } from "../runtime/Availability.ts"
-import type { Delivery, Reply } from "./Bus.ts"
+import type { Delivery, Reply, ReplyHandler } from "./Bus.ts"
 
 /** A prompt is done (`ack`), goes back to be delivered again first (`requeue`), or is refused for good (`reject`). */
 export type Settlement = "ack" | "requeue" | "reject"
 
 export type PromptHandler = (delivery: Delivery) => Effect.Effect<void, Unavailable>
-
-export type ReplyHandler = (replies: ReadonlyArray<Reply>) => Effect.Effect<void, Unavailable>
 
 /** An unacknowledged reply. */
 export interface PendingReply {
@@ -45,27 +43,46 @@ const maxDeaths = 8
 const longestPauseAfterDeath = Duration.seconds(5)
 
 /**
- * Passes the group to the server's handler and acknowledges each reply once that has succeeded. When the handler dies, each
- * reply is tried alone: `postpone` takes those that fail, to be handled again after a pause. A reply on which the handler has
- * died 8 times is logged, dropped and acknowledged. After an interruption, unhandled replies stay unacknowledged.
+ * Passes the group to the server's handler and acknowledges each reply once that has succeeded; `fork` runs what it finishes
+ * later. When the handler dies, each reply is tried alone: `postpone` takes those that fail, to be handled again after a pause.
+ * A reply on which the handler has died 8 times is logged, dropped and acknowledged. After an interruption, unhandled replies
+ * stay unacknowledged.
  */
 export const handleReplies = (
   handle: ReplyHandler,
   group: ReadonlyArray<PendingReply>,
-  postpone: (group: ReadonlyArray<PendingReply>, pause: Duration.Duration) => Effect.Effect<void>
+  postpone: (group: ReadonlyArray<PendingReply>, pause: Duration.Duration) => Effect.Effect<void>,
+  fork: (work: Effect.Effect<void>) => Effect.Effect<unknown>
 ): Effect.Effect<void> =>
   Effect.uninterruptibleMask((restore) => {
     const replies = group.map(({ reply }) => reply)
-    const attempt = Effect.suspend(() => handle(replies))
+    const finishes = new Map<Reply, Effect.Effect<void, Unavailable>>()
+    const attempt = Effect.suspend(() => {
+      finishes.clear()
+      return handle(replies, (reply, finish) => finishes.set(reply, finish))
+    })
     return Effect.flatMap(
       Effect.exit(restore(untilAvailable(attempt, { subject: `replies about ${runs(replies)}` }))),
       (exit) => {
-        if (Exit.isSuccess(exit)) return acknowledge(group)
+        if (Exit.isSuccess(exit)) {
+          return Effect.forEach(
+            group,
+            (one) => {
+              const finish = finishes.get(one.reply)
+              return finish === undefined
+                ? acknowledge([one])
+                : fork(handleReplies(() => finish, [one], postpone, fork))
+            },
+            { discard: true }
+          )
+        }
         // The consumer stops, and postponed replies with it; or the handler interrupted itself, and is run again.
         if (Cause.isInterrupted(exit.cause)) return postpone(group, firstPause)
         const [pending, ...others] = group
         if (pending === undefined || others.length > 0) {
-          return Effect.forEach(group, (one) => restore(handleReplies(handle, [one], postpone)), { discard: true })
+          return Effect.forEach(group, (one) => restore(handleReplies(handle, [one], postpone, fork)), {
+            discard: true
+          })
         }
         const deaths = pending.deaths + 1
         if (deaths < maxDeaths) return postpone([{ ...pending, deaths }], pauseAfter(deaths))

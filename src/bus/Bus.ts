@@ -124,6 +124,15 @@ export interface Inspection extends Pick<TeamQueue, "consumers" | "messages"> {
 /** The team's queue does not exist. */
 export class QueueGone extends Data.TaggedError("QueueGone") {}
 
+/**
+ * Handles replies. One that would keep the others waiting it hands to `later`: that reply is acknowledged once `finish` has
+ * succeeded, which is tried again if it fails.
+ */
+export type ReplyHandler = (
+  replies: ReadonlyArray<Reply>,
+  later: (reply: Reply, finish: Effect.Effect<void, Unavailable>) => void
+) => Effect.Effect<void, Unavailable>
+
 /** The server's side of the message bus. Layers: `BusMemory.layer` and `BusAmqp.layer`. */
 export class Bus extends Context.Tag("webhook-trigger/Bus")<
   Bus,
@@ -158,10 +167,7 @@ export class Bus extends Context.Tag("webhook-trigger/Bus")<
      * Messages that fail the `correlation` check are dropped. With several servers, replies move to another server if
      * `handle` fails or takes more than 2 seconds. A server gets no replies before `ready` succeeds.
      */
-    readonly consume: (
-      handle: (replies: ReadonlyArray<Reply>) => Effect.Effect<void, Unavailable>,
-      checks: ReplyChecks
-    ) => Effect.Effect<void, never, Scope.Scope>
+    readonly consume: (handle: ReplyHandler, checks: ReplyChecks) => Effect.Effect<void, never, Scope.Scope>
     /** The number of queued replies of all teams. */
     readonly repliesWaiting: Effect.Effect<number, Unavailable>
     /** Succeeds if the broker responds, even if it is out of memory or disk space. */

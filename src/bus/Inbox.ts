@@ -2,9 +2,9 @@
 import { type Duration, Effect, Queue, type Scope, type Tracer } from "effect"
 import { whenTraced } from "../telemetry/Span.ts"
 import * as TraceContext from "../telemetry/TraceContext.ts"
-import { handleReplies, type PendingReply, type ReplyHandler } from "./Acknowledgement.ts"
+import { handleReplies, type PendingReply } from "./Acknowledgement.ts"
 import { storableReply, textLength } from "./Bodies.ts"
-import type { Prompt, Reply, ReplyChecks } from "./Bus.ts"
+import type { Prompt, Reply, ReplyChecks, ReplyHandler } from "./Bus.ts"
 
 /** Replies that are taken and not acknowledged, unless the server says how many: those of a group, and those behind it. */
 export const defaultAtOnce = 20
@@ -61,6 +61,7 @@ export const makeInbox = (): Inbox => {
       const queue = yield* Effect.acquireRelease(join, leave)
       const postpone = (group: ReadonlyArray<Waiting>, pause: Duration.Duration) =>
         Queue.offerAll(queue, group).pipe(Effect.delay(pause), Effect.interruptible, Effect.forkIn(scope))
+      const fork = (work: Effect.Effect<void>) => Effect.forkIn(Effect.interruptible(work), scope)
       // Not `takeBetween`, which returns the first alone when it had to wait for it: they often arrive together.
       const take = Effect.zipWith(Queue.take(queue), Queue.takeUpTo(queue, atOnce - 1), (first, more) => [
         first,
@@ -68,7 +69,7 @@ export const makeInbox = (): Inbox => {
       ])
       yield* take.pipe(
         Effect.flatMap((waiting) =>
-          Effect.forEach(groupsOf(waiting), (group) => traced(group)(handleReplies(handle, group, postpone)), {
+          Effect.forEach(groupsOf(waiting), (group) => traced(group)(handleReplies(handle, group, postpone, fork)), {
             discard: true
           })
         ),

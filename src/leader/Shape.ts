@@ -10,6 +10,7 @@ import { linesOf, readAnswer } from "../domain/run/Answer.ts"
 import type { JsonObject } from "../domain/webhook/WebhookSettingKinds.ts"
 import { withinTime } from "../runtime/TimeLimit.ts"
 import type { Agent, Task } from "./agents/Agent.ts"
+import { inWords } from "./agents/AnswerSchema.ts"
 import type { LeaderAnswer, LeaderError } from "./Leader.ts"
 
 /** The CPU time of a check, in milliseconds. Nothing else happens in this process meanwhile. */
@@ -27,10 +28,6 @@ const faultsOf = (schema: JsonObject, response: string): ReadonlyArray<Fault> =>
             () => []
           )
   })
-
-/** The end of a prompt whose agent does not get the schema in another way. */
-export const inWords = (schema: JsonObject): string =>
-  `\n\nAnswer with JSON that matches this schema and nothing else:\n${JSON.stringify(schema)}`
 
 const correction = (faults: ReadonlyArray<Fault>): string =>
   `The answer must be JSON that matches its schema, and nothing else. It does not match:\n${linesOf(faults)}\n\nAnswer again, with the corrected JSON only.`
@@ -77,12 +74,16 @@ const together = (first: AgentReport, second: AgentReport = {}): AgentReport => 
   return { ...first, ...second, ...(Struct.keys(usage).length > 0 && { usage }) }
 }
 
-/** What the second turn may still cost; `undefined`: nothing. */
+/** The correction needs one turn, or two if the agent looks something up. */
+const turnsOfCorrection = 2
+
+/** What the second prompt may still cost, in few turns; `undefined`: nothing. */
 const restOf = (request: AgentRequest = {}, { usage }: AgentReport): AgentRequest | undefined => {
-  const { max_cost } = request
-  if (max_cost === undefined) return request
+  const { max_cost, max_turns } = request
+  const rest = { ...request, ...(max_turns !== undefined && { max_turns: Math.min(max_turns, turnsOfCorrection) }) }
+  if (max_cost === undefined) return rest
   const left = max_cost - (usage?.cost_usd ?? 0)
-  return left > 0 ? { ...request, max_cost: left } : undefined
+  return left > 0 ? { ...rest, max_cost: left } : undefined
 }
 
 /** The agent's answer; to a prompt with an `answer_schema`, that of the second turn if it needs one. */
@@ -94,13 +95,14 @@ export const answer = (agent: Agent, task: Task): Effect.Effect<LeaderAnswer, Le
 const answerWith = (schema: JsonObject, agent: Agent, task: Task): Effect.Effect<LeaderAnswer, LeaderError> =>
   Effect.suspend(() => {
     const isTold = agent.takesSchema?.(schema) === true
-    const prompt = isTold ? task.prompt : { ...task.prompt, prompt: task.prompt.prompt + inWords(schema) }
+    const { prompt: said } = task.prompt
+    const prompt = isTold ? task.prompt : { ...task.prompt, prompt: said + inWords(schema) }
     let known: AgentReport = {}
     const report: Task["report"] = (more) => {
       known = { ...known, ...more }
       task.report(more)
     }
-    return Effect.flatMap(agent.answer({ ...task, prompt, report }), (first) => {
+    return Effect.flatMap(agent.answer({ ...task, prompt, said, report }), (first) => {
       const { response, report: own } = typeof first === "string" ? { response: first, report: {} } : first
       const before = { ...known, ...own }
       // A question is no answer.

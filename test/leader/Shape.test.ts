@@ -146,6 +146,20 @@ describe("an agent whose answer has a schema", () => {
   )
 
   behaviour(
+    "has two turns at most for its correction",
+    Effect.gen(function* () {
+      for (const [max_turns, second] of [
+        [20, 2],
+        [1, 1]
+      ] as const) {
+        const { asked, send } = yield* answering([say("no"), say(good)]).pipe(onBusOfItsOwn)
+        yield* send("Review it.", { agent: { ...agent, max_turns } })
+        expect(asked.map((prompt) => prompt.agent?.max_turns)).toEqual([max_turns, second])
+      }
+    })
+  )
+
+  behaviour(
     "may ask a question, and gets no second turn for an answer that takes long to check",
     Effect.gen(function* () {
       const asking = yield* onBusOfItsOwn(

@@ -2,9 +2,8 @@ import type { Channel, Message } from "amqplib"
 import { Clock, Effect, Either, Layer, type Redacted, Schedule } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { TeamName } from "../../domain/Team.ts"
-import type { ReplyHandler } from "../Acknowledgement.ts"
 import { textLength } from "../Bodies.ts"
-import { Bus, QueueGone, type ReplyChecks } from "../Bus.ts"
+import { Bus, QueueGone, type ReplyChecks, type ReplyHandler } from "../Bus.ts"
 import { defaultAtOnce, makeInbox, tracedPublish } from "../Inbox.ts"
 import * as Broker from "./Broker.ts"
 import { type Connection, call, openChannel } from "./Connection.ts"
@@ -56,18 +55,21 @@ const make = ({ queueType, url }: AmqpOptions) =>
       Effect.map(probe.declareCancelExchange(team), () => cancellable.add(team))
     const inbox = makeInbox()
 
-    /** If the work fails or takes too long, drops the connection, which returns all replies to the broker. */
-    const givingBack = <A>(connection: Connection, text: number, work: Effect.Effect<A, Unavailable>) =>
+    const giveBack = (connection: Connection, why: string) =>
+      connection.markLost(`replies go back to the broker: ${why}`)
+
+    /** If the work fails, drops the connection, which returns all replies to the broker. */
+    const orGiveBack = (connection: Connection, work: Effect.Effect<void, Unavailable>) =>
+      Effect.tapError(work, ({ detail }) => Effect.sync(() => giveBack(connection, detail)))
+
+    /** The same if it takes too long. */
+    const inTimeOrGiveBack = (connection: Connection, text: number, work: Effect.Effect<void, Unavailable>) =>
       Effect.suspend(() => {
-        const giveBack = (why: string) => connection.markLost(`replies go back to the broker: ${why}`)
         const timer = setTimeout(
-          () => giveBack("they were not handled in time"),
+          () => giveBack(connection, "they were not handled in time"),
           handleTimeout + text * handleTimeoutOfText
         )
-        return work.pipe(
-          Effect.tapError(({ detail }) => Effect.sync(() => giveBack(detail))),
-          Effect.onExit(() => Effect.sync(() => clearTimeout(timer)))
-        )
+        return Effect.onExit(orGiveBack(connection, work), () => Effect.sync(() => clearTimeout(timer)))
       })
 
     const consumeOn = (connection: Connection, handle: ReplyHandler, checks: ReplyChecks) =>
@@ -79,7 +81,12 @@ const make = ({ queueType, url }: AmqpOptions) =>
         yield* declare(channel)
         const { drop, isOver, subjectOf, takeProgress } = yield* Reception.make(checks)
         const receive = yield* inbox.consume(
-          (replies) => givingBack(connection, sum(replies.map(textLength)), handle(replies)),
+          (replies, later) =>
+            inTimeOrGiveBack(
+              connection,
+              sum(replies.map(textLength)),
+              handle(replies, (reply, finish) => later(reply, orGiveBack(connection, finish)))
+            ),
           { atOnce }
         )
         const listen = (queue: string, decode: typeof decodeReply | typeof decodeDeadLetter) =>

@@ -25,12 +25,12 @@ export const layer: Layer.Layer<
 > = Layer.scopedDiscard(
   Effect.gen(function* () {
     const bus = yield* Bus
-    const { isOver, record } = yield* ReplyRecorder
+    const { handle, isOver } = yield* ReplyRecorder
     const correlation = yield* Correlation
     const database = yield* ChangeFeed
     const reports = yield* ProgressReports
     const { maxConcurrent } = yield* Settings
-    yield* bus.consume(record, {
+    yield* bus.consume(handle, {
       correlation,
       progress: reports.add,
       isOver,

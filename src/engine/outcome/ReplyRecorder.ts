@@ -1,13 +1,15 @@
-import { Context, DateTime, Effect, Either, Layer } from "effect"
+import { Context, DateTime, Effect, Either, Fiber, FiberMap, Layer, Option } from "effect"
 import { answerTooLarge } from "../../bus/Bodies.ts"
-import type { Reply } from "../../bus/Bus.ts"
+import type { Reply, ReplyHandler } from "../../bus/Bus.ts"
 import type { Fault, Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { AgentReport } from "../../domain/run/AgentReport.ts"
 import { linesOf, readAnswer } from "../../domain/run/Answer.ts"
 import type { Outcome } from "../../domain/run/Run.ts"
 import type { UncheckedAnswer } from "../../repo/run/RunEnd.ts"
+import { untilAvailable } from "../../runtime/Availability.ts"
 import { RecentMap } from "../../runtime/RecentMap.ts"
+import { busy } from "../../runtime/TimeLimit.ts"
 import { Checkpoints } from "../Checkpoints.ts"
 import { Evaluator } from "../prompt/Evaluator.ts"
 import { Steps } from "../step/Steps.ts"
@@ -16,8 +18,8 @@ import { Outcomes } from "./Outcomes.ts"
 /** How many answered runs are remembered. Leaders repeat answers soon, and each unknown repeat costs a statement. */
 const maxAnswered = 10_000
 
-/** How long the check of an answer by a schema may take. */
-const longestCheck = "1 second"
+/** How long a reply waits here for the check of an answer, which goes on. */
+const longestCheck = "30 seconds"
 
 const tooSlow: Fault = { pointer: "", detail: "takes too long to check" }
 
@@ -27,11 +29,13 @@ export class ReplyRecorder extends Context.Tag("webhook-trigger/ReplyRecorder")<
   {
     /** On success, ends are committed and watchers are notified. Repeats are harmless, since the first end wins. */
     readonly record: (replies: ReadonlyArray<Reply>) => Effect.Effect<void, Unavailable>
+    /** The same, but the check of an answer delays no other replies. */
+    readonly handle: ReplyHandler
     /** The run was answered, in time or late. No other reply changes it. */
     readonly isOver: (run_id: RunId) => boolean
   }
 >() {
-  static readonly layer: Layer.Layer<ReplyRecorder, never, Evaluator | Outcomes | Steps> = Layer.effect(
+  static readonly layer: Layer.Layer<ReplyRecorder, never, Evaluator | Outcomes | Steps> = Layer.scoped(
     ReplyRecorder,
     Effect.gen(function* () {
       const outcomes = yield* Outcomes
@@ -41,51 +45,86 @@ export class ReplyRecorder extends Context.Tag("webhook-trigger/ReplyRecorder")<
       const clock = yield* Effect.clock
       const answered = new RecentMap<RunId, true>(maxAnswered)
 
+      /** The answers that are being checked. Nothing else ends their runs with a reply meanwhile. */
+      const checks = yield* FiberMap.make<RunId, void, never>()
+
       const faultsOf = (response: string, { answer_schema: schema, team }: UncheckedAnswer) =>
         Either.match(readAnswer(response), {
           onLeft: Effect.succeed,
           onRight: (value) =>
-            evaluate("value", { schema, value }, `answers of ${team}`).pipe(
-              // The other replies wait meanwhile.
-              Effect.timeout(longestCheck),
-              Effect.orElseSucceed((): ReadonlyArray<Fault> => [tooSlow])
+            Effect.catchTag(evaluate("value", { schema, value }, `answers of ${team}`), "TooSlow", () =>
+              Effect.succeed<ReadonlyArray<Fault>>([tooSlow])
             )
         })
 
-      /** The end of a run whose answer must match a schema. */
-      const checked = (end: Answered, unchecked: UncheckedAnswer) =>
-        Effect.map(faultsOf(end.outcome.response, unchecked), (faults) => ({
-          ...end,
-          isChecked: true,
-          outcome: faults.length === 0 ? end.outcome : invalid(end.outcome, faults)
-        }))
+      const ended = (ids: ReadonlyArray<RunId>) => {
+        for (const id of ids) answered.set(id, true)
+        return reach("ended")
+      }
 
+      /** Ends a run whose answer must match a schema. */
+      const check = ({ outcome, run_id }: Answered, unchecked: UncheckedAnswer) =>
+        faultsOf(outcome.response, unchecked).pipe(
+          Effect.map((faults) => (faults.length === 0 ? outcome : invalid(outcome, faults))),
+          Effect.flatMap((outcome) => steps.endAll([{ run_id, isChecked: true, outcome }])),
+          (checked) => untilAvailable(checked, { subject: `the check of the answer of run ${run_id}` }),
+          Effect.zipRight(Effect.suspend(() => ended([run_id])))
+        )
+
+      /** Returns the runs that have not ended, as their answers are being checked. */
       const endAll = (ends: ReadonlyArray<{ readonly run_id: RunId; readonly outcome: Outcome }>) =>
-        Effect.flatMap(steps.endAll(ends), (results) => {
-          const unchecked = ends.flatMap((end, index) => {
-            const found = results[index]?.unchecked
-            return found !== undefined && isAnswered(end) ? [checked(end, found)] : []
-          })
-          if (unchecked.length === 0) return Effect.void
-          return Effect.flatMap(Effect.all(unchecked, { concurrency: "unbounded" }), steps.endAll)
-        })
+        Effect.flatMap(steps.endAll(ends), (results) =>
+          Effect.forEach(
+            ends.flatMap((end, index) => {
+              const unchecked = results[index]?.unchecked
+              return unchecked !== undefined && isAnswered(end) ? [{ end, unchecked }] : []
+            }),
+            ({ end, unchecked }) =>
+              Effect.as(FiberMap.run(checks, end.run_id, check(end, unchecked), { onlyIfMissing: true }), end.run_id)
+          )
+        )
 
-      return {
-        record: (replies) => {
-          const ends = replies.flatMap((reply) => {
-            const outcome = outcomeOf(reply)
-            return outcome === undefined ? [] : [{ run_id: reply.run_id, outcome }]
-          })
+      const handle: ReplyHandler = (replies, later) =>
+        Effect.suspend(() => {
           const started_at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
           for (const { _tag, run_id } of replies) if (_tag === "Started") outcomes.progress(run_id, { started_at })
-          if (ends.length === 0) return Effect.void
-          return Effect.flatMap(endAll(ends), () => {
-            for (const { _tag, run_id } of replies) if (_tag === "Answered") answered.set(run_id, true)
-            return reach("ended")
+          const checked = new Set(replies.flatMap(({ run_id }) => (FiberMap.unsafeHas(checks, run_id) ? run_id : [])))
+          const ends = replies.flatMap((reply) => {
+            const outcome = outcomeOf(reply)
+            return outcome === undefined || checked.has(reply.run_id) ? [] : [{ run_id: reply.run_id, outcome }]
           })
-        },
-        isOver: (run_id) => answered.get(run_id) === true
-      }
+          return Effect.flatMap(ends.length === 0 ? Effect.succeed([]) : endAll(ends), (begun) => {
+            for (const run_id of begun) checked.add(run_id)
+            const over: Array<RunId> = []
+            for (const reply of replies) {
+              if (checked.has(reply.run_id)) later(reply, finish(reply))
+              else if (reply._tag === "Answered") over.push(reply.run_id)
+            }
+            return ends.length > begun.length ? ended(over) : Effect.void
+          })
+        })
+
+      /** Once the run's check is over. */
+      const finish = (reply: Reply): Effect.Effect<void, Unavailable> =>
+        Effect.suspend(() =>
+          Option.match(FiberMap.unsafeGet(checks, reply.run_id), {
+            onNone: () => record([reply]),
+            // Another server may be less busy.
+            onSome: (check) => Effect.timeoutFail(Fiber.join(check), { duration: longestCheck, onTimeout: () => busy })
+          })
+        )
+
+      const record = (replies: ReadonlyArray<Reply>): Effect.Effect<void, Unavailable> =>
+        Effect.suspend(() => {
+          const finishes: Array<Effect.Effect<void, Unavailable>> = []
+          const handled = handle(replies, (_, finish) => finishes.push(finish))
+          return Effect.zipRight(
+            handled,
+            Effect.suspend(() => Effect.all(finishes, { discard: true }))
+          )
+        })
+
+      return { handle, record, isOver: (run_id) => answered.get(run_id) === true }
     })
   )
 }

@@ -10,6 +10,8 @@ import type { Place } from "../Place.ts"
 /** A prompt to answer. */
 export interface Task {
   readonly prompt: Prompt
+  /** The prompt's text without the schema of the answer, if that stands at its end. A reply to a question is this alone. */
+  readonly said?: string
   readonly place: Place
   /** Shows what it does meanwhile. May be called often. */
   readonly progress: (progress: Progress) => void

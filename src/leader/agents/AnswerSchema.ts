@@ -39,3 +39,7 @@ export const isStrict = (schema: JsonObject): boolean =>
     const isObject = [type].flat().includes("object") || part.properties !== undefined
     return (type ?? $ref ?? anyOf) !== undefined && (!isObject || isClosed(part))
   })
+
+/** The end of a prompt whose agent does not get the schema in another way. */
+export const inWords = (schema: JsonObject): string =>
+  `\n\nAnswer with JSON that matches this schema and nothing else:\n${JSON.stringify(schema)}`

@@ -27,8 +27,9 @@ const acpAgent = (options: AcpOptions, hasTools: boolean): Agent => {
     answer: (task) =>
       takingOnly(["max_turns"], task, () =>
         inSession(anyId, task, (task, session) => {
-          const granted = asked.grantedBy(task.prompt, session)
-          const text = granted === undefined ? asText(task.prompt) : `${task.prompt.prompt}: ${granted}`
+          const granted = asked.grantedBy(task, session)
+          const { prompt, said = prompt.prompt } = task
+          const text = granted === undefined ? asText(prompt) : `${said}: ${granted}${prompt.prompt.slice(said.length)}`
           const work = (tools?: Tools) =>
             converse(options, { ...task, text, totals, asked, ...(tools && { tools }), granted }, session)
           return hasTools ? withTools(task, work) : work()

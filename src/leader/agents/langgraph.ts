@@ -64,7 +64,7 @@ const work = (
       request(`/threads/${thread}/runs/stream`, {
         assistant_id: assistant,
         ...(pending.length > 0
-          ? { command: { resume: asResume(pending, prompt, source === "chat") } }
+          ? { command: { resume: asResume(pending, task.said ?? prompt, source === "chat") } }
           : { input: { messages: [{ role: "user", content: prompt }] } }),
         stream_mode: ["messages-tuple", "values"],
         // One run at a time works in a thread of ours, so a run that is still there was cancelled.

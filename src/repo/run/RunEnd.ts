@@ -1,7 +1,8 @@
 /** The end of a run, as it is recorded, and the times that belong to it. */
 import { DateTime } from "effect"
 import type { RunId } from "../../domain/Id.ts"
-import { isAnswer, type Outcome, type Run, type RunRow } from "../../domain/run/Run.ts"
+import type { AgentReport } from "../../domain/run/AgentReport.ts"
+import { isAnswer, type Outcome, outcomeFields, type Run, type RunRow } from "../../domain/run/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
 
@@ -76,9 +77,15 @@ export type LateReport = Required<Pick<RunRow, "team" | "report">>
 export const addsLate = ({ outcome }: RunEnd): boolean =>
   outcome.status === "success" || (outcome.status === "error" && (outcome.response ?? outcome.report) !== undefined)
 
-/** Whether it ends no run with an `answer_schema`. A question is no answer. */
+/** Whether it ends no run with an `answer_schema`, unless it is a question, which is no answer. */
 export const isUnchecked = ({ isChecked = false, outcome }: RunEnd): boolean =>
-  !isChecked && outcome.status === "success" && outcome.report?.asks === undefined
+  !isChecked && outcome.status === "success"
+
+/** The report, if it has a question, for a run whose agent may not ask. */
+export const withoutQuestion = ({ outcome }: RunEnd): AgentReport | undefined => {
+  const { asks, ...report } = outcomeFields(outcome).report ?? {}
+  return asks === undefined ? undefined : report
+}
 
 /** The first of several items for a run, in the order of the runs' first items. */
 export const firstOfEach = <A extends { readonly run_id: string }>(items: Iterable<A>): ReadonlyArray<A> => {

@@ -1,8 +1,8 @@
 /** What a leader replies, as it comes back. */
 import { expect } from "@effect/vitest"
-import { Chunk, Effect, Queue } from "effect"
-import { Bus } from "../../../src/bus/Bus.ts"
-import { type Behaviour, collectReplies, makePrompt, startLeader } from "./support.ts"
+import { Chunk, Deferred, Effect, Queue } from "effect"
+import { Bus, type Reply } from "../../../src/bus/Bus.ts"
+import { type Behaviour, collectReplies, consume, echo, makePrompt, startLeader } from "./support.ts"
 
 export const replies = (behaviour: Behaviour): void => {
   behaviour(
@@ -25,6 +25,42 @@ export const replies = (behaviour: Behaviour): void => {
         { _tag: "Answered", run_id: good.run_id, response: "日本語 🦊 \r\n" },
         { _tag: "Failed", run_id: bad.run_id, message: "it did not work — 💥" }
       ])
+    })
+  )
+
+  behaviour(
+    "a reply that is finished later delays no others, and is handled again if its server stops before",
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const others = yield* Queue.unbounded<Reply>()
+      const slow = yield* makePrompt({ prompt: "slow" })
+      const other = yield* makePrompt({ prompt: "other" })
+      yield* startLeader(echo)
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          yield* consume((replies, later) =>
+            Effect.forEach(
+              replies,
+              (reply) =>
+                reply.run_id === slow.run_id
+                  ? Effect.sync(() => later(reply, Effect.never))
+                  : Queue.offer(others, reply),
+              { discard: true }
+            )
+          )
+          yield* bus.publish(slow)
+          yield* bus.publish(other)
+          expect(yield* Queue.take(others)).toMatchObject({ run_id: other.run_id })
+        })
+      )
+      const finished = yield* Deferred.make<void>()
+      yield* consume((replies, later) =>
+        Effect.sync(() => {
+          for (const reply of replies) later(reply, Effect.asVoid(Deferred.succeed(finished, undefined)))
+        })
+      )
+      yield* Deferred.await(finished)
+      yield* Effect.repeat(Effect.delay(bus.repliesWaiting, "20 millis"), { until: (waiting) => waiting === 0 })
     })
   )
 

@@ -1,7 +1,6 @@
 /** What tests of a bus are made of: prompts, leaders, and the replies that come back. */
 import { it } from "@effect/vitest"
 import { Effect, Exit, type Layer, Logger, LogLevel, Option, Queue, Schedule, Schema, Scope } from "effect"
-import type { ReplyHandler } from "../../../src/bus/Acknowledgement.ts"
 import {
   Bus,
   type Correlation,
@@ -10,6 +9,7 @@ import {
   type Prompt,
   type Reply,
   type ReplyChecks,
+  type ReplyHandler,
   type TeamQueue
 } from "../../../src/bus/Bus.ts"
 import type { Unavailable } from "../../../src/domain/Errors.ts"

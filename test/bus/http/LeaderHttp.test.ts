@@ -142,7 +142,7 @@ const bus = Layer.effect(
           const { progress } = checks
           if (progress !== undefined) observers.push(progress)
           yield* inbox.consume(handle, checks)
-          yield* bus.consume((replies) => Effect.zipRight(recordEnds(replies), handle(replies)), checks)
+          yield* bus.consume((replies, later) => Effect.zipRight(recordEnds(replies), handle(replies, later)), checks)
         })
     })
   )

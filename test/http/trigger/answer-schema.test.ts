@@ -103,6 +103,17 @@ describe("an answer with a schema", () => {
     })
   )
 
+  trigger("is checked, and no question, if the agent may not ask", () =>
+    Effect.gen(function* () {
+      const { ask, run } = yield* asked(schema, { agent_asks: "refuse" })
+      const question = yield* ask("ask Which branch?")
+      expect(question.json.error.code).toBe("answer_invalid")
+      const answered = yield* ask('ask {"verdict":"approve"}')
+      expect(answered.json).toMatchObject({ status: "success", answer: { verdict: "approve" } })
+      for (const { json } of [question, answered]) expect(yield* run(json.run_id)).not.toHaveProperty("asks")
+    })
+  )
+
   trigger("is checked by the schema that the webhook had when the run was accepted, and once", () =>
     Effect.gen(function* () {
       const server = yield* start()

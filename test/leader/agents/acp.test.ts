@@ -8,6 +8,8 @@ import { Effect, Either, Option, type Scope } from "effect"
 import type { Bus, LeaderBus } from "../../../src/bus/Bus.ts"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
 import { decide, makeAsked } from "../../../src/leader/agents/acp/Permissions.ts"
+import { withResponse } from "../../../src/leader/agents/acp/Updates.ts"
+import { turnsExceeded } from "../../../src/leader/agents/output/Limits.ts"
 import { presets } from "../../../src/leader/index.ts"
 import { team } from "../../bus/contract/support.ts"
 import { repeatUntil } from "../../support/Until.ts"
@@ -112,6 +114,11 @@ describe("an ACP agent", () => {
       // It was for one prompt.
       expect(yield* reply("chat")).toMatchObject({ report: { asks: ["Allow", "Reject"] } })
       expect(JSON.parse(read("sessions.json"))["s.0"].texts.at(-2)).toBe("Allow: execute: echo done")
+      const shaped = { ...inSession("s.0"), source: "chat", agent: { answer_schema: { type: "string" } } } as const
+      yield* send("Allow", shaped)
+      expect(JSON.parse(read("sessions.json"))["s.0"].texts.at(-2)).toMatch(
+        /^Allow: execute: echo done\n\nAnswer with JSON/
+      )
       const refused = yield* send("[[tool execute]]", { source: "webhook", agent: { may_ask: false } })
       expect(refused).toMatchObject({ response: "The answer was no.", report: { denied: ["execute: echo done"] } })
     })
@@ -126,6 +133,11 @@ describe("an ACP agent", () => {
     const granted = `execute: ${request("ls").toolCall.title}`
     expect(decide(new Set(), request("ls"), granted)).not.toHaveProperty("denied")
     expect(decide(new Set(), request("rm -r ."), granted)).toHaveProperty("denied")
+  })
+
+  it("says that it has reached a limit, even if its response to the stop comes first", () => {
+    const limit = turnsExceeded(1)
+    expect(withResponse(limit, { stopReason: "cancelled" })).toMatchObject(limit)
   })
 
   behaviour(

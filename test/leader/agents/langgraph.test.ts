@@ -208,6 +208,12 @@ describe("a LangGraph server", () => {
           expect(yield* send("approve", { ...inSession(thread), source })).toMatchObject({ response: "yes" })
           expect(received.at(-1)!.body).toMatchObject({ command: { resume } })
           expect(received.at(-1)!.body).not.toHaveProperty("input")
+          const agent = { answer_schema: { type: "string" } }
+          received.length = 0
+          yield* send("approve", { ...inSession(thread), source, agent })
+          expect(received.find(({ path }) => path.endsWith("/runs/stream"))!.body).toMatchObject({
+            command: { resume }
+          })
         }).pipe(Effect.scoped, onBusOfItsOwn)
       }
     })

@@ -1,7 +1,7 @@
 /** What an agent may do, as it asks for it over the Agent Client Protocol. */
 import { Either } from "effect"
-import type { Prompt } from "../../../bus/Bus.ts"
 import { RecentMap } from "../../../runtime/RecentMap.ts"
+import type { Task } from "../Agent.ts"
 import { at, isOwnTool, listAt, textAt } from "../output/Reading.ts"
 
 /** The kinds of tools that the protocol knows. */
@@ -75,11 +75,14 @@ export const makeAsked = () => {
       ] as const
     },
     /** What the prompt grants. Only people can reply so: what a webhook's caller writes grants nothing. */
-    grantedBy: ({ prompt, source }: Prompt, session: string | undefined): string | undefined => {
+    grantedBy: (
+      { prompt, said = prompt.prompt }: Pick<Task, "prompt" | "said">,
+      session: string | undefined
+    ): string | undefined => {
       if (session === undefined) return undefined
       const question = questions.get(session)
       questions.delete(session)
-      return source === "chat" && question?.grants.includes(prompt.trim()) ? question.wanted : undefined
+      return prompt.source === "chat" && question?.grants.includes(said.trim()) ? question.wanted : undefined
     }
   }
 }

@@ -130,6 +130,8 @@ export const withResponse = (reading: AcpReading, response: unknown): Reading =>
     { ...others, ...(answer !== undefined && { answer }), isDone: true },
     { usage: usageOf(response) }
   )
+  // Stopped at a limit, which says why.
+  if (reading.code !== undefined) return done
   if (hasFailed) return { ...done, failure: messageOf((answer ?? "The agent failed").trim()) }
   const reason = textAt(response, "stopReason")
   return reason === "end_turn"

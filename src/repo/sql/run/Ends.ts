@@ -11,7 +11,8 @@ import {
   type LateReport,
   type RunEnd,
   type RunEvent,
-  type UncheckedAnswer
+  type UncheckedAnswer,
+  withoutQuestion
 } from "../../run/RunEnd.ts"
 import { notify } from "../Changes.ts"
 import { type ColumnTypes, eventTypes, list, recordset, runIds, uuids } from "../Columns.ts"
@@ -48,6 +49,7 @@ const inputTypes: ColumnTypes = {
   answered: "boolean",
   ends_work: "boolean",
   unchecked: "boolean",
+  unasked: "json",
   ...outcomeTypes
 }
 
@@ -78,12 +80,13 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   const toInput = (end: RunEnd) => {
     const { run_id, at, sent_at, started_at, outcome } = end
     const facts = { answered: isAnswer(outcome), ends_work: endsWork(outcome), unchecked: isUnchecked(end) }
-    return { run_id, at, sent_at, started_at, ...facts, ...outcomeFields(outcome) }
+    return { run_id, at, sent_at, started_at, ...facts, unasked: withoutQuestion(end), ...outcomeFields(outcome) }
   }
-  const { error_message: _, ...withoutMessage } = outcomeTypes
-  const outcomeSet = list(
-    Object.entries(withoutMessage).map(([name, type]) => `${name} = i.${name}${type === "json" ? "::json" : ""}`)
-  )
+  const mayAsk = sql`r.agent ->> 'may_ask' is distinct from 'false'`
+  const isQuestion = sql`(i.unasked is not null and ${mayAsk})`
+  const report = sql`case when ${mayAsk} then i.report else coalesce(i.unasked, i.report) end::json`
+  const { error_message: _, report: __, ...plain } = outcomeTypes
+  const outcomeSet = list(Object.keys(plain).map((name) => `${name} = i.${name}`))
 
   // As in `timesOfEnd`.
   const noLater = (time: Statement.Fragment) => sql`case when ${time} > i.at then i.at else ${time} end`
@@ -121,6 +124,7 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
     ended as (
       update webhook_trigger.runs r set
         ${outcomeSet},
+        report = ${report},
         error_message = case when i.status = 'timeout' then ${lastStep} else i.error_message end,
         sent_at = ${sent},
         started_at = coalesce(${reported}, ${sent}),
@@ -139,7 +143,7 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
         end,
         collecting_until = null
       from ${recordset(sql, inputTypes, ends.map(toInput))} join locked on locked.id = i.run_id
-      where r.id = i.run_id and locked.status in ${live} and not (i.unchecked and r.agent -> 'answer_schema' is not null)
+      where r.id = i.run_id and locked.status in ${live} and not (i.unchecked and r.agent -> 'answer_schema' is not null and not ${isQuestion})
       returning r.*
     ),`
 
@@ -164,7 +168,7 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
         order by r.id for no key update
       ), stored as (
         update webhook_trigger.runs r
-        set response = i.response, report = coalesce(r.report, i.report::json)
+        set response = i.response, report = coalesce(r.report, ${report})
         from ${recordset(sql, inputTypes, ends.map(toInput))} join unanswered on unanswered.id = i.run_id
         where r.id = i.run_id
         returning r.*, is_unreported
