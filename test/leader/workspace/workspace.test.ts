@@ -297,11 +297,10 @@ describe("an agent with a repository", () => {
         Effect.gen(function* () {
           const { send } = yield* leading(copiesOf(url), place)
           for (const number of [1, 2]) {
-            expect(yield* send("mkdir cache; touch cache/file; chmod -R a-w cache", inThread(number))).toMatchObject({
-              _tag: "Answered"
-            })
+            const work = "mkdir cache; head -c 9000000 /dev/zero > cache/file; chmod -R a-w cache"
+            expect(yield* send(work, inThread(number))).toMatchObject({ _tag: "Answered" })
           }
-          expect(yield* send("head -c 1000000 /dev/zero > zeros", inThread(3))).toMatchObject({ _tag: "Answered" })
+          expect(yield* send("true", inThread(3))).toMatchObject({ _tag: "Answered" })
         })
       )
       const [one, two] = [1, 2].map((number) => inThread(number).thread!.id as string)
@@ -315,7 +314,7 @@ describe("an agent with a repository", () => {
         )
       // The disk has room for the latest; then the time of all is over.
       yield* onBusOfItsOwn(
-        Effect.zipRight(leading(copiesOf(url, { disk: 1.3e6 }), place), only(one!, inThread(3).thread!.id))
+        Effect.zipRight(leading(copiesOf(url, { disk: 5e6 }), place), only(one!, inThread(3).thread!.id))
       )
       expect(foldersOf(workspaces)).not.toContain(two)
       yield* onBusOfItsOwn(Effect.zipRight(leading(copiesOf(url, { keep: Duration.zero }), place), only(one!)))

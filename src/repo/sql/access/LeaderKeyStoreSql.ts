@@ -44,7 +44,8 @@ export const layer: Layer.Layer<LeaderKeyStore, never, SqlClient.SqlClient> = La
     const leaderKeys = Effect.fn("LeaderKeyStore.leaderKeys")(function* (team: TeamName) {
       const found = yield* sql`select 1 from webhook_trigger.teams where team = ${team}`
       if (found.length === 0) return yield* new NotFound()
-      const rows = yield* sql`select ${columns} from webhook_trigger.leader_keys where team = ${team} order by id`
+      const rows =
+        yield* sql`select ${columns} from webhook_trigger.leader_keys where team = ${team} order by created_at, id`
       return rows.map((row) => fromRow<LeaderKey>(row))
     }, bounded)
 
