@@ -198,7 +198,8 @@ describe("a server's rights", () => {
         yield* untilUp
         const collected = yield* collectReplies
         const bus = yield* Bus
-        const stop = yield* startLeader(echo)
+        // Its reply may be here before it has acknowledged the prompt.
+        const stop = yield* startLeader(echo, { grace: 10_000 })
         const prompt = yield* makePrompt()
         yield* bus.publish(prompt)
         expect((yield* Queue.take(collected)).run_id).toBe(prompt.run_id)
