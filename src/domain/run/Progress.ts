@@ -50,14 +50,14 @@ const readSteps = ({ step, steps }: { readonly step?: unknown; readonly steps?: 
 }
 
 /** What the agent does now, if the steps say it: texts are shown by themselves. */
-export const activityOf = (steps: ReadonlyArray<StepReport>): string | undefined =>
+export const activityIn = (steps: ReadonlyArray<StepReport>): string | undefined =>
   steps.findLast(({ kind, title }) => title !== undefined && kind !== undefined && kind !== "text")?.title
 
 /** What a leader's message says, as it can be stored. */
 export const readReport = (message: Readonly<Record<string, unknown>>): Progress => {
   const { activity, text } = message
   const steps = readSteps(message)
-  const now = typeof activity === "string" && activity.trim() !== "" ? firstLine(activity) : activityOf(steps)
+  const now = typeof activity === "string" && activity.trim() !== "" ? firstLine(activity) : activityIn(steps)
   const progress = mergeProgress(
     {},
     {

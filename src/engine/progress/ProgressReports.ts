@@ -32,6 +32,8 @@ export class ProgressReports extends Context.Tag("webhook-trigger/ProgressReport
     Effect.gen(function* () {
       const store = yield* ProgressStore
       const fork = yield* FiberSet.makeRuntime<never>()
+      const clock = yield* Effect.clock
+      const now = () => new Date(clock.unsafeCurrentTimeMillis()).toISOString()
       let waiting = new Map<RunId, ProgressReport>()
       let text = 0
       let written = Deferred.unsafeMake<void>(FiberId.none)
@@ -61,7 +63,7 @@ export class ProgressReports extends Context.Tag("webhook-trigger/ProgressReport
         const progress = {
           ...(rest.text !== undefined && { text: rest.text }),
           ...(activity !== undefined && { activity }),
-          ...(rest.steps && { steps: rest.steps.map((step) => ({ at: new Date().toISOString(), ...step })) })
+          ...(rest.steps && { steps: rest.steps.map((step) => ({ at: now(), ...step })) })
         }
         const before = waiting.get(run_id)
         const length = lengthOf(progress)

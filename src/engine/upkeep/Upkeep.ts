@@ -128,6 +128,10 @@ export const layer: Layer.Layer<
   })
 )
 
+/** For what is removed at this age. */
+const oftenEnough = (age: Duration.Duration) =>
+  Duration.clamp(Duration.times(age, 0.1), { minimum: Duration.seconds(1), maximum: Duration.hours(1) })
+
 const removal = <R>(age: Option.Option<Duration.Duration>, task: (age: Duration.Duration) => Task<R>) =>
   Option.match(age, { onNone: () => Layer.empty, onSome: (age) => Layer.scopedDiscard(keep([task(age)])) })
 
@@ -148,7 +152,7 @@ export const auditRetention = (age: Option.Option<Duration.Duration>): Layer.Lay
 export const stepsRetention = (age: Option.Option<Duration.Duration>): Layer.Layer<never, never, ProgressStore> =>
   removal(age, (age) => ({
     name: "removal of steps",
-    every: Duration.clamp(Duration.times(age, 0.1), { minimum: Duration.seconds(1), maximum: Duration.hours(1) }),
+    every: oftenEnough(age),
     alone: "no",
     run: Effect.gen(function* () {
       const store = yield* ProgressStore
@@ -161,7 +165,7 @@ export const stepsRetention = (age: Option.Option<Duration.Duration>): Layer.Lay
 export const runRetention = (age: Option.Option<Duration.Duration>): Layer.Layer<never, never, HistoryStore> =>
   removal(age, (age) => ({
     name: "removal of runs",
-    every: Duration.clamp(Duration.times(age, 0.1), { minimum: Duration.seconds(1), maximum: Duration.hours(1) }),
+    every: oftenEnough(age),
     alone: "no",
     run: Effect.gen(function* () {
       const history = yield* HistoryStore

@@ -13,7 +13,7 @@ export const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
 /** The format of ids that agents choose freely; this much is enough for all that are known. */
 export const anyId = /^\w[\w.:-]*$/
 
-const inWords = (history: ReadonlyArray<ThreadTurn>): string =>
+const textOf = (history: ReadonlyArray<ThreadTurn>): string =>
   [
     "Earlier messages of this conversation, oldest first:",
     ...history.map(({ prompt, response }) => `<prompt>\n${prompt}\n</prompt>\n<answer>\n${response}\n</answer>`),
@@ -25,7 +25,7 @@ export const withHistory = (task: Task): Task => {
   const { prompt, thread } = task.prompt
   if (thread?.history === undefined || thread.history.length === 0) return task
   task.report({ history_given: true })
-  return { ...task, prompt: { ...task.prompt, prompt: `${inWords(thread.history)}\n${prompt}` } }
+  return { ...task, prompt: { ...task.prompt, prompt: `${textOf(thread.history)}\n${prompt}` } }
 }
 
 /**

@@ -1,4 +1,4 @@
-import { activityOf, type Progress } from "../../../domain/run/Progress.ts"
+import { activityIn, type Progress } from "../../../domain/run/Progress.ts"
 import type { StepReport } from "../../../domain/run/Step.ts"
 import type { Task } from "../Agent.ts"
 import { isOwnTool, nothing, type Reading } from "./Reading.ts"
@@ -50,7 +50,7 @@ const inParagraphs = (report: (progress: Progress) => void): ((piece: Piece) => 
           : [{ kind: "text", title: said.trim(), detail: said.trim() } as const]
       if (steps.length > 0) said = ""
       const all = [...between, ...steps].map(timed)
-      const now = activity ?? activityOf(all)
+      const now = activity ?? activityIn(all)
       report({ ...(now !== undefined && { activity: now }), ...(all.length > 0 && { steps: all }) })
     }
     if (text === "") return
