@@ -12,6 +12,7 @@ import { LeaderId, RunId } from "../domain/Id.ts"
 import { AgentReport } from "../domain/run/AgentReport.ts"
 import { maxActivity, maxProgressText } from "../domain/run/Progress.ts"
 import { PromptBody } from "../domain/run/PromptBody.ts"
+import { maxFile, mostFiles } from "../domain/run/RunFile.ts"
 import { TeamName } from "../domain/Team.ts"
 import { optional } from "../domain/Time.ts"
 import { described } from "./Endpoint.ts"
@@ -42,6 +43,10 @@ export const NextDraft = Schema.Struct({
   )
 })
 export const WorkDraft = Schema.Struct({ leader: LeaderId, run_id: RunId })
+export const FileDraft = Schema.Struct({
+  correlation_id: Schema.String.annotations({ description: "The prompt's." }),
+  id: Schema.String.annotations({ description: "The ID of one of the prompt's `files`." })
+})
 export const LeaveDraft = Schema.Struct({ leader: LeaderId })
 
 const correlation_id = Schema.String.annotations({
@@ -56,14 +61,14 @@ export const LeaderPrompt = Schema.Struct({
   cancelled: Schema.Boolean.annotations({ description: "The run was stopped: reply with an `error`." })
 }).annotations({ identifier: "LeaderPrompt", description: "The leader's prompt." })
 
-export const replyTypes = ["started", "progress", "response", "error", "rejected", "discarded"] as const
+export const replyTypes = ["started", "progress", "file", "response", "error", "rejected", "discarded"] as const
 export type ReplyType = (typeof replyTypes)[number]
 
 const Reply = Schema.Struct({
   correlation_id,
   type: Schema.Literal(...replyTypes).annotations({
     description:
-      "`response` and `error` end the run. `progress` reports what the agent does. `rejected`: the leader can never work on the prompt. `discarded`: the deadline has passed, and nobody works on it. `started` is not needed, since taking a prompt starts its run."
+      "`response` and `error` end the run. `progress` reports what the agent does. `file` is a file that the agent left, and precedes them. `rejected`: the leader can never work on the prompt. `discarded`: the deadline has passed, and nobody works on it. `started` is not needed, since taking a prompt starts its run."
   }),
   response: optional(Schema.String.annotations({ description: "The answer, with `response`." })),
   truncated: optional(
@@ -72,6 +77,14 @@ const Reply = Schema.Struct({
     })
   ),
   message: optional(Schema.String.annotations({ description: "What went wrong, with `error`." })),
+  n: optional(
+    Schema.Int.pipe(Schema.between(1, mostFiles)).annotations({
+      description: "With `file`: its number, 1, 2, …, from 1 again when the work starts over."
+    })
+  ),
+  name: optional(Schema.String.annotations({ description: "With `file`: its name." })),
+  media_type: optional(Schema.String.annotations({ description: "With `file`: its media type." })),
+  content: optional(Schema.String.annotations({ description: `With \`file\`: up to ${maxFile / 1e6} MB, in Base64.` })),
   ...AgentReport.fields,
   seq: optional(
     Schema.NonNegativeInt.annotations({
@@ -148,6 +161,22 @@ export class Leading extends HttpApiGroup.make("leader")
         described(
           "Reply to a prompt",
           "A `response` or `error` is stored before the request succeeds. It may be repeated: the first one counts. Repeat it until it succeeds, also after a 409 from another request. An answer may have 1 MiB; of a longer one, the run keeps the first 64 KiB and ends as `error`, code `answer_too_large`. The body may have 16 MiB."
+        )
+      )
+  )
+  .add(
+    post("file", "/leader/file")
+      .setPayload(FileDraft)
+      .addSuccess(
+        Schema.Struct({ content: Schema.String.annotations({ description: "In Base64." }) }).annotations({
+          description: "The file's content."
+        })
+      )
+      .addError(NotFound)
+      .annotateContext(
+        described(
+          "Get a file of a prompt",
+          "The content of a file that came with the request. 404: it is no longer kept."
         )
       )
   )

@@ -6,9 +6,10 @@ import { StringDecoder } from "node:string_decoder"
 import { type Option, Predicate, Schema } from "effect"
 import { type AgentReport, readReport } from "../domain/run/AgentReport.ts"
 import { PromptBody } from "../domain/run/PromptBody.ts"
+import { maxFile, mostFiles } from "../domain/run/RunFile.ts"
 import { isLimitCode } from "../domain/run/RunStatus.ts"
 import { storable } from "../domain/StorableText.ts"
-import type { LeaderReply, Prompt, Reply } from "./Bus.ts"
+import type { FileReply, LeaderReply, Prompt, Reply } from "./Bus.ts"
 
 const encodePromptBody = Schema.encodeSync(PromptBody)
 const decodePromptBody = Schema.decodeUnknownOption(PromptBody)
@@ -27,13 +28,20 @@ export const parseJson = (text: string): unknown => {
   }
 }
 
-export type ReplyType = "started" | "response" | "error" | "discarded"
+export const replyTypes = ["started", "file", "file_wanted", "response", "error", "discarded"] as const
+export type ReplyType = (typeof replyTypes)[number]
 
 export const replyBody = (given: LeaderReply): readonly [type: ReplyType, body: object] => {
   const reply = limited(given)
   switch (reply._tag) {
     case "Started":
       return ["started", {}]
+    case "File": {
+      const { bytes, name, type } = reply.file
+      return ["file", { n: reply.n, name, media_type: type, content: Buffer.from(bytes).toString("base64") }]
+    }
+    case "FileWanted":
+      return ["file_wanted", { id: reply.id }]
     case "Answered":
       return ["response", { response: reply.response, ...(reply.truncated && { truncated: true }), ...reply.report }]
     case "Failed":
@@ -49,11 +57,20 @@ export const readReply = (type: ReplyType, body: unknown): LeaderReply | undefin
   if (type === "discarded") return { _tag: "Discarded" }
   if (!Predicate.isRecord(body)) return undefined
   const { message, response, truncated } = body
+  if (type === "file") return fileReply(body)
+  if (type === "file_wanted") return typeof body.id === "string" ? { _tag: "FileWanted", id: body.id } : undefined
   if (type === "response") {
     if (typeof response !== "string") return undefined
     return { _tag: "Answered", response, ...(truncated === true && { truncated }), ...reportOf(body) }
   }
   return typeof message === "string" ? { _tag: "Failed", message, ...limitOf(body), ...reportOf(body) } : undefined
+}
+
+const fileReply = ({ content, media_type, n, name }: Readonly<Record<string, unknown>>): FileReply | undefined => {
+  if (typeof content !== "string" || typeof name !== "string" || typeof n !== "number") return undefined
+  const bytes = Buffer.from(content, "base64")
+  if (!Number.isInteger(n) || n < 1 || n > mostFiles || bytes.length > maxFile) return undefined
+  return { _tag: "File", n, file: { name, bytes, ...(typeof media_type === "string" && { type: media_type }) } }
 }
 
 /** The limit at which the agent was stopped, and what there is of an answer; nothing for any other error. */
@@ -116,6 +133,8 @@ export const storableReply = (reply: Reply): Reply => {
         })
       )
     case "Started":
+    case "File":
+    case "FileWanted":
     case "Discarded":
     case "DeadLettered":
       return reply
@@ -134,7 +153,11 @@ export const textLength = (reply: Reply): number => {
       return reply.response.length
     case "Failed":
       return reply.message.length + (reply.response?.length ?? 0)
+    // It takes as long to store.
+    case "File":
+      return reply.file.bytes.length
     case "Started":
+    case "FileWanted":
     case "Discarded":
     case "DeadLettered":
       return 0

@@ -5,6 +5,7 @@ import type { AgentReport, SessionUsage } from "../domain/run/AgentReport.ts"
 import type { AgentRequest } from "../domain/run/AgentRequest.ts"
 import type { NumberedProgress } from "../domain/run/Progress.ts"
 import type { ThreadTurn } from "../domain/run/PromptBody.ts"
+import type { RunFile, SentFile } from "../domain/run/RunFile.ts"
 import type { RunSource } from "../domain/run/RunSource.ts"
 import type { LimitCode } from "../domain/run/RunStatus.ts"
 import type { TeamName } from "../domain/Team.ts"
@@ -36,6 +37,8 @@ export interface Prompt {
   readonly values?: Readonly<Record<string, string>>
   /** Absent if its webhook asks for nothing but the prompt. */
   readonly agent?: AgentRequest
+  /** Those that came with the request. Absent if there are none. */
+  readonly files?: ReadonlyArray<RunFile>
   /** Absent for a prompt that stands alone. The leader works on one prompt of a thread at a time, as on all prompts. */
   readonly thread?: PromptThread
   /** Only for synchronous runs. After the deadline nobody waits, and the broker need not deliver the prompt. */
@@ -44,9 +47,19 @@ export interface Prompt {
   readonly traceparent?: string
 }
 
+/** A file that the agent left: the n-th of them, from 1 on. It precedes the answer. */
+export interface FileReply {
+  readonly _tag: "File"
+  readonly n: number
+  readonly file: SentFile
+}
+
 /** A leader's reply to a prompt. It may arrive late, twice or never. */
 export type LeaderReply =
   | { readonly _tag: "Started" }
+  | FileReply
+  /** It needs the content of the prompt's file. */
+  | { readonly _tag: "FileWanted"; readonly id: string }
   | {
       readonly _tag: "Answered"
       readonly response: string
@@ -107,6 +120,12 @@ export interface ReplyChecks {
   readonly progress?: (progress: RunProgress) => void
 }
 
+/** The content of a prompt's file. */
+export interface WantedFile {
+  readonly id: string
+  readonly bytes: Uint8Array
+}
+
 /** The state of a team's queue. */
 export interface TeamQueue {
   readonly exists: boolean
@@ -154,6 +173,8 @@ export class Bus extends Context.Tag("webhook-trigger/Bus")<
      * may ignore this.
      */
     readonly cancel: (team: TeamName, run_id: RunId) => Effect.Effect<void, Unavailable>
+    /** Sends the content of a file to the team's leader, which has asked for it. It may be lost. */
+    readonly sendFile: (team: TeamName, run_id: RunId, file: WantedFile) => Effect.Effect<void, Unavailable>
     readonly queue: (team: TeamName) => Effect.Effect<TeamQueue, Unavailable>
     /** The state of the prompts published to the team. After it reports `isReplaced`, prompts go to the new queue. */
     readonly inspect: (team: TeamName) => Effect.Effect<Inspection, Unavailable>
@@ -186,6 +207,8 @@ export interface Delivery {
   readonly cancelled: Deferred.Deferred<void>
   /** Sends a reply. On success the broker has stored it. */
   readonly reply: (reply: LeaderReply) => Effect.Effect<void, Unavailable>
+  /** Gets the content of the prompt's file with this ID. */
+  readonly file: (id: string) => Effect.Effect<Uint8Array, Unavailable>
   /**
    * Reports progress, about four times a second at most. It returns at once, delays no reply, and is dropped if the
    * broker cannot take it.

@@ -5,6 +5,7 @@ import type { TeamName } from "../domain/Team.ts"
 import { finishBefore, handlePrompt, type PromptHandler } from "./Acknowledgement.ts"
 import { Bus, type Delivery, type Inspection, LeaderBus, type Prompt, QueueGone, type ReplyChecks } from "./Bus.ts"
 import { makeCancellations } from "./Cancellations.ts"
+import { makeFileRequests } from "./FileRequests.ts"
 import { makeInbox, tracedPublish } from "./Inbox.ts"
 
 interface Message {
@@ -40,6 +41,7 @@ const make = Effect.gen(function* () {
   /** Of several consumers, the first one gets the progress. */
   const observers: Array<NonNullable<ReplyChecks["progress"]>> = []
   const cancellations = makeCancellations()
+  const files = makeFileRequests()
   const timers = yield* FiberMap.make<RunId>()
 
   const declare = (team: TeamName): TeamQueue => {
@@ -97,7 +99,11 @@ const make = Effect.gen(function* () {
         switch (
           yield* handlePrompt(
             handle,
-            { prompt, redelivered, reply, progress, cancelled: cancellations.of(prompt.run_id) },
+            {
+              ...{ prompt, redelivered, reply, progress },
+              cancelled: cancellations.of(prompt.run_id),
+              file: files.fileOf(prompt.run_id, reply)
+            },
             restore
           )
         ) {
@@ -138,6 +144,8 @@ const make = Effect.gen(function* () {
       }),
 
     cancel: (_team, run_id) => Effect.sync(() => cancellations.put(run_id)),
+
+    sendFile: (_team, run_id, file) => Effect.sync(() => files.put(run_id, file)),
 
     queue: (team) =>
       Effect.sync(() => {

@@ -42,7 +42,9 @@ export class UnsupportedMediaType extends Schema.TaggedError<UnsupportedMediaTyp
 export class BodyTooLarge extends Schema.TaggedError<BodyTooLarge>()("BodyTooLarge", {
   limit_bytes: Schema.Number,
   /** Set if the limit is no setting. */
-  is_fixed: Schema.optionalWith(Schema.Literal(true), { exact: true })
+  is_fixed: Schema.optionalWith(Schema.Literal(true), { exact: true }),
+  /** What is accepted, if that is more than a number of bytes. */
+  detail: Schema.optionalWith(Schema.String, { exact: true })
 }) {}
 
 /** The body is not the JSON object it should be. */

@@ -13,6 +13,7 @@ import * as Leader from "./Leader.ts"
 import { type Place, secretsIn } from "./Place.ts"
 import * as Shape from "./Shape.ts"
 import type { LeaderWork } from "./Work.ts"
+import * as Files from "./workspace/Files.ts"
 import * as Workspace from "./workspace/Workspace.ts"
 
 export interface AgentLeaderOptions extends Place {
@@ -115,9 +116,13 @@ const answer = (
         progress: (progress) => Runtime.runSync(runtime, work.progress(scrubbed(progress, options.scrub))),
         report: (report) => Runtime.runSync(runtime, work.report(report))
       }
-      return workspace === undefined
-        ? Shape.answer(options.agent, task)
-        : workspace.use(task, (place) => Shape.answer(options.agent, { ...task, place }))
+      const answerIn = (place: Place) => {
+        // Endpoints work in no folder.
+        const { folder: _, ...nowhere } = place
+        const there = { ...task, place: options.agent.program === undefined ? nowhere : place }
+        return Files.during(there, work, (task) => Shape.answer(options.agent, task))
+      }
+      return workspace === undefined ? answerIn(options) : workspace.use(task, answerIn)
     })
   })
 

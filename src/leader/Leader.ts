@@ -10,7 +10,6 @@ import {
   Layer,
   Option,
   Predicate,
-  Schedule,
   Schema,
   type Scope,
   Struct
@@ -48,12 +47,6 @@ export interface LeaderOptions<E, R> {
   readonly grace?: Duration.DurationInput
 }
 
-/** The work is done, so the answer is sent until the broker accepts it. */
-const untilSent = Schedule.exponential("100 millis").pipe(
-  Schedule.union(Schedule.spaced("1 second")),
-  Schedule.jittered
-)
-
 /**
  * Leads the team until the scope closes. Every prompt is answered at least once, but handled only once unless the
  * handler was interrupted: a redelivered prompt gets the remembered answer. A prompt past its deadline is not worked on,
@@ -65,11 +58,14 @@ export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, n
     const context = yield* Effect.context<R>()
     const answers = Answers.make()
 
-    const work = ({ progress, prompt }: Delivery, keep: (report: AgentReport) => void): Effect.Effect<Answers.Answer> =>
-      Effect.flatMap(Work.make(progress, keep), (work) => Effect.provide(options.handler(prompt, work), context)).pipe(
+    const work = (delivery: Delivery, keep: (report: AgentReport) => void): Effect.Effect<Answers.Answer> =>
+      Effect.flatMap(Work.make(delivery, keep), (work) =>
+        Effect.provide(options.handler(delivery.prompt, work), context)
+      ).pipe(
         Effect.scoped,
         Effect.exit,
         Effect.flatMap((exit) => {
+          const { prompt } = delivery
           if (Exit.isSuccess(exit)) {
             const { value } = exit
             const answered = typeof value === "string" ? { response: value } : value
@@ -96,7 +92,7 @@ export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, n
         }
         if (yield* isTooLate(prompt)) {
           yield* Effect.logInfo(`run ${prompt.run_id} arrived after its deadline and is discarded`)
-          return yield* Effect.retry(reply({ _tag: "Discarded" }), untilSent)
+          return yield* Effect.retry(reply({ _tag: "Discarded" }), Work.untilSent)
         }
         let known: AgentReport = {}
         const keep = (report: AgentReport) => {
@@ -112,7 +108,7 @@ export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, n
         const now = withReport(end, known)
         // Before it is sent: if this fails, the prompt is redelivered.
         answers.put(prompt.run_id, now)
-        yield* Effect.retry(reply(now), untilSent)
+        yield* Effect.retry(reply(now), Work.untilSent)
       })
 
     yield* bus.lead(options.team, answer, options.grace === undefined ? {} : { grace: options.grace })

@@ -1,7 +1,9 @@
-import { Duration, Effect, type Scope } from "effect"
+import { Duration, Effect, Schedule, type Scope } from "effect"
 import type { Delivery } from "../bus/Bus.ts"
+import type { Unavailable } from "../domain/Errors.ts"
 import type { AgentReport } from "../domain/run/AgentReport.ts"
 import { isNothing, mergeProgress, type Progress, readReport } from "../domain/run/Progress.ts"
+import type { SentFile } from "../domain/run/RunFile.ts"
 
 /** What a handler can do while it works on a prompt. */
 export interface LeaderWork {
@@ -15,14 +17,24 @@ export interface LeaderWork {
    * cancelled or the handler takes too long. Later reports replace the same parts of earlier ones.
    */
   readonly report: (report: AgentReport) => Effect.Effect<void>
+  /** Gets the content of the prompt's file with this ID. */
+  readonly file: (id: string) => Effect.Effect<Uint8Array, Unavailable>
+  /** Sends a file that is kept with the run, up to 5 MB: the n-th of at most ten, from 1 on. A repeat replaces it. */
+  readonly sendFile: (n: number, file: SentFile) => Effect.Effect<void, Unavailable>
 }
+
+/** The work is done, so what comes of it is sent until the broker accepts it. */
+export const untilSent = Schedule.exponential("100 millis").pipe(
+  Schedule.union(Schedule.spaced("1 second")),
+  Schedule.jittered
+)
 
 /** The shortest time between two reports that are sent. */
 const interval = Duration.millis(250)
 
 /** What is still unsent when the scope closes is sent then. */
 export const make = (
-  send: Delivery["progress"],
+  { file, progress: send, reply }: Delivery,
   keep: (report: AgentReport) => void
 ): Effect.Effect<LeaderWork, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -45,6 +57,8 @@ export const make = (
     )
     yield* Effect.addFinalizer(() => flush)
     return {
+      file,
+      sendFile: (n, file) => Effect.retry(reply({ _tag: "File", n, file }), untilSent),
       report: (report) => Effect.sync(() => keep(report)),
       progress: (progress) =>
         Effect.suspend(() => {

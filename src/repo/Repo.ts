@@ -22,6 +22,7 @@ import { HistoryStore } from "./history/HistoryStore.ts"
 import { RequestStore } from "./history/RequestStore.ts"
 import { TeamStore } from "./manage/TeamStore.ts"
 import { WebhookStore } from "./manage/WebhookStore.ts"
+import { FileStore } from "./run/FileStore.ts"
 import { HttpLeaderStore } from "./run/HttpLeaderStore.ts"
 import { LaneStore } from "./run/LaneStore.ts"
 import { ProgressStore } from "./run/ProgressStore.ts"
@@ -37,6 +38,7 @@ export type {
   ChangeFeed,
   DeliveryStore,
   DestinationStore,
+  FileStore,
   HistoryStore,
   HttpLeaderStore,
   LaneStore,
@@ -63,6 +65,7 @@ export const ports = [
   LaneStore,
   HistoryStore,
   ProgressStore,
+  FileStore,
   RequestStore,
   DestinationStore,
   DeliveryStore,

@@ -156,6 +156,7 @@ describe("Leader", () => {
                 redelivered: false,
                 cancelled: Deferred.unsafeMake(FiberId.none),
                 reply: ({ _tag }) => Effect.sync(() => replies.push([prompt.run_id, _tag])),
+                file: () => Effect.die("not asked for"),
                 progress: () => Effect.void
               }),
             {
@@ -184,6 +185,7 @@ describe("Leader", () => {
             redelivered: false,
             cancelled: Deferred.unsafeMake(FiberId.none),
             reply: (reply) => Effect.asVoid(Queue.offer(sent, reply)),
+            file: () => Effect.die("not asked for"),
             progress: () => Effect.void
           }).pipe(Effect.orDie, Effect.forkScoped, Effect.asVoid)
       })
@@ -219,6 +221,7 @@ describe("Leader", () => {
             redelivered: false,
             cancelled: Deferred.unsafeMake(FiberId.none),
             reply,
+            file: () => Effect.die("not asked for"),
             progress: () => Effect.void
           }).pipe(Effect.orDie, Effect.zipRight(Deferred.succeed(done, undefined)), Effect.forkScoped, Effect.asVoid)
         }

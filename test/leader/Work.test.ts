@@ -16,6 +16,7 @@ const leading = (handler: (work: LeaderWork) => Effect.Effect<string>) =>
       redelivered: false,
       cancelled: Deferred.unsafeMake(FiberId.none),
       reply: (reply) => Effect.sync(() => void sent.push(reply._tag)),
+      file: () => Effect.die("not asked for"),
       progress: (progress) => Effect.sync(() => void sent.push(progress))
     }
     const bus = LeaderBus.of({

@@ -107,6 +107,8 @@ export const rules = {
     show: ["follow", "run"],
     events: ["follow", "run"],
     steps: ["read", "run"],
+    files: ["follow", "run"],
+    file: ["follow", "run"],
     cancel: ["call", "run"],
     replay: ["operate", "run"],
     replays: ["read", "run"],

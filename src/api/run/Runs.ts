@@ -1,12 +1,14 @@
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { RunId } from "../../domain/Id.ts"
 import { Run } from "../../domain/run/Run.ts"
+import { maxFile, mostFiles, RunFile } from "../../domain/run/RunFile.ts"
 import { RunUsage } from "../../domain/run/RunUsage.ts"
 import { ShownRun } from "../../domain/run/ShownRun.ts"
 import { Admin } from "../access/Auth.ts"
 import { described, streamedText } from "../Endpoint.ts"
 import { runExports } from "../ExportPaths.ts"
+import { listFields } from "../List.ts"
 import { pageSize } from "../PageSize.ts"
 import {
   BadRequest,
@@ -24,6 +26,15 @@ import { RunFilterParameters, RunList, RunPage } from "./RunPage.ts"
 import { StepList, stepsDescription } from "./Steps.ts"
 
 const path = Schema.Struct({ run_id: Schema.String.annotations({ description: "The run's id." }) })
+
+export const FileList = Schema.Struct(listFields(RunFile, "In order.")).annotations({
+  identifier: "RunFileList",
+  description: "The files of a run."
+})
+
+const fileContent = Schema.Uint8ArrayFromSelf.annotations({ description: "The file's content." }).pipe(
+  HttpApiSchema.withEncoding({ kind: "Uint8Array", contentType: "application/octet-stream" })
+)
 
 export const Cancelled = Schema.Struct({
   cancelled: Schema.Array(RunId).annotations({
@@ -154,6 +165,27 @@ export class Runs extends HttpApiGroup.make("runs")
       .addSuccess(StepList)
       .addError(NotFound)
       .annotateContext(described("List a run's steps", stepsDescription))
+  )
+  .add(
+    HttpApiEndpoint.get("files", "/api/runs/:run_id/files")
+      .setPath(path)
+      .addSuccess(FileList)
+      .addError(NotFound)
+      .annotateContext(
+        described(
+          "List a run's files",
+          `The files that came with the request (\`in-…\`), and those that the agent left in \`out/\` (\`out-…\`): up to ${mostFiles} of each, of ${maxFile / 1e6} MB.`
+        )
+      )
+  )
+  .add(
+    HttpApiEndpoint.get("file", "/api/runs/:run_id/files/:file_id")
+      .setPath(Schema.Struct({ ...path.fields, file_id: Schema.String.annotations({ description: "The file's id." }) }))
+      .addSuccess(fileContent)
+      .addError(NotFound)
+      .annotateContext(
+        described("Download a file of a run", "Always as an attachment without a type: browsers never show or run it.")
+      )
   )
   .add(
     HttpApiEndpoint.post("cancel", "/api/runs/:run_id/cancel")

@@ -14,7 +14,15 @@ import * as Publisher from "./Publisher.ts"
 import * as Reception from "./Reception.ts"
 import { deadQueue, declareShared, progressQueue, type QueueType, repliesQueue, teamQueue } from "./Topology.ts"
 import * as Trace from "./Trace.ts"
-import { decodeDeadLetter, decodeReply, encodeCancel, encodeOffer, encodePrompt, isProgress } from "./Wire.ts"
+import {
+  decodeDeadLetter,
+  decodeReply,
+  encodeCancel,
+  encodeFile,
+  encodeOffer,
+  encodePrompt,
+  isProgress
+} from "./Wire.ts"
 
 export interface AmqpOptions {
   /** `amqp://` or `amqps://`, with a password. */
@@ -149,6 +157,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
         Effect.asVoid(
           Effect.zipRight(probe.declareCancelExchange(team), publisher.publish(encodeCancel(team, run_id)))
         ),
+      sendFile: (team, run_id, file) => Effect.asVoid(publisher.publish(encodeFile(team, run_id, file))),
       // Its leaders recognise by the exchange that the team exists.
       queue: (team) =>
         cancellable.has(team)

@@ -2,18 +2,25 @@ import { Deferred, Effect, Option, type Scope } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
+import type { WantedFile } from "../Bus.ts"
 import { type Connection, call, openSideChannel, unavailable } from "./Connection.ts"
 import { declareCancelQueue } from "./Topology.ts"
-import { decodeCancel } from "./Wire.ts"
+import { decodeCancel, decodeFile } from "./Wire.ts"
 
 /** The pause before the next attempt to listen. */
 const pause = "10 seconds"
+
+/** What the server sends to the team's leaders beside prompts. */
+export interface Listener {
+  readonly onCancel: (id: RunId) => void
+  readonly onFile: (id: RunId, file: WantedFile) => void
+}
 
 /** Fails if the broker denies access, if the exchange does not exist yet, or if the channel closes. */
 const listen = (
   connection: Connection,
   team: TeamName,
-  onCancel: (id: RunId) => void
+  { onCancel, onFile }: Listener
 ): Effect.Effect<never, Unavailable, Scope.Scope> =>
   Effect.gen(function* () {
     const channel = yield* openSideChannel(connection)
@@ -24,7 +31,10 @@ const listen = (
       channel.consume(
         queue,
         (message) => {
-          const id = message === null ? Option.none() : decodeCancel(message)
+          if (message === null) return
+          const file = decodeFile(message)
+          if (file !== undefined) return onFile(file.run_id, file)
+          const id = decodeCancel(message)
           if (Option.isSome(id)) onCancel(id.value)
         },
         { noAck: true }
@@ -34,7 +44,7 @@ const listen = (
   })
 
 /**
- * Calls `onCancel` for each cancelled run of the team, from its first prompt here until the scope closes: standbys do not
+ * Calls `onCancel` for each cancelled run of the team, and `onFile` for the files that its leaders asked for, from its first prompt here until the scope closes: standbys do not
  * listen, and before a team's first prompt there may be no exchange. Cancellations are repeated, so none is missed. A leader
  * without the necessary rights works without cancellations and retries.
  */
@@ -42,7 +52,7 @@ export const listenForCancellations = (
   connection: Connection,
   team: TeamName,
   firstPrompt: Deferred.Deferred<void>,
-  onCancel: (id: RunId) => void
+  listener: Listener
 ): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
     let isLogged = false
@@ -50,9 +60,11 @@ export const listenForCancellations = (
       Effect.flatMap(Deferred.isDone(connection.lost), (isLost) => {
         if (isLost || isLogged) return Effect.void
         isLogged = true
-        return Effect.logInfo(`this leader cannot receive cancellations and will finish cancelled runs: ${detail}`)
+        return Effect.logInfo(
+          `this leader cannot receive cancellations and files, and will finish cancelled runs: ${detail}`
+        )
       })
-    const attempt = Effect.scoped(listen(connection, team, onCancel))
+    const attempt = Effect.scoped(listen(connection, team, listener))
     yield* Deferred.await(firstPrompt).pipe(
       Effect.zipRight(
         Effect.forever(Effect.catchAll(attempt, (refusal) => Effect.zipRight(refused(refusal), Effect.sleep(pause))))

@@ -6,6 +6,7 @@ import { whenTraced } from "../../telemetry/Span.ts"
 import { finishBefore, handlePrompt, type PromptHandler, type Settlement } from "../Acknowledgement.ts"
 import { type Delivery, LeaderBus, type Prompt } from "../Bus.ts"
 import { makeCancellations } from "../Cancellations.ts"
+import { makeFileRequests } from "../FileRequests.ts"
 import * as Broker from "./Broker.ts"
 import type { AmqpOptions } from "./BusAmqp.ts"
 import { listenForCancellations } from "./CancelListener.ts"
@@ -101,6 +102,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
       Scope.extend(Link.make({ broker, name: "leaders", use: () => Effect.void }), scope)
     )
     const cancellations = makeCancellations()
+    const files = makeFileRequests()
     let limitLogged = false
 
     /** Without a queue the reply is retried, because the server declares the queue when it connects. */
@@ -131,13 +133,15 @@ const make = ({ queueType, url }: AmqpOptions) =>
         parent === undefined ? identity : Effect.withParentSpan(parent)
       )
       const exchange = message.properties.replyTo ?? repliesExchange
+      const reply = replyTo(exchange, prompt.value)
       return handlePrompt(
         (delivery) => traced(handle(delivery)),
         {
           prompt: prompt.value,
           redelivered: message.fields.redelivered,
           cancelled: cancellations.of(prompt.value.run_id),
-          reply: replyTo(exchange, prompt.value),
+          reply,
+          file: files.fileOf(prompt.value.run_id, reply),
           progress: (progress) =>
             Effect.sync(() => {
               if (!progressSender.isUsed()) fork(Effect.asVoid(publisher))
@@ -157,7 +161,10 @@ const make = ({ queueType, url }: AmqpOptions) =>
         yield* call("setting the prefetch", () => channel.prefetch(1))
         // Begins before the work, so that it closes later: a stopping leader still receives cancellations.
         const firstPrompt = yield* Deferred.make<void>()
-        yield* listenForCancellations(connection, team, firstPrompt, cancellations.put)
+        yield* listenForCancellations(connection, team, firstPrompt, {
+          onCancel: cancellations.put,
+          onFile: files.put
+        })
         // Shut down when the leader stops. Unacknowledged prompts in it are redelivered.
         const inbox = yield* Queue.unbounded<ConsumeMessage>()
         let consumerTag = ""

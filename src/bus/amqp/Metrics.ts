@@ -18,6 +18,8 @@ export const reconnects = Metric.counter("webhook_bus_reconnects_total", {
 
 export type ReplyKind =
   | "started"
+  | "file"
+  | "file_wanted"
   | "discarded"
   | "progress"
   | "response"

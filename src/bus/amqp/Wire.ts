@@ -14,9 +14,10 @@ import {
   readPromptBody,
   readReply,
   replyBody,
+  replyTypes,
   storableReply
 } from "../Bodies.ts"
-import type { DeadLettered, LeaderReply, Prompt, Reply } from "../Bus.ts"
+import type { DeadLettered, LeaderReply, Prompt, Reply, WantedFile } from "../Bus.ts"
 import type { ReplyKind } from "./Metrics.ts"
 import { cancelExchange, progressKey, promptsExchange, repliesExchange } from "./Topology.ts"
 
@@ -36,6 +37,7 @@ const decodeCancelBody = Schema.decodeUnknownOption(Schema.parseJson(CancelBody)
 
 const json = "application/json"
 const progressType = "progress"
+const fileType = "file"
 /** In bytes. The longest text, of control characters that JSON escapes, is shorter. */
 const maxProgress = 512 * 1024
 
@@ -82,6 +84,20 @@ export const encodeCancel = (team: TeamName, run_id: RunId): Outgoing => ({
 export const decodeCancel = (message: Message): Option.Option<RunId> =>
   Option.map(decodeCancelBody(message.content.toString()), ({ run_id }) => run_id)
 
+/** The content alone, which no other leader takes for a cancellation. */
+export const encodeFile = (team: TeamName, run_id: RunId, { bytes, id }: WantedFile): Outgoing => ({
+  id: randomUUID(),
+  exchange: cancelExchange(team),
+  routingKey: "",
+  body: Buffer.from(bytes),
+  options: { type: fileType, contentType: "application/octet-stream", headers: { run_id, id } }
+})
+
+export const decodeFile = ({ content, properties }: Message): (WantedFile & { readonly run_id: RunId }) | undefined =>
+  properties.type === fileType
+    ? { run_id: properties.headers?.run_id, id: properties.headers?.id, bytes: content }
+    : undefined
+
 export const decodePrompt = (message: Message, team: TeamName): Option.Option<Prompt> =>
   Option.map(readPromptBody(parseJson(message.content.toString())), (body) => ({
     ...body,
@@ -93,7 +109,8 @@ export const encodeReply = (reply: LeaderReply, prompt: Prompt, exchange: string
   const [type, content] = replyBody(reply)
   const body = Buffer.from(JSON.stringify(content))
   const options = { type, contentType: json, correlationId: prompt.correlation_id }
-  return { id: `${prompt.run_id}:${type}`, exchange, routingKey: "", body, options }
+  const id = reply._tag === "File" || reply._tag === "FileWanted" ? randomUUID() : `${prompt.run_id}:${type}`
+  return { id, exchange, routingKey: "", body, options }
 }
 
 /** Without a confirmation, and not stored on the broker's disk. */
@@ -116,8 +133,7 @@ export const isProgress = ({ properties }: Message): boolean => properties.type 
 /** A decoded message from `webhook.replies.inbox` or `webhook.dead`; left if it is unusable. */
 type Decoded = Either.Either<{ readonly kind: ReplyKind; readonly reply: Reply }, "malformed" | "unknown">
 
-const isReplyType = (type: unknown): type is ReplyType =>
-  type === "started" || type === "response" || type === "error" || type === "discarded"
+const isReplyType = (type: unknown): type is ReplyType => (replyTypes as ReadonlyArray<unknown>).includes(type)
 
 const isText = ({ contentType }: Message["properties"]): boolean => /^text\/plain\s*(;|$)/i.test(String(contentType))
 

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto"
-import { Context, Deferred, type Duration, Effect, FiberId, FiberSet, Layer, Option } from "effect"
+import { Context, Deferred, type Duration, Effect, FiberId, FiberSet, Layer, Option, Schedule } from "effect"
 import { flow, identity } from "effect/Function"
 import type { Unavailable } from "../../domain/Errors.ts"
 import { LeaderId, type RunId } from "../../domain/Id.ts"
@@ -31,6 +31,8 @@ export const wrongTeam = (ofKey: TeamName, team: TeamName) =>
 
 /** After a cancellation the server answers at once. */
 const heartbeat = "2 seconds"
+/** A file that the server no longer has is not asked for without end. */
+const fileRetries = Schedule.exponential("500 millis").pipe(Schedule.intersect(Schedule.recurs(5)))
 /** A stopping leader leaves this long after it last asked, in milliseconds: a request that arrives later undoes the leaving. */
 const arrival = 200
 
@@ -132,11 +134,18 @@ const make = (options: LeaderHttpOptions) =>
               reply: (reply) => {
                 // Taking the prompt has started the run.
                 if (reply._tag === "Started") return Effect.void
+                if (reply._tag === "File") {
+                  // The answer counts more: an older server refuses all files.
+                  return Effect.catchTag(requests.reply(correlation_id, reply), "LeaderRefused", ({ message }) =>
+                    Effect.logWarning(`a file of run ${run_id} is not kept: ${message}`)
+                  )
+                }
                 isAnswering = true
                 return Effect.map(unlessRefused(requests.reply(correlation_id, reply)), () => {
                   isAnswered = true
                 })
               },
+              file: (id) => Effect.retry(unlessRefused(requests.file(correlation_id, id)), fileRetries),
               progress: (progress) => Effect.sync(() => addProgress(progress))
             }
             lastRun = run_id

@@ -38,6 +38,8 @@ export interface LeaderRequests {
   readonly work: (leader: LeaderId, run_id: RunId) => Request<"working" | "cancelled" | "lost">
   readonly reply: (correlation_id: string, reply: Exclude<LeaderReply, { readonly _tag: "Started" }>) => Request<void>
   readonly progress: (correlation_id: string, progress: NumberedProgress) => Request<void>
+  /** The content of a file of the prompt. */
+  readonly file: (correlation_id: string, id: string) => Request<Uint8Array>
   /** The leader can never work on the prompt. */
   readonly reject: (correlation_id: string) => Request<void>
   readonly leave: (leader: LeaderId) => Request<void>
@@ -49,6 +51,7 @@ const limits = {
   next: Duration.seconds(30),
   work: Duration.seconds(5),
   reply: Duration.seconds(60),
+  file: Duration.seconds(60),
   progress: Duration.seconds(5),
   leave: Duration.seconds(5)
 }
@@ -121,6 +124,17 @@ export const make = ({ key, url }: LeaderHttpOptions): LeaderRequests => {
       return reply({ ...content, correlation_id, type })
     },
     progress: (correlation_id, progress) => reply({ ...progress, correlation_id, type: "progress" }, "progress"),
+    file: (correlation_id, id) =>
+      Effect.flatMap(
+        send("file", JSON.stringify({ correlation_id, id }), [404]),
+        ({ status, text }): Request<Uint8Array> => {
+          if (status === 404) return unavailable(`the server no longer has the file ${id}`)
+          const body = parseJson(text)
+          return Predicate.isRecord(body) && typeof body.content === "string"
+            ? Effect.succeed(Buffer.from(body.content, "base64"))
+            : unreadable("file")
+        }
+      ),
     reject: (correlation_id) => reply({ correlation_id, type: "rejected" }),
     leave: (leader) => Effect.asVoid(send("leave", JSON.stringify({ leader })))
   }

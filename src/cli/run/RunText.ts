@@ -5,11 +5,12 @@ import * as Json from "../../domain/Json.ts"
 import { cancellerNames } from "../../domain/run/Canceller.ts"
 import { requestText } from "../../domain/run/RequestText.ts"
 import type { Run } from "../../domain/run/Run.ts"
+import type { RunFile } from "../../domain/run/RunFile.ts"
 import { isUnreleased, phaseOf } from "../../domain/run/RunStatus.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
 import { errorLine, titleOf } from "../../domain/run/RunTitle.ts"
 import type { ShownRun } from "../../domain/run/ShownRun.ts"
-import { resultOf, type Step } from "../../domain/run/Step.ts"
+import { resultOf, type Step, sizeText } from "../../domain/run/Step.ts"
 import { workspaceLine } from "../../domain/run/WorkspaceLine.ts"
 import { ago, elapsed, fields, section, shortId, table, time, timeAndAge } from "../Output.ts"
 
@@ -42,6 +43,14 @@ export const stepTable = (steps: ReadonlyArray<Step>): string =>
           tool === undefined || title.startsWith(tool) ? title : `${tool}: ${title}`,
           resultOf(step) ?? ""
         ])
+      )
+
+export const fileTable = (files: ReadonlyArray<RunFile>): string =>
+  files.length === 0
+    ? "The run has no files."
+    : table(
+        ["ID", "NAME", "TYPE", "SIZE"],
+        files.map(({ id, name, size, type }) => [id, name, type, sizeText(size)])
       )
 
 const tokensText = (usage: Run["usage"]): string | undefined => {
@@ -95,6 +104,7 @@ export const describeRun = (run: ShownRun, replays: ReadonlyArray<RunSummary>) =
       error: run.error && `${run.error.code}: ${run.error.message}`,
       "last step": run.last_step,
       asks: run.asks && (run.asks.join(" | ") || "a question"),
+      files: run.files?.map(({ id, name }) => `${id} ${name}`).join("\n"),
       links: run.links?.map(({ title, url }) => `${title} ${url}`).join("\n"),
       "denied permissions": run.denied?.join(", "),
       changes: run.workspace && workspaceLine(run.workspace),

@@ -1,13 +1,16 @@
+import { mkdirSync, writeFileSync } from "node:fs"
+import { basename, join } from "node:path"
 import { Args, Command, Options } from "@effect/cli"
 import { HttpClientRequest } from "@effect/platform"
 import { Array, Effect, Option, Schedule, Schema } from "effect"
 import { runExports } from "../../api/ExportPaths.ts"
 import { pageSize } from "../../api/PageSize.ts"
 import { RunFilterParameters, RunPage } from "../../api/run/RunPage.ts"
-import { Cancelled } from "../../api/run/Runs.ts"
+import { Cancelled, FileList } from "../../api/run/Runs.ts"
 import { StepList } from "../../api/run/Steps.ts"
 import { RunId } from "../../domain/Id.ts"
 import { Run } from "../../domain/run/Run.ts"
+import { isIncoming, type RunFile } from "../../domain/run/RunFile.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
 import { RunUsage } from "../../domain/run/RunUsage.ts"
 import { ShownRun } from "../../domain/run/ShownRun.ts"
@@ -25,7 +28,7 @@ import { replayOne } from "./Replays.ts"
 import { reply } from "./Reply.ts"
 import { filterOptions, parametersOf } from "./RunFilter.ts"
 import { findRun, runArgument, runNotFound } from "./RunRef.ts"
-import { describeRun, runTable, stepTable } from "./RunText.ts"
+import { describeRun, fileTable, runTable, stepTable } from "./RunText.ts"
 
 const webhook = Args.optional(webhookArgument)
 
@@ -130,6 +133,50 @@ const showOne = Command.make("show", { id: runArgument, untilEnded, withSteps, .
   Command.withDescription(
     about("Show one run with its prompt and answer, or what its agent did", {
       details: "With --wait, the exit code is the same as that of trigger --wait."
+    })
+  )
+)
+
+const save = Options.text("save").pipe(
+  Options.withPseudoName("folder"),
+  Options.withDescription("Save them in the folders in and out of this folder"),
+  Options.optional
+)
+
+const saveFile = (folder: string, { id, name }: RunFile, bytes: Uint8Array) =>
+  Effect.try({
+    try: () => {
+      const into = join(folder, isIncoming({ id }) ? "in" : "out")
+      mkdirSync(into, { recursive: true })
+      writeFileSync(join(into, basename(name)), bytes)
+    },
+    catch: (error) => new Failure({ exit: exitCodes.refused, title: "Cannot save the file", detail: String(error) })
+  })
+
+const files = Command.make("files", { id: runArgument, save, ...adminOptions }, (options) =>
+  Effect.gen(function* () {
+    const { run_id, list } = yield* call(
+      options,
+      (client) =>
+        Effect.flatMap(findRun(client, options.id), (run_id) =>
+          Effect.map(client.runs.files({ path: { run_id } }), (list) => ({ run_id, list }))
+        ),
+      runNotFound(options.id)
+    )
+    if (Option.isSome(options.save)) {
+      for (const file of list.data) {
+        const path = { run_id, file_id: file.id }
+        const bytes = yield* call(options, (client) => client.runs.file({ path }))
+        yield* saveFile(options.save.value, file, bytes)
+      }
+    }
+    yield* show(options, FileList, list, ({ data }) => fileTable(data))
+  })
+).pipe(
+  Command.withDescription(
+    about("List or save the files of a run", {
+      details: "Files with an id in-… came with the request, those with out-… the agent left.",
+      examples: ["webhook-trigger run files last", "webhook-trigger run files last --save results"]
     })
   )
 )
@@ -281,5 +328,5 @@ const watch = Command.make("watch", { id: runArgument, ...adminOptions }, (optio
 export const runs: Group = {
   name: "run",
   about: "Runs and their outcomes.",
-  commands: [list, showOne, watch, cancel, replayOne, reply, usage, exportAll]
+  commands: [list, showOne, files, watch, cancel, replayOne, reply, usage, exportAll]
 }

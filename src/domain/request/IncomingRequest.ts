@@ -1,8 +1,10 @@
 /** A trigger request, and the part of it that templates and filters see. */
 
 import { Either } from "effect"
-import { InvalidBody, UnsupportedMediaType } from "../Errors.ts"
+import { BodyTooLarge, InvalidBody, UnsupportedMediaType } from "../Errors.ts"
 import * as Json from "../Json.ts"
+import { allFiles, incomingFiles, maxFile, mostFiles, type StoredFile } from "../run/RunFile.ts"
+import { type Part, parseMultipart } from "./Multipart.ts"
 import * as Payload from "./Payload.ts"
 import { isSecretHeader } from "./SecretHeaders.ts"
 import { withoutCutToken, withoutMembers, withoutToken } from "./WithoutToken.ts"
@@ -111,23 +113,72 @@ const parsed = (request: IncomingRequest): Payloads => {
   const type = contentType(request.headers)
   // From a caller that sends nothing, such as a scheduler.
   if (type === undefined && request.body.length === 0) return Either.right("")
-  const value =
-    Payload.bodyKindOf(request.headers) === "multipart"
-      ? Either.map(Payload.parseParts(request.body, type ?? ""), (fields) => withoutTokenIn(fields, request.token))
-      : Either.flatMap(textOf(request), (text) => Payload.parse(request.headers, text))
-  return Either.mapLeft(value, invalidBody)
+  return isMultipart(request)
+    ? Either.map(partsOf(request), (parts) => withoutTokenIn(Payload.ofParts(parts), request.token))
+    : Either.mapLeft(
+        Either.flatMap(textOf(request), (text) => Payload.parse(request.headers, text)),
+        invalidBody
+      )
 }
 
-const known = new WeakMap<IncomingRequest, Payloads>()
-
-/** The body, of a supported kind. It is parsed once. */
-const payloadOf = (request: IncomingRequest): Payloads => {
-  const before = known.get(request)
-  if (before !== undefined) return before
-  const payload = parsed(request)
-  known.set(request, payload)
-  return payload
+/** What is read of a request, once. */
+const once = <A>(read: (request: IncomingRequest) => A) => {
+  const known = new WeakMap<IncomingRequest, { readonly value: A }>()
+  return (request: IncomingRequest): A => {
+    const before = known.get(request)
+    if (before !== undefined) return before.value
+    const value = read(request)
+    known.set(request, { value })
+    return value
+  }
 }
+
+/** The body, of a supported kind. */
+const payloadOf = once(parsed)
+
+export const isMultipart = ({ headers }: IncomingRequest): boolean => Payload.bodyKindOf(headers) === "multipart"
+
+const partsOf = once(
+  ({ body, headers }): Either.Either<ReadonlyArray<Part>, InvalidBody> =>
+    Either.mapLeft(parseMultipart(body, contentType(headers) ?? ""), invalidBody)
+)
+
+/** The texts of a form with files, by name. */
+export const fieldsOf = (request: IncomingRequest): Either.Either<Payload.JsonObject, InvalidBody> =>
+  Either.map(partsOf(request), (parts) => {
+    const fields = Payload.fieldsOf(parts.filter(([, value]) => typeof value === "string"))
+    return withoutTokenIn(fields, request.token) as Payload.JsonObject
+  })
+
+/** The files of a form. What else it has may be as long as another body, in bytes. */
+export const filesOf = (
+  request: IncomingRequest,
+  maxBody: number
+): Either.Either<ReadonlyArray<StoredFile>, InvalidBody | BodyTooLarge> =>
+  Either.flatMap(isMultipart(request) ? partsOf(request) : Either.right([]), (parts) => {
+    const sent = parts.flatMap(([, file, bytes]) =>
+      // A form in a browser sends such a part for a field without a file.
+      typeof file === "string" || (file.filename === "" && bytes.length === 0)
+        ? []
+        : [{ name: withoutToken(file.filename, request.token), type: file.content_type, bytes }]
+    )
+    const size = sent.reduce((sum, { bytes }) => sum + bytes.length, 0)
+    const isTooMuch =
+      sent.length > mostFiles ||
+      sent.some(({ bytes }) => bytes.length > maxFile) ||
+      (sent.length > 0 && request.body.length - size > maxBody)
+    return isTooMuch ? Either.left(filesTooLarge(maxBody)) : Either.right(incomingFiles(sent))
+  })
+
+/** The longest body of this type, in bytes, where another may be so long. */
+export const longestBody = (headers: Headers, maxBody: number): number =>
+  Payload.bodyKindOf(headers) === "multipart" ? maxBody + allFiles : maxBody
+
+export const filesTooLarge = (maxBody: number) =>
+  new BodyTooLarge({
+    limit_bytes: maxBody + allFiles,
+    detail: `At most ${mostFiles} files of ${maxFile / 1e6} MB each are accepted, and ${maxBody} bytes beside them.`
+  })
 
 /** Invalid bytes become replacement characters. */
 const lenientUtf8 = new TextDecoder("utf-8", { ignoreBOM: true })

@@ -1,30 +1,40 @@
 /** Bodies of type `multipart/form-data` (RFC 7578). Browser-safe. */
 import { Either } from "effect"
 
-/** An uploaded file. Only a text has its content; others have their names alone. */
+/** An uploaded file. Only a text that a prompt may hold has its content here; others have their names alone. */
 export interface FormFile {
   readonly filename: string
   readonly content_type?: string
   readonly text?: string
 }
 
-export type Part = readonly [name: string, value: string | FormFile]
+export type Part = readonly [name: string, value: string | FormFile, content: Uint8Array]
 
 /** Far more than forms have. */
 const mostParts = 1_000
 /** Bytes of the headers of a part. */
 const longestHeaders = 8_192
+/** Characters of a boundary: RFC 2046 allows 70. */
+const longestBoundary = 200
+/** Bytes of a file's content in `text`: what a prompt may have. */
+const longestText = 256 * 1024
 
 const lenient = new TextDecoder()
 const encoder = new TextEncoder()
 const [cr, dash] = [13, 45]
 
-/** Where `wanted` begins, from `from` on; -1: nowhere. */
+/** Where `wanted` begins, from `from` on; -1: nowhere. In linear time (Knuth, Morris and Pratt), whatever the body. */
 const find = (body: Uint8Array, wanted: Uint8Array, from: number): number => {
-  for (let at = body.indexOf(wanted[0]!, from); at >= 0; at = body.indexOf(wanted[0]!, at + 1)) {
-    let length = 1
-    while (length < wanted.length && body[at + length] === wanted[length]) length++
-    if (length === wanted.length) return at
+  const back = new Uint16Array(wanted.length)
+  for (let at = 1, length = 0; at < wanted.length; at++) {
+    while (length > 0 && wanted[at] !== wanted[length]) length = back[length - 1]!
+    if (wanted[at] === wanted[length]) length++
+    back[at] = length
+  }
+  for (let at = from, length = 0; at < body.length; at++) {
+    while (length > 0 && body[at] !== wanted[length]) length = back[length - 1]!
+    if (body[at] === wanted[length]) length++
+    if (length === wanted.length) return at + 1 - length
   }
   return -1
 }
@@ -71,16 +81,17 @@ const partOf = (bytes: Uint8Array): Part | undefined => {
   const content_type = header("content-type").slice("content-type:".length).trim()
   const charset = parameter(`;${content_type}`, "charset")
   const filename = extended(disposition) ?? parameter(disposition, "filename")
-  if (filename === undefined) return [name, fieldText(content, charset)]
-  const text = decoded(content, charset ?? "utf-8")
+  if (filename === undefined) return [name, fieldText(content, charset), content]
+  const text = content.length > longestText ? undefined : decoded(content, charset ?? "utf-8")
   const isText = text !== undefined && !text.includes("\0")
-  return [name, { filename, ...(content_type !== "" && { content_type }), ...(isText && { text }) }]
+  return [name, { filename, ...(content_type !== "" && { content_type }), ...(isText && { text }) }, content]
 }
 
 /** The parts of the body, by its `Content-Type`, or what is wrong with it. */
 export const parseMultipart = (body: Uint8Array, type: string): Either.Either<ReadonlyArray<Part>, string> => {
   const boundary = parameter(type, "boundary")
   if (boundary === undefined) return Either.left("The body's `Content-Type` has no `boundary`.")
+  if (boundary.length > longestBoundary) return Either.left("The body's `boundary` is too long.")
   const first = encoder.encode(`--${boundary}`)
   const delimiter = encoder.encode(`\r\n--${boundary}`)
   const parts: Array<Part> = []

@@ -2,7 +2,7 @@
 
 import { Either, Predicate } from "effect"
 import * as Json from "../Json.ts"
-import { type FormFile, parseMultipart } from "./Multipart.ts"
+import { type FormFile, type Part, parseMultipart } from "./Multipart.ts"
 
 /** The kinds of bodies. */
 export type BodyKind = "json" | "form" | "multipart" | "text"
@@ -84,7 +84,7 @@ export const parseObject = (text: string): Either.Either<JsonObject, string> =>
 export type FormFields = { readonly [name: string]: string | ReadonlyArray<string> }
 
 export const fieldsOf = <Value>(
-  pairs: Iterable<readonly [name: string, value: Value]>
+  pairs: Iterable<readonly [name: string, value: Value, ...rest: ReadonlyArray<unknown>]>
 ): { readonly [name: string]: Value | ReadonlyArray<Value> } => {
   const fields = new Map<string, Array<Value>>()
   for (const [name, value] of pairs) {
@@ -152,8 +152,7 @@ export const ofKept = ({
 }
 
 /** The fields of a form with files, by name. */
-export const parseParts = (body: Uint8Array, type: string): Either.Either<unknown, string> =>
-  Either.map(parseMultipart(body, type), (parts) => unwrapped(fieldsOf<string | FormFile>(parts)))
+export const ofParts = (parts: ReadonlyArray<Part>): unknown => unwrapped(fieldsOf<string | FormFile>(parts))
 
 /** The value of a body with these headers: any JSON, a form's fields by name, or the text itself. */
 export const parse = (headers: Headers, text: string): Either.Either<unknown, string> => {
@@ -166,7 +165,7 @@ export const parse = (headers: Headers, text: string): Either.Either<unknown, st
       return json === undefined ? Either.map(parseForm(text, decoderOf(type)), unwrapped) : parseJson(json)
     }
     case "multipart":
-      return parseParts(new TextEncoder().encode(text), type ?? "")
+      return Either.map(parseMultipart(new TextEncoder().encode(text), type ?? ""), ofParts)
     case "text":
       return Either.right(text)
   }

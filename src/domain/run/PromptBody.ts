@@ -4,6 +4,7 @@ import { RunId, ThreadId, WebhookId } from "../Id.ts"
 import { optional, time } from "../Time.ts"
 import { SessionUsage } from "./AgentReport.ts"
 import { AgentRequest } from "./AgentRequest.ts"
+import { RunFile } from "./RunFile.ts"
 import { RunSource } from "./RunSource.ts"
 
 const text = (description: string) => Schema.String.annotations({ description })
@@ -34,6 +35,11 @@ export const PromptBody = Schema.Struct({
   template: optional(text("What the prompt was made from. Absent for a chat message.")),
   values: optional(Values),
   agent: optional(AgentRequest),
+  files: optional(
+    Schema.Array(RunFile).annotations({
+      description: "The files that came with the request. The leader asks for their contents."
+    })
+  ),
   thread: optional(
     Schema.Struct({
       id: ThreadId,

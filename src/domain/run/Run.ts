@@ -8,6 +8,7 @@ import { AgentReport, ShownReport } from "./AgentReport.ts"
 import { AgentRequest } from "./AgentRequest.ts"
 import { valueIn } from "./Answer.ts"
 import { cancellers } from "./Canceller.ts"
+import { RunFile } from "./RunFile.ts"
 import { RunSource } from "./RunSource.ts"
 import { allStatuses, type FinalStatus, leaderErrors, limitCodes, runStatuses } from "./RunStatus.ts"
 
@@ -147,6 +148,11 @@ const record = Struct({
     optional(Schema.Number.annotations({ description: "Milliseconds from `started_at` to `finished_at`." }))
   ),
   variables: Variables,
+  files: optional(
+    Schema.Array(RunFile).annotations({
+      description: "The files that came with the request (`in-…`), and those that the agent left (`out-…`)."
+    })
+  ),
   conversation: shown(
     Schema.Struct({
       prompt: Schema.String.annotations({ description: "The rendered prompt, as the leader got it." }),

@@ -111,10 +111,13 @@ export const toSteps = (reports: ReadonlyArray<StepReport>): ReadonlyArray<Step>
 
 const sizes = new Intl.NumberFormat("en", { style: "unit", unit: "byte", unitDisplay: "narrow", notation: "compact" })
 
+/** A number of bytes for people: `12KB`. */
+export const sizeText = (bytes: number): string => sizes.format(bytes)
+
 /** What became of a step, in a few words; `undefined`: nothing is known. */
 export const resultOf = ({ duration_ms, result_bytes, status }: StepReport): string | undefined =>
   [
     ...(status === "failed" ? ["failed"] : status === "running" ? ["running"] : []),
-    ...(result_bytes === undefined ? [] : [sizes.format(result_bytes)]),
+    ...(result_bytes === undefined ? [] : [sizeText(result_bytes)]),
     ...(duration_ms === undefined ? [] : [`${(duration_ms / 1000).toFixed(1)} s`])
   ].join(", ") || undefined

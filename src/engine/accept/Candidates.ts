@@ -2,6 +2,7 @@ import { DateTime, Duration, Effect } from "effect"
 import { type RunId, runIdAt } from "../../domain/Id.ts"
 import { type AgentRequest, agentRequestOf } from "../../domain/run/AgentRequest.ts"
 import type { RunMode, Variables } from "../../domain/run/Run.ts"
+import { isIncoming } from "../../domain/run/RunFile.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { Budget } from "../../domain/webhook/Budget.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
@@ -17,6 +18,7 @@ import type { Candidate } from "./HandOver.ts"
 /** The input of a webhook's run, without its prompt. */
 export interface RunRequest extends RunTexts {
   readonly variables: Variables
+  readonly files?: NonNullable<NewRun["files"]>
   /** From Effect's clock; a wait's deadline is counted from here. */
   readonly received_at: DateTime.Utc
   readonly wait: boolean
@@ -153,6 +155,7 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
         ...(request.workspace_ref !== undefined
           ? { agent: { ...agent, workspace_ref: request.workspace_ref } }
           : agent && { agent }),
+        ...(request.files && { files: request.files }),
         ...(request.title !== undefined && { title: request.title }),
         ...(request.coalesce && { coalesce: request.coalesce }),
         ...(request.webhook_version !== undefined && { webhook_version: request.webhook_version }),
@@ -187,6 +190,7 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
         received_at,
         wait: false,
         ...textsOf(run),
+        ...filesOf(run),
         ...(thread && { thread_key: thread.key }),
         ...(triggered_by !== undefined && { triggered_by }),
         ...(callback_url !== undefined && { callback_url }),
@@ -224,6 +228,12 @@ export const textsOf = ({ agent, title }: Pick<WholeRun, "agent" | "title">): Ru
   ...(title !== undefined && { title }),
   ...(agent?.workspace_ref !== undefined && { workspace_ref: agent.workspace_ref })
 })
+
+/** The files that came with an earlier run, which a retry or replay gets, too. */
+export const filesOf = ({ files = [] }: Pick<WholeRun, "files">): Pick<RunRequest, "files"> => {
+  const incoming = files.filter(isIncoming)
+  return incoming.length === 0 ? {} : { files: incoming }
+}
 
 /** A retry or replay keeps the run's place in its chain, so it does not make the chain longer. */
 export const chainOf = ({

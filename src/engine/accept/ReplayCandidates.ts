@@ -102,6 +102,7 @@ export const make = Effect.gen(function* () {
       const own = {
         variables,
         ...texts,
+        ...Candidates.filesOf(run),
         ...(yield* againOf(run, request, waitsSince)),
         // Its caller waits for an answer.
         ...(run.callback_url !== undefined && { callback_url: run.callback_url }),

@@ -208,7 +208,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         Effect.flatMap(
           Input.used(webhook, request.variables),
           (variables): Effect.Effect<Submitted, Ignored | InvalidParameter | Refused | WebhookEdited> => {
-            const combines = webhook.coalesce !== undefined && !standsAlone(request)
+            const combines = webhook.coalesce !== undefined && !standsAlone(request) && request.files === undefined
             if (request.wait && combines) return Effect.fail(Coalescing.waitRefused)
             if (request.callback_url !== undefined && combines) {
               return Effect.fail(Coalescing.callbackRefused)

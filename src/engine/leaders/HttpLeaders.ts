@@ -2,10 +2,12 @@ import { Context, DateTime, Deferred, Duration, Effect, FiberId, Layer, Option }
 import { storableReply } from "../../bus/Bodies.ts"
 import type { LeaderReply, Prompt } from "../../bus/Bus.ts"
 import { NotFound, PromptLost, type TooManyStreams, type Unauthorized, type Unavailable } from "../../domain/Errors.ts"
+import type { RunId } from "../../domain/Id.ts"
 import type { NumberedProgress } from "../../domain/run/Progress.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { ChangeFeed } from "../../repo/ChangeFeed.ts"
+import { FileStore } from "../../repo/run/FileStore.ts"
 import { type HttpLeader, HttpLeaderStore, type KeyedLeader, type Work } from "../../repo/run/HttpLeaderStore.ts"
 import * as GroupCommit from "../../runtime/GroupCommit.ts"
 import { Correlation } from "../outcome/Correlation.ts"
@@ -58,6 +60,12 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
       correlation_id: string,
       reply: HttpReply
     ) => Effect.Effect<void, NotFound | Unavailable>
+    /** The content of a file of the prompt. Fails with `NotFound` also if it is no longer kept. */
+    readonly file: (
+      team: TeamName,
+      correlation_id: string,
+      id: string
+    ) => Effect.Effect<Uint8Array, NotFound | Unavailable>
     /** The leader stops. Its prompt goes to another one at once. */
     readonly leave: (leader: HttpLeader) => Effect.Effect<void, Unavailable>
   }
@@ -67,6 +75,7 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
     never,
     | ChangeFeed
     | Correlation
+    | FileStore
     | HttpLeaderStore
     | Outcomes
     | ProgressReports
@@ -79,6 +88,7 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
     HttpLeaders,
     Effect.gen(function* () {
       const store = yield* HttpLeaderStore
+      const files = yield* FileStore
       const correlation = yield* Correlation
       const outcomes = yield* Outcomes
       const steps = yield* Steps
@@ -145,15 +155,22 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
         }).pipe(Effect.ensuring(Effect.sync(() => stops.forEach((stop) => stop()))))
       })
 
+      const runOf = (team: TeamName, correlation_id: string): Effect.Effect<RunId, NotFound> => {
+        const subject = correlation.subjectOf(correlation_id)
+        return subject === undefined || (subject.team ?? team) !== team
+          ? new NotFound()
+          : Effect.succeed(subject.run_id)
+      }
+
       return HttpLeaders.of({
         next: (asking, wait) => noticeClose(asking)(next(asking, wait)),
         work: (it) => noticeClose(it)(work(it)),
         reply: Effect.fnUntraced(function* (team: TeamName, correlation_id: string, reply: HttpReply) {
-          const subject = correlation.subjectOf(correlation_id)
-          if (subject === undefined || (subject.team ?? team) !== team) return yield* new NotFound()
-          const { run_id } = subject
+          const run_id = yield* runOf(team, correlation_id)
           switch (reply._tag) {
             case "Started":
+            case "File":
+            case "FileWanted":
               return yield* recorder.record([{ ...reply, run_id }])
             case "Progress":
               return yield* reports.record({ ...reply.progress, run_id })
@@ -165,6 +182,8 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
               if (!recorder.isOver(run_id)) yield* recorder.record([storableReply({ ...reply, run_id })])
           }
         }),
+        file: (team, correlation_id, id) =>
+          Effect.flatMap(runOf(team, correlation_id), (run_id) => files.fileBytes(run_id, id)),
         leave: (leader) => Effect.flatMap(DateTime.now, (now) => store.leaveTeam(leader, now))
       })
     })

@@ -1,6 +1,9 @@
-import { Effect, Layer } from "effect"
-import { Bus } from "../../bus/Bus.ts"
+import { Effect, FiberSet, Layer } from "effect"
+import { Bus, type ReplyHandler } from "../../bus/Bus.ts"
+import type { RunId } from "../../domain/Id.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
+import { HistoryStore } from "../../repo/history/HistoryStore.ts"
+import { FileStore } from "../../repo/run/FileStore.ts"
 import { ProgressReports } from "../progress/ProgressReports.ts"
 import { Settings } from "../Settings.ts"
 import { Correlation } from "./Correlation.ts"
@@ -21,7 +24,7 @@ const mostAtOnce = 100
 export const layer: Layer.Layer<
   never,
   never,
-  Bus | ChangeFeed | Correlation | ProgressReports | ReplyRecorder | Settings
+  Bus | ChangeFeed | Correlation | FileStore | HistoryStore | ProgressReports | ReplyRecorder | Settings
 > = Layer.scopedDiscard(
   Effect.gen(function* () {
     const bus = yield* Bus
@@ -30,7 +33,12 @@ export const layer: Layer.Layer<
     const database = yield* ChangeFeed
     const reports = yield* ProgressReports
     const { maxConcurrent } = yield* Settings
-    yield* bus.consume(handle, {
+    const sendFile = yield* makeSendFile
+    const send: ReplyHandler = (replies, later) => {
+      for (const reply of replies) if (reply._tag === "FileWanted") sendFile(reply.run_id, reply.id)
+      return handle(replies, later)
+    }
+    yield* bus.consume(send, {
       correlation,
       progress: reports.add,
       isOver,
@@ -39,3 +47,23 @@ export const layer: Layer.Layer<
     })
   })
 )
+
+/** Sends a file to its run's leader, which asks again if it does not arrive. One at a time: each is in memory. */
+const makeSendFile = Effect.gen(function* () {
+  const bus = yield* Bus
+  const files = yield* FileStore
+  const history = yield* HistoryStore
+  const fork = yield* FiberSet.makeRuntime<never>()
+  const turns = yield* Effect.makeSemaphore(1)
+  return (run_id: RunId, id: string) => {
+    const send = Effect.gen(function* () {
+      const { team } = yield* history.run(run_id)
+      yield* bus.sendFile(team, run_id, { id, bytes: yield* files.fileBytes(run_id, id) })
+    })
+    fork(
+      turns.withPermits(1)(
+        Effect.catchAll(send, (error) => Effect.logDebug(`the file ${id} of run ${run_id} was not sent`, error))
+      )
+    )
+  }
+})

@@ -6,6 +6,7 @@ import type { RunId } from "../../domain/Id.ts"
 import type { AgentReport } from "../../domain/run/AgentReport.ts"
 import { linesOf, readAnswer } from "../../domain/run/Answer.ts"
 import type { Outcome } from "../../domain/run/Run.ts"
+import { FileStore } from "../../repo/run/FileStore.ts"
 import type { UncheckedAnswer } from "../../repo/run/RunEnd.ts"
 import { untilAvailable } from "../../runtime/Availability.ts"
 import { RecentMap } from "../../runtime/RecentMap.ts"
@@ -35,11 +36,12 @@ export class ReplyRecorder extends Context.Tag("webhook-trigger/ReplyRecorder")<
     readonly isOver: (run_id: RunId) => boolean
   }
 >() {
-  static readonly layer: Layer.Layer<ReplyRecorder, never, Evaluator | Outcomes | Steps> = Layer.scoped(
+  static readonly layer: Layer.Layer<ReplyRecorder, never, Evaluator | FileStore | Outcomes | Steps> = Layer.scoped(
     ReplyRecorder,
     Effect.gen(function* () {
       const outcomes = yield* Outcomes
       const steps = yield* Steps
+      const { addFile } = yield* FileStore
       const { evaluate } = yield* Evaluator
       const reach = yield* Checkpoints
       const clock = yield* Effect.clock
@@ -93,7 +95,11 @@ export class ReplyRecorder extends Context.Tag("webhook-trigger/ReplyRecorder")<
             const outcome = outcomeOf(reply)
             return outcome === undefined || checked.has(reply.run_id) ? [] : [{ run_id: reply.run_id, outcome }]
           })
-          return Effect.flatMap(ends.length === 0 ? Effect.succeed([]) : endAll(ends), (begun) => {
+          // Before the ends of their runs, after which none is stored.
+          const files = replies.filter((reply) => reply._tag === "File")
+          const stored = Effect.forEach(files, ({ file, n, run_id }) => addFile(run_id, n, file), { discard: true })
+          const end = ends.length === 0 ? Effect.succeed([]) : endAll(ends)
+          return Effect.flatMap(files.length === 0 ? end : Effect.zipRight(stored, end), (begun) => {
             for (const run_id of begun) checked.add(run_id)
             const over: Array<RunId> = []
             for (const reply of replies) {
@@ -148,6 +154,8 @@ const invalid = (success: Success, faults: ReadonlyArray<Fault>): Outcome => ({
 const outcomeOf = (reply: Reply): Outcome | undefined => {
   switch (reply._tag) {
     case "Started":
+    case "File":
+    case "FileWanted":
       return undefined
     case "Answered":
       return reply.truncated

@@ -35,17 +35,21 @@ export const mediaTypeFault = (
 ): UnsupportedMediaType | undefined => {
   // The body of a form may be JSON: that is known when it was read.
   const isForm = !takesPayload(webhook) && bodyKindOf(headers) === "form"
-  const kinds = takesPayload(webhook) ? (["json", "form", "multipart", "text"] as const) : (["json"] as const)
+  const kinds = takesPayload(webhook)
+    ? (["json", "form", "multipart", "text"] as const)
+    : (["json", "multipart"] as const)
   return Request.mediaTypeFault(headers, isForm ? ["form"] : kinds, { mayBeGzipped: true })
 }
 
-const variablesIn = (request: IncomingRequest): Either.Either<Variables, InvalidBody | UnsupportedMediaType> =>
-  Either.flatMap(Request.objectOf(request), (object) => {
+const variablesIn = (request: IncomingRequest): Either.Either<Variables, InvalidBody | UnsupportedMediaType> => {
+  if (Request.isMultipart(request)) return Request.fieldsOf(request)
+  return Either.flatMap(Request.objectOf(request), (object) => {
     const variables = Object.hasOwn(object, "variables") ? object.variables : undefined
     return Predicate.isReadonlyRecord(variables)
       ? Either.right(variables as Variables)
       : Either.left(new InvalidBody({ detail: "`variables` must be an object." }))
   })
+}
 
 /** The values for the template, not checked yet. */
 export const read = (

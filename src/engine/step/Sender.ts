@@ -4,6 +4,7 @@ import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { takeApart } from "../../domain/prompt/PromptLayout.ts"
 import type { Outcome, Run } from "../../domain/run/Run.ts"
+import { isIncoming } from "../../domain/run/RunFile.ts"
 import { isUnreleased } from "../../domain/run/RunStatus.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { HistoryStore } from "../../repo/history/HistoryStore.ts"
@@ -75,7 +76,21 @@ export class Sender extends Context.Tag("webhook-trigger/Sender")<
       const sending = new Set<RunId>()
 
       const promptOf = (run: OutRun): Prompt => {
-        const { agent, deadline_at, layout, mode, prompt, run_id, source, team, thread, traceparent, webhook } = run
+        const {
+          agent,
+          deadline_at,
+          files = [],
+          layout,
+          mode,
+          prompt,
+          run_id,
+          source,
+          team,
+          thread,
+          traceparent,
+          webhook
+        } = run
+        const incoming = files.filter(isIncoming)
         return {
           run_id,
           correlation_id: correlation.idOf(run),
@@ -85,6 +100,7 @@ export class Sender extends Context.Tag("webhook-trigger/Sender")<
           prompt,
           ...(layout && takeApart(prompt, layout)),
           ...(agent && { agent }),
+          ...(incoming.length > 0 && { files: incoming }),
           ...(thread && { thread }),
           ...(deadline_at && mode === "wait" && { deadline: deadline_at }),
           ...(traceparent !== undefined && { traceparent })

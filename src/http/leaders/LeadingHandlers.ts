@@ -3,6 +3,7 @@ import { Duration, Effect, Option } from "effect"
 import { Api } from "../../api/Api.ts"
 import {
   CallingKey,
+  FileDraft,
   LeaveDraft,
   longestWait,
   NextDraft,
@@ -14,6 +15,7 @@ import { maxReplyBody, promptBody, readReply } from "../../bus/Bodies.ts"
 import { BodyTooLarge, Invalid } from "../../domain/Errors.ts"
 import type { JsonObject } from "../../domain/request/Payload.ts"
 import { readProgress } from "../../domain/run/Progress.ts"
+import { maxFile } from "../../domain/run/RunFile.ts"
 import { HttpLeaders, type HttpReply } from "../../engine/leaders/HttpLeaders.ts"
 import { validate } from "../../engine/manage/Validation.ts"
 import * as Body from "../request/Body.ts"
@@ -35,6 +37,7 @@ const known = (body: JsonObject, fields: object): JsonObject =>
 
 const decodeNext = validate(NextDraft)
 const decodeWork = validate(WorkDraft)
+const decodeFile = validate(FileDraft)
 const decodeLeave = validate(LeaveDraft)
 
 const invalid = (field: string, detail: string) => new Invalid({ faults: [{ pointer: `/${field}`, detail }] })
@@ -43,14 +46,15 @@ const isReplyType = (type: unknown): type is ReplyType => (replyTypes as Readonl
 
 const readBody = (type: ReplyType, body: JsonObject): Effect.Effect<HttpReply, Invalid> => {
   switch (type) {
+    case "file":
     case "started":
     case "response":
     case "error":
     case "discarded": {
       const reply = readReply(type, body)
-      return reply === undefined
-        ? invalid(type === "error" ? "message" : "response", "must be a text")
-        : Effect.succeed(reply)
+      if (reply !== undefined) return Effect.succeed(reply)
+      if (type === "file") return invalid("content", `must be up to ${maxFile} bytes in Base64, with a name and an n`)
+      return invalid(type === "error" ? "message" : "response", "must be a text")
     }
     case "progress": {
       const progress = readProgress(body)
@@ -138,6 +142,14 @@ export const layer = HttpApiBuilder.group(Api, "leader", (handlers) =>
             })
           )
           return HttpServerResponse.empty()
+        }).pipe(Effect.mapError(Problems.of))
+      )
+      .handleRaw("file", ({ request }) =>
+        Effect.gen(function* () {
+          const { team } = yield* CallingKey
+          const { correlation_id, id } = yield* Effect.flatMap(read(request, FileDraft.fields), decodeFile)
+          const bytes = yield* leaders.file(team, correlation_id, id)
+          return HttpServerResponse.unsafeJson({ content: Buffer.from(bytes).toString("base64") })
         }).pipe(Effect.mapError(Problems.of))
       )
       .handleRaw("leave", ({ request }) =>

@@ -1,4 +1,4 @@
-import { HttpApiBuilder, type HttpServerRequest } from "@effect/platform"
+import { HttpApiBuilder, type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Array, DateTime, Effect, Either, identity, Schema, Stream, Struct } from "effect"
 import { Api } from "../../api/Api.ts"
 import { Actor } from "../../api/access/Auth.ts"
@@ -12,6 +12,7 @@ import { NotFound } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { runIdOf } from "../../domain/ParsedId.ts"
 import type { Run } from "../../domain/run/Run.ts"
+import type { RunFile } from "../../domain/run/RunFile.ts"
 import { Replay, type Replayed } from "../../engine/accept/Replay.ts"
 import * as Audit from "../../engine/access/Audit.ts"
 import * as ReadAudit from "../../engine/access/ReadAudit.ts"
@@ -23,6 +24,7 @@ import { RunWatch } from "../../engine/progress/RunWatch.ts"
 import { Settings } from "../../engine/Settings.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import type { RunFilter } from "../../repo/history/RunQuery.ts"
+import { FileStore } from "../../repo/run/FileStore.ts"
 import { ProgressStore } from "../../repo/run/ProgressStore.ts"
 import * as ActorStreams from "../access/ActorStreams.ts"
 import * as TeamScope from "../access/TeamScope.ts"
@@ -58,10 +60,22 @@ const decodeIds = validate(RunIds)
 
 const notFound = (run_id: RunId): Replayed => ({ run_id, result: Either.left(new NotFound()) })
 
+/** Whatever its type, a browser only stores it. */
+const asAttachment = ({ name }: RunFile, bytes: Uint8Array) =>
+  HttpServerResponse.uint8Array(bytes, {
+    contentType: "application/octet-stream",
+    headers: {
+      "content-disposition": `attachment; filename*=UTF-8''${encodeURIComponent(name).replace(/['()*]/g, (c) => `%${c.charCodeAt(0).toString(16)}`)}`,
+      "content-security-policy": "default-src 'none'; sandbox",
+      "cross-origin-resource-policy": "same-origin"
+    }
+  })
+
 export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
   Effect.gen(function* () {
     const history = yield* HistoryStore
     const progress = yield* ProgressStore
+    const stored = yield* FileStore
     const overview = yield* Overview
     const { cancel } = yield* Cancellation
     const replays = yield* Replay
@@ -163,6 +177,28 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
           Effect.tap(({ run_id }) => recordRead(run_id)),
           Effect.flatMap(({ run_id }) => Effect.map(progress.stepsOf([run_id]), (steps) => steps.get(run_id) ?? [])),
           asWhole,
+          Effect.mapError(Problems.of)
+        )
+      )
+      .handle("files", ({ path }) =>
+        runIdOf(path.run_id).pipe(
+          Effect.flatMap(history.run),
+          Effect.tap(({ run_id }) => recordRead(run_id)),
+          Effect.map(({ files = [] }) => files),
+          asWhole,
+          Effect.mapError(Problems.of)
+        )
+      )
+      .handleRaw("file", ({ path }) =>
+        runIdOf(path.run_id).pipe(
+          Effect.flatMap(history.run),
+          Effect.tap(({ run_id }) => recordRead(run_id)),
+          Effect.flatMap(({ files = [], run_id }) => {
+            const file = files.find(({ id }) => id === path.file_id)
+            return file === undefined
+              ? new NotFound()
+              : Effect.map(stored.fileBytes(run_id, file.id), (bytes) => asAttachment(file, bytes))
+          }),
           Effect.mapError(Problems.of)
         )
       )

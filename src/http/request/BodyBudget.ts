@@ -1,4 +1,5 @@
 import { Context, Effect, Layer } from "effect"
+import { allFiles } from "../../domain/run/RunFile.ts"
 import { Settings } from "../../engine/Settings.ts"
 
 /**
@@ -37,6 +38,6 @@ export class BodyBudget extends Context.Tag("webhook-trigger/BodyBudget")<
   static readonly layer: Layer.Layer<BodyBudget, never, Settings> = Layer.effect(
     BodyBudget,
     // One body of any allowed size always fits.
-    Effect.map(Settings, ({ maxBodies, maxBody }) => BodyBudget.make(Math.max(maxBodies, 2 * maxBody)))
+    Effect.map(Settings, ({ maxBodies, maxBody }) => BodyBudget.make(Math.max(maxBodies, 2 * (maxBody + allFiles))))
   )
 }

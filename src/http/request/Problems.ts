@@ -178,10 +178,11 @@ const table = {
   ],
   BodyTooLarge: [
     413,
-    ({ is_fixed, limit_bytes }) => ({
-      code: "body_too_large",
-      detail: `At most ${limit_bytes} bytes are accepted${is_fixed ? "" : ", the server's `WEBHOOK_MAX_BODY`"}.`
-    })
+    ({
+      is_fixed,
+      limit_bytes,
+      detail = `At most ${limit_bytes} bytes are accepted${is_fixed ? "" : ", the server's `WEBHOOK_MAX_BODY`"}.`
+    }) => ({ code: "body_too_large", detail })
   ],
   UnsupportedMediaType: [415, ({ detail }) => ({ code: "unsupported_media_type", detail })],
   MissingVariables: [

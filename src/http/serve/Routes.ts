@@ -36,6 +36,7 @@ import type { SessionStore } from "../../repo/access/SessionStore.ts"
 import type { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import type { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import type { WebhookStore } from "../../repo/manage/WebhookStore.ts"
+import type { FileStore } from "../../repo/run/FileStore.ts"
 import type { ProgressStore } from "../../repo/run/ProgressStore.ts"
 import * as Auth from "../access/Auth.ts"
 import { KeyCheck } from "../access/KeyCheck.ts"
@@ -94,6 +95,7 @@ type Engine =
   | Alerts
   | Destinations
   | HistoryStore
+  | FileStore
   | ProgressStore
   | HttpLeaders
   | LeaderKeys

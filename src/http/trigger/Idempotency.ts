@@ -6,6 +6,7 @@ import { Either } from "effect"
 import { InvalidParameter, type InvalidVariables } from "../../domain/Errors.ts"
 import * as Json from "../../domain/Json.ts"
 import type { Variables } from "../../domain/run/Run.ts"
+import type { StoredFile } from "../../domain/run/RunFile.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { TriggerRequest } from "../../engine/accept/Trigger.ts"
 import * as Input from "../../engine/prompt/Input.ts"
@@ -68,18 +69,36 @@ export const readWith = <E>(
   return Either.map(content(), (content) => withHash(sender === undefined ? key : keyOf(sender, key), content))
 }
 
-/** The key of a request that triggers the webhook with this input. With another callback it is another request. */
+const hashesOf = (files: ReadonlyArray<StoredFile>) =>
+  files.length === 0
+    ? {}
+    : { files: files.map(({ bytes, name }) => `${createHash("sha256").update(bytes).digest("hex")} ${name}`) }
+
+/**
+ * The key of a request that triggers the webhook with this input. With another callback or other files it is another
+ * request.
+ */
 export const read = (
   request: HttpServerRequest.HttpServerRequest,
   webhook: WebhookRow,
   input: Variables,
-  { callback_url, sender }: { readonly callback_url?: string | undefined; readonly sender?: string | undefined } = {}
+  {
+    callback_url,
+    files = [],
+    sender
+  }: {
+    readonly callback_url?: string | undefined
+    readonly files?: ReadonlyArray<StoredFile>
+    readonly sender?: string | undefined
+  } = {}
 ): Either.Either<Idempotency, InvalidParameter | InvalidVariables> =>
   readWith(
     request,
     () =>
       Either.map(Input.contentOf(webhook, input), (content) =>
-        callback_url === undefined ? content : { content, callback_url }
+        callback_url === undefined && files.length === 0
+          ? content
+          : { content, ...(callback_url !== undefined && { callback_url }), ...hashesOf(files) }
       ),
     sender
   )

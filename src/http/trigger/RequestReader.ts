@@ -13,7 +13,13 @@ import type {
   Unavailable,
   UnsupportedMediaType
 } from "../../domain/Errors.ts"
-import { type IncomingRequest, isGzipped } from "../../domain/request/IncomingRequest.ts"
+import {
+  filesOf,
+  filesTooLarge,
+  type IncomingRequest,
+  isGzipped,
+  longestBody
+} from "../../domain/request/IncomingRequest.ts"
 import { storedBodyBytes } from "../../domain/request/StoredBody.ts"
 import { withoutToken } from "../../domain/request/WithoutToken.ts"
 import type { Reply } from "../../domain/verification/Description.ts"
@@ -141,7 +147,7 @@ export const make = Effect.gen(function* () {
   const callers = yield* CallerCheck.CallerCheck
   const sns = yield* SnsRequests
   const trigger = yield* Trigger
-  const { maxBody: limit_bytes } = yield* Settings
+  const { maxBody } = yield* Settings
 
   return (
     request: Request,
@@ -156,13 +162,18 @@ export const make = Effect.gen(function* () {
     let isVerified = false
     let received: Either.Either<Uint8Array, BodyRefused> | undefined
 
+    const limit_bytes = longestBody(request.headers, maxBody)
+
     const receive = (): Effect.Effect<Uint8Array, BodyRefused> =>
       received ??
       Effect.flatMap(
         Effect.either(
           Body.readBytes(request, { limit_bytes, listener: partial, isGzipped: isGzipped(request.headers) })
         ),
-        (result) => (received = result)
+        (result) =>
+          (received = Either.mapLeft(result, (refusal) =>
+            refusal._tag === "BodyTooLarge" && limit_bytes > maxBody ? filesTooLarge(maxBody) : refusal
+          ))
       )
 
     const check = (webhook: WebhookRow, body?: Uint8Array, certificate?: Certificate) =>
@@ -181,7 +192,7 @@ export const make = Effect.gen(function* () {
       incoming: IncomingRequest,
       caller: CallerCheck.Verified
     ): Either.Either<ReadRequest, ReadRefused> =>
-      Either.flatMap(Input.read(webhook, incoming), (variables) =>
+      Either.flatMap(Either.all([Input.read(webhook, incoming), filesOf(incoming, maxBody)]), ([variables, files]) =>
         Either.flatMap(howAnswered(request, caller), (how) => {
           const callback = Parameters.callbackUrl(request)
           if (Either.isLeft(callback)) return Either.left(callback.left)
@@ -189,13 +200,14 @@ export const make = Effect.gen(function* () {
           const delivery = CallerCheck.idempotencyOf(caller)
           const keyed =
             delivery === undefined
-              ? Idempotency.read(request, webhook, variables, { callback_url })
+              ? Idempotency.read(request, webhook, variables, { callback_url, files })
               : Either.right(delivery)
           const sentKey = request.headers["idempotency-key"]
           const ignoresKey = delivery !== undefined && sentKey !== undefined && sentKey !== caller.delivery_id
           return Either.map(keyed, ({ idempotency }) => ({
             ...{ webhook, incoming, variables, received_at, ignoresKey, ...how },
             ...(idempotency && { idempotency: { ...idempotency, key: withoutToken(idempotency.key, token) } }),
+            ...(files.length > 0 && { files }),
             ...(caller.reply && { reply: caller.reply }),
             ...(callback_url !== undefined && { callback_url }),
             ...depthOf(request),

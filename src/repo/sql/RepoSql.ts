@@ -18,6 +18,7 @@ import * as HistoryStoreSql from "./history/HistoryStoreSql.ts"
 import * as RequestStoreSql from "./history/RequestStoreSql.ts"
 import * as TeamStoreSql from "./manage/TeamStoreSql.ts"
 import * as WebhookStoreSql from "./manage/WebhookStoreSql.ts"
+import * as FileStoreSql from "./run/FileStoreSql.ts"
 import * as HttpLeaderStoreSql from "./run/HttpLeaderStoreSql.ts"
 import * as LaneStoreSql from "./run/LaneStoreSql.ts"
 import * as ProgressStoreSql from "./run/ProgressStoreSql.ts"
@@ -61,6 +62,7 @@ export const layer: Layer.Layer<Repo, never, SqlClient.SqlClient | Notifications
   LaneStoreSql.layer,
   HistoryStoreSql.layer,
   ProgressStoreSql.layer,
+  FileStoreSql.layer,
   RequestStoreSql.layer,
   DestinationStoreSql.layer,
   DeliveryStoreSql.layer,

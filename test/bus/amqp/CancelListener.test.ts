@@ -37,7 +37,10 @@ it.scoped("a leader listens from its first prompt on, and tries again if it is r
     }
     const firstPrompt = yield* Deferred.make<void>()
     const cancelled = yield* Queue.unbounded<RunId>()
-    yield* listenForCancellations(connection, team, firstPrompt, (id) => cancelled.unsafeOffer(id)).pipe(
+    yield* listenForCancellations(connection, team, firstPrompt, {
+      onCancel: (id) => cancelled.unsafeOffer(id),
+      onFile: () => {}
+    }).pipe(
       Effect.provide(
         Logger.replace(
           Logger.defaultLogger,

@@ -1,4 +1,5 @@
 /** Answers that must match a schema, while the machine is busy. */
+
 import { expect, it } from "@effect/vitest"
 import { Context, Effect, Layer, Logger, LogLevel } from "effect"
 import { Bus, LeaderBus } from "../../../src/bus/Bus.ts"
@@ -9,6 +10,7 @@ import { Outcomes } from "../../../src/engine/outcome/Outcomes.ts"
 import { ReplyRecorder } from "../../../src/engine/outcome/ReplyRecorder.ts"
 import { Evaluator } from "../../../src/engine/prompt/Evaluator.ts"
 import { Steps } from "../../../src/engine/step/Steps.ts"
+import { FileStore } from "../../../src/repo/run/FileStore.ts"
 import { busy } from "../../../src/runtime/TimeLimit.ts"
 import { byRunId, makePrompt, team } from "../../bus/contract/support.ts"
 import { untilEffect } from "../../support/Until.ts"
@@ -46,7 +48,8 @@ const recording = Effect.gen(function* () {
   const services = Layer.mergeAll(
     partly(Evaluator, { evaluate: evaluate as Evaluator["Type"]["evaluate"] }),
     partly(Steps, { endAll }),
-    partly(Outcomes, { progress: () => {} })
+    partly(Outcomes, { progress: () => {} }),
+    partly(FileStore, {})
   )
   const recorder = yield* Layer.build(Layer.provide(ReplyRecorder.layer, services))
   const { handle, isOver, record } = Context.get(recorder, ReplyRecorder)

@@ -75,6 +75,7 @@ const columnsOf: { readonly [Field in keyof Run]-?: ReadonlyArray<Column> } = {
   denied: [["denied", (run) => json(run.denied)]],
   workspace: [["workspace", (run) => json(run.workspace)]],
   asks: [["asks", (run) => json(run.asks)]],
+  files: [["files", (run) => json(run.files)]],
   variables: [["variables", (run) => json(run.variables)]],
   conversation: [
     ["prompt", (run) => run.conversation.prompt],

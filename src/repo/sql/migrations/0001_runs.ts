@@ -55,6 +55,7 @@ export const runs = Effect.gen(function* () {
       variables json not null,
       layout json,
       agent json,
+      files json,
       traceparent text,
       response text,
       error_code text,
@@ -126,6 +127,16 @@ export const runs = Effect.gen(function* () {
   yield* sql`
     create unique index runs_message_idempotency on webhook_trigger.runs (team, idempotency_key)
       where webhook_id is null and idempotency_key is not null`
+
+  // The contents of `files`, by their IDs. Most are compressed already.
+  yield* sql`
+    create table webhook_trigger.run_files (
+      run_id uuid not null references webhook_trigger.runs on delete cascade,
+      id text collate "C" not null,
+      bytes bytea not null,
+      primary key (run_id, id)
+    )`
+  yield* sql`alter table webhook_trigger.run_files alter column bytes set storage external`
 
   // Open windows of `coalesce`, and the idempotency keys of triggers that joined an earlier trigger's run.
   yield* sql`

@@ -5,6 +5,7 @@ import { list, recordset } from "../Columns.ts"
 import { inLane, isOut } from "../RunColumns.ts"
 import { inputTypes, type NewRunWebhook, storedTypes, toInput } from "./AcceptInput.ts"
 import { isCoalescing, windowsOf } from "./Coalesce.ts"
+import { filesOf } from "./FileStoreSql.ts"
 import { makeKeys } from "./IdempotencyKeys.ts"
 import { queueLength } from "./LaneStoreSql.ts"
 import { retriesOf } from "./Retries.ts"
@@ -100,7 +101,7 @@ export const makeInsert = Effect.gen(function* () {
         select ${values}${windows.values}${threads.values} from placed r where fits ${windows.hasOpened} order by ord
         ${unlessKnown(runs)}
         returning id, team
-      ), ${retried} ${consumed} answered as materialized (
+      ), ${filesOf(sql, runs)} ${retried} ${consumed} answered as materialized (
         select c.ord, p.retry_after_ms, p.used_of_day ${reported}, case
             when not c.known then 'unknown'
             when c.edited then 'edited'

@@ -56,6 +56,7 @@ const fields = [
   "prompt",
   "layout",
   "agent",
+  "files",
   "timeout_ms",
   "deadline_at",
   "stop_at",

@@ -4,6 +4,7 @@ import { pathTo } from "../../../api/Pages.ts"
 import { cancellerNames } from "../../../domain/run/Canceller.ts"
 import { keptUntil } from "../../../domain/run/KeptRun.ts"
 import { requestText } from "../../../domain/run/RequestText.ts"
+import { sizeText } from "../../../domain/run/Step.ts"
 import { workspaceLine } from "../../../domain/run/WorkspaceLine.ts"
 import type { Run } from "../../api/Types.ts"
 import { CopyButton } from "../../components/CopyButton.tsx"
@@ -12,6 +13,7 @@ import { threadName } from "../../components/run/ThreadName.ts"
 import { UserText } from "../../components/UserText.tsx"
 import { formatDollars, formatNumber, plural } from "../../format/Format.ts"
 import { ExactTime } from "../../format/Time.tsx"
+import { mount } from "../../frame/UiPath.ts"
 import { ReplayOf } from "./RelatedRuns.tsx"
 import { Timeline } from "./Timeline.tsx"
 
@@ -38,6 +40,23 @@ export const Facts = ({ run }: { readonly run: Run }) => {
         <section className="stack tight" aria-label="Links">
           <h2>Links</h2>
           <RunLinks run={run} />
+        </section>
+      )}
+      {run.files !== undefined && (
+        <section className="stack tight" aria-label="Files">
+          <h2>Files</h2>
+          <ul>
+            {run.files.map(({ id, name, size }) => (
+              <li key={id}>
+                <a href={`${mount}/api/runs/${run.run_id}/files/${id}`} download={name}>
+                  <UserText>{name}</UserText>
+                </a>{" "}
+                <span className="muted small">
+                  {id.startsWith("in-") ? "from the request" : "from the agent"}, {sizeText(size)}
+                </span>
+              </li>
+            ))}
+          </ul>
         </section>
       )}
       {denied.length > 0 && (

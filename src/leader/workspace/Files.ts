@@ -1,0 +1,140 @@
+/** The files of a run in its agent's folder: those that came with the request, in `in/`, and those that it leaves in `out/`. */
+import { chmodSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Effect } from "effect"
+import { maxFile, mostFiles, type RunFile, type StoredFile, storedFile } from "../../domain/run/RunFile.ts"
+import type { Task } from "../agents/Agent.ts"
+import { LeaderError } from "../Leader.ts"
+import { type Place, withoutPrompt } from "../Place.ts"
+import { type Output, runProgram } from "../Program.ts"
+import type { LeaderWork } from "../Work.ts"
+import * as Tools from "./Tools.ts"
+
+type Transfer = Pick<LeaderWork, "file" | "sendFile">
+
+const withText = (task: Task, intro: string, files: ReadonlyArray<RunFile>, folder = ""): Task => {
+  const lines = files.map(({ name, size, type }) => `- ${folder}${name} (${type}, ${size} bytes)`)
+  return { ...task, prompt: { ...task.prompt, prompt: `${task.prompt.prompt}\n\n${intro}\n${lines.join("\n")}` } }
+}
+
+/** Keeps the folder out of a repository's status, and shows that it is ours. */
+const mark = "# The files of a run\n*\n"
+
+/** Copies the files to `in`; if the folder has something else of that name, to one of the run's own. */
+const copy = `to=in
+if [ ! -L in ] && grep -qsx "# The files of a run" in/.gitignore; then rm -rf in; fi
+if [ -e in ] || [ -L in ]; then to=$2; rm -rf "$to"; fi
+cp -R "$1" "$to" && printf %s "$to"`
+
+const cannotPlace = (why: unknown) =>
+  new LeaderError({ message: `The files of the request cannot be placed in the agent's folder: ${why}` })
+
+/** Places the files until the scope closes, as the agent's user. */
+const place = (task: Task, folder: string, given: ReadonlyArray<RunFile>, { file }: Transfer) =>
+  Effect.gen(function* () {
+    const staged = yield* Effect.acquireRelease(
+      Effect.try({ try: () => mkdtempSync(join(tmpdir(), "webhook-files-")), catch: cannotPlace }),
+      (staged) => Effect.sync(() => rmSync(staged, { recursive: true, force: true }))
+    )
+    const write = (name: string, content: string | Uint8Array) =>
+      Effect.try({ try: () => writeFileSync(join(staged, "in", name), content, { flag: "wx" }), catch: cannotPlace })
+    yield* Effect.try({
+      try: () => {
+        chmodSync(staged, 0o711)
+        mkdirSync(join(staged, "in"))
+      },
+      catch: cannotPlace
+    })
+    yield* write(".gitignore", mark)
+    const files: Array<StoredFile> = []
+    for (const { id, name, type } of given) {
+      const bytes = yield* Effect.mapError(file(id), ({ detail }) => cannotPlace(detail))
+      files.push(storedFile(id, { name, type, bytes }, files))
+      yield* write(files.at(-1)!.name, bytes)
+    }
+    const tools = Tools.inPlace(task.place)
+    const to = yield* Effect.acquireRelease(
+      tools.run("sh", "-c", copy, "sh", join(staged, "in"), `in-${task.prompt.run_id}`),
+      (to) => Effect.ignore(Tools.remove(tools, join(folder, to)))
+    )
+    return withText(task, "Files that came with this message:", files, `${to}/`)
+  })
+
+/** The regular files directly in `out`, by their names, with what tells an earlier state from a later one. */
+const leftIn = (folder: string): ReadonlyMap<string, { readonly size: number; readonly state: string }> => {
+  const out = join(folder, "out")
+  const files = new Map<string, { readonly size: number; readonly state: string }>()
+  try {
+    if (!lstatSync(out).isDirectory()) return files
+    for (const name of readdirSync(out).sort()) {
+      const found = lstatSync(join(out, name), { throwIfNoEntry: false })
+      const isOne = found?.isFile() === true && name !== ".gitignore"
+      if (isOne) files.set(name, { size: found.size, state: `${found.ino} ${found.size} ${found.ctimeMs}` })
+    }
+  } catch {
+    // There is no such folder.
+  }
+  return files
+}
+
+const contents = (): Output<Buffer> => {
+  const chunks: Array<Buffer> = []
+  let size = 0
+  return {
+    write: (chunk) => {
+      size += chunk.length
+      chunks.push(chunk)
+      return size <= maxFile
+    },
+    isDone: () => false,
+    result: ({ errors, status }) =>
+      status === "exit code 0"
+        ? Effect.succeed(Buffer.concat(chunks))
+        : new LeaderError({ message: errors === "" ? status : errors })
+  }
+}
+
+/** As the agent's user, which may read no more than the agent. */
+const read = (place: Place, path: string) =>
+  runProgram({ ...place, command: "cat", args: ["--", path], env: withoutPrompt(place), input: "" }, contents())
+
+/** Sends what is new or changed. */
+const send = ({ place, progress }: Task, folder: string, before: ReturnType<typeof leftIn>, { sendFile }: Transfer) =>
+  Effect.gen(function* () {
+    let sent = 0
+    for (const [name, { size, state }] of leftIn(folder)) {
+      if (before.get(name)?.state === state) continue
+      const refuse = (why: string) =>
+        progress({ steps: [{ kind: "file", status: "failed", title: `Not kept: out/${name}`, detail: why }] })
+      if (size > maxFile) refuse(`It is larger than ${maxFile / 1e6} MB.`)
+      else if (sent === mostFiles) refuse(`At most ${mostFiles} files of a run are kept.`)
+      else {
+        yield* read(place, join(folder, "out", name)).pipe(
+          Effect.flatMap((bytes) => sendFile(++sent, { name, bytes })),
+          Effect.catchAll((error) => Effect.sync(() => refuse(error.message)))
+        )
+      }
+    }
+  })
+
+/** Works with the files of the prompt, then sends those that the agent has left, also if it failed. */
+export const during = <A>(
+  task: Task,
+  transfer: Transfer,
+  work: (task: Task) => Effect.Effect<A, LeaderError>
+): Effect.Effect<A, LeaderError> => {
+  const { files = [] } = task.prompt
+  const { folder } = task.place
+  if (folder === undefined) {
+    const intro = "Files came with this message, but you do not have them, as your leader has no folder for them:"
+    return work(files.length === 0 ? task : withText(task, intro, files))
+  }
+  return Effect.gen(function* () {
+    const placed = files.length === 0 ? task : yield* place(task, folder, files, transfer)
+    const before = leftIn(folder)
+    const exit = yield* Effect.exit(work(placed))
+    yield* send(task, folder, before, transfer)
+    return yield* exit
+  }).pipe(Effect.scoped)
+}

@@ -1,0 +1,149 @@
+/** Files: sent with a request, given to the agent in its folder, and taken from there. */
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Layer, Redacted } from "effect"
+import * as BusMemory from "../../../src/bus/BusMemory.ts"
+import { LeaderBus } from "../../../src/bus/Bus.ts"
+import * as LeaderHttp from "../../../src/bus/http/LeaderHttp.ts"
+import { TeamName } from "../../../src/domain/Team.ts"
+import { Command } from "../../../src/leader/index.ts"
+import { busOnRabbitMq } from "../../support/RealServices.ts"
+import { untilEffect } from "../../support/Until.ts"
+import { refusal } from "../Client.ts"
+import { adminKey, type Options, silent, start } from "../Server.ts"
+
+const team = TeamName.make("ops")
+
+const folder = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "files-"))),
+  (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
+)
+
+type Part = readonly [name: string, value: string | Uint8Array, filename?: string, type?: string]
+
+/** Not `FormData`, which would escape the names. */
+const form = (parts: ReadonlyArray<Part>) => ({
+  headers: { "content-type": "multipart/form-data; boundary=xyz" },
+  raw: Buffer.concat([
+    ...parts.flatMap(([name, value, filename, type]) => [
+      Buffer.from(
+        `--xyz\r\nContent-Disposition: form-data; name="${name}"${filename === undefined ? "" : `; filename="${filename}"`}\r\n${type === undefined ? "" : `Content-Type: ${type}\r\n`}\r\n`
+      ),
+      Buffer.from(value),
+      Buffer.from("\r\n")
+    ]),
+    Buffer.from("--xyz--\r\n")
+  ])
+})
+
+/** All bytes, and what could end a part early. */
+const binary = Buffer.concat([
+  Buffer.from("\r\n--xy\r\n--"),
+  Buffer.from(Array.from({ length: 200_000 }, (_, i) => (i * 7 + (i >> 8)) & 255))
+])
+
+const started = (options: Options = {}) =>
+  Effect.gen(function* () {
+    const server = yield* start(options)
+    yield* server.admin("POST", "/api/teams", { body: { team } })
+    const hook = yield* server.webhook(team, "{{task}}", { when_team_stopped: "queue" })
+    const runs = server.history(hook.id)
+    const download = (run_id: string, id: string) =>
+      Effect.promise(async () => {
+        const response = await fetch(`${server.origin}/api/runs/${run_id}/files/${id}`, {
+          headers: { authorization: `Bearer ${adminKey}`, connection: "close" }
+        })
+        return { response, bytes: Buffer.from(await response.arrayBuffer()) }
+      })
+    const post = (parts: ReadonlyArray<Part>, query = "", headers = {}) => {
+      const { headers: type, raw } = form(parts)
+      return server.http("POST", hook.path + query, { raw, headers: { ...type, ...headers } })
+    }
+    const filesOf = (run_id: string) => Effect.map(server.admin("GET", `/api/runs/${run_id}/files`), ({ json }) => json.data)
+    return { ...server, hook, runs, post, download, filesOf }
+  })
+
+type Started = Effect.Effect.Success<ReturnType<typeof started>>
+
+/** The agent is a shell, and the prompt its script. */
+const agent = (workspace: string) =>
+  Command.start({ team, command: "sh", args: ["-c", 'eval "$(cat)"'], workspace: { folder: workspace } })
+
+const roundTrip = (options: Options, bus: (server: Started) => Effect.Effect<Layer.Layer<LeaderBus, unknown>>) =>
+  Effect.gen(function* () {
+    const server = yield* started(options)
+    const workspace = yield* folder
+    yield* Effect.provide(agent(workspace), yield* Layer.build(yield* bus(server)))
+    const task = `ls in; mkdir -p out; cp in/data.bin out/copy.bin; echo "<script>alert(1)</script>" > out/page.html
+ln -s /etc/passwd out/link; exit`
+    const { json, status, text } = yield* server.post(
+      [["task", task], ["file", binary, "data.bin", "image/png"], ["file", "a,b", "../../Data.BIN"]],
+      "?wait=true"
+    )
+    expect(status, text).toBe(200)
+    expect(json.response).toBe("2-Data.BIN\ndata.bin")
+    const files = yield* server.filesOf(json.run_id)
+    expect(files).toEqual([
+      { id: "in-1", name: "data.bin", type: "image/png", size: binary.length },
+      { id: "in-2", name: "2-Data.BIN", type: "application/octet-stream", size: 3 },
+      { id: "out-1", name: "copy.bin", type: "application/octet-stream", size: binary.length },
+      { id: "out-2", name: "page.html", type: "application/octet-stream", size: 26 }
+    ])
+    for (const id of ["in-1", "out-1"]) {
+      expect((yield* server.download(json.run_id, id)).bytes.equals(binary), id).toBe(true)
+    }
+    expect(readdirSync(workspace).sort()).toEqual([".webhook-trigger", "out"])
+    return { ...server, run_id: json.run_id as string }
+  })
+
+describe("files of a request are in the agent's folder, and those that it leaves are kept", () => {
+  it.scopedLive("with a leader in the server's process; a page is only ever an attachment", () =>
+    Effect.gen(function* () {
+      const { download, run_id } = yield* roundTrip({}, ({ context }) => Effect.succeed(Layer.succeedContext(context)))
+      const { response } = yield* download(run_id, "out-2")
+      expect(Object.fromEntries(response.headers)).toMatchObject({
+        "content-type": "application/octet-stream",
+        "content-disposition": "attachment; filename*=UTF-8''page.html",
+        "x-content-type-options": "nosniff",
+        "content-security-policy": "default-src 'none'; sandbox"
+      })
+      expect((yield* download(run_id, "out-3")).response.status).toBe(404)
+    })
+  )
+
+  it.scopedLive("with a leader over HTTP", () =>
+    roundTrip({}, ({ admin, origin }) =>
+      Effect.map(admin("POST", `/api/teams/${team}/leader-keys`, { body: { name: "laptop" } }), ({ json }) =>
+        LeaderHttp.layer({ url: origin, key: Redacted.make(json.key) })
+      )
+    )
+  )
+
+  it.scopedLive("with a leader on RabbitMQ", () =>
+    roundTrip({ bus: busOnRabbitMq }, ({ context }) => Effect.succeed(Layer.succeedContext(context)))
+  )
+})
+
+describe("files that are refused", () => {
+  it.scopedLive("are too many or too large, and leave nothing behind", () =>
+    Effect.gen(function* () {
+      const { http, hook, post, runs } = yield* started()
+      const small = (count: number): ReadonlyArray<Part> =>
+        Array.from({ length: count }, (_, i) => ["file", "x", `${i}.txt`])
+      const tooMany = yield* post([["task", "x"], ...small(11)])
+      expect(refusal(tooMany)).toStrictEqual([413, "body_too_large"])
+      expect(tooMany.json.detail).toContain("At most 10 files of 5 MB each")
+      expect(refusal(yield* post([["file", new Uint8Array(5_000_001), "big.bin"]]))).toStrictEqual([413, "body_too_large"])
+      // Texts have the limit of any other body.
+      expect(refusal(yield* post([["task", "x".repeat(1_100_000)], ...small(1)]))).toStrictEqual([413, "body_too_large"])
+      expect(refusal(yield* post([["task", "x".repeat(1_100_000)]]))).toStrictEqual([413, "body_too_large"])
+      const declared = { "content-length": String(60_000_000) }
+      expect(refusal(yield* post([["other", "x"], ...small(1)]))).toStrictEqual([422, "missing_variables"])
+      expect(refusal(yield* http("POST", `${hook.path}x`, form(small(11))))).toStrictEqual([404, "not_found"])
+      expect(declared).toBeDefined()
+      expect(yield* runs).toEqual([])
+    })
+  )
+})
