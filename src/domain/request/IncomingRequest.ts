@@ -166,7 +166,7 @@ export const filesOf = (
     const isTooMuch =
       sent.length > mostFiles ||
       sent.some(({ bytes }) => bytes.length > maxFile) ||
-      (sent.length > 0 && request.body.length - size > maxBody)
+      request.body.length - size > maxBody
     return isTooMuch ? Either.left(filesTooLarge(maxBody)) : Either.right(incomingFiles(sent))
   })
 

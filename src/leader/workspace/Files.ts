@@ -21,17 +21,24 @@ const withText = (task: Task, intro: string, files: ReadonlyArray<RunFile>, fold
 /** Keeps the folder out of a repository's status, and shows that it is ours. */
 const mark = "# The files of a run\n*\n"
 
+/** Removes the files of this run, and those that a crash has left. */
+const clean = `rm -rf "$1"
+if [ ! -L in ] && grep -qsx "# The files of a run" in/.gitignore; then rm -rf in; fi`
+
 /** Copies the files to `in`; if the folder has something else of that name, to one of the run's own. */
-const copy = `to=in
-if [ ! -L in ] && grep -qsx "# The files of a run" in/.gitignore; then rm -rf in; fi
-if [ -e in ] || [ -L in ]; then to=$2; rm -rf "$to"; fi
-cp -R "$1" "$to" && printf %s "$to"`
+const copy = `${clean}
+to=in
+if [ -e in ] || [ -L in ]; then to=$1; fi
+cp -R "$2" "$to" && printf %s "$to"`
+
+/** The end of the run waits for it. */
+const cleanTimeout = "1 minute"
 
 const cannotPlace = (why: unknown) =>
   new LeaderError({ message: `The files of the request cannot be placed in the agent's folder: ${why}` })
 
 /** Places the files until the scope closes, as the agent's user. */
-const place = (task: Task, folder: string, given: ReadonlyArray<RunFile>, { file }: Transfer) =>
+const place = (task: Task, given: ReadonlyArray<RunFile>, { file }: Transfer) =>
   Effect.gen(function* () {
     const staged = yield* Effect.acquireRelease(
       Effect.try({ try: () => mkdtempSync(join(tmpdir(), "webhook-files-")), catch: cannotPlace }),
@@ -54,10 +61,13 @@ const place = (task: Task, folder: string, given: ReadonlyArray<RunFile>, { file
       yield* write(files.at(-1)!.name, bytes)
     }
     const tools = Tools.inPlace(task.place)
-    const to = yield* Effect.acquireRelease(
-      tools.run("sh", "-c", copy, "sh", join(staged, "in"), `in-${task.prompt.run_id}`),
-      (to) => Effect.ignore(Tools.remove(tools, join(folder, to)))
+    const own = `in-${task.prompt.run_id}`
+    yield* Effect.addFinalizer(() =>
+      tools
+        .run("sh", "-c", clean, "sh", own)
+        .pipe(Effect.interruptible, Effect.timeoutOption(cleanTimeout), Effect.ignore)
     )
+    const to = yield* tools.run("sh", "-c", copy, "sh", own, join(staged, "in"))
     return withText(task, "Files that came with this message:", files, `${to}/`)
   })
 
@@ -131,7 +141,7 @@ export const during = <A>(
     return work(files.length === 0 ? task : withText(task, intro, files))
   }
   return Effect.gen(function* () {
-    const placed = files.length === 0 ? task : yield* place(task, folder, files, transfer)
+    const placed = files.length === 0 ? task : yield* place(task, files, transfer)
     const before = leftIn(folder)
     const exit = yield* Effect.exit(work(placed))
     yield* send(task, folder, before, transfer)

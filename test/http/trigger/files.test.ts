@@ -78,6 +78,10 @@ const roundTrip = (options: Options, bus: (server: Started) => Effect.Effect<Lay
     yield* Effect.provide(agent(workspace), yield* Layer.build(yield* bus(server)))
     const task = `ls in; mkdir -p out; cp in/data.bin out/copy.bin; echo "<script>alert(1)</script>" > out/page.html
 ln -s /etc/passwd out/link; exit`
+    yield* untilEffect(
+      "the team has a leader",
+      Effect.map(server.admin("GET", `/api/teams/${team}`), ({ json }) => json.running === true)
+    )
     const { json, status, text } = yield* server.post(
       [["task", task], ["file", binary, "data.bin", "image/png"], ["file", "a,b", "../../Data.BIN"]],
       "?wait=true"
@@ -139,10 +143,8 @@ describe("files that are refused", () => {
       // Texts have the limit of any other body.
       expect(refusal(yield* post([["task", "x".repeat(1_100_000)], ...small(1)]))).toStrictEqual([413, "body_too_large"])
       expect(refusal(yield* post([["task", "x".repeat(1_100_000)]]))).toStrictEqual([413, "body_too_large"])
-      const declared = { "content-length": String(60_000_000) }
       expect(refusal(yield* post([["other", "x"], ...small(1)]))).toStrictEqual([422, "missing_variables"])
       expect(refusal(yield* http("POST", `${hook.path}x`, form(small(11))))).toStrictEqual([404, "not_found"])
-      expect(declared).toBeDefined()
       expect(yield* runs).toEqual([])
     })
   )
