@@ -156,6 +156,8 @@ for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoO
             ["GET", ""],
             ["GET", "/replays"],
             ["GET", "/steps"],
+            ["GET", "/files"],
+            ["GET", "/files/in-1"],
             ["POST", "/replay"],
             ["POST", "/reply"],
             ["POST", "/cancel"]

@@ -338,6 +338,10 @@ describe("/openapi.json", () => {
       yield* admin(404, "DELETE", "/api/teams/none")
       yield* admin(409, "DELETE", "/api/teams/ops")
       const message = { body: { message: "x" } }
+      const withFile = {
+        headers: { "content-type": "multipart/form-data; boundary=x" },
+        raw: '--x\r\nContent-Disposition: form-data; name="text"\r\n\r\nhello\r\n--x\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n1\r\n--x--\r\n'
+      }
       yield* admin(202, "POST", "/api/teams/ops/messages", message)
       yield* admin(200, "POST", "/api/teams/ops/messages?wait=true", message)
       yield* admin(400, "POST", "/api/teams/ops/messages?wait=x", message)
@@ -391,15 +395,20 @@ describe("/openapi.json", () => {
       yield* caller(200, "GET", "/leader/team", { headers: leaders })
       yield* asLeader(204, "next", { leader, wait_seconds: 0 })
       yield* repeatUntil(open.admin("GET", "/api/teams/led"), ({ json }) => json.running === true)
-      yield* open.admin("POST", "/api/teams/led/messages", message)
+      yield* open.http("POST", (yield* open.webhook("led")).path, withFile)
       yield* asLeader(200, "next", { leader })
       const prompt = (yield* open.http("POST", "/leader/next", { body: { leader }, headers: leaders })).json
       yield* asLeader(200, "work", { leader, run_id: prompt.run_id })
       yield* asLeader(409, "work", { leader, run_id: none.slice(1) })
-      yield* asLeader(204, "reply", { correlation_id: prompt.correlation_id, type: "response", response: "x" })
+      const { correlation_id } = prompt
+      yield* asLeader(200, "file", { correlation_id, id: "in-1" })
+      yield* asLeader(404, "file", { correlation_id, id: "in-2" })
+      yield* asLeader(204, "reply", { correlation_id, type: "file", n: 1, name: "a.txt", content: "YQ==" })
+      yield* asLeader(422, "reply", { correlation_id, type: "file", n: 11, name: "a.txt", content: "YQ==" })
+      yield* asLeader(204, "reply", { correlation_id, type: "response", response: "x" })
       yield* asLeader(404, "reply", { correlation_id: "x", type: "response", response: "x" })
       yield* asLeader(204, "leave", { leader })
-      for (const path of ["next", "work", "reply", "leave"]) {
+      for (const path of ["next", "work", "reply", "file", "leave"]) {
         yield* asLeader(422, path, {})
         yield* caller(400, "POST", `/leader/${path}`, { ...notJson, headers: leaders })
         yield* caller(413, "POST", `/leader/${path}`, { raw: "x".repeat(16 * 1024 * 1024 + 1), headers: leaders })
@@ -567,6 +576,10 @@ describe("/openapi.json", () => {
       yield* admin(200, "GET", `/api/runs/${run_id}`)
       yield* admin(200, "GET", `/api/runs/${run_id}/steps`)
       yield* admin(404, "GET", `/api/runs${none}/steps`)
+      yield* admin(200, "GET", `/api/runs/${prompt.run_id}/files`)
+      yield* admin(404, "GET", `/api/runs${none}/files`)
+      yield* admin(200, "GET", `/api/runs/${prompt.run_id}/files/out-1`)
+      yield* admin(404, "GET", `/api/runs/${prompt.run_id}/files/out-2`)
       yield* admin(404, "POST", `/api/runs${none}/cancel`)
       yield* admin(409, "POST", `/api/runs/${run_id}/cancel`)
       const replayAt = `/api/runs/${run_id}/replay`
@@ -690,7 +703,7 @@ describe("/openapi.json", () => {
 
       const ofLeaders = [
         ["GET", "/leader/team", { headers: unused }],
-        ...["next", "work", "reply", "leave"].map((path) => ["POST", `/leader/${path}`, { body: {}, headers: unused }])
+        ...["next", "work", "reply", "file", "leave"].map((path) => ["POST", `/leader/${path}`, { body: {}, headers: unused }])
       ] as Array<[string, string, Call]>
 
       // Without the key, and without the database.
@@ -742,6 +755,8 @@ describe("/openapi.json", () => {
           ["POST", "/api/runs/cancel"],
           ["GET", `/api/runs/${run_id}`],
           ["GET", `/api/runs/${run_id}/steps`],
+          ["GET", `/api/runs/${run_id}/files`],
+          ["GET", `/api/runs/${run_id}/files/in-1`],
           ["GET", ofAdmin],
           ["POST", `/api/runs/${run_id}/cancel`]
         ],

@@ -1,18 +1,17 @@
 /** Files: sent with a request, given to the agent in its folder, and taken from there. */
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
-import * as BusMemory from "../../../src/bus/BusMemory.ts"
-import { LeaderBus } from "../../../src/bus/Bus.ts"
+import type { LeaderBus } from "../../../src/bus/Bus.ts"
 import * as LeaderHttp from "../../../src/bus/http/LeaderHttp.ts"
 import { TeamName } from "../../../src/domain/Team.ts"
 import { Command } from "../../../src/leader/index.ts"
 import { busOnRabbitMq } from "../../support/RealServices.ts"
 import { untilEffect } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
-import { adminKey, type Options, silent, start } from "../Server.ts"
+import { adminKey, type Options, start } from "../Server.ts"
 
 const team = TeamName.make("ops")
 

@@ -90,7 +90,7 @@ describe("refuses, in this order,", () => {
     Effect.gen(function* () {
       const { http, hook, port, runs } = yield* startWithWebhook
       const raw = JSON.stringify(hello)
-      for (const type of ["text/plain", "multipart/form-data; boundary=x", "application/jsonx", "json", " "]) {
+      for (const type of ["text/plain", "multipart/mixed; boundary=x", "application/jsonx", "json", " "]) {
         const answer = yield* http("POST", hook.path, { raw, headers: { "content-type": type } })
         expect(refusal(answer), type).toStrictEqual([415, "unsupported_media_type"])
       }

@@ -34,6 +34,7 @@ import { coalesce } from "./run/coalesce.ts"
 import { end } from "./run/end.ts"
 import { endsWithTimes } from "./run/endTimes.ts"
 import { expire } from "./run/expire.ts"
+import { runFiles } from "./run/files.ts"
 import { httpLeaderStore } from "./run/HttpLeaderStore.ts"
 import { idempotency } from "./run/idempotency.ts"
 import { admissions, laneStore } from "./run/LaneStore.ts"
@@ -62,6 +63,7 @@ export const repoContract = (withRepo: WithRepo): void => {
   describe("WebhookStore.templates and template", () => templates(test))
   describe("WebhookStore.pauseWebhook and resumeWebhook", () => pauses(test))
   describe("RunStore.step, accepting", () => accept(test))
+  describe("FileStore", () => runFiles(test))
   describe("RunStore.step, accepting, with idempotency keys", () => idempotency(test))
   describe("RunStore.step, accepting, by a webhook's own limits", () => limits(test))
   describe("RunStore.step, accepting, by a webhook's budget of the day", () => budgets(test))

@@ -1,0 +1,55 @@
+import { expect } from "@effect/vitest"
+import { Effect } from "effect"
+import { NotFound } from "../../../../src/domain/Errors.ts"
+import { incomingFiles } from "../../../../src/domain/run/RunFile.ts"
+import { Repo } from "../../../../src/repo/Repo.ts"
+import { acceptOne, admitNext, createWebhook, endOne, newRun, outcomes, queueRun } from "../fixtures.ts"
+import type { Test } from "../RepoContract.ts"
+
+const bytes = Uint8Array.from({ length: 1_000 }, (_, i) => i & 255)
+const files = incomingFiles([{ name: "a.bin", bytes }])
+const [{ bytes: _, ...stored }] = files as [(typeof files)[number]]
+
+export const runFiles = (test: Test): void => {
+  test(
+    "files: stored with the run alone, given to its replays, and deleted with it",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook({ max_queued: 2 })
+      const run_id = yield* queueRun(webhook, { files })
+      expect((yield* repo.run(run_id)).files).toEqual([stored])
+      expect(Buffer.from(yield* repo.fileBytes(run_id, "in-1")).equals(bytes)).toBe(true)
+      const replay = yield* queueRun(webhook, { replay_of: run_id, files: [stored] })
+      expect(Buffer.from(yield* repo.fileBytes(replay, "in-1")).equals(bytes)).toBe(true)
+      // One that is refused has none.
+      const refused = yield* newRun(webhook, { files })
+      expect((yield* acceptOne(refused))._tag).toBe("Left")
+      expect(yield* Effect.flip(repo.fileBytes(refused.run_id, "in-1"))).toEqual(new NotFound())
+      yield* repo.deleteWebhook(webhook.id)
+      expect(yield* Effect.flip(repo.fileBytes(run_id, "in-1"))).toEqual(new NotFound())
+    })
+  )
+
+  test(
+    "files: those of the agent are added while the run is out; a later attempt replaces those of an earlier one",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const run_id = yield* queueRun(yield* createWebhook(), { files })
+      yield* repo.addFile(run_id, 1, { name: "early.txt", bytes })
+      yield* admitNext()
+      for (const n of [1, 2, 3]) yield* repo.addFile(run_id, n, { name: `../${n}.txt`, type: "text/plain", bytes })
+      yield* repo.addFile(run_id, 2, { name: "two.txt", bytes: bytes.subarray(1) })
+      const shown = (yield* repo.run(run_id)).files ?? []
+      expect(shown.map(({ id, name, size }) => [id, name, size])).toEqual([
+        ["in-1", "a.bin", 1_000],
+        ["out-1", "1.txt", 1_000],
+        ["out-2", "two.txt", 999]
+      ])
+      expect(yield* repo.fileBytes(run_id, "out-2")).toHaveLength(999)
+      expect(yield* Effect.flip(repo.fileBytes(run_id, "out-3"))).toEqual(new NotFound())
+      yield* endOne(run_id, outcomes.success, 1)
+      yield* repo.addFile(run_id, 1, { name: "late.txt", bytes })
+      expect((yield* repo.run(run_id)).files).toEqual(shown)
+    })
+  )
+}
