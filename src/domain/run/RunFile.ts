@@ -10,6 +10,8 @@ export const maxFile = 5_000_000
 export const allFiles = mostFiles * maxFile
 /** In UTF-16 code units. */
 const longestName = 100
+/** Of a longer name, the end counts. */
+const longestGiven = 1_000
 
 const text = (description: string) => Schema.String.annotations({ description })
 
@@ -43,7 +45,10 @@ const cut = (name: string, most: number): string => {
 }
 
 const cleanName = (given: string): string => {
-  const plain = storable(given.split(/[\\/]/).at(-1)!)
+  const plain = given
+    .slice(-longestGiven)
+    .split(/[\\/]/)
+    .at(-1)!
     .normalize("NFC")
     .replace(special, "_")
     .replace(/^[\s.~-]+|[\s.]+$/g, "")

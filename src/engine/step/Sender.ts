@@ -76,21 +76,8 @@ export class Sender extends Context.Tag("webhook-trigger/Sender")<
       const sending = new Set<RunId>()
 
       const promptOf = (run: OutRun): Prompt => {
-        const {
-          agent,
-          deadline_at,
-          files = [],
-          layout,
-          mode,
-          prompt,
-          run_id,
-          source,
-          team,
-          thread,
-          traceparent,
-          webhook
-        } = run
-        const incoming = files.filter(isIncoming)
+        const { agent, deadline_at, layout, mode, prompt, run_id, source, team, thread, traceparent, webhook } = run
+        const files = run.files?.filter(isIncoming) ?? []
         return {
           run_id,
           correlation_id: correlation.idOf(run),
@@ -100,7 +87,7 @@ export class Sender extends Context.Tag("webhook-trigger/Sender")<
           prompt,
           ...(layout && takeApart(prompt, layout)),
           ...(agent && { agent }),
-          ...(incoming.length > 0 && { files: incoming }),
+          ...(files.length > 0 && { files }),
           ...(thread && { thread }),
           ...(deadline_at && mode === "wait" && { deadline: deadline_at }),
           ...(traceparent !== undefined && { traceparent })

@@ -44,14 +44,17 @@ const place = (task: Task, given: ReadonlyArray<RunFile>, { file }: Transfer) =>
       Effect.try({ try: () => mkdtempSync(join(tmpdir(), "webhook-files-")), catch: cannotPlace }),
       (staged) => Effect.sync(() => rmSync(staged, { recursive: true, force: true }))
     )
+    const attempt = (work: () => void) => Effect.try({ try: work, catch: cannotPlace })
+    // Whatever the umask, the agent's user reads them. No one else finds the folder.
     const write = (name: string, content: string | Uint8Array) =>
-      Effect.try({ try: () => writeFileSync(join(staged, "in", name), content, { flag: "wx" }), catch: cannotPlace })
-    yield* Effect.try({
-      try: () => {
-        chmodSync(staged, 0o711)
-        mkdirSync(join(staged, "in"))
-      },
-      catch: cannotPlace
+      attempt(() => {
+        writeFileSync(join(staged, "in", name), content, { flag: "wx" })
+        chmodSync(join(staged, "in", name), 0o644)
+      })
+    yield* attempt(() => {
+      chmodSync(staged, 0o711)
+      mkdirSync(join(staged, "in"))
+      chmodSync(join(staged, "in"), 0o755)
     })
     yield* write(".gitignore", mark)
     const files: Array<StoredFile> = []
