@@ -73,7 +73,7 @@ const withEveryBody = (operation: Record<string, any>): Record<string, any> => {
           schema: { type: "object", description: `A form, ${forPayload}.` }
         },
         "multipart/form-data": {
-          schema: { type: "object", description: `A form with files, ${forPayload}.` }
+          schema: { type: "object", description: `A form with up to 10 files of 5 MB each. Its texts are the variables, or the request ${forPayload}.` }
         },
         "text/plain": { schema: { type: "string", description: `A text, ${forPayload}.` } }
       }

@@ -23,7 +23,7 @@ export const runFiles = (test: Test): void => {
       expect(Buffer.from(yield* repo.fileBytes(replay, "in-1")).equals(bytes)).toBe(true)
       // One that is refused has none.
       const refused = yield* newRun(webhook, { files })
-      expect((yield* acceptOne(refused))._tag).toBe("Left")
+      expect((yield* Effect.flip(acceptOne(refused)))._tag).toBe("TooManyQueued")
       expect(yield* Effect.flip(repo.fileBytes(refused.run_id, "in-1"))).toEqual(new NotFound())
       yield* repo.deleteWebhook(webhook.id)
       expect(yield* Effect.flip(repo.fileBytes(run_id, "in-1"))).toEqual(new NotFound())
