@@ -73,7 +73,10 @@ const withEveryBody = (operation: Record<string, any>): Record<string, any> => {
           schema: { type: "object", description: `A form, ${forPayload}.` }
         },
         "multipart/form-data": {
-          schema: { type: "object", description: `A form with up to 10 files of 5 MB each. Its texts are the variables, or the request ${forPayload}.` }
+          schema: {
+            type: "object",
+            description: `A form with up to 10 files of 5 MB each. Its texts are the variables, or the request ${forPayload}.`
+          }
         },
         "text/plain": { schema: { type: "string", description: `A text, ${forPayload}.` } }
       }

@@ -44,10 +44,9 @@ const listen = (
   })
 
 /**
- * Calls `onCancel` for each cancelled run of the team, and `onFile` for the files that its leader has asked for, from its
- * first prompt here until the scope closes: standbys do not
- * listen, and before a team's first prompt there may be no exchange. Cancellations are repeated, so none is missed. A leader
- * without the necessary rights works without cancellations and retries.
+ * Calls `onCancel` for each cancelled run of the team, and `onFile` for the files that its leader has asked for. It listens from
+ * the first prompt here until the scope closes: standbys do not, and before a team's first prompt there may be no exchange.
+ * Cancellations are repeated, so none is missed. A leader without the necessary rights works without cancellations and retries.
  */
 export const listenForCancellations = (
   connection: Connection,

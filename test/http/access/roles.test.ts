@@ -19,7 +19,17 @@ type Role = (typeof roles)[number]
 const restricted: { readonly [endpoint: string]: ReadonlyArray<Role> } = Object.fromEntries(
   (
     [
-      [roles, ["GET /api/access", "GET /api/runs", "GET /api/runs/:run_id", "GET /api/runs/:run_id/events", "GET /api/runs/:run_id/files", "GET /api/runs/:run_id/files/:file_id"]],
+      [
+        roles,
+        [
+          "GET /api/access",
+          "GET /api/runs",
+          "GET /api/runs/:run_id",
+          "GET /api/runs/:run_id/events",
+          "GET /api/runs/:run_id/files",
+          "GET /api/runs/:run_id/files/:file_id"
+        ]
+      ],
       [
         ["caller", "operator", "editor", "admin"],
         ["POST /api/webhooks/:id/runs", "POST /api/runs/:run_id/cancel"]

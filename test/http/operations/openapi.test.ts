@@ -703,7 +703,11 @@ describe("/openapi.json", () => {
 
       const ofLeaders = [
         ["GET", "/leader/team", { headers: unused }],
-        ...["next", "work", "reply", "file", "leave"].map((path) => ["POST", `/leader/${path}`, { body: {}, headers: unused }])
+        ...["next", "work", "reply", "file", "leave"].map((path) => [
+          "POST",
+          `/leader/${path}`,
+          { body: {}, headers: unused }
+        ])
       ] as Array<[string, string, Call]>
 
       // Without the key, and without the database.

@@ -60,7 +60,8 @@ const started = (options: Options = {}) =>
       const { headers: type, raw } = form(parts)
       return server.http("POST", hook.path + query, { raw, headers: { ...type, ...headers } })
     }
-    const filesOf = (run_id: string) => Effect.map(server.admin("GET", `/api/runs/${run_id}/files`), ({ json }) => json.data)
+    const filesOf = (run_id: string) =>
+      Effect.map(server.admin("GET", `/api/runs/${run_id}/files`), ({ json }) => json.data)
     return { ...server, hook, runs, post, download, filesOf }
   })
 
@@ -82,7 +83,11 @@ ln -s /etc/passwd out/link; exit`
       Effect.map(server.admin("GET", `/api/teams/${team}`), ({ json }) => json.running === true)
     )
     const { json, status, text } = yield* server.post(
-      [["task", task], ["file", binary, "data.bin", "image/png"], ["file", "a,b", "../../Data.BIN"]],
+      [
+        ["task", task],
+        ["file", binary, "data.bin", "image/png"],
+        ["file", "a,b", "../../Data.BIN"]
+      ],
       "?wait=true"
     )
     expect(status, text).toBe(200)
@@ -138,9 +143,15 @@ describe("files that are refused", () => {
       const tooMany = yield* post([["task", "x"], ...small(11)])
       expect(refusal(tooMany)).toStrictEqual([413, "body_too_large"])
       expect(tooMany.json.detail).toContain("At most 10 files of 5 MB each")
-      expect(refusal(yield* post([["file", new Uint8Array(5_000_001), "big.bin"]]))).toStrictEqual([413, "body_too_large"])
+      expect(refusal(yield* post([["file", new Uint8Array(5_000_001), "big.bin"]]))).toStrictEqual([
+        413,
+        "body_too_large"
+      ])
       // Texts have the limit of any other body.
-      expect(refusal(yield* post([["task", "x".repeat(1_100_000)], ...small(1)]))).toStrictEqual([413, "body_too_large"])
+      expect(refusal(yield* post([["task", "x".repeat(1_100_000)], ...small(1)]))).toStrictEqual([
+        413,
+        "body_too_large"
+      ])
       expect(refusal(yield* post([["task", "x".repeat(1_100_000)]]))).toStrictEqual([413, "body_too_large"])
       expect(refusal(yield* post([["other", "x"], ...small(1)]))).toStrictEqual([422, "missing_variables"])
       expect(refusal(yield* http("POST", `${hook.path}x`, form(small(11))))).toStrictEqual([404, "not_found"])
