@@ -229,7 +229,7 @@ export const valueOf = ({ kind }: WebhookSetting, typed: string): Value => {
       return key === undefined ? typed : { key, within: Number(within) }
     }
     case "singleton": {
-      const [, key, on_new] = /^([^]+?)\s+(\S+)$/.exec(typed) ?? []
+      const [, key, on_new] = /^(.+?)\s+(\S+)$/s.exec(typed) ?? []
       return key === undefined ? typed : { key, on_new: on_new as Singleton["on_new"] }
     }
     case "json":
