@@ -29,7 +29,7 @@ import type { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
-import type { Skipped, WebhookEdited } from "../../repo/run/RunStore.ts"
+import type { WebhookEdited } from "../../repo/run/RunStore.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"
 import * as Callbacks from "../delivery/Callbacks.ts"
 import * as OwnMessages from "../delivery/OwnMessages.ts"
@@ -195,7 +195,8 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
 
       const submitOf = (webhook: WebhookRow, request: TriggerRequest, candidate: Candidate) => {
         const refusedIfNew = refusalIfNew(webhook, request)
-        return submit(refusedIfNew === undefined ? candidate : { ...candidate, refusedIfNew }, request)
+        const submitted = submit(refusedIfNew === undefined ? candidate : { ...candidate, refusedIfNew }, request)
+        return Effect.catchTag(submitted, "Skipped", ({ run_id }) => new Ignored({ reason: sameKey, run_id }))
       }
 
       /** The webhook's limits hold for it. Its filter, schema and template are for the input that began the conversation. */
@@ -207,7 +208,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const triggerOnce = (
         webhook: WebhookRow,
         request: TriggerRequest
-      ): Effect.Effect<Submitted, Cancels | Ignored | InvalidParameter | Refused | Skipped | WebhookEdited> => {
+      ): Effect.Effect<Submitted, Cancels | Ignored | InvalidParameter | Refused | WebhookEdited> => {
         if (request.answer !== undefined) return reply(webhook, request, request.answer.message)
         const own = ownMessages.check(webhook, request)
         const start = orIgnored(webhook, request, startOnce(webhook, request))
@@ -244,10 +245,10 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const startOnce = (
         webhook: WebhookRow,
         request: TriggerRequest
-      ): Effect.Effect<Submitted, Ignored | InvalidParameter | Refused | Skipped | WebhookEdited> =>
+      ): Effect.Effect<Submitted, Ignored | InvalidParameter | Refused | WebhookEdited> =>
         Effect.flatMap(
           Input.used(webhook, request.variables),
-          (variables): Effect.Effect<Submitted, Ignored | InvalidParameter | Refused | Skipped | WebhookEdited> => {
+          (variables): Effect.Effect<Submitted, Ignored | InvalidParameter | Refused | WebhookEdited> => {
             const combines = webhook.coalesce !== undefined && !standsAlone(request)
             if (request.wait && combines) return Effect.fail(Coalescing.waitRefused)
             if (request.callback_url !== undefined && combines) {
@@ -303,13 +304,6 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
                     return unlessEdited(undefined)
                   case "Ignored":
                     return unlessEdited(Effect.map(ignored(webhook, refusal), (submitted) => ({ request, submitted })))
-                  case "Skipped":
-                    return unlessEdited(
-                      Effect.map(ignored(webhook, { ...refusal, reason: sameKey }), (submitted) => ({
-                        request,
-                        submitted
-                      }))
-                    )
                   case "Cancels":
                     return unlessEdited(
                       Effect.map(cancelRuns(webhook, request), (submitted) => ({ request, submitted }))
@@ -382,10 +376,7 @@ const ignoredTriggers = Metric.counter("webhook_triggers_ignored_total", {
   incremental: true
 })
 
-const ignored = (
-  { team }: WebhookRow,
-  { reason, run_id }: Pick<NotStarted, "reason" | "run_id">
-): Effect.Effect<Submitted> =>
+const ignored = ({ team }: WebhookRow, { reason, run_id }: Ignored): Effect.Effect<Submitted> =>
   Effect.sync(() => {
     Metrics.record(ignoredTriggers, 1, { team })
     return { _tag: "Ignored", ...(reason !== undefined && { reason }), ...(run_id !== undefined && { run_id }) }
