@@ -25,7 +25,7 @@ export type RunMode = typeof RunMode.Type
 export const CancelledBy = Schema.Literal(...cancellers).annotations({
   identifier: "CancelledBy",
   description:
-    "Who cancelled the run or its pending retry: the webhook's caller, a program with the admin key, a session of the web UI, or the program that this server is part of; a newer run with its key (`superseded`); or a request for which `cancel_if` holds (`event`)."
+    "Who cancelled the run or its pending retry: the webhook's caller, a program with the admin key, a session of the web UI, or the program that this server is part of. Or what: a newer run with its key (`superseded`), or a request for which `cancel_if` holds (`event`)."
 })
 export type CancelledBy = typeof CancelledBy.Type
 

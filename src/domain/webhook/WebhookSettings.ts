@@ -353,7 +353,7 @@ export const webhookSettings = {
     group: "requests",
     maxLength: 1_000,
     description:
-      "One run at a time for each `key`, a template over the same values as `thread_key`, such as `{{payload.pull_request.id}}`. `on_new` says what happens to a request while a run of the webhook with its key is queued, in progress, waiting for a retry or collecting requests: it starts a run as usual (`queue`, which keeps the key for `cancel_if`); it is ignored, and the response has the `run_id` of that run (`skip`); or its own run replaces all of them, which are cancelled (`supersede`). A request for which a value is missing, or whose key is blank, stands alone. So do test requests, tools, replies and replays. Default: off.",
+      "One run at a time for each `key`, a template over the same values as `thread_key`, such as `{{payload.pull_request.id}}`. `on_new` says what happens to a request while a run with its key is queued, collects requests, is in progress or waits for a retry. `queue`: it starts a run as usual, and the key is only for `cancel_if`. `skip`: it is ignored, and the response has the `run_id` of that run. `supersede`: its run replaces those with the key, which are cancelled. A request for which a value is missing, or whose key is blank, stands alone. So do test requests, tools, replies and replays. Default: off.",
     label: "One run at a time",
     option: "singleton",
     value: "template word",

@@ -126,8 +126,8 @@ const acceptedOf = (answers: ReadonlyMap<NewRun, Answer>, runs: ReadonlyArray<Ne
   runs.flatMap((run) => (answers.get(run) === accepted ? [{ _tag: "RunAccepted", team: run.team }] : []))
 
 /**
- * Of runs with the same idempotency key or window, or of which one at most is accepted (`singleton`), the first one. The result
- * of the others depends on its.
+ * The first run with the same idempotency key or window, or with the same key of a `singleton` that skips. The result of the
+ * others depends on its.
  */
 const headsOf = (runs: ReadonlyArray<NewRun>): ReadonlyMap<NewRun, NewRun> => {
   const firstOf = new Map<string, NewRun>()

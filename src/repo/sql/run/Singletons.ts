@@ -1,4 +1,4 @@
-/** Runs of which one is on at a time, by the webhook's `singleton`: a part of accepting runs (`Insert.ts`). */
+/** Runs that are on one at a time, by the webhook's `singleton`: a part of accepting runs (`Insert.ts`). */
 import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect } from "effect"
 import { isRetry, type NewRun, type SingletonRuns } from "../../run/RunStore.ts"
