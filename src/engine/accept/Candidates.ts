@@ -44,6 +44,7 @@ export interface RunRequest extends RunTexts {
   }
   /** Its window, when it may become the run of an earlier trigger. */
   readonly coalesce?: NonNullable<NewRun["coalesce"]>
+  readonly singleton?: NonNullable<NewRun["singleton"]>
   /** The version that the prompt was made from, if it is not the current one. */
   readonly webhook_version?: number
   /** The caller's trace, for the prompt. The span of the acceptance replaces it. */
@@ -158,6 +159,7 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
         ...(request.files && { files: request.files }),
         ...(request.title !== undefined && { title: request.title }),
         ...(request.coalesce && { coalesce: request.coalesce }),
+        ...(request.singleton && { singleton: request.singleton }),
         ...(request.webhook_version !== undefined && { webhook_version: request.webhook_version }),
         ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
         ...(request.callback_url !== undefined && { callback_url: request.callback_url }),
@@ -184,7 +186,17 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
     ofWebhook,
     ofReplay,
     ofRetry: (webhook, { retries, attempt, run, received_at }) => {
-      const { callback_url, conversation, layout, run_id, thread, triggered_by, variables, webhook_version } = run
+      const {
+        callback_url,
+        conversation,
+        layout,
+        run_id,
+        singleton_key,
+        thread,
+        triggered_by,
+        variables,
+        webhook_version
+      } = run
       const request = {
         variables,
         received_at,
@@ -192,6 +204,7 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
         ...textsOf(run),
         ...filesOf(run),
         ...(thread && { thread_key: thread.key }),
+        ...(singleton_key !== undefined && { singleton: { key: singleton_key, on_new: "queue" as const } }),
         ...(triggered_by !== undefined && { triggered_by }),
         ...(callback_url !== undefined && { callback_url }),
         ...chainOf(run),
