@@ -16,7 +16,7 @@ export const valid = (setting: WebhookSetting): Value => {
     case "template":
       return "{{text}}"
     case "window":
-      return { key: "alert.name", within: 30 }
+      return { key: "alert.name", within: 30, quiet: 10, collect: "all" }
     case "switch":
       return true
     case "json":
@@ -46,7 +46,16 @@ export const invalid = (setting: WebhookSetting): readonly [string, ...ReadonlyA
     case "template":
       return ["x".repeat(5_000), ""]
     case "window":
-      return ["7", "branch", "branch 0", "branch 4000", "{branch} 30", ""]
+      return [
+        "7",
+        "branch",
+        "branch 0",
+        "branch 4000",
+        "branch 30 quiet=31",
+        "branch 30 collect=none",
+        "{branch} 30",
+        ""
+      ]
     case "switch":
       return ["yes", "1", ""]
     case "json":
