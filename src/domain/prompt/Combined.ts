@@ -13,6 +13,9 @@ export const maxRequestBytes = 1_048_576
 /** What the prompt of a combined run is made from when its window closes. */
 export type CombinedTemplate = Pick<WebhookRow, "coalesce" | "fence" | "prompt_template" | "template_language">
 
+type Window = Pick<WebhookRow, "coalesce">
+type Webhook = Pick<WebhookRow, "coalesce" | "prompt_template">
+
 export interface Combined {
   /** Of all requests. */
   readonly count: number
@@ -22,54 +25,42 @@ export interface Combined {
   readonly dropped?: number
 }
 
-const collectsAll = ({ coalesce }: Pick<CombinedTemplate, "coalesce">): boolean => coalesce?.collect === "all"
-
-/** Whether the template may read it, in any language: it occurs in the text. */
-export const isRead = ({
-  coalesce,
-  prompt_template
-}: Pick<CombinedTemplate, "coalesce" | "prompt_template">): boolean =>
-  coalesce !== undefined && prompt_template.includes(name)
-
 /** `count`: of all requests of the run; default: these are all. */
 export const of = (
-  webhook: Pick<CombinedTemplate, "coalesce">,
+  { coalesce }: Window,
   requests: ReadonlyArray<Variables>,
   count = requests.length
 ): { readonly [name]: Combined } => ({
-  [name]: { count, ...(collectsAll(webhook) && { requests, dropped: count - requests.length }) }
+  [name]: { count, ...(coalesce?.collect === "all" && { requests, dropped: count - requests.length }) }
 })
 
-/** The request to keep for the prompt; `undefined`: none. */
-export const keptOf = (
-  webhook: Pick<CombinedTemplate, "coalesce" | "prompt_template">,
-  input: Variables
-): Variables | undefined => (isRead(webhook) && collectsAll(webhook) ? ownOf(webhook, input) : undefined)
+/** Whether the template may read it, in any language: it occurs in the text. */
+export const isRead = ({ coalesce, prompt_template }: Webhook): boolean =>
+  coalesce !== undefined && prompt_template.includes(name)
 
 /** The input of one request: what is combined is no part of it. */
-export const ownOf = (webhook: Pick<CombinedTemplate, "coalesce" | "prompt_template">, input: Variables): Variables => {
+export const ownOf = (webhook: Webhook, input: Variables): Variables => {
   if (!isRead(webhook)) return input
   const { [name]: _, ...own } = input
   return own
 }
 
-/** The names that requests have to give. */
-export const namesOfRequest = (
-  { coalesce }: Pick<CombinedTemplate, "coalesce">,
-  names: ReadonlyArray<string>
-): ReadonlyArray<string> => (coalesce === undefined ? names : names.filter((path) => pathOf(path)[0] !== name))
+/** The request to keep for the prompt; `undefined`: none. */
+export const keptOf = (webhook: Webhook, input: Variables): Variables | undefined =>
+  isRead(webhook) && webhook.coalesce?.collect === "all" ? ownOf(webhook, input) : undefined
 
-/** Why a name in the prompt's template never has a value. */
-export const nameFaults = (
-  webhook: Pick<CombinedTemplate, "coalesce">,
-  names: ReadonlyArray<string>
-): ReadonlyArray<string> =>
-  webhook.coalesce === undefined
-    ? []
-    : names.flatMap((path) => {
-        const [root, member] = pathOf(path)
-        if (root !== name || member === undefined || member === "count") return []
-        if (member !== "requests" && member !== "dropped")
-          return [`\`${path}\`: there is \`count\`, \`requests\` and \`dropped\``]
-        return collectsAll(webhook) ? [] : [`\`${path}\` needs \`"collect": "all"\` in \`coalesce\``]
-      })
+/** The names that requests have to give. */
+export const namesOfRequest = ({ coalesce }: Window, names: ReadonlyArray<string>): ReadonlyArray<string> =>
+  coalesce === undefined ? names : names.filter((path) => pathOf(path)[0] !== name)
+
+/** Why names in the prompt's template never have a value. */
+export const nameFaults = (window: Window, names: ReadonlyArray<string>): ReadonlyArray<string> =>
+  names.flatMap((path) => {
+    const [root, member = "count"] = pathOf(path)
+    const isKnown = root !== name || window.coalesce === undefined || Object.hasOwn(of(window, [])[name], member)
+    return isKnown
+      ? []
+      : [
+          `\`${path}\`: there is \`${name}.count\` and, with \`"collect": "all"\` in \`coalesce\`, \`requests\` and \`dropped\``
+        ]
+  })

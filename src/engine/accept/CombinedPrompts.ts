@@ -37,7 +37,8 @@ export const make: Effect.Effect<
         if (refusal._tag === "Unavailable") return Effect.fail(refusal)
         if (requests.length <= 1) return Effect.succeed(run)
         return placedOf(run, requests.slice(refusal._tag === "PromptTooLarge" ? Math.ceil(requests.length / 4) : -1))
-      })
+      }),
+      Effect.catchAllDefect((defect) => Effect.as(Effect.logError("The renderer failed", defect), run))
     )
   }
 
