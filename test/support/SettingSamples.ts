@@ -16,7 +16,7 @@ export const valid = (setting: WebhookSetting): Value => {
     case "template":
       return "{{text}}"
     case "window":
-      return { key: "alert.name", within: 30 }
+      return { key: "alert.name", within: 30, quiet: 10, collect: "all" }
     case "singleton":
       return { key: "{{text}} of {{name}}", on_new: "supersede" }
     case "switch":
@@ -48,7 +48,16 @@ export const invalid = (setting: WebhookSetting): readonly [string, ...ReadonlyA
     case "template":
       return ["x".repeat(5_000), ""]
     case "window":
-      return ["7", "branch", "branch 0", "branch 4000", "{branch} 30", ""]
+      return [
+        "7",
+        "branch",
+        "branch 0",
+        "branch 4000",
+        "branch 30 quiet=31",
+        "branch 30 collect=none",
+        "{branch} 30",
+        ""
+      ]
     case "singleton":
       return ["skip", "{{text}} replace", `${"x".repeat(1_001)} skip`, ""]
     case "switch":

@@ -48,6 +48,12 @@ export const Preview = Schema.Struct({
   title: Schema.optionalWith(
     Schema.String.annotations({ description: "The run's title; absent if it would have none." }),
     { exact: true }
+  ),
+  workspace_ref: Schema.optionalWith(
+    Schema.String.annotations({
+      description: "The branch, tag or commit to work on; absent if the run would name none."
+    }),
+    { exact: true }
   )
 }).annotations({ identifier: "Preview", description: "The prompt for sample variables." })
 

@@ -8,6 +8,7 @@ import { type WebhookSettingName, webhookSettingNames, webhookSettings } from ".
 import { type Recipe, withValues } from "../../recipes/Recipe.ts"
 import { exampleFor } from "../../recipes/SampleFor.ts"
 import { fields, printable, quantity, section, time, timeAndAge, yesNo } from "../Output.ts"
+import { ownCommand } from "../OwnCommand.ts"
 import { verificationFields } from "./VerificationOptions.ts"
 
 /** Undefined if the default does not depend on the server. */
@@ -74,14 +75,14 @@ export const describeSetup = (
     tokenText(title, trigger_url),
     ...(secret === undefined ? [] : [`\nThe secret is shown only once, too:\n\n  ${secret}`]),
     ...(recipe.secret === "shown after"
-      ? [`\n${label} shows its secret later. Then: webhook-trigger webhook edit ${webhook.id} --secret-file <file>`]
+      ? [`\n${label} shows its secret later. Then: ${ownCommand} webhook edit ${webhook.id} --secret-file <file>`]
       : []),
     section(`At ${label}:`, steps.map((step, index) => `${index + 1}. ${step}`).join("\n")),
     ...(config === undefined
       ? []
       : [section(`${config.file}:`, withValues(config.text, trigger_url, secret ?? "SECRET").trimEnd())]),
     section("Notes:", notes.map((note) => `- ${note}`).join("\n")),
-    `\nTry it with a sample request: webhook-trigger webhook run ${webhook.id} --sample`,
+    `\nTry it with a sample request: ${ownCommand} webhook run ${webhook.id} --sample`,
     ...warningsIn(webhook)
   ].join("\n")
 }

@@ -7,7 +7,14 @@ import { optional, time } from "../Time.ts"
 import { Secret, Verification } from "../verification/Verification.ts"
 import type { TokenHash } from "./Token.ts"
 import { Warning } from "./Warnings.ts"
-import { accepts, isAccepted, type JsonObject, singletonWords, type WebhookSetting } from "./WebhookSettingKinds.ts"
+import {
+  accepts,
+  collected,
+  isAccepted,
+  type JsonObject,
+  singletonWords,
+  type WebhookSetting
+} from "./WebhookSettingKinds.ts"
 import { type SettingValues, type WebhookSettingName, webhookSettings } from "./WebhookSettings.ts"
 
 /**
@@ -38,20 +45,44 @@ const plainSchemaOf = (setting: WebhookSetting): Schema.Schema<any> => {
     case "switch":
       return Schema.Boolean
     case "window":
-      return Schema.Struct({ key: Schema.String, within: Schema.Number }).pipe(
+      return Schema.Struct({
+        ...{ key: Schema.String, within: Schema.Number, quiet: optional(Schema.Number) },
+        collect: optional(Schema.Literal(...collected))
+      }).pipe(
         Schema.filter((window) => isAccepted(setting, window), {
           jsonSchema: {
             type: "object",
             description: setting.description,
             properties: {
               key: { type: "string", maxLength: 256, description: "Where the input says what a trigger is about." },
-              within: { type: "integer", minimum: 1, maximum: setting.longest, description: "In seconds." }
+              within: {
+                ...{ type: "integer", minimum: 1, maximum: setting.longest },
+                description: "When the window closes, in seconds after its first trigger."
+              },
+              quiet: {
+                ...{ type: "integer", minimum: 1, maximum: setting.longest },
+                description:
+                  "The window closes earlier, if there is no trigger for this many seconds. At most `within`. Default: it does not."
+              },
+              collect: {
+                ...{ type: "string", enum: collected },
+                description:
+                  "With `all`, the template has the input of each trigger in `combined.requests`, the first one first: of the latest 100, up to 1 MiB. Default: `last`."
+              }
             },
             required: ["key", "within"],
             additionalProperties: false
           },
           arbitrary: () => (fc) =>
-            fc.record({ key: fc.stringMatching(/^[a-z]{1,9}$/), within: fc.integer({ min: 1, max: setting.longest }) })
+            fc.record(
+              {
+                key: fc.stringMatching(/^[a-z]{1,9}$/),
+                within: fc.integer({ min: 9, max: setting.longest }),
+                quiet: fc.integer({ min: 1, max: 9 }),
+                collect: fc.constantFrom(...collected)
+              },
+              { requiredKeys: ["key", "within"] }
+            )
         })
       )
     case "singleton":

@@ -341,11 +341,11 @@ export const webhookSettings = {
     group: "requests",
     longest: 3_600,
     description:
-      "Combines requests with the same value of `key` (a variable as in the template) into one run if they arrive within `within` seconds of the first. The run then joins the team's lane with the values of the last request. All callers get the run's id; none can wait for the answer. Default: each request starts a run.",
+      "Combines requests with the same value of `key` (a variable as in the template) into one run if they arrive within `within` seconds of the first; with `quiet`, only while each arrives within so many seconds of the one before. The run then joins the team's lane with the values of the last request. Its prompt can say how many there were (`{{combined.count}}`) and, with `collect: all`, use the values of all (`{{combined.requests}}`). All callers get the run's id; none can wait for the answer. Default: each request starts a run.",
     label: "Combine bursts",
     option: "coalesce",
     value: "key seconds",
-    help: "Combines requests with the same value of a variable into one run, within some seconds of the first, such as branch 30",
+    help: "Combines requests with the same value of a variable into one run, within some seconds of the first, such as branch 30; with quiet=10, until none comes for 10 seconds; with collect=all, the prompt can list them all",
     default: "off"
   },
   singleton: {

@@ -3,6 +3,7 @@ import { Effect, Either, Option, Predicate, Schema } from "effect"
 import { identity } from "effect/Function"
 import { type Fault, Invalid, maxFaults, type TeamUnknown } from "../../domain/Errors.ts"
 import { tooComplex } from "../../domain/evaluation/JsonSchema.ts"
+import * as Combined from "../../domain/prompt/Combined.ts"
 import { faultsOfFilter } from "../../domain/prompt/FilterFaults.ts"
 import { keyOf, pathOf } from "../../domain/prompt/Path.ts"
 import * as Template from "../../domain/prompt/Template.ts"
@@ -29,26 +30,32 @@ export const make = Effect.gen(function* () {
     change: Fields,
     before: Webhook | undefined,
     field: TemplateField = "prompt_template",
-    fields: ReadonlyArray<keyof Fields> = ["template_language", "input"]
+    fields: ReadonlyArray<keyof Fields> = ["template_language", "input", "coalesce"]
   ) => {
-    const { input, template_language, [field]: value } = { ...before, ...change }
+    const { coalesce, input, template_language, [field]: value } = { ...before, ...change }
     const template = isSingleton(value) ? value.key : value
     const isChanged = [field, ...fields].some((field) => change[field] !== undefined)
     return isChanged && typeof template === "string"
-      ? Option.some({ template, takesPayload: Input.takesPayload({ input }), ...languageOf(template_language) })
+      ? Option.some({
+          ...{ template, takesPayload: Input.takesPayload({ input }), ...languageOf(template_language) },
+          ...(isWindow(coalesce) && { coalesce })
+        })
       : Option.none()
   }
 
   /** A template must not name a header that holds a secret. */
   const templateFaults = (field: TemplateField, change: Fields, before: Webhook | undefined) =>
-    Option.match(templateAfter(change, before, field, ["template_language", "input", "verification"]), {
+    Option.match(templateAfter(change, before, field, ["template_language", "input", "verification", "coalesce"]), {
       onNone: () => Effect.succeed([]),
       onSome: ({ takesPayload, template, ...options }) =>
         renderer.placeholders(template, options).pipe(
           Effect.map((names) => {
             const { verification } = { ...before, ...change }
             const webhook = isVerification(verification) ? { verification } : {}
-            return takesPayload ? names.flatMap((name) => Input.nameFaults(name, webhook)) : []
+            return [
+              ...(takesPayload ? names.flatMap((name) => Input.nameFaults(name, webhook)) : []),
+              ...(field === "prompt_template" ? Combined.nameFaults(options, names) : [])
+            ]
           }),
           Effect.catchTag("TemplateInvalid", ({ reason, line, column }) =>
             Effect.succeed([`line ${line}, column ${column}: ${reason}`])
@@ -139,8 +146,10 @@ export const make = Effect.gen(function* () {
     })
 
   /** The names in a template that was checked before. */
-  const namesIn = (template: string, options: LanguageOptions) =>
-    Effect.catchTag(renderer.placeholders(template, options), "TemplateInvalid", Effect.die)
+  const namesIn = (template: string, options: LanguageOptions & Pick<Webhook, "coalesce">) =>
+    Effect.catchTag(renderer.placeholders(template, options), "TemplateInvalid", Effect.die).pipe(
+      Effect.map((names) => Combined.namesOfRequest(options, names))
+    )
 
   /** The template's names, if the change has a template. */
   const variablesOf = (change: Fields, before: Webhook | undefined) =>

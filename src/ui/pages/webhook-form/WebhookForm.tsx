@@ -68,10 +68,11 @@ export const WebhookForm = ({
   const [pending, setPending] = useState(false)
   const [error, setError] = useState<unknown>()
   const settings = parseSettings(texts)
-  const { fence, input, template_language } = settings.values
+  const { coalesce, fence, input, template_language } = settings.values
   const template = useTemplate(
     {
       prompt_template: texts.prompt_template,
+      ...(coalesce !== undefined && { coalesce }),
       ...(fence !== undefined && { fence }),
       ...(input !== undefined && { input }),
       ...(template_language !== undefined && { template_language })
