@@ -79,6 +79,11 @@ export interface TemplateSetting extends Described {
   readonly maxLength: number
 }
 
+/** Another webhook: by its ID, in files and commands also by its name. Whether it exists is checked when it is saved. */
+export interface WebhookReference extends Described {
+  readonly kind: "webhook"
+}
+
 /** On or off. */
 export interface SwitchSetting extends Described {
   readonly kind: "switch"
@@ -131,6 +136,7 @@ export type WebhookSetting =
   | ExpressionSetting
   | TemplateSetting
   | ChoiceSetting
+  | WebhookReference
   | SwitchSetting
   | WindowSetting
   | JsonSetting
@@ -138,6 +144,9 @@ export type WebhookSetting =
   | RetriesSetting
 
 export type JsonObject = { readonly [name: string]: unknown }
+
+/** As long as a name. */
+export const longestReference = 255
 
 /** A value as JSON. */
 export type Value = number | string | boolean | ReadonlyArray<string> | JsonObject | Window | Retries
@@ -176,6 +185,8 @@ export const accepts = (setting: WebhookSetting): string => {
       return `must be a template of at most ${setting.maxLength} characters`
     case "choice":
       return `must be one of ${setting.words.join(", ")}`
+    case "webhook":
+      return "must be the ID of another webhook"
     case "switch":
       return "must be true or false"
     case "window":
@@ -200,6 +211,7 @@ export const valueOf = ({ kind }: WebhookSetting, typed: string): Value => {
     case "expression":
     case "template":
     case "choice":
+    case "webhook":
       return typed
     case "switch":
       return typed === "true" ? true : typed === "false" ? false : typed
@@ -235,6 +247,8 @@ export const isAccepted = (setting: WebhookSetting, value: Value): boolean => {
       return typeof value === "string" && value !== "" && value.length <= setting.maxLength
     case "choice":
       return setting.words.includes(String(value))
+    case "webhook":
+      return typeof value === "string" && value !== "" && value.length <= longestReference
     case "switch":
       return typeof value === "boolean"
     case "window":

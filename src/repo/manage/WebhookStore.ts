@@ -5,7 +5,7 @@ import type { WebhookId } from "../../domain/Id.ts"
 import type { TemplateVersion, TemplateVersionSummary } from "../../domain/prompt/TemplateVersion.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import type { TokenHash } from "../../domain/webhook/Token.ts"
-import type { Webhook, WebhookEdit, WebhookRow } from "../../domain/webhook/Webhook.ts"
+import type { OpenedWebhook, Webhook, WebhookEdit, WebhookRow } from "../../domain/webhook/Webhook.ts"
 
 /** A new webhook. */
 export type NewWebhook = Omit<WebhookRow, "version">
@@ -89,7 +89,7 @@ export class WebhookStore extends Context.Tag("webhook-trigger/WebhookStore")<
     readonly webhooksByToken: (
       hashes: ReadonlyArray<TokenHash>,
       now: DateTime.Utc
-    ) => Effect.Effect<ReadonlyArray<WebhookRow | undefined>, Unavailable>
+    ) => Effect.Effect<ReadonlyArray<OpenedWebhook | undefined>, Unavailable>
     /** For an admin, who may trigger a webhook without its token. */
     readonly webhookRow: (id: WebhookId) => Effect.Effect<WebhookRow, NotFound | Unavailable>
     /** Changes it, and gives it a new version. With `versions`, only if it has one of these. */

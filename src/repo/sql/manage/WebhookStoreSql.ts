@@ -1,12 +1,12 @@
 import { SqlClient, type SqlError, type Statement } from "@effect/sql"
-import { DateTime, Effect, Layer } from "effect"
+import { DateTime, Effect, Layer, Struct } from "effect"
 import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
 import { EditConflict, NotFound, TeamUnknown } from "../../../domain/Errors.ts"
 import type { WebhookId } from "../../../domain/Id.ts"
 import type { Run } from "../../../domain/run/Run.ts"
 import type { TeamName } from "../../../domain/Team.ts"
 import type { TokenHash } from "../../../domain/webhook/Token.ts"
-import { Webhook, WebhookRow } from "../../../domain/webhook/Webhook.ts"
+import { type OpenedWebhook, Webhook, WebhookRow } from "../../../domain/webhook/Webhook.ts"
 import {
   type FirstVerified,
   keptKey,
@@ -180,14 +180,29 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
     ) {
       const keys = hashes.map(hex)
       const tokens = sql`select decode(value, 'hex') from json_array_elements_text(${JSON.stringify(keys)}::json)`
-      const rows = yield* sql<{ readonly opened_by: TokenHash }>`
-        select ${stored}, w.token_hash as opened_by from webhook_trigger.webhooks w
-        where w.token_hash in (${tokens})
+      const rows = yield* sql<{ readonly opened_by: TokenHash | null }>`
+        with opened as (
+          select w.*, w.token_hash as opened_by from webhook_trigger.webhooks w
+          where w.token_hash in (${tokens})
+          union all
+          select w.*, w.old_token_hash as opened_by from webhook_trigger.webhooks w
+          where w.old_token_hash in (${tokens}) and w.old_token_valid_until > ${DateTime.toDateUtc(now)}
+        )
+        select ${stored}, w.opened_by from opened w
         union all
-        select ${stored}, w.old_token_hash as opened_by from webhook_trigger.webhooks w
-        where w.old_token_hash in (${tokens}) and w.old_token_valid_until > ${DateTime.toDateUtc(now)}`
-      const webhooks = rows.map((row) => fromRow<WebhookRow>({ ...row, token_hash: row.opened_by }, rowFields))
-      const found = new Map(webhooks.map((webhook) => [hex(webhook.token_hash), webhook]))
+        select ${stored}, null from webhook_trigger.webhooks w
+        where w.shares = any(array(select id from opened)) and w.enabled
+        order by id`
+      const found = new Map<string, OpenedWebhook>()
+      const sharing = rows.filter(({ opened_by }) => opened_by === null).map((row) => fromRow<WebhookRow>(row, rowFields))
+      for (const { opened_by, ...row } of rows) {
+        if (opened_by === null) continue
+        const webhook = fromRow<WebhookRow>({ ...row, token_hash: opened_by }, rowFields)
+        const shared_by = sharing.flatMap((other) =>
+          other.shares === webhook.id ? [{ ...other, ...Struct.pick(webhook, "verification") }] : []
+        )
+        found.set(hex(webhook.token_hash), shared_by.length === 0 ? webhook : { ...webhook, shared_by })
+      }
       return keys.map((key) => found.get(key))
     }, bounded)
 
