@@ -37,6 +37,7 @@ export type Refusal =
   | Errors.TeamNotRunning
   | Errors.TeamExists
   | Errors.TeamInUse
+  | Errors.UrlShared
   | Errors.BudgetExceeded
   | Errors.RateLimited
   | Errors.TooManyQueued
@@ -134,6 +135,7 @@ const table = {
       detail: `Webhooks that point at it: ${webhooks}; unfinished runs and messages: ${live_runs}.`
     })
   ],
+  UrlShared: [409, ({ detail }) => ({ code: "url_shared", detail })],
   RunEnded: [
     409,
     ({ run_id, status }) => ({

@@ -1,8 +1,8 @@
 /** The response to a request that starts a run: a trigger, a run from the web UI or a message to a team. */
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { Either } from "effect"
 import type { MessageAccepted, MessageAnswered } from "../../api/run/Messages.ts"
 import type { Accepted, Answered, Failed, Ignored, TimedOut, TimedOutInPage } from "../../api/run/RunAnswers.ts"
-import { Either } from "effect"
 import type { RunId } from "../../domain/Id.ts"
 import * as Json from "../../domain/Json.ts"
 import { reportOf, type ShownReport } from "../../domain/run/AgentReport.ts"

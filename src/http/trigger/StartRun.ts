@@ -85,11 +85,19 @@ export const make = Effect.gen(function* () {
   }
 
   /** Offers the request to the webhooks that share the URL, after its own webhook. */
-  const share = (source: Source, reader: RequestReader.RequestReader, read: RequestReader.ReadRequest, own: Offered["result"]) =>
+  const share = (
+    source: Source,
+    reader: RequestReader.RequestReader,
+    read: RequestReader.ReadRequest,
+    own: Offered["result"]
+  ) =>
     Effect.map(trigger.offer(read.webhook, read), (others): Response => {
       const { inPath, received_at, request } = source
       const offered = [{ webhook: read.webhook, result: own }, ...others]
-      const answer = withKeyStatus(read, RunAnswer.ofOffered(request, offered, { isKeyed: read.idempotency !== undefined }))
+      const answer = withKeyStatus(
+        read,
+        RunAnswer.ofOffered(request, offered, { isKeyed: read.idempotency !== undefined })
+      )
       for (const { result, webhook } of offered) {
         if (Either.isLeft(result)) record.refused(request, webhook, received_at, result.left, reader)
         else record.accepted(request, { ...read, webhook }, result.right, answer.status)
