@@ -196,9 +196,8 @@ export const make = Effect.gen(function* () {
           const callback = Parameters.callbackUrl(request)
           if (Either.isLeft(callback)) return Either.left(callback.left)
           const callback_url = callback.right
-          if (webhook.shared_by !== undefined && (how.wait || how.follows || callback_url !== undefined)) {
-            return Either.left(sharedRefused(callback_url !== undefined ? "callback_url" : "wait"))
-          }
+          const oneOnly = how.events ? "Accept" : how.wait ? "wait" : callback_url !== undefined && "callback_url"
+          if (webhook.shared_by !== undefined && oneOnly) return Either.left(sharedRefused(oneOnly))
           const delivery = CallerCheck.idempotencyOf(caller)
           const keyed =
             delivery === undefined
