@@ -186,7 +186,7 @@ export const accepts = (setting: WebhookSetting): string => {
     case "choice":
       return `must be one of ${setting.words.join(", ")}`
     case "webhook":
-      return "must be the ID of another webhook"
+      return "must be the ID of another webhook, or in commands and files its name"
     case "switch":
       return "must be true or false"
     case "window":

@@ -25,6 +25,7 @@ export const SearchableSelect = <Value extends string>({
   readonly fault?: string | undefined
 }) => {
   const [faultId, helpId] = [useId(), useId()]
+  const describedBy = [...(help ? [helpId] : []), ...(fault ? [faultId] : [])].join(" ")
   /** Undefined: the field shows the selected option. */
   const [typed, setTyped] = useState<string>()
   const selected = options.find(([option]) => option === value) ?? ([value, value] as const)
@@ -66,7 +67,7 @@ export const SearchableSelect = <Value extends string>({
           })}
           className="input"
           spellCheck={false}
-          {...((fault ?? help) && { "aria-describedby": fault === undefined ? helpId : `${helpId} ${faultId}` })}
+          {...(describedBy && { "aria-describedby": describedBy })}
           {...(fault && { "aria-invalid": true })}
         />
         <button
