@@ -19,9 +19,13 @@ export const offeredFields = {
     })
   ),
   refused: optional(
-    Schema.Array(Schema.Struct({ webhook_id: WebhookId, code: problemCode, detail: Schema.String })).annotations({
-      description: "If webhooks share the URL: those that refused the request, and why."
-    })
+    Schema.Array(
+      Schema.Struct({
+        webhook_id: WebhookId,
+        code: problemCode.annotations({ description: "As in a problem." }),
+        detail: Schema.String.annotations({ description: "The reason." })
+      })
+    ).annotations({ description: "If webhooks share the URL: those that refused the request, and why." })
   )
 }
 

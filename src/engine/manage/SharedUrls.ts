@@ -16,6 +16,9 @@ const checkedFields = ["shares", "team", "input", "verification", "allow_from"] 
 /** The other webhook does both. */
 const verifiedByOther = ["verification", "allow_from"] as const
 
+/** One request starts as many runs at most, and one more. */
+const mostSharing = 100
+
 const inputOf = (fields: Fields) => (Input.takesPayload(fields) ? "payload" : "variables")
 
 export const make = Effect.gen(function* () {
@@ -32,8 +35,10 @@ export const make = Effect.gen(function* () {
   const faultsOfSharing = (shares: string, after: Fields, change: Fields, before: Webhook | undefined) =>
     Effect.gen(function* () {
       const isAllowed = yield* mayUse
-      const other = yield* Effect.option(Effect.flatMap(webhookIdOf(shares), store.webhook))
-      if (other._tag === "None" || (changesWho(change, before) && !isAllowed(other.value))) {
+      const other = yield* Effect.flatMap(webhookIdOf(shares), store.webhook).pipe(
+        Effect.catchTag("NotFound", () => Effect.succeed(undefined))
+      )
+      if (other === undefined || (changesWho(change, before) && !isAllowed(other))) {
         return shares === before?.shares ? [otherTeam] : [{ pointer: "/shares", detail: "must be the ID of a webhook" }]
       }
       const faults: Array<Fault> = verifiedByOther.flatMap((field) =>
@@ -41,17 +46,21 @@ export const make = Effect.gen(function* () {
           ? []
           : [{ pointer: `/${field}`, detail: "must not be set: the webhook whose URL it shares verifies the requests" }]
       )
-      if (other.value.shares !== undefined) {
+      if (other.shares !== undefined) {
         faults.push({ pointer: "/shares", detail: "must be a webhook with its own URL, which this one shares itself" })
       }
-      if (before !== undefined && (other.value.id === before.id || (yield* store.sharing(before.id)).length > 0)) {
+      if (shares !== before?.shares && (yield* store.sharing(other.id)).length >= mostSharing) {
+        faults.push({
+          pointer: "/shares",
+          detail: `must be a webhook whose URL fewer than ${mostSharing} others share`
+        })
+      }
+      if (before !== undefined && (other.id === before.id || (yield* store.sharing(before.id)).length > 0)) {
         faults.push({ pointer: "/shares", detail: "must not be set: webhooks share the URL of this one" })
       }
-      if (inputOf(other.value) !== inputOf(after)) {
-        faults.push({
-          pointer: "/input",
-          detail: `must be \`${inputOf(other.value)}\`, as for the webhook whose URL it shares`
-        })
+      if (inputOf(other) !== inputOf(after)) {
+        const detail = `must be \`${inputOf(other)}\`, as for the webhook whose URL it shares`
+        faults.push({ pointer: "/input", detail })
       }
       return faults
     })

@@ -207,10 +207,10 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
               updated_at
             },
             {
-              // One part of a template was checked together with the current others, the current secret is used, and a
-              // team is another one than the current one, or not.
+              // One part of a template was checked together with the current others, as `shares` was with other fields.
+              // The current secret is used, and a team is another one than the current one, or not.
               versions:
-                validation.changesTemplate(change, before) || change.team !== undefined
+                validation.changesTemplate(change, before) || change.team !== undefined || change.shares !== undefined
                   ? [version]
                   : (versions ?? (stored && [stored.version])),
               audit: yield* Audit.draft("webhook.edited")

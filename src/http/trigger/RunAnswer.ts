@@ -125,7 +125,7 @@ export const ofOffered = (
   if (answered !== undefined) {
     const { problem, refusal } = answered
     return HttpServerResponse.setHeaders(
-      Problems.toResponse({ ...problem, runs, refused }),
+      Problems.toResponse({ ...problem, ...(first !== undefined && { runs }), refused }),
       Problems.ownHeadersOf(refusal)
     )
   }

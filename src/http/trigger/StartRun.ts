@@ -46,6 +46,10 @@ interface Source {
 /** A request that started a run, or was ignored. */
 type Started = Source & { readonly read: RequestReader.ReadRequest; readonly submitted: Submitted }
 
+/** The token was right, and the webhook that it opens refuses the request for itself. */
+const isOfWebhook = (refusal: { readonly _tag: string; readonly what?: unknown }): boolean =>
+  refusal._tag !== "NotFound" && refusal.what !== "database"
+
 /** Starts a run. The token is in the path, or else in the header. */
 export const make = Effect.gen(function* () {
   const trigger = yield* Trigger
@@ -128,7 +132,7 @@ export const make = Effect.gen(function* () {
           return refusal.confirm === undefined ? answer : Effect.zipRight(sns.confirm(refusal.confirm), answer)
         }
         const read = reader.last()
-        if (read?.webhook.shared_by !== undefined && refusal._tag !== "NotFound") {
+        if (read?.webhook.shared_by !== undefined && isOfWebhook(refusal)) {
           return share(source, reader, read, Either.left(refusal as TriggerRefused))
         }
         record.refused(request, webhook, received_at, refusal, reader)
