@@ -85,20 +85,20 @@ export const check = Effect.fn("Cli.checkConfig")(function* (
   { alertDestinations, teams, webhooks }: Plan
 ) {
   const newTeams = teams.filter(({ action }) => action === "create").map(({ name }) => name)
-  const newWebhooks = webhooks
-    .filter(({ action }) => action === "create")
-    .map(({ name, wanted }) => reference({ kind: "webhook", name, id: undefined, fileId: wanted?.id }))
+  const editedWebhooks = webhooks
+    .filter(isSent)
+    .map(({ before, name, wanted }) => reference({ kind: "webhook", name, id: before?.id, fileId: wanted?.id }))
   const ofWebhooks = yield* Effect.forEach(webhooks, (step) =>
     Effect.gen(function* () {
       const { wanted } = step
       if (wanted === undefined || ![step, ...step.destinations].some(isSent)) return []
       const payload = decoded(wanted)
       if (Either.isLeft(payload)) return payload.left
-      // The server does not know teams and webhooks of the same files yet.
+      // The server does not know teams and webhooks of the same files yet, or not as they will be.
       const isNewTeam = ({ pointer }: Fault) =>
         pointer === "/webhook/team" && newTeams.includes(String(wanted.fields.team))
       const isNewUrl = ({ pointer }: Fault) =>
-        pointer === "/webhook/shares" && newWebhooks.includes(String(wanted.fields.shares))
+        pointer === "/webhook/shares" && editedWebhooks.includes(String(wanted.fields.shares))
       // What stays as it is may be beyond what this key may set, such as a chain to another team.
       const isOfSent = ([part, at]: ReadonlyArray<string>) => {
         const given = part === "destinations" ? wanted.destinations?.[Number(at)] : undefined
