@@ -12,6 +12,7 @@ import {
   collected,
   isAccepted,
   type JsonObject,
+  longestReference,
   singletonWords,
   type WebhookSetting
 } from "./WebhookSettingKinds.ts"
@@ -40,6 +41,8 @@ const plainSchemaOf = (setting: WebhookSetting): Schema.Schema<any> => {
     case "expression":
     case "template":
       return Schema.String.pipe(Schema.minLength(1), Schema.maxLength(setting.maxLength))
+    case "webhook":
+      return Schema.String.pipe(Schema.minLength(1), Schema.maxLength(longestReference))
     case "choice":
       return Schema.Literal(...setting.words)
     case "switch":
@@ -222,9 +225,14 @@ const record = Struct({
   version: generated(
     Schema.Int.annotations({ description: "Another one with each change, but for triggers; also the `ETag`." })
   ),
+  /** Of a webhook that shares another one's URL, the hash of a token that nobody has. */
   token_hash: FieldOnly("row")(Schema.Uint8ArrayFromSelf as Schema.Schema<TokenHash>),
   token_hint: generated(
-    Schema.String.annotations({ description: "The end of the token, to distinguish tokens: `…x7Qa`." })
+    optional(
+      Schema.String.annotations({
+        description: "The end of the token, to distinguish tokens: `…x7Qa`; absent: it has none (`shares`)."
+      })
+    )
   ),
   /** Like `token_hash`, until `old_token_valid_until`. */
   old_token_hash: FieldOnly("row")(optional(Schema.Uint8ArrayFromSelf as Schema.Schema<TokenHash>)),
@@ -256,6 +264,12 @@ export type Webhook = typeof Webhook.Type
 /** A webhook as stored. */
 export const WebhookRow = extract(record, "row")
 export type WebhookRow = typeof WebhookRow.Type
+
+/**
+ * A webhook that was found by its token, with the enabled webhooks that share its URL (absent: none). These have its
+ * `verification`, which says where requests hold secrets.
+ */
+export type OpenedWebhook = WebhookRow & { readonly shared_by?: ReadonlyArray<WebhookRow> }
 
 /** Whether a run is what a token of the webhook shows: of this webhook, and accepted since it came to its team. */
 export const isShownToCallers = (

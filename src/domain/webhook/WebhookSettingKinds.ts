@@ -79,6 +79,11 @@ export interface TemplateSetting extends Described {
   readonly maxLength: number
 }
 
+/** Another webhook: by its ID, in files and commands also by its name. Whether it exists is checked when it is saved. */
+export interface WebhookReference extends Described {
+  readonly kind: "webhook"
+}
+
 /** On or off. */
 export interface SwitchSetting extends Described {
   readonly kind: "switch"
@@ -153,6 +158,7 @@ export type WebhookSetting =
   | ExpressionSetting
   | TemplateSetting
   | ChoiceSetting
+  | WebhookReference
   | SwitchSetting
   | WindowSetting
   | SingletonSetting
@@ -161,6 +167,9 @@ export type WebhookSetting =
   | RetriesSetting
 
 export type JsonObject = { readonly [name: string]: unknown }
+
+/** As long as a name. */
+export const longestReference = 255
 
 /** A value as JSON. */
 export type Value = number | string | boolean | ReadonlyArray<string> | JsonObject | Window | Singleton | Retries
@@ -201,6 +210,8 @@ export const accepts = (setting: WebhookSetting): string => {
       return `must be a template of at most ${setting.maxLength} characters`
     case "choice":
       return `must be one of ${setting.words.join(", ")}`
+    case "webhook":
+      return "must be the ID of another webhook, or in commands and files its name"
     case "switch":
       return "must be true or false"
     case "window":
@@ -227,6 +238,7 @@ export const valueOf = ({ kind }: WebhookSetting, typed: string): Value => {
     case "expression":
     case "template":
     case "choice":
+    case "webhook":
       return typed
     case "switch":
       return typed === "true" ? true : typed === "false" ? false : typed
@@ -272,6 +284,8 @@ export const isAccepted = (setting: WebhookSetting, value: Value): boolean => {
       return typeof value === "string" && value !== "" && value.length <= setting.maxLength
     case "choice":
       return setting.words.includes(String(value))
+    case "webhook":
+      return typeof value === "string" && value !== "" && value.length <= longestReference
     case "switch":
       return typeof value === "boolean"
     case "window":

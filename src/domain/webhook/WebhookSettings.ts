@@ -299,6 +299,17 @@ export const webhookSettings = {
     help: "The maximum number of retries of a failed run, and the first delay in seconds, such as 3/60; the delay doubles each time",
     default: "none"
   },
+  shares: {
+    kind: "webhook",
+    group: "callers",
+    description:
+      "The ID of the webhook whose URL it shares, for services with one URL. It has no token then: each request that the other webhook has verified is offered to it, and it filters and renders that for itself. `input` must be the same; `verification` and `allow_from` are those of the other one. Default: its own URL.",
+    label: "Shared URL",
+    option: "shares",
+    value: "webhook",
+    help: "The webhook whose URL it shares, by name or ID, for services with one URL; it then has no token of its own",
+    default: "its own URL"
+  },
   allow_from: {
     kind: "networks",
     group: "callers",

@@ -18,12 +18,14 @@ import { Origin } from "../access/Audit.ts"
 import { Evaluator } from "../prompt/Evaluator.ts"
 import * as Input from "../prompt/Input.ts"
 import { type LanguageOptions, Renderer } from "../prompt/Renderer.ts"
+import * as SharedUrls from "./SharedUrls.ts"
 import { decode, tokenFaults } from "./Validation.ts"
 
 export const make = Effect.gen(function* () {
   const { evaluate } = yield* Evaluator
   const renderer = yield* Renderer
   const teams = yield* TeamStore
+  const sharedUrls = yield* SharedUrls.make
 
   /** The template after a change of its text, its language or its input. */
   const templateAfter = (
@@ -112,6 +114,7 @@ export const make = Effect.gen(function* () {
     if (cancel_if != null && singleton == null) {
       faults.push({ pointer: "/cancel_if", detail: "needs `singleton`: its key says which runs are cancelled" })
     }
+    faults.push(...(yield* sharedUrls.faults(input, before)))
     if (isWindow(input.coalesce)) {
       // For templates in any language.
       if (Either.isLeft(Template.parse(`{{${input.coalesce.key}}}`)))
