@@ -4,7 +4,9 @@ export const cancellerNames = {
   admin_key: "a program with the admin key",
   api_key: "a program with an API key",
   session: "a user of the web UI",
-  host: "the server's program"
+  host: "the server's program",
+  denied: "the person who denied it",
+  approval_expired: "the server, as nobody approved it in time"
 } as const
 
 export type CancelledBy = keyof typeof cancellerNames

@@ -33,6 +33,7 @@ import type { WebhookEdited } from "../../repo/run/RunStore.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"
 import * as Callbacks from "../delivery/Callbacks.ts"
 import * as OwnMessages from "../delivery/OwnMessages.ts"
+import * as Approvals from "../manage/Approvals.ts"
 import { Waiting } from "../outcome/Waiting.ts"
 import type { RunUpdate } from "../progress/RunUpdate.ts"
 import { RunWatch } from "../progress/RunWatch.ts"
@@ -218,9 +219,17 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
               : combines
                 ? Coalescing.windowOf(webhook, request.variables, request.received_at, request.chain_depth)
                 : undefined
+            const needsApproval = webhook.approval === "required" && request.isManual !== true
+            if (needsApproval && request.wait) return Effect.fail(Approvals.waitRefused)
+            const approval_until = needsApproval && Approvals.approvalUntil(coalesce?.until ?? request.received_at)
             const start = (thread_key?: string) =>
               Effect.flatMap(render(webhook, variables), (rendered) => {
-                const run = { ...request, variables, ...(thread_key && { thread_key }), ...(coalesce && { coalesce }) }
+                const run = {
+                  ...{ ...request, variables },
+                  ...(thread_key && { thread_key }),
+                  ...(coalesce && { coalesce }),
+                  ...(approval_until && { approval_until })
+                }
                 const submitAs = (run: TriggerRequest) =>
                   submitOf(webhook, request, candidates.ofWebhook(webhook, run, rendered))
                 return webhook.run_title === undefined && webhook.workspace_ref === undefined

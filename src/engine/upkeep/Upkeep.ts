@@ -8,7 +8,7 @@ import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import type { TeamStore } from "../../repo/manage/TeamStore.ts"
 import type { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import { ProgressStore } from "../../repo/run/ProgressStore.ts"
-import type { RunStore } from "../../repo/run/RunStore.ts"
+import { RunStore } from "../../repo/run/RunStore.ts"
 import { ThreadStore } from "../../repo/run/ThreadStore.ts"
 import type { HandOver } from "../accept/HandOver.ts"
 import * as Retries from "../accept/Retries.ts"
@@ -33,6 +33,7 @@ export interface Task<R = never> {
 const engineTasks = Effect.gen(function* () {
   const history = yield* HistoryStore
   const progress = yield* ProgressStore
+  const runs = yield* RunStore
   const threads = yield* ThreadStore
   const { threadIdle } = yield* Settings
   const { tries } = yield* AlertEvaluation.Pace
@@ -45,6 +46,12 @@ const engineTasks = Effect.gen(function* () {
       every: "1 second",
       alone: "tick",
       run: deliverStarts
+    },
+    {
+      name: "ends of approvals",
+      every: "1 minute",
+      alone: "tick",
+      run: Effect.flatMap(DateTime.now, runs.expireApprovals)
     },
     // Another server follows soon if the one that measures stops.
     { name: "alerts", every: tries, alone: "lock", run: yield* AlertEvaluation.make },

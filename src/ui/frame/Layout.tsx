@@ -120,7 +120,7 @@ const Search = () => {
   )
 }
 
-/** How many agents wait for a reply; absent while none does. */
+/** How many agents wait for a reply, and runs for approval; absent while none does. */
 const Questions = () => {
   const count = useQuestions().length
   if (count === 0) return null
@@ -128,7 +128,7 @@ const Questions = () => {
     <Link to={`${pathTo("runs")}?status=asks`} className="badge info questions">
       <Icon name="question" />
       <span aria-hidden="true">{count > 99 ? "99+" : count}</span>
-      <span className="sr-only">{plural(count, "question")} of agents</span>
+      <span className="sr-only">{plural(count, "question")} and approvals</span>
     </Link>
   )
 }

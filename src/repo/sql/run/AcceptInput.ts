@@ -54,7 +54,8 @@ export const toInput =
       idempotency_expires_at: idempotency?.expires_at,
       request_hash: idempotency?.request_hash,
       window_key: coalesce?.key,
-      window_until: coalesce?.until
+      window_until: coalesce?.until,
+      approval_until: run.approval_until
     } satisfies { readonly [Field in InputField]: NewRun[Field] | undefined } & Readonly<Record<string, unknown>>
   }
 
@@ -95,6 +96,7 @@ export const inputTypes = {
   ...limitTypes,
   window_key: "text",
   window_until: "timestamptz",
+  approval_until: "timestamptz",
   ord: "int",
   token_hash: "bytea",
   version: "int",

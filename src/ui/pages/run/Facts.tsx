@@ -94,6 +94,11 @@ export const Facts = ({ run }: { readonly run: Run }) => {
             {cancelledText[run.status] ?? "Agent stopped"} by {cancellerNames[run.cancelled_by]}
           </span>
         )}
+        {run.decided_by !== undefined && (
+          <span>
+            {run.cancelled_by === "denied" ? "Denied" : "Approved"} by <UserText>{run.decided_by}</UserText>
+          </span>
+        )}
       </p>
     </aside>
   )
