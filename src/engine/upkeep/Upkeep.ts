@@ -37,15 +37,15 @@ const engineTasks = Effect.gen(function* () {
   const threads = yield* ThreadStore
   const { threadIdle } = yield* Settings
   const { tries } = yield* AlertEvaluation.Pace
-  const deliverStarts = yield* makeDeliverStarts
+  const deliverEarly = yield* makeDeliverEarly
 
   const tasks: ReadonlyArray<Task> = [
     { name: "retries of failed runs", every: "1 second", alone: "tick", run: yield* Retries.make },
     {
-      name: "deliveries of run.started",
+      name: "deliveries of early events",
       every: "1 second",
       alone: "tick",
-      run: deliverStarts
+      run: deliverEarly
     },
     {
       name: "ends of approvals",
@@ -89,17 +89,17 @@ const engineTasks = Effect.gen(function* () {
   return tasks
 })
 
-/** How long not to look for destinations that want starts, after none was found. */
+/** How long not to look for destinations that want them, after none was found. */
 const skipFor = Duration.seconds(5)
 
 /** It reads the rows, so sending a prompt does no work for it. */
-const makeDeliverStarts = Effect.map(DeliveryStore, (store) => {
+const makeDeliverEarly = Effect.map(DeliveryStore, (store) => {
   let skipUntil = Number.NEGATIVE_INFINITY
   return Effect.gen(function* () {
     const now = yield* DateTime.now
     const at = DateTime.toEpochMillis(now)
     if (at < skipUntil) return
-    if (yield* store.anyWantsStarts) yield* store.deliverStarts(now)
+    if (yield* store.anyWantsEarly) yield* store.deliverEarly(now)
     else skipUntil = at + Duration.toMillis(skipFor)
   })
 })
