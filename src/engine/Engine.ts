@@ -44,7 +44,7 @@ import { SnsRequests } from "./verify/SnsRequests.ts"
 
 /** The flow: `Trigger` accepts, `Steps` admits, `Sender` sends, the reply path records. */
 const flow = Layer.mergeAll(Trigger.layer, Replay.layer, Replies.layer, HttpLeaders.layer, Upkeep.layer).pipe(
-  Layer.provide(Layer.merge(HandOver.layer, Waiting.layer)),
+  Layer.provide(Layer.mergeAll(Approvals.layer, HandOver.layer, Threads.layer, Waiting.layer)),
   Layer.provide(Ticks.layer),
   Layer.provide(ReplyRecorder.layer)
 )

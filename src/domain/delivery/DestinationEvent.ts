@@ -24,7 +24,8 @@ export const approvalEvent = "run.awaiting_approval"
 export const earlyEvents = [approvalEvent, startEvent] as const
 export type EarlyEvent = (typeof earlyEvents)[number]
 
-export const isEarly = (event: DestinationEvent): event is EarlyEvent => (earlyEvents as ReadonlyArray<string>).includes(event)
+export const isEarly = (event: DestinationEvent): event is EarlyEvent =>
+  (earlyEvents as ReadonlyArray<string>).includes(event)
 
 export type DestinationRunEvent = EarlyEvent | RunEndEvent
 

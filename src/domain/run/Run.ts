@@ -135,7 +135,8 @@ const record = Struct({
   ),
   triggered_by: optional(
     Schema.String.annotations({
-      description: "For a run that an MCP tool started: the ID of the API key that called the tool, or `admin_key`."
+      description:
+        "For a run that an MCP tool started: the ID of the API key that called the tool, or `admin_key`. For a reply by a button in Slack: `slack:` and the member's ID."
     })
   ),
   callback_url: optional(

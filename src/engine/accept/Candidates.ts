@@ -145,7 +145,8 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
     const by = { id, token_hash, version, max_queued, ...(rate !== undefined && { rate }), ...(budget && { budget }) }
     const origin = { source: "webhook", webhook: by, team, ...rendered, variables } as const
     const run = newRun(origin, timeoutOf(webhook), maxWorkOf(webhook), request)
-    const deadline_at = queues && leaderDeadline(webhook, request.approval_until ?? request.coalesce?.until ?? run.accepted_at)
+    const deadline_at =
+      queues && leaderDeadline(webhook, request.approval_until ?? request.coalesce?.until ?? run.accepted_at)
     const retries = request.wait ? undefined : webhook.retries
     const agent = agentRequestOf(webhook)
     return {

@@ -23,6 +23,7 @@ import type { Run, Variables } from "../../domain/run/Run.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import { isShownToCallers, type WebhookRow } from "../../domain/webhook/Webhook.ts"
+import type { AuditStore } from "../../repo/access/AuditStore.ts"
 import type { ReplyKeyStore } from "../../repo/access/ReplyKeyStore.ts"
 import type { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import type { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
@@ -33,7 +34,9 @@ import type { WebhookEdited } from "../../repo/run/RunStore.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"
 import * as Callbacks from "../delivery/Callbacks.ts"
 import * as OwnMessages from "../delivery/OwnMessages.ts"
+import type { Poster } from "../delivery/Poster.ts"
 import * as Approvals from "../manage/Approvals.ts"
+import type { Threads } from "../manage/Threads.ts"
 import { Waiting } from "../outcome/Waiting.ts"
 import type { RunUpdate } from "../progress/RunUpdate.ts"
 import { RunWatch } from "../progress/RunWatch.ts"
@@ -47,6 +50,7 @@ import { Settings } from "../Settings.ts"
 import type { Token } from "../verify/Token.ts"
 import type { MessageRequest, RunRequest } from "./Candidates.ts"
 import * as Candidates from "./Candidates.ts"
+import * as Clicks from "./Clicks.ts"
 import * as Coalescing from "./Coalescing.ts"
 import type { Candidate } from "./HandOver.ts"
 import { HandOver } from "./HandOver.ts"
@@ -140,16 +144,20 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
   static readonly layer: Layer.Layer<
     Trigger,
     never,
+    | Approvals.Approvals
+    | AuditStore
     | ChangeFeed
     | DestinationStore
     | HandOver
     | HistoryStore
     | InputChecks
+    | Poster
     | Renderer
     | ReplyKeyStore
     | RunWatch
     | Settings
     | TeamStore
+    | Threads
     | Waiting
     | WebhookStore
   > = Layer.scoped(
@@ -173,6 +181,8 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const callbacks = yield* Callbacks.make
       const ownMessages = yield* OwnMessages.make
       const inputChecks = yield* InputChecks
+      const click = yield* Clicks.make
+      const open = (id: string) => Effect.flatMap(webhookIdOf(id), webhooks.webhookRow)
 
       const render = (webhook: WebhookRow, variables: Variables) => {
         const result = rendered(webhook, variables)
@@ -197,6 +207,8 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         request: TriggerRequest
       ): Effect.Effect<Submitted, Ignored | InvalidParameter | Refused | WebhookEdited> => {
         if (request.answer !== undefined) return reply(webhook, request, request.answer.message)
+        const clicked = click({ open, triggerRead }, webhook, request)
+        if (clicked !== undefined) return clicked
         const own = ownMessages.check(webhook, request)
         const start = orIgnored(webhook, request, startOnce(webhook, request))
         return own === undefined ? start : Effect.zipRight(own, start)
@@ -317,7 +329,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
 
       return Trigger.of({
         authenticate: (token, { recent = false } = {}) => (recent ? cache.recent(token) : cache.current(token)),
-        open: (id) => Effect.flatMap(webhookIdOf(id), webhooks.webhookRow),
+        open,
         trigger,
         triggerRead,
         mayBeLarge: ({ id }) => inputChecks.refusalOf(id) ?? Effect.void,
