@@ -132,7 +132,7 @@ describe("a button of a message in Slack", () => {
       yield* admin("DELETE", `/api/webhooks/${clicks.id}`)
       yield* trigger
       const [message] = yield* sent("/message")
-      expect(message.blocks.map(({ type }: any) => type)).toEqual(["section", "section"])
+      expect(message.blocks.map(({ type }: any) => type)).toEqual(["section"])
     })
   )
 })
