@@ -116,7 +116,9 @@ describe("a button of a message in Slack", () => {
       yield* click(forged, "Approve", "UEVE")
       yield* click(message, "Deny", "UANN")
       expect((yield* sent("/actions/UANN"))[0].text).toBe("<@UANN> denied it.")
-      expect(yield* history(hook.id)).toMatchObject([{ run_id: id, cancelled_by: "denied", decided_by: "uann (Slack)" }])
+      expect(yield* history(hook.id)).toMatchObject([
+        { run_id: id, cancelled_by: "denied", decided_by: "uann (Slack)" }
+      ])
       yield* click(message, "Approve", "UBOB")
       expect((yield* sent("/actions/UBOB"))[0].text).toBe("It was denied before, by uann (Slack).")
       const { json } = yield* admin("GET", `/api/audit?object=${id}`)
