@@ -7,7 +7,7 @@ const usage = `npm run bench -- [options]
   --only <name>       only this contender; may be repeated. The base of the ratios is by-hand, or else the first one
   --compare <folder>  also measures the version that is built in this folder, as "compared" and "compared-embedded"
   --load <wrk|raw>    the load generator (wrk if it is installed)
-  --write             writes docs/internals/benchmarks.md even with --quick, --only or --compare`
+  --write             writes test/bench/measured.md even with --quick, --only or --compare`
 
 /** The duration of each part of a contender's turn, in seconds. */
 export interface Seconds {

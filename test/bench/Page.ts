@@ -1,11 +1,10 @@
-/** `docs/internals/benchmarks.md`: the measurements are between two marks; people write the text around them. */
-import { existsSync, readFileSync, writeFileSync } from "node:fs"
+/** `test/bench/measured.md`. `docs/internals/benchmarks.md` says what the figures mean. */
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Contender } from "./Contender.ts"
 import { here } from "./Ours.ts"
 
-const file = join(here, "docs/internals/benchmarks.md")
-const [begin, end] = ["<!-- measured: begin -->", "<!-- measured: end -->"]
+const file = join(here, "test/bench/measured.md")
 
 interface Page {
   /** The command, the machine and the versions. */
@@ -26,20 +25,14 @@ const item = (text: string): string =>
     .map((line, index) => `${index === 0 ? "- " : "  "}${line}`)
     .join("\n")
 
-const measured = ({ contenders, facts, quick, tables }: Page): string =>
-  [
+export const writePage = ({ contenders, facts, quick, tables }: Page): void => {
+  const parts = [
+    "# Measured by `npm run bench -- --write`",
     ...(quick ? [note] : []),
     facts.map(item).join("\n"),
     "### Contenders\n",
     contenders.map(({ about, title }) => item(`**${title}**: ${about}.`)).join("\n"),
     tables
   ]
-    .join("\n\n")
-    .replaceAll("\n\n\n", "\n\n")
-
-export const writePage = (page: Page): void => {
-  const text = existsSync(file) ? readFileSync(file, "utf8") : `${begin}\n${end}\n`
-  const [before, after] = [text.split(begin)[0]!, text.split(end)[1]]
-  if (after === undefined) throw new Error(`the marks are missing in ${file}`)
-  writeFileSync(file, `${before}${begin}\n\n${measured(page)}\n\n${end}${after}`)
+  writeFileSync(file, `${parts.join("\n\n").replaceAll("\n\n\n", "\n\n")}\n`)
 }

@@ -1,5 +1,5 @@
 /** `npm run scale`: how costs grow with the number of runs, teams and callers. */
-import { chmodSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs"
+import { chmodSync, mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
@@ -48,7 +48,7 @@ const usage = `npm run scale -- [options]
   --quick         a tenth of everything and a short history, only to show that it works
   --runs <n>      the length of the history (5000000)
   --rounds <n>    the number of rounds of the parts "queue" and "teams" (3)
-  --write         writes docs/internals/scale.md`
+  --write         writes test/scale/measured.md`
 
 const { values } = parseArgs({
   options: {
@@ -130,14 +130,6 @@ const measure = async (services: Services, tell: (measured: Measured) => void): 
   }
 }
 
-const page = join(here, "docs/internals/scale.md")
-const [begin, end] = ["<!-- measured: begin -->", "<!-- measured: end -->"]
-
-const writePage = (measured: string): void => {
-  const text = readFileSync(page, "utf8")
-  writeFileSync(page, `${text.split(begin)[0]}${begin}\n\n${measured}\n\n${end}${text.split(end)[1]}`)
-}
-
 installForBench()
 const dir = mkdtempSync(join(tmpdir(), "webhook-trigger-scale-"))
 // PostgreSQL runs as another user and must reach its folder.
@@ -161,7 +153,8 @@ try {
     `Node ${process.version}, PostgreSQL ${services.versions.postgres}; this project at ${versionOf(here)}`
   ].map((fact) => `- ${fact}`)
   console.log(facts.join("\n"))
-  if (values.write) writePage([facts.join("\n"), ...tables].join("\n\n"))
+  const sections = ["# Measured by `npm run scale -- --write`", facts.join("\n"), ...tables]
+  if (values.write) writeFileSync(join(here, "test/scale/measured.md"), `${sections.join("\n\n")}\n`)
 } finally {
   await cleanUp()
 }
