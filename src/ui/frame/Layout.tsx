@@ -11,7 +11,6 @@ import { Icon } from "../components/Icon.tsx"
 import { loadLater } from "../components/Loaded.tsx"
 import { Notice } from "../components/Notice.tsx"
 import { UserText } from "../components/UserText.tsx"
-import { plural } from "../format/Format.ts"
 import { useSettingsSections } from "../pages/SettingsSections.tsx"
 import { PageRouter } from "./Router.tsx"
 import { useShortcuts, withModifier } from "./Shortcuts.ts"
@@ -128,7 +127,7 @@ const Questions = () => {
     <Link to={`${pathTo("runs")}?status=asks`} className="badge info questions">
       <Icon name="question" />
       <span aria-hidden="true">{count > 99 ? "99+" : count}</span>
-      <span className="sr-only">{plural(count, "question")} and approvals</span>
+      <span className="sr-only">Questions and approvals: {count}</span>
     </Link>
   )
 }

@@ -3,13 +3,13 @@ import { Effect } from "effect"
 import { isOut } from "./0001_dispatch.ts"
 
 /**
- * Runs. `seq` orders them by acceptance: it is drawn as the row is written, so a run whose acceptance began after
- * another's was committed has the higher one. `seq` has no index of its own, on purpose: for the newest run of one
- * webhook, PostgreSQL would walk it through the runs of all others. `place` orders a lane. It comes from the same
- * sequence, and is null while further triggers can join the run, and
- * while it waits for its approval. `team` has no foreign key, so history outlives its
- * team. Neither has `replay_of`, because either run may be deleted first, nor `thread_id`, because a thread is deleted
- * with its last run. `recorded_at` is the database's time of the statement that stored the end. `variables` are `json`, not `jsonb`, to keep the order of names.
+ * Runs. `seq` orders them by acceptance: it is drawn as the row is written, so a run whose acceptance began after another's
+ * was committed has the higher one. `seq` has no index of its own, on purpose: for the newest run of one webhook, PostgreSQL
+ * would walk it through the runs of all others. `place` orders a lane. It comes from the same sequence, and is null while
+ * further triggers can join the run, and while it waits for its approval. `team` has no foreign key, so history outlives its
+ * team. Neither has `replay_of`, because either run may be deleted first, nor `thread_id`, because a thread is deleted with
+ * its last run. `recorded_at` is the database's time of the statement that stored the end. `variables` are `json`, not
+ * `jsonb`, to keep the order of names.
  */
 export const runs = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
