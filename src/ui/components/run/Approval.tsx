@@ -3,6 +3,7 @@ import { useMay } from "../../api/Access.ts"
 import { api } from "../../api/Client.ts"
 import { queries } from "../../api/Queries.ts"
 import type { Run } from "../../api/Types.ts"
+import { ExactTime } from "../../format/Time.tsx"
 import { Button } from "../Button.tsx"
 import { useKeyedAction } from "../form/KeyedAction.ts"
 import { ErrorNotice } from "../Notice.tsx"
@@ -35,7 +36,8 @@ const Decide = ({ run }: { readonly run: Run }) => {
         </div>
       )}
       <p className="muted small">
-        The prompt is sent to {run.team} when somebody approves the run. Without a decision, the run is cancelled.
+        The prompt is sent to {run.team} when somebody approves the run. Without a decision, the run is cancelled on{" "}
+        <ExactTime at={run.approval_until!} />.
       </p>
       {error !== undefined && <ErrorNotice error={error} />}
     </section>
