@@ -26,7 +26,7 @@ describe("a run that waits for approval", () => {
       expect.stringMatching(/^Deploy 7Deploy.*Waiting for approval$/)
     ])
     await page.getByRole("link", { name: "Questions and approvals: 2" }).waitFor()
-    await page.getByRole("link", { name: "Deploy 8" }).click()
+    await items.first().getByRole("link").click()
     const card = page.getByRole("region", { name: "Approval" })
     await card.getByText("Deploy 8").waitFor()
     await card.getByRole("button", { name: "Approve" }).click()
