@@ -17,6 +17,8 @@ export const valid = (setting: WebhookSetting): Value => {
       return "{{text}}"
     case "window":
       return { key: "alert.name", within: 30 }
+    case "singleton":
+      return { key: "{{text}} of {{name}}", on_new: "supersede" }
     case "switch":
       return true
     case "json":
@@ -47,6 +49,8 @@ export const invalid = (setting: WebhookSetting): readonly [string, ...ReadonlyA
       return ["x".repeat(5_000), ""]
     case "window":
       return ["7", "branch", "branch 0", "branch 4000", "{branch} 30", ""]
+    case "singleton":
+      return ["skip", "{{text}} replace", `${"x".repeat(1_001)} skip`, ""]
     case "switch":
       return ["yes", "1", ""]
     case "json":

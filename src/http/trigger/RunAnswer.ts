@@ -1,7 +1,15 @@
 /** The response to a request that starts a run: a trigger, a run from the web UI or a message to a team. */
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import type { MessageAccepted, MessageAnswered } from "../../api/run/Messages.ts"
-import type { Accepted, Answered, Failed, Ignored, TimedOut, TimedOutInPage } from "../../api/run/RunAnswers.ts"
+import type {
+  Accepted,
+  Answered,
+  Cancelled,
+  Failed,
+  Ignored,
+  TimedOut,
+  TimedOutInPage
+} from "../../api/run/RunAnswers.ts"
 import type { RunId } from "../../domain/Id.ts"
 import * as Json from "../../domain/Json.ts"
 import { reportOf, type ShownReport } from "../../domain/run/AgentReport.ts"
@@ -76,8 +84,13 @@ const timedOut = (request: Request, run_id: RunId): Response =>
 
 const write = (request: Request, format: Format, submitted: Submitted): Response => {
   if (submitted._tag === "Ignored") {
-    const { reason } = submitted
-    return json<typeof Ignored.Type>(200, { status: "ignored", ...(reason !== undefined && { reason }) })
+    const { cancelled, reason, run_id } = submitted
+    if (cancelled !== undefined) return json<typeof Cancelled.Type>(200, { status: "cancelled", run_ids: cancelled })
+    return json<typeof Ignored.Type>(200, {
+      status: "ignored",
+      ...(reason !== undefined && { reason }),
+      ...(run_id !== undefined && { run_id })
+    })
   }
   if (submitted._tag === "Accepted") return format.accepted(submitted.run_id)
   const { run_id, status, conversation, error } = submitted.run

@@ -52,6 +52,7 @@ const columnsOf: { readonly [Field in keyof Run]-?: ReadonlyArray<Column> } = {
   callback_url: own("callback_url"),
   cancelled_by: own("cancelled_by"),
   decided_by: own("decided_by"),
+  superseded_by: own("superseded_by"),
   delivery_failed: [["delivery_failed", (run) => (run.delivery_failed ? "true" : undefined)]],
   duration_ms: own("duration_ms"),
   // It is in the response.

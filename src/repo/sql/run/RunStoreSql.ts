@@ -9,6 +9,7 @@ import { makeExpire } from "./Expire.ts"
 import { makeReleaseUnconfirmed } from "./Release.ts"
 import { makeRetries } from "./Retries.ts"
 import { makeMarks } from "./SentAndStarted.ts"
+import { makeCancelSingletons } from "./Singletons.ts"
 import { makeStep } from "./Step.ts"
 
 /**
@@ -28,6 +29,7 @@ export const layer: Layer.Layer<RunStore, never, SqlClient.SqlClient> = Layer.sc
       ...(yield* makeRetries),
       ...(yield* makeCancelQueued),
       ...(yield* makeApprovals),
+      cancelSingletons: yield* makeCancelSingletons,
       expire: yield* makeExpire
     })
   })
