@@ -37,6 +37,7 @@ export const titles = {
   too_many_attempts: "Too many wrong keys",
   run_ended: "The run has already ended",
   already_replayed: "Another request replayed the run at the same time",
+  approval_over: "The run does not wait for approval",
   run_unfinished: "The run has not ended",
   thread_ended: "The run's thread has ended",
   prompt_lost: "The prompt no longer belongs to this leader",

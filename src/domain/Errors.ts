@@ -175,6 +175,15 @@ export class RunEnded extends Schema.TaggedError<RunEnded>()("RunEnded", {
   status: Schema.Literal(...allStatuses)
 }) {}
 
+/** The run does not wait for approval, or no longer. */
+export class ApprovalOver extends Schema.TaggedError<ApprovalOver>()("ApprovalOver", {
+  run_id: RunId,
+  status: Schema.Literal(...allStatuses),
+  isDenied: Schema.Boolean,
+  /** Who decided. */
+  decided_by: Schema.UndefinedOr(Schema.String)
+}) {}
+
 /** The run has not ended, so there is nothing to reply to. */
 export class RunUnfinished extends Schema.TaggedError<RunUnfinished>()("RunUnfinished", { run_id: RunId }) {}
 

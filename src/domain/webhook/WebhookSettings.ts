@@ -347,6 +347,18 @@ export const webhookSettings = {
     help: "What happens to requests about comments and messages that a destination of this server wrote",
     default: "ignore"
   },
+  approval: {
+    kind: "choice",
+    group: "requests",
+    words: ["none", "required"],
+    description:
+      "Whether a person must approve each run before its prompt is sent: no (`none`, the default), or yes (`required`). Until then, the run holds neither a slot nor its team; after 7 days without a decision it is cancelled. Callers cannot wait for the answer. Runs that a person starts or replays, retries and replies need no approval.",
+    label: "Approval",
+    option: "approval",
+    value: "none|required",
+    help: "Whether a person must approve each run before its prompt is sent",
+    default: "none"
+  },
   coalesce: {
     kind: "window",
     group: "requests",

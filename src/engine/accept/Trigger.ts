@@ -23,6 +23,7 @@ import type { Run, Variables } from "../../domain/run/Run.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import { isShownToCallers, type OpenedWebhook, type WebhookRow } from "../../domain/webhook/Webhook.ts"
+import type { AuditStore } from "../../repo/access/AuditStore.ts"
 import type { ReplyKeyStore } from "../../repo/access/ReplyKeyStore.ts"
 import type { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import type { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
@@ -33,6 +34,9 @@ import type { WebhookEdited } from "../../repo/run/RunStore.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"
 import * as Callbacks from "../delivery/Callbacks.ts"
 import * as OwnMessages from "../delivery/OwnMessages.ts"
+import type { Poster } from "../delivery/Poster.ts"
+import * as Approvals from "../manage/Approvals.ts"
+import type { Threads } from "../manage/Threads.ts"
 import { Waiting } from "../outcome/Waiting.ts"
 import type { RunUpdate } from "../progress/RunUpdate.ts"
 import { RunWatch } from "../progress/RunWatch.ts"
@@ -47,6 +51,7 @@ import { Steps } from "../step/Steps.ts"
 import type { Token } from "../verify/Token.ts"
 import type { MessageRequest, RunRequest } from "./Candidates.ts"
 import * as Candidates from "./Candidates.ts"
+import * as Clicks from "./Clicks.ts"
 import * as Coalescing from "./Coalescing.ts"
 import type { Candidate } from "./HandOver.ts"
 import { HandOver } from "./HandOver.ts"
@@ -68,6 +73,8 @@ export interface NotStarted {
   readonly run_id?: RunId
   /** The webhook's `cancel_if` holds: the runs that were cancelled. */
   readonly cancelled?: ReadonlyArray<RunId>
+  /** The request is a click on a button of ours, which is for no other webhook. */
+  readonly isClick?: true
 }
 
 export type Submitted = Submit.AcceptedOrEnded | NotStarted
@@ -160,17 +167,21 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
   static readonly layer: Layer.Layer<
     Trigger,
     never,
+    | Approvals.Approvals
+    | AuditStore
     | ChangeFeed
     | DestinationStore
     | HandOver
     | HistoryStore
     | InputChecks
+    | Poster
     | Renderer
     | ReplyKeyStore
     | RunWatch
     | Settings
     | Steps
     | TeamStore
+    | Threads
     | Waiting
     | WebhookStore
   > = Layer.scoped(
@@ -196,6 +207,8 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const callbacks = yield* Callbacks.make
       const ownMessages = yield* OwnMessages.make
       const inputChecks = yield* InputChecks
+      const click = yield* Clicks.make
+      const open = (id: string) => Effect.flatMap(webhookIdOf(id), webhooks.webhookRow)
 
       const render = (webhook: WebhookRow, variables: Variables) => {
         const result = rendered(webhook, variables)
@@ -217,10 +230,12 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
           : submitOf(webhook, request, candidates.ofWebhook(webhook, request, { prompt }))
 
       const triggerOnce = (
-        webhook: WebhookRow,
+        webhook: OpenedWebhook,
         request: TriggerRequest
       ): Effect.Effect<Submitted, Cancels | Ignored | InvalidParameter | Refused | WebhookEdited> => {
         if (request.answer !== undefined) return reply(webhook, request, request.answer.message)
+        const clicked = click({ open, triggerRead }, webhook, request)
+        if (clicked !== undefined) return clicked
         const own = ownMessages.check(webhook, request)
         const start = orIgnored(webhook, request, startOnce(webhook, request))
         const checked = own === undefined ? start : Effect.zipRight(own, start)
@@ -270,9 +285,16 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
               : combines
                 ? Coalescing.windowOf(webhook, request.variables, request.received_at, request.chain_depth)
                 : undefined
+            const needsApproval = webhook.approval === "required" && request.isManual !== true
+            if (needsApproval && request.wait) return Effect.fail(Approvals.waitRefused)
+            const approval_until = needsApproval && Approvals.approvalUntil(coalesce?.until ?? request.received_at)
             const start = (keys: Pick<TriggerRequest, "singleton" | "thread_key"> = {}) =>
               Effect.flatMap(render(webhook, variables), (rendered) => {
-                const run = { ...request, variables, ...keys, ...(coalesce && { coalesce }) }
+                const run = {
+                  ...{ ...request, variables, ...keys },
+                  ...(coalesce && { coalesce }),
+                  ...(approval_until && { approval_until })
+                }
                 const submitAs = (run: TriggerRequest) =>
                   submitOf(webhook, request, candidates.ofWebhook(webhook, run, rendered))
                 return webhook.run_title === undefined && webhook.workspace_ref === undefined
@@ -391,7 +413,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
 
       return Trigger.of({
         authenticate: (token, { recent = false } = {}) => (recent ? cache.recent(token) : cache.current(token)),
-        open: (id) => Effect.flatMap(webhookIdOf(id), webhooks.webhookRow),
+        open,
         trigger,
         triggerRead,
         offer,

@@ -46,6 +46,7 @@ export type Refusal =
   | Errors.TooManyAttempts
   | Errors.IdempotencyKeyReused
   | Errors.RunEnded
+  | Errors.ApprovalOver
   | Errors.RunUnfinished
   | Errors.ThreadEnded
   | Errors.PromptLost
@@ -141,6 +142,17 @@ const table = {
     ({ run_id, status }) => ({
       code: "run_ended",
       detail: `The run ended as \`${status}\` before it could be cancelled.`,
+      run_id
+    })
+  ],
+  ApprovalOver: [
+    409,
+    ({ decided_by, isDenied, run_id, status }) => ({
+      code: "approval_over",
+      detail:
+        decided_by === undefined
+          ? `The run does not wait for approval: its status is \`${status}\`.`
+          : `It was ${isDenied ? "denied" : "approved"} before, by ${decided_by}.`,
       run_id
     })
   ],

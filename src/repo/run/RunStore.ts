@@ -74,6 +74,8 @@ export interface NewRun {
    * its wait for one.
    */
   readonly deadline_at?: DateTime.Utc
+  /** Until when it waits for its approval, without a place in the lane; absent: it needs none. */
+  readonly approval_until?: DateTime.Utc
   readonly accepted_at: DateTime.Utc
   /** The trace that its prompt is sent in, as in W3C trace context; absent: a new one. */
   readonly traceparent?: string
@@ -309,6 +311,16 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
     ) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
     /** The number of runs that `cancelQueued` would end. */
     readonly countQueued: (of: QueuedRuns) => Effect.Effect<number, Unavailable>
+    /**
+     * The run no longer waits for its approval: it takes its place in its team's lane, or ends as `cancelled`. The first decision
+     * wins. Returns its team; undefined: it does not wait for approval.
+     */
+    readonly decide: (
+      id: RunId,
+      decision: { readonly approves: boolean; readonly at: DateTime.Utc; readonly by: string }
+    ) => Effect.Effect<TeamName | undefined, Unavailable>
+    /** Ends as `cancelled` the runs that waited for their approval until `now`. */
+    readonly expireApprovals: (now: DateTime.Utc) => Effect.Effect<void, Unavailable>
     /**
      * Releases ended runs whose leader was told to stop at this time or before: `unconfirmed`, as their agents may work.
      * Returns them.

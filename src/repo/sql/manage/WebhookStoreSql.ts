@@ -155,6 +155,7 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
           where w.webhook_id = changed.id and w.key like ${`${keptKey}%`} returning w.run_id
         ), waiting as (
           update webhook_trigger.runs r set collecting_until = ${at},
+            approval_until = ${at}::timestamptz + (r.approval_until - r.collecting_until),
             deadline_at = ${at}::timestamptz + (r.deadline_at - r.collecting_until)
           from kept where r.id = kept.run_id and r.status = 'queued'
         ), ${audited(sql, audit, edited)}, ${notified}

@@ -74,6 +74,7 @@ export const webhooks = Effect.gen(function* () {
       allow_from json,
       when_team_stopped text,
       queue_for_seconds integer,
+      approval text,
       coalesce json,
       retries json,
       store_requests text,

@@ -62,7 +62,8 @@ export const toInput =
       window_until: coalesce?.until,
       window_latest: coalesce && (coalesce.latest ?? coalesce.until),
       window_template: coalesce?.template,
-      window_request: coalesce?.request
+      window_request: coalesce?.request,
+      approval_until: run.approval_until
     } satisfies { readonly [Field in InputField]: NewRun[Field] | undefined } & Readonly<Record<string, unknown>>
   }
 
@@ -108,6 +109,7 @@ export const inputTypes = {
   window_latest: "timestamptz",
   window_template: "json",
   window_request: "json",
+  approval_until: "timestamptz",
   ord: "int",
   token_hash: "bytea",
   version: "int",
