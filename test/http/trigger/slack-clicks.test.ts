@@ -128,6 +128,20 @@ describe("a button of a message in Slack", () => {
     })
   )
 
+  it.scopedLive("is clicked at a shared URL, for the teams that share it, and starts no runs of theirs", () =>
+    Effect.gen(function* () {
+      const { admin, click, clicks, history, others, sent, trigger } = yield* inSlack({})
+      yield* admin("DELETE", `/api/webhooks/${clicks.id}`)
+      const body = { name: "s", team: "ops", prompt_template: "{{payload.type}}", input: "payload", shares: others.id }
+      const { json } = yield* admin("POST", "/api/webhooks", { body })
+      yield* trigger
+      const [message] = yield* sent("/message")
+      yield* click(message, "No", "UANN", others)
+      expect((yield* sent("/actions/UANN"))[0].text).toBe("<@UANN> answered: No")
+      expect([yield* history(json.webhook.id), yield* history(others.id)]).toEqual([[], []])
+    })
+  )
+
   it.scopedLive("is missing where no webhook takes its clicks", () =>
     Effect.gen(function* () {
       const { admin, clicks, sent, trigger } = yield* inSlack({})
