@@ -27,6 +27,7 @@ export const titles = {
   team_not_running: "No leader is consuming the team's queue",
   team_exists: "The team already exists",
   team_in_use: "The team is in use",
+  url_shared: "Webhooks share the URL",
   too_many_queued: "The server's queue is full",
   too_many_queued_of_webhook: "The webhook's queue is full",
   rate_limited: "The webhook's rate limit is exceeded",

@@ -131,6 +131,9 @@ export class TeamInUse extends Schema.TaggedError<TeamInUse>()("TeamInUse", {
   live_runs: Schema.Number
 }) {}
 
+/** Webhooks share its URL, or it has none of its own. */
+export class UrlShared extends Schema.TaggedError<UrlShared>()("UrlShared", { detail: Schema.String }) {}
+
 /** The queue is full: the server's, or this webhook's. */
 export class TooManyQueued extends Schema.TaggedError<TooManyQueued>()("TooManyQueued", {
   of: Schema.Literal("server", "webhook"),

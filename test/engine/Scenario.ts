@@ -60,7 +60,8 @@ export const makeWebhook = (
     | "thread_key"
     | "run_title"
     | "workspace_ref"
-  > = {}
+  > &
+    Partial<Pick<WebhookDraft, "prompt_template">> = {}
 ) =>
   Effect.gen(function* () {
     const token = yield* makeToken

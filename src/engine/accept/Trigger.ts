@@ -1,4 +1,4 @@
-import { Context, Data, DateTime, Effect, Layer, Metric, Option, type Scope, type Stream } from "effect"
+import { Context, Data, DateTime, Effect, Either, Layer, Metric, Option, type Scope, type Stream } from "effect"
 import {
   type BudgetExceeded,
   type FilterFailed,
@@ -22,7 +22,7 @@ import { webhookIdOf } from "../../domain/ParsedId.ts"
 import type { Run, Variables } from "../../domain/run/Run.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
 import type { TeamName } from "../../domain/Team.ts"
-import { isShownToCallers, type WebhookRow } from "../../domain/webhook/Webhook.ts"
+import { isShownToCallers, type OpenedWebhook, type WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { AuditStore } from "../../repo/access/AuditStore.ts"
 import type { ReplyKeyStore } from "../../repo/access/ReplyKeyStore.ts"
 import type { ChangeFeed } from "../../repo/ChangeFeed.ts"
@@ -63,7 +63,7 @@ import * as WebhookCache from "./WebhookCache.ts"
 export type TriggerRequest = RunRequest
 
 /** Makes the request for a webhook: checks the caller, and reads the body as the webhook takes it. */
-export type ReadFor<Request extends TriggerRequest, E> = (webhook: WebhookRow) => Effect.Effect<Request, E>
+export type ReadFor<Request extends TriggerRequest, E> = (webhook: OpenedWebhook) => Effect.Effect<Request, E>
 
 /** There is no run, for the reason; without one, the webhook's `accept_if` does not hold. */
 export interface NotStarted {
@@ -103,6 +103,12 @@ export type Refused =
 /** Why a webhook's request starts no run. */
 export type TriggerRefused = InvalidParameter | Refused
 
+/** What a webhook did with a request to a shared URL. */
+export interface Offered {
+  readonly webhook: WebhookRow
+  readonly result: Either.Either<Submitted, TriggerRefused>
+}
+
 /** The front of the flow: authenticate, render, accept; and wait, when the caller wants the answer. */
 export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
   Trigger,
@@ -114,7 +120,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
     readonly authenticate: (
       token: Token,
       options?: { readonly recent?: boolean }
-    ) => Effect.Effect<WebhookRow, NotFound | Unavailable>
+    ) => Effect.Effect<OpenedWebhook, NotFound | Unavailable>
     /** The webhook, for an admin instead of a token. */
     readonly open: (id: string) => Effect.Effect<WebhookRow, NotFound | Unavailable>
     /**
@@ -127,9 +133,14 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
      * again, and if it was edited, so is the request.
      */
     readonly triggerRead: <Request extends TriggerRequest, E>(
-      webhook: WebhookRow,
+      webhook: OpenedWebhook,
       read: ReadFor<Request, E>
     ) => Effect.Effect<Triggered<Request>, E | TriggerRefused>
+    /**
+     * Offers a request, which `triggerRead` has accepted, ignored or refused for this webhook, to those that share its URL. One
+     * that no longer does has no part in it.
+     */
+    readonly offer: (webhook: OpenedWebhook, request: TriggerRequest) => Effect.Effect<ReadonlyArray<Offered>>
     /** Refuses a large request before it is read for its webhook, if the webhook's CPU time is used up for now. */
     readonly mayBeLarge: (webhook: WebhookRow) => Effect.Effect<void, Unavailable>
     /** A chat message into the team's lane. `NotFound`: no such team. */
@@ -303,13 +314,14 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         )
 
       const triggerRead = <Request extends TriggerRequest, E>(
-        webhook: WebhookRow,
-        read: ReadFor<Request, E>
+        webhook: OpenedWebhook,
+        read: ReadFor<Request, E>,
+        refresh: WebhookCache.WebhookCache["refresh"] = cache.refresh
       ): Effect.Effect<Triggered<Request>, E | TriggerRefused> => {
         /** Continues with `refuse`, unless the webhook was edited: then everything starts again. */
         const unlessEdited = (refuse: Effect.Effect<Triggered<Request>, E | TriggerRefused> | undefined) =>
-          Effect.flatMap(cache.refresh(webhook), (current) =>
-            refuse !== undefined && current.version === webhook.version ? refuse : triggerRead(current, read)
+          Effect.flatMap(refresh(webhook), (current) =>
+            refuse !== undefined && current.version === webhook.version ? refuse : triggerRead(current, read, refresh)
           )
         return Effect.matchEffect(read(webhook), {
           onFailure: (refusal) => unlessEdited(Effect.fail(refusal)),
@@ -319,7 +331,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
               onFailure: (refusal) => {
                 switch (refusal._tag) {
                   case "Unavailable":
-                    return Effect.fail(refusal)
+                    return webhook.shared_by === undefined ? Effect.fail(refusal) : unlessEdited(Effect.fail(refusal))
                   case "WebhookEdited":
                     return unlessEdited(undefined)
                   case "Ignored":
@@ -335,6 +347,32 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
             })
         })
       }
+
+      const offerTo = (owner: OpenedWebhook, sharing: WebhookRow, request: TriggerRequest): Effect.Effect<Offered> =>
+        Effect.suspend(() => {
+          let webhook = sharing
+          const read = (current: WebhookRow) => {
+            webhook = current
+            return Effect.succeed(request)
+          }
+          const refresh = () =>
+            Effect.flatMap(cache.refresh(owner), ({ shared_by = [] }) => {
+              const current = shared_by.find(({ id }) => id === sharing.id)
+              return current === undefined ? new NotFound() : Effect.succeed(current)
+            })
+          return Effect.map(Effect.either(triggerRead(sharing, read, refresh)), (triggered) => ({
+            webhook,
+            result: Either.map(triggered, ({ submitted }) => submitted)
+          }))
+        })
+
+      const offer = (owner: OpenedWebhook, request: TriggerRequest) =>
+        Effect.map(
+          Effect.forEach(owner.shared_by ?? [], (sharing) => offerTo(owner, sharing, request), {
+            concurrency: "unbounded"
+          }),
+          (offered) => offered.filter(({ result }) => Either.isRight(result) || result.left._tag !== "NotFound")
+        )
 
       const trigger = (webhook: WebhookRow, request: TriggerRequest) =>
         Effect.map(
@@ -376,6 +414,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         open,
         trigger,
         triggerRead,
+        offer,
         mayBeLarge: ({ id }) => inputChecks.refusalOf(id) ?? Effect.void,
         message,
         run,

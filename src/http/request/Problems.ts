@@ -9,7 +9,7 @@ import { mediaType, type ProblemStatus, tags } from "../../api/Problem.ts"
 import { type ProblemCode as Code, titles } from "../../api/ProblemTitles.ts"
 import { eventStream } from "../../api/run/EventStream.ts"
 import type * as Errors from "../../domain/Errors.ts"
-import type { RunId } from "../../domain/Id.ts"
+import type { RunId, WebhookId } from "../../domain/Id.ts"
 import { pathOf } from "../../domain/prompt/Path.ts"
 import { step } from "../../domain/prompt/Variables.ts"
 import { describeUse } from "../../domain/webhook/Budget.ts"
@@ -37,6 +37,7 @@ export type Refusal =
   | Errors.TeamNotRunning
   | Errors.TeamExists
   | Errors.TeamInUse
+  | Errors.UrlShared
   | Errors.BudgetExceeded
   | Errors.RateLimited
   | Errors.TooManyQueued
@@ -135,6 +136,7 @@ const table = {
       detail: `Webhooks that point at it: ${webhooks}; unfinished runs and messages: ${live_runs}.`
     })
   ],
+  UrlShared: [409, ({ detail }) => ({ code: "url_shared", detail })],
   RunEnded: [
     409,
     ({ run_id, status }) => ({
@@ -293,6 +295,9 @@ export interface Problem<Status extends number = number> {
   readonly code: Code
   readonly errors?: ReadonlyArray<Errors.Fault>
   readonly run_id?: RunId
+  /** Of a request to a shared URL. */
+  readonly runs?: ReadonlyArray<{ readonly webhook_id: WebhookId; readonly run_id: RunId }>
+  readonly refused?: ReadonlyArray<{ readonly webhook_id: WebhookId; readonly code: Code; readonly detail: string }>
 }
 
 type StatusOf<E extends Refusal> = (typeof table)[E["_tag"]][0]

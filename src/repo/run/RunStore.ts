@@ -8,6 +8,7 @@ import type {
   Unavailable
 } from "../../domain/Errors.ts"
 import type { RunId, ThreadId, WebhookId } from "../../domain/Id.ts"
+import type { CombinedTemplate } from "../../domain/prompt/Combined.ts"
 import type { PromptLayout } from "../../domain/prompt/PromptLayout.ts"
 import type { SessionUsage } from "../../domain/run/AgentReport.ts"
 import type { AgentRequest } from "../../domain/run/AgentRequest.ts"
@@ -85,8 +86,17 @@ export interface NewRun {
   /** It joins the run of an earlier trigger with this key, webhook and team, if that run's window is open. */
   readonly coalesce?: {
     readonly key: string
-    /** For a new run: until when others can join it. It gets a place in the lane when its window closes. */
+    /**
+     * Until when others can join it, at least; but no longer than the first one's `latest`. It gets a place in the lane when its
+     * window closes.
+     */
     readonly until: DateTime.Utc
+    /** Default: `until`. */
+    readonly latest?: DateTime.Utc
+    /** Its prompt is made from this at the end of the window; absent: the prompt of the last one counts. */
+    readonly template?: CombinedTemplate
+    /** Kept for that prompt, up to `Combined.maxRequests`. */
+    readonly request?: Variables
   }
   /**
    * Of its webhook and team, one run at a time with this key is on: not ended, or waiting for a retry. `on_new`: it is

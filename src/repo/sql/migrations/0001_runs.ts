@@ -141,15 +141,27 @@ export const runs = Effect.gen(function* () {
     create unique index runs_message_idempotency on webhook_trigger.runs (team, idempotency_key)
       where webhook_id is null and idempotency_key is not null`
 
-  // Open windows of `coalesce`, and the idempotency keys of triggers that joined an earlier trigger's run.
+  // Windows of `coalesce`; the requests kept for their prompts; and the idempotency keys of triggers that joined an earlier
+  // trigger's run. A closed window waits for its prompt.
   yield* sql`
     create table webhook_trigger.windows (
       webhook_id uuid not null references webhook_trigger.webhooks on delete cascade,
       team text not null,
       key text not null,
-      run_id uuid not null,
+      run_id uuid primary key,
       until timestamptz(3) not null,
-      primary key (webhook_id, team, key)
+      latest timestamptz(3) not null,
+      template json,
+      closed boolean not null default false
+    )`
+  yield* sql`create unique index windows_open on webhook_trigger.windows (webhook_id, team, key) where not closed`
+  yield* sql`
+    create table webhook_trigger.window_requests (
+      run_id uuid not null references webhook_trigger.windows on delete cascade,
+      seq bigint generated always as identity,
+      request json not null,
+      bytes integer not null,
+      primary key (run_id, seq)
     )`
   yield* sql`
     create table webhook_trigger.window_deliveries (
