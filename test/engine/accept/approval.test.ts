@@ -69,19 +69,22 @@ describe("a webhook whose runs need approval", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("asks for a combined run when its window has closed, with the last input", () =>
-    Effect.gen(function* () {
-      const team = yield* makeTeam("deploy")
-      const webhook = yield* makeWebhook(team, { ...needsApproval, coalesce: { key: "text", within: 10 } })
-      const seen = yield* echo(team)
-      const id = yield* webhook.submit("a")
-      expect(yield* webhook.submit("a")).toBe(id)
-      expect((yield* Effect.flip(decide(id, "approve")))._tag).toBe("ApprovalOver")
-      yield* advance("11 seconds")
-      expect(yield* runOf(id)).toMatchObject({ status: "queued", joined: 1 })
-      yield* decide(id, "approve")
-      yield* until(Effect.sync(() => seen.length === 1))
-    }).pipe(Effect.provide(engineInMemory()))
+  it.scoped.each(["last", "all"] as const)(
+    "asks for a combined run when its window has closed (collect: %s)",
+    (collect) =>
+      Effect.gen(function* () {
+        const team = yield* makeTeam("deploy")
+        const webhook = yield* makeWebhook(team, { ...needsApproval, coalesce: { key: "text", within: 10, collect } })
+        const seen = yield* echo(team)
+        const id = yield* webhook.submit("a")
+        expect(yield* webhook.submit("a")).toBe(id)
+        expect((yield* Effect.flip(decide(id, "approve")))._tag).toBe("ApprovalOver")
+        yield* advance("11 seconds")
+        expect(yield* runOf(id)).toMatchObject({ status: "queued", joined: 1 })
+        expect(seen).toEqual([])
+        yield* decide(id, "approve")
+        yield* until(Effect.sync(() => seen.length === 1))
+      }).pipe(Effect.provide(engineInMemory()))
   )
 
   it.scoped("keeps an approval that was confirmed when its server ends before it sends anything", () =>

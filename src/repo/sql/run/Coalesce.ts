@@ -151,7 +151,8 @@ export const makeCombined = Effect.map(SqlClient.SqlClient, (sql) => ({
           delete from webhook_trigger.windows w using over where w.run_id = over.run_id
         ), placed as (
           update webhook_trigger.runs r set place = case when r.approval_until is null then ${nextPlace(sql)} end,
-            collecting_until = null, prompt = ${storable(prompt)}, layout = ${layout === undefined ? null : Json.stringify(layout)}::json, variables = ${Json.stringify(variables)}::json
+            collecting_until = null, prompt = ${storable(prompt)},
+            layout = ${layout === undefined ? null : Json.stringify(layout)}::json, variables = ${Json.stringify(variables)}::json
           from locked where r.id = locked.id and r.status = 'queued' and r.place is null
           returning r.id
         ), ${notify(sql, "RunChanged", sql`select id::text as name from placed`)}
@@ -328,6 +329,7 @@ export const makeCoalesce = Effect.gen(function* () {
         update webhook_trigger.runs r set
           title = n.title, prompt = n.prompt, layout = n.layout::json, agent = n.agent::json, variables = n.variables::json,
           webhook_version = n.version, joined = r.joined + n.joined, collecting_until = n.until,
+          approval_until = r.approval_until + (n.until - r.collecting_until),
           deadline_at = r.deadline_at + (n.until - r.collecting_until)
         from newest n where r.id = n.run_id and r.status = 'queued' and r.place is null
         returning r.id
