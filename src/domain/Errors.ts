@@ -67,7 +67,7 @@ export class MissingVariables extends Schema.TaggedError<MissingVariables>()("Mi
   of: Schema.optionalWith(Schema.Literal("variables", "payload"), { exact: true })
 }) {}
 
-/** The webhook's `accept_if` cannot be evaluated for the input. */
+/** A filter of the webhook, `accept_if` or `cancel_if`, cannot be evaluated for the input. */
 export class FilterFailed extends Schema.TaggedError<FilterFailed>()("FilterFailed", { detail: Schema.String }) {}
 
 /** The input breaks the webhook's JSON Schema, or would take too long to check. */

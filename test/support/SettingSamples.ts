@@ -19,6 +19,8 @@ export const valid = (setting: WebhookSetting): Value => {
       return "019b7d08-0000-7000-8000-000000000007"
     case "window":
       return { key: "alert.name", within: 30 }
+    case "singleton":
+      return { key: "{{text}} of {{name}}", on_new: "supersede" }
     case "switch":
       return true
     case "json":
@@ -51,6 +53,8 @@ export const invalid = (setting: WebhookSetting): readonly [string, ...ReadonlyA
       return ["x".repeat(256), ""]
     case "window":
       return ["7", "branch", "branch 0", "branch 4000", "{branch} 30", ""]
+    case "singleton":
+      return ["skip", "{{text}} replace", `${"x".repeat(1_001)} skip`, ""]
     case "switch":
       return ["yes", "1", ""]
     case "json":

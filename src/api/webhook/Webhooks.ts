@@ -24,6 +24,12 @@ export const Preview = Schema.Struct({
     }),
     { exact: true }
   ),
+  cancels: Schema.optionalWith(
+    Schema.Boolean.annotations({
+      description: "Whether the request passes the filter `cancel_if`, and so starts no run; absent without a filter."
+    }),
+    { exact: true }
+  ),
   ignored_because: Schema.optionalWith(
     Schema.String.annotations({
       description: "The first part of the filter that does not hold, and the values that it reads."

@@ -90,6 +90,7 @@ export const describeRun = (run: ShownRun, replays: ReadonlyArray<RunSummary>) =
       callback: run.callback_url,
       "chained from": run.chained_from,
       "cancelled by": run.cancelled_by && cancellerNames[run.cancelled_by],
+      "superseded by": run.superseded_by,
       delivery: run.delivery_failed ? "failed" : undefined,
       duration: elapsed(run.duration_ms),
       error: run.error && `${run.error.code}: ${run.error.message}`,

@@ -208,10 +208,12 @@ const preview = Command.make("preview", { webhook, input: inputOptions, received
       const title = `Without a value: ${printable(answer.missing.join(", "))}`
       return yield* new Failure({ exit: exitCodes.refused, title, body: answer })
     }
-    yield* show(options, Preview, answer, ({ accepted, ignored_because: because, prompt }) =>
-      accepted === false
-        ? `Ignored: this input does not pass the filter (accept_if).${because === undefined ? "" : ` ${printable(because)}`}`
-        : printable(prompt ?? "")
+    yield* show(options, Preview, answer, ({ accepted, cancels, ignored_because: because, prompt }) =>
+      cancels === true
+        ? "This input starts no run: it passes the filter for events that cancel runs (cancel_if)."
+        : accepted === false
+          ? `Ignored: this input does not pass the filter (accept_if).${because === undefined ? "" : ` ${printable(because)}`}`
+          : printable(prompt ?? "")
     )
   })
 ).pipe(

@@ -25,7 +25,7 @@ export type RunMode = typeof RunMode.Type
 export const CancelledBy = Schema.Literal(...cancellers).annotations({
   identifier: "CancelledBy",
   description:
-    "Who cancelled the run or its pending retry: the webhook's caller, a program with the admin key, a session of the web UI, or the program that this server is part of."
+    "Who cancelled the run or its pending retry: the webhook's caller, a program with the admin key, a session of the web UI, or the program that this server is part of. Or what: a newer run with its key (`superseded`), or a request for which `cancel_if` holds (`event`)."
 })
 export type CancelledBy = typeof CancelledBy.Type
 
@@ -138,6 +138,9 @@ const record = Struct({
     Schema.String.annotations({ description: "Where its caller wanted the end to be sent (`callback_url`)." })
   ),
   cancelled_by: optional(CancelledBy),
+  superseded_by: optional(
+    RunId.annotations({ description: "Of a run that a newer one replaced, if its webhook has `singleton`: that one." })
+  ),
   delivery_failed: optional(
     Schema.Boolean.annotations({
       description: "Of an ended run: true while a delivery to one of the webhook's destinations has finally failed."

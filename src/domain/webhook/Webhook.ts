@@ -7,7 +7,14 @@ import { optional, time } from "../Time.ts"
 import { Secret, Verification } from "../verification/Verification.ts"
 import type { TokenHash } from "./Token.ts"
 import { Warning } from "./Warnings.ts"
-import { accepts, isAccepted, type JsonObject, longestReference, type WebhookSetting } from "./WebhookSettingKinds.ts"
+import {
+  accepts,
+  isAccepted,
+  type JsonObject,
+  longestReference,
+  singletonWords,
+  type WebhookSetting
+} from "./WebhookSettingKinds.ts"
 import { type SettingValues, type WebhookSettingName, webhookSettings } from "./WebhookSettings.ts"
 
 /**
@@ -56,6 +63,15 @@ const plainSchemaOf = (setting: WebhookSetting): Schema.Schema<any> => {
             fc.record({ key: fc.stringMatching(/^[a-z]{1,9}$/), within: fc.integer({ min: 1, max: setting.longest }) })
         })
       )
+    case "singleton":
+      return Schema.Struct({
+        key: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(setting.maxLength)).annotations({
+          description: "A template: runs with the same result have the same key."
+        }),
+        on_new: Schema.Literal(...singletonWords).annotations({
+          description: "What a new request does while there is such a run."
+        })
+      }).pipe(Schema.filter((singleton) => isAccepted(setting, singleton)))
     case "json":
       // As in `Variables`: a copy would lose a member called `__proto__`.
       return Schema.declare(

@@ -102,6 +102,22 @@ export interface Window {
   readonly within: number
 }
 
+/** A template of a key and a word, separated by a space: `{{payload.number}} supersede`. */
+export interface SingletonSetting extends Described {
+  readonly kind: "singleton"
+  /** Of the template, in characters. */
+  readonly maxLength: number
+}
+
+/** What happens to a new request while a run with its key is not over. */
+export const singletonWords = ["queue", "skip", "supersede"] as const
+
+/** `key` is a template, as for a conversation. */
+export interface Singleton {
+  readonly key: string
+  readonly on_new: (typeof singletonWords)[number]
+}
+
 /** A JSON object. Its content is checked when it is saved. */
 export interface JsonSetting extends Described {
   readonly kind: "json"
@@ -139,6 +155,7 @@ export type WebhookSetting =
   | WebhookReference
   | SwitchSetting
   | WindowSetting
+  | SingletonSetting
   | JsonSetting
   | NetworksSetting
   | RetriesSetting
@@ -149,7 +166,7 @@ export type JsonObject = { readonly [name: string]: unknown }
 export const longestReference = 255
 
 /** A value as JSON. */
-export type Value = number | string | boolean | ReadonlyArray<string> | JsonObject | Window | Retries
+export type Value = number | string | boolean | ReadonlyArray<string> | JsonObject | Window | Singleton | Retries
 
 /** The value of a setting as JSON. */
 export type SettingValue<Setting extends WebhookSetting> = Setting extends WholeNumberSetting | AmountSetting
@@ -164,9 +181,11 @@ export type SettingValue<Setting extends WebhookSetting> = Setting extends Whole
           ? JsonObject
           : Setting extends WindowSetting
             ? Window
-            : Setting extends RetriesSetting
-              ? Retries
-              : string
+            : Setting extends SingletonSetting
+              ? Singleton
+              : Setting extends RetriesSetting
+                ? Retries
+                : string
 
 /** The error message for an invalid value: `must be a whole number of seconds from 1 to 86400`. */
 export const accepts = (setting: WebhookSetting): string => {
@@ -191,6 +210,8 @@ export const accepts = (setting: WebhookSetting): string => {
       return "must be true or false"
     case "window":
       return `must be a variable name and 1 to ${setting.longest} seconds, such as \`branch 30\` (JSON: \`{key, within}\`)`
+    case "singleton":
+      return `must be a template of at most ${setting.maxLength} characters and one of ${singletonWords.join(", ")}, such as \`{{number}} supersede\` (JSON: \`{key, on_new}\`)`
     case "json":
       return `must be a JSON object of at most ${setting.maxLength} characters`
     case "networks":
@@ -218,6 +239,10 @@ export const valueOf = ({ kind }: WebhookSetting, typed: string): Value => {
     case "window": {
       const [, key, within] = /^(.+?)\s+(\d+)$/.exec(typed) ?? []
       return key === undefined ? typed : { key, within: Number(within) }
+    }
+    case "singleton": {
+      const [, key, on_new] = /^(.+?)\s+(\S+)$/s.exec(typed) ?? []
+      return key === undefined ? typed : { key, on_new: on_new as Singleton["on_new"] }
     }
     case "json":
       try {
@@ -259,6 +284,13 @@ export const isAccepted = (setting: WebhookSetting, value: Value): boolean => {
         value.within >= 1 &&
         value.within <= setting.longest
       )
+    case "singleton":
+      return (
+        isSingleton(value) &&
+        value.key.trim() !== "" &&
+        value.key.length <= setting.maxLength &&
+        singletonWords.includes(value.on_new)
+      )
     case "json":
       return isObject(value) && JSON.stringify(value).length <= setting.maxLength
     case "networks":
@@ -280,6 +312,9 @@ const isWindow = (value: Value): value is Window =>
   typeof value.within === "number" &&
   Object.keys(value).length === 2
 
+const isSingleton = (value: Value): value is Singleton =>
+  isObject(value) && typeof value.key === "string" && Object.keys(value).sort().join() === "key,on_new"
+
 const isRetries = (value: Value): value is Retries =>
   isObject(value) && Object.keys(value).sort().join() === "backoff_seconds,max_retries"
 
@@ -288,6 +323,7 @@ const isWithin = (value: number, most: number): boolean => Number.isInteger(valu
 /** The value as typed text. */
 export const textOf = (value: Value): string => {
   if (isWindow(value)) return `${value.key} ${value.within}`
+  if (isSingleton(value)) return `${value.key} ${value.on_new}`
   if (isRetries(value)) return `${value.max_retries}/${value.backoff_seconds}`
   return isObject(value) ? JSON.stringify(value) : Array.isArray(value) ? value.join(", ") : String(value)
 }

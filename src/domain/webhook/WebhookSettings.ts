@@ -359,6 +359,31 @@ export const webhookSettings = {
     help: "Combines requests with the same value of a variable into one run, within some seconds of the first, such as branch 30",
     default: "off"
   },
+  singleton: {
+    kind: "singleton",
+    group: "requests",
+    maxLength: 1_000,
+    description:
+      "One run at a time for each `key`, a template over the same values as `thread_key`, such as `{{payload.pull_request.id}}`. `on_new` says what happens to a request while a run with its key is queued, collects requests, is in progress or waits for a retry. `queue`: it starts a run as usual, and the key is only for `cancel_if`. `skip`: it is ignored, and the response has the `run_id` of that run. `supersede`: its run replaces those with the key, which are cancelled. A request for which a value is missing, or whose key is blank, stands alone. So do test requests, tools, replies and replays. Default: off.",
+    label: "One run at a time",
+    option: "singleton",
+    value: "template word",
+    help: "One run at a time for each key, and what a new request does: `queue`, `skip` or `supersede`, such as {{payload.pull_request.id}} supersede",
+    default: "off"
+  },
+  cancel_if: {
+    kind: "expression",
+    group: "requests",
+    language: "JMESPath",
+    maxLength: 4_096,
+    description:
+      'A JMESPath expression on the same input as `accept_if`, such as `payload.action == \'closed\'`, which is evaluated first. If it holds, no run starts: the runs with the request\'s key (`singleton`) that were accepted before are cancelled, and the response is 200 `{"status":"cancelled","run_ids"}`. Test requests and tools cancel nothing. Default: no request cancels runs.',
+    label: "Cancel filter",
+    option: "cancel-if",
+    value: "expression",
+    help: "A JMESPath expression on the input, such as payload.action == 'closed'; these requests start no run and cancel those with their key (singleton)",
+    default: "no request cancels runs"
+  },
   schema: {
     kind: "json",
     group: "requests",

@@ -42,6 +42,7 @@ export interface RunRequest extends RunTexts {
   }
   /** Its window, when it may become the run of an earlier trigger. */
   readonly coalesce?: NonNullable<NewRun["coalesce"]>
+  readonly singleton?: NonNullable<NewRun["singleton"]>
   /** The version that the prompt was made from, if it is not the current one. */
   readonly webhook_version?: number
   /** The caller's trace, for the prompt. The span of the acceptance replaces it. */
@@ -155,6 +156,7 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
           : agent && { agent }),
         ...(request.title !== undefined && { title: request.title }),
         ...(request.coalesce && { coalesce: request.coalesce }),
+        ...(request.singleton && { singleton: request.singleton }),
         ...(request.webhook_version !== undefined && { webhook_version: request.webhook_version }),
         ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
         ...(request.callback_url !== undefined && { callback_url: request.callback_url }),
@@ -181,13 +183,24 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
     ofWebhook,
     ofReplay,
     ofRetry: (webhook, { retries, attempt, run, received_at }) => {
-      const { callback_url, conversation, layout, run_id, thread, triggered_by, variables, webhook_version } = run
+      const {
+        callback_url,
+        conversation,
+        layout,
+        run_id,
+        singleton_key,
+        thread,
+        triggered_by,
+        variables,
+        webhook_version
+      } = run
       const request = {
         variables,
         received_at,
         wait: false,
         ...textsOf(run),
         ...(thread && { thread_key: thread.key }),
+        ...(singleton_key !== undefined && { singleton: { key: singleton_key, on_new: "queue" as const } }),
         ...(triggered_by !== undefined && { triggered_by }),
         ...(callback_url !== undefined && { callback_url }),
         ...chainOf(run),

@@ -1,4 +1,4 @@
-import { Context, DateTime, Effect, Either, Layer, Metric, Option, type Scope, type Stream } from "effect"
+import { Context, Data, DateTime, Effect, Either, Layer, Metric, Option, type Scope, type Stream } from "effect"
 import {
   type BudgetExceeded,
   type FilterFailed,
@@ -43,6 +43,7 @@ import * as Rendering from "../prompt/Rendering.ts"
 import * as RunTexts from "../prompt/RunTexts.ts"
 import * as ThreadKeys from "../prompt/ThreadKeys.ts"
 import { Settings } from "../Settings.ts"
+import { Steps } from "../step/Steps.ts"
 import type { Token } from "../verify/Token.ts"
 import type { MessageRequest, RunRequest } from "./Candidates.ts"
 import * as Candidates from "./Candidates.ts"
@@ -59,8 +60,17 @@ export type TriggerRequest = RunRequest
 /** Makes the request for a webhook: checks the caller, and reads the body as the webhook takes it. */
 export type ReadFor<Request extends TriggerRequest, E> = (webhook: OpenedWebhook) => Effect.Effect<Request, E>
 
-/** `Ignored`: there is no run, for the reason; without one, the webhook's `accept_if` does not hold. */
-export type Submitted = Submit.AcceptedOrEnded | { readonly _tag: "Ignored"; readonly reason?: string }
+/** There is no run, for the reason; without one, the webhook's `accept_if` does not hold. */
+export interface NotStarted {
+  readonly _tag: "Ignored"
+  readonly reason?: string
+  /** The run with the same key, by the webhook's `singleton`. */
+  readonly run_id?: RunId
+  /** The webhook's `cancel_if` holds: the runs that were cancelled. */
+  readonly cancelled?: ReadonlyArray<RunId>
+}
+
+export type Submitted = Submit.AcceptedOrEnded | NotStarted
 
 /** A request as it was submitted last. */
 export interface Triggered<Request extends TriggerRequest> {
@@ -159,6 +169,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
     | ReplyKeyStore
     | RunWatch
     | Settings
+    | Steps
     | TeamStore
     | Waiting
     | WebhookStore
@@ -169,7 +180,9 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const rendered = yield* Rendering.make
       const textsOf = yield* RunTexts.make
       const threadKeyOf = yield* ThreadKeys.make
+      const singletonKeyOf = yield* ThreadKeys.makeSingletonKey
       const settings = yield* Settings
+      const steps = yield* Steps
       const teams = yield* TeamStore
       const webhooks = yield* WebhookStore
       const waiting = yield* Waiting
@@ -193,7 +206,8 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
 
       const submitOf = (webhook: WebhookRow, request: TriggerRequest, candidate: Candidate) => {
         const refusedIfNew = refusalIfNew(webhook, request)
-        return submit(refusedIfNew === undefined ? candidate : { ...candidate, refusedIfNew }, request)
+        const submitted = submit(refusedIfNew === undefined ? candidate : { ...candidate, refusedIfNew }, request)
+        return Effect.catchTag(submitted, "Skipped", ({ run_id }) => new Ignored({ reason: sameKey, run_id }))
       }
 
       /** The webhook's limits hold for it. Its filter, schema and template are for the input that began the conversation. */
@@ -205,12 +219,39 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const triggerOnce = (
         webhook: WebhookRow,
         request: TriggerRequest
-      ): Effect.Effect<Submitted, Ignored | InvalidParameter | Refused | WebhookEdited> => {
+      ): Effect.Effect<Submitted, Cancels | Ignored | InvalidParameter | Refused | WebhookEdited> => {
         if (request.answer !== undefined) return reply(webhook, request, request.answer.message)
         const own = ownMessages.check(webhook, request)
         const start = orIgnored(webhook, request, startOnce(webhook, request))
-        return own === undefined ? start : Effect.zipRight(own, start)
+        const checked = own === undefined ? start : Effect.zipRight(own, start)
+        return webhook.cancel_if === undefined
+          ? checked
+          : Effect.flatMap(
+              inputChecks.cancels(webhook, request.variables),
+              (holds): Effect.Effect<Submitted, Cancels | Effect.Effect.Error<typeof checked>> =>
+                holds ? new Cancels() : checked
+            )
       }
+
+      /** Cancels the runs with the request's key that were accepted before it arrived. */
+      const cancelRuns = (webhook: WebhookRow, request: TriggerRequest): Effect.Effect<Submitted, Refused> =>
+        Effect.gen(function* () {
+          const key = standsAlone(request) ? undefined : yield* singletonKeyOf(webhook, request.variables)
+          const of = key === undefined ? undefined : { webhook_id: webhook.id, team: webhook.team, key }
+          const runs = of === undefined ? [] : yield* steps.cancelSingletons(of, request.received_at)
+          return { _tag: "Ignored", reason: cancelledText(runs.length), cancelled: runs.map(({ run_id }) => run_id) }
+        })
+
+      /** The keys of the request's run. */
+      const keysOf = (webhook: WebhookRow, request: TriggerRequest) =>
+        Effect.gen(function* () {
+          const thread_key = yield* threadKeyOf(webhook, request.variables, request.thread_owner)
+          const key = standsAlone(request) ? undefined : yield* singletonKeyOf(webhook, request.variables)
+          return {
+            ...(thread_key !== undefined && { thread_key }),
+            ...(key !== undefined && { singleton: { key, on_new: webhook.singleton!.on_new } })
+          }
+        })
 
       const startOnce = (
         webhook: WebhookRow,
@@ -229,9 +270,9 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
               : combines
                 ? Coalescing.windowOf(webhook, request.variables, request.received_at, request.chain_depth)
                 : undefined
-            const start = (thread_key?: string) =>
+            const start = (keys: Pick<TriggerRequest, "singleton" | "thread_key"> = {}) =>
               Effect.flatMap(render(webhook, variables), (rendered) => {
-                const run = { ...request, variables, ...(thread_key && { thread_key }), ...(coalesce && { coalesce }) }
+                const run = { ...request, variables, ...keys, ...(coalesce && { coalesce }) }
                 const submitAs = (run: TriggerRequest) =>
                   submitOf(webhook, request, candidates.ofWebhook(webhook, run, rendered))
                 return webhook.run_title === undefined && webhook.workspace_ref === undefined
@@ -239,9 +280,9 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
                   : Effect.flatMap(textsOf(webhook, request.variables), (texts) => submitAs({ ...run, ...texts }))
               })
             const started =
-              webhook.thread_key === undefined
+              webhook.thread_key === undefined && webhook.singleton === undefined
                 ? start()
-                : Effect.flatMap(threadKeyOf(webhook, request.variables, request.thread_owner), start)
+                : Effect.flatMap(keysOf(webhook, request), start)
             const called =
               request.callback_url === undefined
                 ? started
@@ -275,6 +316,10 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
                     return unlessEdited(undefined)
                   case "Ignored":
                     return unlessEdited(Effect.map(ignored(webhook, refusal), (submitted) => ({ request, submitted })))
+                  case "Cancels":
+                    return unlessEdited(
+                      Effect.map(cancelRuns(webhook, request), (submitted) => ({ request, submitted }))
+                    )
                   default:
                     return unlessEdited(Effect.fail(refusal))
                 }
@@ -319,7 +364,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         yield* teams.team(team)
         if (isTooLarge(message)) return yield* new PromptTooLarge({ limit_bytes: settings.maxPrompt })
         const candidate = candidates.ofMessage(team, message, request)
-        return yield* Effect.catchTag(submit(candidate), "WebhookEdited", Effect.die)
+        return yield* Effect.catchTag(submit(candidate), "Skipped", "WebhookEdited", Effect.die)
       })
 
       const ownRun = (webhook: WebhookRow, id: RunId) =>
@@ -370,11 +415,19 @@ const ignoredTriggers = Metric.counter("webhook_triggers_ignored_total", {
   incremental: true
 })
 
-const ignored = ({ team }: WebhookRow, { reason }: Ignored): Effect.Effect<Submitted> =>
+const ignored = ({ team }: WebhookRow, { reason, run_id }: Ignored): Effect.Effect<Submitted> =>
   Effect.sync(() => {
     Metrics.record(ignoredTriggers, 1, { team })
-    return { _tag: "Ignored", ...(reason !== undefined && { reason }) }
+    return { _tag: "Ignored", ...(reason !== undefined && { reason }), ...(run_id !== undefined && { run_id }) }
   })
+
+/** The webhook's `cancel_if` holds. */
+class Cancels extends Data.TaggedError("Cancels") {}
+
+const cancelledText = (runs: number): string =>
+  `\`cancel_if\` holds: ${runs === 1 ? "1 run was" : `${runs} runs were`} cancelled.`
+
+const sameKey = "A run with the same key is queued or in progress."
 
 /** Why only a repeat of this request may get a run. */
 const refusalIfNew = (webhook: WebhookRow, request: TriggerRequest) => {

@@ -40,6 +40,8 @@ const thin = (run: Run, webhook: WebhookName) => ({
   chained_from: run.chained_from,
   attempt: run.attempt,
   retry_at: formatTime(run.retry_at),
+  cancelled_by: run.cancelled_by,
+  superseded_by: run.superseded_by,
   accepted_at: formatTime(run.accepted_at),
   started_at: formatTime(run.started_at),
   finished_at: formatTime(run.finished_at),

@@ -2,6 +2,7 @@
 import { DateTime, Duration } from "effect"
 import { type Alert, describeAlert } from "../../domain/alert/Alert.ts"
 import { type DestinationRunEvent, startEvent } from "../../domain/delivery/DestinationEvent.ts"
+import type { CancelledBy, Run } from "../../domain/run/Run.ts"
 import type { AlertSubject, RunSubject, Subject } from "./EventBody.ts"
 import { escapeMarkdown, safeUrl } from "./markdown/Markdown.ts"
 
@@ -13,10 +14,21 @@ const predicates: { readonly [Event in DestinationRunEvent]: string } = {
   "run.cancelled": "was cancelled"
 }
 
+/** Why, if what came later made the run needless. */
+const overtaken: { readonly [By in CancelledBy]?: string } = {
+  superseded: "Superseded by a newer run",
+  event: "A later event cancelled it"
+}
+
+const detailOf = (event: DestinationRunEvent, { cancelled_by, error }: Run): string | undefined => {
+  if (event === "run.cancelled") return cancelled_by && overtaken[cancelled_by]
+  return event === startEvent ? undefined : error?.message
+}
+
 const ofRun = ({ event, isTest = false, run, webhook }: RunSubject) => ({
   name: `${isTest ? "Test: " : ""}${webhook.name}${run.title === undefined ? "" : `: ${run.title}`}`,
   // A run that has started may have ended by now, which is another event.
-  end: `${predicates[event]}${run.error === undefined || event === startEvent ? "" : `: ${run.error.message}`}`
+  end: [predicates[event], detailOf(event, run) ?? []].flat().join(": ")
 })
 
 const lasted = ({ resolved_at, since }: Alert): string =>

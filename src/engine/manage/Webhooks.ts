@@ -303,18 +303,21 @@ const copyOf = (name: string): string => {
 /** A webhook as people see it: with warnings about its settings, and without an old token whose time is over. */
 const makeShown = Effect.map(Effect.all([Renderer, OwnMessageWarning.make]), ([renderer, ownMessages]) => {
   /** A stored key has no fault, but a busy server may not get to parse it. */
-  const namesInThreadKey = ({ template_language, thread_key }: Webhook) =>
-    thread_key === undefined
+  const namesIn = ({ template_language }: Webhook, template: string | undefined) =>
+    template === undefined
       ? Effect.succeed([])
       : Effect.orElseSucceed(
-          renderer.placeholders(thread_key, { ...(template_language && { template_language }) }),
+          renderer.placeholders(template, { ...(template_language && { template_language }) }),
           () => []
         )
 
   return (webhook: Webhook): Effect.Effect<Webhook> =>
     Effect.gen(function* () {
       const warnings = [
-        ...warningsOf(webhook, yield* namesInThreadKey(webhook)),
+        ...warningsOf(webhook, {
+          thread_key: yield* namesIn(webhook, webhook.thread_key),
+          singleton: yield* namesIn(webhook, webhook.singleton?.key)
+        }),
         ...(yield* Effect.orElseSucceed(ownMessages(webhook), () => []))
       ]
       const current = withoutOldToken(webhook, yield* DateTime.now)

@@ -2,7 +2,15 @@
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Either } from "effect"
 import type { MessageAccepted, MessageAnswered } from "../../api/run/Messages.ts"
-import type { Accepted, Answered, Failed, Ignored, TimedOut, TimedOutInPage } from "../../api/run/RunAnswers.ts"
+import type {
+  Accepted,
+  Answered,
+  Cancelled,
+  Failed,
+  Ignored,
+  TimedOut,
+  TimedOutInPage
+} from "../../api/run/RunAnswers.ts"
 import type { RunId } from "../../domain/Id.ts"
 import * as Json from "../../domain/Json.ts"
 import { reportOf, type ShownReport } from "../../domain/run/AgentReport.ts"
@@ -77,8 +85,13 @@ const timedOut = (request: Request, run_id: RunId): Response =>
 
 const write = (request: Request, format: Format, submitted: Submitted): Response => {
   if (submitted._tag === "Ignored") {
-    const { reason } = submitted
-    return json<typeof Ignored.Type>(200, { status: "ignored", ...(reason !== undefined && { reason }) })
+    const { cancelled, reason, run_id } = submitted
+    if (cancelled !== undefined) return json<typeof Cancelled.Type>(200, { status: "cancelled", run_ids: cancelled })
+    return json<typeof Ignored.Type>(200, {
+      status: "ignored",
+      ...(reason !== undefined && { reason }),
+      ...(run_id !== undefined && { run_id })
+    })
   }
   if (submitted._tag === "Accepted") return format.accepted(submitted.run_id)
   const { run_id, status, conversation, error } = submitted.run
@@ -129,7 +142,14 @@ export const ofOffered = (
       Problems.ownHeadersOf(refusal)
     )
   }
-  if (first === undefined) return json<typeof Ignored.Type>(200, { status: "ignored" })
+  const cancelled = offered.flatMap(({ result }) =>
+    Either.isRight(result) && result.right._tag === "Ignored" ? (result.right.cancelled ?? []) : []
+  )
+  if (first === undefined) {
+    return cancelled.length > 0
+      ? json<typeof Cancelled.Type>(200, { status: "cancelled", run_ids: cancelled })
+      : json<typeof Ignored.Type>(200, { status: "ignored" })
+  }
   return json<typeof Accepted.Type>(202, {
     ...bodies.accepted(first.run_id),
     runs,

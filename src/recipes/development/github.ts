@@ -17,7 +17,8 @@ export const github: Recipe = {
   starts: [
     "Pull requests: opened, reopened, ready for review, new commits",
     "No drafts",
-    "Pushes within 30 seconds are combined"
+    "Pushes within 30 seconds are combined, and later ones replace the review of older ones",
+    "Closing a pull request, or making it a draft, cancels its review"
   ],
   destination: {
     kind: "github",
@@ -29,6 +30,9 @@ export const github: Recipe = {
     ...fromStrangers,
     accept_if:
       "headers.\"x-github-event\" == 'pull_request' && contains(['opened', 'reopened', 'ready_for_review', 'synchronize'], payload.action) && payload.pull_request.draft != `true`",
+    singleton: { key: "{{payload.pull_request.id}}", on_new: "supersede" },
+    cancel_if:
+      "headers.\"x-github-event\" == 'pull_request' && contains(['closed', 'converted_to_draft'], payload.action)",
     coalesce: { key: "payload.pull_request.id", within: 30 },
     run_title: "{{payload.repository.full_name}}#{{payload.pull_request.number}}: {{payload.pull_request.title}}",
     workspace_ref: "{{payload.pull_request.head.sha}}"

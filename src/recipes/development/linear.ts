@@ -9,13 +9,15 @@ export const linear: Recipe = {
   label: "Linear",
   name: "New issues of Linear",
   summary: "Works on each new issue.",
-  starts: ["Issues: created"],
+  starts: ["Issues: created", "Deleting an issue cancels its run"],
   verification: { preset: "linear" },
   secret: "shown after",
   settings: {
     ...fromStrangers,
     template_language: "liquid",
     accept_if: "payload.type == 'Issue' && payload.action == 'create'",
+    singleton: { key: "{{ payload.data.id }}", on_new: "queue" },
+    cancel_if: "payload.type == 'Issue' && payload.action == 'remove'",
     run_title: "{{ payload.data.identifier }}: {{ payload.data.title }}"
   },
   prompt_template: `A new issue in Linear:

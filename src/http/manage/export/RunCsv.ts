@@ -50,6 +50,7 @@ const columnsOf: { readonly [Field in keyof Run]-?: ReadonlyArray<Column> } = {
   triggered_by: own("triggered_by"),
   callback_url: own("callback_url"),
   cancelled_by: own("cancelled_by"),
+  superseded_by: own("superseded_by"),
   delivery_failed: [["delivery_failed", (run) => (run.delivery_failed ? "true" : undefined)]],
   duration_ms: own("duration_ms"),
   // It is in the response.

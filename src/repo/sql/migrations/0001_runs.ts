@@ -7,7 +7,7 @@ import { isOut } from "./0001_dispatch.ts"
  * another's was committed has the higher one. `seq` has no index of its own, on purpose: for the newest run of one
  * webhook, PostgreSQL would walk it through the runs of all others. `place` orders a lane. It comes from the same
  * sequence, and is null while further triggers can join the run. `team` has no foreign key, so history outlives its
- * team. Neither has `replay_of`, because either run may be deleted first, nor `thread_id`, because a thread is deleted
+ * team. Neither has `replay_of`, because either run may be deleted first, nor `superseded_by`, nor `thread_id`, because a thread is deleted
  * with its last run. `recorded_at` is the database's time of the statement that stored the end. `variables` are `json`, not `jsonb`, to keep the order of names.
  */
 export const runs = Effect.gen(function* () {
@@ -38,6 +38,7 @@ export const runs = Effect.gen(function* () {
       triggered_by text,
       callback_url text,
       cancelled_by text,
+      superseded_by uuid,
       delivery_failed boolean,
       timeout_ms bigint not null,
       max_work_ms integer,
@@ -49,6 +50,7 @@ export const runs = Effect.gen(function* () {
 
       thread_id uuid,
       thread_key text collate "C",
+      singleton_key text collate "C",
 
       title text,
       prompt text not null,
@@ -107,6 +109,11 @@ export const runs = Effect.gen(function* () {
     create index runs_joined on webhook_trigger.runs (team, seq)
       where status in ('queued', 'running') and joined is not null`
   yield* sql`create index runs_unconfirmed on webhook_trigger.runs (team, seq) where unconfirmed`
+
+  // The runs that are not over, by the keys of `singleton`.
+  yield* sql`
+    create index runs_singleton on webhook_trigger.runs (webhook_id, singleton_key)
+      where singleton_key is not null and (finished_at is null or retry_at is not null)`
 
   // Deadlines, retries that are due, a team's last answer, and retention.
   yield* sql`

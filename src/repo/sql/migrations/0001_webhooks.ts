@@ -46,6 +46,8 @@ export const webhooks = Effect.gen(function* () {
       thread_key text,
       run_title text,
       accept_if text,
+      singleton json,
+      cancel_if text,
 
       timeout_seconds integer,
       max_work_seconds integer,

@@ -158,7 +158,10 @@ const toKey = ({ accepted_at, idempotency, webhook }: Keyed, ord: number) => ({
 /** The inputs `i` whose key belongs to a trigger that joined an earlier run. */
 const deliveredOf = (sql: SqlClient.SqlClient, input: Statement.Fragment): Statement.Fragment => sql`
   select i.ord, d.run_id, d.request_hash = i.request_hash as same_request, true as repeated,
-    exists (select from webhook_trigger.runs r where r.id = d.run_id and r.status = 'cancelled') as cancelled
+    exists (
+      select from webhook_trigger.runs r
+      where r.id = d.run_id and r.status = 'cancelled' and r.cancelled_by not in ('superseded', 'event')
+    ) as cancelled
   from ${input} join webhook_trigger.window_deliveries d using (webhook_id, idempotency_key)
   where d.expires_at > i.accepted_at`
 

@@ -8,6 +8,7 @@ import { makeExpire } from "./Expire.ts"
 import { makeReleaseUnconfirmed } from "./Release.ts"
 import { makeRetries } from "./Retries.ts"
 import { makeMarks } from "./SentAndStarted.ts"
+import { makeCancelSingletons } from "./Singletons.ts"
 import { makeStep } from "./Step.ts"
 
 /**
@@ -26,6 +27,7 @@ export const layer: Layer.Layer<RunStore, never, SqlClient.SqlClient> = Layer.sc
       releaseUnconfirmed: yield* makeReleaseUnconfirmed,
       ...(yield* makeRetries),
       ...(yield* makeCancelQueued),
+      cancelSingletons: yield* makeCancelSingletons,
       expire: yield* makeExpire
     })
   })
