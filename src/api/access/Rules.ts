@@ -110,6 +110,7 @@ export const rules = {
     files: ["follow", "run"],
     file: ["follow", "run"],
     cancel: ["call", "run"],
+    decide: ["operate", "run"],
     replay: ["operate", "run"],
     replays: ["read", "run"],
     replayMany: ["operate", "filtered"]
