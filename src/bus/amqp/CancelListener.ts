@@ -32,10 +32,10 @@ const listen = (
         queue,
         (message) => {
           if (message === null) return
-          const file = decodeFile(message)
-          if (file !== undefined) return onFile(file.run_id, file)
           const id = decodeCancel(message)
-          if (Option.isSome(id)) onCancel(id.value)
+          if (Option.isSome(id)) return onCancel(id.value)
+          const file = decodeFile(message)
+          if (Option.isSome(file)) onFile(file.value.run_id, file.value)
         },
         { noAck: true }
       )

@@ -35,9 +35,11 @@ export interface Outgoing {
 const CancelBody = Schema.Struct({ run_id: RunId })
 const decodeCancelBody = Schema.decodeUnknownOption(Schema.parseJson(CancelBody))
 
+const FileBody = Schema.Struct({ file: Schema.Struct({ run_id: RunId, id: Schema.String, content: Schema.String }) })
+const decodeFileBody = Schema.decodeUnknownOption(Schema.parseJson(FileBody))
+
 const json = "application/json"
 const progressType = "progress"
-const fileType = "file"
 /** In bytes. The longest text, of control characters that JSON escapes, is shorter. */
 const maxProgress = 512 * 1024
 
@@ -84,19 +86,20 @@ export const encodeCancel = (team: TeamName, run_id: RunId): Outgoing => ({
 export const decodeCancel = (message: Message): Option.Option<RunId> =>
   Option.map(decodeCancelBody(message.content.toString()), ({ run_id }) => run_id)
 
-/** The content alone, which no other leader takes for a cancellation. */
+/** Without `run_id` beside it: no leader takes it for a cancellation. */
 export const encodeFile = (team: TeamName, run_id: RunId, { bytes, id }: WantedFile): Outgoing => ({
   id: randomUUID(),
   exchange: cancelExchange(team),
   routingKey: "",
-  body: Buffer.from(bytes),
-  options: { type: fileType, contentType: "application/octet-stream", headers: { run_id, id } }
+  body: Buffer.from(JSON.stringify({ file: { run_id, id, content: Buffer.from(bytes).toString("base64") } })),
+  options: { type: "file", contentType: json }
 })
 
-export const decodeFile = ({ content, properties }: Message): (WantedFile & { readonly run_id: RunId }) | undefined =>
-  properties.type === fileType
-    ? { run_id: properties.headers?.run_id, id: properties.headers?.id, bytes: content }
-    : undefined
+export const decodeFile = (message: Message): Option.Option<WantedFile & { readonly run_id: RunId }> =>
+  Option.map(decodeFileBody(message.content.toString()), ({ file: { content, id, run_id } }) => ({
+    ...{ run_id, id },
+    bytes: Buffer.from(content, "base64")
+  }))
 
 export const decodePrompt = (message: Message, team: TeamName): Option.Option<Prompt> =>
   Option.map(readPromptBody(parseJson(message.content.toString())), (body) => ({

@@ -32,6 +32,11 @@ const find = (body: Uint8Array, wanted: Uint8Array, from: number): number => {
     back[at] = length
   }
   for (let at = from, length = 0; at < body.length; at++) {
+    if (length === 0) {
+      // Quicker by far than this loop.
+      at = body.indexOf(wanted[0]!, at)
+      if (at < 0) return -1
+    }
     while (length > 0 && body[at] !== wanted[length]) length = back[length - 1]!
     if (body[at] === wanted[length]) length++
     if (length === wanted.length) return at + 1 - length

@@ -55,7 +55,11 @@ const makeSendFile = Effect.gen(function* () {
   const history = yield* HistoryStore
   const fork = yield* FiberSet.makeRuntime<never>()
   const turns = yield* Effect.makeSemaphore(1)
+  const asked = new Set<string>()
   return (run_id: RunId, id: string) => {
+    const key = `${run_id} ${id}`
+    if (asked.has(key)) return
+    asked.add(key)
     const send = Effect.gen(function* () {
       const { team } = yield* history.run(run_id)
       yield* bus.sendFile(team, run_id, { id, bytes: yield* files.fileBytes(run_id, id) })
@@ -63,7 +67,7 @@ const makeSendFile = Effect.gen(function* () {
     fork(
       turns.withPermits(1)(
         Effect.catchAll(send, (error) => Effect.logDebug(`the file ${id} of run ${run_id} was not sent`, error))
-      )
+      ).pipe(Effect.ensuring(Effect.sync(() => asked.delete(key))))
     )
   }
 })

@@ -95,9 +95,13 @@ export class ReplyRecorder extends Context.Tag("webhook-trigger/ReplyRecorder")<
             const outcome = outcomeOf(reply)
             return outcome === undefined || checked.has(reply.run_id) ? [] : [{ run_id: reply.run_id, outcome }]
           })
-          // Before the ends of their runs, after which none is stored.
+          // Before the ends of their runs, whose callers may ask for them. One that PostgreSQL refuses endangers no answer.
           const files = replies.filter((reply) => reply._tag === "File")
-          const stored = Effect.forEach(files, ({ file, n, run_id }) => addFile(run_id, n, file), { discard: true })
+          const store = ({ file, n, run_id }: (typeof files)[number]) =>
+            Effect.catchAllDefect(addFile(run_id, n, file), (error) =>
+              Effect.logError(`file ${n} of run ${run_id} is not kept`, error)
+            )
+          const stored = Effect.forEach(files, store, { discard: true })
           const end = ends.length === 0 ? Effect.succeed([]) : endAll(ends)
           return Effect.flatMap(files.length === 0 ? end : Effect.zipRight(stored, end), (begun) => {
             for (const run_id of begun) checked.add(run_id)

@@ -237,9 +237,12 @@ const resultsOf = (
   })
 }
 
-/** The length of an item's texts, in UTF-16 code units. */
+/** The length of an item's texts, in UTF-16 code units, and of its files. */
 const sizeOf = (item: Item): number => {
-  if (item._tag === "Accept") return item.run.prompt.length + JSON.stringify(item.run.variables).length
+  if (item._tag === "Accept") {
+    const { files = [], prompt, variables } = item.run
+    return files.reduce((sum, { size }) => sum + size, prompt.length + JSON.stringify(variables).length)
+  }
   if (item._tag !== "End") return 0
   const { response = "", error_message = "" } = outcomeFields(item.outcome)
   return response.length + error_message.length

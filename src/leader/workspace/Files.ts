@@ -34,6 +34,9 @@ cp -R "$2" "$to" && printf %s "$to"`
 /** The end of the run waits for it. */
 const cleanTimeout = "1 minute"
 
+/** For all files that the agent has left. */
+const sendTimeout = "1 minute"
+
 const cannotPlace = (why: unknown) =>
   new LeaderError({ message: `The files of the request cannot be placed in the agent's folder: ${why}` })
 
@@ -147,7 +150,11 @@ export const during = <A>(
     const placed = files.length === 0 ? task : yield* place(task, files, transfer)
     const before = leftIn(folder)
     const exit = yield* Effect.exit(work(placed))
-    yield* send(task, folder, before, transfer)
+    // Whatever becomes of the files, the answer follows.
+    yield* send(task, folder, before, transfer).pipe(
+      Effect.timeoutOption(sendTimeout),
+      Effect.catchAllDefect((error) => Effect.logWarning("not all files of the agent were sent", error))
+    )
     return yield* exit
   }).pipe(Effect.scoped)
 }

@@ -46,23 +46,19 @@ export const layer: Layer.Layer<FileStore, never, SqlClient.SqlClient> = Layer.e
     const addFile = Effect.fnUntraced(
       function* (run_id: RunId, n: number, sent: SentFile) {
         const { bytes, ...file } = storedFile(`out-${n}`, sent, [])
-        /** Of the agent's files, those before this one. */
-        const isKept = (id: Statement.Fragment) => sql`(${id} like 'in-%' or substr(${id}, 5)::int < ${n})`
         yield* sql`
           with run as materialized (
-            select r.id, r.files from webhook_trigger.runs r where r.id = ${run_id} and ${isOut} for no key update
-          ), dropped as (
-            delete from webhook_trigger.run_files f using run
-            where f.run_id = run.id and f.id <> ${file.id} and not ${isKept(sql.literal("f.id"))}
+            select r.id, r.files from webhook_trigger.runs r
+            where r.id = ${run_id} and (${isOut} or r.finished_at > now() - interval '1 minute')
+            for no key update
           ), stored as (
             insert into webhook_trigger.run_files (run_id, id, bytes) select run.id, ${file.id}, ${bytes} from run
             on conflict (run_id, id) do update set bytes = excluded.bytes
           )
           update webhook_trigger.runs r set files = (
-            select json_agg(f order by place) from (
-              select f, place from json_array_elements(run.files) with ordinality as e(f, place)
-              where ${isKept(sql.literal("f ->> 'id'"))}
-              union all select ${JSON.stringify(file)}::json, ${Number.MAX_SAFE_INTEGER}
+            select json_agg(f order by f ->> 'id' like 'out-%', length(f ->> 'id'), f ->> 'id') from (
+              select f from json_array_elements(run.files) as f where f ->> 'id' <> ${file.id}
+              union all select ${JSON.stringify(file)}::json
             ) as files
           )
           from run where r.id = run.id`
