@@ -1,4 +1,4 @@
-import { Effect, FiberSet, Layer } from "effect"
+import { Effect, FiberMap, Layer } from "effect"
 import { Bus, type ReplyHandler } from "../../bus/Bus.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
@@ -53,21 +53,16 @@ const makeSendFile = Effect.gen(function* () {
   const bus = yield* Bus
   const files = yield* FileStore
   const history = yield* HistoryStore
-  const fork = yield* FiberSet.makeRuntime<never>()
+  const sending = yield* FiberMap.makeRuntime<never, string>()
   const turns = yield* Effect.makeSemaphore(1)
-  const asked = new Set<string>()
   return (run_id: RunId, id: string) => {
-    const key = `${run_id} ${id}`
-    if (asked.has(key)) return
-    asked.add(key)
     const send = Effect.gen(function* () {
       const { team } = yield* history.run(run_id)
       yield* bus.sendFile(team, run_id, { id, bytes: yield* files.fileBytes(run_id, id) })
     })
-    fork(
-      turns.withPermits(1)(
-        Effect.catchAll(send, (error) => Effect.logDebug(`the file ${id} of run ${run_id} was not sent`, error))
-      ).pipe(Effect.ensuring(Effect.sync(() => asked.delete(key))))
+    const logged = Effect.catchAll(send, (error) =>
+      Effect.logDebug(`the file ${id} of run ${run_id} was not sent`, error)
     )
+    sending(`${run_id} ${id}`, turns.withPermits(1)(logged), { onlyIfMissing: true })
   }
 })
