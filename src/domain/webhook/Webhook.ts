@@ -56,13 +56,13 @@ const plainSchemaOf = (setting: WebhookSetting): Schema.Schema<any> => {
       )
     case "singleton":
       return Schema.Struct({
-        key: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(setting.maxLength)).annotations({
+        key: Schema.String.pipe(Schema.pattern(/\S/), Schema.maxLength(setting.maxLength)).annotations({
           description: "A template: runs with the same result have the same key."
         }),
         on_new: Schema.Literal(...singletonWords).annotations({
           description: "What a new request does while there is such a run."
         })
-      }).pipe(Schema.filter((singleton) => isAccepted(setting, singleton)))
+      })
     case "json":
       // As in `Variables`: a copy would lose a member called `__proto__`.
       return Schema.declare(
