@@ -44,7 +44,7 @@ export type Server = typeof Server.Type
 
 /** A template in the editor, and sample values. */
 export const DraftBody = Schema.Struct({
-  ...Struct.pick(WebhookDraft.fields, "prompt_template", "template_language", "input", "fence"),
+  ...Struct.pick(WebhookDraft.fields, "prompt_template", "template_language", "input", "fence", "coalesce"),
   ...SampleBody.fields
 })
 

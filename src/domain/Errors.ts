@@ -131,6 +131,9 @@ export class TeamInUse extends Schema.TaggedError<TeamInUse>()("TeamInUse", {
   live_runs: Schema.Number
 }) {}
 
+/** Webhooks share its URL, or it has none of its own. */
+export class UrlShared extends Schema.TaggedError<UrlShared>()("UrlShared", { detail: Schema.String }) {}
+
 /** The queue is full: the server's, or this webhook's. */
 export class TooManyQueued extends Schema.TaggedError<TooManyQueued>()("TooManyQueued", {
   of: Schema.Literal("server", "webhook"),
@@ -170,6 +173,15 @@ export class TooManyExports extends Schema.TaggedError<TooManyExports>()("TooMan
 export class RunEnded extends Schema.TaggedError<RunEnded>()("RunEnded", {
   run_id: RunId,
   status: Schema.Literal(...allStatuses)
+}) {}
+
+/** The run does not wait for approval, or no longer. */
+export class ApprovalOver extends Schema.TaggedError<ApprovalOver>()("ApprovalOver", {
+  run_id: RunId,
+  status: Schema.Literal(...allStatuses),
+  isDenied: Schema.Boolean,
+  /** Who decided. */
+  decided_by: Schema.UndefinedOr(Schema.String)
 }) {}
 
 /** The run has not ended, so there is nothing to reply to. */

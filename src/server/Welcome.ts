@@ -1,11 +1,11 @@
 import { Option, Redacted } from "effect"
 import { triggerUrl } from "../api/run/TriggerUrl.ts"
+import { ownCommand } from "../cli/OwnCommand.ts"
 import { isLoopback, tunnels } from "../domain/Loopback.ts"
 import { presets } from "../leader/agents/Presets.ts"
 import * as Drivers from "./drivers/Drivers.ts"
 import type { FirstWebhook } from "./leaders/FirstWebhook.ts"
 import type { LocalTeam } from "./leaders/LocalLeaders.ts"
-import { ownCommand } from "./OwnCommand.ts"
 
 const trigger = (url: string, token: Redacted.Redacted, query: string, variables = '{"name": "world"}') =>
   `curl -X POST '${triggerUrl(url, Redacted.value(token))}${query}' -H 'Content-Type: application/json' -d '{"variables": ${variables}}'`

@@ -21,7 +21,7 @@ describe("the typed client", () => {
         payload: { name: "n", team: shown!.team, prompt_template: "{{a}}" }
       })
       const answered = yield* client.trigger.trigger({
-        path: { token },
+        path: { token: token! },
         urlParams: { wait: true },
         payload: { variables: { a: 1 } }
       })

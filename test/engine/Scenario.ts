@@ -53,13 +53,15 @@ export const makeWebhook = (
     | "when_team_stopped"
     | "queue_for_seconds"
     | "fence"
+    | "approval"
     | "coalesce"
     | "retries"
     | "template_language"
     | "thread_key"
     | "run_title"
     | "workspace_ref"
-  > = {}
+  > &
+    Partial<Pick<WebhookDraft, "prompt_template">> = {}
 ) =>
   Effect.gen(function* () {
     const token = yield* makeToken

@@ -5,6 +5,7 @@ import { RunId } from "../../domain/Id.ts"
 import { ShownReport } from "../../domain/run/AgentReport.ts"
 import { Run, RunError, RunStatus, Variables } from "../../domain/run/Run.ts"
 import { optional } from "../../domain/Time.ts"
+import { offeredFields } from "../Problem.ts"
 
 export const Wait = Schema.Struct({
   wait: Schema.optional(
@@ -61,7 +62,7 @@ export const SampleBody = Schema.Struct({
 const status = <const S extends string>(status: S) =>
   Schema.Literal(status).annotations({ description: "What happened to the request." })
 
-export const Accepted = Schema.Struct({ status: status("accepted"), run_id: RunId }).annotations({
+export const Accepted = Schema.Struct({ status: status("accepted"), run_id: RunId, ...offeredFields }).annotations({
   ...HttpApiSchema.annotations({ status: 202 }),
   description: "The run is stored and will be sent."
 })

@@ -7,7 +7,7 @@ import { Admin } from "../access/Auth.ts"
 import { described, noContent } from "../Endpoint.ts"
 import { listFields } from "../List.ts"
 import { Limit } from "../PageSize.ts"
-import { BadRequest, BodyFault, NotFound, PreconditionFailed, ServiceUnavailable } from "../Problem.ts"
+import { BadRequest, BodyFault, Conflict, NotFound, PreconditionFailed, ServiceUnavailable } from "../Problem.ts"
 import { SampleBody } from "../run/RunAnswers.ts"
 import { RunPage } from "../run/RunPage.ts"
 import { DryRun, QueueCancelled } from "../run/Runs.ts"
@@ -47,6 +47,12 @@ export const Preview = Schema.Struct({
   ),
   title: Schema.optionalWith(
     Schema.String.annotations({ description: "The run's title; absent if it would have none." }),
+    { exact: true }
+  ),
+  workspace_ref: Schema.optionalWith(
+    Schema.String.annotations({
+      description: "The branch, tag or commit to work on; absent if the run would name none."
+    }),
     { exact: true }
   )
 }).annotations({ identifier: "Preview", description: "The prompt for sample variables." })
@@ -134,12 +140,13 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
       .setPath(webhookPath)
       .setHeaders(IfMatch)
       .addSuccess(noContent("The webhook was deleted."))
+      .addError(Conflict)
       .addError(NotFound)
       .addError(PreconditionFailed)
       .annotateContext(
         described(
           "Delete a webhook",
-          "Permanently deletes the webhook and all its runs. Its token stops working immediately. With `If-Match`, only if the webhook has not been edited since."
+          "Permanently deletes the webhook and all its runs. Its token stops working immediately. A webhook whose URL others share is not deleted (409). With `If-Match`, only if the webhook has not been edited since."
         )
       )
   )

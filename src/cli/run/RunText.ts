@@ -71,6 +71,8 @@ export const describeRun = (run: ShownRun, replays: ReadonlyArray<RunSummary>) =
       waiting: run.waits_for?.message,
       "collecting until": run.waits_for?.code === "webhook_paused" ? undefined : time(run.collecting_until),
       "requests combined": run.joined,
+      "approval until": time(run.approval_until),
+      [run.cancelled_by === "denied" ? "denied by" : "approved by"]: run.decided_by,
       source: run.source,
       thread: run.thread?.key,
       attempt: run.attempt && `${run.attempt} of ${run.max_attempts}`,

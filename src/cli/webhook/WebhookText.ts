@@ -8,6 +8,7 @@ import { type WebhookSettingName, webhookSettingNames, webhookSettings } from ".
 import { type Recipe, withValues } from "../../recipes/Recipe.ts"
 import { exampleFor } from "../../recipes/SampleFor.ts"
 import { fields, printable, quantity, section, time, timeAndAge, yesNo } from "../Output.ts"
+import { ownCommand } from "../OwnCommand.ts"
 import { verificationFields } from "./VerificationOptions.ts"
 
 /** Undefined if the default does not depend on the server. */
@@ -59,8 +60,10 @@ export const describeWebhook = (webhook: Webhook, server: Server) =>
     ...warningsIn(webhook)
   ].join("\n")
 
-const tokenText = (title: string, url: string) =>
-  `${title}\n\nThe trigger URL contains the secret token and is shown only once:\n\n  ${url}`
+const tokenText = (title: string, url: string | undefined) =>
+  url === undefined
+    ? `${title}\n\nIt shares the URL of another webhook, and is offered each of its verified requests.`
+    : `${title}\n\nThe trigger URL contains the secret token and is shown only once:\n\n  ${url}`
 
 /** A new webhook of a recipe's service: what to do there. A `secret` was made for it. */
 export const describeSetup = (
@@ -70,24 +73,26 @@ export const describeSetup = (
   secret: string | undefined
 ) => {
   const { config, label, notes, steps } = recipe
+  if (trigger_url === undefined) return [tokenText(title, trigger_url), ...warningsIn(webhook)].join("\n")
   return [
     tokenText(title, trigger_url),
     ...(secret === undefined ? [] : [`\nThe secret is shown only once, too:\n\n  ${secret}`]),
     ...(recipe.secret === "shown after"
-      ? [`\n${label} shows its secret later. Then: webhook-trigger webhook edit ${webhook.id} --secret-file <file>`]
+      ? [`\n${label} shows its secret later. Then: ${ownCommand} webhook edit ${webhook.id} --secret-file <file>`]
       : []),
     section(`At ${label}:`, steps.map((step, index) => `${index + 1}. ${step}`).join("\n")),
     ...(config === undefined
       ? []
       : [section(`${config.file}:`, withValues(config.text, trigger_url, secret ?? "SECRET").trimEnd())]),
     section("Notes:", notes.map((note) => `- ${note}`).join("\n")),
-    `\nTry it with a sample request: webhook-trigger webhook run ${webhook.id} --sample`,
+    `\nTry it with a sample request: ${ownCommand} webhook run ${webhook.id} --sample`,
     ...warningsIn(webhook)
   ].join("\n")
 }
 
 /** A webhook with its trigger URL, which is shown only once. */
 export const describeToken = (title: string, { trigger_url, webhook }: typeof WebhookWithToken.Type) => {
+  if (trigger_url === undefined) return [tokenText(title, trigger_url), ...warningsIn(webhook)].join("\n")
   const example = curlExample(webhook, {
     sample: exampleFor(webhook),
     target: (search) => `'${trigger_url}${search}'`,

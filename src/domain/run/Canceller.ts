@@ -5,6 +5,8 @@ export const cancellerNames = {
   api_key: "a program with an API key",
   session: "a user of the web UI",
   host: "the server's program",
+  denied: "the person who denied it",
+  approval_expired: "the server, as nobody approved it in time",
   superseded: "a newer run",
   event: "a later event"
 } as const

@@ -7,7 +7,15 @@ import { optional, time } from "../Time.ts"
 import { Secret, Verification } from "../verification/Verification.ts"
 import type { TokenHash } from "./Token.ts"
 import { Warning } from "./Warnings.ts"
-import { accepts, isAccepted, type JsonObject, singletonWords, type WebhookSetting } from "./WebhookSettingKinds.ts"
+import {
+  accepts,
+  collected,
+  isAccepted,
+  type JsonObject,
+  longestReference,
+  singletonWords,
+  type WebhookSetting
+} from "./WebhookSettingKinds.ts"
 import { type SettingValues, type WebhookSettingName, webhookSettings } from "./WebhookSettings.ts"
 
 /**
@@ -33,25 +41,51 @@ const plainSchemaOf = (setting: WebhookSetting): Schema.Schema<any> => {
     case "expression":
     case "template":
       return Schema.String.pipe(Schema.minLength(1), Schema.maxLength(setting.maxLength))
+    case "webhook":
+      return Schema.String.pipe(Schema.minLength(1), Schema.maxLength(longestReference))
     case "choice":
       return Schema.Literal(...setting.words)
     case "switch":
       return Schema.Boolean
     case "window":
-      return Schema.Struct({ key: Schema.String, within: Schema.Number }).pipe(
+      return Schema.Struct({
+        ...{ key: Schema.String, within: Schema.Number, quiet: optional(Schema.Number) },
+        collect: optional(Schema.Literal(...collected))
+      }).pipe(
         Schema.filter((window) => isAccepted(setting, window), {
           jsonSchema: {
             type: "object",
             description: setting.description,
             properties: {
               key: { type: "string", maxLength: 256, description: "Where the input says what a trigger is about." },
-              within: { type: "integer", minimum: 1, maximum: setting.longest, description: "In seconds." }
+              within: {
+                ...{ type: "integer", minimum: 1, maximum: setting.longest },
+                description: "When the window closes, in seconds after its first trigger."
+              },
+              quiet: {
+                ...{ type: "integer", minimum: 1, maximum: setting.longest },
+                description:
+                  "The window closes earlier, if there is no trigger for this many seconds. At most `within`. Default: it does not."
+              },
+              collect: {
+                ...{ type: "string", enum: collected },
+                description:
+                  "With `all`, the template has the input of each trigger in `combined.requests`, the first one first: of the latest 100, up to 1 MiB. Default: `last`."
+              }
             },
             required: ["key", "within"],
             additionalProperties: false
           },
           arbitrary: () => (fc) =>
-            fc.record({ key: fc.stringMatching(/^[a-z]{1,9}$/), within: fc.integer({ min: 1, max: setting.longest }) })
+            fc.record(
+              {
+                key: fc.stringMatching(/^[a-z]{1,9}$/),
+                within: fc.integer({ min: 9, max: setting.longest }),
+                quiet: fc.integer({ min: 1, max: 9 }),
+                collect: fc.constantFrom(...collected)
+              },
+              { requiredKeys: ["key", "within"] }
+            )
         })
       )
     case "singleton":
@@ -191,9 +225,14 @@ const record = Struct({
   version: generated(
     Schema.Int.annotations({ description: "Another one with each change, but for triggers; also the `ETag`." })
   ),
+  /** Of a webhook that shares another one's URL, the hash of a token that nobody has. */
   token_hash: FieldOnly("row")(Schema.Uint8ArrayFromSelf as Schema.Schema<TokenHash>),
   token_hint: generated(
-    Schema.String.annotations({ description: "The end of the token, to distinguish tokens: `…x7Qa`." })
+    optional(
+      Schema.String.annotations({
+        description: "The end of the token, to distinguish tokens: `…x7Qa`; absent: it has none (`shares`)."
+      })
+    )
   ),
   /** Like `token_hash`, until `old_token_valid_until`. */
   old_token_hash: FieldOnly("row")(optional(Schema.Uint8ArrayFromSelf as Schema.Schema<TokenHash>)),
@@ -225,6 +264,12 @@ export type Webhook = typeof Webhook.Type
 /** A webhook as stored. */
 export const WebhookRow = extract(record, "row")
 export type WebhookRow = typeof WebhookRow.Type
+
+/**
+ * A webhook that was found by its token, with the enabled webhooks that share its URL (absent: none). These have its
+ * `verification`, which says where requests hold secrets.
+ */
+export type OpenedWebhook = WebhookRow & { readonly shared_by?: ReadonlyArray<WebhookRow> }
 
 /** Whether a run is what a token of the webhook shows: of this webhook, and accepted since it came to its team. */
 export const isShownToCallers = (

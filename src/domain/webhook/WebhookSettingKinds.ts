@@ -79,22 +79,33 @@ export interface TemplateSetting extends Described {
   readonly maxLength: number
 }
 
+/** Another webhook: by its ID, in files and commands also by its name. Whether it exists is checked when it is saved. */
+export interface WebhookReference extends Described {
+  readonly kind: "webhook"
+}
+
 /** On or off. */
 export interface SwitchSetting extends Described {
   readonly kind: "switch"
 }
 
-/** A path into the input and a time, separated by a space: `payload.pull_request.number 30`. */
+/** A path into the input and a time: `payload.pull_request.number 30`, with `quiet=10` and `collect=all` after it. */
 export interface WindowSetting extends Described {
   readonly kind: "window"
   /** In seconds. */
   readonly longest: number
 }
 
-/** Requests with the same value of `key` within this many seconds. */
+export const collected = ["last", "all"] as const
+
+/** Requests with the same value of `key` within this many seconds of the first. */
 export interface Window {
   readonly key: string
   readonly within: number
+  /** It ends earlier, if nothing comes for this many seconds. */
+  readonly quiet?: number
+  /** The requests whose values the prompt gets; default: the last. */
+  readonly collect?: (typeof collected)[number]
 }
 
 /** A template of a key and a word, separated by a space: `{{payload.number}} supersede`. */
@@ -147,6 +158,7 @@ export type WebhookSetting =
   | ExpressionSetting
   | TemplateSetting
   | ChoiceSetting
+  | WebhookReference
   | SwitchSetting
   | WindowSetting
   | SingletonSetting
@@ -155,6 +167,9 @@ export type WebhookSetting =
   | RetriesSetting
 
 export type JsonObject = { readonly [name: string]: unknown }
+
+/** As long as a name. */
+export const longestReference = 255
 
 /** A value as JSON. */
 export type Value = number | string | boolean | ReadonlyArray<string> | JsonObject | Window | Singleton | Retries
@@ -195,10 +210,12 @@ export const accepts = (setting: WebhookSetting): string => {
       return `must be a template of at most ${setting.maxLength} characters`
     case "choice":
       return `must be one of ${setting.words.join(", ")}`
+    case "webhook":
+      return "must be the ID of another webhook, or in commands and files its name"
     case "switch":
       return "must be true or false"
     case "window":
-      return `must be a variable name and 1 to ${setting.longest} seconds, such as \`branch 30\` (JSON: \`{key, within}\`)`
+      return `must be a variable name and 1 to ${setting.longest} seconds, such as \`branch 30\`, then, if wanted, \`quiet=10\` (at most the seconds before it) and \`collect=all\` (JSON: \`{key, within, quiet?, collect?}\`)`
     case "singleton":
       return `must be a template of at most ${setting.maxLength} characters and one of ${singletonWords.join(", ")}, such as \`{{number}} supersede\` (JSON: \`{key, on_new}\`)`
     case "json":
@@ -221,12 +238,19 @@ export const valueOf = ({ kind }: WebhookSetting, typed: string): Value => {
     case "expression":
     case "template":
     case "choice":
+    case "webhook":
       return typed
     case "switch":
       return typed === "true" ? true : typed === "false" ? false : typed
     case "window": {
-      const [, key, within] = /^(.+?)\s+(\d+)$/.exec(typed) ?? []
-      return key === undefined ? typed : { key, within: Number(within) }
+      const [, key, within, quiet, collect] =
+        /^(.+?)\s+(\d+)(?:\s+quiet=(\d+))?(?:\s+collect=(last|all))?$/.exec(typed) ?? []
+      if (key === undefined) return typed
+      return {
+        ...{ key, within: Number(within) },
+        ...(quiet !== undefined && { quiet: Number(quiet) }),
+        ...(collect !== undefined && { collect: collect as NonNullable<Window["collect"]> })
+      }
     }
     case "singleton": {
       const [, key, on_new] = /^(.+?)\s+(\S+)$/s.exec(typed) ?? []
@@ -260,15 +284,17 @@ export const isAccepted = (setting: WebhookSetting, value: Value): boolean => {
       return typeof value === "string" && value !== "" && value.length <= setting.maxLength
     case "choice":
       return setting.words.includes(String(value))
+    case "webhook":
+      return typeof value === "string" && value !== "" && value.length <= longestReference
     case "switch":
       return typeof value === "boolean"
     case "window":
       return (
         isWindow(value) &&
         /^[^{}\r\n]{1,256}$/.test(value.key) &&
-        Number.isInteger(value.within) &&
-        value.within >= 1 &&
-        value.within <= setting.longest
+        isWithin(value.within, setting.longest) &&
+        (value.quiet === undefined || isWithin(value.quiet, value.within)) &&
+        (value.collect === undefined || collected.includes(value.collect))
       )
     case "singleton":
       return (
@@ -296,7 +322,9 @@ const isWindow = (value: Value): value is Window =>
   isObject(value) &&
   typeof value.key === "string" &&
   typeof value.within === "number" &&
-  Object.keys(value).length === 2
+  Object.keys(value).every((name) => windowFields.includes(name))
+
+const windowFields: ReadonlyArray<string> = ["key", "within", "quiet", "collect"] satisfies ReadonlyArray<keyof Window>
 
 const isSingleton = (value: Value): value is Singleton =>
   isObject(value) && typeof value.key === "string" && Object.keys(value).sort().join() === "key,on_new"
@@ -304,11 +332,15 @@ const isSingleton = (value: Value): value is Singleton =>
 const isRetries = (value: Value): value is Retries =>
   isObject(value) && Object.keys(value).sort().join() === "backoff_seconds,max_retries"
 
-const isWithin = (value: number, most: number): boolean => Number.isInteger(value) && value >= 1 && value <= most
+const isWithin = (value: unknown, most: number): boolean =>
+  typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= most
 
 /** The value as typed text. */
 export const textOf = (value: Value): string => {
-  if (isWindow(value)) return `${value.key} ${value.within}`
+  if (isWindow(value)) {
+    const { collect, key, quiet, within } = value
+    return [key, within, ...(quiet ? [`quiet=${quiet}`] : []), ...(collect ? [`collect=${collect}`] : [])].join(" ")
+  }
   if (isSingleton(value)) return `${value.key} ${value.on_new}`
   if (isRetries(value)) return `${value.max_retries}/${value.backoff_seconds}`
   return isObject(value) ? JSON.stringify(value) : Array.isArray(value) ? value.join(", ") : String(value)

@@ -299,6 +299,17 @@ export const webhookSettings = {
     help: "The maximum number of retries of a failed run, and the first delay in seconds, such as 3/60; the delay doubles each time",
     default: "none"
   },
+  shares: {
+    kind: "webhook",
+    group: "callers",
+    description:
+      "The ID of the webhook whose URL it shares, for services with one URL. It has no token then: each request that the other webhook has verified is offered to it, and it filters and renders that for itself. `input` must be the same; `verification` and `allow_from` are those of the other one. Default: its own URL.",
+    label: "Shared URL",
+    option: "shares",
+    value: "webhook",
+    help: "The webhook whose URL it shares, by name or ID, for services with one URL; it then has no token of its own",
+    default: "its own URL"
+  },
   allow_from: {
     kind: "networks",
     group: "callers",
@@ -336,16 +347,28 @@ export const webhookSettings = {
     help: "What happens to requests about comments and messages that a destination of this server wrote",
     default: "ignore"
   },
+  approval: {
+    kind: "choice",
+    group: "requests",
+    words: ["none", "required"],
+    description:
+      "Whether a person must approve each run before its prompt is sent: no (`none`, the default), or yes (`required`). Until then, the run holds neither a slot nor its team; after 7 days without a decision it is cancelled. Callers cannot wait for the answer. Runs that a person starts or replays, retries and replies need no approval.",
+    label: "Approval",
+    option: "approval",
+    value: "none|required",
+    help: "Whether a person must approve each run before its prompt is sent",
+    default: "none"
+  },
   coalesce: {
     kind: "window",
     group: "requests",
     longest: 3_600,
     description:
-      "Combines requests with the same value of `key` (a variable as in the template) into one run if they arrive within `within` seconds of the first. The run then joins the team's lane with the values of the last request. All callers get the run's id; none can wait for the answer. Default: each request starts a run.",
+      "Combines requests with the same value of `key` (a variable as in the template) into one run if they arrive within `within` seconds of the first; with `quiet`, only while each arrives within so many seconds of the one before. The run then joins the team's lane with the values of the last request. Its prompt can say how many there were (`{{combined.count}}`) and, with `collect: all`, use the values of all (`{{combined.requests}}`). All callers get the run's id; none can wait for the answer. Default: each request starts a run.",
     label: "Combine bursts",
     option: "coalesce",
     value: "key seconds",
-    help: "Combines requests with the same value of a variable into one run, within some seconds of the first, such as branch 30",
+    help: "Combines requests with the same value of a variable into one run, within some seconds of the first, such as branch 30; with quiet=10, until none comes for 10 seconds; with collect=all, the prompt can list them all",
     default: "off"
   },
   singleton: {

@@ -42,6 +42,8 @@ export interface RunRequest extends RunTexts {
   }
   /** Its window, when it may become the run of an earlier trigger. */
   readonly coalesce?: NonNullable<NewRun["coalesce"]>
+  /** Until when it waits for its approval; absent: it needs none. */
+  readonly approval_until?: DateTime.Utc
   readonly singleton?: NonNullable<NewRun["singleton"]>
   /** The version that the prompt was made from, if it is not the current one. */
   readonly webhook_version?: number
@@ -144,7 +146,8 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
     const by = { id, token_hash, version, max_queued, ...(rate !== undefined && { rate }), ...(budget && { budget }) }
     const origin = { source: "webhook", webhook: by, team, ...rendered, variables } as const
     const run = newRun(origin, timeoutOf(webhook), maxWorkOf(webhook), request)
-    const deadline_at = queues && leaderDeadline(webhook, request.coalesce?.until ?? run.accepted_at)
+    const deadline_at =
+      queues && leaderDeadline(webhook, request.approval_until ?? request.coalesce?.until ?? run.accepted_at)
     const retries = request.wait ? undefined : webhook.retries
     const agent = agentRequestOf(webhook)
     return {
@@ -156,6 +159,7 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
           : agent && { agent }),
         ...(request.title !== undefined && { title: request.title }),
         ...(request.coalesce && { coalesce: request.coalesce }),
+        ...(request.approval_until && { approval_until: request.approval_until }),
         ...(request.singleton && { singleton: request.singleton }),
         ...(request.webhook_version !== undefined && { webhook_version: request.webhook_version }),
         ...(request.traceparent !== undefined && { traceparent: request.traceparent }),

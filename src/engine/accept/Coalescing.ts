@@ -2,10 +2,10 @@ import { createHash, randomUUID } from "node:crypto"
 import { DateTime, Option } from "effect"
 import { InvalidParameter } from "../../domain/Errors.ts"
 import * as Json from "../../domain/Json.ts"
+import * as Combined from "../../domain/prompt/Combined.ts"
 import { lookUp, pathOf } from "../../domain/prompt/Path.ts"
 import { keptUntil } from "../../domain/run/KeptRun.ts"
 import type { Variables } from "../../domain/run/Run.ts"
-import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { keptKey } from "../../repo/manage/WebhookStore.ts"
 import type { NewRun } from "../../repo/run/RunStore.ts"
 
@@ -33,11 +33,12 @@ export const keptWindow = (): NonNullable<NewRun["coalesce"]> => ({
 
 /** The window of a trigger. None if the webhook has no `coalesce`, or the input has no value at its key. */
 export const windowOf = (
-  { coalesce }: Pick<WebhookRow, "coalesce">,
+  webhook: Combined.CombinedTemplate,
   input: Variables,
   now: DateTime.Utc,
   chain_depth?: number
 ): NewRun["coalesce"] => {
+  const { coalesce, fence, prompt_template, template_language } = webhook
   if (coalesce === undefined) return undefined
   const value = Option.getOrNull(lookUp(pathOf(coalesce.key), input))
   if (value === null) return undefined
@@ -47,5 +48,19 @@ export const windowOf = (
   const key = createHash("sha256")
     .update(`${place}${Json.isNumber(value) ? Json.canonical(value) : Json.stringify(value)}`)
     .digest("base64url")
-  return { key, until: DateTime.add(now, { seconds: coalesce.within }) }
+  const { quiet, within } = coalesce
+  const request = Combined.keptOf(webhook, input)
+  return {
+    key,
+    until: DateTime.add(now, { seconds: quiet ?? within }),
+    latest: DateTime.add(now, { seconds: within }),
+    ...(Combined.isRead(webhook) && {
+      template: {
+        ...{ coalesce, prompt_template },
+        ...(fence !== undefined && { fence }),
+        ...(template_language !== undefined && { template_language })
+      }
+    }),
+    ...(request && { request })
+  }
 }

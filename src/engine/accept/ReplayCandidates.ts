@@ -14,6 +14,7 @@ import {
   type TooManyQueued,
   WebhookDisabled
 } from "../../domain/Errors.ts"
+import * as Combined from "../../domain/prompt/Combined.ts"
 import type { Variables } from "../../domain/run/Run.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { WholeRun } from "../../repo/history/HistoryStore.ts"
@@ -88,11 +89,11 @@ export const make = Effect.gen(function* () {
       }
       if (!webhook.enabled) return yield* new WebhookDisabled()
       const given = request.variables ?? run.variables
-      const variables = request.prompt === "same" ? given : yield* Input.used(webhook, given)
+      const variables = request.prompt === "same" ? given : yield* Input.used(webhook, given, given)
       // A person asked for it, so `accept_if` does not apply.
       const { accept_if: _, ...unfiltered } = webhook
       if (request.variables && !Input.takesPayload(webhook)) {
-        yield* Effect.catchTag(inputChecks.check(unfiltered, variables), "Ignored", Effect.die)
+        yield* Effect.catchTag(inputChecks.check(unfiltered, Combined.ownOf(webhook, variables)), "Ignored", Effect.die)
       }
       const rendered =
         request.prompt === "same"

@@ -154,5 +154,9 @@ const retryAfterOf = (header: string | undefined): Duration.Duration | undefined
 
 const isReset = (error: Error & { readonly code?: string }): boolean => error.code === "ECONNRESET"
 
-const reasonOf = (error: Error & { readonly code?: string }): string =>
-  error.message === "" ? (error.code ?? "the connection failed") : error.message
+const reasonOf = (error: Error & { readonly code?: string; readonly hostname?: string }): string => {
+  const { code, hostname, message } = error
+  if (hostname !== undefined && (code === "ENOTFOUND" || code === "ENODATA"))
+    return `the host ${hostname} was not found`
+  return message === "" ? (code ?? "the connection failed") : message
+}

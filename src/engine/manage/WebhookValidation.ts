@@ -3,6 +3,7 @@ import { Effect, Either, Option, Predicate, Schema } from "effect"
 import { identity } from "effect/Function"
 import { type Fault, Invalid, maxFaults, type TeamUnknown } from "../../domain/Errors.ts"
 import { tooComplex } from "../../domain/evaluation/JsonSchema.ts"
+import * as Combined from "../../domain/prompt/Combined.ts"
 import { faultsOfFilter } from "../../domain/prompt/FilterFaults.ts"
 import { keyOf, pathOf } from "../../domain/prompt/Path.ts"
 import * as Template from "../../domain/prompt/Template.ts"
@@ -17,38 +18,46 @@ import { Origin } from "../access/Audit.ts"
 import { Evaluator } from "../prompt/Evaluator.ts"
 import * as Input from "../prompt/Input.ts"
 import { type LanguageOptions, Renderer } from "../prompt/Renderer.ts"
+import * as SharedUrls from "./SharedUrls.ts"
 import { decode, tokenFaults } from "./Validation.ts"
 
 export const make = Effect.gen(function* () {
   const { evaluate } = yield* Evaluator
   const renderer = yield* Renderer
   const teams = yield* TeamStore
+  const sharedUrls = yield* SharedUrls.make
 
   /** The template after a change of its text, its language or its input. */
   const templateAfter = (
     change: Fields,
     before: Webhook | undefined,
     field: TemplateField = "prompt_template",
-    fields: ReadonlyArray<keyof Fields> = ["template_language", "input"]
+    fields: ReadonlyArray<keyof Fields> = ["template_language", "input", "coalesce"]
   ) => {
-    const { input, template_language, [field]: value } = { ...before, ...change }
+    const { coalesce, input, template_language, [field]: value } = { ...before, ...change }
     const template = isSingleton(value) ? value.key : value
     const isChanged = [field, ...fields].some((field) => change[field] !== undefined)
     return isChanged && typeof template === "string"
-      ? Option.some({ template, takesPayload: Input.takesPayload({ input }), ...languageOf(template_language) })
+      ? Option.some({
+          ...{ template, takesPayload: Input.takesPayload({ input }), ...languageOf(template_language) },
+          ...(isWindow(coalesce) && { coalesce })
+        })
       : Option.none()
   }
 
   /** A template must not name a header that holds a secret. */
   const templateFaults = (field: TemplateField, change: Fields, before: Webhook | undefined) =>
-    Option.match(templateAfter(change, before, field, ["template_language", "input", "verification"]), {
+    Option.match(templateAfter(change, before, field, ["template_language", "input", "verification", "coalesce"]), {
       onNone: () => Effect.succeed([]),
       onSome: ({ takesPayload, template, ...options }) =>
         renderer.placeholders(template, options).pipe(
           Effect.map((names) => {
             const { verification } = { ...before, ...change }
             const webhook = isVerification(verification) ? { verification } : {}
-            return takesPayload ? names.flatMap((name) => Input.nameFaults(name, webhook)) : []
+            return [
+              ...(takesPayload ? names.flatMap((name) => Input.nameFaults(name, webhook)) : []),
+              ...(field === "prompt_template" ? Combined.nameFaults(options, names) : [])
+            ]
           }),
           Effect.catchTag("TemplateInvalid", ({ reason, line, column }) =>
             Effect.succeed([`line ${line}, column ${column}: ${reason}`])
@@ -105,6 +114,7 @@ export const make = Effect.gen(function* () {
     if (cancel_if != null && singleton == null) {
       faults.push({ pointer: "/cancel_if", detail: "needs `singleton`: its key says which runs are cancelled" })
     }
+    faults.push(...(yield* sharedUrls.faults(input, before)))
     if (isWindow(input.coalesce)) {
       // For templates in any language.
       if (Either.isLeft(Template.parse(`{{${input.coalesce.key}}}`)))
@@ -139,8 +149,10 @@ export const make = Effect.gen(function* () {
     })
 
   /** The names in a template that was checked before. */
-  const namesIn = (template: string, options: LanguageOptions) =>
-    Effect.catchTag(renderer.placeholders(template, options), "TemplateInvalid", Effect.die)
+  const namesIn = (template: string, options: LanguageOptions & Pick<Webhook, "coalesce">) =>
+    Effect.catchTag(renderer.placeholders(template, options), "TemplateInvalid", Effect.die).pipe(
+      Effect.map((names) => Combined.namesOfRequest(options, names))
+    )
 
   /** The template's names, if the change has a template. */
   const variablesOf = (change: Fields, before: Webhook | undefined) =>

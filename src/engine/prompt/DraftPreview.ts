@@ -1,6 +1,7 @@
 /** Previews a template that is being edited, before anything is saved. */
 import { Effect, Either } from "effect"
 import type { Invalid, InvalidVariables, TemplateInvalid, Unavailable } from "../../domain/Errors.ts"
+import * as Combined from "../../domain/prompt/Combined.ts"
 import { keyOf } from "../../domain/prompt/Path.ts"
 import type { WebhookDraft } from "../../domain/webhook/Webhook.ts"
 import * as Input from "./Input.ts"
@@ -8,7 +9,7 @@ import { type Place, type Rendered, Renderer, type RenderRefused } from "./Rende
 import * as Rendering from "./Rendering.ts"
 
 /** The parts of a webhook that make its prompts. */
-export type Draft = Pick<WebhookDraft, "prompt_template" | "template_language" | "input" | "fence">
+export type Draft = Pick<WebhookDraft, "prompt_template" | "template_language" | "input" | "fence" | "coalesce">
 
 export interface DraftPreview {
   readonly names: ReadonlyArray<string>
@@ -29,7 +30,7 @@ export const make: Effect.Effect<PreviewDraft, never, Effect.Effect.Context<type
     const render = yield* Rendering.make
     return Effect.fn("Webhooks.previewDraft")(function* (draft: Draft, sample: Input.Sample) {
       const { prompt_template } = draft
-      const names = yield* renderer.placeholders(prompt_template, draft)
+      const names = Combined.namesOfRequest(draft, yield* renderer.placeholders(prompt_template, draft))
       const places = renderer.places?.(prompt_template, draft)
       const empty = Object.fromEntries(names.map((name) => [keyOf(name), ""]))
       const filledIn = Input.ofSample(draft, { ...sample, variables: { ...empty, ...sample.variables } }).pipe(

@@ -1,6 +1,7 @@
 /** The input of a request, by the webhook's `input`: its variables, or the request itself. */
 import { Either, Predicate } from "effect"
 import { Invalid, InvalidBody, InvalidVariables, type UnsupportedMediaType } from "../../domain/Errors.ts"
+import * as Combined from "../../domain/prompt/Combined.ts"
 import { pathOf, pick } from "../../domain/prompt/Path.ts"
 import { checkVariables, isShallow, tooDeep } from "../../domain/prompt/Variables.ts"
 import type { IncomingRequest, RequestValues } from "../../domain/request/IncomingRequest.ts"
@@ -11,7 +12,7 @@ import type { Variables } from "../../domain/run/Run.ts"
 import { secretHeadersOf } from "../../domain/verification/Presets.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 
-type Webhook = Pick<WebhookRow, "input" | "variables">
+type Webhook = Pick<WebhookRow, "input" | "variables"> & Pick<WebhookRow, "coalesce" | "prompt_template">
 
 /** Whether the template uses the whole request. */
 export const takesPayload = ({ input }: { readonly input?: unknown }): boolean => input === "payload"
@@ -72,10 +73,29 @@ const checked = (variables: Variables, root?: string): Either.Either<Variables, 
  * The values that make the prompt and are stored with the run: all variables; of a whole request, only the values that
  * the template names. So a run's size is bounded, and the rest need not be storable.
  */
-export const used = (webhook: Webhook, input: Variables): Either.Either<Variables, InvalidVariables> =>
+const usedOf = (webhook: Webhook, input: Variables): Either.Either<Variables, InvalidVariables> =>
   takesPayload(webhook)
     ? Either.flatMap(checkDepth(input), (input) => checked(pick(webhook.variables.map(pathOf), input), ""))
     : checked(input)
+
+/**
+ * The same, with what the template can say about the requests that the run combines. `combined`: of the run that is repeated;
+ * default: this request alone.
+ */
+export const used = (
+  webhook: Webhook,
+  input: Variables,
+  { combined }: { readonly combined?: unknown } = {}
+): Either.Either<Variables, InvalidVariables> => {
+  if (!Combined.isRead(webhook)) return usedOf(webhook, input)
+  const own = Combined.ownOf(webhook, input)
+  return Either.flatMap(usedOf(webhook, own), (variables) => {
+    if (combined !== undefined) return Either.map(checked({ combined }), (again) => ({ ...variables, ...again }))
+    // Of a payload, the whole is stored, too.
+    const kept = Combined.keptOf(webhook, own) ? checked(own, "") : Either.right(own)
+    return Either.map(kept, () => ({ ...variables, ...Combined.of(webhook, [own]) }))
+  })
+}
 
 /**
  * The values that make a repeat the same request: all variables; of a whole request, everything except its headers,

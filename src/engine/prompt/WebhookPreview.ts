@@ -31,6 +31,7 @@ export interface Preview {
   readonly thread_key?: string
   /** Absent: the run would have none. */
   readonly title?: string
+  readonly workspace_ref?: string
 }
 
 export type PreviewRefused =
@@ -57,14 +58,14 @@ export const make = Effect.gen(function* () {
       Effect.catchTag("Ignored", () => Effect.succeed(false))
     )
     const thread_key = yield* threadKeyOf(webhook, input)
-    const { title } = yield* textsOf(webhook, input)
+    const texts = yield* textsOf(webhook, input)
     const reason = accepted ? undefined : inputChecks.ignoredBecause(webhook, input)
     const others = {
       ...(webhook.accept_if !== undefined && { accepted }),
       ...(webhook.cancel_if !== undefined && { cancels }),
       ...(reason && { ignored_because: textOfReason(reason, { withValues: true }) }),
       ...(thread_key !== undefined && { thread_key }),
-      ...(title !== undefined && { title })
+      ...texts
     }
     return yield* render(webhook, variables).pipe(
       Effect.map(({ prompt }): Preview => ({ ...others, prompt, missing: [] })),

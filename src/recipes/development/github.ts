@@ -61,6 +61,7 @@ Review the changes, and list what must change before it is merged. Do not run co
   notes: [
     "For reviews as comments, switch on “Send each answer back” when you create the webhook, or add a destination later: kind `github`, target `{{ values.payload.repository.full_name }}#{{ values.payload.pull_request.number }}` (docs/use/destinations.md). The agent then needs no token.",
     "GitHub sends up to 25 MB. Events over `WEBHOOK_MAX_BODY` (1 MiB) get 413: to get pushes of many commits, set it to `25 MiB`.",
+    "A GitHub App has one URL. Other webhooks can share it: see `shares` in docs/use/webhooks.md, “Share a URL”.",
     "GitHub does not retry rejected deliveries. “Recent Deliveries” has a button to resend them.",
     "Pushes to a pull request within 30 seconds are one run, for the latest.",
     "`workflow_dispatch` and `repository_dispatch` need `unique_for_seconds`. Their bodies contain no time or ID, so the same inputs would start no second run for 7 days (docs/use/verification.md, “Events with identical bodies”)."

@@ -41,7 +41,10 @@ Find what the issue is about, and propose how to solve it.`,
     "As a workspace admin: “Settings”, “API”, “Webhooks”, “New webhook”. “URL”: the trigger URL. “Data change events”: “Issues”. Save.",
     "Set its “Signing secret” (`lin_wh_…`) as the webhook's secret here."
   ],
-  notes: ["Linear retries after a minute, an hour and six hours, then disables the webhook."],
+  notes: [
+    "Linear retries after a minute, an hour and six hours, then disables the webhook.",
+    "A Linear app has one URL. Other webhooks can share it: see `shares` in docs/use/webhooks.md, “Share a URL”."
+  ],
   sample: {
     headers: {
       ...json,

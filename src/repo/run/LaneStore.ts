@@ -1,7 +1,9 @@
 import { Context, type DateTime, type Effect } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
-import type { RunRow } from "../../domain/run/Run.ts"
+import type { CombinedTemplate } from "../../domain/prompt/Combined.ts"
+import type { PromptLayout } from "../../domain/prompt/PromptLayout.ts"
+import type { RunRow, Variables } from "../../domain/run/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { OutRun } from "./RunStore.ts"
 
@@ -18,6 +20,18 @@ export interface OutState
   /** It was offered to its team's leader over HTTP (`HttpLeaderStore`). */
   readonly over_http: boolean
 }
+
+/** A run that combines requests, when its window is closed. `prompt` and `variables` are those of its last request alone. */
+export interface CombinedRun
+  extends Required<Pick<RunRow, "run_id" | "team" | "webhook_id" | "prompt" | "variables" | "joined">> {
+  readonly layout?: PromptLayout
+  readonly template: CombinedTemplate
+  /** The kept ones, the first one first. */
+  readonly requests: ReadonlyArray<Variables>
+}
+
+/** The prompt of all its requests. */
+export type PlacedRun = Pick<CombinedRun, "run_id" | "prompt" | "layout" | "variables">
 
 /** The runs that wait and that are out, for the work of each second. */
 export class LaneStore extends Context.Tag("webhook-trigger/LaneStore")<
@@ -41,9 +55,13 @@ export class LaneStore extends Context.Tag("webhook-trigger/LaneStore")<
     /**
      * Closes the windows that have ended. From then on, no trigger joins their runs. The runs take their places behind
      * every run accepted before this call began, before every run whose acceptance begins after it, and in the order in
-     * which their windows ended.
+     * which their windows ended. Those of `combinedRuns` get theirs later, from `placeCombined`.
      */
     readonly closeWindows: (now: DateTime.Utc) => Effect.Effect<void, Unavailable>
+    /** Some of the runs whose windows are closed and whose prompts are to be made, in the order in which those ended. */
+    readonly combinedRuns: (except: ReadonlyArray<WebhookId>) => Effect.Effect<ReadonlyArray<CombinedRun>, Unavailable>
+    /** It takes its place, as from `closeWindows`, with this prompt. Changes nothing the second time. */
+    readonly placeCombined: (run: PlacedRun) => Effect.Effect<void, Unavailable>
     /**
      * Forgets that the runs that are out were sent and started: each is `queued` and admitted again, and the clock of an
      * asynchronous run starts again. Ended runs, which are not sent again, are released.

@@ -8,6 +8,7 @@ import type {
   Unavailable
 } from "../../domain/Errors.ts"
 import type { RunId, ThreadId, WebhookId } from "../../domain/Id.ts"
+import type { CombinedTemplate } from "../../domain/prompt/Combined.ts"
 import type { PromptLayout } from "../../domain/prompt/PromptLayout.ts"
 import type { SessionUsage } from "../../domain/run/AgentReport.ts"
 import type { AgentRequest } from "../../domain/run/AgentRequest.ts"
@@ -73,6 +74,8 @@ export interface NewRun {
    * its wait for one.
    */
   readonly deadline_at?: DateTime.Utc
+  /** Until when it waits for its approval, without a place in the lane; absent: it needs none. */
+  readonly approval_until?: DateTime.Utc
   readonly accepted_at: DateTime.Utc
   /** The trace that its prompt is sent in, as in W3C trace context; absent: a new one. */
   readonly traceparent?: string
@@ -83,8 +86,17 @@ export interface NewRun {
   /** It joins the run of an earlier trigger with this key, webhook and team, if that run's window is open. */
   readonly coalesce?: {
     readonly key: string
-    /** For a new run: until when others can join it. It gets a place in the lane when its window closes. */
+    /**
+     * Until when others can join it, at least; but no longer than the first one's `latest`. It gets a place in the lane when its
+     * window closes.
+     */
     readonly until: DateTime.Utc
+    /** Default: `until`. */
+    readonly latest?: DateTime.Utc
+    /** Its prompt is made from this at the end of the window; absent: the prompt of the last one counts. */
+    readonly template?: CombinedTemplate
+    /** Kept for that prompt, up to `Combined.maxRequests`. */
+    readonly request?: Variables
   }
   /**
    * Of its webhook and team, one run at a time with this key is on: not ended, or waiting for a retry. `on_new`: it is
@@ -299,6 +311,16 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
     ) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
     /** The number of runs that `cancelQueued` would end. */
     readonly countQueued: (of: QueuedRuns) => Effect.Effect<number, Unavailable>
+    /**
+     * The run no longer waits for its approval: it takes its place in its team's lane, or ends as `cancelled`. The first decision
+     * wins. Returns its team; undefined: it does not wait for approval.
+     */
+    readonly decide: (
+      id: RunId,
+      decision: { readonly approves: boolean; readonly at: DateTime.Utc; readonly by: string }
+    ) => Effect.Effect<TeamName | undefined, Unavailable>
+    /** Ends as `cancelled` the runs that waited for their approval until `now`. */
+    readonly expireApprovals: (now: DateTime.Utc) => Effect.Effect<void, Unavailable>
     /**
      * Releases ended runs whose leader was told to stop at this time or before: `unconfirmed`, as their agents may work.
      * Returns them.

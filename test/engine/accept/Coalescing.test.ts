@@ -107,3 +107,66 @@ it.scoped("leaves a trigger alone that has nothing at the key, and refuses one t
     expect(new Set(alone).size).toBe(2)
   }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(ports))))
 )
+
+const list =
+  "{{ combined.count }} ({{ combined.dropped }}): {% for request in combined.requests %}{{ request.text.commit }} {% endfor %}"
+
+const combining = { coalesce: { ...coalesce, collect: "all" }, template_language: "liquid" } as const
+
+it.scoped("lists all triggers in the prompt, once its window has been quiet", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const seen = yield* echo(team)
+    const webhook = yield* makeWebhook(team, {
+      ...combining,
+      coalesce: { ...combining.coalesce, quiet: 8 },
+      prompt_template: list
+    })
+    const id = yield* webhook.submit({ branch: "main", commit: 1 })
+    for (const commit of [2, 3, 3]) {
+      yield* advance("5 seconds")
+      yield* webhook.submit({ branch: "main", commit }, { key: String(commit) })
+    }
+    yield* advance("2 seconds")
+    expect(seen).toEqual([])
+    // The repeat did not move the end of the window.
+    yield* advance("4 seconds")
+    yield* until(Effect.sync(() => seen.length > 0))
+    const repo = yield* Repo
+    const { joined, variables } = yield* repo.run(id)
+    expect([seen, joined]).toEqual([["3 (0): 1 2 3 "], 2])
+    expect(variables).toMatchObject({ text: { commit: 3 }, combined: { count: 3, dropped: 0 } })
+  }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(ports))))
+)
+
+it.scoped("counts triggers of which the last one counts, and a trigger that stands alone", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const seen = yield* echo(team)
+    const webhook = yield* makeWebhook(team, { coalesce, prompt_template: "{{combined.count}}: {{text.commit}}" })
+    for (const commit of [1, 2]) yield* webhook.submit({ branch: "main", commit })
+    yield* webhook.submit({ commit: 3 })
+    yield* advance("33 seconds")
+    yield* until(Effect.sync(() => seen.length === 2))
+    expect(seen).toEqual(["1: 3", "2: 2"])
+  }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(ports))))
+)
+
+it.scoped("drops the oldest triggers of which no prompt has room, and all but the last where the template fails", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const seen = yield* echo(team)
+    const large = yield* makeWebhook(team, { ...combining, prompt_template: list })
+    const fails = yield* makeWebhook(team, {
+      ...combining,
+      prompt_template: `{% if combined.requests.size > 1 %}{{ combined.requests[1].text.none }}{% endif %}${list}`
+    })
+    for (const commit of [1, 2, 3, 4]) {
+      yield* large.submit({ branch: "main", commit: `${commit}`.repeat(30) })
+      yield* fails.submit({ branch: "main", commit })
+    }
+    yield* advance("33 seconds")
+    yield* until(Effect.sync(() => seen.length === 2))
+    expect(seen).toEqual([`4 (2): ${"3".repeat(30)} ${"4".repeat(30)} `, "4 (3): 4 "])
+  }).pipe(Effect.provide(engine({ maxPrompt: 90 }).pipe(Layer.provideMerge(ports))))
+)

@@ -51,6 +51,15 @@ it.scopedLive("no hostile address or name is connected to, by https or http", ()
   })
 )
 
+it.scopedLive("a name that does not exist is said to be missing", () =>
+  Effect.gen(function* () {
+    const missing = new Error("queryA ENOTFOUND hooks.example.com")
+    const resolve: Resolve = () =>
+      Promise.reject(Object.assign(missing, { code: "ENOTFOUND", hostname: "hooks.example.com" }))
+    expect(yield* post(["https://hooks.example.com/"], resolve)).toEqual(["the host hooks.example.com was not found"])
+  })
+)
+
 it.scopedLive("no name is connected to at a hostile address, also if it had a public one before", () =>
   Effect.gen(function* () {
     const { connections, port } = yield* listening

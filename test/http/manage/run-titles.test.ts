@@ -6,12 +6,13 @@ import { pointers, refusal } from "../Client.ts"
 import { start } from "../Server.ts"
 
 const run_title = "{{payload.repo}}#{{payload.number}}"
+const workspace_ref = "refs/pull/{{payload.number}}/head"
 
 it.scopedLive("a run's title is shown with the run, in lists, exports, previews, events and messages", () =>
   Effect.gen(function* () {
     const { admin, http, team } = yield* start()
     yield* team("ops")
-    const draft = { name: "Review", team: "ops", prompt_template: "Review it", input: "payload" }
+    const draft = { name: "Review", team: "ops", prompt_template: "Review it", input: "payload", workspace_ref }
     const created = yield* admin("POST", "/api/webhooks", { body: { ...draft, run_title } })
     const { trigger_url, webhook } = created.json
     expect(webhook.run_title).toBe(run_title)
@@ -38,7 +39,10 @@ it.scopedLive("a run's title is shown with the run, in lists, exports, previews,
     expect((yield* admin("GET", `/api/runs/${untitled.run_id}`)).json).not.toHaveProperty("title")
 
     const preview = (payload: object) => admin("POST", `/api/webhooks/${webhook.id}/preview`, { body: { payload } })
-    expect((yield* preview({ repo: "shop", number: 7 })).json).toEqual({ prompt: "Review it", missing: [], title })
+    expect((yield* preview({ repo: "shop", number: 7 })).json).toEqual({
+      ...{ prompt: "Review it", missing: [], title },
+      workspace_ref: "refs/pull/7/head"
+    })
     expect((yield* preview({ repo: "shop" })).json).toEqual({ prompt: "Review it", missing: [] })
 
     const secret = { run_title: "{{headers.authorization}}" }

@@ -1,6 +1,7 @@
 /** Duplicating a webhook, and the versions of its template. */
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { repeatUntil } from "../../support/Until.ts"
 import { pointers, refusal } from "../Client.ts"
 import { hello, start, unusedId } from "../Server.ts"
 import { github, other, secret, sign } from "../trigger/Github.ts"
@@ -140,5 +141,65 @@ it.scopedLive("a version is restored with the language and the input that its te
         [1, "simple", "variables"]
       ]
     )
+  })
+)
+
+it.scopedLive(
+  "a template of combined requests says what it lacks, and a run that stands alone has its own request",
+  () =>
+    Effect.gen(function* () {
+      const { admin, team, webhook } = yield* start()
+      const coalesce = { key: "payload.id", within: 60 }
+      const all = { ...coalesce, collect: "all" }
+      const prompt_template = "{{combined.count}} of {{payload.id}}: {{combined.requests}}"
+      const { id } = yield* webhook(yield* team("ops"), prompt_template, { input: "payload", coalesce: all })
+      const edit = (body: object) => admin("PATCH", `/api/webhooks/${id}`, { body })
+      expect(pointers(yield* edit({ coalesce }))).toStrictEqual(["/prompt_template"])
+      expect(pointers(yield* edit({ prompt_template: "{{combined.all}}" }))).toStrictEqual(["/prompt_template"])
+      expect((yield* edit({ coalesce: all })).json.variables).toStrictEqual(["payload.id"])
+      const sample = { payload: { id: 7, more: { deep: 1.1 } } }
+      const prompt = '1 of 7: [{"payload":{"id":7,"more":{"deep":1.1}},"headers":{},"query":{}}]'
+      expect((yield* admin("POST", `/api/webhooks/${id}/preview`, { body: sample })).json).toMatchObject({ prompt })
+      const draft = { prompt_template, input: "payload", coalesce: all, ...sample }
+      const drafted = (yield* admin("POST", "/api/templates/preview", { body: draft })).json
+      expect([drafted.variables, drafted.prompt.map(({ text }: any) => text).join("")]).toStrictEqual([
+        ["payload.id"],
+        prompt
+      ])
+      const { json: first } = yield* admin("POST", `/api/webhooks/${id}/runs?wait=true`, { body: sample })
+      expect(first.response).toContain(prompt)
+      const { json: again } = yield* admin("POST", `/api/runs/${first.run_id}/replay?wait=true`, { body: {} })
+      expect(again.response).toContain(prompt)
+      const unstorable = { payload: { id: 7, deep: "\0" } }
+      const refused = yield* admin("POST", `/api/webhooks/${id}/runs`, { body: unstorable })
+      expect([refusal(refused), pointers(refused)]).toStrictEqual([[400, "invalid_variables"], ["/payload/deep"]])
+    })
+)
+
+it.scopedLive("a caller cannot say what was combined, nor does the webhook's schema see it", () =>
+  Effect.gen(function* () {
+    const { admin, http, team, webhook } = yield* start()
+    const { id, path } = yield* webhook(
+      yield* team("ops"),
+      "{{combined.count}} {{combined.requests.0.text}} {{text}}",
+      {
+        coalesce: { key: "branch", within: 60, collect: "all" },
+        schema: { properties: { text: {} }, additionalProperties: { type: "string" } }
+      }
+    )
+    const body = { variables: { text: "x", combined: "9" } }
+    const { run_id, response } = (yield* http("POST", `${path}?wait=true`, { body })).json
+    expect(response).toBeUndefined()
+    const sent = (yield* http("POST", path, { body })).json.run_id
+    const run = yield* repeatUntil(admin("GET", `/api/runs/${sent}`), ({ json }) => json.finished_at !== undefined)
+    expect([run_id, run.json.variables]).toStrictEqual([
+      undefined,
+      { text: "x", combined: { count: 1, requests: [{ text: "x" }], dropped: 0 } }
+    ])
+    expect(run.json.conversation.prompt).toBe("1 x x")
+    const { variables } = run.json
+    const replayed = yield* admin("POST", `/api/runs/${sent}/replay?wait=true`, { body: { variables } })
+    expect([replayed.status, replayed.json.response]).toStrictEqual([200, run.json.conversation.response])
+    expect((yield* admin("GET", `/api/webhooks/${id}`)).json.variables).toStrictEqual(["text"])
   })
 )

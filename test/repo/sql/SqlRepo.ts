@@ -15,6 +15,7 @@ const tables = [
     "requests",
     "ignored_counts",
     "windows",
+    "window_requests",
     "window_deliveries",
     "webhook_templates"
   ],

@@ -3,12 +3,13 @@ import { Effect } from "effect"
 import { isOut } from "./0001_dispatch.ts"
 
 /**
- * Runs. `seq` orders them by acceptance: it is drawn as the row is written, so a run whose acceptance began after
- * another's was committed has the higher one. `seq` has no index of its own, on purpose: for the newest run of one
- * webhook, PostgreSQL would walk it through the runs of all others. `place` orders a lane. It comes from the same
- * sequence, and is null while further triggers can join the run. `team` has no foreign key, so history outlives its
- * team. Neither has `replay_of`, because either run may be deleted first, nor `superseded_by`, nor `thread_id`, because a thread is deleted
- * with its last run. `recorded_at` is the database's time of the statement that stored the end. `variables` are `json`, not `jsonb`, to keep the order of names.
+ * Runs. `seq` orders them by acceptance: it is drawn as the row is written, so a run whose acceptance began after another's
+ * was committed has the higher one. `seq` has no index of its own, on purpose: for the newest run of one webhook, PostgreSQL
+ * would walk it through the runs of all others. `place` orders a lane. It comes from the same sequence, and is null while
+ * further triggers can join the run, and while it waits for its approval. `team` has no foreign key, so history outlives its
+ * team. Neither has `replay_of`, because either run may be deleted first, nor `superseded_by`, nor `thread_id`, because a thread
+ * is deleted with its last run. `recorded_at` is the database's time of the statement that stored the end. `variables` are `json`, not
+ * `jsonb`, to keep the order of names.
  */
 export const runs = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -47,6 +48,8 @@ export const runs = Effect.gen(function* () {
       place bigint,
       collecting_until timestamptz(3),
       joined integer,
+      approval_until timestamptz(3),
+      decided_by text,
 
       thread_id uuid,
       thread_key text collate "C",
@@ -93,7 +96,11 @@ export const runs = Effect.gen(function* () {
   yield* sql`create index runs_history_by_status on webhook_trigger.runs (webhook_id, status, seq)`
   yield* sql`create index runs_messages on webhook_trigger.runs (team, status, seq) where webhook_id is null`
   yield* sql`create index runs_triggered_by on webhook_trigger.runs (triggered_by, id) where triggered_by is not null`
-  yield* sql`create index runs_asking on webhook_trigger.runs (id) where (report -> 'asks') is not null`
+  yield* sql`
+    create index runs_asking on webhook_trigger.runs (id)
+      where (report -> 'asks') is not null or approval_until is not null`
+  yield* sql`
+    create index runs_approval on webhook_trigger.runs (approval_until) where approval_until is not null`
   yield* sql`create index runs_replay_of on webhook_trigger.runs (replay_of) where replay_of is not null`
 
   // Of a thread: its history, and its runs in the order of the lane, for the session of the last one.
@@ -134,15 +141,27 @@ export const runs = Effect.gen(function* () {
     create unique index runs_message_idempotency on webhook_trigger.runs (team, idempotency_key)
       where webhook_id is null and idempotency_key is not null`
 
-  // Open windows of `coalesce`, and the idempotency keys of triggers that joined an earlier trigger's run.
+  // Windows of `coalesce`; the requests kept for their prompts; and the idempotency keys of triggers that joined an earlier
+  // trigger's run. A closed window waits for its prompt.
   yield* sql`
     create table webhook_trigger.windows (
       webhook_id uuid not null references webhook_trigger.webhooks on delete cascade,
       team text not null,
       key text not null,
-      run_id uuid not null,
+      run_id uuid primary key,
       until timestamptz(3) not null,
-      primary key (webhook_id, team, key)
+      latest timestamptz(3) not null,
+      template json,
+      closed boolean not null default false
+    )`
+  yield* sql`create unique index windows_open on webhook_trigger.windows (webhook_id, team, key) where not closed`
+  yield* sql`
+    create table webhook_trigger.window_requests (
+      run_id uuid not null references webhook_trigger.windows on delete cascade,
+      seq bigint generated always as identity,
+      request json not null,
+      bytes integer not null,
+      primary key (run_id, seq)
     )`
   yield* sql`
     create table webhook_trigger.window_deliveries (

@@ -57,7 +57,7 @@ export const singletons = Effect.gen(function* () {
             started_at = coalesce(r.started_at, r.sent_at),
             released_at = case when r.finished_at is null and r.admitted_at is null then clock else r.released_at end,
             stop_at = case when r.finished_at is null and r.admitted_at is not null then clock else r.stop_at end,
-            collecting_until = null, retry_at = null, cancelled_by = canceller, superseded_by = unwanted.newer
+            collecting_until = null, approval_until = null, retry_at = null, cancelled_by = canceller, superseded_by = unwanted.newer
           from unwanted where r.id = unwanted.id
           returning r.*;
       end

@@ -59,7 +59,11 @@ export const toInput =
       idempotency_expires_at: idempotency?.expires_at,
       request_hash: idempotency?.request_hash,
       window_key: coalesce?.key,
-      window_until: coalesce?.until
+      window_until: coalesce?.until,
+      window_latest: coalesce && (coalesce.latest ?? coalesce.until),
+      window_template: coalesce?.template,
+      window_request: coalesce?.request,
+      approval_until: run.approval_until
     } satisfies { readonly [Field in InputField]: NewRun[Field] | undefined } & Readonly<Record<string, unknown>>
   }
 
@@ -102,6 +106,10 @@ export const inputTypes = {
   on_new: "text",
   window_key: "text",
   window_until: "timestamptz",
+  window_latest: "timestamptz",
+  window_template: "json",
+  window_request: "json",
+  approval_until: "timestamptz",
   ord: "int",
   token_hash: "bytea",
   version: "int",

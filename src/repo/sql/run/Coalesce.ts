@@ -2,14 +2,18 @@
 import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect, Either } from "effect"
 import { IdempotencyKeyReused, type Unavailable } from "../../../domain/Errors.ts"
-import type { RunId } from "../../../domain/Id.ts"
+import type { RunId, WebhookId } from "../../../domain/Id.ts"
+import * as Json from "../../../domain/Json.ts"
+import * as Combined from "../../../domain/prompt/Combined.ts"
+import { storable } from "../../../domain/StorableText.ts"
+import type { CombinedRun, PlacedRun } from "../../run/LaneStore.ts"
 import type { Acceptance, AcceptanceRefused, NewRun } from "../../run/RunStore.ts"
 import { notify } from "../Changes.ts"
-import { recordset } from "../Columns.ts"
+import { fromRow, recordset, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 
 /** A place in a lane, behind every place given before. */
-const nextPlace = (sql: SqlClient.SqlClient): Statement.Fragment => sql`nextval('webhook_trigger.runs_seq_seq')`
+export const nextPlace = (sql: SqlClient.SqlClient): Statement.Fragment => sql`nextval('webhook_trigger.runs_seq_seq')`
 
 type Answer = Either.Either<Acceptance, AcceptanceRefused>
 
@@ -26,22 +30,27 @@ interface Windows {
   readonly opened: Statement.Fragment
   /** False if another run has opened the window in the meantime. */
   readonly hasOpened: Statement.Fragment
-  /** The columns of coalesced runs. A run that opens a window gets no place; an ordinary run does. */
+  /** The columns of coalesced runs, and of those that need approval: they get no place; an ordinary run does. */
   readonly columns: Statement.Fragment
   readonly values: Statement.Fragment
 }
 
-export const windowsOf = (sql: SqlClient.SqlClient, coalesces: boolean): Windows =>
-  coalesces
+export const windowsOf = (sql: SqlClient.SqlClient, runs: ReadonlyArray<NewRun>): Windows =>
+  runs.some((run) => isCoalescing(run) || run.approval_until !== undefined)
     ? {
-        columns: sql`, place, collecting_until, joined`,
+        columns: sql`, place, collecting_until, approval_until, joined`,
         values: sql`,
-          case when window_key is null then ${nextPlace(sql)} end, window_until, case when window_key is not null then 0 end`,
+          case when window_key is null and approval_until is null then ${nextPlace(sql)} end, window_until, approval_until,
+          case when window_key is not null or approval_until is not null then 0 end`,
         opened: sql`opened as (
-          insert into webhook_trigger.windows (webhook_id, team, key, run_id, until)
-          select webhook_id, team, window_key, id, window_until from placed
+          insert into webhook_trigger.windows (webhook_id, team, key, run_id, until, latest, template)
+          select webhook_id, team, window_key, id, window_until, window_latest, window_template::json from placed
           where fits and window_key is not null order by webhook_id, team, window_key
           on conflict do nothing returning run_id
+        ), kept as (
+          insert into webhook_trigger.window_requests (run_id, request, bytes)
+          select id, window_request::json, octet_length(window_request) from placed
+          where window_request is not null and id in (select run_id from opened)
         ),`,
         hasOpened: sql`and (window_key is null or id in (select run_id from opened))`
       }
@@ -53,7 +62,7 @@ const portion = 1000
 /**
  * `LaneStore.closeWindows`, which also forgets expired keys. A trigger that joins a run locks the window: it either
  * commits before the window is closed, or does not find it. Locks are taken in the same order as when joining and
- * deleting.
+ * deleting. A window with a template is closed, but its run has no place before `LaneStore.placeCombined`.
  *
  * After an outage, there may be more windows than one statement can close in its time. Windows that end at the same
  * moment are closed together, so that their runs keep their order.
@@ -69,28 +78,29 @@ export const makeCloseWindows = Effect.map(SqlClient.SqlClient, (sql) => {
         delete from webhook_trigger.window_deliveries d using free
         where (d.webhook_id, d.idempotency_key) = (free.webhook_id, free.idempotency_key) and d.expires_at <= ${time}
       ), due as materialized (
-        select webhook_id, team, key from webhook_trigger.windows where until <= ${time}
+        select run_id, webhook_id from webhook_trigger.windows where until <= ${time} and not closed
         order by until fetch first ${portion} rows with ties
       ), hook as materialized (
         select w.id from webhook_trigger.webhooks w where w.id in (select webhook_id from due)
         order by w.id for key share
       ), over as materialized (
-        select w.webhook_id, w.team, w.key, w.run_id, w.until from webhook_trigger.windows w
-        where (w.webhook_id, w.team, w.key) in (select webhook_id, team, key from due)
-          and w.webhook_id in (select id from hook)
+        select w.run_id, w.until, w.template is not null as combines from webhook_trigger.windows w
+        where w.run_id in (select run_id from due) and w.webhook_id in (select id from hook)
+          and w.until <= ${time} and not w.closed
         order by w.webhook_id, w.team, w.key for update
       ), closed as (
-        delete from webhook_trigger.windows w using over
-        where (w.webhook_id, w.team, w.key) = (over.webhook_id, over.team, over.key)
+        update webhook_trigger.windows w set closed = true from over where w.run_id = over.run_id and over.combines
+      ), removed as (
+        delete from webhook_trigger.windows w using over where w.run_id = over.run_id and not over.combines
       ), locked as materialized (
-        select r.id, r.seq from webhook_trigger.runs r where r.id in (select run_id from over)
+        select r.id, r.seq from webhook_trigger.runs r where r.id in (select run_id from over where not combines)
         order by r.id for no key update
       ), next as materialized (
         select id, ${nextPlace(sql)} as place from (
           select l.id from locked l join over on over.run_id = l.id order by over.until, l.seq
         ) as in_order
       ), placed as (
-        update webhook_trigger.runs r set place = next.place, collecting_until = null
+        update webhook_trigger.runs r set place = case when r.approval_until is null then next.place end, collecting_until = null
         from next where r.id = next.id and r.status = 'queued' and r.place is null
         returning r.id
       ), ${notify(sql, "RunChanged", sql`select id::text as name from placed`)}
@@ -100,6 +110,55 @@ export const makeCloseWindows = Effect.map(SqlClient.SqlClient, (sql) => {
     Effect.flatMap(closeSome(now), ([row]) => (row!.most < portion ? Effect.void : closeWindows(now)))
   return closeWindows
 })
+
+/** Requests kept for prompts, and whether they are within the limits, which drop the oldest. */
+const latest = (sql: SqlClient.SqlClient, of: Statement.Fragment): Statement.Fragment => sql`
+  select k.run_id, k.seq, k.request, row_number() over later = 1
+      or row_number() over later <= ${Combined.maxRequests} and sum(k.bytes) over later <= ${Combined.maxRequestBytes} as fits
+  from webhook_trigger.window_requests k ${of}
+  window later as (partition by k.run_id order by k.seq desc)`
+
+/** How many prompts are made at a time: each may need two megabytes. */
+const prompts = 10
+
+/** `LaneStore.combinedRuns` and `placeCombined`. */
+export const makeCombined = Effect.map(SqlClient.SqlClient, (sql) => ({
+  combinedRuns: (except: ReadonlyArray<WebhookId>): Effect.Effect<ReadonlyArray<CombinedRun>, Unavailable> =>
+    Effect.map(
+      bounded(sql`
+        select r.id as run_id, r.team, w.webhook_id, w.template, r.prompt, r.layout, r.variables, r.joined, (
+            select coalesce(json_agg(l.request order by l.seq), '[]') from (
+              ${latest(sql, sql`where k.run_id = w.run_id`)}
+            ) l where l.fits
+          ) as requests
+        from webhook_trigger.windows w join webhook_trigger.runs r on r.id = w.run_id
+        where w.closed and w.webhook_id <> all(${uuids(sql, except)}) order by w.until, r.seq limit ${prompts}`),
+      (rows) => rows.map((row) => fromRow<CombinedRun>(row))
+    ),
+
+  placeCombined: ({ layout, prompt, run_id, variables }: PlacedRun): Effect.Effect<void, Unavailable> =>
+    Effect.asVoid(
+      bounded(sql`
+        with hook as materialized (
+          select w.id from webhook_trigger.webhooks w
+          where w.id = (select webhook_id from webhook_trigger.windows where run_id = ${run_id}) for key share
+        ), over as materialized (
+          select w.run_id from webhook_trigger.windows w
+          where w.run_id = ${run_id} and w.closed and w.webhook_id in (select id from hook) for update
+        ), locked as materialized (
+          select r.id from webhook_trigger.runs r where r.id in (select run_id from over) for no key update
+        ), removed as (
+          delete from webhook_trigger.windows w using over where w.run_id = over.run_id
+        ), placed as (
+          update webhook_trigger.runs r set place = case when r.approval_until is null then ${nextPlace(sql)} end,
+            collecting_until = null, prompt = ${storable(prompt)},
+            layout = ${layout === undefined ? null : Json.stringify(layout)}::json, variables = ${Json.stringify(variables)}::json
+          from locked where r.id = locked.id and r.status = 'queued' and r.place is null
+          returning r.id
+        ), ${notify(sql, "RunChanged", sql`select id::text as name from placed`)}
+        select count(*) from notified`)
+    )
+}))
 
 const types = {
   ord: "int",
@@ -114,6 +173,9 @@ const types = {
   layout: "json",
   agent: "json",
   variables: "json",
+  until: "timestamptz",
+  template: "json",
+  request: "json",
   idempotency_key: "text",
   request_hash: "bytea",
   expires_at: "timestamptz"
@@ -132,6 +194,9 @@ const toInput = (run: Coalescing, ord: number) => ({
   layout: run.layout,
   agent: run.agent,
   variables: run.variables,
+  until: run.coalesce.until,
+  template: run.coalesce.template,
+  request: run.coalesce.request,
   idempotency_key: run.idempotency?.key,
   request_hash: run.idempotency?.request_hash,
   expires_at: run.idempotency?.expires_at
@@ -218,6 +283,18 @@ const firstOfEachDelivery = (runs: ReadonlyArray<Coalescing>): ReadonlyArray<Coa
 export const makeCoalesce = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
+  /** Keeps the requests in the order of acceptance, and drops the oldest. */
+  const keptOf = (runs: ReadonlyArray<Coalescing>): Statement.Fragment =>
+    runs.every(({ coalesce }) => coalesce.request === undefined)
+      ? sql``
+      : sql`kept as (
+          insert into webhook_trigger.window_requests (run_id, request, bytes)
+          select run_id, request::json, octet_length(request) from taken where request is not null order by ord
+        ), dropped as (
+          delete from webhook_trigger.window_requests k using (${latest(sql, sql`join newest using (run_id)`)}) l
+          where (k.run_id, k.seq) = (l.run_id, l.seq) and not l.fits
+        ),`
+
   return Effect.fnUntraced(function* (given: ReadonlyArray<NewRun>) {
     const runs = firstOfEachDelivery(given.filter(isCoalescing))
     const answers = new Map<NewRun, Answer>()
@@ -240,22 +317,31 @@ export const makeCoalesce = Effect.gen(function* () {
           where r.webhook_id = i.webhook_id and r.idempotency_key = i.idempotency_key
         )
       ), wanted as materialized (
-        select w.webhook_id, w.team, w.key, w.run_id from webhook_trigger.windows w
-        where (w.webhook_id, w.team, w.key) in (select webhook_id, team, key from fresh)
+        select w.* from webhook_trigger.windows w
+        where (w.webhook_id, w.team, w.key) in (select webhook_id, team, key from fresh) and not w.closed
         order by w.webhook_id, w.team, w.key for update
       ), newest as materialized (
-        select distinct on (w.run_id) w.run_id, f.title, f.prompt, f.layout, f.agent, f.variables,
-          count(*) over (partition by w.run_id)::int as joined
+        select distinct on (w.run_id) w.run_id, f.title, f.prompt, f.layout, f.agent, f.variables, f.version, f.template,
+          least(w.latest, greatest(w.until, max(f.until) over (partition by w.run_id))) as until,
+          w.template is not null as combined, count(*) over (partition by w.run_id)::int as joined
         from fresh f join wanted w using (webhook_id, team, key) order by w.run_id, f.ord desc
       ), merged as (
         update webhook_trigger.runs r set
-          title = n.title, prompt = n.prompt, layout = n.layout::json, agent = n.agent::json, variables = n.variables::json, joined = r.joined + n.joined
+          title = n.title, prompt = n.prompt, layout = n.layout::json, agent = n.agent::json, variables = n.variables::json,
+          webhook_version = n.version, joined = r.joined + n.joined, collecting_until = n.until,
+          approval_until = r.approval_until + (n.until - r.collecting_until),
+          deadline_at = r.deadline_at + (n.until - r.collecting_until)
         from newest n where r.id = n.run_id and r.status = 'queued' and r.place is null
         returning r.id
+      ), moved as (
+        update webhook_trigger.windows w set until = n.until, template = n.template::json from newest n
+        where w.run_id = n.run_id and w.run_id in (select id from merged)
+          and (n.until > w.until or n.combined or n.template is not null)
       ), taken as materialized (
-        select f.*, w.run_id from fresh f join wanted w using (webhook_id, team, key)
+        select f.ord, f.webhook_id, f.request, f.idempotency_key, f.request_hash, f.expires_at, w.run_id
+        from fresh f join wanted w using (webhook_id, team, key)
         where w.run_id in (select id from merged)
-      ), remembered as (
+      ), ${keptOf(runs)} remembered as (
         insert into webhook_trigger.window_deliveries (webhook_id, idempotency_key, run_id, request_hash, expires_at)
         select webhook_id, idempotency_key, run_id, request_hash, expires_at from taken where idempotency_key is not null
         on conflict (webhook_id, idempotency_key) do update set

@@ -5,7 +5,7 @@ import { type AcceptOptions, isRetry, type NewRun } from "../../run/RunStore.ts"
 import { list, recordset } from "../Columns.ts"
 import { inLane, isOut } from "../RunColumns.ts"
 import { inputTypes, type NewRunWebhook, storedTypes, toInput } from "./AcceptInput.ts"
-import { isCoalescing, windowsOf } from "./Coalesce.ts"
+import { windowsOf } from "./Coalesce.ts"
 import { makeKeys } from "./IdempotencyKeys.ts"
 import { queueLength } from "./LaneStoreSql.ts"
 import { retriesOf } from "./Retries.ts"
@@ -71,7 +71,7 @@ export const makeInsert = Effect.gen(function* () {
       budgets: runs.some(({ webhook }) => webhook?.budget !== undefined),
       costs: runs.some(({ webhook }) => webhook?.budget?.cost_usd !== undefined)
     })
-    const windows = windowsOf(sql, runs.some(isCoalescing))
+    const windows = windowsOf(sql, runs)
     const threads = threadsOf(sql, runs)
     const { after, failed, mayBeRetried, retried, reported } = retriesOf(sql, runs.filter(isRetry))
     const { onRun, replaced, skippedFor, superseded } = singletonsOf(sql, runs, { after, at: options.at })
@@ -91,7 +91,7 @@ export const makeInsert = Effect.gen(function* () {
       ), ${failed} checked as materialized (
         select i.*, t.team is not null and (i.webhook_id is null or h.id is not null) ${mayBeRetried} as known,
           h.version is distinct from i.version as edited, ${isKnown(runs)} as repeats, ${skippedFor} as skipped_for, coalesce(
-            t.is_idle and (i.mode = 'wait' or i.deadline_at is null or i.team = any(${options.led})), false
+            t.is_idle and i.approval_until is null and (i.mode = 'wait' or i.deadline_at is null or i.team = any(${options.led})), false
           ) as is_next
         from input i
         left join webhook h on h.id = i.webhook_id and (

@@ -6,7 +6,7 @@ import { LaneStore, type OutState } from "../../run/LaneStore.ts"
 import { fromRow, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { inLane, isOut, isWaiting, live, runColumns, unreleased } from "../RunColumns.ts"
-import { makeCloseWindows } from "./Coalesce.ts"
+import { makeCloseWindows, makeCombined } from "./Coalesce.ts"
 import { outColumns, outRunFromRow } from "./OutRuns.ts"
 import { lastReport } from "./Threads.ts"
 
@@ -118,7 +118,8 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
     }, bounded)
 
     const closeWindows = yield* makeCloseWindows
+    const combined = yield* makeCombined
 
-    return LaneStore.of({ claimTick, undoStuck, queued, lanes, out, outRuns, closeWindows, forgetSent })
+    return LaneStore.of({ claimTick, undoStuck, queued, lanes, out, outRuns, closeWindows, forgetSent, ...combined })
   })
 )

@@ -2,6 +2,7 @@ import type { SqlClient } from "@effect/sql"
 import { Effect, Layer } from "effect"
 import { RunStore } from "../../run/RunStore.ts"
 import { makeNotifySoon } from "../database/NotifySoon.ts"
+import { makeApprovals } from "./Approvals.ts"
 import { makeCancelQueued } from "./CancelQueued.ts"
 import { makeEnds } from "./Ends.ts"
 import { makeExpire } from "./Expire.ts"
@@ -27,6 +28,7 @@ export const layer: Layer.Layer<RunStore, never, SqlClient.SqlClient> = Layer.sc
       releaseUnconfirmed: yield* makeReleaseUnconfirmed,
       ...(yield* makeRetries),
       ...(yield* makeCancelQueued),
+      ...(yield* makeApprovals),
       cancelSingletons: yield* makeCancelSingletons,
       expire: yield* makeExpire
     })

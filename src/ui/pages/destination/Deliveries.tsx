@@ -168,7 +168,7 @@ const Entry = ({
           </ol>
         </details>
       )}
-      {status !== "pending" && (
+      {(status !== "pending" || attempts.length > 0) && (
         <div className="row">
           <Button needs="destinations.resend" compact label={`Resend ${id}`} onPress={() => void resend()}>
             Resend

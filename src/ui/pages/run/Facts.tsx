@@ -99,6 +99,11 @@ export const Facts = ({ run }: { readonly run: Run }) => {
             )}
           </span>
         )}
+        {run.decided_by !== undefined && (
+          <span>
+            {run.cancelled_by === "denied" ? "Denied" : "Approved"} by <UserText>{run.decided_by}</UserText>
+          </span>
+        )}
       </p>
     </aside>
   )

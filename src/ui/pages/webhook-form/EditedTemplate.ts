@@ -8,7 +8,7 @@ import type { DraftPreview } from "../../api/Types.ts"
 import { requestInputs, type VariableInput, valuesOf } from "../../components/form/VariableInput.ts"
 
 /** The fields that determine a webhook's prompts. */
-export type Draft = Pick<Partial<SettingValues>, "template_language" | "input" | "fence"> & {
+export type Draft = Pick<Partial<SettingValues>, "template_language" | "input" | "fence" | "coalesce"> & {
   readonly prompt_template: string
 }
 

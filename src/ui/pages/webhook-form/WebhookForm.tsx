@@ -14,7 +14,7 @@ import { ErrorNotice } from "../../components/Notice.tsx"
 import { TeamNotice } from "../../components/run/TeamNotice.tsx"
 import { toast } from "../../components/Toasts.tsx"
 import { releaseNavigation, useNavigationGuard } from "../../frame/NavigationGuard.ts"
-import { setNewToken } from "../webhook/NewToken.ts"
+import { pageOfNew, setNewToken } from "../webhook/NewToken.ts"
 import { ConflictDialog } from "./ConflictDialog.tsx"
 import { useTemplate } from "./EditedTemplate.ts"
 import type { RecipeDraft } from "./RecipeDraft.ts"
@@ -68,10 +68,11 @@ export const WebhookForm = ({
   const [pending, setPending] = useState(false)
   const [error, setError] = useState<unknown>()
   const settings = parseSettings(texts)
-  const { fence, input, template_language } = settings.values
+  const { coalesce, fence, input, template_language } = settings.values
   const template = useTemplate(
     {
       prompt_template: texts.prompt_template,
+      ...(coalesce !== undefined && { coalesce }),
       ...(fence !== undefined && { fence }),
       ...(input !== undefined && { input }),
       ...(template_language !== undefined && { template_language })
@@ -105,7 +106,7 @@ export const WebhookForm = ({
     const created = await runAction(() => api.webhooks.create({ payload }))
     if (draft) await addOffered(created.webhook, draft.recipe, offer)
     setNewToken(created, texts.secret === draft?.secretForService ? draft.secretForService : undefined)
-    return pathTo("callWebhook", created.webhook)
+    return pageOfNew(created)
   }
 
   /** Saves the changed fields. Returns the next page, or `undefined` after an edit conflict. */

@@ -276,6 +276,122 @@ export const coalesce = (test: Test): void => {
   )
 
   test(
+    "moves the end of a window with each trigger, up to the latest one, and with it the wait for a leader",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const quiet = (ms: number) => ({
+        accepted_at: at(ms),
+        deadline_at: at(ms + 60_000),
+        coalesce: { key: "a", until: at(ms + 10_000), latest: at(ms + 30_000) }
+      })
+      const first = yield* trigger(webhook, "a", "1", quiet(0))
+      yield* acceptOne(first)
+      const ends = Effect.map(repo.run(first.run_id), ({ collecting_until }) => collecting_until)
+      yield* acceptOne(yield* trigger(webhook, "a", "2", quiet(9_000)))
+      expect(yield* ends).toEqual(at(19_000))
+      yield* repo.closeWindows(at(18_999))
+      yield* acceptOne(yield* trigger(webhook, "a", "late", quiet(8_000)))
+      expect(yield* ends).toEqual(at(19_000))
+      for (const ms of [18_000, 27_000]) yield* acceptOne(yield* trigger(webhook, "a", `at ${ms}`, quiet(ms)))
+      expect(yield* ends).toEqual(at(30_000))
+      yield* repo.closeWindows(at(30_000))
+      yield* repo.expire(at(79_999), { stopped: [ops] })
+      expect(yield* repo.run(first.run_id)).toMatchObject({ status: "queued", joined: 4 })
+      yield* repo.expire(at(80_001), { stopped: [ops] })
+      expect(yield* repo.run(first.run_id)).toMatchObject({ status: "error" })
+    })
+  )
+
+  const template = {
+    prompt_template: "{{combined.requests}}",
+    coalesce: { key: "a", within: 30, collect: "all" }
+  } as const
+  const kept = (n: number | string, size = 0) => ({
+    coalesce: { key: "a", until, template, request: { n, ...(size > 0 && { filler: "x".repeat(size) }) } }
+  })
+
+  test(
+    "keeps each trigger of a window once and in order, for the prompt of all, which its run gets before its place",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const first = yield* trigger(webhook, "a", "1", { ...kept(1), ...idempotency("one") })
+      yield* acceptOne(first)
+      const second = trigger(webhook, "a", "2", { ...kept(2), ...idempotency("two") })
+      const third = trigger(webhook, "a", "3", kept(3))
+      yield* acceptAll([yield* second, yield* second, yield* third])
+      for (const again of [first, yield* second]) yield* acceptOne(again)
+      expect(yield* repo.combinedRuns([])).toEqual([])
+      yield* repo.closeWindows(until)
+      const [run, ...others] = yield* repo.combinedRuns([])
+      expect(run).toMatchObject({ run_id: first.run_id, prompt: "3", joined: 2, template })
+      expect([run!.requests, others]).toEqual([[{ n: 1 }, { n: 2 }, { n: 3 }], []])
+      expect(yield* repo.combinedRuns([webhook.id])).toEqual([])
+      const next = yield* trigger(webhook, "a", "next", kept("next"))
+      expect(yield* acceptOne(next)).toEqual({ _tag: "Accepted" })
+      yield* acceptOne(yield* newRun(webhook, { prompt: "before" }))
+      for (const prompt of ["all", "again"]) yield* repo.placeCombined({ ...run!, prompt, variables: { all: 1 } })
+      yield* repo.closeWindows(until)
+      const [later] = yield* repo.combinedRuns([])
+      expect(later).toMatchObject({ run_id: next.run_id, requests: [{ n: "next" }] })
+      expect(yield* repo.cancelQueued({ webhook_id: webhook.id }, { at: at(-1), by: "host" })).toBe(0)
+      expect(yield* lane).toEqual(["before", "all"])
+      expect((yield* repo.run(first.run_id)).variables).toEqual({ all: 1 })
+      yield* endOne(next.run_id, { status: "cancelled", cancelled_by: "host" }, 1)
+      yield* repo.placeCombined({ ...later!, prompt: "in vain" })
+      expect([yield* lane, yield* repo.combinedRuns([])]).toEqual([[], []])
+      expect((yield* repo.run(next.run_id)).conversation.prompt).toBe("next")
+    })
+  )
+
+  test(
+    "keeps the latest triggers of a window, up to their number and size, and the last one in any case",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const keptIn = (from: number, to: number, size = 0) =>
+        Effect.flatMap(
+          Effect.forEach(count(to - from), (n) => trigger(webhook, "a", "a", kept(from + n, size))),
+          (runs) => acceptAll(runs)
+        )
+      const closed = Effect.gen(function* () {
+        yield* repo.closeWindows(until)
+        const [run] = yield* repo.combinedRuns([])
+        yield* repo.placeCombined(run!)
+        return [run!.joined + 1, ...[run!.requests.at(0), run!.requests.at(-1)].map((request) => request!.n)]
+      })
+      for (const from of [0, 60, 120]) yield* keptIn(from, from + 60)
+      expect(yield* closed).toEqual([180, 80, 179])
+      for (const from of [0, 3]) yield* keptIn(from, from + 3, 300_000)
+      expect(yield* closed).toEqual([6, 3, 5])
+      yield* keptIn(0, 2, 1_100_000)
+      expect(yield* closed).toEqual([2, 1, 1])
+    })
+  )
+
+  test(
+    "keeps all triggers of two servers at once, and loses none while a window is closed",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const runs = yield* Effect.forEach(count(40), (n) => trigger(webhook, "a", String(n), kept(n)))
+      const place = Effect.flatMap(repo.combinedRuns([]), (runs) =>
+        Effect.forEach(runs, (run) => Effect.as(repo.placeCombined(run), run))
+      )
+      const closing = count(20).map(() => Effect.zipRight(repo.closeWindows(until), place))
+      const together = runs.map((run, n) => Effect.zipRight(acceptOne(run), closing[n] ?? Effect.succeed([])))
+      const placed = (yield* Effect.all(together, { concurrency: "unbounded" })).flat()
+      yield* repo.closeWindows(until)
+      const last = yield* place
+      const requests = new Map([...placed, ...last].map(({ requests, run_id }) => [run_id, requests]))
+      const numbers = [...requests.values()].flat().map(({ n }) => Number(n))
+      expect(numbers.sort((a, b) => a - b)).toEqual(count(40))
+      expect(yield* lane).toHaveLength(requests.size)
+    })
+  )
+
+  test(
     "loses no trigger that comes while its window is closed",
     Effect.gen(function* () {
       const repo = yield* Repo

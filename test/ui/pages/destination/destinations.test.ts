@@ -223,6 +223,10 @@ describe("the destinations of a webhook", () => {
     await show(/\/destinations/, { failing_since: minutesFromNow(-5), paused_until: minutesFromNow(-1) })
     await page.reload()
     await state("Pending").getByText("3 attempts, next attempt in 5 min").waitFor()
+    await page
+      .getByRole("button", { name: /^Resend [^f]/ })
+      .first()
+      .waitFor()
     await card.getByText("Failing since").first().waitFor()
     expect(await card.getByText("next attempt").count()).toBe(0)
     await page.unrouteAll()
