@@ -96,7 +96,11 @@ const plainSchemaOf = (setting: WebhookSetting): Schema.Schema<any> => {
         on_new: Schema.Literal(...singletonWords).annotations({
           description: "What a new request does while there is such a run."
         })
-      }).pipe(Schema.filter((singleton) => isAccepted(setting, singleton)))
+      }).pipe(
+        Schema.filter((singleton) => isAccepted(setting, singleton), {
+          jsonSchema: { description: setting.description }
+        })
+      )
     case "json":
       // As in `Variables`: a copy would lose a member called `__proto__`.
       return Schema.declare(

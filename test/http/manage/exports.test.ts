@@ -77,6 +77,7 @@ describe("exporting runs", () => {
           "retried_by",
           "accepted_at",
           "collecting_until",
+          "approval_until",
           "joined",
           "sent_at"
         ],
@@ -89,6 +90,7 @@ describe("exporting runs", () => {
           "triggered_by",
           "callback_url",
           "cancelled_by",
+          "decided_by",
           "superseded_by",
           "delivery_failed",
           "duration_ms",
