@@ -1,7 +1,7 @@
 import { type HttpApi, HttpApiClient, HttpClient, HttpClientRequest, type HttpClientResponse } from "@effect/platform"
 import { Effect, flow, identity, type Redacted } from "effect"
 import { Api } from "./Api.ts"
-import type { Accepted, Answered, Ignored } from "./run/RunAnswers.ts"
+import type { Accepted, Answered, Cancelled, Ignored } from "./run/RunAnswers.ts"
 import { triggerPath } from "./run/TriggerUrl.ts"
 
 type Definition =
@@ -21,11 +21,11 @@ const makeAll = ({ adminKey, url }: Parameters<typeof make>[0]): Effect.Effect<A
 
 /**
  * The response to a trigger, by its `wait`. With `wait: true` it is `success` (200) with the answer, otherwise `accepted`
- * (202). A request that is filtered out starts no run: `ignored` (200).
+ * (202). A request that is filtered out starts no run: `ignored` (200), or `cancelled` (200) if it cancels earlier ones.
  */
 export type Triggered<Wait extends boolean> = Wait extends true
-  ? typeof Answered.Type | typeof Ignored.Type
-  : typeof Accepted.Type | typeof Ignored.Type
+  ? typeof Answered.Type | typeof Ignored.Type | typeof Cancelled.Type
+  : typeof Accepted.Type | typeof Ignored.Type | typeof Cancelled.Type
 
 type Request<Method extends (request: never) => unknown> = Parameters<Method>[0]
 

@@ -11,6 +11,7 @@ import { BadRequest, BodyFault, Conflict, NotFound, ServiceUnavailable, TooManyR
 import {
   Accepted,
   Answered,
+  Cancelled,
   Failed,
   IdempotencyKey,
   Ignored,
@@ -97,6 +98,7 @@ export class Overview extends HttpApiGroup.make("overview")
       .addSuccess(Accepted)
       .addSuccess(Answered)
       .addSuccess(Ignored)
+      .addSuccess(Cancelled)
       .addError(TimedOut)
       .addError(TimedOutInPage)
       .addError(Failed)

@@ -1,7 +1,7 @@
 import { HttpApiSchema } from "@effect/platform"
 import { Schema } from "effect"
 import { Fault } from "../domain/Errors.ts"
-import { RunId } from "../domain/Id.ts"
+import { RunId, WebhookId } from "../domain/Id.ts"
 import { AgentReport } from "../domain/run/AgentReport.ts"
 import { optional } from "../domain/Time.ts"
 import { problemCodes } from "./ProblemTitles.ts"
@@ -10,6 +10,24 @@ import { problemCodes } from "./ProblemTitles.ts"
 export const mediaType = "application/problem+json"
 
 export const problemCode = Schema.Literal(...problemCodes)
+
+/** What the webhooks that share a URL did with a request. */
+export const offeredFields = {
+  runs: optional(
+    Schema.Array(Schema.Struct({ webhook_id: WebhookId, run_id: RunId })).annotations({
+      description: "If webhooks share the URL: the run of each that accepted the request."
+    })
+  ),
+  refused: optional(
+    Schema.Array(
+      Schema.Struct({
+        webhook_id: WebhookId,
+        code: problemCode.annotations({ description: "As in a problem." }),
+        detail: Schema.String.annotations({ description: "The reason." })
+      })
+    ).annotations({ description: "If webhooks share the URL: those that refused the request, and why." })
+  )
+}
 
 /** The tag of each status in the typed client. It is not part of the response. */
 export const tags = {
@@ -47,7 +65,8 @@ const problemWith = <const Status extends ProblemStatus, Members extends Schema.
     detail: Schema.String.annotations({ description: "The reason for this request's error." }),
     code: problemCode.annotations({ description: "The kind of error, for programs; see `/docs`." }),
     errors: optional(Schema.Array(Fault).annotations({ description: "The individual errors." })),
-    run_id: optional(RunId.annotations({ description: "The accepted run, which continues." }))
+    run_id: optional(RunId.annotations({ description: "The accepted run, which continues." })),
+    ...offeredFields
   })
     .pipe(
       Schema.attachPropertySignature("_tag", tags[status]),

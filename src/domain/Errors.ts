@@ -67,7 +67,7 @@ export class MissingVariables extends Schema.TaggedError<MissingVariables>()("Mi
   of: Schema.optionalWith(Schema.Literal("variables", "payload"), { exact: true })
 }) {}
 
-/** The webhook's `accept_if` cannot be evaluated for the input. */
+/** A filter of the webhook, `accept_if` or `cancel_if`, cannot be evaluated for the input. */
 export class FilterFailed extends Schema.TaggedError<FilterFailed>()("FilterFailed", { detail: Schema.String }) {}
 
 /** The input breaks the webhook's JSON Schema, or would take too long to check. */
@@ -131,6 +131,9 @@ export class TeamInUse extends Schema.TaggedError<TeamInUse>()("TeamInUse", {
   live_runs: Schema.Number
 }) {}
 
+/** Webhooks share its URL, or it has none of its own. */
+export class UrlShared extends Schema.TaggedError<UrlShared>()("UrlShared", { detail: Schema.String }) {}
+
 /** The queue is full: the server's, or this webhook's. */
 export class TooManyQueued extends Schema.TaggedError<TooManyQueued>()("TooManyQueued", {
   of: Schema.Literal("server", "webhook"),
@@ -170,6 +173,15 @@ export class TooManyExports extends Schema.TaggedError<TooManyExports>()("TooMan
 export class RunEnded extends Schema.TaggedError<RunEnded>()("RunEnded", {
   run_id: RunId,
   status: Schema.Literal(...allStatuses)
+}) {}
+
+/** The run does not wait for approval, or no longer. */
+export class ApprovalOver extends Schema.TaggedError<ApprovalOver>()("ApprovalOver", {
+  run_id: RunId,
+  status: Schema.Literal(...allStatuses),
+  isDenied: Schema.Boolean,
+  /** Who decided. */
+  decided_by: Schema.UndefinedOr(Schema.String)
 }) {}
 
 /** The run has not ended, so there is nothing to reply to. */

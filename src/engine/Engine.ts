@@ -13,6 +13,7 @@ import { Outbox } from "./delivery/Outbox.ts"
 import { Poster } from "./delivery/Poster.ts"
 import { HttpLeaders } from "./leaders/HttpLeaders.ts"
 import { TeamLeaders } from "./leaders/TeamLeaders.ts"
+import { Approvals } from "./manage/Approvals.ts"
 import { Cancellation } from "./manage/Cancellation.ts"
 import { Overview } from "./manage/Overview.ts"
 import { StoredRequests } from "./manage/StoredRequests.ts"
@@ -43,7 +44,7 @@ import { SnsRequests } from "./verify/SnsRequests.ts"
 
 /** The flow: `Trigger` accepts, `Steps` admits, `Sender` sends, the reply path records. */
 const flow = Layer.mergeAll(Trigger.layer, Replay.layer, Replies.layer, HttpLeaders.layer, Upkeep.layer).pipe(
-  Layer.provide(Layer.merge(HandOver.layer, Waiting.layer)),
+  Layer.provide(Layer.mergeAll(Approvals.layer, HandOver.layer, Threads.layer, Waiting.layer)),
   Layer.provide(Ticks.layer),
   Layer.provide(ReplyRecorder.layer)
 )
@@ -52,6 +53,7 @@ const flow = Layer.mergeAll(Trigger.layer, Replay.layer, Replies.layer, HttpLead
 const middle = Sender.layer.pipe(Layer.provideMerge(Layer.merge(Correlation.layer, Steps.layer)))
 
 const management = Layer.mergeAll(
+  Approvals.layer,
   Cancellation.layer,
   Teams.layer,
   LeaderKeys.layer,
@@ -74,6 +76,7 @@ export const layer: Layer.Layer<
   | Alerts
   | Trigger
   | Replay
+  | Approvals
   | Cancellation
   | Destinations
   | HttpLeaders

@@ -21,7 +21,7 @@ describe("the typed client", () => {
         payload: { name: "n", team: shown!.team, prompt_template: "{{a}}" }
       })
       const answered = yield* client.trigger.trigger({
-        path: { token },
+        path: { token: token! },
         urlParams: { wait: true },
         payload: { variables: { a: 1 } }
       })
@@ -44,20 +44,20 @@ describe("the typed client", () => {
       const request = { path: { token }, payload: { variables: { text: "hi" } } }
 
       const waited = yield* client.trigger.trigger({ ...request, urlParams: { wait: true } })
-      expectTypeOf(waited.status).toEqualTypeOf<"success" | "ignored">()
+      expectTypeOf(waited.status).toEqualTypeOf<"success" | "ignored" | "cancelled">()
       expect(waited.status).toBe("success")
 
       const accepted = yield* client.trigger.trigger(request)
-      expectTypeOf(accepted.status).toEqualTypeOf<"accepted" | "ignored">()
+      expectTypeOf(accepted.status).toEqualTypeOf<"accepted" | "ignored" | "cancelled">()
       expect(accepted.status).toBe("accepted")
 
       const [result, response] = yield* client.trigger.trigger({ ...request, withResponse: true })
-      expectTypeOf(result.status).toEqualTypeOf<"accepted" | "ignored">()
+      expectTypeOf(result.status).toEqualTypeOf<"accepted" | "ignored" | "cancelled">()
       expect([result.status, response.status]).toStrictEqual(["accepted", 202])
 
       const unknown = (wait: boolean) => client.trigger.trigger({ ...request, urlParams: { wait } })
       expectTypeOf<Effect.Effect.Success<ReturnType<typeof unknown>>["status"]>().toEqualTypeOf<
-        "success" | "accepted" | "ignored"
+        "success" | "accepted" | "ignored" | "cancelled"
       >()
       expect((yield* unknown(true)).status).toBe("success")
     }).pipe(Effect.provide(FetchHttpClient.layer))

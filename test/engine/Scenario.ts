@@ -53,6 +53,7 @@ export const makeWebhook = (
     | "when_team_stopped"
     | "queue_for_seconds"
     | "fence"
+    | "approval"
     | "coalesce"
     | "retries"
     | "template_language"

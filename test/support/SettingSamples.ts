@@ -15,8 +15,12 @@ export const valid = (setting: WebhookSetting): Value => {
       return "length(payload.text) > `7`"
     case "template":
       return "{{text}}"
+    case "webhook":
+      return "019b7d08-0000-7000-8000-000000000007"
     case "window":
       return { key: "alert.name", within: 30, quiet: 10, collect: "all" }
+    case "singleton":
+      return { key: "{{text}} of {{name}}", on_new: "supersede" }
     case "switch":
       return true
     case "json":
@@ -45,6 +49,8 @@ export const invalid = (setting: WebhookSetting): readonly [string, ...ReadonlyA
     case "expression":
     case "template":
       return ["x".repeat(5_000), ""]
+    case "webhook":
+      return ["x".repeat(256), ""]
     case "window":
       return [
         "7",
@@ -56,6 +62,8 @@ export const invalid = (setting: WebhookSetting): readonly [string, ...ReadonlyA
         "{branch} 30",
         ""
       ]
+    case "singleton":
+      return ["skip", "{{text}} replace", `${"x".repeat(1_001)} skip`, ""]
     case "switch":
       return ["yes", "1", ""]
     case "json":

@@ -108,6 +108,7 @@ export const rules = {
     events: ["follow", "run"],
     steps: ["read", "run"],
     cancel: ["call", "run"],
+    decide: ["operate", "run"],
     replay: ["operate", "run"],
     replays: ["read", "run"],
     replayMany: ["operate", "filtered"]

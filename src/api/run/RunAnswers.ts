@@ -5,6 +5,7 @@ import { RunId } from "../../domain/Id.ts"
 import { ShownReport } from "../../domain/run/AgentReport.ts"
 import { Run, RunError, RunStatus, Variables } from "../../domain/run/Run.ts"
 import { optional } from "../../domain/Time.ts"
+import { offeredFields } from "../Problem.ts"
 
 export const Wait = Schema.Struct({
   wait: Schema.optional(
@@ -61,7 +62,7 @@ export const SampleBody = Schema.Struct({
 const status = <const S extends string>(status: S) =>
   Schema.Literal(status).annotations({ description: "What happened to the request." })
 
-export const Accepted = Schema.Struct({ status: status("accepted"), run_id: RunId }).annotations({
+export const Accepted = Schema.Struct({ status: status("accepted"), run_id: RunId, ...offeredFields }).annotations({
   ...HttpApiSchema.annotations({ status: 202 }),
   description: "The run is stored and will be sent."
 })
@@ -76,13 +77,20 @@ export const Ignored = Schema.Struct({
   reason: optional(
     Schema.String.annotations({
       description:
-        "Why: a destination wrote what the request reports (`own_messages`), or the webhook takes no runs now (`when_team_stopped`)."
+        "Why: a destination wrote what the request reports (`own_messages`), or the webhook takes no runs now (`when_team_stopped`), or a run with the same key is on (`singleton`)."
     })
-  )
+  ),
+  run_id: optional(RunId.annotations({ description: "The run with the same key, of a webhook with `singleton`." }))
 }).annotations({
   description:
-    "The request starts no run: it is a service's ping, does not pass the filter `accept_if`, is about a message of a destination, or comes while the webhook ignores requests."
+    "The request starts no run: it is a service's ping, does not pass the filter `accept_if`, is about a message of a destination, or comes while the webhook ignores requests or a run with its key is on."
 })
+export const Cancelled = Schema.Struct({
+  status: status("cancelled"),
+  run_ids: Schema.Array(RunId).annotations({
+    description: "The runs with the request's key that were queued, in progress or waiting for a retry."
+  })
+}).annotations({ description: "The filter `cancel_if` holds: the request starts no run and cancels earlier ones." })
 /** The errors of runs have a tag in the typed client, which is not part of the response. */
 const TimeOut = Schema.Struct({ status: status("timeout"), run_id: RunId }).pipe(
   Schema.attachPropertySignature("_tag", "TimedOut")

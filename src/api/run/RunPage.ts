@@ -63,7 +63,7 @@ export const RunFilterParameters = Schema.Struct({
   ),
   asks: Schema.optional(
     Schema.Literal("true").annotations({
-      description: "Only runs whose agent asks a question that nobody has replied to."
+      description: "Only runs that wait for approval, or whose agent asks a question that nobody has replied to."
     })
   ),
   from: Schema.optional(time("Only runs accepted at or after this time.")),

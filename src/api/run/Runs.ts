@@ -47,6 +47,12 @@ export const DryRun = Schema.Struct({
   )
 })
 
+export const Approval = Schema.Struct({
+  decision: Schema.Literal("approve", "deny").annotations({
+    description: "`approve`: the run may be sent. `deny`: it is cancelled."
+  })
+})
+
 /** Up to a page of runs. */
 export const RunIds = Schema.Struct({
   run_ids: Schema.Array(RunId).pipe(
@@ -165,6 +171,21 @@ export class Runs extends HttpApiGroup.make("runs")
         described(
           "Cancel a run",
           "Ends the run as `cancelled`. A queued run is never sent. If the run was already sent, its leader is told to stop, and its team and slots become free when the leader has stopped, or 30 seconds later (`released_at`). A timed-out run whose agent still works (`stop_at` without `released_at`) stays `timeout`, and its leader is told to stop. For a failed run with a pending retry (`retry_at`), only the retry is cancelled; the run stays `error`. Cancelling again changes nothing."
+        )
+      )
+  )
+  .add(
+    HttpApiEndpoint.post("decide", "/api/runs/:run_id/approval")
+      .setPath(path)
+      .setPayload(Approval)
+      .addSuccess(Run)
+      .addError(BodyFault)
+      .addError(NotFound)
+      .addError(Conflict)
+      .annotateContext(
+        described(
+          "Approve or deny a run",
+          "For a run that waits for its approval (`approval_until`). An approved run takes its place in its team's lane; a denied one is cancelled. The first decision counts: later ones get 409 with the code `approval_over`."
         )
       )
   )

@@ -19,6 +19,7 @@ import {
   Answered,
   CallbackUrl,
   CallersRun,
+  Cancelled,
   Failed,
   IdempotencyKey,
   Ignored,
@@ -100,6 +101,7 @@ const triggerAt = <const Name extends string>(name: Name, path: `/${string}`) =>
     .addSuccess(Accepted)
     .addSuccess(Answered)
     .addSuccess(Ignored)
+    .addSuccess(Cancelled)
     .addError(TimedOut)
     .addError(TimedOutInPage)
     .addError(Failed)

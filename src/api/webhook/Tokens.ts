@@ -1,17 +1,24 @@
 /** A webhook's token. */
 import { HttpApiEndpoint } from "@effect/platform"
 import { Schema } from "effect"
+import { optional } from "../../domain/Time.ts"
 import { Webhook } from "../../domain/webhook/Webhook.ts"
 import { described, noContent } from "../Endpoint.ts"
-import { BadRequest, NotFound } from "../Problem.ts"
+import { BadRequest, Conflict, NotFound } from "../Problem.ts"
 import { maxOverlapSeconds } from "./Overlap.ts"
 import { webhookPath } from "./WebhookPath.ts"
 
 /** A webhook with its token, which is shown only once. */
 export const WebhookWithToken = Schema.Struct({
   webhook: Webhook,
-  token: Schema.String.annotations({ description: "The secret token. It is shown only once." }),
-  trigger_url: Schema.String.annotations({ description: "The URL for triggers, with the token." })
+  token: optional(
+    Schema.String.annotations({
+      description: "The secret token. It is shown only once. Absent: the webhook shares another one's URL."
+    })
+  ),
+  trigger_url: optional(
+    Schema.String.annotations({ description: "The URL for triggers, with the token. Absent like that." })
+  )
 }).annotations({
   identifier: "WebhookWithToken",
   description: "A webhook with its token, which is shown only once."
@@ -36,10 +43,11 @@ export const regenerateToken = HttpApiEndpoint.post("regenerate", "/api/webhooks
   .addSuccess(WebhookWithToken)
   .addError(BadRequest)
   .addError(NotFound)
+  .addError(Conflict)
   .annotateContext(
     described(
       "Regenerate the token",
-      "The old token stops working immediately or, with `overlap_seconds`, after that time. The response contains the new token, which is shown only once."
+      "The old token stops working immediately or, with `overlap_seconds`, after that time. The response contains the new token, which is shown only once. A webhook that shares another one's URL has none (409)."
     )
   )
 

@@ -7,7 +7,7 @@ import { Admin } from "../access/Auth.ts"
 import { described, noContent } from "../Endpoint.ts"
 import { listFields } from "../List.ts"
 import { Limit } from "../PageSize.ts"
-import { BadRequest, BodyFault, NotFound, PreconditionFailed, ServiceUnavailable } from "../Problem.ts"
+import { BadRequest, BodyFault, Conflict, NotFound, PreconditionFailed, ServiceUnavailable } from "../Problem.ts"
 import { SampleBody } from "../run/RunAnswers.ts"
 import { RunPage } from "../run/RunPage.ts"
 import { DryRun, QueueCancelled } from "../run/Runs.ts"
@@ -21,6 +21,12 @@ export const Preview = Schema.Struct({
   accepted: Schema.optionalWith(
     Schema.Boolean.annotations({
       description: "Whether the request passes the filter `accept_if`; absent without a filter."
+    }),
+    { exact: true }
+  ),
+  cancels: Schema.optionalWith(
+    Schema.Boolean.annotations({
+      description: "Whether the request passes the filter `cancel_if`, and so starts no run; absent without a filter."
     }),
     { exact: true }
   ),
@@ -134,12 +140,13 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
       .setPath(webhookPath)
       .setHeaders(IfMatch)
       .addSuccess(noContent("The webhook was deleted."))
+      .addError(Conflict)
       .addError(NotFound)
       .addError(PreconditionFailed)
       .annotateContext(
         described(
           "Delete a webhook",
-          "Permanently deletes the webhook and all its runs. Its token stops working immediately. With `If-Match`, only if the webhook has not been edited since."
+          "Permanently deletes the webhook and all its runs. Its token stops working immediately. A webhook whose URL others share is not deleted (409). With `If-Match`, only if the webhook has not been edited since."
         )
       )
   )

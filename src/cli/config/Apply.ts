@@ -65,7 +65,7 @@ const unlessEdited = <A extends { readonly id: string; readonly updated_at: Date
 
 export const apply = Effect.fn("Cli.applyConfig")(function* (client: Client, plan: Plan, keep: Keep) {
   const { alertDestinations, alertRules, teams, webhooks } = plan
-  /** The IDs of new objects that rules refer to. */
+  /** The IDs of new objects that others refer to. */
   const created = new Map<string, string>()
 
   const destinationOf = (
@@ -111,14 +111,15 @@ export const apply = Effect.fn("Cli.applyConfig")(function* (client: Client, pla
       }
       switch (step.action) {
         case "create": {
-          const { token, trigger_url, webhook } = yield* client.webhooks.create({ payload: payload as WebhookDraft })
+          const draft = withIds(payload) as WebhookDraft
+          const { token, trigger_url, webhook } = yield* client.webhooks.create({ payload: draft })
           id = webhook.id
           created.set(reference({ kind: "webhook", name, id: undefined, fileId: step.wanted?.id }), id)
-          yield* keep({ webhook: name, id, token, trigger_url })
+          if (token !== undefined && trigger_url !== undefined) yield* keep({ webhook: name, id, token, trigger_url })
           break
         }
         case "change":
-          yield* client.webhooks.edit({ ...at, payload: payload as WebhookEdit })
+          yield* client.webhooks.edit({ ...at, payload: withIds(payload) as WebhookEdit })
           break
         case "delete":
           yield* client.webhooks.delete(at)
@@ -129,10 +130,11 @@ export const apply = Effect.fn("Cli.applyConfig")(function* (client: Client, pla
       for (const each of ordered) yield* destinationOf({ id, name }, each)
     }).pipe(Effect.catchIf(isConflict, () => conflict(`The webhook ${step.name} was`)))
 
-  const withIds = ({ destination_ids, webhook_id, ...fields }: Fields): Fields => {
+  const withIds = ({ destination_ids, shares, webhook_id, ...fields }: Fields): Fields => {
     const idOf = (reference: unknown) => created.get(reference as string) ?? reference
     return {
       ...fields,
+      ...(shares !== undefined && { shares: idOf(shares) }),
       ...(webhook_id !== undefined && { webhook_id: idOf(webhook_id) }),
       ...(destination_ids !== undefined && {
         destination_ids: (destination_ids as ReadonlyArray<string> | null)?.map(idOf) ?? null
@@ -166,12 +168,14 @@ export const apply = Effect.fn("Cli.applyConfig")(function* (client: Client, pla
   for (const { action, payload } of teams) {
     if (action === "create") yield* client.teams.create({ payload: payload as typeof TeamDraft.Type })
   }
-  for (const step of webhooks) if (!isDeletion(step)) yield* webhook(step)
+  const ofOwnUrls = webhooks.filter(({ before, wanted }) => (wanted?.fields ?? before)?.shares === undefined)
+  const ofSharedUrls = webhooks.filter((step) => !ofOwnUrls.includes(step))
+  for (const step of [...ofOwnUrls, ...ofSharedUrls]) if (!isDeletion(step)) yield* webhook(step)
   for (const step of destinationSteps) yield* destinationOf(undefined, step)
   for (const step of [...ruleSteps, ...oldRules]) yield* rule(step)
   for (const step of oldDestinations) yield* destinationOf(undefined, step)
   // Deleting a webhook or team also deletes its rules.
-  for (const step of webhooks.filter(isDeletion)) yield* webhook(step)
+  for (const step of [...ofSharedUrls, ...ofOwnUrls].filter(isDeletion)) yield* webhook(step)
   // A team can be deleted once no webhook uses it.
   for (const { action, name } of teams) {
     if (action === "delete") yield* client.teams.delete({ path: { team: name } })

@@ -7,6 +7,7 @@ import { faultsOf } from "../../domain/SchemaFaults.ts"
 import { WebhookDraft } from "../../domain/webhook/Webhook.ts"
 import { missingSecret } from "./DestinationPlan.ts"
 import { invalid } from "./ReadFiles.ts"
+import { reference } from "./RulePlan.ts"
 import { isKnown, type Secret } from "./SecretReferences.ts"
 import type { Plan, Step } from "./Steps.ts"
 import type { WantedWebhook } from "./Wanted.ts"
@@ -84,15 +85,20 @@ export const check = Effect.fn("Cli.checkConfig")(function* (
   { alertDestinations, teams, webhooks }: Plan
 ) {
   const newTeams = teams.filter(({ action }) => action === "create").map(({ name }) => name)
+  const editedWebhooks = webhooks
+    .filter(isSent)
+    .map(({ before, name, wanted }) => reference({ kind: "webhook", name, id: before?.id, fileId: wanted?.id }))
   const ofWebhooks = yield* Effect.forEach(webhooks, (step) =>
     Effect.gen(function* () {
       const { wanted } = step
       if (wanted === undefined || ![step, ...step.destinations].some(isSent)) return []
       const payload = decoded(wanted)
       if (Either.isLeft(payload)) return payload.left
-      // The server does not know teams of the same files yet.
+      // The server does not know teams and webhooks of the same files yet, or not as they will be.
       const isNewTeam = ({ pointer }: Fault) =>
         pointer === "/webhook/team" && newTeams.includes(String(wanted.fields.team))
+      const isNewUrl = ({ pointer }: Fault) =>
+        pointer === "/webhook/shares" && editedWebhooks.includes(String(wanted.fields.shares))
       // What stays as it is may be beyond what this key may set, such as a chain to another team.
       const isOfSent = ([part, at]: ReadonlyArray<string>) => {
         const given = part === "destinations" ? wanted.destinations?.[Number(at)] : undefined
@@ -100,7 +106,7 @@ export const check = Effect.fn("Cli.checkConfig")(function* (
       }
       const found = yield* faultsFrom(client.webhooks.check({ payload: payload.right }), (fault) => {
         const steps = stepsOf(fault.pointer)
-        return isNewTeam(fault) || !isOfSent(steps) ? [] : [placed(wanted, steps, fault.detail)]
+        return isNewTeam(fault) || isNewUrl(fault) || !isOfSent(steps) ? [] : [placed(wanted, steps, fault.detail)]
       })
       return [...found, ...step.destinations.flatMap(missingSecret)]
     })

@@ -50,6 +50,7 @@ const webhookEntry = (one: Webhook, { destinations, webhooks }: State): WebhookE
     team: one.team,
     enabled: one.enabled ? undefined : false,
     ...Object.fromEntries(webhookSettingNames.map((name) => [name, one[name]])),
+    shares: one.shares && (referenceTo(webhooks, one.shares, ({ name }) => name)[0] ?? one.shares),
     verification: one.verification,
     prompt_template: one.prompt_template,
     destinations: all.length === 0 ? undefined : all.map((each) => destinationEntry(each, all, runEndEvents))

@@ -4,7 +4,7 @@ import type { Fault } from "../../domain/Errors.ts"
 import { webhookSettingNames } from "../../domain/webhook/WebhookSettings.ts"
 import { destinationSteps } from "./DestinationPlan.ts"
 import { changesOf, compared, planning, step } from "./Planning.ts"
-import { ruleSteps } from "./RulePlan.ts"
+import { findTarget, ruleSteps, webhookTargets } from "./RulePlan.ts"
 import type { Fields } from "./SecretReferences.ts"
 import { secretPlan } from "./Secrets.ts"
 import { webhookOf } from "./State.ts"
@@ -23,8 +23,30 @@ export const plan = (
   const { faults, left, orFault, others } = found
   const { alerts = { destinations: [], rules: [] } } = state
 
-  const webhookStep = (wanted: WantedWebhook): WebhookStep => {
-    const before = orFault(webhookOf(wanted, configuration.webhooks ?? [], state.webhooks))
+  const wantedWebhooks = (configuration.webhooks ?? []).map((wanted) => ({
+    wanted,
+    before: orFault(webhookOf(wanted, configuration.webhooks ?? [], state.webhooks))
+  }))
+  const shareable = webhookTargets({
+    webhooks: state.webhooks,
+    planned: {
+      webhooks: wantedWebhooks.map(({ before, wanted }) => ({
+        ...step(wanted.name, before, [], {}, []),
+        wanted,
+        destinations: []
+      }))
+    }
+  })
+  /** With a reference to the webhook whose URL it shares. */
+  const withShared = (wanted: WantedWebhook): WantedWebhook => {
+    const { shares } = wanted.fields
+    if (typeof shares !== "string") return wanted
+    const found = findTarget(shareable, shares, (detail) => faults.push(wanted.fault("shares", detail)))
+    return { ...wanted, fields: { ...wanted.fields, shares: found } }
+  }
+
+  const webhookStep = ({ before, wanted: unresolved }: (typeof wantedWebhooks)[number]): WebhookStep => {
+    const wanted = withShared(unresolved)
     const hasVerification = wanted.fields.verification !== undefined
     if (hasVerification && before?.secret_hint === undefined && wanted.secret === undefined) {
       faults.push(wanted.fault("verification", "requires secret_env or secret_file: the server has no secret for it"))
@@ -45,7 +67,7 @@ export const plan = (
     }
   }
 
-  const listed = (configuration.webhooks ?? []).map(webhookStep)
+  const listed = wantedWebhooks.map(webhookStep)
   const kept = listed.flatMap(({ before }) => before?.id ?? [])
   const otherWebhooks =
     configuration.webhooks === undefined

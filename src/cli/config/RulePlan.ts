@@ -29,13 +29,30 @@ export const reference = ({ fileId, id, kind, name }: Omit<Target, "text">): str
 /** What stays or is created by a plan. */
 const isThere = ({ action }: Step<unknown>): boolean => action !== "delete"
 
-const webhookTargets = ({ planned, webhooks }: Existing): ReadonlyArray<Target> =>
+export const webhookTargets = ({
+  planned,
+  webhooks
+}: Pick<Existing, "webhooks"> & {
+  readonly planned: Pick<Existing["planned"], "webhooks">
+}): ReadonlyArray<Target> =>
   [
     ...planned.webhooks
       .filter(isThere)
       .map(({ before, name, wanted }) => ({ id: before?.id, name, fileId: wanted?.id })),
     ...unplanned(webhooks, planned.webhooks).map(({ id, name }) => ({ id, name, fileId: undefined }))
   ].map((one) => ({ kind: "webhook", ...one, text: one.name }))
+
+/** The reference to a target: by its ID, else by its text. */
+export const findTarget = (targets: ReadonlyArray<Target>, text: string, fault: (detail: string) => void): string => {
+  const named = targets.filter((target) => target.text === text)
+  const identified = targets.find(({ id }) => id === text) ?? targets.find(({ fileId }) => fileId === text)
+  const found = identified ?? named[0]
+  if (found === undefined) fault(`does not exist: ${JSON.stringify(text)}`)
+  else if (identified === undefined && named.length > 1) {
+    fault(`matches several; use the ID of one: ${named.map(({ id }) => id ?? "(new)").join(", ")}`)
+  }
+  return found === undefined ? text : reference(found)
+}
 
 /** Files refer to those without a description by ID. */
 const destinationTargets = ({ alerts, planned }: Existing): ReadonlyArray<Target> => [
@@ -81,18 +98,6 @@ export const ruleSteps = (
   const { alerts, webhooks } = state
   const [ofWebhooks, ofDestinations] = [webhookTargets(state), destinationTargets(state)]
 
-  /** By its ID, else by its text. */
-  const find = (targets: ReadonlyArray<Target>, text: string, fault: (detail: string) => void) => {
-    const named = targets.filter((target) => target.text === text)
-    const identified = targets.find(({ id }) => id === text) ?? targets.find(({ fileId }) => fileId === text)
-    const found = identified ?? named[0]
-    if (found === undefined) fault(`does not exist: ${JSON.stringify(text)}`)
-    else if (identified === undefined && named.length > 1) {
-      fault(`matches several; use the ID of one: ${named.map(({ id }) => id ?? "(new)").join(", ")}`)
-    }
-    return found === undefined ? text : reference(found)
-  }
-
   const nameOf = (targets: ReadonlyArray<Target>, id: string) =>
     targets.find((target) => reference(target) === id)?.name
   /** For people, such as `cost of the webhook nightly`. */
@@ -127,12 +132,12 @@ export const ruleSteps = (
       of: {
         condition: fields.condition,
         team: fields.team,
-        webhook: webhook === undefined ? undefined : find(ofWebhooks, webhook, at(["webhook"]))
+        webhook: webhook === undefined ? undefined : findTarget(ofWebhooks, webhook, at(["webhook"]))
       },
       settings: {
         ...shown,
         destinations: sorted(
-          destinations?.map((text, index) => find(ofDestinations, text, at(["destinations", index])))
+          destinations?.map((text, index) => findTarget(ofDestinations, text, at(["destinations", index])))
         )
       },
       enabled: fields.enabled ?? true

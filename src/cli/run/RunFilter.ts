@@ -37,7 +37,9 @@ export const filterOptions = {
   source: optional("source", "source", "Only webhook runs (webhook), or only chat messages (chat)", oneOf(RunSource)),
   mode: optional("mode", "mode", "Only synchronous runs (wait), or only asynchronous ones (async)", oneOf(RunMode)),
   asks: Options.boolean("asks").pipe(
-    Options.withDescription("Only runs whose agent asks a question that nobody has replied to")
+    Options.withDescription(
+      "Only runs that wait for approval, or whose agent asks a question that nobody has replied to"
+    )
   ),
   from: optional(
     "from",

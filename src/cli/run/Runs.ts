@@ -19,6 +19,7 @@ import { about } from "../Help.ts"
 import { fields, plural, time } from "../Output.ts"
 import { validated, wholeNumber } from "../Validated.ts"
 import { callOnWebhook, webhook as webhookArgument } from "../webhook/WebhookRef.ts"
+import { approve, deny } from "./Approval.ts"
 import * as Follow from "./Follow.ts"
 import { failUnlessSuccess } from "./Outcome.ts"
 import { replayOne } from "./Replays.ts"
@@ -281,5 +282,5 @@ const watch = Command.make("watch", { id: runArgument, ...adminOptions }, (optio
 export const runs: Group = {
   name: "run",
   about: "Runs and their outcomes.",
-  commands: [list, showOne, watch, cancel, replayOne, reply, usage, exportAll]
+  commands: [list, showOne, watch, cancel, approve, deny, replayOne, reply, usage, exportAll]
 }

@@ -2,14 +2,14 @@ import { Args, Command, Options } from "@effect/cli"
 import { HttpClient, type HttpClientError, HttpClientRequest, HttpClientResponse } from "@effect/platform"
 import { Config, Effect, Option, type ParseResult, Redacted, Schema } from "effect"
 import { hasProperty } from "effect/Predicate"
-import { Accepted, Failed, Ignored, Answered as Success, TimedOut } from "../../api/run/RunAnswers.ts"
+import { Accepted, Cancelled, Failed, Ignored, Answered as Success, TimedOut } from "../../api/run/RunAnswers.ts"
 import type { RunEvent } from "../../api/run/RunEvents.ts"
 import { triggerPath, triggerUrl } from "../../api/run/TriggerUrl.ts"
 import * as Json from "../../domain/Json.ts"
 import { type Connection, parseUrl, publicOptions, show } from "../Connection.ts"
 import { Failure, fromClient, usage } from "../Failure.ts"
 import { about } from "../Help.ts"
-import { acceptedText, answerText, print, printError, printJson } from "../Output.ts"
+import { acceptedText, answerText, plural, print, printError, printJson } from "../Output.ts"
 import * as Follow from "./Follow.ts"
 import { failUnsuccessful, wait } from "./Outcome.ts"
 import { sayHowToReply } from "./Question.ts"
@@ -60,13 +60,15 @@ const requestTo = (address: string, input: TriggerInput, waits: boolean, callbac
   )
 }
 
-const Answer = Schema.Union(Accepted, Success, Ignored)
+const Answer = Schema.Union(Accepted, Success, Ignored, Cancelled)
 
 /** What became of a request to start a run. */
 export const showAnswer = (connection: Connection, answer: typeof Answer.Type) =>
   show(connection, Answer, answer, (answer) => {
     if (answer.status === "ignored")
       return `Ignored: no run was started. ${answer.reason ?? "The request is a ping or does not pass the filter (accept_if)."}`
+    if (answer.status === "cancelled")
+      return `Cancelled ${plural(answer.run_ids.length, "run")}: the request passes the filter cancel_if.${answer.run_ids.map((id) => `\n${id}`).join("")}`
     return answer.status === "accepted" ? acceptedText(answer.run_id) : answerText(answer.response)
   }).pipe(Effect.zipLeft(answer.status === "success" && !connection.json ? sayHowToReply(answer) : Effect.void))
 const Unsuccessful = Schema.Union(TimedOut, Failed)

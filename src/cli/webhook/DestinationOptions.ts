@@ -31,7 +31,7 @@ export const ofWebhook: Owner = {
   one: "a destination",
   what: "destination",
   events: runEvents,
-  defaultEvents: "all but run.started",
+  defaultEvents: "all but run.awaiting_approval and run.started",
   examples: [
     "webhook-trigger destination add review --to https://ci.example.com/hooks --events run.failed,run.timed_out",
     "webhook-trigger destination add ci --kind slack --to https://hooks.slack.com/services/T000/B000/XXXX",

@@ -136,9 +136,10 @@ type DraftOptions = Required<SharedOptions> & {
 }
 
 /** What neither the options nor the recipe say. */
-const missingIn = ({ from, name, team, template, verification }: DraftOptions): ReadonlyArray<string> => {
+const missingIn = ({ from, name, settings, team, template, verification }: DraftOptions): ReadonlyArray<string> => {
   const recipe: Recipe | undefined = Option.isSome(from) ? recipes[from.value] : undefined
-  const isSecretKnown = recipe?.secret === "known before" && Option.isNone(verification.preset)
+  const isSecretKnown =
+    recipe?.secret === "known before" && Option.isNone(verification.preset) && Option.isNone(settings.shares)
   return [
     ...(Option.isNone(name) && recipe === undefined ? ["--name text"] : []),
     ...(Option.isNone(team) ? ["--team name"] : []),
@@ -149,11 +150,14 @@ const missingIn = ({ from, name, team, template, verification }: DraftOptions): 
   ].map((option) => `missing option ${option}`)
 }
 
-/** A secret is made for the recipe's verification, unless the service has one already. */
-const recipeFields = (recipe: Recipe, isVerified: boolean) => {
+/**
+ * A secret is made for the recipe's verification, unless the service has one already. The webhook whose URL is shared
+ * verifies the requests itself.
+ */
+const recipeFields = (recipe: Recipe, { isShared, isVerified }: { isShared: boolean; isVerified: boolean }) => {
   const { name, prompt_template, settings, verification } = recipe
   const secret = isVerified && recipe.secret !== "known before" ? { secret: randomSecret(recipe) } : {}
-  return { name, prompt_template, ...settings, verification, ...secret }
+  return { name, prompt_template, ...settings, ...(!isShared && { verification, ...secret }) }
 }
 
 export const draftOf = Effect.fnUntraced(function* (options: DraftOptions) {
@@ -161,7 +165,11 @@ export const draftOf = Effect.fnUntraced(function* (options: DraftOptions) {
   if (missing.length > 0) return yield* wrongUsage("webhook-trigger webhook create", missing)
   const shared: Record<string, unknown> = yield* sharedOf(options)
   const given: Record<string, unknown> = {
-    ...(Option.isSome(options.from) && recipeFields(recipes[options.from.value], shared.verification === undefined)),
+    ...(Option.isSome(options.from) &&
+      recipeFields(recipes[options.from.value], {
+        isShared: typeof shared.shares === "string",
+        isVerified: shared.verification === undefined
+      })),
     ...Record.getSomes({ name: options.name, team: options.team, prompt_template: options.template }),
     ...shared,
     ...(options.disabled && { enabled: false })

@@ -29,6 +29,12 @@ const notUnique = (ref: string, named: ReadonlyArray<Webhook>) =>
         detail: `use its id: ${named.map(({ id }) => id).join(", ")}`
       })
 
+/** The fields of a webhook, with the ID of the webhook whose URL it shares. */
+export const withShared = <Fields extends { readonly shares?: string | null }>(client: Client, fields: Fields) =>
+  typeof fields.shares === "string"
+    ? Effect.map(findWebhook(client, fields.shares), ({ id }): Fields => ({ ...fields, shares: id }))
+    : Effect.succeed(fields)
+
 /** Calls the server with the given webhook. */
 export const callOnWebhook = <A, E, R>(
   options: Connection & { readonly webhook: string },

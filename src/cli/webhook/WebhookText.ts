@@ -60,8 +60,10 @@ export const describeWebhook = (webhook: Webhook, server: Server) =>
     ...warningsIn(webhook)
   ].join("\n")
 
-const tokenText = (title: string, url: string) =>
-  `${title}\n\nThe trigger URL contains the secret token and is shown only once:\n\n  ${url}`
+const tokenText = (title: string, url: string | undefined) =>
+  url === undefined
+    ? `${title}\n\nIt shares the URL of another webhook, and is offered each of its verified requests.`
+    : `${title}\n\nThe trigger URL contains the secret token and is shown only once:\n\n  ${url}`
 
 /** A new webhook of a recipe's service: what to do there. A `secret` was made for it. */
 export const describeSetup = (
@@ -71,6 +73,7 @@ export const describeSetup = (
   secret: string | undefined
 ) => {
   const { config, label, notes, steps } = recipe
+  if (trigger_url === undefined) return [tokenText(title, trigger_url), ...warningsIn(webhook)].join("\n")
   return [
     tokenText(title, trigger_url),
     ...(secret === undefined ? [] : [`\nThe secret is shown only once, too:\n\n  ${secret}`]),
@@ -89,6 +92,7 @@ export const describeSetup = (
 
 /** A webhook with its trigger URL, which is shown only once. */
 export const describeToken = (title: string, { trigger_url, webhook }: typeof WebhookWithToken.Type) => {
+  if (trigger_url === undefined) return [tokenText(title, trigger_url), ...warningsIn(webhook)].join("\n")
   const example = curlExample(webhook, {
     sample: exampleFor(webhook),
     target: (search) => `'${trigger_url}${search}'`,

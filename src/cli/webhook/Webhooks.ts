@@ -23,7 +23,7 @@ import { listRecipes } from "./Recipes.ts"
 import { runWebhook } from "./RunWebhook.ts"
 import { templateCommands } from "./Templates.ts"
 import { byOption, draftOf, draftOptions, editOf, editOptions } from "./WebhookOptions.ts"
-import { callOnWebhook, webhook } from "./WebhookRef.ts"
+import { callOnWebhook, webhook, withShared } from "./WebhookRef.ts"
 import { describeSetup, describeToken, describeWebhook } from "./WebhookText.ts"
 
 const list = Command.make("list", adminOptions, (options) =>
@@ -40,7 +40,7 @@ const list = Command.make("list", adminOptions, (options) =>
               one.team,
               one.enabled && one.paused_at !== undefined ? "paused" : yesNo(one.enabled),
               ago(one.last_triggered_at),
-              one.token_hint
+              one.token_hint ?? "shared"
             ])
           )
     )
@@ -56,9 +56,9 @@ const create = Command.make("create", { draft: draftOptions, ...adminOptions }, 
     const { from, verification } = options.draft
     const recipe: Recipe | undefined = Option.isSome(from) ? recipes[from.value] : undefined
     const made = recipe?.secret === "made here" && Option.isNone(verification.secret) ? payload.secret : undefined
-    const created = yield* call(options, (client) => client.webhooks.create({ payload })).pipe(
-      Effect.mapError(byOption)
-    )
+    const created = yield* call(options, (client) =>
+      Effect.flatMap(withShared(client, payload), (payload) => client.webhooks.create({ payload }))
+    ).pipe(Effect.mapError(byOption))
     yield* show(options, Created, { ...created, ...(made && { secret: made }) }, () => {
       const title = `Webhook ${printable(created.webhook.name)} (${created.webhook.id}) created.`
       return recipe === undefined ? describeToken(title, created) : describeSetup(title, created, recipe, made)
@@ -93,8 +93,9 @@ const edit = Command.make("edit", { webhook, edit: editOptions, ...adminOptions 
   Effect.gen(function* () {
     const payload = yield* editOf(options.edit)
     const [edited, server] = yield* callOnWebhook(options, (client, { id }) =>
-      Effect.flatMap(client.webhooks.edit({ path: { id }, headers: {}, payload }), (edited) =>
-        withServer(client, edited)
+      withShared(client, payload).pipe(
+        Effect.flatMap((payload) => client.webhooks.edit({ path: { id }, headers: {}, payload })),
+        Effect.flatMap((edited) => withServer(client, edited))
       )
     ).pipe(Effect.mapError(byOption))
     yield* show(options, Webhook, edited, (webhook) => describeWebhook(webhook, server))
@@ -207,10 +208,12 @@ const preview = Command.make("preview", { webhook, input: inputOptions, received
       const title = `Without a value: ${printable(answer.missing.join(", "))}`
       return yield* new Failure({ exit: exitCodes.refused, title, body: answer })
     }
-    yield* show(options, Preview, answer, ({ accepted, ignored_because: because, prompt }) =>
-      accepted === false
-        ? `Ignored: this input does not pass the filter (accept_if).${because === undefined ? "" : ` ${printable(because)}`}`
-        : printable(prompt ?? "")
+    yield* show(options, Preview, answer, ({ accepted, cancels, ignored_because: because, prompt }) =>
+      cancels === true
+        ? "This input starts no run: it passes the filter for events that cancel runs (cancel_if)."
+        : accepted === false
+          ? `Ignored: this input does not pass the filter (accept_if).${because === undefined ? "" : ` ${printable(because)}`}`
+          : printable(prompt ?? "")
     )
   })
 ).pipe(
@@ -235,7 +238,7 @@ const overlap = Options.text("overlap").pipe(
 
 const regenerate = Command.make("regenerate", { webhook, overlap, yes, ...adminOptions }, (options) =>
   Effect.gen(function* () {
-    const regenerated = yield* callOnWebhook(options, (client, { id, name, token_hint }) =>
+    const regenerated = yield* callOnWebhook(options, (client, { id, name, token_hint = "" }) =>
       Effect.zipRight(
         confirm(
           options.yes,

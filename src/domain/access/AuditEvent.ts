@@ -30,6 +30,8 @@ export const AuditAction = Schema.Literal(
   "alert_rule.edited",
   "alert_rule.deleted",
   "run.read",
+  "run.approved",
+  "run.denied",
   "run.cancelled",
   "run.replayed",
   "run.replied",

@@ -38,11 +38,11 @@ const headerValue = /^[\t\x20-\x7e\x80-\xff]{0,2000}$/
 export const DestinationEventName = Schema.Literal(...allEvents).annotations({
   identifier: "DestinationEvent",
   description:
-    "How a run ended, or that it was sent to its leader (`run.started`). For alert destinations: that an alert began (`alert.firing`) or was resolved."
+    "How a run ended, that it was sent to its leader (`run.started`), or that it waits for approval (`run.awaiting_approval`). For alert destinations: that an alert began (`alert.firing`) or was resolved."
 })
 
 const eventsDescription =
-  "What is sent: `run.…` to destinations of webhooks, `alert.…` to alert destinations. Default: all of these but `run.started`, which GitHub and GitLab show as the reaction 👀 and `chain` does not have."
+  "What is sent: `run.…` to destinations of webhooks, `alert.…` to alert destinations. Default: all of these but `run.awaiting_approval` and `run.started`, which GitHub and GitLab show as the reaction 👀; `chain` has neither."
 
 const Events = Schema.NonEmptyArray(DestinationEventName).pipe(
   Schema.filter((events) => new Set(events).size === events.length || "must not repeat an event"),

@@ -17,10 +17,20 @@ export const runEndEvents = Object.values(eventOfStatus) as [RunEndEvent, ...Arr
 /** The run was sent to its team's leader. */
 export const startEvent = "run.started"
 
-export type DestinationRunEvent = typeof startEvent | RunEndEvent
+/** The run waits for its approval. */
+export const approvalEvent = "run.awaiting_approval"
+
+/** What happens to a run before its end, once at the most. */
+export const earlyEvents = [approvalEvent, startEvent] as const
+export type EarlyEvent = (typeof earlyEvents)[number]
+
+export const isEarly = (event: DestinationEvent): event is EarlyEvent =>
+  (earlyEvents as ReadonlyArray<string>).includes(event)
+
+export type DestinationRunEvent = EarlyEvent | RunEndEvent
 
 /** What a webhook's destinations can get. */
-export const runEvents: [DestinationRunEvent, ...Array<DestinationRunEvent>] = [startEvent, ...runEndEvents]
+export const runEvents: [DestinationRunEvent, ...Array<DestinationRunEvent>] = [...earlyEvents, ...runEndEvents]
 
 /** What alert destinations get. */
 export const alertEvents = ["alert.firing", "alert.resolved"] as const

@@ -25,7 +25,7 @@ export type RunMode = typeof RunMode.Type
 export const CancelledBy = Schema.Literal(...cancellers).annotations({
   identifier: "CancelledBy",
   description:
-    "Who cancelled the run or its pending retry: the webhook's caller, a program with the admin key, a session of the web UI, or the program that this server is part of."
+    "Who cancelled the run or its pending retry: the webhook's caller, a program with the admin key, a session of the web UI, or the program that this server is part of. Or what: a newer run with its key (`superseded`), or a request for which `cancel_if` holds (`event`). `denied`: the person in `decided_by` denied it. `approval_expired`: nobody approved it in time."
 })
 export type CancelledBy = typeof CancelledBy.Type
 
@@ -106,6 +106,10 @@ const record = Struct({
       description: "How many later triggers have joined the run, if its webhook has `coalesce`."
     })
   ),
+  approval_until: optional(
+    time("Until when this queued run waits for its approval. Then it is cancelled. Absent: it needs none, or has it.")
+  ),
+  decided_by: optional(Schema.String.annotations({ description: "Who approved or denied the run." })),
   sent_at: optional(
     time("When the broker confirmed the prompt; of a run that was answered before that, when it was admitted.")
   ),
@@ -131,13 +135,17 @@ const record = Struct({
   ),
   triggered_by: optional(
     Schema.String.annotations({
-      description: "For a run that an MCP tool started: the ID of the API key that called the tool, or `admin_key`."
+      description:
+        "For a run that an MCP tool started: the ID of the API key that called the tool, or `admin_key`. For a reply by a button in Slack: `slack:` and the member's ID."
     })
   ),
   callback_url: optional(
     Schema.String.annotations({ description: "Where its caller wanted the end to be sent (`callback_url`)." })
   ),
   cancelled_by: optional(CancelledBy),
+  superseded_by: optional(
+    RunId.annotations({ description: "Of a run that a newer one replaced, if its webhook has `singleton`: that one." })
+  ),
   delivery_failed: optional(
     Schema.Boolean.annotations({
       description: "Of an ended run: true while a delivery to one of the webhook's destinations has finally failed."

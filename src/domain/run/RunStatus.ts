@@ -38,20 +38,24 @@ export type FinalStatus = { [S in RunStatus]: (typeof runStatuses)[S]["final"] e
 
 export const allStatuses = Object.keys(runStatuses) as [RunStatus, ...Array<RunStatus>]
 
-/** The status as people see it: collecting runs are told from queued ones, and sent runs from those in work. */
-export type RunPhase = Exclude<RunStatus, "running"> | "collecting" | "sent" | "working"
+/** The status as people see it: collecting runs, and those that wait for approval, are told from queued ones, and sent runs from those in work. */
+export type RunPhase = Exclude<RunStatus, "running"> | "collecting" | "waits for approval" | "sent" | "working"
 
 export const phaseOf = ({
   status,
+  approval_until,
   collecting_until,
   started_at
 }: {
   readonly status: RunStatus
+  readonly approval_until?: unknown
   readonly collecting_until?: unknown
   readonly started_at?: unknown
 }): RunPhase => {
   if (status === "running") return started_at === undefined ? "sent" : "working"
-  return status === "queued" && collecting_until !== undefined ? "collecting" : status
+  if (status !== "queued") return status
+  if (collecting_until !== undefined) return "collecting"
+  return approval_until === undefined ? status : "waits for approval"
 }
 
 export const isFinal = (status: RunStatus): status is FinalStatus => runStatuses[status].final

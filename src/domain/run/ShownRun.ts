@@ -10,6 +10,7 @@ export const WaitsFor = Schema.Struct({
   code: Schema.Literal(
     "window",
     "webhook_paused",
+    "approval",
     "team_paused",
     "leader",
     "earlier_runs",
@@ -18,7 +19,7 @@ export const WaitsFor = Schema.Struct({
     "broker"
   ).annotations({
     description:
-      "The run waits for its window to close (`window`), for its webhook or its team to be resumed (`webhook_paused`, `team_paused`), for a leader (`leader`), or for earlier runs of its team (`earlier_runs`). `earlier_work`: the team's last run has ended, but its agent is still at work. `slot`: the limit of agents at work is reached. `broker`: the broker is out of reach, or has not confirmed the prompt."
+      "The run waits for its window to close (`window`), for its webhook or its team to be resumed (`webhook_paused`, `team_paused`), for its approval (`approval`), for a leader (`leader`), or for earlier runs of its team (`earlier_runs`). `earlier_work`: the team's last run has ended, but its agent is still at work. `slot`: the limit of agents at work is reached. `broker`: the broker is out of reach, or has not confirmed the prompt."
   }),
   message: Schema.String.annotations({ description: "The reason as a sentence." }),
   runs: optional(

@@ -36,10 +36,10 @@ const unsigned = (pointer: string, what: string, names: ReadonlyArray<string>) =
 const headersIn = (sources: ReadonlyArray<Source> = []): ReadonlyArray<string> =>
   sources.flatMap((source) => ("header" in source ? [source.header] : []))
 
-/** @param namesInThreadKey the names that the webhook's `thread_key` reads */
+/** @param names the names that these templates of the webhook read */
 export const warningsOf = (
   { coalesce, input, secret_hint, variables, verification }: Warned,
-  namesInThreadKey: ReadonlyArray<string>
+  names: { readonly thread_key: ReadonlyArray<string>; readonly singleton: ReadonlyArray<string> }
 ): ReadonlyArray<Warning> => {
   // Without the secret, this gives GitLab's unsigned variant.
   const description = verification && describe(verification, "")
@@ -60,7 +60,8 @@ export const warningsOf = (
   return [
     ...(scheme === "hmac" && secret_hint !== undefined && isShortSecret(secret_hint) ? [shortSecret] : []),
     ...unsignedIn("/prompt_template", "template", variables),
-    ...unsignedIn("/thread_key", "thread key", namesInThreadKey),
+    ...unsignedIn("/thread_key", "thread key", names.thread_key),
+    ...unsignedIn("/singleton", "key of `singleton`", names.singleton),
     ...unsignedIn("/coalesce", "key of `coalesce`", coalesce === undefined ? [] : [coalesce.key])
   ]
 }

@@ -7,7 +7,15 @@ import { optional, time } from "../Time.ts"
 import { Secret, Verification } from "../verification/Verification.ts"
 import type { TokenHash } from "./Token.ts"
 import { Warning } from "./Warnings.ts"
-import { accepts, collected, isAccepted, type JsonObject, type WebhookSetting } from "./WebhookSettingKinds.ts"
+import {
+  accepts,
+  collected,
+  isAccepted,
+  type JsonObject,
+  longestReference,
+  singletonWords,
+  type WebhookSetting
+} from "./WebhookSettingKinds.ts"
 import { type SettingValues, type WebhookSettingName, webhookSettings } from "./WebhookSettings.ts"
 
 /**
@@ -33,6 +41,8 @@ const plainSchemaOf = (setting: WebhookSetting): Schema.Schema<any> => {
     case "expression":
     case "template":
       return Schema.String.pipe(Schema.minLength(1), Schema.maxLength(setting.maxLength))
+    case "webhook":
+      return Schema.String.pipe(Schema.minLength(1), Schema.maxLength(longestReference))
     case "choice":
       return Schema.Literal(...setting.words)
     case "switch":
@@ -78,6 +88,15 @@ const plainSchemaOf = (setting: WebhookSetting): Schema.Schema<any> => {
             )
         })
       )
+    case "singleton":
+      return Schema.Struct({
+        key: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(setting.maxLength)).annotations({
+          description: "A template: runs with the same result have the same key."
+        }),
+        on_new: Schema.Literal(...singletonWords).annotations({
+          description: "What a new request does while there is such a run."
+        })
+      }).pipe(Schema.filter((singleton) => isAccepted(setting, singleton)))
     case "json":
       // As in `Variables`: a copy would lose a member called `__proto__`.
       return Schema.declare(
@@ -206,9 +225,14 @@ const record = Struct({
   version: generated(
     Schema.Int.annotations({ description: "Another one with each change, but for triggers; also the `ETag`." })
   ),
+  /** Of a webhook that shares another one's URL, the hash of a token that nobody has. */
   token_hash: FieldOnly("row")(Schema.Uint8ArrayFromSelf as Schema.Schema<TokenHash>),
   token_hint: generated(
-    Schema.String.annotations({ description: "The end of the token, to distinguish tokens: `…x7Qa`." })
+    optional(
+      Schema.String.annotations({
+        description: "The end of the token, to distinguish tokens: `…x7Qa`; absent: it has none (`shares`)."
+      })
+    )
   ),
   /** Like `token_hash`, until `old_token_valid_until`. */
   old_token_hash: FieldOnly("row")(optional(Schema.Uint8ArrayFromSelf as Schema.Schema<TokenHash>)),
@@ -240,6 +264,12 @@ export type Webhook = typeof Webhook.Type
 /** A webhook as stored. */
 export const WebhookRow = extract(record, "row")
 export type WebhookRow = typeof WebhookRow.Type
+
+/**
+ * A webhook that was found by its token, with the enabled webhooks that share its URL (absent: none). These have its
+ * `verification`, which says where requests hold secrets.
+ */
+export type OpenedWebhook = WebhookRow & { readonly shared_by?: ReadonlyArray<WebhookRow> }
 
 /** Whether a run is what a token of the webhook shows: of this webhook, and accepted since it came to its team. */
 export const isShownToCallers = (

@@ -79,6 +79,11 @@ export interface TemplateSetting extends Described {
   readonly maxLength: number
 }
 
+/** Another webhook: by its ID, in files and commands also by its name. Whether it exists is checked when it is saved. */
+export interface WebhookReference extends Described {
+  readonly kind: "webhook"
+}
+
 /** On or off. */
 export interface SwitchSetting extends Described {
   readonly kind: "switch"
@@ -101,6 +106,22 @@ export interface Window {
   readonly quiet?: number
   /** The requests whose values the prompt gets; default: the last. */
   readonly collect?: (typeof collected)[number]
+}
+
+/** A template of a key and a word, separated by a space: `{{payload.number}} supersede`. */
+export interface SingletonSetting extends Described {
+  readonly kind: "singleton"
+  /** Of the template, in characters. */
+  readonly maxLength: number
+}
+
+/** What happens to a new request while a run with its key is not over. */
+export const singletonWords = ["queue", "skip", "supersede"] as const
+
+/** `key` is a template, as for a conversation. */
+export interface Singleton {
+  readonly key: string
+  readonly on_new: (typeof singletonWords)[number]
 }
 
 /** A JSON object. Its content is checked when it is saved. */
@@ -137,16 +158,21 @@ export type WebhookSetting =
   | ExpressionSetting
   | TemplateSetting
   | ChoiceSetting
+  | WebhookReference
   | SwitchSetting
   | WindowSetting
+  | SingletonSetting
   | JsonSetting
   | NetworksSetting
   | RetriesSetting
 
 export type JsonObject = { readonly [name: string]: unknown }
 
+/** As long as a name. */
+export const longestReference = 255
+
 /** A value as JSON. */
-export type Value = number | string | boolean | ReadonlyArray<string> | JsonObject | Window | Retries
+export type Value = number | string | boolean | ReadonlyArray<string> | JsonObject | Window | Singleton | Retries
 
 /** The value of a setting as JSON. */
 export type SettingValue<Setting extends WebhookSetting> = Setting extends WholeNumberSetting | AmountSetting
@@ -161,9 +187,11 @@ export type SettingValue<Setting extends WebhookSetting> = Setting extends Whole
           ? JsonObject
           : Setting extends WindowSetting
             ? Window
-            : Setting extends RetriesSetting
-              ? Retries
-              : string
+            : Setting extends SingletonSetting
+              ? Singleton
+              : Setting extends RetriesSetting
+                ? Retries
+                : string
 
 /** The error message for an invalid value: `must be a whole number of seconds from 1 to 86400`. */
 export const accepts = (setting: WebhookSetting): string => {
@@ -182,10 +210,14 @@ export const accepts = (setting: WebhookSetting): string => {
       return `must be a template of at most ${setting.maxLength} characters`
     case "choice":
       return `must be one of ${setting.words.join(", ")}`
+    case "webhook":
+      return "must be the ID of another webhook, or in commands and files its name"
     case "switch":
       return "must be true or false"
     case "window":
       return `must be a variable name and 1 to ${setting.longest} seconds, such as \`branch 30\`, then, if wanted, \`quiet=10\` (at most the seconds before it) and \`collect=all\` (JSON: \`{key, within, quiet?, collect?}\`)`
+    case "singleton":
+      return `must be a template of at most ${setting.maxLength} characters and one of ${singletonWords.join(", ")}, such as \`{{number}} supersede\` (JSON: \`{key, on_new}\`)`
     case "json":
       return `must be a JSON object of at most ${setting.maxLength} characters`
     case "networks":
@@ -206,6 +238,7 @@ export const valueOf = ({ kind }: WebhookSetting, typed: string): Value => {
     case "expression":
     case "template":
     case "choice":
+    case "webhook":
       return typed
     case "switch":
       return typed === "true" ? true : typed === "false" ? false : typed
@@ -218,6 +251,10 @@ export const valueOf = ({ kind }: WebhookSetting, typed: string): Value => {
         ...(quiet !== undefined && { quiet: Number(quiet) }),
         ...(collect !== undefined && { collect: collect as NonNullable<Window["collect"]> })
       }
+    }
+    case "singleton": {
+      const [, key, on_new] = /^(.+?)\s+(\S+)$/s.exec(typed) ?? []
+      return key === undefined ? typed : { key, on_new: on_new as Singleton["on_new"] }
     }
     case "json":
       try {
@@ -247,6 +284,8 @@ export const isAccepted = (setting: WebhookSetting, value: Value): boolean => {
       return typeof value === "string" && value !== "" && value.length <= setting.maxLength
     case "choice":
       return setting.words.includes(String(value))
+    case "webhook":
+      return typeof value === "string" && value !== "" && value.length <= longestReference
     case "switch":
       return typeof value === "boolean"
     case "window":
@@ -256,6 +295,13 @@ export const isAccepted = (setting: WebhookSetting, value: Value): boolean => {
         isWithin(value.within, setting.longest) &&
         (value.quiet === undefined || isWithin(value.quiet, value.within)) &&
         (value.collect === undefined || collected.includes(value.collect))
+      )
+    case "singleton":
+      return (
+        isSingleton(value) &&
+        value.key.trim() !== "" &&
+        value.key.length <= setting.maxLength &&
+        singletonWords.includes(value.on_new)
       )
     case "json":
       return isObject(value) && JSON.stringify(value).length <= setting.maxLength
@@ -280,6 +326,9 @@ const isWindow = (value: Value): value is Window =>
 
 const windowFields: ReadonlyArray<string> = ["key", "within", "quiet", "collect"] satisfies ReadonlyArray<keyof Window>
 
+const isSingleton = (value: Value): value is Singleton =>
+  isObject(value) && typeof value.key === "string" && Object.keys(value).sort().join() === "key,on_new"
+
 const isRetries = (value: Value): value is Retries =>
   isObject(value) && Object.keys(value).sort().join() === "backoff_seconds,max_retries"
 
@@ -292,6 +341,7 @@ export const textOf = (value: Value): string => {
     const { collect, key, quiet, within } = value
     return [key, within, ...(quiet ? [`quiet=${quiet}`] : []), ...(collect ? [`collect=${collect}`] : [])].join(" ")
   }
+  if (isSingleton(value)) return `${value.key} ${value.on_new}`
   if (isRetries(value)) return `${value.max_retries}/${value.backoff_seconds}`
   return isObject(value) ? JSON.stringify(value) : Array.isArray(value) ? value.join(", ") : String(value)
 }

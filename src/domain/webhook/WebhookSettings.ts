@@ -299,6 +299,17 @@ export const webhookSettings = {
     help: "The maximum number of retries of a failed run, and the first delay in seconds, such as 3/60; the delay doubles each time",
     default: "none"
   },
+  shares: {
+    kind: "webhook",
+    group: "callers",
+    description:
+      "The ID of the webhook whose URL it shares, for services with one URL. It has no token then: each request that the other webhook has verified is offered to it, and it filters and renders that for itself. `input` must be the same; `verification` and `allow_from` are those of the other one. Default: its own URL.",
+    label: "Shared URL",
+    option: "shares",
+    value: "webhook",
+    help: "The webhook whose URL it shares, by name or ID, for services with one URL; it then has no token of its own",
+    default: "its own URL"
+  },
   allow_from: {
     kind: "networks",
     group: "callers",
@@ -336,6 +347,18 @@ export const webhookSettings = {
     help: "What happens to requests about comments and messages that a destination of this server wrote",
     default: "ignore"
   },
+  approval: {
+    kind: "choice",
+    group: "requests",
+    words: ["none", "required"],
+    description:
+      "Whether a person must approve each run before its prompt is sent: no (`none`, the default), or yes (`required`). Until then, the run holds neither a slot nor its team; after 7 days without a decision it is cancelled. Callers cannot wait for the answer. Runs that a person starts or replays, retries and replies need no approval.",
+    label: "Approval",
+    option: "approval",
+    value: "none|required",
+    help: "Whether a person must approve each run before its prompt is sent",
+    default: "none"
+  },
   coalesce: {
     kind: "window",
     group: "requests",
@@ -347,6 +370,31 @@ export const webhookSettings = {
     value: "key seconds",
     help: "Combines requests with the same value of a variable into one run, within some seconds of the first, such as branch 30; with quiet=10, until none comes for 10 seconds; with collect=all, the prompt can list them all",
     default: "off"
+  },
+  singleton: {
+    kind: "singleton",
+    group: "requests",
+    maxLength: 1_000,
+    description:
+      "One run at a time for each `key`, a template over the same values as `thread_key`, such as `{{payload.pull_request.id}}`. `on_new` says what happens to a request while a run with its key is queued, collects requests, is in progress or waits for a retry. `queue`: it starts a run as usual, and the key is only for `cancel_if`. `skip`: it is ignored, and the response has the `run_id` of that run. `supersede`: its run replaces those with the key, which are cancelled. A request for which a value is missing, or whose key is blank, stands alone. So do test requests, tools, replies and replays. Default: off.",
+    label: "One run at a time",
+    option: "singleton",
+    value: "template word",
+    help: "One run at a time for each key, and what a new request does: `queue`, `skip` or `supersede`, such as {{payload.pull_request.id}} supersede",
+    default: "off"
+  },
+  cancel_if: {
+    kind: "expression",
+    group: "requests",
+    language: "JMESPath",
+    maxLength: 4_096,
+    description:
+      'A JMESPath expression on the same input as `accept_if`, such as `payload.action == \'closed\'`, which is evaluated first. If it holds, no run starts: the runs with the request\'s key (`singleton`) that were accepted before are cancelled, and the response is 200 `{"status":"cancelled","run_ids"}`. Test requests and tools cancel nothing. Default: no request cancels runs.',
+    label: "Cancel filter",
+    option: "cancel-if",
+    value: "expression",
+    help: "A JMESPath expression on the input, such as payload.action == 'closed'; these requests start no run and cancel those with their key (singleton)",
+    default: "no request cancels runs"
   },
   schema: {
     kind: "json",

@@ -42,6 +42,9 @@ export interface RunRequest extends RunTexts {
   }
   /** Its window, when it may become the run of an earlier trigger. */
   readonly coalesce?: NonNullable<NewRun["coalesce"]>
+  /** Until when it waits for its approval; absent: it needs none. */
+  readonly approval_until?: DateTime.Utc
+  readonly singleton?: NonNullable<NewRun["singleton"]>
   /** The version that the prompt was made from, if it is not the current one. */
   readonly webhook_version?: number
   /** The caller's trace, for the prompt. The span of the acceptance replaces it. */
@@ -143,7 +146,8 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
     const by = { id, token_hash, version, max_queued, ...(rate !== undefined && { rate }), ...(budget && { budget }) }
     const origin = { source: "webhook", webhook: by, team, ...rendered, variables } as const
     const run = newRun(origin, timeoutOf(webhook), maxWorkOf(webhook), request)
-    const deadline_at = queues && leaderDeadline(webhook, request.coalesce?.until ?? run.accepted_at)
+    const deadline_at =
+      queues && leaderDeadline(webhook, request.approval_until ?? request.coalesce?.until ?? run.accepted_at)
     const retries = request.wait ? undefined : webhook.retries
     const agent = agentRequestOf(webhook)
     return {
@@ -155,6 +159,8 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
           : agent && { agent }),
         ...(request.title !== undefined && { title: request.title }),
         ...(request.coalesce && { coalesce: request.coalesce }),
+        ...(request.approval_until && { approval_until: request.approval_until }),
+        ...(request.singleton && { singleton: request.singleton }),
         ...(request.webhook_version !== undefined && { webhook_version: request.webhook_version }),
         ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
         ...(request.callback_url !== undefined && { callback_url: request.callback_url }),
@@ -181,13 +187,24 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
     ofWebhook,
     ofReplay,
     ofRetry: (webhook, { retries, attempt, run, received_at }) => {
-      const { callback_url, conversation, layout, run_id, thread, triggered_by, variables, webhook_version } = run
+      const {
+        callback_url,
+        conversation,
+        layout,
+        run_id,
+        singleton_key,
+        thread,
+        triggered_by,
+        variables,
+        webhook_version
+      } = run
       const request = {
         variables,
         received_at,
         wait: false,
         ...textsOf(run),
         ...(thread && { thread_key: thread.key }),
+        ...(singleton_key !== undefined && { singleton: { key: singleton_key, on_new: "queue" as const } }),
         ...(triggered_by !== undefined && { triggered_by }),
         ...(callback_url !== undefined && { callback_url }),
         ...chainOf(run),

@@ -57,7 +57,7 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
 
       /** A repeat gets its first answer even after its team has stopped, its webhook was paused, or another reply was sent. A new run is refused. */
       const repeatOnly = (
-        { coalesce: _, ...run }: NewRun,
+        { coalesce: _, singleton: __, ...run }: NewRun,
         error: HandOverRefused = new TeamNotRunning({ team: run.team })
       ): Effect.Effect<Accepted, HandOverRefused | Unavailable> => {
         return run.idempotency === undefined

@@ -15,7 +15,7 @@ import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { HistoryStore, type ReplayableQuery, type WholeRun } from "../../repo/history/HistoryStore.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
-import type { WebhookEdited } from "../../repo/run/RunStore.ts"
+import type { Skipped, WebhookEdited } from "../../repo/run/RunStore.ts"
 import { Waiting } from "../outcome/Waiting.ts"
 import { InputChecks } from "../prompt/InputChecks.ts"
 import type { Renderer } from "../prompt/Renderer.ts"
@@ -237,7 +237,7 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
 const finalRefusal = (
   { webhook_id }: WholeRun,
   refusal: HandOverRefused
-): Exclude<HandOverRefused, WebhookEdited | BudgetExceeded | RateLimited | WebhookPaused> | undefined => {
+): Exclude<HandOverRefused, WebhookEdited | BudgetExceeded | RateLimited | Skipped | WebhookPaused> | undefined => {
   switch (refusal._tag) {
     case "IdempotencyKeyReused":
     case "TeamNotRunning":
@@ -251,6 +251,8 @@ const finalRefusal = (
     case "RateLimited":
     // Nor is it refused while its webhook is paused: it shows whether runs succeed again.
     case "WebhookPaused":
+    // It stands alone.
+    case "Skipped":
       return undefined
   }
 }

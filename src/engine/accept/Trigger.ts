@@ -1,4 +1,4 @@
-import { Context, DateTime, Effect, Layer, Metric, Option, type Scope, type Stream } from "effect"
+import { Context, Data, DateTime, Effect, Either, Layer, Metric, Option, type Scope, type Stream } from "effect"
 import {
   type BudgetExceeded,
   type FilterFailed,
@@ -22,7 +22,8 @@ import { webhookIdOf } from "../../domain/ParsedId.ts"
 import type { Run, Variables } from "../../domain/run/Run.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
 import type { TeamName } from "../../domain/Team.ts"
-import { isShownToCallers, type WebhookRow } from "../../domain/webhook/Webhook.ts"
+import { isShownToCallers, type OpenedWebhook, type WebhookRow } from "../../domain/webhook/Webhook.ts"
+import type { AuditStore } from "../../repo/access/AuditStore.ts"
 import type { ReplyKeyStore } from "../../repo/access/ReplyKeyStore.ts"
 import type { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import type { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
@@ -33,6 +34,9 @@ import type { WebhookEdited } from "../../repo/run/RunStore.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"
 import * as Callbacks from "../delivery/Callbacks.ts"
 import * as OwnMessages from "../delivery/OwnMessages.ts"
+import type { Poster } from "../delivery/Poster.ts"
+import * as Approvals from "../manage/Approvals.ts"
+import type { Threads } from "../manage/Threads.ts"
 import { Waiting } from "../outcome/Waiting.ts"
 import type { RunUpdate } from "../progress/RunUpdate.ts"
 import { RunWatch } from "../progress/RunWatch.ts"
@@ -43,9 +47,11 @@ import * as Rendering from "../prompt/Rendering.ts"
 import * as RunTexts from "../prompt/RunTexts.ts"
 import * as ThreadKeys from "../prompt/ThreadKeys.ts"
 import { Settings } from "../Settings.ts"
+import { Steps } from "../step/Steps.ts"
 import type { Token } from "../verify/Token.ts"
 import type { MessageRequest, RunRequest } from "./Candidates.ts"
 import * as Candidates from "./Candidates.ts"
+import * as Clicks from "./Clicks.ts"
 import * as Coalescing from "./Coalescing.ts"
 import type { Candidate } from "./HandOver.ts"
 import { HandOver } from "./HandOver.ts"
@@ -57,10 +63,21 @@ import * as WebhookCache from "./WebhookCache.ts"
 export type TriggerRequest = RunRequest
 
 /** Makes the request for a webhook: checks the caller, and reads the body as the webhook takes it. */
-export type ReadFor<Request extends TriggerRequest, E> = (webhook: WebhookRow) => Effect.Effect<Request, E>
+export type ReadFor<Request extends TriggerRequest, E> = (webhook: OpenedWebhook) => Effect.Effect<Request, E>
 
-/** `Ignored`: there is no run, for the reason; without one, the webhook's `accept_if` does not hold. */
-export type Submitted = Submit.AcceptedOrEnded | { readonly _tag: "Ignored"; readonly reason?: string }
+/** There is no run, for the reason; without one, the webhook's `accept_if` does not hold. */
+export interface NotStarted {
+  readonly _tag: "Ignored"
+  readonly reason?: string
+  /** The run with the same key, by the webhook's `singleton`. */
+  readonly run_id?: RunId
+  /** The webhook's `cancel_if` holds: the runs that were cancelled. */
+  readonly cancelled?: ReadonlyArray<RunId>
+  /** The request is a click on a button of ours, which is for no other webhook. */
+  readonly isClick?: true
+}
+
+export type Submitted = Submit.AcceptedOrEnded | NotStarted
 
 /** A request as it was submitted last. */
 export interface Triggered<Request extends TriggerRequest> {
@@ -88,6 +105,12 @@ export type Refused =
 /** Why a webhook's request starts no run. */
 export type TriggerRefused = InvalidParameter | Refused
 
+/** What a webhook did with a request to a shared URL. */
+export interface Offered {
+  readonly webhook: WebhookRow
+  readonly result: Either.Either<Submitted, TriggerRefused>
+}
+
 /** The front of the flow: authenticate, render, accept; and wait, when the caller wants the answer. */
 export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
   Trigger,
@@ -99,7 +122,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
     readonly authenticate: (
       token: Token,
       options?: { readonly recent?: boolean }
-    ) => Effect.Effect<WebhookRow, NotFound | Unavailable>
+    ) => Effect.Effect<OpenedWebhook, NotFound | Unavailable>
     /** The webhook, for an admin instead of a token. */
     readonly open: (id: string) => Effect.Effect<WebhookRow, NotFound | Unavailable>
     /**
@@ -112,9 +135,14 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
      * again, and if it was edited, so is the request.
      */
     readonly triggerRead: <Request extends TriggerRequest, E>(
-      webhook: WebhookRow,
+      webhook: OpenedWebhook,
       read: ReadFor<Request, E>
     ) => Effect.Effect<Triggered<Request>, E | TriggerRefused>
+    /**
+     * Offers a request, which `triggerRead` has accepted, ignored or refused for this webhook, to those that share its URL. One
+     * that no longer does has no part in it.
+     */
+    readonly offer: (webhook: OpenedWebhook, request: TriggerRequest) => Effect.Effect<ReadonlyArray<Offered>>
     /** Refuses a large request before it is read for its webhook, if the webhook's CPU time is used up for now. */
     readonly mayBeLarge: (webhook: WebhookRow) => Effect.Effect<void, Unavailable>
     /** A chat message into the team's lane. `NotFound`: no such team. */
@@ -139,16 +167,21 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
   static readonly layer: Layer.Layer<
     Trigger,
     never,
+    | Approvals.Approvals
+    | AuditStore
     | ChangeFeed
     | DestinationStore
     | HandOver
     | HistoryStore
     | InputChecks
+    | Poster
     | Renderer
     | ReplyKeyStore
     | RunWatch
     | Settings
+    | Steps
     | TeamStore
+    | Threads
     | Waiting
     | WebhookStore
   > = Layer.scoped(
@@ -158,7 +191,9 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const rendered = yield* Rendering.make
       const textsOf = yield* RunTexts.make
       const threadKeyOf = yield* ThreadKeys.make
+      const singletonKeyOf = yield* ThreadKeys.makeSingletonKey
       const settings = yield* Settings
+      const steps = yield* Steps
       const teams = yield* TeamStore
       const webhooks = yield* WebhookStore
       const waiting = yield* Waiting
@@ -172,6 +207,8 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const callbacks = yield* Callbacks.make
       const ownMessages = yield* OwnMessages.make
       const inputChecks = yield* InputChecks
+      const click = yield* Clicks.make
+      const open = (id: string) => Effect.flatMap(webhookIdOf(id), webhooks.webhookRow)
 
       const render = (webhook: WebhookRow, variables: Variables) => {
         const result = rendered(webhook, variables)
@@ -182,7 +219,8 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
 
       const submitOf = (webhook: WebhookRow, request: TriggerRequest, candidate: Candidate) => {
         const refusedIfNew = refusalIfNew(webhook, request)
-        return submit(refusedIfNew === undefined ? candidate : { ...candidate, refusedIfNew }, request)
+        const submitted = submit(refusedIfNew === undefined ? candidate : { ...candidate, refusedIfNew }, request)
+        return Effect.catchTag(submitted, "Skipped", ({ run_id }) => new Ignored({ reason: sameKey, run_id }))
       }
 
       /** The webhook's limits hold for it. Its filter, schema and template are for the input that began the conversation. */
@@ -192,14 +230,43 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
           : submitOf(webhook, request, candidates.ofWebhook(webhook, request, { prompt }))
 
       const triggerOnce = (
-        webhook: WebhookRow,
+        webhook: OpenedWebhook,
         request: TriggerRequest
-      ): Effect.Effect<Submitted, Ignored | InvalidParameter | Refused | WebhookEdited> => {
+      ): Effect.Effect<Submitted, Cancels | Ignored | InvalidParameter | Refused | WebhookEdited> => {
         if (request.answer !== undefined) return reply(webhook, request, request.answer.message)
+        const clicked = click({ open, triggerRead }, webhook, request)
+        if (clicked !== undefined) return clicked
         const own = ownMessages.check(webhook, request)
         const start = orIgnored(webhook, request, startOnce(webhook, request))
-        return own === undefined ? start : Effect.zipRight(own, start)
+        const checked = own === undefined ? start : Effect.zipRight(own, start)
+        return webhook.cancel_if === undefined
+          ? checked
+          : Effect.flatMap(
+              inputChecks.cancels(webhook, request.variables),
+              (holds): Effect.Effect<Submitted, Cancels | Effect.Effect.Error<typeof checked>> =>
+                holds ? new Cancels() : checked
+            )
       }
+
+      /** Cancels the runs with the request's key that were accepted before it arrived. */
+      const cancelRuns = (webhook: WebhookRow, request: TriggerRequest): Effect.Effect<Submitted, Refused> =>
+        Effect.gen(function* () {
+          const key = standsAlone(request) ? undefined : yield* singletonKeyOf(webhook, request.variables)
+          const of = key === undefined ? undefined : { webhook_id: webhook.id, team: webhook.team, key }
+          const runs = of === undefined ? [] : yield* steps.cancelSingletons(of, request.received_at)
+          return { _tag: "Ignored", reason: cancelledText(runs.length), cancelled: runs.map(({ run_id }) => run_id) }
+        })
+
+      /** The keys of the request's run. */
+      const keysOf = (webhook: WebhookRow, request: TriggerRequest) =>
+        Effect.gen(function* () {
+          const thread_key = yield* threadKeyOf(webhook, request.variables, request.thread_owner)
+          const key = standsAlone(request) ? undefined : yield* singletonKeyOf(webhook, request.variables)
+          return {
+            ...(thread_key !== undefined && { thread_key }),
+            ...(key !== undefined && { singleton: { key, on_new: webhook.singleton!.on_new } })
+          }
+        })
 
       const startOnce = (
         webhook: WebhookRow,
@@ -218,9 +285,16 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
               : combines
                 ? Coalescing.windowOf(webhook, request.variables, request.received_at, request.chain_depth)
                 : undefined
-            const start = (thread_key?: string) =>
+            const needsApproval = webhook.approval === "required" && request.isManual !== true
+            if (needsApproval && request.wait) return Effect.fail(Approvals.waitRefused)
+            const approval_until = needsApproval && Approvals.approvalUntil(coalesce?.until ?? request.received_at)
+            const start = (keys: Pick<TriggerRequest, "singleton" | "thread_key"> = {}) =>
               Effect.flatMap(render(webhook, variables), (rendered) => {
-                const run = { ...request, variables, ...(thread_key && { thread_key }), ...(coalesce && { coalesce }) }
+                const run = {
+                  ...{ ...request, variables, ...keys },
+                  ...(coalesce && { coalesce }),
+                  ...(approval_until && { approval_until })
+                }
                 const submitAs = (run: TriggerRequest) =>
                   submitOf(webhook, request, candidates.ofWebhook(webhook, run, rendered))
                 return webhook.run_title === undefined && webhook.workspace_ref === undefined
@@ -228,9 +302,9 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
                   : Effect.flatMap(textsOf(webhook, request.variables), (texts) => submitAs({ ...run, ...texts }))
               })
             const started =
-              webhook.thread_key === undefined
+              webhook.thread_key === undefined && webhook.singleton === undefined
                 ? start()
-                : Effect.flatMap(threadKeyOf(webhook, request.variables, request.thread_owner), start)
+                : Effect.flatMap(keysOf(webhook, request), start)
             const called =
               request.callback_url === undefined
                 ? started
@@ -242,13 +316,14 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         )
 
       const triggerRead = <Request extends TriggerRequest, E>(
-        webhook: WebhookRow,
-        read: ReadFor<Request, E>
+        webhook: OpenedWebhook,
+        read: ReadFor<Request, E>,
+        refresh: WebhookCache.WebhookCache["refresh"] = cache.refresh
       ): Effect.Effect<Triggered<Request>, E | TriggerRefused> => {
         /** Continues with `refuse`, unless the webhook was edited: then everything starts again. */
         const unlessEdited = (refuse: Effect.Effect<Triggered<Request>, E | TriggerRefused> | undefined) =>
-          Effect.flatMap(cache.refresh(webhook), (current) =>
-            refuse !== undefined && current.version === webhook.version ? refuse : triggerRead(current, read)
+          Effect.flatMap(refresh(webhook), (current) =>
+            refuse !== undefined && current.version === webhook.version ? refuse : triggerRead(current, read, refresh)
           )
         return Effect.matchEffect(read(webhook), {
           onFailure: (refusal) => unlessEdited(Effect.fail(refusal)),
@@ -258,11 +333,15 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
               onFailure: (refusal) => {
                 switch (refusal._tag) {
                   case "Unavailable":
-                    return Effect.fail(refusal)
+                    return webhook.shared_by === undefined ? Effect.fail(refusal) : unlessEdited(Effect.fail(refusal))
                   case "WebhookEdited":
                     return unlessEdited(undefined)
                   case "Ignored":
                     return unlessEdited(Effect.map(ignored(webhook, refusal), (submitted) => ({ request, submitted })))
+                  case "Cancels":
+                    return unlessEdited(
+                      Effect.map(cancelRuns(webhook, request), (submitted) => ({ request, submitted }))
+                    )
                   default:
                     return unlessEdited(Effect.fail(refusal))
                 }
@@ -270,6 +349,32 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
             })
         })
       }
+
+      const offerTo = (owner: OpenedWebhook, sharing: WebhookRow, request: TriggerRequest): Effect.Effect<Offered> =>
+        Effect.suspend(() => {
+          let webhook = sharing
+          const read = (current: WebhookRow) => {
+            webhook = current
+            return Effect.succeed(request)
+          }
+          const refresh = () =>
+            Effect.flatMap(cache.refresh(owner), ({ shared_by = [] }) => {
+              const current = shared_by.find(({ id }) => id === sharing.id)
+              return current === undefined ? new NotFound() : Effect.succeed(current)
+            })
+          return Effect.map(Effect.either(triggerRead(sharing, read, refresh)), (triggered) => ({
+            webhook,
+            result: Either.map(triggered, ({ submitted }) => submitted)
+          }))
+        })
+
+      const offer = (owner: OpenedWebhook, request: TriggerRequest) =>
+        Effect.map(
+          Effect.forEach(owner.shared_by ?? [], (sharing) => offerTo(owner, sharing, request), {
+            concurrency: "unbounded"
+          }),
+          (offered) => offered.filter(({ result }) => Either.isRight(result) || result.left._tag !== "NotFound")
+        )
 
       const trigger = (webhook: WebhookRow, request: TriggerRequest) =>
         Effect.map(
@@ -281,7 +386,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         yield* teams.team(team)
         if (isTooLarge(message)) return yield* new PromptTooLarge({ limit_bytes: settings.maxPrompt })
         const candidate = candidates.ofMessage(team, message, request)
-        return yield* Effect.catchTag(submit(candidate), "WebhookEdited", Effect.die)
+        return yield* Effect.catchTag(submit(candidate), "Skipped", "WebhookEdited", Effect.die)
       })
 
       const ownRun = (webhook: WebhookRow, id: RunId) =>
@@ -308,9 +413,10 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
 
       return Trigger.of({
         authenticate: (token, { recent = false } = {}) => (recent ? cache.recent(token) : cache.current(token)),
-        open: (id) => Effect.flatMap(webhookIdOf(id), webhooks.webhookRow),
+        open,
         trigger,
         triggerRead,
+        offer,
         mayBeLarge: ({ id }) => inputChecks.refusalOf(id) ?? Effect.void,
         message,
         run,
@@ -331,11 +437,19 @@ const ignoredTriggers = Metric.counter("webhook_triggers_ignored_total", {
   incremental: true
 })
 
-const ignored = ({ team }: WebhookRow, { reason }: Ignored): Effect.Effect<Submitted> =>
+const ignored = ({ team }: WebhookRow, { reason, run_id }: Ignored): Effect.Effect<Submitted> =>
   Effect.sync(() => {
     Metrics.record(ignoredTriggers, 1, { team })
-    return { _tag: "Ignored", ...(reason !== undefined && { reason }) }
+    return { _tag: "Ignored", ...(reason !== undefined && { reason }), ...(run_id !== undefined && { run_id }) }
   })
+
+/** The webhook's `cancel_if` holds. */
+class Cancels extends Data.TaggedError("Cancels") {}
+
+const cancelledText = (runs: number): string =>
+  `\`cancel_if\` holds: ${runs === 1 ? "1 run was" : `${runs} runs were`} cancelled.`
+
+const sameKey = "A run with the same key is queued or in progress."
 
 /** Why only a repeat of this request may get a run. */
 const refusalIfNew = (webhook: WebhookRow, request: TriggerRequest) => {

@@ -1,7 +1,7 @@
 import { DateTime, Effect, Redacted, type Scope, Struct } from "effect"
 import { NotFound, type Unavailable } from "../../domain/Errors.ts"
 import type { TokenHash } from "../../domain/webhook/Token.ts"
-import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
+import type { OpenedWebhook, WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import * as GroupCommit from "../../runtime/GroupCommit.ts"
@@ -11,14 +11,14 @@ import { hashToken, isTokenShaped, type Token } from "../verify/Token.ts"
 /** Webhooks by their tokens. */
 export interface WebhookCache {
   /** Reads the enabled webhook with this token. */
-  readonly current: (token: Token) => Effect.Effect<WebhookRow, NotFound | Unavailable>
+  readonly current: (token: Token) => Effect.Effect<OpenedWebhook, NotFound | Unavailable>
   /**
    * The same, from memory if possible, so it may be out of date. An acceptance compares the webhook's version. Any other
    * decision needs `refresh`.
    */
-  readonly recent: (token: Token) => Effect.Effect<WebhookRow, NotFound | Unavailable>
+  readonly recent: (token: Token) => Effect.Effect<OpenedWebhook, NotFound | Unavailable>
   /** Reads the webhook again, by the same token. */
-  readonly refresh: (webhook: WebhookRow) => Effect.Effect<WebhookRow, NotFound | Unavailable>
+  readonly refresh: (webhook: WebhookRow) => Effect.Effect<OpenedWebhook, NotFound | Unavailable>
 }
 
 /** False turns this off (decision 0004): every request reads its webhook. */
@@ -31,7 +31,7 @@ export const make: Effect.Effect<WebhookCache, never, ChangeFeed | Scope.Scope |
   function* () {
     const store = yield* WebhookStore
     const feed = yield* ChangeFeed
-    const byHash = new RecentMap<string, WebhookRow>(capacity)
+    const byHash = new RecentMap<string, OpenedWebhook>(capacity)
     const keyOf = (hash: TokenHash) => Buffer.from(hash).toString("base64")
 
     const readTogether = yield* GroupCommit.make({
@@ -56,10 +56,12 @@ export const make: Effect.Effect<WebhookCache, never, ChangeFeed | Scope.Scope |
         changes.flatMap((change) => (change._tag === "WebhookChanged" ? [change.webhook_id] : []))
       )
       if (changed.size === 0) return
-      for (const [key, { id }] of byHash) if (changed.has(id)) byHash.delete(key)
+      for (const [key, { id, shared_by = [] }] of byHash) {
+        if (changed.has(id) || shared_by.some(({ id }) => changed.has(id))) byHash.delete(key)
+      }
     })
 
-    const shaped = (token: Token, find: (hash: TokenHash) => Effect.Effect<WebhookRow, NotFound | Unavailable>) =>
+    const shaped = (token: Token, find: (hash: TokenHash) => Effect.Effect<OpenedWebhook, NotFound | Unavailable>) =>
       isTokenShaped(Redacted.value(token)) ? find(hashToken(token)) : Effect.fail(new NotFound())
 
     return {

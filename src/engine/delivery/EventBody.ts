@@ -4,7 +4,7 @@ import { DateTime, Effect, Either } from "effect"
 import { type Alert, describeAlert } from "../../domain/alert/Alert.ts"
 import type { DestinationRow } from "../../domain/delivery/Destination.ts"
 import { maxResponse } from "../../domain/delivery/Destination.ts"
-import { type AlertEvent, type DestinationRunEvent, startEvent } from "../../domain/delivery/DestinationEvent.ts"
+import { type AlertEvent, type DestinationRunEvent, isEarly } from "../../domain/delivery/DestinationEvent.ts"
 import { kindOf } from "../../domain/delivery/DestinationKind.ts"
 import { PromptTooLarge, Unavailable } from "../../domain/Errors.ts"
 import * as Json from "../../domain/Json.ts"
@@ -40,6 +40,9 @@ const thin = (run: Run, webhook: WebhookName) => ({
   chained_from: run.chained_from,
   attempt: run.attempt,
   retry_at: formatTime(run.retry_at),
+  approval_until: formatTime(run.approval_until),
+  cancelled_by: run.cancelled_by,
+  superseded_by: run.superseded_by,
   accepted_at: formatTime(run.accepted_at),
   started_at: formatTime(run.started_at),
   finished_at: formatTime(run.finished_at),
@@ -95,7 +98,7 @@ export type Subject = RunSubject | AlertSubject
 /** When it happened. */
 export const timeOf = (subject: Subject): DateTime.Utc | undefined =>
   "run" in subject
-    ? subject.event === startEvent
+    ? isEarly(subject.event)
       ? subject.at
       : subject.run.finished_at
     : (subject.alert.resolved_at ?? subject.alert.since)

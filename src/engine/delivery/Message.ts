@@ -1,11 +1,13 @@
 /** What people are told about a run or an alert. */
 import { DateTime, Duration } from "effect"
 import { type Alert, describeAlert } from "../../domain/alert/Alert.ts"
-import { type DestinationRunEvent, startEvent } from "../../domain/delivery/DestinationEvent.ts"
+import { approvalEvent, type DestinationRunEvent, isEarly } from "../../domain/delivery/DestinationEvent.ts"
+import type { CancelledBy, Run } from "../../domain/run/Run.ts"
 import type { AlertSubject, RunSubject, Subject } from "./EventBody.ts"
-import { escapeMarkdown, safeUrl } from "./markdown/Markdown.ts"
+import { asCode, escapeMarkdown, safeUrl } from "./markdown/Markdown.ts"
 
 const predicates: { readonly [Event in DestinationRunEvent]: string } = {
+  "run.awaiting_approval": "waits for approval",
   "run.started": "started",
   "run.succeeded": "succeeded",
   "run.failed": "failed",
@@ -13,10 +15,21 @@ const predicates: { readonly [Event in DestinationRunEvent]: string } = {
   "run.cancelled": "was cancelled"
 }
 
+/** Why, if what came later made the run needless. */
+const overtaken: { readonly [By in CancelledBy]?: string } = {
+  superseded: "Superseded by a newer run",
+  event: "A later event cancelled it"
+}
+
+const detailOf = (event: DestinationRunEvent, { cancelled_by, error }: Run): string | undefined => {
+  if (event === "run.cancelled") return cancelled_by && overtaken[cancelled_by]
+  return isEarly(event) ? undefined : error?.message
+}
+
 const ofRun = ({ event, isTest = false, run, webhook }: RunSubject) => ({
   name: `${isTest ? "Test: " : ""}${webhook.name}${run.title === undefined ? "" : `: ${run.title}`}`,
   // A run that has started may have ended by now, which is another event.
-  end: `${predicates[event]}${run.error === undefined || event === startEvent ? "" : `: ${run.error.message}`}`
+  end: [predicates[event], detailOf(event, run) ?? []].flat().join(": ")
 })
 
 const lasted = ({ resolved_at, since }: Alert): string =>
@@ -45,7 +58,7 @@ const ofError = 2_000
 /**
  * As Markdown.
  *
- * @param body of a run: `thin`: only how it ended. `full`: also the answer, and the links that the agent reported.
+ * @param body of a run: `thin`: only what happened. `full`: also the answer, and the links that the agent reported.
  */
 export const markdownOf = (subject: Subject, body: "thin" | "full"): string => {
   if ("alert" in subject) {
@@ -54,7 +67,8 @@ export const markdownOf = (subject: Subject, body: "thin" | "full"): string => {
   }
   const { end, name } = ofRun(subject)
   const title = `**${escapeMarkdown(name)}** ${escapeMarkdown(end.slice(0, ofError).replace(/\s+/g, " "))}`
-  if (body === "thin" || subject.event === startEvent) return title
+  if (subject.event === approvalEvent) return `${title}\n\n${asCode(subject.run.conversation.prompt)}`
+  if (body === "thin" || isEarly(subject.event)) return title
   const { conversation, links = [] } = subject.run
   const list = links.flatMap(({ title, url }) => {
     const safe = safeUrl(url)

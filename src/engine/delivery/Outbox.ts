@@ -8,16 +8,19 @@ import { eventOfStatus, runEndEvents } from "../../domain/delivery/DestinationEv
 import { kindOf } from "../../domain/delivery/DestinationKind.ts"
 import type { Unavailable } from "../../domain/Errors.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
+import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import type { ReplyKeyStore } from "../../repo/access/ReplyKeyStore.ts"
 import type { SecretKeyStore } from "../../repo/access/SecretKeyStore.ts"
 import type { AttemptResult, DueDelivery } from "../../repo/delivery/DeliveryStore.ts"
 import { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
+import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import * as Scrub from "../../runtime/Scrub.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"
 import type { Trigger } from "../accept/Trigger.ts"
 import { Evaluator } from "../prompt/Evaluator.ts"
 import * as Sealing from "../verify/Sealing.ts"
+import { buttonsOf, takesClicks } from "./Buttons.ts"
 import * as ChainedRuns from "./ChainedRuns.ts"
 import * as EventBody from "./EventBody.ts"
 import type { Access, Means, Message, Sent } from "./kinds/Sender.ts"
@@ -48,7 +51,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
   static readonly layer: Layer.Layer<
     Outbox,
     never,
-    DestinationStore | Evaluator | Poster | ReplyKeyStore | SecretKeyStore | Trigger
+    DestinationStore | Evaluator | Poster | ReplyKeyStore | SecretKeyStore | Trigger | WebhookStore
   > = Layer.effect(
     Outbox,
     Effect.gen(function* () {
@@ -62,6 +65,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
       const bodies = yield* EventBody.make
       const sign = yield* Signature.make
       const destinations = yield* DestinationStore
+      const webhooks = yield* WebhookStore
       const pages = yield* ManagementUrl
 
       const open = (sealed: string, { id }: DestinationRow) => sealing.open(id, sealed)
@@ -122,9 +126,25 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
           ? Effect.orElseSucceed(destinations.comment(id, target), () => undefined)
           : Effect.succeed(undefined)
 
+      /** None if no webhook of the team takes their clicks: Slack would show an error. */
+      const buttonsFor = ({ kind }: DestinationRow, subject: EventBody.Subject) => {
+        if (!kind.startsWith("slack") || !("run" in subject) || subject.isTest) return Effect.succeed([])
+        const { event, run } = subject
+        const buttons = buttonsOf(run, event, sign)
+        if (buttons.length === 0) return Effect.succeed([])
+        return webhooks.webhooks.pipe(
+          Effect.map((all) => {
+            const receiver = (one: Webhook) => all.find(({ id }) => id === one.shares) ?? one
+            return all.some((one) => one.team === run.team && one.enabled && takesClicks(receiver(one)))
+          }),
+          Effect.orElseSucceed(() => false),
+          Effect.map((areTaken) => (areTaken ? buttons : []))
+        )
+      }
+
       const sendOnce = (
         destination: DestinationRow,
-        about: Omit<Message, "at" | "event" | "isTest" | "order" | "run">,
+        about: Omit<Message, "at" | "buttons" | "event" | "isTest" | "order" | "run">,
         subject: EventBody.Subject
       ) =>
         Effect.gen(function* () {
@@ -138,6 +158,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
             order: orderOf(subject, at),
             ...("run" in subject && { run: subject.run }),
             ...("run" in subject && Option.isSome(pages) && { page: `${pages.value}/runs/${subject.run.run_id}` }),
+            buttons: yield* buttonsFor(destination, subject),
             isTest: subject.isTest === true
           }
           const result = yield* Effect.either(

@@ -5,10 +5,16 @@ import { isFinal } from "../../domain/run/RunStatus.ts"
 import { mostCounted, type WaitsFor } from "../../domain/run/ShownRun.ts"
 import type { QueuedFacts } from "../../repo/history/HistoryStore.ts"
 
-/** Why a run that can still be joined waits; undefined for another run. */
-export const windowOf = ({ collecting_until: until }: Pick<Run, "collecting_until">): WaitsFor | undefined =>
+/** Why a run waits that can still be joined, or needs approval; undefined for another run. */
+export const outsideLane = ({
+  approval_until,
+  collecting_until: until
+}: Pick<Run, "approval_until" | "collecting_until">): WaitsFor | undefined =>
   until === undefined
-    ? undefined
+    ? approval_until && {
+        code: "approval",
+        message: "The run waits until somebody approves or denies it."
+      }
     : DateTime.formatIso(until) === keptUntil
       ? {
           code: "webhook_paused",

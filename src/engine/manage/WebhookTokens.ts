@@ -1,21 +1,27 @@
 /** Replaces a webhook's token. The old one may stay valid for a while. */
 import { DateTime, Duration, Effect } from "effect"
+import { UrlShared } from "../../domain/Errors.ts"
 import type { WebhookId } from "../../domain/Id.ts"
 import { noOldToken, WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import * as Audit from "../access/Audit.ts"
 import { hashToken, makeToken, type Token, tokenHint } from "../verify/Token.ts"
+
+const hasNone = new UrlShared({
+  detail: "It shares the URL of another webhook, so it has no token of its own. Remove `shares` first."
+})
 
 export const make = Effect.gen(function* () {
   const store = yield* WebhookStore
 
   const replaceToken = Effect.fnUntraced(function* (id: WebhookId, token: Token, overlap: Duration.Duration) {
     const before = yield* store.webhookRow(id)
+    if (before.shares !== undefined) return yield* hasNone
     const updated_at = yield* DateTime.now
     const change = {
       ...noOldToken,
       ...(Duration.greaterThan(overlap, Duration.zero) && {
         old_token_hash: before.token_hash,
-        old_token_hint: before.token_hint,
+        ...(before.token_hint !== undefined && { old_token_hint: before.token_hint }),
         old_token_valid_until: DateTime.addDuration(updated_at, overlap)
       }),
       token_hash: hashToken(token),
@@ -51,5 +57,8 @@ export const make = Effect.gen(function* () {
       .pipe(Effect.catchTags({ EditConflict: Effect.die, TeamUnknown: Effect.die }))
   })
 
-  return { regenerate, endOldToken }
+  /** For a webhook that shares another one's URL: a token that nobody has. */
+  const none = Effect.map(makeToken, (token) => ({ ...noOldToken, token_hash: hashToken(token), token_hint: null }))
+
+  return { regenerate, endOldToken, none }
 })

@@ -11,19 +11,21 @@ import { isStorable, unstorableDetail } from "../../domain/StorableText.ts"
 import { TeamName } from "../../domain/Team.ts"
 import { Verification } from "../../domain/verification/Verification.ts"
 import { Webhook, WebhookDraft, WebhookEdit } from "../../domain/webhook/Webhook.ts"
-import { isAccepted, type JsonObject, type Window } from "../../domain/webhook/WebhookSettingKinds.ts"
+import { isAccepted, type JsonObject, type Singleton, type Window } from "../../domain/webhook/WebhookSettingKinds.ts"
 import { webhookSettings } from "../../domain/webhook/WebhookSettings.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
 import { Origin } from "../access/Audit.ts"
 import { Evaluator } from "../prompt/Evaluator.ts"
 import * as Input from "../prompt/Input.ts"
 import { type LanguageOptions, Renderer } from "../prompt/Renderer.ts"
+import * as SharedUrls from "./SharedUrls.ts"
 import { decode, tokenFaults } from "./Validation.ts"
 
 export const make = Effect.gen(function* () {
   const { evaluate } = yield* Evaluator
   const renderer = yield* Renderer
   const teams = yield* TeamStore
+  const sharedUrls = yield* SharedUrls.make
 
   /** The template after a change of its text, its language or its input. */
   const templateAfter = (
@@ -32,7 +34,8 @@ export const make = Effect.gen(function* () {
     field: TemplateField = "prompt_template",
     fields: ReadonlyArray<keyof Fields> = ["template_language", "input", "coalesce"]
   ) => {
-    const { coalesce, input, template_language, [field]: template } = { ...before, ...change }
+    const { coalesce, input, template_language, [field]: value } = { ...before, ...change }
+    const template = isSingleton(value) ? value.key : value
     const isChanged = [field, ...fields].some((field) => change[field] !== undefined)
     return isChanged && typeof template === "string"
       ? Option.some({
@@ -63,14 +66,21 @@ export const make = Effect.gen(function* () {
         )
     })
 
-  /** What is wrong with the filter for the webhook's input. */
+  /** What is wrong with the filters for the webhook's input. */
   const filterFaults = Effect.fnUntraced(function* (change: Fields, before: Webhook | undefined) {
-    const { accept_if, coalesce, input, prompt_template, schema, template_language, verification } = {
+    const { coalesce, input, prompt_template, schema, template_language, verification } = {
       ...before,
       ...change
     }
-    const isChanged = filterFields.some((field) => change[field] !== undefined)
-    if (!isChanged || typeof accept_if !== "string" || !isAccepted(webhookSettings.accept_if, accept_if)) return []
+    const all: Fields = { ...before, ...change }
+    const filters = filterFields.flatMap((field) => {
+      const isChanged = [field, "input", "verification"].some((name) => change[name as keyof Fields] !== undefined)
+      const filter = all[field]
+      return isChanged && typeof filter === "string" && isAccepted(webhookSettings[field], filter)
+        ? [{ field, filter }]
+        : []
+    })
+    if (filters.length === 0) return []
     const secretHeaders = Input.secretHeaders(isVerification(verification) ? { verification } : {})
     const names =
       typeof prompt_template === "string"
@@ -84,8 +94,8 @@ export const make = Effect.gen(function* () {
         : [])
     ])
     const takes = Input.takesPayload({ input }) ? "requests" : { variables: Option.getOrUndefined(variables) }
-    return faultsOfFilter(accept_if, { takes, secretHeaders }).map(
-      (detail): Fault => ({ pointer: "/accept_if", detail })
+    return filters.flatMap(({ field, filter }) =>
+      faultsOfFilter(filter, { takes, secretHeaders }).map((detail): Fault => ({ pointer: `/${field}`, detail }))
     )
   })
 
@@ -100,6 +110,11 @@ export const make = Effect.gen(function* () {
     }
     for (const field of templateFields) faults.push(...(yield* templateFaults(field, input, before)))
     faults.push(...(yield* filterFaults(input, before)))
+    const { cancel_if, singleton } = { ...before, ...input }
+    if (cancel_if != null && singleton == null) {
+      faults.push({ pointer: "/cancel_if", detail: "needs `singleton`: its key says which runs are cancelled" })
+    }
+    faults.push(...(yield* sharedUrls.faults(input, before)))
     if (isWindow(input.coalesce)) {
       // For templates in any language.
       if (Either.isLeft(Template.parse(`{{${input.coalesce.key}}}`)))
@@ -162,10 +177,10 @@ const schemaFields = ["schema", "answer_schema"] as const
 type SchemaField = (typeof schemaFields)[number]
 
 /** Each is checked with the webhook's language, input and verification. */
-const templateFields = ["prompt_template", "thread_key", "run_title", "workspace_ref"] as const
+const templateFields = ["prompt_template", "thread_key", "run_title", "workspace_ref", "singleton"] as const
 type TemplateField = (typeof templateFields)[number]
-/** The filter is checked again when one of these changes. */
-const filterFields = ["accept_if", "input", "verification"] as const
+/** Each is checked with the webhook's input and verification. */
+const filterFields = ["accept_if", "cancel_if"] as const
 
 const isVerification = Schema.is(Verification)
 
@@ -193,6 +208,8 @@ const isSchema = (field: SchemaField, value: unknown): value is JsonObject =>
   Predicate.isReadonlyRecord(value) && isAccepted(webhookSettings[field], value)
 const isWindow = (value: unknown): value is Window =>
   Predicate.isReadonlyRecord(value) && isAccepted(webhookSettings.coalesce, value)
+const isSingleton = (value: unknown): value is Singleton =>
+  Predicate.isReadonlyRecord(value) && isAccepted(webhookSettings.singleton, value)
 
 const noSuchTeam: Fault = { pointer: "/team", detail: "does not exist" }
 /** The team was deleted after the check. */

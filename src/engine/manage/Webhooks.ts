@@ -1,5 +1,12 @@
 import { Context, DateTime, type Duration, Effect, Layer } from "effect"
-import { EditConflict, type Invalid, type InvalidParameter, NotFound, type Unavailable } from "../../domain/Errors.ts"
+import {
+  EditConflict,
+  type Invalid,
+  type InvalidParameter,
+  NotFound,
+  type Unavailable,
+  type UrlShared
+} from "../../domain/Errors.ts"
 import { makeWebhookId, type WebhookId } from "../../domain/Id.ts"
 import { webhookIdOf } from "../../domain/ParsedId.ts"
 import { templateOf } from "../../domain/prompt/TemplateChanges.ts"
@@ -28,13 +35,14 @@ import { Steps } from "../step/Steps.ts"
 import { hashToken, makeToken, type Token, tokenHint } from "../verify/Token.ts"
 import * as WebhookSecrets from "../verify/WebhookSecrets.ts"
 import * as OwnMessageWarning from "./OwnMessageWarning.ts"
+import * as SharedUrls from "./SharedUrls.ts"
 import * as WebhookTokens from "./WebhookTokens.ts"
 import * as WebhookValidation from "./WebhookValidation.ts"
 
-/** The webhook with its token, which is shown only this once. */
+/** The webhook with its token, which is shown only this once; absent: it shares another one's URL. */
 export interface WithToken {
   readonly webhook: Webhook
-  readonly token: Token
+  readonly token?: Token
 }
 
 /** What rendering needs. */
@@ -75,16 +83,19 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
     readonly regenerate: (
       id: string,
       options?: { readonly overlap?: Duration.Duration }
-    ) => Effect.Effect<WithToken, NotFound | Unavailable>
+    ) => Effect.Effect<WithToken, NotFound | UrlShared | Unavailable>
     /** Ends an old token that is still valid. */
     readonly endOldToken: (id: string) => Effect.Effect<void, NotFound | Unavailable>
     /** Ends its automatic pause. One that is not paused stays as it is. */
     readonly resume: (id: string) => Effect.Effect<Webhook, NotFound | Unavailable>
-    /** Deletes its runs too. Waiting callers get `NotFound`. With `versions`, only if it has one of these. */
+    /**
+     * Deletes its runs too. Waiting callers get `NotFound`. With `versions`, only if it has one of these. `UrlShared`: other
+     * webhooks share its URL.
+     */
     readonly remove: (
       id: string,
       versions?: ReadonlyArray<number>
-    ) => Effect.Effect<void, EditConflict | NotFound | Unavailable>
+    ) => Effect.Effect<void, EditConflict | NotFound | UrlShared | Unavailable>
     /** Renders the prompt for this input, without a run. */
     readonly preview: (
       id: string,
@@ -117,10 +128,11 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
       const secrets = yield* WebhookSecrets.make
       const validation = yield* WebhookValidation.make
       const tokens = yield* WebhookTokens.make
+      const sharedUrls = yield* SharedUrls.make
       const templates = yield* makeTemplates
       const shown = yield* makeShown
-      const createdShown = ({ token, webhook }: WithToken) =>
-        Effect.map(shown(webhook), (webhook): WithToken => ({ token, webhook }))
+      const createdShown = ({ webhook, ...token }: WithToken) =>
+        Effect.map(shown(webhook), (webhook): WithToken => ({ ...token, webhook }))
 
       /** A budget of cost limits only what is known. */
       const warn = ({ id, max_cost_per_day }: Webhook) =>
@@ -148,14 +160,14 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
               variables: yield* validation.namesIn(draft.prompt_template, draft),
               enabled: draft.enabled ?? true,
               token_hash: hashToken(token),
-              token_hint: tokenHint(token),
+              ...(draft.shares === undefined && { token_hint: tokenHint(token) }),
               created_at: now,
               updated_at: now
             },
             yield* Audit.draft("webhook.created")
           )
           .pipe(Effect.catchTag("TeamUnknown", WebhookValidation.teamGone), Effect.tap(warn))
-        return { webhook, token }
+        return { webhook, ...(draft.shares === undefined && { token }) }
       })
 
       const duplicate = Effect.fn("Webhooks.duplicate")(function* (id: WebhookId, input: unknown) {
@@ -189,15 +201,16 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
               ...change,
               ...(stored && (yield* secrets.change(id, requested, stored, updated_at))),
               ...(yield* validation.variablesOf(change, before)),
+              ...(typeof change.shares === "string" && (yield* tokens.none)),
               ...(startsCounting(change, before) && { failures_since: updated_at }),
               ...(change.team !== undefined && change.team !== before.team && { moved_at: updated_at }),
               updated_at
             },
             {
-              // One part of a template was checked together with the current others, the current secret is used, and a
-              // team is another one than the current one, or not.
+              // One part of a template was checked together with the current others, as `shares` was with other fields.
+              // The current secret is used, and a team is another one than the current one, or not.
               versions:
-                validation.changesTemplate(change, before) || change.team !== undefined
+                validation.changesTemplate(change, before) || change.team !== undefined || change.shares !== undefined
                   ? [version]
                   : (versions ?? (stored && [stored.version])),
               audit: yield* Audit.draft("webhook.edited")
@@ -219,6 +232,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
       })
 
       const remove = Effect.fn("Webhooks.remove")(function* (id: WebhookId, versions?: ReadonlyArray<number>) {
+        yield* sharedUrls.checkDeletion(id)
         const audit = yield* Audit.draft("webhook.deleted")
         const out = (yield* lanes.out).filter(({ webhook_id }) => webhook_id === id)
         const unfinished = yield* store.deleteWebhook(id, { versions, audit })
@@ -289,18 +303,21 @@ const copyOf = (name: string): string => {
 /** A webhook as people see it: with warnings about its settings, and without an old token whose time is over. */
 const makeShown = Effect.map(Effect.all([Renderer, OwnMessageWarning.make]), ([renderer, ownMessages]) => {
   /** A stored key has no fault, but a busy server may not get to parse it. */
-  const namesInThreadKey = ({ template_language, thread_key }: Webhook) =>
-    thread_key === undefined
+  const namesIn = ({ template_language }: Webhook, template: string | undefined) =>
+    template === undefined
       ? Effect.succeed([])
       : Effect.orElseSucceed(
-          renderer.placeholders(thread_key, { ...(template_language && { template_language }) }),
+          renderer.placeholders(template, { ...(template_language && { template_language }) }),
           () => []
         )
 
   return (webhook: Webhook): Effect.Effect<Webhook> =>
     Effect.gen(function* () {
       const warnings = [
-        ...warningsOf(webhook, yield* namesInThreadKey(webhook)),
+        ...warningsOf(webhook, {
+          thread_key: yield* namesIn(webhook, webhook.thread_key),
+          singleton: yield* namesIn(webhook, webhook.singleton?.key)
+        }),
         ...(yield* Effect.orElseSucceed(ownMessages(webhook), () => []))
       ]
       const current = withoutOldToken(webhook, yield* DateTime.now)

@@ -1,7 +1,7 @@
 import { Context, Data, Effect, Layer } from "effect"
 import { type Fault, FilterFailed, SchemaMismatch, type Unavailable } from "../../domain/Errors.ts"
 import { Budget } from "../../domain/evaluation/Budget.ts"
-import type { WebhookId } from "../../domain/Id.ts"
+import type { RunId, WebhookId } from "../../domain/Id.ts"
 import { tooMuchWork } from "../../domain/prompt/Filter.ts"
 import { type FilterReason, reasonOf } from "../../domain/prompt/FilterReason.ts"
 import type { Variables } from "../../domain/run/Run.ts"
@@ -10,8 +10,11 @@ import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
 import { Evaluator } from "./Evaluator.ts"
 import * as Input from "./Input.ts"
 
-/** The request is ignored; nothing is wrong. Without a reason, the webhook's `accept_if` does not hold. */
-export class Ignored extends Data.TaggedError("Ignored")<{ readonly reason?: string }> {}
+/**
+ * The request is ignored; nothing is wrong. Without a reason, the webhook's `accept_if` does not hold. `run_id`: the run for
+ * which it is.
+ */
+export class Ignored extends Data.TaggedError("Ignored")<{ readonly reason?: string; readonly run_id?: RunId }> {}
 
 export type InputRefused = Ignored | FilterFailed | SchemaMismatch | Unavailable
 
@@ -26,6 +29,11 @@ export class InputChecks extends Context.Tag("webhook-trigger/InputChecks")<
   {
     /** Succeeds if the webhook accepts the input. */
     readonly check: (webhook: Webhook, input: Variables) => Effect.Effect<void, InputRefused>
+    /** Whether the webhook's `cancel_if` holds for the input. */
+    readonly cancels: (
+      webhook: Pick<WebhookRow, "id" | "cancel_if">,
+      input: Variables
+    ) => Effect.Effect<boolean, FilterFailed | Unavailable>
     /** Why the webhook's filter ignores the input, as far as that can be found out quickly. */
     readonly ignoredBecause: (webhook: Webhook, input: Variables) => FilterReason | undefined
     /** The refusal of whatever is not quick, if the CPU time of this webhook is used up for now. */
@@ -35,14 +43,22 @@ export class InputChecks extends Context.Tag("webhook-trigger/InputChecks")<
   static readonly layer: Layer.Layer<InputChecks, never, Evaluator> = Layer.effect(
     InputChecks,
     Effect.map(Evaluator, ({ evaluate, refusalOf }) => {
-      const checkFilter = (id: WebhookId, accept_if: string, input: Variables): Effect.Effect<void, InputRefused> =>
+      const holds = (
+        id: WebhookId,
+        accept_if: string,
+        input: Variables
+      ): Effect.Effect<boolean, FilterFailed | Unavailable> =>
         evaluate("filter", { accept_if, input }, id).pipe(
           Effect.catchTag("TooSlow", () => Effect.succeed({ failed: tooMuchWork })),
-          Effect.flatMap((result): Effect.Effect<void, InputRefused> => {
-            if ("failed" in result) return Effect.fail(new FilterFailed({ detail: result.failed }))
-            return result.accepted ? Effect.void : Effect.fail(new Ignored({}))
-          })
+          Effect.flatMap((result) =>
+            "failed" in result
+              ? Effect.fail(new FilterFailed({ detail: result.failed }))
+              : Effect.succeed(result.accepted)
+          )
         )
+
+      const checkFilter = (id: WebhookId, accept_if: string, input: Variables): Effect.Effect<void, InputRefused> =>
+        Effect.flatMap(holds(id, accept_if, input), (isAccepted) => (isAccepted ? Effect.void : new Ignored({})))
 
       const checkSchema = (
         webhook: Webhook,
@@ -68,6 +84,8 @@ export class InputChecks extends Context.Tag("webhook-trigger/InputChecks")<
           const filtered = accept_if === undefined ? Effect.void : checkFilter(id, accept_if, input)
           return schema === undefined ? filtered : Effect.zipRight(filtered, checkSchema(webhook, schema, input))
         },
+        cancels: ({ cancel_if, id }, input) =>
+          cancel_if === undefined ? Effect.succeed(false) : holds(id, cancel_if, input),
         refusalOf,
         ignoredBecause: ({ accept_if }, input) =>
           accept_if === undefined ? undefined : reasonOf(accept_if, input, { budget: new Budget(reasonWork) })

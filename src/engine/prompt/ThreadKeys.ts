@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto"
-import { Effect } from "effect"
-import { type TemplateFailed, ThreadKeyTooLong, type Unavailable } from "../../domain/Errors.ts"
+import { type Context, Effect } from "effect"
+import { type PromptTooLarge, type TemplateFailed, ThreadKeyTooLong, type Unavailable } from "../../domain/Errors.ts"
 import type { WebhookId } from "../../domain/Id.ts"
 import type { Variables } from "../../domain/run/Run.ts"
 import { storable } from "../../domain/StorableText.ts"
@@ -22,23 +22,47 @@ export type ThreadKeyOf = (
   owner?: string
 ) => Effect.Effect<string | undefined, ThreadKeyRefused>
 
+/** The key that a template makes of an input, without blanks at its ends; `undefined`: it is blank, or a value is missing. */
+const filled = (
+  renderer: Context.Tag.Service<Renderer>,
+  { id, template_language }: Pick<WebhookRow, "id" | "template_language">,
+  template: string,
+  input: Variables
+) =>
+  renderer.render(template, input, { id, ...(template_language && { template_language }) }).pipe(
+    Effect.map(({ prompt }) => threadKeyOf(storable(prompt))),
+    Effect.catchTag("MissingVariables", () => Effect.succeed(undefined))
+  )
+
 export const make: Effect.Effect<ThreadKeyOf, never, Renderer> = Effect.map(
   Renderer,
   (renderer): ThreadKeyOf =>
-    ({ id, template_language, thread_key }, input, owner) =>
-      thread_key === undefined
+    (webhook, input, owner) =>
+      webhook.thread_key === undefined
         ? Effect.succeed(undefined)
-        : renderer.render(thread_key, input, { id, ...(template_language && { template_language }) }).pipe(
-            Effect.map(({ prompt }) => threadKeyOf(storable(prompt))),
-            Effect.catchTags({
-              MissingVariables: () => Effect.succeed(undefined),
-              PromptTooLarge: () => Effect.fail(tooLong)
-            }),
+        : filled(renderer, webhook, webhook.thread_key, input).pipe(
+            Effect.catchTag("PromptTooLarge", () => Effect.fail(tooLong)),
             Effect.filterOrFail(
               (key) => key === undefined || key.length <= maxThreadKey,
               () => tooLong
             ),
-            Effect.map((key) => (key === undefined || owner === undefined ? key : ownKey(key, id, owner)))
+            Effect.map((key) => (key === undefined || owner === undefined ? key : ownKey(key, webhook.id, owner)))
+          )
+)
+
+/** The key of `singleton` for a request with this input, as a hash; `undefined`: it stands alone. */
+export const makeSingletonKey = Effect.map(
+  Renderer,
+  (renderer) =>
+    (
+      webhook: Pick<WebhookRow, "id" | "singleton" | "template_language">,
+      input: Variables
+    ): Effect.Effect<string | undefined, PromptTooLarge | TemplateFailed | Unavailable> =>
+      webhook.singleton === undefined
+        ? Effect.succeed(undefined)
+        : Effect.map(
+            filled(renderer, webhook, webhook.singleton.key, input),
+            (key) => key && createHash("sha256").update(key).digest("base64url")
           )
 )
 

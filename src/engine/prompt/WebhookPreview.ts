@@ -20,7 +20,9 @@ import * as ThreadKeys from "./ThreadKeys.ts"
 export interface Preview {
   /** Whether `accept_if` holds; absent for a webhook without one. */
   readonly accepted?: boolean
-  /** Why it does not. */
+  /** Whether `cancel_if` holds; absent for a webhook without one. */
+  readonly cancels?: boolean
+  /** Why `accept_if` does not. */
   readonly ignored_because?: string
   /** Absent while values are missing. */
   readonly prompt?: string
@@ -50,6 +52,7 @@ export const make = Effect.gen(function* () {
   return Effect.fn("Webhooks.preview")(function* (webhook: Webhook, sample: Input.Sample) {
     const input = yield* Input.ofSample(webhook, sample)
     const variables = yield* Input.used(webhook, input)
+    const cancels = yield* inputChecks.cancels(webhook, input)
     const accepted = yield* inputChecks.check(webhook, input).pipe(
       Effect.as(true),
       Effect.catchTag("Ignored", () => Effect.succeed(false))
@@ -59,6 +62,7 @@ export const make = Effect.gen(function* () {
     const reason = accepted ? undefined : inputChecks.ignoredBecause(webhook, input)
     const others = {
       ...(webhook.accept_if !== undefined && { accepted }),
+      ...(webhook.cancel_if !== undefined && { cancels }),
       ...(reason && { ignored_because: textOfReason(reason, { withValues: true }) }),
       ...(thread_key !== undefined && { thread_key }),
       ...texts

@@ -5,7 +5,14 @@ import { type Outcome, outcomeFields, type Run } from "../../domain/run/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { LaneStore } from "../../repo/run/LaneStore.ts"
 import type { EndedRun, RunEnd, RunEvent } from "../../repo/run/RunEnd.ts"
-import { type Acceptance, type AcceptanceRefused, type NewRun, type OutRun, RunStore } from "../../repo/run/RunStore.ts"
+import {
+  type Acceptance,
+  type AcceptanceRefused,
+  type NewRun,
+  type OutRun,
+  RunStore,
+  type SingletonRuns
+} from "../../repo/run/RunStore.ts"
 import * as GroupCommit from "../../runtime/GroupCommit.ts"
 import { TeamLeaders } from "../leaders/TeamLeaders.ts"
 import { Outcomes } from "../outcome/Outcomes.ts"
@@ -57,6 +64,11 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
     readonly endAll: (
       ends: ReadonlyArray<Omit<Ending, "wantsRun">>
     ) => Effect.Effect<ReadonlyArray<EndedRun>, Unavailable>
+    /** Cancels the runs with a key that are on, if they were accepted no later than that (`RunStore.cancelSingletons`). */
+    readonly cancelSingletons: (
+      of: SingletonRuns,
+      acceptedBy: DateTime.Utc
+    ) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
     /** No leader has, or will have, a prompt of these ended runs: their teams and slots are free. */
     readonly release: (ids: ReadonlyArray<RunId>) => Effect.Effect<void, Unavailable>
     /** Admits the next runs of these teams. Returns the teams whose next run needs a leader, and which are not `led`. */
@@ -107,6 +119,7 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
               if (Exit.isSuccess(exit)) {
                 listener.admitted(exit.value.admitted)
                 outcomes.committed(ends, exit.value.ended)
+                replaced(exit.value.superseded)
                 listener.ended(exit.value.ended.flatMap(({ run }) => run ?? []))
                 const unasked = exit.value.needLeader.filter((team) => !asked.has(team))
                 return unasked.length === 0 ? Effect.void : Effect.forkDaemon(Effect.ignore(admitLed(unasked)))
@@ -115,6 +128,12 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
               return Effect.void
             }).pipe(Effect.map(({ accepted, ended, needLeader }) => resultsOf(items, accepted, ended, needLeader)))
           })
+
+        /** Cancelled by something else than an end in a step. Of a failed run, that was its retry. */
+        const replaced = (runs: ReadonlyArray<Run>) => {
+          for (const run of runs) if (run.status === "cancelled") outcomes.recorded(run)
+          listener.ended(runs)
+        }
 
         const together = yield* GroupCommit.make({
           size: 500,
@@ -156,6 +175,13 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
           end: (run_id, outcome) => Effect.map(endAll([{ run_id, outcome }]), ([ended]) => ended?.run),
           // A leader may repeat its reply. The run, whose answer may be long, is read again only for a watcher.
           endAll: (ends) => endAll(ends.map((end) => ({ ...end, wantsRun: outcomes.isWatched(end.run_id) }))),
+          cancelSingletons: (of, acceptedBy) =>
+            Effect.suspend(() => store.cancelSingletons(of, { acceptedBy, at: now() })).pipe(
+              Effect.tap((runs) => {
+                replaced(runs)
+                return runs.length === 0 ? Effect.void : together([{ _tag: "Admit", teams: [of.team], led: [] }])
+              })
+            ),
           release: (ids) =>
             Effect.suspend(() => {
               const at = now()

@@ -9,7 +9,7 @@ import type { TeamStore } from "../../repo/manage/TeamStore.ts"
 import type { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import type { LaneStore } from "../../repo/run/LaneStore.ts"
 import { ProgressStore } from "../../repo/run/ProgressStore.ts"
-import type { RunStore } from "../../repo/run/RunStore.ts"
+import { RunStore } from "../../repo/run/RunStore.ts"
 import { ThreadStore } from "../../repo/run/ThreadStore.ts"
 import * as CombinedPrompts from "../accept/CombinedPrompts.ts"
 import type { HandOver } from "../accept/HandOver.ts"
@@ -37,19 +37,26 @@ export interface Task<R = never> {
 const engineTasks = Effect.gen(function* () {
   const history = yield* HistoryStore
   const progress = yield* ProgressStore
+  const runs = yield* RunStore
   const threads = yield* ThreadStore
   const { threadIdle } = yield* Settings
   const { tries } = yield* AlertEvaluation.Pace
-  const deliverStarts = yield* makeDeliverStarts
+  const deliverEarly = yield* makeDeliverEarly
 
   const tasks: ReadonlyArray<Task> = [
     { name: "retries of failed runs", every: "1 second", alone: "tick", run: yield* Retries.make },
     { name: "prompts of combined runs", every: "1 second", alone: "tick", run: yield* CombinedPrompts.make },
     {
-      name: "deliveries of run.started",
+      name: "deliveries of early events",
       every: "1 second",
       alone: "tick",
-      run: deliverStarts
+      run: deliverEarly
+    },
+    {
+      name: "ends of approvals",
+      every: "1 minute",
+      alone: "tick",
+      run: Effect.flatMap(DateTime.now, runs.expireApprovals)
     },
     // Another server follows soon if the one that measures stops.
     { name: "alerts", every: tries, alone: "lock", run: yield* AlertEvaluation.make },
@@ -87,17 +94,17 @@ const engineTasks = Effect.gen(function* () {
   return tasks
 })
 
-/** How long not to look for destinations that want starts, after none was found. */
+/** How long not to look for destinations that want them, after none was found. */
 const skipFor = Duration.seconds(5)
 
 /** It reads the rows, so sending a prompt does no work for it. */
-const makeDeliverStarts = Effect.map(DeliveryStore, (store) => {
+const makeDeliverEarly = Effect.map(DeliveryStore, (store) => {
   let skipUntil = Number.NEGATIVE_INFINITY
   return Effect.gen(function* () {
     const now = yield* DateTime.now
     const at = DateTime.toEpochMillis(now)
     if (at < skipUntil) return
-    if (yield* store.anyWantsStarts) yield* store.deliverStarts(now)
+    if (yield* store.anyWantsEarly) yield* store.deliverEarly(now)
     else skipUntil = at + Duration.toMillis(skipFor)
   })
 })

@@ -87,8 +87,8 @@ class Pending {
 /** Whether a run's state is new to the clients. Remembers it. */
 const makeIsNews = () => {
   const known = new RecentMap<RunId, string>(mostRemembered)
-  return ({ run_id, status, collecting_until, joined, started_at, finished_at }: RunState): boolean => {
-    const times = [collecting_until, started_at, finished_at].map((time) => time?.epochMillis)
+  return ({ run_id, status, approval_until, collecting_until, joined, started_at, finished_at }: RunState): boolean => {
+    const times = [approval_until, collecting_until, started_at, finished_at].map((time) => time?.epochMillis)
     const state = [status, joined, ...times].join()
     if (known.get(run_id) === state) return false
     known.set(run_id, state)

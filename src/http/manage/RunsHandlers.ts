@@ -6,7 +6,7 @@ import { asWhole } from "../../api/List.ts"
 import { pageSize } from "../../api/PageSize.ts"
 import { mostReplayed, ReplayBody, ReplayManyBody } from "../../api/run/Replays.ts"
 import { RunFilterParameters } from "../../api/run/RunPage.ts"
-import { RunIds } from "../../api/run/Runs.ts"
+import { Approval, RunIds } from "../../api/run/Runs.ts"
 import { mayDo } from "../../domain/access/Roles.ts"
 import { NotFound } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
@@ -15,6 +15,7 @@ import type { Run } from "../../domain/run/Run.ts"
 import { Replay, type Replayed } from "../../engine/accept/Replay.ts"
 import * as Audit from "../../engine/access/Audit.ts"
 import * as ReadAudit from "../../engine/access/ReadAudit.ts"
+import { Approvals } from "../../engine/manage/Approvals.ts"
 import { Cancellation } from "../../engine/manage/Cancellation.ts"
 import { Overview } from "../../engine/manage/Overview.ts"
 import { validate } from "../../engine/manage/Validation.ts"
@@ -54,6 +55,7 @@ const filterOf = ({ asks, status, thread_id, webhook_id, ...rest }: typeof RunFi
 /** The filter conditions as they are in the request. */
 const encodeFilter = Schema.encodeSync(RunFilterParameters)
 
+const decodeApproval = validate(Approval)
 const decodeIds = validate(RunIds)
 
 const notFound = (run_id: RunId): Replayed => ({ run_id, result: Either.left(new NotFound()) })
@@ -64,6 +66,7 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
     const progress = yield* ProgressStore
     const overview = yield* Overview
     const { cancel } = yield* Cancellation
+    const { decide } = yield* Approvals
     const replays = yield* Replay
     const { maxBody } = yield* Settings
     const cancelOne = (id: RunId) => Audit.recordDone<Run>("run.cancelled", id)(cancel(id))
@@ -168,6 +171,14 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
       )
       .handle("cancel", ({ path }) =>
         runIdOf(path.run_id).pipe(Effect.flatMap(cancelOne), Effect.mapError(Problems.of))
+      )
+      .handleRaw("decide", ({ path, request }) =>
+        Effect.gen(function* () {
+          const id = yield* runIdOf(path.run_id)
+          const { decision } = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeApproval)
+          const decided = decide(id, decision, Audit.nameOf(yield* Audit.Origin))
+          return yield* Audit.recordDone<Run>(decision === "approve" ? "run.approved" : "run.denied", id)(decided)
+        }).pipe(Effect.mapError(Problems.of))
       )
       .handle("replays", ({ path }) =>
         Effect.all([runIdOf(path.run_id), TeamScope.ofActor]).pipe(

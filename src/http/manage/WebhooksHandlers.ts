@@ -65,8 +65,10 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
     /** The only place that shows a token. */
     const withToken = (request: HttpServerRequest.HttpServerRequest, { webhook, token }: WithToken) => ({
       webhook,
-      token: Redacted.value(token),
-      trigger_url: triggerUrl(originFor(request), Redacted.value(token))
+      ...(token && {
+        token: Redacted.value(token),
+        trigger_url: triggerUrl(originFor(request), Redacted.value(token))
+      })
     })
 
     return handlers

@@ -9,7 +9,7 @@ import { mediaType, type ProblemStatus, tags } from "../../api/Problem.ts"
 import { type ProblemCode as Code, titles } from "../../api/ProblemTitles.ts"
 import { eventStream } from "../../api/run/EventStream.ts"
 import type * as Errors from "../../domain/Errors.ts"
-import type { RunId } from "../../domain/Id.ts"
+import type { RunId, WebhookId } from "../../domain/Id.ts"
 import { pathOf } from "../../domain/prompt/Path.ts"
 import { step } from "../../domain/prompt/Variables.ts"
 import { describeUse } from "../../domain/webhook/Budget.ts"
@@ -37,6 +37,7 @@ export type Refusal =
   | Errors.TeamNotRunning
   | Errors.TeamExists
   | Errors.TeamInUse
+  | Errors.UrlShared
   | Errors.BudgetExceeded
   | Errors.RateLimited
   | Errors.TooManyQueued
@@ -45,6 +46,7 @@ export type Refusal =
   | Errors.TooManyAttempts
   | Errors.IdempotencyKeyReused
   | Errors.RunEnded
+  | Errors.ApprovalOver
   | Errors.RunUnfinished
   | Errors.ThreadEnded
   | Errors.PromptLost
@@ -134,11 +136,23 @@ const table = {
       detail: `Webhooks that point at it: ${webhooks}; unfinished runs and messages: ${live_runs}.`
     })
   ],
+  UrlShared: [409, ({ detail }) => ({ code: "url_shared", detail })],
   RunEnded: [
     409,
     ({ run_id, status }) => ({
       code: "run_ended",
       detail: `The run ended as \`${status}\` before it could be cancelled.`,
+      run_id
+    })
+  ],
+  ApprovalOver: [
+    409,
+    ({ decided_by, isDenied, run_id, status }) => ({
+      code: "approval_over",
+      detail:
+        decided_by === undefined
+          ? `The run does not wait for approval: its status is \`${status}\`.`
+          : `It was ${isDenied ? "denied" : "approved"} before, by ${decided_by}.`,
       run_id
     })
   ],
@@ -281,6 +295,9 @@ export interface Problem<Status extends number = number> {
   readonly code: Code
   readonly errors?: ReadonlyArray<Errors.Fault>
   readonly run_id?: RunId
+  /** Of a request to a shared URL. */
+  readonly runs?: ReadonlyArray<{ readonly webhook_id: WebhookId; readonly run_id: RunId }>
+  readonly refused?: ReadonlyArray<{ readonly webhook_id: WebhookId; readonly code: Code; readonly detail: string }>
 }
 
 type StatusOf<E extends Refusal> = (typeof table)[E["_tag"]][0]

@@ -22,6 +22,7 @@ import { Sessions } from "../../engine/access/Sessions.ts"
 import type { Alerts } from "../../engine/alert/Alerts.ts"
 import type { Destinations } from "../../engine/delivery/Destinations.ts"
 import type { HttpLeaders } from "../../engine/leaders/HttpLeaders.ts"
+import type { Approvals } from "../../engine/manage/Approvals.ts"
 import type { Cancellation } from "../../engine/manage/Cancellation.ts"
 import type { Overview } from "../../engine/manage/Overview.ts"
 import type { StoredRequests } from "../../engine/manage/StoredRequests.ts"
@@ -89,6 +90,7 @@ type Engine =
   | AdminKey
   | ApiKeys
   | AuditStore
+  | Approvals
   | Cancellation
   | ChangeFeed
   | Alerts

@@ -3,22 +3,22 @@ import type { HttpServerRequest } from "@effect/platform"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { type DateTime, Effect, Either } from "effect"
 import { depthHeader } from "../../domain/delivery/DestinationKind.ts"
-import type {
-  BodyTooLarge,
-  InvalidBody,
+import {
+  type BodyTooLarge,
+  type InvalidBody,
   InvalidParameter,
-  InvalidVariables,
-  NotAcceptable,
-  NotVerified,
-  Unavailable,
-  UnsupportedMediaType
+  type InvalidVariables,
+  type NotAcceptable,
+  type NotVerified,
+  type Unavailable,
+  type UnsupportedMediaType
 } from "../../domain/Errors.ts"
 import { type IncomingRequest, isGzipped } from "../../domain/request/IncomingRequest.ts"
 import { storedBodyBytes } from "../../domain/request/StoredBody.ts"
 import { withoutToken } from "../../domain/request/WithoutToken.ts"
 import type { Reply } from "../../domain/verification/Description.ts"
 import { secretMembersOf } from "../../domain/verification/Presets.ts"
-import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
+import type { OpenedWebhook, WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { Trigger, type TriggerRequest } from "../../engine/accept/Trigger.ts"
 import { storesRefused } from "../../engine/manage/RequestToStore.ts"
 import * as Input from "../../engine/prompt/Input.ts"
@@ -38,7 +38,7 @@ type Request = HttpServerRequest.HttpServerRequest
 
 /** A request with its webhook's input. */
 export interface ReadRequest extends TriggerRequest {
-  readonly webhook: WebhookRow
+  readonly webhook: OpenedWebhook
   readonly incoming: IncomingRequest
   /** What the caller gets when the run is accepted; absent: 202. */
   readonly reply?: Reply
@@ -63,7 +63,9 @@ export type ReadRefused =
 
 export interface RequestReader {
   /** May be called for several versions of the webhook. The body is received once. */
-  readonly read: (webhook: WebhookRow) => Effect.Effect<ReadRequest, ReadRefused | CallerCheck.Handshake>
+  readonly read: (webhook: OpenedWebhook) => Effect.Effect<ReadRequest, ReadRefused | CallerCheck.Handshake>
+  /** The request, if it was read for the last version. */
+  readonly last: () => ReadRequest | undefined
   /** The request with the received part of its body; `undefined` for a caller that was not verified. */
   readonly known: () => IncomingRequest | undefined
   /** The body's declared size, or the size received so far. */
@@ -90,6 +92,13 @@ const howAnswered = (
     : Either.flatMap(EventRequest.formatOf(request), (events) =>
         Either.map(Parameters.wait(request, true), (wait) => ({ wait, events, follows: true }))
       )
+
+/** Several runs have no one answer, and no one end. */
+const sharedRefused = (name: string) =>
+  new InvalidParameter({
+    name,
+    detail: "is refused: other webhooks share this URL (`shares`), so a request may start several runs"
+  })
 
 /** The received part of a body. */
 interface PartialBody extends Body.BodyListener {
@@ -154,6 +163,7 @@ export const make = Effect.gen(function* () {
     /** The version that was last read for. */
     let current = webhook
     let isVerified = false
+    let last: ReadRequest | undefined
     let received: Either.Either<Uint8Array, BodyRefused> | undefined
 
     const receive = (): Effect.Effect<Uint8Array, BodyRefused> =>
@@ -177,7 +187,7 @@ export const make = Effect.gen(function* () {
     })
 
     const inputOf = (
-      webhook: WebhookRow,
+      webhook: OpenedWebhook,
       incoming: IncomingRequest,
       caller: CallerCheck.Verified
     ): Either.Either<ReadRequest, ReadRefused> =>
@@ -186,6 +196,8 @@ export const make = Effect.gen(function* () {
           const callback = Parameters.callbackUrl(request)
           if (Either.isLeft(callback)) return Either.left(callback.left)
           const callback_url = callback.right
+          const oneOnly = how.events ? "Accept" : how.wait ? "wait" : callback_url !== undefined && "callback_url"
+          if (webhook.shared_by !== undefined && oneOnly) return Either.left(sharedRefused(oneOnly))
           const delivery = CallerCheck.idempotencyOf(caller)
           const keyed =
             delivery === undefined
@@ -205,7 +217,7 @@ export const make = Effect.gen(function* () {
       )
 
     const readBody = (
-      webhook: WebhookRow,
+      webhook: OpenedWebhook,
       body: Uint8Array,
       certificate?: Certificate
     ): Effect.Effect<ReadRequest, ReadRefused | CallerCheck.Handshake> => {
@@ -220,13 +232,14 @@ export const make = Effect.gen(function* () {
       // A test of the URL shows that the secret is right, but not that events arrive.
       if (caller._tag === "Handshake") return Effect.fail(caller)
       onVerified(webhook)
-      return inputOf(webhook, incomingOf(body), caller)
+      return Either.map(inputOf(webhook, incomingOf(body), caller), (read) => (last = read))
     }
 
     /** A request with several faults is refused for the first: the order is part of the contract. */
     const read: RequestReader["read"] = (webhook) => {
       current = webhook
       isVerified = false
+      last = undefined
       if (callers.urlCheck(request, webhook) !== undefined) {
         // The value to send back may be in the body.
         return Effect.flatMap(receive(), (body) => Effect.fail(callers.urlCheck(request, webhook, body)!))
@@ -248,6 +261,7 @@ export const make = Effect.gen(function* () {
 
     return {
       read,
+      last: () => last,
       known: () => {
         if (!isVerified) return undefined
         const body = received && Either.isRight(received) ? received.right : partial.head

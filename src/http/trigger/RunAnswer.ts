@@ -1,12 +1,21 @@
 /** The response to a request that starts a run: a trigger, a run from the web UI or a message to a team. */
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { Either } from "effect"
 import type { MessageAccepted, MessageAnswered } from "../../api/run/Messages.ts"
-import type { Accepted, Answered, Failed, Ignored, TimedOut, TimedOutInPage } from "../../api/run/RunAnswers.ts"
+import type {
+  Accepted,
+  Answered,
+  Cancelled,
+  Failed,
+  Ignored,
+  TimedOut,
+  TimedOutInPage
+} from "../../api/run/RunAnswers.ts"
 import type { RunId } from "../../domain/Id.ts"
 import * as Json from "../../domain/Json.ts"
 import { reportOf, type ShownReport } from "../../domain/run/AgentReport.ts"
 import type { RunError } from "../../domain/run/Run.ts"
-import type { Submitted } from "../../engine/accept/Trigger.ts"
+import type { Offered, Submitted } from "../../engine/accept/Trigger.ts"
 import * as Problems from "../request/Problems.ts"
 import * as RequestFacts from "../request/RequestFacts.ts"
 
@@ -76,8 +85,13 @@ const timedOut = (request: Request, run_id: RunId): Response =>
 
 const write = (request: Request, format: Format, submitted: Submitted): Response => {
   if (submitted._tag === "Ignored") {
-    const { reason } = submitted
-    return json<typeof Ignored.Type>(200, { status: "ignored", ...(reason !== undefined && { reason }) })
+    const { cancelled, reason, run_id } = submitted
+    if (cancelled !== undefined) return json<typeof Cancelled.Type>(200, { status: "cancelled", run_ids: cancelled })
+    return json<typeof Ignored.Type>(200, {
+      status: "ignored",
+      ...(reason !== undefined && { reason }),
+      ...(run_id !== undefined && { run_id })
+    })
   }
   if (submitted._tag === "Accepted") return format.accepted(submitted.run_id)
   const { run_id, status, conversation, error } = submitted.run
@@ -95,6 +109,53 @@ const write = (request: Request, format: Format, submitted: Submitted): Response
     case "running":
       return format.accepted(run_id)
   }
+}
+
+/** What several webhooks did that started no run: each of them may have cancelled some. */
+const notStarted = (offered: ReadonlyArray<Offered>): Submitted => {
+  const cancelled = offered.flatMap(({ result }) =>
+    Either.isRight(result) && result.right._tag === "Ignored" && result.right.cancelled ? [result.right.cancelled] : []
+  )
+  return { _tag: "Ignored", ...(cancelled.length > 0 && { cancelled: cancelled.flat() }) }
+}
+
+/** Requests that are refused for a state may be accepted later, unlike those that are refused for their content. */
+const mayBeRepeated = ({ status }: Problems.Problem): boolean => status === 409 || status === 429 || status >= 500
+
+/**
+ * The answer to a request that several webhooks were offered. It is a refusal only if that loses nothing: if no webhook has
+ * accepted the request, or if it may be accepted later and a repeat (`isKeyed`) starts no second run of the others.
+ */
+export const ofOffered = (
+  request: Request,
+  offered: ReadonlyArray<Offered>,
+  { isKeyed }: { readonly isKeyed: boolean }
+): Response => {
+  const runs = offered.flatMap(({ result, webhook: { id: webhook_id } }) => {
+    const run_id = Either.isRight(result) ? runIdOf(result.right) : undefined
+    return run_id === undefined ? [] : [{ webhook_id, run_id }]
+  })
+  const refusals = offered.flatMap(({ result, webhook: { id: webhook_id } }) =>
+    Either.isLeft(result) ? [{ webhook_id, refusal: result.left, problem: Problems.bodyOf(result.left) }] : []
+  )
+  const refused = refusals.map(({ problem: { code, detail }, webhook_id }) => ({ webhook_id, code, detail }))
+  const [first] = runs
+  if (first !== undefined) RequestFacts.add(request, { run_id: first.run_id })
+  const passing = refusals.find(({ problem }) => mayBeRepeated(problem))
+  const answered = first === undefined ? (passing ?? refusals[0]) : isKeyed ? passing : undefined
+  if (answered !== undefined) {
+    const { problem, refusal } = answered
+    return HttpServerResponse.setHeaders(
+      Problems.toResponse({ ...problem, ...(first !== undefined && { runs }), refused }),
+      Problems.ownHeadersOf(refusal)
+    )
+  }
+  if (first === undefined) return write(request, run, notStarted(offered))
+  return json<typeof Accepted.Type>(202, {
+    ...bodies.accepted(first.run_id),
+    runs,
+    ...(refused.length > 0 && { refused })
+  })
 }
 
 const answer =

@@ -1,12 +1,12 @@
 /** `POST /webhook/trigger/:token`: starts a run and, with `wait`, answers with its end or with its events. */
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { DateTime, Effect, Redacted, type Scope } from "effect"
+import { DateTime, Effect, Either, Redacted, type Scope } from "effect"
 import { triggerUrl } from "../../api/run/TriggerUrl.ts"
 import { MethodNotAllowed, type NotFound, type NotVerified, Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
-import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
-import { type Submitted, Trigger } from "../../engine/accept/Trigger.ts"
+import type { OpenedWebhook } from "../../domain/webhook/Webhook.ts"
+import { type Offered, type Submitted, Trigger, type TriggerRefused } from "../../engine/accept/Trigger.ts"
 import { SnsRequests } from "../../engine/verify/SnsRequests.ts"
 import { bearerOf } from "../access/Bearer.ts"
 import type { Format } from "../events/EventRequest.ts"
@@ -46,6 +46,10 @@ interface Source {
 /** A request that started a run, or was ignored. */
 type Started = Source & { readonly read: RequestReader.ReadRequest; readonly submitted: Submitted }
 
+/** The token was right, and the webhook that it opens refuses the request for itself. */
+const isOfWebhook = (refusal: { readonly _tag: string; readonly what?: unknown }): boolean =>
+  refusal._tag !== "NotFound" && refusal.what !== "database"
+
 /** Starts a run. The token is in the path, or else in the header. */
 export const make = Effect.gen(function* () {
   const trigger = yield* Trigger
@@ -84,8 +88,32 @@ export const make = Effect.gen(function* () {
     )
   }
 
+  /** Offers the request to the webhooks that share the URL, after its own webhook. */
+  const share = (
+    source: Source,
+    reader: RequestReader.RequestReader,
+    read: RequestReader.ReadRequest,
+    own: Offered["result"]
+  ) =>
+    Effect.map(trigger.offer(read.webhook, read), (others): Response => {
+      const { inPath, received_at, request } = source
+      const offered = [{ webhook: read.webhook, result: own }, ...others]
+      const answer = withKeyStatus(
+        read,
+        RunAnswer.ofOffered(request, offered, { isKeyed: read.idempotency !== undefined })
+      )
+      for (const { result, webhook } of offered) {
+        if (Either.isLeft(result)) record.refused(request, webhook, received_at, result.left, reader)
+        else record.accepted(request, { ...read, webhook }, result.right, answer.status)
+      }
+      if (answer.status !== 202) return answer
+      if (read.reply) return CallerCheck.replyTo(read.webhook, read.reply)
+      const run_id = Either.isRight(own) ? RunAnswer.runIdOf(own.right) : undefined
+      return run_id === undefined ? answer : withLocation(request, answer, locationOf(inPath, run_id))
+    })
+
   const start = <E, R>(
-    webhook: WebhookRow,
+    webhook: OpenedWebhook,
     source: Source,
     respond: (started: Started) => Effect.Effect<Response, E, R>
   ) => {
@@ -94,11 +122,18 @@ export const make = Effect.gen(function* () {
     record.token(request, webhook)
     const reader = readerFor(request, token, received_at, webhook, record.verified)
     return Effect.matchEffect(trigger.triggerRead(webhook, reader.read), {
-      onSuccess: ({ request: read, submitted }) => respond({ ...source, read, submitted }),
+      onSuccess: ({ request: read, submitted }): Effect.Effect<Response, E, R> =>
+        read.webhook.shared_by === undefined || (submitted._tag === "Ignored" && submitted.isClick)
+          ? respond({ ...source, read, submitted })
+          : share(source, reader, read, Either.right(submitted)),
       onFailure: (refusal) => {
         if (refusal._tag === "Handshake") {
           const answer = Effect.sync(() => CallerCheck.handshakeAnswer(refusal))
           return refusal.confirm === undefined ? answer : Effect.zipRight(sns.confirm(refusal.confirm), answer)
+        }
+        const read = reader.last()
+        if (read?.webhook.shared_by !== undefined && isOfWebhook(refusal)) {
+          return share(source, reader, read, Either.left(refusal as TriggerRefused))
         }
         record.refused(request, webhook, received_at, refusal, reader)
         return Effect.zipRight(CallerCheck.report(webhook, refusal), Effect.fail(refusal))
@@ -126,7 +161,7 @@ export const make = Effect.gen(function* () {
   const authenticated = <E, R>(
     request: Request,
     inPath: string | undefined,
-    use: (webhook: WebhookRow, source: Source) => Effect.Effect<Response, E, R>
+    use: (webhook: OpenedWebhook, source: Source) => Effect.Effect<Response, E, R>
   ): Effect.Effect<Response, E | MethodNotAllowed | NotFound | NotVerified | Unavailable, R> =>
     Effect.suspend((): Effect.Effect<Response, E | MethodNotAllowed | NotFound | NotVerified | Unavailable, R> => {
       const token = inPath ?? bearerOf(request)

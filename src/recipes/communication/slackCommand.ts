@@ -21,6 +21,7 @@ When you are done, answer there: POST {"text": "your answer"} as JSON to {{paylo
   notes: [
     "The server can send the answer: add a destination of the kind `slack-response` with the target `{{ values.payload.response_url }}` (docs/use/destinations.md). The agent then needs no network. Keep `response_url` in the template, because only values that it names are stored.",
     "Slack waits 3 seconds, so the response is `reply_text` at once, and the run continues.",
+    "Several commands of an app can have one URL. Other webhooks can share it, each with a filter such as `payload.command == '/review'`: see `shares` in docs/use/webhooks.md, “Share a URL”.",
     "The command's text is not marked as data: its users instruct the agents. Agents need network access to `response_url`."
   ],
   sample: {

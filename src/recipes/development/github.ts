@@ -17,7 +17,8 @@ export const github: Recipe = {
   starts: [
     "Pull requests: opened, reopened, ready for review, new commits",
     "No drafts",
-    "Pushes within 30 seconds are combined"
+    "Pushes within 30 seconds are combined, and later ones replace the review of older ones",
+    "Closing a pull request, or making it a draft, cancels its review"
   ],
   destination: {
     kind: "github",
@@ -29,6 +30,9 @@ export const github: Recipe = {
     ...fromStrangers,
     accept_if:
       "headers.\"x-github-event\" == 'pull_request' && contains(['opened', 'reopened', 'ready_for_review', 'synchronize'], payload.action) && payload.pull_request.draft != `true`",
+    singleton: { key: "{{payload.pull_request.id}}", on_new: "supersede" },
+    cancel_if:
+      "headers.\"x-github-event\" == 'pull_request' && contains(['closed', 'converted_to_draft'], payload.action)",
     coalesce: { key: "payload.pull_request.id", within: 30 },
     run_title: "{{payload.repository.full_name}}#{{payload.pull_request.number}}: {{payload.pull_request.title}}",
     workspace_ref: "{{payload.pull_request.head.sha}}"
@@ -57,6 +61,7 @@ Review the changes, and list what must change before it is merged. Do not run co
   notes: [
     "For reviews as comments, switch on “Send each answer back” when you create the webhook, or add a destination later: kind `github`, target `{{ values.payload.repository.full_name }}#{{ values.payload.pull_request.number }}` (docs/use/destinations.md). The agent then needs no token.",
     "GitHub sends up to 25 MB. Events over `WEBHOOK_MAX_BODY` (1 MiB) get 413: to get pushes of many commits, set it to `25 MiB`.",
+    "A GitHub App has one URL. Other webhooks can share it: see `shares` in docs/use/webhooks.md, “Share a URL”.",
     "GitHub does not retry rejected deliveries. “Recent Deliveries” has a button to resend them.",
     "Pushes to a pull request within 30 seconds are one run, for the latest.",
     "`workflow_dispatch` and `repository_dispatch` need `unique_for_seconds`. Their bodies contain no time or ID, so the same inputs would start no second run for 7 days (docs/use/verification.md, “Events with identical bodies”)."

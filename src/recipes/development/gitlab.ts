@@ -47,7 +47,8 @@ export const gitlab: Recipe = {
   starts: [
     "Merge requests: opened, reopened, ready for review, new commits",
     "No drafts",
-    "Pushes within 30 seconds are combined"
+    "Pushes within 30 seconds are combined, and later ones replace the review of older ones",
+    "Closing or merging a merge request, or making it a draft, cancels its review"
   ],
   destination: {
     kind: "gitlab",
@@ -59,6 +60,9 @@ export const gitlab: Recipe = {
     ...fromStrangers,
     accept_if:
       "payload.object_kind == 'merge_request' && payload.object_attributes.draft != `true` && (contains(['open', 'reopen'], payload.object_attributes.action) || payload.object_attributes.action == 'update' && (payload.object_attributes.oldrev || payload.changes.draft.current == `false`))",
+    singleton: { key: "{{payload.object_attributes.id}}", on_new: "supersede" },
+    cancel_if:
+      "payload.object_kind == 'merge_request' && (contains(['close', 'merge'], payload.object_attributes.action) || payload.changes.draft.current == `true`)",
     coalesce: { key: "payload.object_attributes.id", within: 30 },
     run_title:
       "{{payload.project.path_with_namespace}}!{{payload.object_attributes.iid}}: {{payload.object_attributes.title}}",

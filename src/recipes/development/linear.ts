@@ -9,13 +9,15 @@ export const linear: Recipe = {
   label: "Linear",
   name: "New issues of Linear",
   summary: "Works on each new issue.",
-  starts: ["Issues: created"],
+  starts: ["Issues: created", "Deleting an issue cancels its run"],
   verification: { preset: "linear" },
   secret: "shown after",
   settings: {
     ...fromStrangers,
     template_language: "liquid",
     accept_if: "payload.type == 'Issue' && payload.action == 'create'",
+    singleton: { key: "{{ payload.data.id }}", on_new: "queue" },
+    cancel_if: "payload.type == 'Issue' && payload.action == 'remove'",
     run_title: "{{ payload.data.identifier }}: {{ payload.data.title }}"
   },
   prompt_template: `A new issue in Linear:
@@ -39,7 +41,10 @@ Find what the issue is about, and propose how to solve it.`,
     "As a workspace admin: “Settings”, “API”, “Webhooks”, “New webhook”. “URL”: the trigger URL. “Data change events”: “Issues”. Save.",
     "Set its “Signing secret” (`lin_wh_…`) as the webhook's secret here."
   ],
-  notes: ["Linear retries after a minute, an hour and six hours, then disables the webhook."],
+  notes: [
+    "Linear retries after a minute, an hour and six hours, then disables the webhook.",
+    "A Linear app has one URL. Other webhooks can share it: see `shares` in docs/use/webhooks.md, “Share a URL”."
+  ],
   sample: {
     headers: {
       ...json,

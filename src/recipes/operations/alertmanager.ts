@@ -30,13 +30,15 @@ export const alertmanager: Recipe = {
   label: "Alertmanager",
   name: "Look into alerts",
   summary: "Looks into each group of firing alerts.",
-  starts: ["Alerts: firing"],
+  starts: ["Alerts: firing", "A resolved group cancels its runs"],
   verification: { preset: "alertmanager" },
   secret: "made here",
   settings: {
     ...fromStrangers,
     template_language: "liquid",
     accept_if: "payload.status == 'firing'",
+    singleton: { key: "{{ payload.groupKey }}", on_new: "queue" },
+    cancel_if: "payload.status == 'resolved'",
     run_title:
       '{{ payload.commonLabels.alertname | default: "Alerts" }}: {{ payload.alerts | where: "status", "firing" | size }} firing{% if payload.commonAnnotations.summary %}, {{ payload.commonAnnotations.summary }}{% endif %}'
   },
@@ -56,7 +58,7 @@ Receiver: {{ payload.receiver | truncate: 100 }}`,
   - name: agents
     webhook_configs:
       - url: TRIGGER_URL
-        send_resolved: false
+        send_resolved: true
         max_alerts: 100
         http_config:
           authorization:
@@ -67,6 +69,7 @@ Receiver: {{ payload.receiver | truncate: 100 }}`,
   notes: [
     "Alertmanager retries only after a 5xx, so runs are queued while the team has no leader.",
     "`max_alerts` keeps requests below 1 MiB. The prompt names 100 alerts at most, 20 of them in full, with shortened texts, so that it is never too large.",
+    "An alert that resolves cancels its runs. To have them go on, remove the cancel filter (`cancel_if`).",
     "Alertmanager sends no signature or ID, so a group repeated after `repeat_interval` is another run.",
     "For Basic authentication, set `username` in the verification, and replace `authorization` in the receiver by `basic_auth` with `username` and `password`."
   ],

@@ -7,13 +7,15 @@ export const grafana: Recipe = {
   label: "Grafana",
   name: "Look into Grafana's alerts",
   summary: "Looks into each group of firing alerts, with their values.",
-  starts: ["Alerts: firing"],
+  starts: ["Alerts: firing", "A resolved group cancels its runs"],
   verification: { preset: "grafana", timestamp_header: "X-Grafana-Alerting-Timestamp" },
   secret: "made here",
   settings: {
     ...fromStrangers,
     template_language: "liquid",
     accept_if: "payload.status == 'firing'",
+    singleton: { key: "{{ payload.groupKey }}", on_new: "queue" },
+    cancel_if: "payload.status == 'resolved'",
     run_title: "{{ payload.title | default: payload.receiver }}"
   },
   prompt_template: alertsPrompt(
@@ -37,6 +39,7 @@ From: {{ payload.externalURL | truncate: 200 }}`,
   notes: [
     "Grafana before 12 cannot sign. Use an “Authorization Header” with the scheme Bearer there, and the verification `bearer` here.",
     "“Max Alerts” keeps requests below 1 MiB. The prompt names 100 alerts at most, 20 of them in full, with shortened texts, so that it is never too large.",
+    "An alert that resolves cancels its runs. To have them go on, remove the cancel filter (`cancel_if`).",
     "Grafana sends no ID, so a repeated group is another run. Without the “Timestamp Header”, an unchanged group would start no second run for 7 days."
   ],
   sample: {

@@ -6,12 +6,14 @@ export const pagerduty: Recipe = {
   label: "PagerDuty",
   name: "Look into incidents",
   summary: "Looks into each new incident.",
-  starts: ["Incidents: triggered"],
+  starts: ["Incidents: triggered", "Resolving an incident cancels its run"],
   verification: { preset: "pagerduty" },
   secret: "shown after",
   settings: {
     ...fromStrangers,
     accept_if: "payload.event.event_type == 'incident.triggered'",
+    singleton: { key: "{{payload.event.data.id}}", on_new: "queue" },
+    cancel_if: "payload.event.event_type == 'incident.resolved'",
     run_title: "#{{payload.event.data.number}}: {{payload.event.data.title}}"
   },
   prompt_template: `A new incident in PagerDuty:
@@ -31,7 +33,7 @@ Incident key: {{payload.event.data.incident_key?}}
 
 Find the likely cause, and say what to do first.`,
   steps: [
-    "“Integrations”, “Generic Webhooks (v3)”, “New Webhook”. “Webhook URL”: the trigger URL. Choose services or teams, and the event incident.triggered. “Add Webhook”.",
+    "“Integrations”, “Generic Webhooks (v3)”, “New Webhook”. “Webhook URL”: the trigger URL. Choose services or teams, and the events incident.triggered and incident.resolved. “Add Webhook”.",
     "Set the secret, which PagerDuty shows once, as the webhook's secret here.",
     "“Send Test Event” on the webhook's page there sends an example, which is no incident and starts no run."
   ],

@@ -4,12 +4,14 @@ export const sentry: Recipe = {
   label: "Sentry",
   name: "Look into new issues of Sentry",
   summary: "Looks into each new issue.",
-  starts: ["Issues: new"],
+  starts: ["Issues: new", "Resolving or archiving an issue cancels its run"],
   verification: { preset: "sentry" },
   secret: "shown after",
   settings: {
     ...fromStrangers,
     accept_if: "headers.\"sentry-hook-resource\" == 'issue' && payload.action == 'created'",
+    singleton: { key: "{{payload.data.issue.id}}", on_new: "queue" },
+    cancel_if: "headers.\"sentry-hook-resource\" == 'issue' && contains(['resolved', 'archived'], payload.action)",
     run_title: "{{payload.data.issue.shortId}}: {{payload.data.issue.title}}"
   },
   prompt_template: `A new issue in Sentry:

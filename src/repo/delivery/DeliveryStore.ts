@@ -101,13 +101,13 @@ export const movedAttempt = (at: DateTime.Utc): DeliveryAttempt => ({
 export class DeliveryStore extends Context.Tag("webhook-trigger/DeliveryStore")<
   DeliveryStore,
   {
-    /** Whether a destination wants `run.started`. */
-    readonly anyWantsStarts: Effect.Effect<boolean, Unavailable>
+    /** Whether a destination wants one of the `earlyEvents`. */
+    readonly anyWantsEarly: Effect.Effect<boolean, Unavailable>
     /**
-     * Writes the deliveries of `run.started` for runs in work, and notifies; returns how many. A run has one for each
-     * destination. Its end writes those that are missing, so none is forgotten.
+     * Writes the deliveries of `run.started` for runs in work, and of `run.awaiting_approval`, and notifies; returns how many. A
+     * run has one of each for each destination. Its end writes those of its start that are missing, so none is forgotten.
      */
-    readonly deliverStarts: (now: DateTime.Utc) => Effect.Effect<number, Unavailable>
+    readonly deliverEarly: (now: DateTime.Utc) => Effect.Effect<number, Unavailable>
     /**
      * Takes deliveries whose attempts are due, of each bucket of a destination the ones that are due longest. Of one whose runs
      * share a comment, a single one over all servers, so that each finds what the one before has written. Those of a

@@ -23,7 +23,7 @@ export interface StatesQuery {
 }
 
 /** A run with everything needed to make another one like it. */
-export type WholeRun = Run & Pick<NewRun, "layout">
+export type WholeRun = Run & Pick<NewRun, "layout"> & { readonly singleton_key?: string }
 
 /** Selects ended runs to replay. */
 export interface ReplayableQuery {

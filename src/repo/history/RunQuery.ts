@@ -17,7 +17,10 @@ export interface RunFilter {
   readonly source?: RunSource
   readonly mode?: RunMode
   readonly triggered_by?: string
-  /** The answer is a question, nobody has replied to it, and somebody can: its thread is open, if it has one. */
+  /**
+   * It waits for its approval; or the answer is a question, nobody has replied to it, and somebody can: its thread is open, if
+   * it has one.
+   */
   readonly asks?: true
   /** Accepted then or later. */
   readonly from?: DateTime.Utc

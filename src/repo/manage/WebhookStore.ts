@@ -1,19 +1,20 @@
 import { Context, type DateTime, type Effect } from "effect"
 import type { AuditDraft } from "../../domain/access/AuditEvent.ts"
-import type { EditConflict, NotFound, TeamUnknown, Unavailable } from "../../domain/Errors.ts"
+import type { EditConflict, NotFound, TeamUnknown, Unavailable, UrlShared } from "../../domain/Errors.ts"
 import type { WebhookId } from "../../domain/Id.ts"
 import type { TemplateVersion, TemplateVersionSummary } from "../../domain/prompt/TemplateVersion.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import type { TokenHash } from "../../domain/webhook/Token.ts"
-import type { Webhook, WebhookEdit, WebhookRow } from "../../domain/webhook/Webhook.ts"
+import type { OpenedWebhook, Webhook, WebhookEdit, WebhookRow } from "../../domain/webhook/Webhook.ts"
 
 /** A new webhook. */
 export type NewWebhook = Omit<WebhookRow, "version">
 
 /** Fields to overwrite; `null` removes an optional one. */
 export type WebhookChange = Omit<WebhookEdit, "secret" | "keep_old_secret"> &
-  Partial<Pick<WebhookRow, "variables" | "token_hash" | "token_hint" | "failures_since">> &
-  OldToken &
+  Partial<Pick<WebhookRow, "variables" | "token_hash" | "failures_since">> & {
+    readonly token_hint?: string | null
+  } & OldToken &
   SecretChange & { readonly updated_at: DateTime.Utc }
 
 type SecretField =
@@ -41,6 +42,9 @@ type OldTokenField = Extract<keyof WebhookRow, `old_token_${string}`>
 
 /** The previous token. */
 type OldToken = { readonly [Field in OldTokenField]?: WebhookRow[Field] | null }
+
+/** A webhook that shares the URL of another one. */
+export type SharingWebhook = Pick<Webhook, "name" | "team" | "input">
 
 /** The keys of windows that keep runs until their webhook is resumed begin so. No other key has a space. */
 export const keptKey = "paused "
@@ -89,7 +93,9 @@ export class WebhookStore extends Context.Tag("webhook-trigger/WebhookStore")<
     readonly webhooksByToken: (
       hashes: ReadonlyArray<TokenHash>,
       now: DateTime.Utc
-    ) => Effect.Effect<ReadonlyArray<WebhookRow | undefined>, Unavailable>
+    ) => Effect.Effect<ReadonlyArray<OpenedWebhook | undefined>, Unavailable>
+    /** The webhooks that share its URL, disabled ones too, by name. */
+    readonly sharing: (id: WebhookId) => Effect.Effect<ReadonlyArray<SharingWebhook>, Unavailable>
     /** For an admin, who may trigger a webhook without its token. */
     readonly webhookRow: (id: WebhookId) => Effect.Effect<WebhookRow, NotFound | Unavailable>
     /** Changes it, and gives it a new version. With `versions`, only if it has one of these. */
@@ -122,11 +128,11 @@ export class WebhookStore extends Context.Tag("webhook-trigger/WebhookStore")<
     readonly resumeWebhook: (id: WebhookId, at: DateTime.Utc, audit?: AuditDraft) => Effect.Effect<boolean, Unavailable>
     /**
      * Removes the webhook and its runs. Returns the unfinished ones, in the order of their lanes. With `versions`, only if it has one of these;
-     * its ended runs may be removed although an edit comes in between.
+     * its ended runs may be removed although an edit comes in between. `UrlShared`: another webhook has begun to share its URL.
      */
     readonly deleteWebhook: (
       id: WebhookId,
       options?: { readonly versions?: ReadonlyArray<number> | undefined; readonly audit?: AuditDraft | undefined }
-    ) => Effect.Effect<ReadonlyArray<Pick<Run, "run_id" | "team">>, EditConflict | NotFound | Unavailable>
+    ) => Effect.Effect<ReadonlyArray<Pick<Run, "run_id" | "team">>, EditConflict | NotFound | UrlShared | Unavailable>
   }
 >() {}

@@ -18,6 +18,7 @@ import type { RunSource } from "../../domain/run/RunSource.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { Budget } from "../../domain/webhook/Budget.ts"
 import type { TokenHash } from "../../domain/webhook/Token.ts"
+import type { Singleton } from "../../domain/webhook/WebhookSettingKinds.ts"
 import type { EndedRun, RunEnd, RunEvent } from "./RunEnd.ts"
 
 /** A run at acceptance: everything that later edits of its webhook must not change. */
@@ -73,6 +74,8 @@ export interface NewRun {
    * its wait for one.
    */
   readonly deadline_at?: DateTime.Utc
+  /** Until when it waits for its approval, without a place in the lane; absent: it needs none. */
+  readonly approval_until?: DateTime.Utc
   readonly accepted_at: DateTime.Utc
   /** The trace that its prompt is sent in, as in W3C trace context; absent: a new one. */
   readonly traceparent?: string
@@ -95,13 +98,18 @@ export interface NewRun {
     /** Kept for that prompt, up to `Combined.maxRequests`. */
     readonly request?: Variables
   }
+  /**
+   * Of its webhook and team, one run at a time with this key is on: not ended, or waiting for a retry. `on_new`: it is
+   * accepted in any case; only if none is on; or instead of those, which are cancelled.
+   */
+  readonly singleton?: { readonly key: string; readonly on_new: Singleton["on_new"] }
   /** Identifies one run of its webhook, or one message to its team. */
   readonly idempotency?: {
     readonly key: string
     readonly request_hash: Uint8Array
     /** When the key is free again. */
     readonly expires_at: DateTime.Utc
-    /** The key of a cancelled run is free, too. */
+    /** The key of a cancelled run is free, too, unless a later event cancelled it: that would be undone. */
     readonly renewsCancelled?: boolean
   }
 }
@@ -122,6 +130,9 @@ export type Acceptance =
 /** The webhook was edited after the run's prompt was rendered. */
 export class WebhookEdited extends Data.TaggedError("WebhookEdited") {}
 
+/** A run with the same key is on (`singleton`). */
+export class Skipped extends Data.TaggedError("Skipped")<{ readonly run_id: RunId }> {}
+
 /**
  * Why a run was not accepted. `NotFound`: the webhook is gone, disabled, or has another token; the team is gone; or the
  * failed run no longer waits for this retry.
@@ -129,6 +140,7 @@ export class WebhookEdited extends Data.TaggedError("WebhookEdited") {}
 export type AcceptanceRefused =
   | NotFound
   | WebhookEdited
+  | Skipped
   | BudgetExceeded
   | RateLimited
   | TooManyQueued
@@ -221,10 +233,19 @@ export interface StepOptions extends AcceptOptions {
 export interface StepResult {
   readonly accepted: ReadonlyArray<Either.Either<Acceptance, AcceptanceRefused>>
   readonly ended: ReadonlyArray<EndedRun>
+  /** The runs that accepted ones have replaced. Of a failed one, the retry was cancelled. */
+  readonly superseded: ReadonlyArray<Run>
   /** They may be sent, and nobody else sends them. */
   readonly admitted: ReadonlyArray<OutRun>
   /** The next run of these teams is only sent to a leader, and they are not `led`. */
   readonly needLeader: ReadonlyArray<TeamName>
+}
+
+/** The runs with a key of `singleton` that are on. */
+export interface SingletonRuns {
+  readonly webhook_id: WebhookId
+  readonly team: TeamName
+  readonly key: string
 }
 
 export interface ExpireOptions {
@@ -280,8 +301,26 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
       of: QueuedRuns,
       options: { readonly at: DateTime.Utc; readonly by: CancelledBy }
     ) => Effect.Effect<number, Unavailable>
+    /**
+     * Cancels the runs with a key that were accepted no later than `acceptedBy`: an event of their source ended their story.
+     * Of a failed one, the retry. Returns them. Notified like an end.
+     */
+    readonly cancelSingletons: (
+      of: SingletonRuns,
+      options: { readonly at: DateTime.Utc; readonly acceptedBy: DateTime.Utc }
+    ) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
     /** The number of runs that `cancelQueued` would end. */
     readonly countQueued: (of: QueuedRuns) => Effect.Effect<number, Unavailable>
+    /**
+     * The run no longer waits for its approval: it takes its place in its team's lane, or ends as `cancelled`. The first decision
+     * wins. Returns its team; undefined: it does not wait for approval.
+     */
+    readonly decide: (
+      id: RunId,
+      decision: { readonly approves: boolean; readonly at: DateTime.Utc; readonly by: string }
+    ) => Effect.Effect<TeamName | undefined, Unavailable>
+    /** Ends as `cancelled` the runs that waited for their approval until `now`. */
+    readonly expireApprovals: (now: DateTime.Utc) => Effect.Effect<void, Unavailable>
     /**
      * Releases ended runs whose leader was told to stop at this time or before: `unconfirmed`, as their agents may work.
      * Returns them.

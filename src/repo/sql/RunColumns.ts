@@ -80,6 +80,11 @@ export const inLane = Statement.unsafeFragment(
   "(r.status = 'queued' and r.admitted_at is null and r.place is not null)"
 )
 
+/** A run `r` asks for its approval. The end of a run clears `approval_until`. */
+export const isAwaitingApproval = Statement.unsafeFragment(
+  "(r.approval_until is not null and r.collecting_until is null)"
+)
+
 /** As `stopAt`, for a timeout of the run `r` at the time `at` with this start. `greatest` ignores null. */
 export const stopAtOf = (sql: SqlClient.SqlClient, at: Statement.Fragment, started: Statement.Fragment) =>
   sql`greatest(${at}, ${started} + r.max_work_ms * interval '1 millisecond')`

@@ -11,7 +11,6 @@ import { Icon } from "../components/Icon.tsx"
 import { loadLater } from "../components/Loaded.tsx"
 import { Notice } from "../components/Notice.tsx"
 import { UserText } from "../components/UserText.tsx"
-import { plural } from "../format/Format.ts"
 import { useSettingsSections } from "../pages/SettingsSections.tsx"
 import { PageRouter } from "./Router.tsx"
 import { useShortcuts, withModifier } from "./Shortcuts.ts"
@@ -120,7 +119,7 @@ const Search = () => {
   )
 }
 
-/** How many agents wait for a reply; absent while none does. */
+/** How many agents wait for a reply, and runs for approval; absent while none does. */
 const Questions = () => {
   const count = useQuestions().length
   if (count === 0) return null
@@ -128,7 +127,7 @@ const Questions = () => {
     <Link to={`${pathTo("runs")}?status=asks`} className="badge info questions">
       <Icon name="question" />
       <span aria-hidden="true">{count > 99 ? "99+" : count}</span>
-      <span className="sr-only">{plural(count, "question")} of agents</span>
+      <span className="sr-only">Questions and approvals: {count}</span>
     </Link>
   )
 }

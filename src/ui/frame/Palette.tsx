@@ -37,7 +37,7 @@ const useEntries = (): ReadonlyArray<Entry> => {
     page("Webhooks", pathTo("webhooks")),
     ...(mayCreate ? [page("New webhook", pathTo("newWebhook"))] : []),
     page("Runs", pathTo("runs")),
-    page("Questions of agents", `${pathTo("runs")}?status=asks`),
+    page("Questions and approvals", `${pathTo("runs")}?status=asks`),
     page("Teams", pathTo("teams")),
     page("Alerts", pathTo("alerts")),
     ...settings.map(([name, title]) => page(title, pathTo(name))),

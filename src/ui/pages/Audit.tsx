@@ -44,6 +44,8 @@ const actions: Record<AuditAction, string> = {
   "alert_rule.edited": "Alert rule edited",
   "alert_rule.deleted": "Alert rule deleted",
   "run.read": "Run read",
+  "run.approved": "Run approved",
+  "run.denied": "Run denied",
   "run.cancelled": "Run cancelled",
   "run.replayed": "Run replayed",
   "run.replied": "Reply sent",

@@ -59,7 +59,9 @@ describe("an export", () => {
     ],
     ([pairs, alertDestinations, drawn]) =>
       Effect.gen(function* () {
-        const webhooks = pairs.map(([webhook]) => webhook)
+        const webhooks = pairs.map(([{ shares: _, ...webhook }], at) =>
+          at % 2 === 1 ? { ...webhook, shares: pairs[0]![0].id } : webhook
+        )
         const destinations = new Map(pairs.map(([{ id }, destinations]) => [id as string, destinations]))
         const alerts = {
           destinations: alertDestinations,

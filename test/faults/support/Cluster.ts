@@ -28,6 +28,9 @@ export interface WebhookDraft {
   readonly prompt_template?: string
   readonly verification?: { readonly preset: "github" }
   readonly secret?: string
+  readonly template_language?: "liquid"
+  readonly singleton?: { readonly key: string; readonly on_new: "supersede" }
+  readonly cancel_if?: string
   readonly retries?: { readonly max_retries: number; readonly backoff_seconds: number }
 }
 

@@ -41,6 +41,7 @@ const restricted: { readonly [endpoint: string]: ReadonlyArray<Role> } = Object.
           "POST /api/alerts/destinations/:destination_id/resend",
           "POST /api/alerts/deliveries/:delivery_id/resend",
           "POST /api/runs/cancel",
+          "POST /api/runs/:run_id/approval",
           "POST /api/runs/:run_id/replay",
           "POST /api/runs/replay"
         ]

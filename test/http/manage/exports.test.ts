@@ -89,6 +89,7 @@ describe("exporting runs", () => {
           "triggered_by",
           "callback_url",
           "cancelled_by",
+          "superseded_by",
           "delivery_failed",
           "duration_ms",
           "error_code",

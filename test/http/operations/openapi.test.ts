@@ -428,6 +428,10 @@ describe("/openapi.json", () => {
       yield* admin(412, "PATCH", hookAt, { body: {}, headers: { "if-match": '"0"' } })
       yield* admin(422, "PATCH", hookAt, { body: { id: 1 } })
       yield* admin(412, "DELETE", hookAt, { headers: { "if-match": '"0"' } })
+      const sharing = yield* open.webhook("ops", "{{text}}", { shares: hook.id })
+      yield* admin(409, "DELETE", hookAt)
+      yield* admin(409, "POST", `/api/webhooks/${sharing.id}/token`)
+      yield* admin(204, "DELETE", `/api/webhooks/${sharing.id}`)
       const destinationsAt = `${hookAt}/destinations`
       const destination = { url: "http://127.0.0.1:1/", headers: { "x-key": "k" } }
       yield* admin(201, "POST", destinationsAt, { body: destination })

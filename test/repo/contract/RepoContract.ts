@@ -43,6 +43,7 @@ import { progress } from "./run/progress.ts"
 import { replays } from "./run/replays.ts"
 import { retries } from "./run/retries.ts"
 import { sentAndStarted } from "./run/sentAndStarted.ts"
+import { singletons } from "./run/singletons.ts"
 import { threadStore } from "./run/ThreadStore.ts"
 import { threads } from "./run/threads.ts"
 import { unreleased } from "./run/unreleased.ts"
@@ -66,6 +67,7 @@ export const repoContract = (withRepo: WithRepo): void => {
   describe("RunStore.step, accepting, by a webhook's own limits", () => limits(test))
   describe("RunStore.step, accepting, by a webhook's budget of the day", () => budgets(test))
   describe("RunStore.step, accepting, into an open window", () => coalesce(test))
+  describe("RunStore.step, accepting, one at a time by key, and cancelSingletons", () => singletons(test))
   describe("RunStore.step, in threads", () => threads(test))
   describe("RunStore.sent and RunStore.started", () => sentAndStarted(test))
   describe("RunStore.step, ending, and RunStore.ended", () => end(test))

@@ -4,6 +4,7 @@ import type { DestinationRow } from "../../../domain/delivery/Destination.ts"
 import type { DestinationEvent } from "../../../domain/delivery/DestinationEvent.ts"
 import type { DestinationId, RunId } from "../../../domain/Id.ts"
 import type { Run } from "../../../domain/run/Run.ts"
+import type { Button } from "../Buttons.ts"
 import type { StartChained } from "../ChainedRuns.ts"
 import type { Email } from "../mail/Mailer.ts"
 import type { MarkdownText, Shown } from "../markdown/Shown.ts"
@@ -29,6 +30,8 @@ export interface Message {
   readonly order: string
   /** What it is about, unless that is an alert. */
   readonly run?: Run
+  /** Of a run that asks, where somebody takes their clicks. */
+  readonly buttons?: ReadonlyArray<Button>
   readonly isTest: boolean
 }
 

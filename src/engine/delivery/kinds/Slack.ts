@@ -1,5 +1,6 @@
 /** Slack's three ways to post a message. */
 import { Effect } from "effect"
+import { actionPrefix, type Button } from "../Buttons.ts"
 import { mrkdwn } from "../markdown/Dialects.ts"
 import { type Answer, NoAnswer } from "../Poster.ts"
 import { blockIdOf, type Sign } from "../Signature.ts"
@@ -7,22 +8,37 @@ import { asJson, isSuccess, jsonOf, type Message, type Sender, type Sent } from 
 
 /** Characters of a title. */
 const ofTitle = 500
+const ofButton = 75
 const ofReason = 200
 /** Bytes of an answer. */
 const ofAnswer = 512 * 1024
 
-type SlackMessage = Pick<Message, "id" | "title">
+type SlackMessage = Pick<Message, "buttons" | "id" | "title">
 
 /** What all three have in common. */
-export const slackBody = ({ id, title }: SlackMessage, sections: ReadonlyArray<string>, sign: Sign) => ({
+export const slackBody = ({ buttons = [], id, title }: SlackMessage, sections: ReadonlyArray<string>, sign: Sign) => ({
   // For notifications; the blocks are what people see in the channel.
   text: mrkdwn.text(title.slice(0, ofTitle).toWellFormed()),
-  blocks: sections.map((text, i) => ({
-    type: "section" as const,
-    // Slack does not look for names and links in it.
-    text: { type: "mrkdwn" as const, text, verbatim: true },
-    // The first one shows that the message is a destination's, should Slack report it.
-    ...(i === 0 && { block_id: blockIdOf(id, sign) })
+  blocks: [
+    ...sections.map((text, i) => ({
+      type: "section" as const,
+      // Slack does not look for names and links in it.
+      text: { type: "mrkdwn" as const, text, verbatim: true },
+      // The first one shows that the message is a destination's, should Slack report it.
+      ...(i === 0 && { block_id: blockIdOf(id, sign) })
+    })),
+    ...(buttons.length === 0 ? [] : [actions(buttons)])
+  ]
+})
+
+const actions = (buttons: ReadonlyArray<Button>) => ({
+  type: "actions" as const,
+  elements: buttons.map(({ style, text, value }, i) => ({
+    type: "button" as const,
+    action_id: `${actionPrefix}${i}`,
+    text: { type: "plain_text" as const, text: text.slice(0, ofButton).toWellFormed(), emoji: false },
+    value,
+    ...(style && { style })
   }))
 })
 
@@ -102,10 +118,12 @@ const refusedFor = (reason: string, answer: Answer): Sent => ({
   ...(!ofApp.test(reason) && { isOfPlace: true })
 })
 
+export const isSlackUrl = (url: string): boolean => URL.canParse(url) && new URL(url).hostname === "hooks.slack.com"
+
 /** The person who gave the command sees it, as Slack does by default. */
 export const slackResponse: Sender = (message, { sign }, { send, show }) => {
   const url = message.target.trim()
-  if (!URL.canParse(url) || new URL(url).hostname !== "hooks.slack.com") {
+  if (!isSlackUrl(url)) {
     return new NoAnswer({ reason: "the response URL must be at hooks.slack.com", isOfTarget: true })
   }
   return Effect.flatMap(show("slack", message), (sections) => {

@@ -40,6 +40,7 @@ const columnsOf: { readonly [Field in keyof Run]-?: ReadonlyArray<Column> } = {
   retried_by: own("retried_by"),
   accepted_at: timeOf("accepted_at"),
   collecting_until: timeOf("collecting_until"),
+  approval_until: timeOf("approval_until"),
   joined: own("joined"),
   sent_at: timeOf("sent_at"),
   started_at: timeOf("started_at"),
@@ -50,6 +51,8 @@ const columnsOf: { readonly [Field in keyof Run]-?: ReadonlyArray<Column> } = {
   triggered_by: own("triggered_by"),
   callback_url: own("callback_url"),
   cancelled_by: own("cancelled_by"),
+  decided_by: own("decided_by"),
+  superseded_by: own("superseded_by"),
   delivery_failed: [["delivery_failed", (run) => (run.delivery_failed ? "true" : undefined)]],
   duration_ms: own("duration_ms"),
   // It is in the response.

@@ -11,7 +11,7 @@ import { notify } from "../Changes.ts"
 import { fromRow } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { makeAttempts } from "./Attempts.ts"
-import { makeStarts } from "./Starts.ts"
+import { makeEarlyEvents } from "./EarlyEvents.ts"
 
 const columns = `d.id, d.destination_id, d.webhook_id, d.run_id, d.alert_id, d.event, d.status, d.created_at, d.next_attempt_at,
   d.finished_at, d.attempts, d.seq::float8 as seq`
@@ -41,7 +41,7 @@ export const layer: Layer.Layer<DeliveryStore, never, SqlClient.SqlClient> = Lay
           ))`
 
     const attempts = yield* makeAttempts
-    const starts = yield* makeStarts
+    const early = yield* makeEarlyEvents
     const deliveries = Effect.fn("DeliveryStore.deliveries")(function* (query: DeliveryQuery) {
       const { cursor, destination_id, limit, owner, owners, run_id, status } = query
       const before = yield* decodeCursor(cursor)
@@ -100,6 +100,6 @@ export const layer: Layer.Layer<DeliveryStore, never, SqlClient.SqlClient> = Lay
       return rows.length
     }, bounded)
 
-    return DeliveryStore.of({ ...attempts, ...starts, deliveries, delivery, resend })
+    return DeliveryStore.of({ ...attempts, ...early, deliveries, delivery, resend })
   })
 )

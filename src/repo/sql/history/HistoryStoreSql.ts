@@ -44,9 +44,13 @@ export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Laye
     }, bounded)
 
     const runsByIds = Effect.fn("HistoryStore.runsByIds")(function* (ids: ReadonlyArray<RunId>) {
-      const rows = yield* sql<Pick<NewRun, "layout">>`
-        select ${runColumns}, r.layout from webhook_trigger.runs r where r.id = any(${uuids(sql, ids)})`
-      return rows.map((row) => ({ ...runFromRow(row), ...(row.layout && { layout: row.layout }) }))
+      const rows = yield* sql<Pick<NewRun, "layout"> & { readonly singleton_key: string | null }>`
+        select ${runColumns}, r.layout, r.singleton_key from webhook_trigger.runs r where r.id = any(${uuids(sql, ids)})`
+      return rows.map((row) => ({
+        ...runFromRow(row),
+        ...(row.layout && { layout: row.layout }),
+        ...(row.singleton_key !== null && { singleton_key: row.singleton_key })
+      }))
     }, bounded)
 
     // By webhook and not by team, so that the history's index serves this too. A webhook that was moved may have any

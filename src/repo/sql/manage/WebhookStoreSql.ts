@@ -1,17 +1,18 @@
 import { SqlClient, type SqlError, type Statement } from "@effect/sql"
-import { DateTime, Effect, Layer } from "effect"
+import { DateTime, Effect, Layer, Struct } from "effect"
 import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
-import { EditConflict, NotFound, TeamUnknown } from "../../../domain/Errors.ts"
+import { EditConflict, NotFound, TeamUnknown, UrlShared } from "../../../domain/Errors.ts"
 import type { WebhookId } from "../../../domain/Id.ts"
 import type { Run } from "../../../domain/run/Run.ts"
 import type { TeamName } from "../../../domain/Team.ts"
 import type { TokenHash } from "../../../domain/webhook/Token.ts"
-import { Webhook, WebhookRow } from "../../../domain/webhook/Webhook.ts"
+import { type OpenedWebhook, Webhook, WebhookRow } from "../../../domain/webhook/Webhook.ts"
 import {
   type FirstVerified,
   keptKey,
   type NewWebhook,
   type OldTokenUse,
+  type SharingWebhook,
   type WebhookChange,
   WebhookStore
 } from "../../manage/WebhookStore.ts"
@@ -154,6 +155,7 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
           where w.webhook_id = changed.id and w.key like ${`${keptKey}%`} returning w.run_id
         ), waiting as (
           update webhook_trigger.runs r set collecting_until = ${at},
+            approval_until = ${at}::timestamptz + (r.approval_until - r.collecting_until),
             deadline_at = ${at}::timestamptz + (r.deadline_at - r.collecting_until)
           from kept where r.id = kept.run_id and r.status = 'queued'
         ), ${audited(sql, audit, edited)}, ${notified}
@@ -180,15 +182,38 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
     ) {
       const keys = hashes.map(hex)
       const tokens = sql`select decode(value, 'hex') from json_array_elements_text(${JSON.stringify(keys)}::json)`
-      const rows = yield* sql<{ readonly opened_by: TokenHash }>`
-        select ${stored}, w.token_hash as opened_by from webhook_trigger.webhooks w
-        where w.token_hash in (${tokens})
+      const rows = yield* sql<{ readonly opened_by: TokenHash | null }>`
+        with opened as (
+          select w.*, w.token_hash as opened_by from webhook_trigger.webhooks w
+          where w.token_hash in (${tokens})
+          union all
+          select w.*, w.old_token_hash as opened_by from webhook_trigger.webhooks w
+          where w.old_token_hash in (${tokens}) and w.old_token_valid_until > ${DateTime.toDateUtc(now)}
+        )
+        select ${stored}, w.opened_by from opened w
         union all
-        select ${stored}, w.old_token_hash as opened_by from webhook_trigger.webhooks w
-        where w.old_token_hash in (${tokens}) and w.old_token_valid_until > ${DateTime.toDateUtc(now)}`
-      const webhooks = rows.map((row) => fromRow<WebhookRow>({ ...row, token_hash: row.opened_by }, rowFields))
-      const found = new Map(webhooks.map((webhook) => [hex(webhook.token_hash), webhook]))
+        select ${stored}, null from webhook_trigger.webhooks w
+        where w.shares = any(array(select id from opened)) and w.enabled
+        order by id`
+      const found = new Map<string, OpenedWebhook>()
+      const sharing = rows
+        .filter(({ opened_by }) => opened_by === null)
+        .map((row) => fromRow<WebhookRow>(row, rowFields))
+      for (const { opened_by, ...row } of rows) {
+        if (opened_by === null) continue
+        const webhook = fromRow<WebhookRow>({ ...row, token_hash: opened_by }, rowFields)
+        const shared_by = sharing.flatMap((other) =>
+          other.shares === webhook.id ? [{ ...other, ...Struct.pick(webhook, "verification") }] : []
+        )
+        found.set(hex(webhook.token_hash), shared_by.length === 0 ? webhook : { ...webhook, shared_by })
+      }
       return keys.map((key) => found.get(key))
+    }, bounded)
+
+    const sharing = Effect.fn("WebhookStore.sharing")(function* (id: WebhookId) {
+      const rows = yield* sql`
+        select w.name, w.team, w.input from webhook_trigger.webhooks w where w.shares = ${id} order by w.name, w.id`
+      return rows.map((row) => fromRow<SharingWebhook>(row))
     }, bounded)
 
     const webhookRow = Effect.fn("WebhookStore.webhookRow")(function* (id: WebhookId) {
@@ -235,7 +260,8 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
       versions: ReadonlyArray<number> | undefined,
       audit: AuditDraft | undefined
     ) =>
-      bounded(sql<{ readonly deleted: boolean; readonly unfinished: ReadonlyArray<Pick<Run, "run_id" | "team">> }>`
+      bounded(
+        sql<{ readonly deleted: boolean; readonly unfinished: ReadonlyArray<Pick<Run, "run_id" | "team">> }>`
         with webhook as materialized (
           select id from webhook_trigger.webhooks where id = ${id} and ${isOneOf(versions)} for update
         ), live as materialized (
@@ -251,7 +277,14 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
           coalesce((
             select json_agg(json_build_object('run_id', name, 'team', team) order by admitted_at, place) from live
           ), '[]') as unfinished,
-          (select count(*) from notified), (select * from ended)`).pipe(Effect.map(([row]) => row!))
+          (select count(*) from notified), (select * from ended)`.pipe(
+          Effect.catchTag(
+            "SqlError",
+            (error): Effect.Effect<never, SqlError.SqlError | UrlShared> =>
+              Effect.fail(isDangling(error) ? new UrlShared({ detail: "A webhook shares its URL now." }) : error)
+          )
+        )
+      ).pipe(Effect.map(([row]) => row!))
 
     const deleteWebhook = Effect.fn("WebhookStore.deleteWebhook")(function* (
       id: WebhookId,
@@ -267,6 +300,7 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
       webhooks,
       webhook,
       webhooksByToken,
+      sharing,
       webhookRow,
       templates,
       template,

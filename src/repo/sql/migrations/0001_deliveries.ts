@@ -1,6 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
-import { eventOfStatus, startEvent } from "../../../domain/delivery/DestinationEvent.ts"
+import { earlyEvents, eventOfStatus, startEvent } from "../../../domain/delivery/DestinationEvent.ts"
 import { callerBuckets } from "../../delivery/CallerBucket.ts"
 import { channel } from "../database/Notifications.ts"
 
@@ -14,8 +14,11 @@ export const bucketOf = (callback_url: string): string => `
     substring(substr(${callback_url}, length(d.url) + 1) from '^[^/?&]*'), 'UTF8'
   )), 0) % ${callerBuckets} else 0 end`
 
-/** Whether a destination `d` wants `run.started`: as the index has it. */
-export const wantsStarts = `d.events::text like '%"${startEvent}"%'`
+/** The events before the end of a run, as SQL. */
+export const early = `(${earlyEvents.map((event) => `'${event}'`).join(", ")})`
+
+/** Whether a destination `d` wants one of them: as the index has it. */
+export const wantsEarly = `(${earlyEvents.map((event) => `d.events::text like '%"${event}"%'`).join(" or ")})`
 
 /**
  * Destinations, and what is sent to them. One without a webhook gets alerts. The statement that ends a run writes its deliveries, by a trigger: whichever
@@ -53,7 +56,7 @@ export const deliveries = Effect.gen(function* () {
     )`
   yield* sql`create index destinations_webhook on webhook_trigger.destinations (webhook_id)`
   yield* sql.unsafe(
-    `create index destinations_starts on webhook_trigger.destinations (webhook_id) where ${wantsStarts.replaceAll("d.", "")}`
+    `create index destinations_early on webhook_trigger.destinations (webhook_id) where ${wantsEarly.replaceAll("d.", "")}`
   )
 
   // What all runs with one target share, and which delivery may write to it until when.
@@ -103,7 +106,7 @@ export const deliveries = Effect.gen(function* () {
   yield* sql`create index deliveries_run on webhook_trigger.deliveries (run_id)`
   // A poll and the end of the run both write it.
   yield* sql.unsafe(`
-    create unique index deliveries_start on webhook_trigger.deliveries (destination_id, run_id) where event = '${startEvent}'`)
+    create unique index deliveries_early on webhook_trigger.deliveries (destination_id, run_id, event) where event in ${early}`)
   yield* sql`create index deliveries_alert on webhook_trigger.deliveries (alert_id) where alert_id is not null`
 
   yield* sql.unsafe(`
@@ -121,7 +124,7 @@ export const deliveries = Effect.gen(function* () {
           and (d.kind <> 'callback' or starts_with(new.callback_url, d.url))
           and (d.kind <> 'chain' or new.retry_at is null)
           and happened.event in (select json_array_elements_text(d.events))
-        on conflict (destination_id, run_id) where event = '${startEvent}' do nothing;
+        on conflict (destination_id, run_id, event) where event in ${early} do nothing;
         if found then perform pg_notify('${channel}', 'DeliveryDue'); end if;
         return null;
       end

@@ -3,12 +3,13 @@ import { Effect } from "effect"
 import { isOut } from "./0001_dispatch.ts"
 
 /**
- * Runs. `seq` orders them by acceptance: it is drawn as the row is written, so a run whose acceptance began after
- * another's was committed has the higher one. `seq` has no index of its own, on purpose: for the newest run of one
- * webhook, PostgreSQL would walk it through the runs of all others. `place` orders a lane. It comes from the same
- * sequence, and is null while further triggers can join the run. `team` has no foreign key, so history outlives its
- * team. Neither has `replay_of`, because either run may be deleted first, nor `thread_id`, because a thread is deleted
- * with its last run. `recorded_at` is the database's time of the statement that stored the end. `variables` are `json`, not `jsonb`, to keep the order of names.
+ * Runs. `seq` orders them by acceptance: it is drawn as the row is written, so a run whose acceptance began after another's
+ * was committed has the higher one. `seq` has no index of its own, on purpose: for the newest run of one webhook, PostgreSQL
+ * would walk it through the runs of all others. `place` orders a lane. It comes from the same sequence, and is null while
+ * further triggers can join the run, and while it waits for its approval. `team` has no foreign key, so history outlives its
+ * team. Neither has `replay_of`, because either run may be deleted first, nor `superseded_by`, nor `thread_id`, because a thread
+ * is deleted with its last run. `recorded_at` is the database's time of the statement that stored the end. `variables` are `json`, not
+ * `jsonb`, to keep the order of names.
  */
 export const runs = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -38,6 +39,7 @@ export const runs = Effect.gen(function* () {
       triggered_by text,
       callback_url text,
       cancelled_by text,
+      superseded_by uuid,
       delivery_failed boolean,
       timeout_ms bigint not null,
       max_work_ms integer,
@@ -46,9 +48,12 @@ export const runs = Effect.gen(function* () {
       place bigint,
       collecting_until timestamptz(3),
       joined integer,
+      approval_until timestamptz(3),
+      decided_by text,
 
       thread_id uuid,
       thread_key text collate "C",
+      singleton_key text collate "C",
 
       title text,
       prompt text not null,
@@ -91,7 +96,11 @@ export const runs = Effect.gen(function* () {
   yield* sql`create index runs_history_by_status on webhook_trigger.runs (webhook_id, status, seq)`
   yield* sql`create index runs_messages on webhook_trigger.runs (team, status, seq) where webhook_id is null`
   yield* sql`create index runs_triggered_by on webhook_trigger.runs (triggered_by, id) where triggered_by is not null`
-  yield* sql`create index runs_asking on webhook_trigger.runs (id) where (report -> 'asks') is not null`
+  yield* sql`
+    create index runs_asking on webhook_trigger.runs (id)
+      where (report -> 'asks') is not null or approval_until is not null`
+  yield* sql`
+    create index runs_approval on webhook_trigger.runs (approval_until) where approval_until is not null`
   yield* sql`create index runs_replay_of on webhook_trigger.runs (replay_of) where replay_of is not null`
 
   // Of a thread: its history, and its runs in the order of the lane, for the session of the last one.
@@ -107,6 +116,11 @@ export const runs = Effect.gen(function* () {
     create index runs_joined on webhook_trigger.runs (team, seq)
       where status in ('queued', 'running') and joined is not null`
   yield* sql`create index runs_unconfirmed on webhook_trigger.runs (team, seq) where unconfirmed`
+
+  // The runs that are not over, by the keys of `singleton`.
+  yield* sql`
+    create index runs_singleton on webhook_trigger.runs (webhook_id, singleton_key)
+      where singleton_key is not null and (finished_at is null or retry_at is not null)`
 
   // Deadlines, retries that are due, a team's last answer, and retention.
   yield* sql`

@@ -46,6 +46,8 @@ export const webhooks = Effect.gen(function* () {
       thread_key text,
       run_title text,
       accept_if text,
+      singleton json,
+      cancel_if text,
 
       timeout_seconds integer,
       max_work_seconds integer,
@@ -72,13 +74,15 @@ export const webhooks = Effect.gen(function* () {
       allow_from json,
       when_team_stopped text,
       queue_for_seconds integer,
+      approval text,
       coalesce json,
       retries json,
       store_requests text,
       own_messages text,
 
+      shares uuid references webhook_trigger.webhooks,
       token_hash bytea not null unique,
-      token_hint text not null,
+      token_hint text,
       old_token_hash bytea,
       old_token_hint text,
       old_token_valid_until timestamptz,
@@ -96,6 +100,32 @@ export const webhooks = Effect.gen(function* () {
   yield* sql`create index webhooks_team on webhook_trigger.webhooks (team)`
   yield* sql`
     create index webhooks_old_token on webhook_trigger.webhooks (old_token_hash) where old_token_hash is not null`
+
+  yield* sql`create index webhooks_shares on webhook_trigger.webhooks (shares)`
+
+  // The other webhook's version changes as well: its next request, on any server, reads again who shares its URL. Edits that
+  // are checked first get here only at the same time as another one, and are then repeated like after a deadlock.
+  yield* sql`
+    create function webhook_trigger.share_url() returns trigger language plpgsql as $$
+    begin
+      if exists (
+        select from webhook_trigger.webhooks w where w.shares = new.id
+          and (new.shares is not null or coalesce(w.input, 'variables') <> coalesce(new.input, 'variables'))
+      ) then
+        raise exception 'its URL is shared' using errcode = '40001';
+      end if;
+      if new.shares is null then return null; end if;
+      update webhook_trigger.webhooks w set version = w.version + 1
+      where w.id = new.shares and w.shares is null
+        and coalesce(w.input, 'variables') = coalesce(new.input, 'variables');
+      if not found then
+        raise exception 'its URL cannot be shared' using errcode = '40001';
+      end if;
+      return null;
+    end $$`
+  yield* sql`
+    create trigger webhooks_share_url after insert or update of shares, input, enabled on webhook_trigger.webhooks
+    for each row execute function webhook_trigger.share_url()`
 
   // Both are looked through once a second.
   yield* sql`

@@ -1,8 +1,9 @@
 import { Effect, Either } from "effect"
 import { IdempotencyKeyReused, NotFound, RateLimited, TooManyQueued, type Unavailable } from "../../../domain/Errors.ts"
+import { isOvertaken } from "../../../domain/run/Canceller.ts"
 import { budgetExceeded } from "../../../domain/webhook/Budget.ts"
 import type { Change } from "../../ChangeFeed.ts"
-import { type Acceptance, type AcceptanceRefused, type NewRun, WebhookEdited } from "../../run/RunStore.ts"
+import { type Acceptance, type AcceptanceRefused, type NewRun, Skipped, WebhookEdited } from "../../run/RunStore.ts"
 import { unavailable } from "../database/Database.ts"
 import type { NotifySoon } from "../database/NotifySoon.ts"
 import { makeCoalesce, makeFindDelivered } from "./Coalesce.ts"
@@ -15,7 +16,7 @@ const accepted: Answer = Either.right({ _tag: "Accepted" })
 
 /** Why a run does not fit, unless it repeats an earlier one. */
 const limitOf = (
-  { outcome, retry_after_ms, used_of_day }: Inserted,
+  { outcome, retry_after_ms, skipped_for, used_of_day }: Inserted,
   { accepted_at, webhook }: NewRun,
   maxQueued: number
 ): Answer | undefined => {
@@ -31,6 +32,8 @@ const limitOf = (
       return Either.left(budgetExceeded("runs", { limit: webhook!.budget!.runs!, used }, accepted_at))
     case "budget of cost":
       return Either.left(budgetExceeded("cost", { limit: webhook!.budget!.cost_usd!, used }, accepted_at))
+    case "skipped":
+      return Either.left(new Skipped({ run_id: skipped_for! }))
     case "accepted":
     case "unknown":
     case "edited":
@@ -64,17 +67,23 @@ export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
       if (joining.size > 0) notifySoon(joinedOf(joining.values()))
       open = open.filter((run) => !answers.has(run))
       if (open.length === 0) break
-      const heads = firstOfEachKey(open)
-      const rows = yield* step(insert([...heads.values()]))
+      const headOf = headsOf(open)
+      const heads = [...new Set(headOf.values())]
+      const rows = yield* step(insert(heads))
       hasInserted = true
-      const outcomeOf = new Map([...heads].map(([key, head], ord) => [key, { head, inserted: rows[ord]! }]))
-      const limitFor = (run: NewRun) => limitOf(outcomeOf.get(keyOf(run))!.inserted, run, maxQueued)
+      const insertedOf = new Map(heads.map((head, ord) => [head, rows[ord]!]))
+      const limitFor = (run: NewRun) => {
+        const head = headOf.get(run)!
+        const inserted = insertedOf.get(head)!
+        const isOther = inserted.outcome === "skipped" && run.singleton?.key !== head.singleton?.key
+        return isOther ? undefined : limitOf(inserted, run, maxQueued)
+      }
 
       const doubtful = open.filter((run) => {
-        const { head, inserted } = outcomeOf.get(keyOf(run))!
-        const { outcome } = inserted
+        const head = headOf.get(run)!
+        const { outcome } = insertedOf.get(head)!
         const limit = run.idempotency === undefined ? limitFor(run) : undefined
-        if (outcome === "unknown") answers.set(run, Either.left(new NotFound()))
+        if (outcome === "unknown" && hasSameToken(run, head)) answers.set(run, Either.left(new NotFound()))
         else if (outcome === "edited") answers.set(run, Either.left(new WebhookEdited()))
         else if (outcome === "accepted" && run === head) answers.set(run, accepted)
         else if (limit !== undefined) answers.set(run, limit)
@@ -116,22 +125,38 @@ const joinedOf = (answers: Iterable<Answer>): ReadonlyArray<Change> =>
 const acceptedOf = (answers: ReadonlyMap<NewRun, Answer>, runs: ReadonlyArray<NewRun>): ReadonlyArray<Change> =>
   runs.flatMap((run) => (answers.get(run) === accepted ? [{ _tag: "RunAccepted", team: run.team }] : []))
 
-/** Runs with the same idempotency key or window are one run until their result is known. */
-const firstOfEachKey = (runs: ReadonlyArray<NewRun>): ReadonlyMap<string, NewRun> => {
-  const heads = new Map<string, NewRun>()
-  for (const run of runs) if (!heads.has(keyOf(run))) heads.set(keyOf(run), run)
-  return heads
+/**
+ * The first run with the same idempotency key or window, or with the same key of a `singleton` that skips. The result of the
+ * others depends on its.
+ */
+const headsOf = (runs: ReadonlyArray<NewRun>): ReadonlyMap<NewRun, NewRun> => {
+  const firstOf = new Map<string, NewRun>()
+  return new Map(
+    runs.map((run) => {
+      const keys = keysOf(run)
+      const head = keys.map((key) => firstOf.get(key)).find((first) => first !== undefined) ?? run
+      for (const key of keys) if (!firstOf.has(key)) firstOf.set(key, head)
+      return [run, head]
+    })
+  )
 }
 
-const keyOf = ({ run_id, webhook, team, idempotency, coalesce }: NewRun): string => {
-  if ((idempotency ?? coalesce) === undefined) return run_id
-  if (webhook === undefined) return `message ${team} ${idempotency!.key}`
-  const by = `${webhook.id} ${Buffer.from(webhook.token_hash).toString("hex")}`
-  return coalesce === undefined ? `${by} ${idempotency!.key}` : `${by} ${team} ${coalesce.key}`
+const keysOf = ({ webhook, team, idempotency, coalesce, singleton }: NewRun): ReadonlyArray<string> => {
+  if (webhook === undefined) return idempotency === undefined ? [] : [`message ${team} ${idempotency.key}`]
+  const { id } = webhook
+  const by = `${id} ${Buffer.from(webhook.token_hash).toString("hex")}`
+  const own = coalesce === undefined ? idempotency && `${by} ${idempotency.key}` : `${by} ${team} ${coalesce.key}`
+  return [
+    ...(own === undefined ? [] : [own]),
+    ...(singleton?.on_new === "skip" ? [`${id} ${team} only ${singleton.key}`] : [])
+  ]
 }
+
+const hasSameToken = (one: NewRun, other: NewRun): boolean =>
+  one === other || one.webhook === undefined || Buffer.compare(one.webhook.token_hash, other.webhook!.token_hash) === 0
 
 const isFree = ({ expired, run }: EarlierRun, { idempotency }: NewRun): boolean =>
-  expired || (idempotency?.renewsCancelled === true && run.status === "cancelled")
+  expired || (idempotency?.renewsCancelled === true && run.status === "cancelled" && !isOvertaken(run))
 
 const repeated = ({ request_hash, run, deadline_at }: EarlierRun, { idempotency }: NewRun): Answer =>
   idempotency && Buffer.from(request_hash).equals(idempotency.request_hash)

@@ -7,13 +7,16 @@ import { limitTypes } from "./WebhookLimits.ts"
 export type NewRunWebhook = NonNullable<NewRun["webhook"]>
 
 /** A field of `NewRun` under its own name. One that is missing in `toInput` does not compile. */
-type InputField = Exclude<keyof NewRun, "run_id" | "webhook" | "timeout" | "max_work" | "idempotency" | "coalesce">
+type InputField = Exclude<
+  keyof NewRun,
+  "run_id" | "webhook" | "timeout" | "max_work" | "idempotency" | "coalesce" | "singleton"
+>
 
 /** Field by field: spreading the run, with its many optional fields, takes eight times as long as all this. */
 export const toInput =
   (isCounted: (webhook: NewRunWebhook) => boolean = () => false) =>
   (run: NewRun, ord: number) => {
-    const { run_id, webhook, timeout, max_work, idempotency, coalesce } = run
+    const { run_id, webhook, timeout, max_work, idempotency, coalesce, singleton } = run
     const rate = webhook?.rate === undefined ? undefined : parseRate(webhook.rate)
     return {
       ord,
@@ -27,6 +30,8 @@ export const toInput =
       agent: run.agent,
       variables: run.variables,
       thread_key: run.thread_key,
+      singleton_key: singleton?.key,
+      on_new: singleton?.on_new,
       replay_of: run.replay_of,
       chained_from: run.chained_from,
       chain_depth: run.chain_depth,
@@ -57,7 +62,8 @@ export const toInput =
       window_until: coalesce?.until,
       window_latest: coalesce && (coalesce.latest ?? coalesce.until),
       window_template: coalesce?.template,
-      window_request: coalesce?.request
+      window_request: coalesce?.request,
+      approval_until: run.approval_until
     } satisfies { readonly [Field in InputField]: NewRun[Field] | undefined } & Readonly<Record<string, unknown>>
   }
 
@@ -76,6 +82,7 @@ export const storedTypes = {
   timeout_ms: "bigint",
   max_work_ms: "int",
   thread_key: "text",
+  singleton_key: "text",
   replay_of: "uuid",
   chained_from: "uuid",
   chain_depth: "int",
@@ -96,11 +103,13 @@ export const storedTypes = {
 export const inputTypes = {
   ...storedTypes,
   ...limitTypes,
+  on_new: "text",
   window_key: "text",
   window_until: "timestamptz",
   window_latest: "timestamptz",
   window_template: "json",
   window_request: "json",
+  approval_until: "timestamptz",
   ord: "int",
   token_hash: "bytea",
   version: "int",

@@ -13,7 +13,7 @@ import { fromRow, recordset, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 
 /** A place in a lane, behind every place given before. */
-const nextPlace = (sql: SqlClient.SqlClient): Statement.Fragment => sql`nextval('webhook_trigger.runs_seq_seq')`
+export const nextPlace = (sql: SqlClient.SqlClient): Statement.Fragment => sql`nextval('webhook_trigger.runs_seq_seq')`
 
 type Answer = Either.Either<Acceptance, AcceptanceRefused>
 
@@ -30,17 +30,18 @@ interface Windows {
   readonly opened: Statement.Fragment
   /** False if another run has opened the window in the meantime. */
   readonly hasOpened: Statement.Fragment
-  /** The columns of coalesced runs. A run that opens a window gets no place; an ordinary run does. */
+  /** The columns of coalesced runs, and of those that need approval: they get no place; an ordinary run does. */
   readonly columns: Statement.Fragment
   readonly values: Statement.Fragment
 }
 
-export const windowsOf = (sql: SqlClient.SqlClient, coalesces: boolean): Windows =>
-  coalesces
+export const windowsOf = (sql: SqlClient.SqlClient, runs: ReadonlyArray<NewRun>): Windows =>
+  runs.some((run) => isCoalescing(run) || run.approval_until !== undefined)
     ? {
-        columns: sql`, place, collecting_until, joined`,
+        columns: sql`, place, collecting_until, approval_until, joined`,
         values: sql`,
-          case when window_key is null then ${nextPlace(sql)} end, window_until, case when window_key is not null then 0 end`,
+          case when window_key is null and approval_until is null then ${nextPlace(sql)} end, window_until, approval_until,
+          case when window_key is not null or approval_until is not null then 0 end`,
         opened: sql`opened as (
           insert into webhook_trigger.windows (webhook_id, team, key, run_id, until, latest, template)
           select webhook_id, team, window_key, id, window_until, window_latest, window_template::json from placed
@@ -99,7 +100,7 @@ export const makeCloseWindows = Effect.map(SqlClient.SqlClient, (sql) => {
           select l.id from locked l join over on over.run_id = l.id order by over.until, l.seq
         ) as in_order
       ), placed as (
-        update webhook_trigger.runs r set place = next.place, collecting_until = null
+        update webhook_trigger.runs r set place = case when r.approval_until is null then next.place end, collecting_until = null
         from next where r.id = next.id and r.status = 'queued' and r.place is null
         returning r.id
       ), ${notify(sql, "RunChanged", sql`select id::text as name from placed`)}
@@ -149,7 +150,8 @@ export const makeCombined = Effect.map(SqlClient.SqlClient, (sql) => ({
         ), removed as (
           delete from webhook_trigger.windows w using over where w.run_id = over.run_id
         ), placed as (
-          update webhook_trigger.runs r set place = ${nextPlace(sql)}, collecting_until = null, prompt = ${storable(prompt)},
+          update webhook_trigger.runs r set place = case when r.approval_until is null then ${nextPlace(sql)} end,
+            collecting_until = null, prompt = ${storable(prompt)},
             layout = ${layout === undefined ? null : Json.stringify(layout)}::json, variables = ${Json.stringify(variables)}::json
           from locked where r.id = locked.id and r.status = 'queued' and r.place is null
           returning r.id
@@ -221,7 +223,10 @@ const toKey = ({ accepted_at, idempotency, webhook }: Keyed, ord: number) => ({
 /** The inputs `i` whose key belongs to a trigger that joined an earlier run. */
 const deliveredOf = (sql: SqlClient.SqlClient, input: Statement.Fragment): Statement.Fragment => sql`
   select i.ord, d.run_id, d.request_hash = i.request_hash as same_request, true as repeated,
-    exists (select from webhook_trigger.runs r where r.id = d.run_id and r.status = 'cancelled') as cancelled
+    exists (
+      select from webhook_trigger.runs r
+      where r.id = d.run_id and r.status = 'cancelled' and r.cancelled_by not in ('superseded', 'event')
+    ) as cancelled
   from ${input} join webhook_trigger.window_deliveries d using (webhook_id, idempotency_key)
   where d.expires_at > i.accepted_at`
 
@@ -324,6 +329,7 @@ export const makeCoalesce = Effect.gen(function* () {
         update webhook_trigger.runs r set
           title = n.title, prompt = n.prompt, layout = n.layout::json, agent = n.agent::json, variables = n.variables::json,
           webhook_version = n.version, joined = r.joined + n.joined, collecting_until = n.until,
+          approval_until = r.approval_until + (n.until - r.collecting_until),
           deadline_at = r.deadline_at + (n.until - r.collecting_until)
         from newest n where r.id = n.run_id and r.status = 'queued' and r.place is null
         returning r.id

@@ -141,7 +141,8 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
           when i.status = 'timeout' then ${stopAtOf(sql, sql`i.at`, sql`coalesce(${reported}, ${sent})`)}
           else i.at
         end,
-        collecting_until = null
+        collecting_until = null,
+        approval_until = null
       from ${recordset(sql, inputTypes, ends.map(toInput))} join locked on locked.id = i.run_id
       where r.id = i.run_id and locked.status in ${live} and not (i.unchecked and r.agent -> 'answer_schema' is not null and not ${isQuestion})
       returning r.*

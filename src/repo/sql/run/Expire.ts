@@ -55,7 +55,8 @@ export const makeExpire = Effect.gen(function* () {
           started_at = coalesce(r.started_at, r.sent_at),
           finished_at = ${now},
           recorded_at = now(),
-          collecting_until = null
+          collecting_until = null,
+          approval_until = null
         from due d
         where r.id = d.id and r.status in ${live}
         returning r.*

@@ -1,24 +1,29 @@
 import { SqlClient, type Statement } from "@effect/sql"
-import { Effect } from "effect"
+import { type DateTime, Effect } from "effect"
+import type { RunId } from "../../../domain/Id.ts"
 import { type AcceptOptions, isRetry, type NewRun } from "../../run/RunStore.ts"
 import { list, recordset } from "../Columns.ts"
 import { inLane, isOut } from "../RunColumns.ts"
 import { inputTypes, type NewRunWebhook, storedTypes, toInput } from "./AcceptInput.ts"
-import { isCoalescing, windowsOf } from "./Coalesce.ts"
+import { windowsOf } from "./Coalesce.ts"
 import { makeKeys } from "./IdempotencyKeys.ts"
 import { queueLength } from "./LaneStoreSql.ts"
 import { retriesOf } from "./Retries.ts"
+import { singletonsOf } from "./Singletons.ts"
 import { threadsOf } from "./Threads.ts"
 import { type WebhookRefusal, webhookLimits } from "./WebhookLimits.ts"
 
 /** The result for a run. */
 export interface Inserted {
-  readonly outcome: "accepted" | "unknown" | "edited" | "full" | WebhookRefusal | "repeats"
+  readonly outcome: "accepted" | "unknown" | "edited" | "full" | WebhookRefusal | "repeats" | "skipped"
   readonly retry_after_ms: number | null
   readonly used_of_day: number | null
+  /** Of a skipped run: the one that is on. */
+  readonly skipped_for: RunId | null
 }
 
 export interface InsertOptions extends AcceptOptions {
+  readonly at: DateTime.Utc
   readonly slots: number
   /** An array of the teams with a leader. */
   readonly led: Statement.Fragment
@@ -32,6 +37,8 @@ export interface Insert {
   readonly answers: Statement.Fragment
   /** The teams whose lanes have new runs. */
   readonly teams: Statement.Fragment
+  /** The query of the runs that they superseded, if any may be. */
+  readonly superseded?: Statement.Fragment
 }
 
 export const makeInsert = Effect.gen(function* () {
@@ -64,13 +71,15 @@ export const makeInsert = Effect.gen(function* () {
       budgets: runs.some(({ webhook }) => webhook?.budget !== undefined),
       costs: runs.some(({ webhook }) => webhook?.budget?.cost_usd !== undefined)
     })
-    const windows = windowsOf(sql, runs.some(isCoalescing))
+    const windows = windowsOf(sql, runs)
     const threads = threadsOf(sql, runs)
-    const { failed, mayBeRetried, retried, reported } = retriesOf(sql, runs.filter(isRetry))
+    const { after, failed, mayBeRetried, retried, reported } = retriesOf(sql, runs.filter(isRetry))
+    const { onRun, replaced, skippedFor, superseded } = singletonsOf(sql, runs, { after, at: options.at })
     return {
+      ...(superseded && { superseded }),
       queries: sql`
       input as materialized (
-        select * from ${recordset(sql, inputTypes, runs.map(toInput(isCounted)))}
+        select i.*${onRun} from ${recordset(sql, inputTypes, runs.map(toInput(isCounted)))}
       ), webhook as materialized (
         select w.id, w.token_hash, w.old_token_hash, w.old_token_valid_until, w.version from webhook_trigger.webhooks w
         where w.enabled and w.id in (select webhook_id from input)
@@ -81,8 +90,8 @@ export const makeInsert = Effect.gen(function* () {
         order by t.team for key share
       ), ${failed} checked as materialized (
         select i.*, t.team is not null and (i.webhook_id is null or h.id is not null) ${mayBeRetried} as known,
-          h.version is distinct from i.version as edited, ${isKnown(runs)} as repeats, coalesce(
-            t.is_idle and (i.mode = 'wait' or i.deadline_at is null or i.team = any(${options.led})), false
+          h.version is distinct from i.version as edited, ${isKnown(runs)} as repeats, ${skippedFor} as skipped_for, coalesce(
+            t.is_idle and i.approval_until is null and (i.mode = 'wait' or i.deadline_at is null or i.team = any(${options.led})), false
           ) as is_next
         from input i
         left join webhook h on h.id = i.webhook_id and (
@@ -90,7 +99,7 @@ export const makeInsert = Effect.gen(function* () {
         )
         left join known t on t.team = i.team
       ), candidate as (
-        select c.* from checked c where c.known and not c.edited and not c.repeats
+        select c.* from checked c where c.known and not c.edited and not c.repeats and c.skipped_for is null
       ), ${limited} queue as materialized (${countQueued ? queueLength(sql, maxQueued) : sql`select 0 as length`}), placed as materialized (
         select l.*, l.refusal is null
             and queue.length + count(*) filter (where l.refusal is null) over (order by l.ord) <= ${maxQueued} as fits
@@ -101,16 +110,17 @@ export const makeInsert = Effect.gen(function* () {
         ${unlessKnown(runs)}
         returning id, team
       ), ${retried} ${consumed} answered as materialized (
-        select c.ord, p.retry_after_ms, p.used_of_day ${reported}, case
+        select c.ord, p.retry_after_ms, p.used_of_day, c.skipped_for ${reported}, case
             when not c.known then 'unknown'
             when c.edited then 'edited'
             when i.id is not null then 'accepted'
+            when c.skipped_for is not null and not c.repeats then 'skipped'
             when p.refusal is not null then p.refusal
             when not p.fits then 'full'
             else 'repeats'
           end as outcome
         from checked c left join placed p using (ord) left join inserted i on i.id = c.id
-      ),`,
+      ), ${replaced}`,
       answers: sql`(select json_agg(a order by a.ord)::text from answered a)`,
       teams: sql`select team from inserted`
     }

@@ -23,23 +23,27 @@ const lockedRuns = (sql: SqlClient.SqlClient, ids: Statement.Fragment): Statemen
  */
 export const retriesOf = (
   sql: SqlClient.SqlClient,
-  retries: ReadonlyArray<{ readonly replay_of: RunId }>
+  retries: ReadonlyArray<unknown>
 ): {
   readonly failed: Statement.Fragment
   readonly mayBeRetried: Statement.Fragment
   readonly retried: Statement.Fragment
+  /** A condition that holds once `retried` is done. */
+  readonly after: Statement.Fragment
   readonly reported: Statement.Fragment
 } => {
-  if (retries.length === 0) return { failed: sql``, mayBeRetried: sql``, retried: sql``, reported: sql`` }
-  const ids = retries.map(({ replay_of }) => replay_of)
+  if (retries.length === 0) return { failed: sql``, mayBeRetried: sql``, retried: sql``, after: sql``, reported: sql`` }
   return {
-    failed: sql`failed as materialized (${lockedRuns(sql, uuids(sql, ids))}),`,
+    failed: sql`failed as materialized (
+      ${lockedRuns(sql, sql`array(select i.replay_of from input i where i.attempt > 1)`)}
+    ),`,
     mayBeRetried: sql`and (coalesce(i.attempt, 1) = 1 or i.replay_of in (select id from failed where retry_at is not null))`,
     retried: sql`retried as (
       update webhook_trigger.runs r set retry_at = null, retried_by = p.id
       from placed p join inserted using (id) where p.attempt > 1 and r.id = p.replay_of
       returning r.id
     ), ${notify(sql, "RunEnded", sql`select id::text as name from retried`, "reported")},`,
+    after: sql`and (select count(*) from retried) >= 0`,
     reported: sql`, (select count(*) from reported)`
   }
 }

@@ -2,12 +2,14 @@ import type { SqlClient } from "@effect/sql"
 import { Effect, Layer } from "effect"
 import { RunStore } from "../../run/RunStore.ts"
 import { makeNotifySoon } from "../database/NotifySoon.ts"
+import { makeApprovals } from "./Approvals.ts"
 import { makeCancelQueued } from "./CancelQueued.ts"
 import { makeEnds } from "./Ends.ts"
 import { makeExpire } from "./Expire.ts"
 import { makeReleaseUnconfirmed } from "./Release.ts"
 import { makeRetries } from "./Retries.ts"
 import { makeMarks } from "./SentAndStarted.ts"
+import { makeCancelSingletons } from "./Singletons.ts"
 import { makeStep } from "./Step.ts"
 
 /**
@@ -26,6 +28,8 @@ export const layer: Layer.Layer<RunStore, never, SqlClient.SqlClient> = Layer.sc
       releaseUnconfirmed: yield* makeReleaseUnconfirmed,
       ...(yield* makeRetries),
       ...(yield* makeCancelQueued),
+      ...(yield* makeApprovals),
+      cancelSingletons: yield* makeCancelSingletons,
       expire: yield* makeExpire
     })
   })

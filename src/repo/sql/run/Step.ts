@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { DateTime, Effect } from "effect"
 import type { RunId } from "../../../domain/Id.ts"
-import { endsWork } from "../../../domain/run/Run.ts"
+import { endsWork, type Run } from "../../../domain/run/Run.ts"
 import type { TeamName } from "../../../domain/Team.ts"
 import { whenTraced } from "../../../telemetry/Span.ts"
 import { firstOfEach, type RunEnd, type RunEvent } from "../../run/RunEnd.ts"
@@ -13,11 +13,12 @@ import { makeAccept } from "./Accept.ts"
 import type { makeEnds } from "./Ends.ts"
 import { type Inserted, makeInsert } from "./Insert.ts"
 import { noOutColumns, outColumns, outRunFromRow } from "./OutRuns.ts"
+import { isExclusive } from "./Singletons.ts"
 
 type Ends = Effect.Effect.Success<ReturnType<typeof makeEnds>>
 
 interface Row {
-  readonly kind: "answers" | "ended" | "admitted" | "needs leader"
+  readonly kind: "answers" | "ended" | "superseded" | "admitted" | "needs leader"
   readonly answers: string | null
   readonly released: string | null
   readonly run_id: RunId
@@ -47,13 +48,14 @@ export const makeStep = Effect.fnUntraced(function* (notifySoon: NotifySoon, { p
 
   const statement = ({ accepts, ends, releases, teams }: Part, { at, led, limits, ...options }: StepOptions) => {
     const withLeader = textArray(led)
-    const inserted = insert(accepts, { ...options, slots: limits.total, led: withLeader })
+    const inserted = insert(accepts, { ...options, at, slots: limits.total, led: withLeader })
     const ended = partOf(ends, releases)
     return bounded(sql<Row>`
       with ${ended.queries} ${inserted.queries} touched as materialized (
         select array(
           select unnest(${textArray(teams)}) union all ${inserted.teams} union all ${ended.teams}
         ) as teams, ${inserted.answers} as answers, ${ended.released} as released
+          ${inserted.superseded ? sql`, (select count(*) from (${inserted.superseded}) as s) as superseded` : sql``}
       ), next as materialized (
         select (a.run).*, a.thread_report from touched, lateral webhook_trigger.admit(
           touched.teams, ${withLeader}, ${DateTime.toDateUtc(at)}::timestamptz, ${limits.total}::integer,
@@ -65,6 +67,11 @@ export const makeStep = Effect.fnUntraced(function* (notifySoon: NotifySoon, { p
       from next r left join webhook_trigger.webhooks w on w.id = r.webhook_id
       union all
       select 'ended', null, null, ${noOutColumns}, ${runColumns} from (${ended.ended}) as r
+      ${
+        inserted.superseded
+          ? sql`union all select 'superseded', null, null, ${noOutColumns}, ${runColumns} from (${inserted.superseded}) as r`
+          : sql``
+      }
       union all
       select 'answers', answers, released, ${noOutColumns}, ${runColumns}
       from touched left join (select null::webhook_trigger.runs as none) as n on true, lateral (select (n.none).*) as r`)
@@ -72,7 +79,8 @@ export const makeStep = Effect.fnUntraced(function* (notifySoon: NotifySoon, { p
   return Effect.fnUntraced(function* (input: StepInput, options: StepOptions) {
     const admitted: Array<OutRun> = []
     const needLeader = new Set<TeamName>()
-    const ended = new Map<RunId, ReturnType<typeof runFromRow>>()
+    const ended = new Map<RunId, Run>()
+    const superseded: Array<Run> = []
     const perform = Effect.fnUntraced(function* (part: Part) {
       const rows = yield* statement(part, options)
       let inserted: ReadonlyArray<Inserted> = []
@@ -80,6 +88,7 @@ export const makeStep = Effect.fnUntraced(function* (notifySoon: NotifySoon, { p
         if (row.kind === "admitted") admitted.push(outRunFromRow(row))
         else if (row.kind === "needs leader") needLeader.add(row.team)
         else if (row.kind === "ended") ended.set(row.run_id, runFromRow(row))
+        else if (row.kind === "superseded") superseded.push(runFromRow(row))
         else {
           if (row.answers !== null) inserted = JSON.parse(row.answers)
           const released = row.released?.split(" ") as ReadonlyArray<RunId> | undefined
@@ -92,6 +101,11 @@ export const makeStep = Effect.fnUntraced(function* (notifySoon: NotifySoon, { p
     const { accepts = [], ends = [], releases = [], teams = [] } = input
     const first = firstOfEach(ends)
     let left: Part = { ...nothing, ends: first, releases: firstOfEach(releases), teams }
+    // Who waits for the lock of `singletons` must not hold rows of runs that its holder waits for.
+    if (first.length + releases.length > 0 && accepts.some(isExclusive)) {
+      yield* perform(left)
+      left = nothing
+    }
     const accepted = yield* accept(accepts, options.maxQueued, (runs) =>
       Effect.suspend(() => {
         const part = { ...left, accepts: runs }
@@ -103,7 +117,8 @@ export const makeStep = Effect.fnUntraced(function* (notifySoon: NotifySoon, { p
     const won = new Set(first.filter(({ run_id }) => ended.has(run_id)))
     const over = ends.filter((end) => !won.has(end) && endsWork(end.outcome))
     if (over.length > 0) yield* perform({ ...nothing, releases: firstOfEach(over) })
+    notifySoon(superseded.map(({ run_id }) => ({ _tag: "RunEnded", run_id })))
     const results = ends.length === 0 ? [] : yield* settle(ends, first, ended)
-    return { accepted, ended: results, admitted, needLeader: [...needLeader] }
+    return { accepted, ended: results, superseded, admitted, needLeader: [...needLeader] }
   }, whenTraced("RunStore.step"))
 })

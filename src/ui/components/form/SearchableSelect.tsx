@@ -12,6 +12,7 @@ export const SearchableSelect = <Value extends string>({
   onChange,
   options,
   hideLabel,
+  help,
   fault
 }: {
   readonly label: string
@@ -20,9 +21,11 @@ export const SearchableSelect = <Value extends string>({
   /** The first one is chosen by emptying the field. */
   readonly options: ReadonlyArray<Option<Value>>
   readonly hideLabel?: boolean
+  readonly help?: string
   readonly fault?: string | undefined
 }) => {
-  const faultId = useId()
+  const [faultId, helpId] = [useId(), useId()]
+  const describedBy = [...(help ? [helpId] : []), ...(fault ? [faultId] : [])].join(" ")
   /** Undefined: the field shows the selected option. */
   const [typed, setTyped] = useState<string>()
   const selected = options.find(([option]) => option === value) ?? ([value, value] as const)
@@ -64,7 +67,8 @@ export const SearchableSelect = <Value extends string>({
           })}
           className="input"
           spellCheck={false}
-          {...(fault && { "aria-invalid": true, "aria-describedby": faultId })}
+          {...(describedBy && { "aria-describedby": describedBy })}
+          {...(fault && { "aria-invalid": true })}
         />
         <button
           {...getToggleButtonProps({ "aria-label": "Show the list" })}
@@ -87,6 +91,11 @@ export const SearchableSelect = <Value extends string>({
         </ul>
         {isOpen && found.length === 0 && <p className="combobox-list muted">No match.</p>}
       </div>
+      {help && (
+        <span id={helpId} className="help">
+          {help}
+        </span>
+      )}
       {fault && (
         <span id={faultId} className="fault">
           {fault}

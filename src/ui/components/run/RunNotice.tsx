@@ -56,7 +56,7 @@ const needsAttention: ReadonlyArray<string> = ["webhook_paused", "team_paused", 
 /** Why a queued run has not been sent. The run may be of a list, which does not say. */
 const Waiting = ({ run: { run_id } }: { readonly run: Run }) => {
   const waits = useRun(run_id).data?.waits_for
-  return waits === undefined ? null : (
+  return waits === undefined || waits.code === "approval" ? null : (
     <Notice tone={needsAttention.includes(waits.code) ? "warning" : "neutral"}>{waits.message}</Notice>
   )
 }

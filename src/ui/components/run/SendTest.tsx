@@ -99,6 +99,7 @@ export const SendTest = ({
         : api.overview.run({ path: { id: webhook.id }, query: {}, headers, payload: sampleOf(webhook, variables) })
     )
     if (answer?.status === "ignored") setIgnored(answer.reason ?? "These values don't pass the filter.")
+    else if (answer?.status === "cancelled") setIgnored("These values pass the cancel filter. A test cancels no runs.")
     else if (answer) setSent({ run_id: answer.run_id, at })
     void queries.invalidateQueries({ queryKey: ["runs"] })
     void queries.invalidateQueries({ queryKey: ["replays"] })

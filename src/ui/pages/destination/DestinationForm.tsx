@@ -217,7 +217,7 @@ export const DestinationForm = ({
           maxLength={255}
         />
         <fieldset className="stack tight">
-          <legend className="label">{isOfAlerts ? "Send when an alert" : "Send when a run has"}</legend>
+          <legend className="label">{isOfAlerts ? "Send when an alert" : "Events"}</legend>
           <div className="row">
             {allEvents.map((one) => (
               <label key={one} className="row">

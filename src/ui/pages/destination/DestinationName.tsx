@@ -30,6 +30,7 @@ export const DestinationTitle = ({ destination }: { readonly destination: Named 
 
 /** How the UI names each event. A missing one does not compile. */
 export const eventNames: { readonly [E in DestinationEvent]: string } = {
+  "run.awaiting_approval": "Waiting for approval",
   "run.started": "Started",
   "run.succeeded": "Succeeded",
   "run.failed": "Failed",

@@ -1,9 +1,10 @@
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
+import { titleOf } from "../../../domain/run/RunTitle.ts"
 import type { Activity, Alert, RunSummary, Team, Webhook } from "../../api/Types.ts"
 import { Icon } from "../../components/Icon.tsx"
 import { countEnded, countFailures, sumCounts } from "../../components/run/Counts.ts"
-import { TeamStatus } from "../../components/run/Status.tsx"
+import { StatusBadge, TeamStatus } from "../../components/run/Status.tsx"
 import { showDirectionMarks, UserText } from "../../components/UserText.tsx"
 import { formatNumber, plural } from "../../format/Format.ts"
 import { RelativeTime } from "../../format/Time.tsx"
@@ -15,7 +16,7 @@ const failing = 0.1
 /** The list shows so many items, questions first. */
 const most = 12
 
-/** Questions of agents, alerts, teams that cannot work, and failing webhooks; nothing without any. */
+/** Runs that wait for approval, questions of agents, alerts, teams that cannot work, and failing webhooks; nothing without any. */
 export const WaitingForYou = ({
   webhooks,
   teams,
@@ -84,8 +85,10 @@ export const WaitingForYou = ({
 const webhooksOf = ({ team }: Team, webhooks: ReadonlyArray<Webhook>): number =>
   webhooks.filter((webhook) => webhook.team === team).length
 
-/** The line that asks, or the first one. */
-const questionOf = ({ conversation: { response = "" } }: RunSummary): string => {
+/** What is to be approved; else the line that asks, or the first one. */
+const questionOf = (run: RunSummary): string => {
+  if (run.status === "queued") return showDirectionMarks(titleOf(run))
+  const { response = "" } = run.conversation
   const lines = response.split("\n").filter((line) => line.trim() !== "")
   return showDirectionMarks((lines.find((line) => line.includes("?")) ?? lines[0] ?? "A question").slice(0, 300))
 }
@@ -98,10 +101,14 @@ const Question = ({ run, name }: { readonly run: RunSummary; readonly name: stri
     <span className="row small muted">
       <UserText>{name}</UserText>
       <RelativeTime at={run.finished_at ?? run.accepted_at} />
-      <span className="badge info">
-        <Icon name="info" />
-        Asks
-      </span>
+      {run.status === "queued" ? (
+        <StatusBadge run={run} />
+      ) : (
+        <span className="badge info">
+          <Icon name="info" />
+          Asks
+        </span>
+      )}
     </span>
   </li>
 )

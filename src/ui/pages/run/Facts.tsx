@@ -91,7 +91,17 @@ export const Facts = ({ run }: { readonly run: Run }) => {
         )}
         {run.cancelled_by !== undefined && (
           <span>
-            {cancelledText[run.status] ?? "Agent stopped"} by {cancellerNames[run.cancelled_by]}
+            {cancelledText[run.status] ?? "Agent stopped"} by{" "}
+            {run.superseded_by === undefined ? (
+              cancellerNames[run.cancelled_by]
+            ) : (
+              <Link to={pathTo("run", { run_id: run.superseded_by })}>{cancellerNames[run.cancelled_by]}</Link>
+            )}
+          </span>
+        )}
+        {run.decided_by !== undefined && (
+          <span>
+            {run.cancelled_by === "denied" ? "Denied" : "Approved"} by <UserText>{run.decided_by}</UserText>
           </span>
         )}
       </p>

@@ -11,6 +11,7 @@ import { isGone, Loaded } from "../../components/Loaded.tsx"
 import { Page } from "../../components/Page.tsx"
 import { RawText } from "../../components/RawText.tsx"
 import { Answer } from "../../components/run/Answer.tsx"
+import { Approval } from "../../components/run/Approval.tsx"
 import { LiveProgress } from "../../components/run/LiveProgress.tsx"
 import { ReplyToRun } from "../../components/run/ReplyToRun.tsx"
 import { RunNotice } from "../../components/run/RunNotice.tsx"
@@ -131,6 +132,7 @@ const howAgain = ({ retry_at, source }: Run): string => {
 export const RunContent = ({ run, replying }: { readonly run: Run; readonly replying: boolean }) => (
   <>
     <RunNotice run={run} again={howAgain(run)} />
+    <Approval run={run} />
     {run.status === "running" && (
       <div className="card">
         <LiveProgress run_id={run.run_id} heading="h2" />

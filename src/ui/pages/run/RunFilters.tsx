@@ -36,7 +36,7 @@ const groups = [
   ["", "All statuses"],
   ["error,timeout", "Failed: error or timeout"],
   ["queued,running", "Unfinished"],
-  ["asks", "Asks: waiting for a reply"]
+  ["asks", "Asks: waiting for a reply or approval"]
 ] as const
 
 /** Accepted in the last so many hours, as in the address. */

@@ -14,7 +14,7 @@ import { ErrorNotice } from "../../components/Notice.tsx"
 import { TeamNotice } from "../../components/run/TeamNotice.tsx"
 import { toast } from "../../components/Toasts.tsx"
 import { releaseNavigation, useNavigationGuard } from "../../frame/NavigationGuard.ts"
-import { setNewToken } from "../webhook/NewToken.ts"
+import { pageOfNew, setNewToken } from "../webhook/NewToken.ts"
 import { ConflictDialog } from "./ConflictDialog.tsx"
 import { useTemplate } from "./EditedTemplate.ts"
 import type { RecipeDraft } from "./RecipeDraft.ts"
@@ -106,7 +106,7 @@ export const WebhookForm = ({
     const created = await runAction(() => api.webhooks.create({ payload }))
     if (draft) await addOffered(created.webhook, draft.recipe, offer)
     setNewToken(created, texts.secret === draft?.secretForService ? draft.secretForService : undefined)
-    return pathTo("callWebhook", created.webhook)
+    return pageOfNew(created)
   }
 
   /** Saves the changed fields. Returns the next page, or `undefined` after an edit conflict. */

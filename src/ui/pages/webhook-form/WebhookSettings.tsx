@@ -19,6 +19,7 @@ import type { Server, Webhook } from "../../api/Types.ts"
 import { SelectField } from "../../components/form/SelectField.tsx"
 import { TextField } from "../../components/form/TextField.tsx"
 import { formatDuration, formatNumber, sentence } from "../../format/Format.ts"
+import { SharedUrlField, WebhookName } from "../webhook/SharedUrl.tsx"
 
 const formatWithUnit: Record<Unit, (value: number) => string> = {
   seconds: (value) => formatDuration(value * 1000)
@@ -89,7 +90,7 @@ const longestInShort = 40
 /** A summary of the value. */
 export const settingInShort = (name: WebhookSettingName, text: string): string => {
   const setting: WebhookSetting = webhookSettings[name]
-  if (setting.kind === "json") return setting.label
+  if (setting.kind === "json" || setting.kind === "webhook") return setting.label
   const value = valueOf(setting, text.trim())
   const characters = [...(isAccepted(setting, value) ? format(setting, value) : text)]
   const end = characters.length > longestInShort ? "…" : ""
@@ -132,6 +133,18 @@ export const SettingFields = ({
           />
         )
       }
+      if (setting.kind === "webhook") {
+        return (
+          <SharedUrlField
+            key={name}
+            label={setting.label}
+            value={texts[name]}
+            onChange={(text) => onChange({ ...texts, [name]: text })}
+            help={`${setting.help}.`}
+            fault={faultOf(name)}
+          />
+        )
+      }
       return (
         <TextField
           key={name}
@@ -168,10 +181,19 @@ export const SettingFacts = ({
 }) =>
   names.map((name) => {
     const own = webhook[name]
+    const setting: WebhookSetting = webhookSettings[name]
     return (
       <div key={name}>
-        <dt>{webhookSettings[name].label}</dt>
-        <dd>{own === undefined ? server && defaultText(server, name) : format(webhookSettings[name], own)}</dd>
+        <dt>{setting.label}</dt>
+        <dd>
+          {own === undefined ? (
+            server && defaultText(server, name)
+          ) : setting.kind === "webhook" ? (
+            <WebhookName id={String(own)} />
+          ) : (
+            format(setting, own)
+          )}
+        </dd>
       </div>
     )
   })

@@ -1,7 +1,7 @@
 import { pathTo } from "../../../api/Pages.ts"
 import { triggerUrl } from "../../../api/run/TriggerUrl.ts"
 import { useServer, useWebhook } from "../../api/Queries.ts"
-import type { Server, Webhook, WebhookWithToken } from "../../api/Types.ts"
+import type { Server, Webhook } from "../../api/Types.ts"
 import { LinkButton } from "../../components/Button.tsx"
 import { ConfirmDialog } from "../../components/ConfirmDialog.tsx"
 import { CopyButton } from "../../components/CopyButton.tsx"
@@ -12,7 +12,7 @@ import { SnippetTabs } from "../../components/Snippets.tsx"
 import { UserText } from "../../components/UserText.tsx"
 import { useNavigationGuard } from "../../frame/NavigationGuard.ts"
 import { callSnippets } from "./CallSnippets.ts"
-import { clearNewToken, useNewSecret, useNewToken } from "./NewToken.ts"
+import { clearNewToken, type NewToken, useNewSecret, useNewToken } from "./NewToken.ts"
 
 const SetupAtService = loadLater(() => import("./SetupAtService.tsx"))
 
@@ -69,7 +69,7 @@ const Calls = ({
 }: {
   readonly webhook: Webhook
   readonly server: Server
-  readonly newToken: WebhookWithToken | undefined
+  readonly newToken: NewToken | undefined
 }) => {
   const url = newToken?.trigger_url ?? triggerUrl(server.public_url, "YOUR_TOKEN")
   const secret = useNewSecret(webhook.id)
@@ -96,7 +96,7 @@ const Calls = ({
   )
 }
 
-const TokenDetails = ({ token: { token, trigger_url, webhook } }: { readonly token: WebhookWithToken }) => (
+const TokenDetails = ({ token: { token, trigger_url, webhook } }: { readonly token: NewToken }) => (
   <>
     <Notice tone="warning">
       <strong>Copy it now.</strong> Anyone who has this URL can trigger <UserText>{webhook.name}</UserText>. It is shown

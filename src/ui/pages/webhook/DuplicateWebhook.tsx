@@ -1,6 +1,5 @@
 import { useState } from "react"
 import { useLocation } from "wouter"
-import { pathTo } from "../../../api/Pages.ts"
 import { api } from "../../api/Client.ts"
 import { explain } from "../../api/Errors.ts"
 import { queries, runAction } from "../../api/Queries.ts"
@@ -8,7 +7,7 @@ import type { Webhook } from "../../api/Types.ts"
 import { Button } from "../../components/Button.tsx"
 import { toast, toastFailure } from "../../components/Toasts.tsx"
 import { showDirectionMarks } from "../../components/UserText.tsx"
-import { setNewToken } from "./NewToken.ts"
+import { pageOfNew, setNewToken } from "./NewToken.ts"
 
 /** Creates another webhook with the same settings, and shows its token. */
 export const DuplicateWebhook = ({ webhook }: { readonly webhook: Webhook }) => {
@@ -20,7 +19,7 @@ export const DuplicateWebhook = ({ webhook }: { readonly webhook: Webhook }) => 
       const created = await runAction(() => api.webhooks.duplicate({ path: { id: webhook.id }, payload: {} }))
       setNewToken(created)
       void queries.invalidateQueries({ queryKey: ["webhooks"] })
-      navigate(pathTo("callWebhook", created.webhook))
+      navigate(pageOfNew(created))
       toast(`${showDirectionMarks(created.webhook.name)} created`)
     } catch (error) {
       setPending(false)

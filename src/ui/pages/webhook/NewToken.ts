@@ -1,9 +1,13 @@
 import { useSyncExternalStore } from "react"
+import { pathTo } from "../../../api/Pages.ts"
 import type { WebhookWithToken } from "../../api/Types.ts"
+
+/** Of a webhook with its own URL. */
+export type NewToken = Required<WebhookWithToken>
 
 // Only in memory while its page is open; never in storage, an address or the browser's history.
 interface New {
-  readonly token: WebhookWithToken
+  readonly token: NewToken
   /** The secret, if it was generated here. */
   readonly secret?: string | undefined
 }
@@ -19,7 +23,10 @@ const subscribe = (listener: () => void) => {
   return () => listeners.delete(listener)
 }
 
-export const setNewToken = (token: WebhookWithToken, secret?: string): void => set({ token, secret })
+/** A webhook that shares another one's URL has none. */
+export const setNewToken = ({ token, trigger_url, webhook }: WebhookWithToken, secret?: string): void => {
+  if (token !== undefined && trigger_url !== undefined) set({ token: { token, trigger_url, webhook }, secret })
+}
 export const clearNewToken = (): void => set(undefined)
 
 const useNew = (webhook_id: string): New | undefined => {
@@ -27,8 +34,12 @@ const useNew = (webhook_id: string): New | undefined => {
   return value?.token.webhook.id === webhook_id ? value : undefined
 }
 
+/** The page of a new webhook: its token, if it has one. */
+export const pageOfNew = ({ token, webhook }: WebhookWithToken): string =>
+  pathTo(token === undefined ? "webhook" : "callWebhook", webhook)
+
 /** The token right after the webhook was created or its token regenerated. */
-export const useNewToken = (webhook_id: string): WebhookWithToken | undefined => useNew(webhook_id)?.token
+export const useNewToken = (webhook_id: string): NewToken | undefined => useNew(webhook_id)?.token
 
 /** The generated secret right after the webhook was created. */
 export const useNewSecret = (webhook_id: string): string | undefined => useNew(webhook_id)?.secret

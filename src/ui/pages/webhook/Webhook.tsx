@@ -29,6 +29,7 @@ import { DuplicateWebhook } from "./DuplicateWebhook.tsx"
 import { IgnoredRequests, RefusedRequests } from "./RefusedRequests.tsx"
 import { RunHistory } from "./RunHistory.tsx"
 import { Setup } from "./Setup.tsx"
+import { SharedUrl } from "./SharedUrl.tsx"
 import { VerificationFacts } from "./VerificationFacts.tsx"
 import { WebhookActivity } from "./WebhookActivity.tsx"
 import { WebhookDangerZone } from "./WebhookDangerZone.tsx"
@@ -59,7 +60,7 @@ const Actions = ({ webhook }: { readonly webhook: Webhook }) => {
           {state}
         </span>
       </WebhookToggle>
-      <LinkButton to={pathTo("callWebhook", webhook)}>How to call it</LinkButton>
+      {webhook.shares === undefined && <LinkButton to={pathTo("callWebhook", webhook)}>How to call it</LinkButton>}
       <LinkButton needs="webhooks.edit" to={pathTo("editWebhook", webhook)}>
         Edit
       </LinkButton>
@@ -122,6 +123,7 @@ const Content = ({ webhook }: { readonly webhook: Webhook }) => {
           Team <Link to={pathTo("team", webhook)}>{webhook.team}</Link>
         </span>
         <TeamStatus team={team} />
+        <SharedUrl webhook={webhook} />
         <span>
           {webhook.last_triggered_at ? (
             <>
@@ -172,7 +174,7 @@ const Details = ({ webhook }: { readonly webhook: Webhook }) => {
         <VerificationFacts webhook={webhook} />
         <div>
           <dt>Token</dt>
-          <dd className="mono">whk_{webhook.token_hint}</dd>
+          <dd className="mono">{webhook.token_hint === undefined ? "none" : `whk_${webhook.token_hint}`}</dd>
         </div>
         <OldToken webhook={webhook} />
         <div>

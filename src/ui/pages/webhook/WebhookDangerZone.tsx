@@ -46,16 +46,18 @@ export const WebhookDangerZone = ({ webhook }: { readonly webhook: Webhook }) =>
   }
   return (
     <section className="card stack" aria-label="Token and deletion">
-      <div className="row between">
-        <div className="grow">
-          <h2>Regenerate the token</h2>
-          <p className="muted small">
-            If the token was lost or may have leaked. Every caller needs the new one. The old one stops working
-            immediately or after a time of your choice.
-          </p>
+      {webhook.shares === undefined && (
+        <div className="row between">
+          <div className="grow">
+            <h2>Regenerate the token</h2>
+            <p className="muted small">
+              If the token was lost or may have leaked. Every caller needs the new one. The old one stops working
+              immediately or after a time of your choice.
+            </p>
+          </div>
+          <Button onPress={() => setConfirming("regenerate")}>Regenerate token</Button>
         </div>
-        <Button onPress={() => setConfirming("regenerate")}>Regenerate token</Button>
-      </div>
+      )}
       <div className="row between">
         <div className="grow">
           <h2>Delete the webhook</h2>

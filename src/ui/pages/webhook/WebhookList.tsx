@@ -49,7 +49,7 @@ export const WebhookList = ({
   const words = search.trim().toLowerCase()
   const found = all.filter(
     (webhook) =>
-      (words === "" || `${webhook.name} ${webhook.team} ${webhook.token_hint}`.toLowerCase().includes(words)) &&
+      (words === "" || `${webhook.name} ${webhook.team} ${webhook.token_hint ?? ""}`.toLowerCase().includes(words)) &&
       (team === "" || webhook.team === team) &&
       (state === "" || webhook.enabled === (state === "on"))
   )
@@ -150,7 +150,11 @@ const Row = ({
           {webhook.team}
         </Link>
         <TeamStatus team={team} />
-        <span className="muted mono">{webhook.token_hint}</span>
+        {webhook.shares === undefined ? (
+          <span className="muted mono">{webhook.token_hint}</span>
+        ) : (
+          <span className="muted">shared URL</span>
+        )}
       </span>
       <div className="webhook-activity">
         <ActivityBars activity={activity} most={most} />

@@ -18,13 +18,13 @@ export const startedDeliveries = (test: Test): void => {
       const webhook = yield* createWebhook()
       yield* newDestination(webhook.id)
       yield* newDestination(webhook.id, { events: runEvents, enabled: false })
-      expect(yield* repo.anyWantsStarts).toBe(false)
+      expect(yield* repo.anyWantsEarly).toBe(false)
       const destination = yield* newDestination(webhook.id, { events: runEvents })
-      expect(yield* repo.anyWantsStarts).toBe(true)
+      expect(yield* repo.anyWantsEarly).toBe(true)
       const run_id = yield* sendRun(webhook, 50)
       yield* queueRun(webhook)
       const written = yield* Effect.all(
-        count(4).map(() => repo.deliverStarts(at(60))),
+        count(4).map(() => repo.deliverEarly(at(60))),
         together
       )
       expect(written.toSorted()).toEqual([0, 0, 0, 1])
@@ -54,12 +54,12 @@ export const startedDeliveries = (test: Test): void => {
           all.filter((one) => one.run_id === run_id).map(({ created_at, event }) => [event, created_at])
         )
       const known = yield* sendRun(webhook, 50)
-      yield* repo.deliverStarts(at(60))
+      yield* repo.deliverEarly(at(60))
       yield* endOne(known, success("Done"), 80)
       const [fast, never] = [yield* sendRun(webhook, 70), yield* queueRun(webhook)]
       yield* endOne(fast, success("Done"), 80)
       yield* endOne(never, outcomes.cancelled, 80)
-      yield* repo.deliverStarts(at(90))
+      yield* repo.deliverEarly(at(90))
       const ended = ["run.succeeded", at(80)]
       expect(yield* eventsOf(known)).toEqual([ended, ["run.started", at(50)]])
       expect(yield* eventsOf(fast)).toEqual([ended, ["run.started", at(70)]])
@@ -78,7 +78,7 @@ export const startedDeliveries = (test: Test): void => {
       yield* of("https://ci.example.com/b/", ["run.started"])
       yield* of("https://ci.example.com/a/", runEndEvents)
       yield* sendRun(webhook, 50, { callback_url: "https://ci.example.com/a/1" })
-      expect(yield* repo.deliverStarts(at(60))).toBe(1)
+      expect(yield* repo.deliverEarly(at(60))).toBe(1)
       expect((yield* deliveriesOf(webhook.id)).map(({ destination_id }) => destination_id)).toEqual([wanted.id])
     })
   )

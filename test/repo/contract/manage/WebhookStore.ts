@@ -1,7 +1,8 @@
 import { expect } from "@effect/vitest"
-import { Arbitrary, DateTime, Effect, FastCheck, Option, Schema } from "effect"
+import { Arbitrary, DateTime, Effect, Either, FastCheck, Option, Schema } from "effect"
 import { EditConflict, NotFound, TeamUnknown } from "../../../../src/domain/Errors.ts"
-import { makeWebhookId } from "../../../../src/domain/Id.ts"
+import { makeWebhookId, type WebhookId } from "../../../../src/domain/Id.ts"
+import type { TokenHash } from "../../../../src/domain/webhook/Token.ts"
 import { Webhook, WebhookRow } from "../../../../src/domain/webhook/Webhook.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import {
@@ -15,7 +16,8 @@ import {
   queueRun,
   sendRun,
   success,
-  team
+  team,
+  together
 } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
 
@@ -43,7 +45,8 @@ export const webhookStore = (test: Test): void => {
       for (const webhook of complete) {
         expect(Object.keys(webhook).sort()).toEqual(fields)
         yield* Effect.ignore(repo.createTeam(webhook.team, at(0)))
-        const { version: _, ...rest } = webhook
+        const { id: shares } = yield* createWebhook({ input: webhook.input! })
+        const { version: _, ...rest } = { ...webhook, shares }
         const created = { ...rest, id: yield* makeWebhookId, token_hash: yield* newTokenHash }
         const answer = yield* repo.createWebhook(created)
         const { version, ...row } = yield* repo.webhookRow(created.id)
@@ -62,6 +65,36 @@ export const webhookStore = (test: Test): void => {
         const [found] = yield* repo.webhooksByToken([updated.token_hash], at(99))
         expect(found).toEqual(after)
       }
+    })
+  )
+
+  test(
+    "keeps a URL with one webhook, of which those that share it cannot be changed away, at the same time neither",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const [a, b, c] = [yield* createWebhook(), yield* createWebhook(), yield* createWebhook()]
+      const share = (one: { readonly id: WebhookId }, shares: string, more = {}) =>
+        repo.updateWebhook(one.id, { shares, ...more, updated_at: at(1) })
+      const read = (token_hash: TokenHash) => Effect.map(repo.webhooksByToken([token_hash], at(2)), ([row]) => row!)
+      const before = yield* read(a.token_hash)
+      expect(before.shared_by).toBe(undefined)
+      yield* share(b, a.id)
+      const after = yield* read(a.token_hash)
+      expect(after.version).toBeGreaterThan(before.version)
+      expect(after.shared_by).toStrictEqual([yield* repo.webhookRow(b.id)])
+      expect(yield* repo.sharing(a.id)).toStrictEqual([{ name: b.name, team: b.team }])
+      for (const refused of [share(c, b.id), share(a, c.id), share(c, c.id), share(c, a.id, { input: "payload" })]) {
+        expect((yield* Effect.flip(refused))._tag).toBe("Unavailable")
+      }
+      const input = repo.updateWebhook(a.id, { input: "payload", updated_at: at(1) })
+      expect((yield* Effect.flip(input))._tag).toBe("Unavailable")
+      expect((yield* Effect.flip(repo.deleteWebhook(a.id)))._tag).toBe("UrlShared")
+      yield* repo.updateWebhook(b.id, { enabled: false, updated_at: at(3) })
+      expect((yield* read(a.token_hash)).shared_by).toBe(undefined)
+      yield* repo.deleteWebhook(b.id)
+      // Both cannot come first.
+      const both = yield* Effect.all([Effect.either(share(a, c.id)), Effect.either(share(c, a.id))], together)
+      expect(both.filter(Either.isRight)).toHaveLength(1)
     })
   )
 

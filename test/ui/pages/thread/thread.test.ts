@@ -67,7 +67,7 @@ describe("a question", () => {
     await page.goto("/runs")
     const asking = page.getByRole("list", { name: "Runs, newest first" }).getByText("Asks", { exact: true })
     await eventually(() => asking.count()).toBe(1)
-    const count = page.getByRole("link", { name: "1 question of agents" })
+    const count = page.getByRole("link", { name: "Questions and approvals: 1" })
     await count.click()
     expect(new URL(page.url()).search).toBe("?status=asks")
     expect(await page.getByLabel("Status").inputValue()).toBe("asks")

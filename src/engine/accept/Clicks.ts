@@ -1,0 +1,132 @@
+/** A click on a button of a message in Slack: the reply to a question, or the decision about a run that waits for approval. */
+import { createHash } from "node:crypto"
+import { Effect } from "effect"
+import { NotFound } from "../../domain/Errors.ts"
+import * as Json from "../../domain/Json.ts"
+import type { Run } from "../../domain/run/Run.ts"
+import type { OpenedWebhook, WebhookRow } from "../../domain/webhook/Webhook.ts"
+import { AuditStore } from "../../repo/access/AuditStore.ts"
+import { HistoryStore } from "../../repo/history/HistoryStore.ts"
+import * as Audit from "../access/Audit.ts"
+import { type Click, clickIn, takesClicks } from "../delivery/Buttons.ts"
+import { asJson } from "../delivery/kinds/Sender.ts"
+import { isSlackUrl } from "../delivery/kinds/Slack.ts"
+import { mrkdwn } from "../delivery/markdown/Dialects.ts"
+import { Poster } from "../delivery/Poster.ts"
+import * as Signature from "../delivery/Signature.ts"
+import { Approvals, type Decision } from "../manage/Approvals.ts"
+import type { RunRequest } from "./Candidates.ts"
+import * as QuestionAnswers from "./QuestionAnswers.ts"
+import type { Trigger } from "./Trigger.ts"
+
+/** How `triggered_by` names a member of a Slack workspace. */
+const memberPrefix = "slack:"
+
+const mention = (id: string) => `<@${id.replace(/[^A-Z\d]/g, "")}>`
+
+/** What Slack shows: to all, in place of the buttons, or to the person who clicked. */
+type Told = { readonly toAll: string } | { readonly toOne: string }
+
+const decided = { approve: "approved", deny: "denied" } as const satisfies { readonly [D in Decision]: string }
+
+export const make = Effect.gen(function* () {
+  const approvals = yield* Approvals
+  const audit = yield* AuditStore
+  const history = yield* HistoryStore
+  const { post } = yield* Poster
+  const answer = yield* QuestionAnswers.make
+  const sign = yield* Signature.make
+  const scope = yield* Effect.scope
+
+  /** Slack waits 3 seconds for the response, and does not show it. */
+  const tell = ({ blocks, response_url }: Click, told: Told) => {
+    const text = "toAll" in told ? told.toAll : told.toOne
+    const context = { type: "context", elements: [{ type: "mrkdwn", text, verbatim: true }] }
+    const body =
+      "toAll" in told
+        ? { replace_original: true, text, blocks: [...blocks, context] }
+        : { replace_original: false, response_type: "ephemeral", text }
+    if (!isSlackUrl(response_url)) return Effect.void
+    return post({ url: response_url, headers: asJson, body: Json.stringify(body) }).pipe(
+      Effect.catchAll(({ reason }) => Effect.logWarning(`Slack could not be told what came of a click: ${reason}`)),
+      Effect.forkIn(scope)
+    )
+  }
+
+  const decide = ({ run_id, user }: Click, decision: Decision) =>
+    approvals.decide(run_id, decision, `${user.name} (Slack)`).pipe(
+      Audit.recordDone<Run>(decision === "approve" ? "run.approved" : "run.denied", run_id),
+      Effect.as<Told>({ toAll: `${mention(user.id)} ${decided[decision]} it.` }),
+      Effect.catchTag("ApprovalOver", ({ decided_by, isDenied, status }) =>
+        Effect.succeed<Told>({
+          toOne:
+            decided_by === undefined
+              ? `The run does not wait for approval. Its status is ${status}.`
+              : mrkdwn.text(`It was ${isDenied ? "denied" : "approved"} before, by ${decided_by}.`)
+        })
+      )
+    )
+
+  /** A question that was answered has a thread. In one of thousands of runs, it is unknown who answered. */
+  const whoAnswered = ({ accepted_at, run_id }: Run) =>
+    Effect.gen(function* () {
+      const { thread } = yield* history.run(run_id)
+      if (thread === undefined) return yield* new NotFound()
+      const { data } = yield* history.runs({ thread_id: thread.id, limit: 100 })
+      const by = data.findLast((run) => run.accepted_at.epochMillis > accepted_at.epochMillis)?.triggered_by
+      return by?.startsWith(memberPrefix) ? mention(by.slice(memberPrefix.length)) : "somebody in another place"
+    })
+
+  const reply = (
+    trigger: Pick<Trigger["Type"], "open" | "triggerRead">,
+    team: WebhookRow["team"],
+    { choice, user }: Click,
+    run: Run,
+    received_at: RunRequest["received_at"]
+  ) =>
+    Effect.gen(function* () {
+      const message = run.asks?.[Number(choice)]
+      if (!QuestionAnswers.isQuestion(run) || message === undefined) return yield* new NotFound()
+      const triggered_by = `${memberPrefix}${user.id}`
+      const request_hash = createHash("sha256").update(`${triggered_by} ${message}`).digest()
+      const given = { message, received_at, request_hash, triggered_by }
+      yield* answer(trigger, run, given, (webhook) => webhook.enabled && webhook.team === team)
+      return { toAll: `${mention(user.id)} answered: ${mrkdwn.text(message)}` } satisfies Told
+    }).pipe(
+      Effect.catchTags({
+        IdempotencyKeyReused: () =>
+          Effect.map(whoAnswered(run), (who): Told => ({ toOne: `It was answered before, by ${who}.` })),
+        RunUnfinished: () => new NotFound(),
+        ThreadEnded: () => Effect.succeed<Told>({ toOne: "The conversation has ended." })
+      })
+    )
+
+  /** `undefined`: the request is no click. It is about runs of the teams that get the webhook's requests, and no others. */
+  return (
+    trigger: Pick<Trigger["Type"], "open" | "triggerRead">,
+    webhook: OpenedWebhook,
+    { received_at, variables: { payload } }: RunRequest
+  ) => {
+    const click = takesClicks(webhook) ? clickIn(payload, sign) : undefined
+    if (click === undefined) return undefined
+    const { choice, run_id, user } = click
+    const person = { person_id: `${memberPrefix}${user.id}`, person_name: `${user.name} (Slack)` }
+    return Effect.gen(function* () {
+      const run = yield* history.run(run_id)
+      const own = yield* trigger.open(run.webhook_id ?? "")
+      const isOf = [webhook, ...(webhook.shared_by ?? [])].some(({ team }) => team === run.team)
+      if (!isOf || own.team !== run.team) return yield* new NotFound()
+      return typeof choice === "number"
+        ? yield* reply(trigger, run.team, click, run, received_at)
+        : yield* decide(click, choice)
+    }).pipe(
+      Effect.catchTag("NotFound", () =>
+        Effect.succeed<Told>({ toOne: "The run is gone, or belongs to another team." })
+      ),
+      Effect.tap((told) => tell(click, told)),
+      Effect.provideService(AuditStore, audit),
+      Effect.provideService(Audit.Origin, { actor: "unknown", ...person }),
+      Effect.as({ _tag: "Ignored", reason: "It is a click in a message.", isClick: true } as const)
+    )
+  }
+})

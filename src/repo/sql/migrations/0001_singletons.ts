@@ -1,0 +1,65 @@
+import { SqlClient, Statement } from "@effect/sql"
+import { Effect } from "effect"
+
+/** The run `r` is not over: it is queued, in progress, or waits for a retry. As in the index `runs_singleton`. */
+const isOn = Statement.unsafeFragment("(r.finished_at is null or r.retry_at is not null)")
+
+/**
+ * Keys of `singleton`. The table is one row: who accepts a run that depends on others with its key, or cancels those, holds
+ * its lock until the commit. So of two servers, the second sees what the first has accepted. Each function takes the lock
+ * before its query begins, which would otherwise see only what was committed before the calling statement.
+ */
+export const singletons = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  yield* sql`
+    create table webhook_trigger.singletons (
+      one boolean primary key default true check (one)
+    )`
+  yield* sql`insert into webhook_trigger.singletons default values`
+
+  // The newest run with this key that is not over.
+  yield* sql`
+    create function webhook_trigger.singleton_on(hook uuid, lane text, key text) returns uuid language plpgsql
+    set enable_seqscan = off as $$
+      begin
+        perform from webhook_trigger.singletons for no key update;
+        return (
+          select r.id from webhook_trigger.runs r
+          where r.webhook_id = hook and r.team = lane and r.singleton_key = key and ${isOn}
+          order by r.seq desc limit 1
+        );
+      end
+    $$`
+
+  // Cancels the runs with these keys that were accepted until then, except the newer one of each. A retry counts by the
+  // attempt before it. Runs are locked in the order of their IDs, as everywhere.
+  yield* sql`
+    create function webhook_trigger.cancel_singletons(
+      hooks uuid[], lanes text[], keys text[], newer uuid[], canceller text, clock timestamptz, latest timestamptz
+    ) returns setof webhook_trigger.runs language plpgsql
+    set enable_seqscan = off as $$
+      begin
+        perform from webhook_trigger.singletons for no key update;
+        return query
+          with unwanted as materialized (
+            select r.id, k.newer from unnest(hooks, lanes, keys, newer) as k (hook, lane, key, newer)
+            join webhook_trigger.runs r on r.webhook_id = k.hook and r.team = k.lane and r.singleton_key = k.key
+            where ${isOn} and r.id is distinct from k.newer and coalesce(
+              (select f.accepted_at from webhook_trigger.runs f where r.attempt > 1 and f.id = r.replay_of), r.accepted_at
+            ) <= latest
+            order by r.id for no key update of r
+          )
+          update webhook_trigger.runs r set
+            status = case when r.finished_at is null then 'cancelled' else r.status end,
+            finished_at = coalesce(r.finished_at, clock),
+            recorded_at = coalesce(r.recorded_at, now()),
+            started_at = coalesce(r.started_at, r.sent_at),
+            released_at = case when r.finished_at is null and r.admitted_at is null then clock else r.released_at end,
+            stop_at = case when r.finished_at is null and r.admitted_at is not null then clock else r.stop_at end,
+            collecting_until = null, approval_until = null, retry_at = null, cancelled_by = canceller, superseded_by = unwanted.newer
+          from unwanted where r.id = unwanted.id
+          returning r.*;
+      end
+    $$`
+})

@@ -1,0 +1,45 @@
+import { phaseOf } from "../../../domain/run/RunStatus.ts"
+import { useMay } from "../../api/Access.ts"
+import { api } from "../../api/Client.ts"
+import { queries } from "../../api/Queries.ts"
+import type { Run } from "../../api/Types.ts"
+import { ExactTime } from "../../format/Time.tsx"
+import { Button } from "../Button.tsx"
+import { useKeyedAction } from "../form/KeyedAction.ts"
+import { ErrorNotice } from "../Notice.tsx"
+import { RawText } from "../RawText.tsx"
+
+/** The prompt of a run that waits for its approval, and the buttons for those who may decide. */
+export const Approval = ({ run }: { readonly run: Run }) =>
+  phaseOf(run) === "waits for approval" ? <Decide run={run} /> : null
+
+const Decide = ({ run }: { readonly run: Run }) => {
+  const { error, pending, perform } = useKeyedAction()
+  const mayDecide = useMay()("runs.decide")
+  const decide = async (decision: "approve" | "deny") => {
+    const decided = await perform(() => api.runs.decide({ path: run, payload: { decision } }))
+    if (decided !== undefined) queries.setQueryData(["run", run.run_id], decided)
+    void queries.invalidateQueries({ queryKey: ["all-runs"] })
+  }
+  return (
+    <section className="card stack tight" aria-label="Approval">
+      <h2>Waiting for approval</h2>
+      <RawText text={run.conversation.prompt} title="Prompt" what="the prompt" />
+      {mayDecide && (
+        <div className="row">
+          <Button variant="primary" icon="check" pending={pending} onPress={() => void decide("approve")}>
+            Approve
+          </Button>
+          <Button variant="danger" icon="cross" pending={pending} onPress={() => void decide("deny")}>
+            Deny
+          </Button>
+        </div>
+      )}
+      <p className="muted small">
+        The prompt is sent to {run.team} when somebody approves the run. Without a decision, the run is cancelled on{" "}
+        <ExactTime at={run.approval_until!} />.
+      </p>
+      {error !== undefined && <ErrorNotice error={error} />}
+    </section>
+  )
+}

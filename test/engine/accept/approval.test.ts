@@ -1,0 +1,114 @@
+/** Webhooks whose runs wait for a person's approval. */
+import { describe, expect, it } from "@effect/vitest"
+import { DateTime, Effect, Exit, Layer, Scope } from "effect"
+import type { RunId } from "../../../src/domain/Id.ts"
+import { Approvals, type Decision } from "../../../src/engine/manage/Approvals.ts"
+import { Repo } from "../../../src/repo/Repo.ts"
+import { advance } from "../../../src/testing.ts"
+import { echo, engine, engineInMemory, inFlight, makeTeam, makeWebhook, ports, statusOf, until } from "../Scenario.ts"
+
+const needsApproval = { approval: "required" } as const
+
+const decide = (id: RunId, decision: Decision, by = "Ann") =>
+  Effect.flatMap(Approvals, (approvals) => approvals.decide(id, decision, by))
+
+const runOf = (id: RunId) => Effect.flatMap(Repo, (repo) => repo.run(id))
+
+describe("a webhook whose runs need approval", () => {
+  it.scoped("lets later runs of its team pass, holds no slot, and sends a run once it is approved", () =>
+    Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const guarded = yield* makeWebhook(team, needsApproval)
+      const plain = yield* makeWebhook(team)
+      const seen = yield* echo(team)
+      const [first, second] = [yield* guarded.submit("first"), yield* guarded.submit("second")]
+      expect(yield* plain.ask("later")).toMatchObject({ status: "success" })
+      expect(yield* inFlight).toBe(0)
+      expect(yield* decide(second, "approve")).toMatchObject({ decided_by: "Ann" })
+      yield* until(Effect.sync(() => seen.length === 2))
+      expect(seen).toEqual(["later", "second"])
+      expect(yield* decide(first, "deny")).toMatchObject({
+        ...{ status: "cancelled", cancelled_by: "denied", decided_by: "Ann" }
+      })
+      expect((yield* guarded.ask("in vain").pipe(Effect.flip))._tag).toBe("InvalidParameter")
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("takes the first decision alone", () =>
+    Effect.gen(function* () {
+      const webhook = yield* makeWebhook(yield* makeTeam("deploy"), { ...needsApproval, when_team_stopped: "queue" })
+      const id = yield* webhook.submit("once")
+      const decisions = ["approve", "deny", "approve", "deny"] as const
+      const all = yield* Effect.forEach(decisions, (decision, n) => Effect.either(decide(id, decision, `${n}`)), {
+        concurrency: "unbounded"
+      })
+      const { decided_by, status } = yield* runOf(id)
+      expect(all.map(({ _tag }) => _tag).sort()).toEqual(["Left", "Left", "Left", "Right"])
+      expect(all[Number(decided_by)]!._tag).toBe("Right")
+      expect(status).toBe(decisions[Number(decided_by)] === "deny" ? "cancelled" : "queued")
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("cancels a run that nobody approved within 7 days, and waits for a leader from the approval on", () =>
+    Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const webhook = yield* makeWebhook(team, {
+        ...needsApproval,
+        ...{ when_team_stopped: "queue", queue_for_seconds: 20 }
+      })
+      const [forgotten, late] = [yield* webhook.submit("forgotten"), yield* webhook.submit("late")]
+      yield* decide(late, "approve")
+      yield* advance("18 seconds")
+      expect(yield* statusOf(late)).toBe("queued")
+      yield* advance("5 seconds")
+      expect(yield* statusOf(late)).toBe("error")
+      yield* (yield* Repo).expireApprovals(DateTime.add(yield* DateTime.now, { days: 6 }))
+      expect(yield* statusOf(forgotten)).toBe("queued")
+      yield* (yield* Repo).expireApprovals(DateTime.add(yield* DateTime.now, { days: 7 }))
+      expect(yield* runOf(forgotten)).toMatchObject({ status: "cancelled", cancelled_by: "approval_expired" })
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped.each(["last", "all"] as const)(
+    "asks for a combined run when its window has closed (collect: %s)",
+    (collect) =>
+      Effect.gen(function* () {
+        const team = yield* makeTeam("deploy")
+        const webhook = yield* makeWebhook(team, { ...needsApproval, coalesce: { key: "text", within: 10, collect } })
+        const seen = yield* echo(team)
+        const id = yield* webhook.submit("a")
+        expect(yield* webhook.submit("a")).toBe(id)
+        expect((yield* Effect.flip(decide(id, "approve")))._tag).toBe("ApprovalOver")
+        yield* advance("11 seconds")
+        expect(yield* runOf(id)).toMatchObject({ status: "queued", joined: 1 })
+        expect(seen).toEqual([])
+        yield* decide(id, "approve")
+        yield* until(Effect.sync(() => seen.length === 1))
+      }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("keeps an approval that was confirmed when its server ends before it sends anything", () =>
+    Effect.gen(function* () {
+      const kept = yield* Layer.build(ports)
+      const start = (scope: Scope.Scope) =>
+        Layer.buildWithScope(Layer.provide(engine(), Layer.succeedContext(kept)), scope)
+      const first = yield* Scope.make()
+      const running = yield* start(first)
+      const [id, seen] = yield* Effect.gen(function* () {
+        const team = yield* makeTeam("deploy")
+        const webhook = yield* makeWebhook(team, needsApproval)
+        const seen = yield* echo(team)
+        return [yield* webhook.submit("kept"), seen] as const
+      }).pipe(Effect.provide(running), Effect.provide(kept))
+      yield* Scope.close(first, Exit.void)
+      yield* Effect.gen(function* () {
+        yield* (yield* Repo).decide(id, { approves: true, at: yield* DateTime.now, by: "Ann" })
+        expect(seen).toEqual([])
+        yield* start(yield* Effect.scope)
+        yield* advance("3 seconds")
+        yield* until(Effect.sync(() => seen.length === 1))
+        expect(yield* runOf(id)).toMatchObject({ decided_by: "Ann" })
+      }).pipe(Effect.provide(kept))
+    })
+  )
+})

@@ -1,0 +1,127 @@
+/** `singleton` and `cancel_if`: a newer request replaces the run of an older one, and an event cancels it. */
+import { expect, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber } from "effect"
+import { repeatUntil } from "../../support/Until.ts"
+import { refusal } from "../Client.ts"
+import { failing, type Leader, silent, start, trigger } from "../Server.ts"
+
+const key = "{{repo}}#{{number}}"
+const of = (number: number, more: object = {}) => ({ body: { variables: { repo: "shop", number, ...more } } })
+
+trigger("a newer request supersedes the key's runs, whose waiting callers get 409, and which name it", () =>
+  Effect.gen(function* () {
+    const { admin, firstRuns, http, history, team, webhook } = yield* start()
+    const singleton = { key, on_new: "supersede" }
+    const hook = yield* webhook(yield* team("slow", silent), "{{number}}", { singleton })
+    const waiting = yield* Effect.fork(http("POST", `${hook.path}?wait=true`, of(7)))
+    const [{ run_id: first }] = yield* firstRuns(hook.id)
+    const post = (number: number, more: object = {}) =>
+      Effect.map(http("POST", hook.path, { ...of(number), ...more }), ({ json }) => json.run_id)
+    const [other, second] = [yield* post(8), yield* post(7, { headers: { "idempotency-key": "again" } })]
+    const told = yield* Fiber.join(waiting)
+    expect([told.status, told.json.code, told.json.run_id]).toEqual([409, "cancelled", first])
+    expect(yield* post(7, { headers: { "idempotency-key": "again" } })).toBe(second)
+    const shown = (id: string) => Effect.map(admin("GET", `/api/runs/${id}`), ({ json }) => json)
+    expect(yield* shown(first)).toMatchObject({
+      status: "cancelled",
+      cancelled_by: "superseded",
+      superseded_by: second
+    })
+    // A key without a value, a test by a person and a replay stand alone.
+    const alone = [yield* post(9), yield* Effect.map(http("POST", hook.path, of(9)), ({ json }) => json.run_id)]
+    expect((yield* shown(alone[0])).superseded_by).toBe(alone[1])
+    expect((yield* http("POST", hook.path, { body: { variables: { number: 7 } } })).status).toBe(202)
+    expect((yield* admin("POST", `/api/webhooks/${hook.id}/runs`, of(7))).status).toBe(202)
+    expect((yield* admin("POST", `/api/runs/${first}/replay`, { body: {} })).status).toBe(202)
+    for (const id of [other, second]) expect((yield* shown(id)).finished_at).toBeUndefined()
+    expect(yield* history(hook.id)).toHaveLength(8)
+  })
+)
+
+trigger("a request is skipped while a run with its key is on, and the answer names that one", () =>
+  Effect.gen(function* () {
+    const { admin, http, history, team, webhook } = yield* start()
+    const hook = yield* webhook(yield* team("slow", silent), "{{number}}", { singleton: { key, on_new: "skip" } })
+    const { json: first } = yield* http("POST", hook.path, of(7))
+    for (const query of ["", "?wait=true"]) {
+      const skipped = yield* http("POST", hook.path + query, of(7))
+      expect(skipped.status).toBe(200)
+      expect(skipped.json).toEqual({
+        status: "ignored",
+        reason: "A run with the same key is queued or in progress.",
+        run_id: first.run_id
+      })
+    }
+    expect(yield* history(hook.id)).toHaveLength(1)
+    yield* admin("POST", `/api/runs/${first.run_id}/cancel`)
+    expect((yield* http("POST", hook.path, of(7))).status).toBe(202)
+  })
+)
+
+trigger("an event for which cancel_if holds cancels the key's runs, also of a paused webhook, and starts none", () =>
+  Effect.gen(function* () {
+    const { admin, http, history, team, webhook } = yield* start()
+    const gate = yield* Deferred.make<void>()
+    const leader: Leader = (delivery) =>
+      delivery.prompt.prompt === "1" ? Effect.zipRight(Deferred.await(gate), failing(delivery)) : silent(delivery)
+    const settings = {
+      pause_after_failures: 1,
+      singleton: { key, on_new: "queue" },
+      cancel_if: "action == 'closed'",
+      accept_if: "action == 'push'",
+      max_runs_per_day: 4
+    }
+    const hook = yield* webhook(yield* team("slow", leader), "{{number}}", settings)
+    const push = (number: number) =>
+      Effect.map(http("POST", hook.path, of(number, { action: "push" })), ({ json }) => json.run_id)
+    const close = (number: number) =>
+      Effect.map(http("POST", hook.path, of(number, { action: "closed" })), ({ json, status }) => [status, json])
+    yield* push(1)
+    const ids = [yield* push(7), yield* push(7), yield* push(8)]
+    // A test cancels nothing.
+    const tested = yield* admin("POST", `/api/webhooks/${hook.id}/runs`, of(7, { action: "closed" }))
+    expect([tested.status, tested.json]).toEqual([200, { status: "cancelled", run_ids: [] }])
+    const preview = yield* admin("POST", `/api/webhooks/${hook.id}/preview`, of(7, { action: "closed" }))
+    expect(preview.json).toMatchObject({ cancels: true })
+    yield* Deferred.succeed(gate, undefined)
+    const isPaused = ({ json }: { readonly json: any }) => json.paused_at !== undefined
+    yield* repeatUntil(admin("GET", `/api/webhooks/${hook.id}`), isPaused)
+    const [status, { run_ids, ...rest }] = yield* close(7)
+    expect([status, rest, run_ids.toSorted()]).toEqual([200, { status: "cancelled" }, ids.slice(0, 2)])
+    expect(yield* close(7)).toEqual([200, { status: "cancelled", run_ids: [] }])
+    const runs = yield* history(hook.id)
+    expect(runs.map((run: any) => run.cancelled_by)).toEqual([undefined, "event", "event", undefined])
+    const received = yield* admin("GET", `/api/webhooks/${hook.id}/requests?ignored=true`)
+    const details = received.json.data.map(({ detail }: { readonly detail: string }) => detail)
+    expect(details).toContain("`cancel_if` holds: 2 runs were cancelled.")
+    // An edit holds for the very next request.
+    yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { cancel_if: "action == 'merged'" } })
+    expect(yield* close(8)).toEqual([200, { status: "ignored" }])
+  })
+)
+
+it.scopedLive("cancel_if needs a key, and both are checked when they are saved", () =>
+  Effect.gen(function* () {
+    const { admin, team } = yield* start()
+    const draft = { name: "x", team: yield* team("ops"), prompt_template: "{{number}}" }
+    const faults = (settings: object) =>
+      Effect.map(admin("POST", "/api/webhooks", { body: { ...draft, ...settings } }), ({ json }) => json.errors)
+    expect(yield* faults({ cancel_if: "number == `7`" })).toEqual([
+      { pointer: "/cancel_if", detail: "needs `singleton`: its key says which runs are cancelled" }
+    ])
+    const singleton = { key: "{{number", on_new: "skip" }
+    expect(yield* faults({ singleton, cancel_if: "number ==" })).toMatchObject([
+      { pointer: "/singleton", detail: expect.stringMatching(/^line 1, column 1/) },
+      { pointer: "/cancel_if" }
+    ])
+    expect(yield* faults({ singleton: { key: "{{number}}", on_new: "replace" } })).toMatchObject([
+      { pointer: expect.stringMatching(/^\/singleton/) }
+    ])
+    const { json } = yield* admin("POST", "/api/webhooks", {
+      body: { ...draft, singleton: { key: "{{number}}", on_new: "skip" }, cancel_if: "number == `7`" }
+    })
+    const edit = (body: object) => admin("PATCH", `/api/webhooks/${json.webhook.id}`, { body })
+    expect(refusal(yield* edit({ singleton: null }))).toEqual([422, "invalid"])
+    expect((yield* edit({ singleton: null, cancel_if: null })).status).toBe(200)
+  })
+)

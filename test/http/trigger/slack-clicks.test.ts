@@ -1,0 +1,154 @@
+/** Buttons of messages in Slack, whose clicks come back by a webhook that Slack signs. */
+import { createHmac } from "node:crypto"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { receiver } from "../../support/Receiver.ts"
+import { untilEffect } from "../../support/Until.ts"
+import { refusal } from "../Client.ts"
+import { hello, type Leader, start } from "../Server.ts"
+
+const secret = "8f742231b10e8888abcd99yyyzzz85a5"
+
+/** Asks at first, and then answers with the reply. */
+const asking: Leader = ({ prompt, reply }) =>
+  reply(
+    prompt.prompt === "hello"
+      ? { _tag: "Answered", response: "Merge?", report: { asks: ["Yes & go", "No"] } }
+      : { _tag: "Answered", response: `Done: ${prompt.prompt}` }
+  )
+
+/** A server with a webhook whose runs are shown in Slack, one that gets clicks, and one of another team. */
+const inSlack = (settings: object) =>
+  Effect.gen(function* () {
+    const slack = yield* receiver(200)
+    const server = yield* start({
+      allowed: { hosts: ["hooks.slack.com"], networks: ["127.0.0.1"] },
+      resolve: () => Promise.resolve(["127.0.0.1"])
+    })
+    const { admin, http, webhook } = server
+    const hook = yield* webhook(yield* server.team("ops", asking), "{{text}}", settings)
+    const body = {
+      ...{ kind: "slack", url: `http://127.0.0.1:${slack.port}/message` },
+      events: ["run.awaiting_approval", "run.succeeded"]
+    }
+    yield* admin("POST", `/api/webhooks/${hook.id}/destinations`, { body })
+    const clicksOf = (team: string) =>
+      webhook(team, "{{payload.type}}", { input: "payload", verification: { preset: "slack" }, secret })
+    const [clicks, others] = [yield* clicksOf("ops"), yield* clicksOf(yield* server.team("others"))]
+    const sent = (path: string, count = 1) =>
+      untilEffect(
+        `${count} to ${path}`,
+        Effect.sync(() => {
+          const all = slack.received.filter((one) => one.path === path)
+          return all.length >= count && all.map(({ body }) => JSON.parse(body))
+        })
+      )
+    /** As Slack does: a form with JSON in one field, signed. */
+    const click = (message: any, text: string, user: string, to = clicks) => {
+      const [action] = message.blocks.at(-1).elements.filter((button: any) => button.text.text === text)
+      const payload = JSON.stringify({
+        ...{ type: "block_actions", api_app_id: "A1", actions: [{ ...action, action_ts: "1700000000.1" }] },
+        ...{ user: { id: user, username: user.toLowerCase() }, message },
+        response_url: `http://hooks.slack.com:${slack.port}/actions/${user}`
+      })
+      const raw = new URLSearchParams({ payload }).toString()
+      const at = String(Math.floor(Date.now() / 1000))
+      const signature = `v0=${createHmac("sha256", secret).update(`v0:${at}:${raw}`).digest("hex")}`
+      return http("POST", to.path, {
+        raw,
+        headers: {
+          "content-type": "application/x-www-form-urlencoded",
+          "x-slack-request-timestamp": at,
+          "x-slack-signature": signature
+        }
+      })
+    }
+    const trigger = Effect.map(http("POST", hook.path, { body: hello }), ({ json }) => json.run_id as string)
+    return { ...server, hook, others, click, clicks, sent, trigger }
+  })
+
+const textsOf = ({ blocks }: any) => blocks.at(-1).elements.map(({ text }: any) => text.text)
+
+describe("a button of a message in Slack", () => {
+  it.scopedLive("replies to the agent's question once, and the message and later clicks say who did", () =>
+    Effect.gen(function* () {
+      const { click, history, hook, others, sent, trigger } = yield* inSlack({})
+      const id = yield* trigger
+      const [message] = yield* sent("/message")
+      expect(textsOf(message)).toEqual(["Yes & go", "No"])
+      // The webhook of another team decides nothing.
+      yield* click(message, "No", "UFOREIGN", others)
+      const gone = { response_type: "ephemeral", text: "The run is gone, or belongs to another team." }
+      expect((yield* sent("/actions/UFOREIGN"))[0]).toMatchObject(gone)
+      const both = yield* Effect.all([click(message, "Yes & go", "UANN"), click(message, "Yes & go", "UANN")], {
+        concurrency: 2
+      })
+      expect(both.map(({ status }) => status)).toEqual([200, 200])
+      const [updated] = yield* sent("/actions/UANN", 2)
+      expect(updated).toMatchObject({
+        replace_original: true,
+        blocks: [...message.blocks.slice(0, -1), { type: "context" }]
+      })
+      expect(updated.text).toBe("<@UANN> answered: Yes &amp; go")
+      yield* click(message, "No", "UBOB")
+      expect((yield* sent("/actions/UBOB"))[0]).toMatchObject({
+        ...{ replace_original: false, response_type: "ephemeral" },
+        text: "It was answered before, by <@UANN>."
+      })
+      const runs = yield* untilEffect(
+        "the reply has run",
+        Effect.map(history(hook.id), (runs) => runs[0]?.status === "success" && runs)
+      )
+      expect(runs).toHaveLength(2)
+      expect(runs[0]).toMatchObject({ conversation: { prompt: "Yes & go" }, triggered_by: "slack:UANN" })
+      expect(runs[1]).toMatchObject({ run_id: id, thread: runs[0].thread })
+    })
+  )
+
+  it.scopedLive("approves or denies a run, and cannot be made up", () =>
+    Effect.gen(function* () {
+      const { admin, click, clicks, history, hook, sent, trigger } = yield* inSlack({ approval: "required" })
+      const id = yield* trigger
+      const [message] = yield* sent("/message")
+      expect(textsOf(message)).toEqual(["Approve", "Deny"])
+      const forged = structuredClone(message)
+      for (const button of forged.blocks.at(-1).elements) button.value = button.value.replace(/.$/, "x")
+      yield* click(forged, "Approve", "UEVE")
+      yield* click(message, "Deny", "UANN")
+      expect((yield* sent("/actions/UANN"))[0].text).toBe("<@UANN> denied it.")
+      expect(yield* history(hook.id)).toMatchObject([
+        { run_id: id, cancelled_by: "denied", decided_by: "uann (Slack)" }
+      ])
+      yield* click(message, "Approve", "UBOB")
+      expect((yield* sent("/actions/UBOB"))[0].text).toBe("It was denied before, by uann (Slack).")
+      const { json } = yield* admin("GET", `/api/audit?object=${id}`)
+      expect(json.data).toMatchObject([{ action: "run.denied", actor: "unknown", person_name: "uann (Slack)" }])
+      const unsigned = yield* admin("POST", clicks.path, { body: {} })
+      expect(refusal(unsigned)).toEqual([401, "not_verified"])
+    })
+  )
+
+  it.scopedLive("is clicked at a shared URL, for the teams that share it, and starts no runs of theirs", () =>
+    Effect.gen(function* () {
+      const { admin, click, clicks, history, others, sent, trigger } = yield* inSlack({})
+      yield* admin("DELETE", `/api/webhooks/${clicks.id}`)
+      const body = { name: "s", team: "ops", prompt_template: "{{payload.type}}", input: "payload", shares: others.id }
+      const { json } = yield* admin("POST", "/api/webhooks", { body })
+      yield* trigger
+      const [message] = yield* sent("/message")
+      yield* click(message, "No", "UANN", others)
+      expect((yield* sent("/actions/UANN"))[0].text).toBe("<@UANN> answered: No")
+      expect([yield* history(json.webhook.id), yield* history(others.id)]).toEqual([[], []])
+    })
+  )
+
+  it.scopedLive("is missing where no webhook takes its clicks", () =>
+    Effect.gen(function* () {
+      const { admin, clicks, sent, trigger } = yield* inSlack({})
+      yield* admin("DELETE", `/api/webhooks/${clicks.id}`)
+      yield* trigger
+      const [message] = yield* sent("/message")
+      expect(message.blocks.map(({ type }: any) => type)).toEqual(["section"])
+    })
+  )
+})

@@ -1,0 +1,255 @@
+import { expect } from "@effect/vitest"
+import { Effect, Either } from "effect"
+import type { RunId } from "../../../../src/domain/Id.ts"
+import { Repo } from "../../../../src/repo/Repo.ts"
+import { type NewRun, Skipped } from "../../../../src/repo/run/RunStore.ts"
+import {
+  acceptAll,
+  acceptOne,
+  at,
+  count,
+  createWebhook,
+  drain,
+  endOne,
+  newRun,
+  noSlots,
+  ops,
+  outcomes,
+  sendRun,
+  step,
+  success,
+  type Target,
+  team,
+  withKey
+} from "../fixtures.ts"
+import type { Test } from "../RepoContract.ts"
+
+type OnNew = NonNullable<NewRun["singleton"]>["on_new"]
+
+const keyed = (webhook: Target, on_new: OnNew, fields: Partial<NewRun> = {}, key = "a") =>
+  newRun(webhook, { singleton: { key, on_new }, ...fields })
+
+const noSlot = { limits: noSlots }
+const again = { attempt: 1, max_attempts: 3, retry_after_seconds: 60 }
+
+/** A failed run with a pending retry. */
+const failedRun = (webhook: Target, on_new: OnNew) =>
+  Effect.gen(function* () {
+    const run = yield* keyed(webhook, on_new, again)
+    yield* acceptOne(run)
+    yield* endOne(run.run_id, outcomes.error, 0)
+    return run.run_id
+  })
+
+const nextAttempt = (webhook: Target, replay_of: RunId) => keyed(webhook, "queue", { ...again, attempt: 2, replay_of })
+
+const shown = (id: RunId) =>
+  Effect.map(
+    Effect.flatMap(Repo, (repo) => repo.run(id)),
+    ({ cancelled_by, retry_at, status, superseded_by }) => ({ cancelled_by, retry_at, status, superseded_by })
+  )
+
+const supersededBy = (superseded_by: RunId, status = "cancelled") => ({
+  cancelled_by: "superseded",
+  retry_at: undefined,
+  status,
+  superseded_by
+})
+
+const skippedFor = (run_id: RunId) => new Skipped({ run_id })
+
+const cancel = (webhook: Target, acceptedBy: number, key = "a") =>
+  Effect.flatMap(Repo, (repo) =>
+    repo.cancelSingletons(
+      { webhook_id: webhook.id, team: webhook.team, key },
+      { acceptedBy: at(acceptedBy), at: at(9_000) }
+    )
+  )
+
+export const singletons = (test: Test): void => {
+  test(
+    "supersedes the key's runs: in progress, queued, collecting and waiting for a retry; no others",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const others = yield* Effect.all([
+        keyed(webhook, "supersede", {}, "b"),
+        keyed(yield* createWebhook({ name: "other" }), "supersede"),
+        newRun(webhook),
+        keyed(webhook, "queue", { team: team("moved") })
+      ])
+      yield* Effect.ignore(repo.createTeam(team("moved"), at(0)))
+      const running = yield* sendRun(webhook, 1, { singleton: { key: "a", on_new: "queue" } })
+      yield* acceptAll(others)
+      const failed = yield* failedRun(webhook, "queue")
+      const ended = yield* keyed(webhook, "queue")
+      yield* acceptOne(ended)
+      yield* endOne(ended.run_id, success("done"), 2)
+      const queued = yield* keyed(webhook, "queue")
+      const collecting = yield* keyed(webhook, "queue", { coalesce: { key: "w", until: at(30_000) } })
+      yield* acceptAll([queued, collecting])
+
+      const newer = yield* keyed(webhook, "supersede")
+      const { accepted, superseded } = yield* step({ accepts: [newer] }, noSlot, 5_000)
+      expect(accepted).toEqual([Either.right({ _tag: "Accepted" })])
+      const gone = [running, failed, queued.run_id, collecting.run_id]
+      expect(superseded.map(({ run_id }) => run_id).sort()).toEqual(gone.sort())
+      expect(yield* shown(running)).toEqual(supersededBy(newer.run_id))
+      expect(yield* shown(queued.run_id)).toEqual(supersededBy(newer.run_id))
+      expect(yield* shown(collecting.run_id)).toEqual(supersededBy(newer.run_id))
+      expect(yield* shown(failed)).toEqual(supersededBy(newer.run_id, "error"))
+      // Its leader must stop first.
+      expect(yield* repo.run(running)).toMatchObject({ stop_at: at(5_000), finished_at: at(5_000), started_at: at(1) })
+      expect(yield* repo.run(queued.run_id)).toMatchObject({ released_at: at(5_000) })
+      yield* step({ releases: [{ run_id: running, at: at(6_000) }] }, noSlot)
+      yield* repo.closeWindows(at(30_000))
+      expect(yield* drain()).toEqual([...others.slice(0, 3).map(({ run_id }) => run_id), newer.run_id])
+    })
+  )
+
+  test(
+    "leaves the last of several with a key in one group, and ends others' runs first",
+    Effect.gen(function* () {
+      const webhook = yield* createWebhook()
+      const out = yield* sendRun(webhook, 1)
+      const failed = yield* failedRun(webhook, "supersede")
+      const all = yield* Effect.forEach(count(3), () => keyed(webhook, "supersede"))
+      const other = yield* keyed(webhook, "supersede", {}, "b")
+      const retry = yield* nextAttempt(webhook, failed)
+      const [first, second, last] = all as [NewRun, NewRun, NewRun]
+      const result = yield* step({
+        ends: [{ run_id: out, outcome: success("done"), at: at(2) }],
+        // A retry is of an older request, wherever it stands.
+        accepts: [first, other, second, last, retry]
+      })
+      expect(result.accepted.every(Either.isRight)).toBe(true)
+      expect(result.ended.map(({ recorded }) => recorded)).toEqual([true])
+      for (const { run_id } of [first, second, retry]) expect(yield* shown(run_id)).toEqual(supersededBy(last.run_id))
+      expect(result.admitted.map(({ run_id }) => run_id)).toEqual([other.run_id])
+      yield* endOne(other.run_id, success("done"), 3)
+      expect(yield* drain()).toEqual([last.run_id])
+    })
+  )
+
+  test(
+    "supersedes nothing by what is not accepted: refused, edited or repeated",
+    Effect.gen(function* () {
+      const webhook = yield* createWebhook()
+      const first = yield* keyed(webhook, "supersede", withKey("delivery"))
+      yield* acceptOne(first)
+      const refused = (run: NewRun, options = {}) =>
+        Effect.map(Effect.flip(acceptOne(run, options)), ({ _tag }) => _tag)
+      expect(yield* refused(yield* keyed(webhook, "supersede"), { maxQueued: 1 })).toBe("TooManyQueued")
+      const limited = { ...webhook, max_queued: 1 }
+      expect(yield* refused(yield* keyed(limited, "supersede"))).toBe("TooManyQueued")
+      expect(yield* refused(yield* keyed({ ...webhook, version: 2 }, "supersede"))).toBe("WebhookEdited")
+      for (const on_new of ["supersede", "skip"] as const) {
+        const repeat = yield* acceptOne(yield* keyed(webhook, on_new, withKey("delivery")))
+        expect(repeat).toMatchObject({ _tag: "Repeated", run: { run_id: first.run_id } })
+      }
+      expect(yield* shown(first.run_id)).toMatchObject({ status: "queued" })
+    })
+  )
+
+  test(
+    "gives a late repeat of a superseded delivery its run, which does not start again",
+    Effect.gen(function* () {
+      const webhook = yield* createWebhook()
+      const renewing = (key: string) => {
+        const { idempotency } = withKey(key)
+        return keyed(webhook, "supersede", { idempotency: { ...idempotency, renewsCancelled: true } })
+      }
+      const [old, newer] = [yield* renewing("old"), yield* renewing("new")]
+      yield* acceptOne(old)
+      yield* acceptOne(newer)
+      expect(yield* acceptOne(yield* renewing("old"))).toMatchObject({ run: { run_id: old.run_id } })
+      expect(yield* shown(newer.run_id)).toMatchObject({ status: "queued" })
+      // A person cancelled this one.
+      yield* endOne(newer.run_id, outcomes.cancelled, 1)
+      expect(yield* acceptOne(yield* renewing("new"))).toEqual({ _tag: "Accepted" })
+    })
+  )
+
+  test(
+    "skips a run while another with its key is on, also of the same group, and names that one",
+    Effect.gen(function* () {
+      const webhook = yield* createWebhook()
+      const group = yield* Effect.all([
+        keyed(webhook, "skip"),
+        keyed(webhook, "skip", withKey("one")),
+        keyed(webhook, "skip", {}, "b"),
+        keyed(webhook, "skip")
+      ])
+      const [first, , other] = group
+      const skipped = Either.left(skippedFor(first.run_id))
+      const accepted = Either.right({ _tag: "Accepted" })
+      expect(yield* acceptAll(group)).toEqual([accepted, skipped, accepted, skipped])
+      expect(yield* drain()).toEqual([first.run_id, other.run_id])
+      const failed = yield* failedRun(webhook, "skip")
+      expect(yield* Effect.flip(acceptOne(yield* keyed(webhook, "skip")))).toEqual(skippedFor(failed))
+      const retry = yield* nextAttempt(webhook, failed)
+      expect(yield* acceptOne(retry)).toEqual({ _tag: "Accepted" })
+      expect(yield* Effect.flip(acceptOne(yield* keyed(webhook, "skip")))).toEqual(skippedFor(retry.run_id))
+      yield* endOne(retry.run_id, success("done"), 1)
+      expect(yield* acceptOne(yield* keyed(webhook, "skip", withKey("one")))).toEqual({ _tag: "Accepted" })
+    })
+  )
+
+  test(
+    "cancels the key's runs that were accepted before an event, with retries of older ones, and no newer one",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const failed = yield* failedRun(webhook, "queue")
+      const retried = yield* failedRun(webhook, "queue")
+      const retry = { ...(yield* nextAttempt(webhook, retried)), accepted_at: at(200) }
+      const [older, newer] = [
+        yield* keyed(webhook, "queue", { accepted_at: at(100) }),
+        yield* keyed(webhook, "queue", { accepted_at: at(101) })
+      ]
+      const other = yield* keyed(webhook, "queue", {}, "b")
+      yield* acceptAll([retry, older, newer, other])
+      const gone = yield* cancel(webhook, 100)
+      const ids = [failed, retry.run_id, older.run_id]
+      expect(gone.map(({ run_id }) => run_id).sort()).toEqual(ids.toSorted())
+      for (const id of ids) expect(yield* shown(id)).toMatchObject({ cancelled_by: "event", superseded_by: undefined })
+      expect(yield* repo.retriesDue(at(100_000), { limit: 9, except: [] })).toEqual([])
+      expect(yield* cancel(webhook, 100)).toEqual([])
+      expect(yield* drain(ops)).toEqual([newer.run_id, other.run_id])
+    })
+  )
+
+  test(
+    "leaves one run of a key when acceptances, retries and events come from all sides at once",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const all: Array<RunId> = []
+      yield* Effect.forEach(
+        count(60),
+        (n) =>
+          Effect.gen(function* () {
+            if (n % 10 === 9) return void (yield* cancel(webhook, 0))
+            const run = yield* keyed(webhook, "supersede", { ...again, accepted_at: at(n) }, n % 2 ? "a" : "b")
+            all.push(run.run_id)
+            yield* acceptOne(run)
+            if (n % 3 > 0) return
+            yield* endOne(run.run_id, outcomes.error, n)
+            const next = {
+              ...(yield* nextAttempt(webhook, run.run_id)),
+              singleton: { ...run.singleton!, on_new: "queue" as const }
+            }
+            all.push(next.run_id)
+            yield* Effect.ignore(acceptOne(next))
+          }),
+        { concurrency: "unbounded" }
+      )
+      const last = yield* Effect.forEach(["a", "b"], (key) => keyed(webhook, "supersede", {}, key))
+      const { superseded } = yield* step({ accepts: last }, noSlot)
+      // At most one of each key was on, as each waits in the lane.
+      expect(superseded.length).toBeLessThanOrEqual(2)
+      expect(yield* drain()).toEqual(last.map(({ run_id }) => run_id))
+      expect(yield* repo.retriesDue(at(1_000_000), { limit: 9, except: [] })).toEqual([])
+    })
+  )
+}

@@ -1,0 +1,41 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { eventually, startTestUi, type TestUi } from "../../TestUi.ts"
+
+let ui: TestUi
+const triggered = async () => {
+  const { token } = await ui.call("POST", "/api/webhooks", {
+    ...{ name: "Deploy", team: "demo", prompt_template: "Deploy {{version}}", approval: "required" }
+  })
+  const start = (version: string) => ui.call("POST", `/webhook/trigger/${token}`, { variables: { version } })
+  return [(await start("7")).run_id, (await start("8")).run_id] as const
+}
+
+beforeAll(async () => {
+  ui = await startTestUi()
+})
+afterAll(() => ui?.close())
+
+describe("a run that waits for approval", () => {
+  it("waits for a person on the first page, and shows its prompt with the buttons that decide", async () => {
+    const [first, second] = await triggered()
+    const page = await ui.newPage({ signedIn: true })
+    await page.goto("/")
+    const items = page.getByRole("region", { name: "Waiting for you" }).getByRole("listitem")
+    await eventually(() => items.allTextContents()).toEqual([
+      expect.stringMatching(/^Deploy 8Deploy.*Waiting for approval$/),
+      expect.stringMatching(/^Deploy 7Deploy.*Waiting for approval$/)
+    ])
+    await page.getByRole("link", { name: "Questions and approvals: 2" }).waitFor()
+    await items.first().getByRole("link").click()
+    const card = page.getByRole("region", { name: "Approval" })
+    await card.getByText("Deploy 8").waitFor()
+    await card.getByRole("button", { name: "Approve" }).click()
+    await page.getByText("Approved by admin key").waitFor()
+    await card.waitFor({ state: "detached" })
+    await page.goto(`/runs/${first}`)
+    await card.getByRole("button", { name: "Deny" }).click()
+    await page.getByText("Denied by admin key").waitFor()
+    expect((await ui.call("GET", `/api/runs/${second}`)).decided_by).toBe("admin key")
+    await page.context().close()
+  })
+})
