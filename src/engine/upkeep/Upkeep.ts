@@ -7,18 +7,14 @@ import type { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import type { TeamStore } from "../../repo/manage/TeamStore.ts"
 import type { WebhookStore } from "../../repo/manage/WebhookStore.ts"
-import type { LaneStore } from "../../repo/run/LaneStore.ts"
 import { ProgressStore } from "../../repo/run/ProgressStore.ts"
 import { RunStore } from "../../repo/run/RunStore.ts"
 import { ThreadStore } from "../../repo/run/ThreadStore.ts"
-import * as CombinedPrompts from "../accept/CombinedPrompts.ts"
 import type { HandOver } from "../accept/HandOver.ts"
 import * as Retries from "../accept/Retries.ts"
 import * as AlertEvaluation from "../alert/AlertEvaluation.ts"
 import type { TeamLeaders } from "../leaders/TeamLeaders.ts"
-import type { Renderer } from "../prompt/Renderer.ts"
 import { Settings } from "../Settings.ts"
-import type { Steps } from "../step/Steps.ts"
 import { Ticks } from "../step/Ticks.ts"
 
 export interface Task<R = never> {
@@ -45,7 +41,6 @@ const engineTasks = Effect.gen(function* () {
 
   const tasks: ReadonlyArray<Task> = [
     { name: "retries of failed runs", every: "1 second", alone: "tick", run: yield* Retries.make },
-    { name: "prompts of combined runs", every: "1 second", alone: "tick", run: yield* CombinedPrompts.make },
     {
       name: "deliveries of early events",
       every: "1 second",
@@ -125,12 +120,9 @@ export const layer: Layer.Layer<
   | DestinationStore
   | HandOver
   | HistoryStore
-  | LaneStore
   | ProgressStore
-  | Renderer
   | RunStore
   | Settings
-  | Steps
   | TeamLeaders
   | TeamStore
   | ThreadStore

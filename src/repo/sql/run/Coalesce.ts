@@ -70,7 +70,7 @@ const portion = 1000
 export const makeCloseWindows = Effect.map(SqlClient.SqlClient, (sql) => {
   const closeSome = (now: DateTime.Utc) => {
     const time = sql`${DateTime.toDateUtc(now)}::timestamptz`
-    return bounded(sql<{ readonly most: number }>`
+    return bounded(sql<{ readonly most: number; readonly combined: boolean }>`
       with free as materialized (
         select webhook_id, idempotency_key from webhook_trigger.window_deliveries where expires_at <= ${time}
         order by expires_at limit ${portion}
@@ -104,10 +104,12 @@ export const makeCloseWindows = Effect.map(SqlClient.SqlClient, (sql) => {
         from next where r.id = next.id and r.status = 'queued' and r.place is null
         returning r.id
       ), ${notify(sql, "RunChanged", sql`select id::text as name from placed`)}
-      select greatest((select count(*) from due), (select count(*) from free))::int as most, count(*) from notified`)
+      select greatest((select count(*) from due), (select count(*) from free))::int as most, count(*),
+        exists (select from over where combines) or exists (select from webhook_trigger.windows where closed) as combined
+      from notified`)
   }
-  const closeWindows = (now: DateTime.Utc): Effect.Effect<void, Unavailable> =>
-    Effect.flatMap(closeSome(now), ([row]) => (row!.most < portion ? Effect.void : closeWindows(now)))
+  const closeWindows = (now: DateTime.Utc): Effect.Effect<boolean, Unavailable> =>
+    Effect.flatMap(closeSome(now), ([row]) => (row!.most < portion ? Effect.succeed(row!.combined) : closeWindows(now)))
   return closeWindows
 })
 
