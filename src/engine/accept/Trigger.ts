@@ -248,12 +248,14 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
             )
       }
 
-      /** Cancels the runs with the request's key that were accepted before it arrived. */
+      /** Cancels the runs with the request's key that were accepted before it, or the first one that it repeats, arrived. */
       const cancelRuns = (webhook: WebhookRow, request: TriggerRequest): Effect.Effect<Submitted, Refused> =>
         Effect.gen(function* () {
+          const { idempotency, received_at } = request
+          const keyed = idempotency && { idempotency: Candidates.keyOf(idempotency, received_at, webhook) }
           const key = standsAlone(request) ? undefined : yield* singletonKeyOf(webhook, request.variables)
           const of = key === undefined ? undefined : { webhook_id: webhook.id, team: webhook.team, key }
-          const runs = of === undefined ? [] : yield* steps.cancelSingletons(of, request.received_at)
+          const runs = of === undefined ? [] : yield* steps.cancelSingletons(of, { received_at, ...keyed })
           return { _tag: "Ignored", reason: cancelledText(runs.length), cancelled: runs.map(({ run_id }) => run_id) }
         })
 

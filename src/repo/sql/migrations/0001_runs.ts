@@ -172,5 +172,15 @@ export const runs = Effect.gen(function* () {
       expires_at timestamptz(3) not null,
       primary key (webhook_id, idempotency_key)
     )`
+  // Keys of requests for which `cancel_if` held. Without a reference, so that they lock no webhook.
+  yield* sql`
+    create table webhook_trigger.cancel_events (
+      webhook_id uuid not null,
+      idempotency_key text not null,
+      received_at timestamptz(3) not null,
+      expires_at timestamptz(3) not null,
+      primary key (webhook_id, idempotency_key)
+    )`
+  yield* sql`create index cancel_events_expires_at on webhook_trigger.cancel_events (expires_at)`
   yield* sql`create index window_deliveries_expires_at on webhook_trigger.window_deliveries (expires_at)`
 })

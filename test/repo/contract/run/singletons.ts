@@ -58,11 +58,11 @@ const supersededBy = (superseded_by: RunId, status = "cancelled") => ({
 
 const skippedFor = (run_id: RunId) => new Skipped({ run_id })
 
-const cancel = (webhook: Target, acceptedBy: number, key = "a") =>
+const cancel = (webhook: Target, received: number, event: Pick<NewRun, "idempotency"> = {}) =>
   Effect.flatMap(Repo, (repo) =>
     repo.cancelSingletons(
-      { webhook_id: webhook.id, team: webhook.team, key },
-      { acceptedBy: at(acceptedBy), at: at(9_000) }
+      { webhook_id: webhook.id, team: webhook.team, key: "a" },
+      { received_at: at(received), at: at(9_000), ...event }
     )
   )
 
@@ -216,6 +216,24 @@ export const singletons = (test: Test): void => {
       expect(yield* repo.retriesDue(at(100_000), { limit: 9, except: [] })).toEqual([])
       expect(yield* cancel(webhook, 100)).toEqual([])
       expect(yield* drain(ops)).toEqual([newer.run_id, other.run_id])
+    })
+  )
+
+  test(
+    "cancels by a repeated event what its first delivery would have cancelled, until its key expires",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const event = withKey("closed")
+      expect(yield* cancel(webhook, 100, event)).toEqual([])
+      const [older, newer] = [
+        yield* keyed(webhook, "queue", { accepted_at: at(99) }),
+        yield* keyed(webhook, "queue", { accepted_at: at(101) })
+      ]
+      yield* acceptAll([newer, older])
+      expect((yield* cancel(webhook, 200, event)).map(({ run_id }) => run_id)).toEqual([older.run_id])
+      yield* repo.closeWindows(event.idempotency.expires_at)
+      expect((yield* cancel(webhook, 300, event)).map(({ run_id }) => run_id)).toEqual([newer.run_id])
     })
   )
 
