@@ -238,14 +238,15 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         if (clicked !== undefined) return clicked
         const own = ownMessages.check(webhook, request)
         const start = orIgnored(webhook, request, startOnce(webhook, request))
-        const checked = own === undefined ? start : Effect.zipRight(own, start)
-        return webhook.cancel_if === undefined
-          ? checked
-          : Effect.flatMap(
-              inputChecks.cancels(webhook, request.variables),
-              (holds): Effect.Effect<Submitted, Cancels | Effect.Effect.Error<typeof checked>> =>
-                holds ? new Cancels() : checked
-            )
+        const cancelsOrStarts =
+          webhook.cancel_if === undefined
+            ? start
+            : Effect.flatMap(
+                inputChecks.cancels(webhook, request.variables),
+                (holds): Effect.Effect<Submitted, Cancels | Effect.Effect.Error<typeof start>> =>
+                  holds ? new Cancels() : start
+              )
+        return own === undefined ? cancelsOrStarts : Effect.zipRight(own, cancelsOrStarts)
       }
 
       /** Cancels the runs with the request's key that were accepted before it, or the first one that it repeats, arrived. */

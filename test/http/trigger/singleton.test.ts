@@ -100,7 +100,7 @@ trigger("an event for which cancel_if holds cancels the key's runs, also of a pa
   })
 )
 
-trigger("a repeated event, and one that quotes a comment of ours, cancel no newer run", () =>
+trigger("a repeated event cancels no newer run", () =>
   Effect.gen(function* () {
     const { http, team, webhook } = yield* start()
     const settings = { singleton: { key, on_new: "queue" }, cancel_if: "action == 'closed'" }
