@@ -117,10 +117,11 @@ export const runs = Effect.gen(function* () {
       where status in ('queued', 'running') and joined is not null`
   yield* sql`create index runs_unconfirmed on webhook_trigger.runs (team, seq) where unconfirmed`
 
-  // The runs that are not over, by the keys of `singleton`.
+  // The runs that are not over, or whose agents may still work, by the keys of `singleton`.
   yield* sql`
     create index runs_singleton on webhook_trigger.runs (webhook_id, singleton_key)
-      where singleton_key is not null and (finished_at is null or retry_at is not null)`
+      where singleton_key is not null
+        and (finished_at is null or retry_at is not null or stop_at is not null and released_at is null)`
 
   // Deadlines, retries that are due, a team's last answer, and retention.
   yield* sql`
