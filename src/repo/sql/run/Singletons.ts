@@ -4,7 +4,7 @@ import { DateTime, Effect } from "effect"
 import { type CancelEvent, isRetry, type NewRun, type SingletonRuns } from "../../run/RunStore.ts"
 import { notify } from "../Changes.ts"
 import { bounded } from "../database/Database.ts"
-import { runColumns, runFromRow } from "../RunColumns.ts"
+import { isWaiting, runColumns, runFromRow } from "../RunColumns.ts"
 
 /**
  * Its acceptance depends on other runs with its key, or ends them, so it comes after that of another server. A retry depends
@@ -18,12 +18,19 @@ interface Singletons {
   readonly onRun: Statement.Fragment
   /** The run for which the input `i` is skipped. */
   readonly skippedFor: Statement.Fragment
+  /** Whether the input `i` takes the place of a queued run: the queue gets no longer. */
+  readonly takesPlace: Statement.Fragment
   /** The query `replaced`, of the runs that inserted ones have superseded, and how to read it. */
   readonly replaced: Statement.Fragment
   readonly superseded?: Statement.Fragment
 }
 
-const none = (sql: SqlClient.SqlClient): Singletons => ({ onRun: sql``, skippedFor: sql`null::uuid`, replaced: sql`` })
+const none = (sql: SqlClient.SqlClient): Singletons => ({
+  onRun: sql``,
+  skippedFor: sql`null::uuid`,
+  takesPlace: sql`false`,
+  replaced: sql``
+})
 
 /**
  * The functions that read and cancel the runs of a key see what was committed before they got the lock, and what this
@@ -43,6 +50,9 @@ export const singletonsOf = (
           webhook_trigger.singleton_on(i.webhook_id, i.team, i.singleton_key)
         end as on_run`,
         skippedFor: sql`case when i.on_new = 'skip' then i.on_run end`,
+        takesPlace: sql`i.on_new is not distinct from 'supersede' and i.on_run is not null and exists (
+          select from webhook_trigger.runs q where q.id = i.on_run and ${isWaiting}
+        )`,
         superseded: sql`select * from replaced`,
         replaced: sql`replaced as materialized (
         select s.* from (
