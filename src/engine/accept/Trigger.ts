@@ -295,7 +295,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
               Effect.flatMap(render(webhook, variables), (rendered) => {
                 const run = {
                   ...{ ...request, variables, ...keys },
-                  ...(coalesce && { coalesce }),
+                  ...(coalesce && { coalesce: Coalescing.withSingleton(coalesce, keys.singleton) }),
                   ...(approval_until && { approval_until })
                 }
                 const submitAs = (run: TriggerRequest) =>

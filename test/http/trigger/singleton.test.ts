@@ -100,6 +100,19 @@ trigger("an event for which cancel_if holds cancels the key's runs, also of a pa
   })
 )
 
+trigger("a window combines only requests with the same key", () =>
+  Effect.gen(function* () {
+    const { history, http, team, webhook } = yield* start()
+    const settings = { singleton: { key, on_new: "supersede" }, coalesce: { key: "repo", within: 600 } }
+    const hook = yield* webhook(yield* team("slow", silent), "{{number}}", settings)
+    const post = (number: number) => Effect.map(http("POST", hook.path, of(number)), ({ json }) => json.run_id)
+    const [first, other] = [yield* post(7), yield* post(8)]
+    expect(other).not.toBe(first)
+    expect(yield* post(7)).toBe(first)
+    expect(yield* history(hook.id)).toHaveLength(2)
+  })
+)
+
 trigger("a repeated event cancels no newer run", () =>
   Effect.gen(function* () {
     const { http, team, webhook } = yield* start()
