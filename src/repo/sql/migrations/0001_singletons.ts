@@ -38,7 +38,8 @@ export const singletons = Effect.gen(function* () {
     $$`
 
   // Cancels the runs with these keys that were accepted until then, except the newer one of each. A retry counts by the
-  // attempt before it. Of one that has timed out, only the agent is stopped. Runs are locked in the order of their IDs, as everywhere.
+  // attempt before it. Of one that has timed out, only the agent is stopped. Runs are
+  // locked in the order of their IDs, as everywhere.
   yield* sql`
     create function webhook_trigger.cancel_singletons(
       hooks uuid[], lanes text[], keys text[], newer uuid[], canceller text, clock timestamptz, latest timestamptz

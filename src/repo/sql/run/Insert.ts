@@ -90,7 +90,8 @@ export const makeInsert = Effect.gen(function* () {
         order by t.team for key share
       ), ${failed} checked as materialized (
         select i.*, t.team is not null and (i.webhook_id is null or h.id is not null) ${mayBeRetried} as known,
-          h.version is distinct from i.version as edited, ${isKnown(runs)} as repeats, ${skippedFor} as skipped_for, ${takesPlace} as takes_place, coalesce(
+          h.version is distinct from i.version as edited, ${isKnown(runs)} as repeats, ${skippedFor} as skipped_for,
+          ${takesPlace} as takes_place, coalesce(
             t.is_idle and i.approval_until is null and (i.mode = 'wait' or i.deadline_at is null or i.team = any(${options.led})), false
           ) as is_next
         from input i

@@ -74,7 +74,8 @@ export const webhookLimits = (sql: SqlClient.SqlClient, shape: LimitsShape): Web
     limited: sql`own_queue as materialized (${queue}), bucket as materialized (${bucket}),
       ${spent(sql, costs)} filled as (
         select c.*, coalesce(q.length, 0) as own_length,
-          count(*) filter (where ${counts("c")}) over own as place, count(*) filter (where not c.takes_place) over own - 1 - c.is_next::int as waits_before,
+          count(*) filter (where ${counts("c")}) over own as place,
+          count(*) filter (where not c.takes_place) over own - 1 - c.is_next::int as waits_before,
           least(c.rate_runs, greatest(0, coalesce(b.used, 0)
             - greatest(0, extract(epoch from now() - b.at)::float8) * c.rate_runs / c.rate_seconds)) as used,
           greatest(b.day, today.day) as day,
