@@ -60,7 +60,7 @@ describe("a recipe on the command line", () => {
         /shown only once:\n\n {2}http\S+whk_\w+\n\nThe secret is shown only once, too:\n\n {2}\w{48}\n/
       )
       expect(github).toMatch(/\nAt GitHub:\n {2}1\. In the repository[^\n]*\n {2}2\. [\s\S]*\nNotes:\n {2}- /)
-      const [, id] = /webhook-trigger webhook run (\S+) --sample\n$/.exec(github)!
+      const [, id] = / webhook run (\S+) --sample\n$/.exec(github)!
       expect((yield* run("webhook", "run", id!, "--sample")).stdout).toContain("Accepted as ")
 
       const alertmanager = (yield* create("--from", "alertmanager")).stdout

@@ -379,8 +379,11 @@ export const coalesce = (test: Test): void => {
       const place = Effect.flatMap(repo.combinedRuns([]), (runs) =>
         Effect.forEach(runs, (run) => Effect.as(repo.placeCombined(run), run))
       )
-      const closing = count(20).map(() => Effect.zipRight(repo.closeWindows(until), place))
-      const together = runs.map((run, n) => Effect.zipRight(acceptOne(run), closing[n] ?? Effect.succeed([])))
+      // Fewer than the attempts of an acceptance, of which each may find another window.
+      const closing = Effect.zipRight(repo.closeWindows(until), place)
+      const together = runs.map((run, n) =>
+        Effect.zipRight(acceptOne(run), n % 14 === 0 ? closing : Effect.succeed([]))
+      )
       const placed = (yield* Effect.all(together, { concurrency: "unbounded" })).flat()
       yield* repo.closeWindows(until)
       const last = yield* place
