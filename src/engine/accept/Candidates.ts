@@ -255,7 +255,7 @@ export const chainOf = ({
 const idempotencyKeyLife = Duration.hours(24)
 
 /** A webhook that came from another team knows no keys from there: they name runs of that team. */
-const keyOf = (
+export const keyOf = (
   { key, life = idempotencyKeyLife, ...how }: NonNullable<RunRequest["idempotency"]>,
   accepted_at: DateTime.Utc,
   { moved_at }: Pick<WebhookRow, "moved_at"> = {}

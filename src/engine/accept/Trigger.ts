@@ -238,22 +238,25 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         if (clicked !== undefined) return clicked
         const own = ownMessages.check(webhook, request)
         const start = orIgnored(webhook, request, startOnce(webhook, request))
-        const checked = own === undefined ? start : Effect.zipRight(own, start)
-        return webhook.cancel_if === undefined
-          ? checked
-          : Effect.flatMap(
-              inputChecks.cancels(webhook, request.variables),
-              (holds): Effect.Effect<Submitted, Cancels | Effect.Effect.Error<typeof checked>> =>
-                holds ? new Cancels() : checked
-            )
+        const cancelsOrStarts =
+          webhook.cancel_if === undefined
+            ? start
+            : Effect.flatMap(
+                inputChecks.cancels(webhook, request.variables),
+                (holds): Effect.Effect<Submitted, Cancels | Effect.Effect.Error<typeof start>> =>
+                  holds ? new Cancels() : start
+              )
+        return own === undefined ? cancelsOrStarts : Effect.zipRight(own, cancelsOrStarts)
       }
 
-      /** Cancels the runs with the request's key that were accepted before it arrived. */
+      /** Cancels the runs with the request's key that were accepted before it, or the first one that it repeats, arrived. */
       const cancelRuns = (webhook: WebhookRow, request: TriggerRequest): Effect.Effect<Submitted, Refused> =>
         Effect.gen(function* () {
+          const { idempotency, received_at } = request
+          const keyed = idempotency && { idempotency: Candidates.keyOf(idempotency, received_at, webhook) }
           const key = standsAlone(request) ? undefined : yield* singletonKeyOf(webhook, request.variables)
           const of = key === undefined ? undefined : { webhook_id: webhook.id, team: webhook.team, key }
-          const runs = of === undefined ? [] : yield* steps.cancelSingletons(of, request.received_at)
+          const runs = of === undefined ? [] : yield* steps.cancelSingletons(of, { received_at, ...keyed })
           return { _tag: "Ignored", reason: cancelledText(runs.length), cancelled: runs.map(({ run_id }) => run_id) }
         })
 
@@ -292,7 +295,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
               Effect.flatMap(render(webhook, variables), (rendered) => {
                 const run = {
                   ...{ ...request, variables, ...keys },
-                  ...(coalesce && { coalesce }),
+                  ...(coalesce && { coalesce: Coalescing.withSingleton(coalesce, keys.singleton) }),
                   ...(approval_until && { approval_until })
                 }
                 const submitAs = (run: TriggerRequest) =>

@@ -248,6 +248,11 @@ export interface SingletonRuns {
   readonly key: string
 }
 
+/** A request for which `cancel_if` holds. A repeat counts as the first one with its key. */
+export interface CancelEvent extends Pick<NewRun, "idempotency"> {
+  readonly received_at: DateTime.Utc
+}
+
 export interface ExpireOptions {
   /** Teams without a leader. */
   readonly stopped?: ReadonlyArray<TeamName>
@@ -302,12 +307,12 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
       options: { readonly at: DateTime.Utc; readonly by: CancelledBy }
     ) => Effect.Effect<number, Unavailable>
     /**
-     * Cancels the runs with a key that were accepted no later than `acceptedBy`: an event of their source ended their story.
-     * Of a failed one, the retry. Returns them. Notified like an end.
+     * Cancels the runs with a key that were accepted before an event of their source arrived first. Of a failed one, the
+     * retry. Returns them. Notified like an end.
      */
     readonly cancelSingletons: (
       of: SingletonRuns,
-      options: { readonly at: DateTime.Utc; readonly acceptedBy: DateTime.Utc }
+      event: CancelEvent & { readonly at: DateTime.Utc }
     ) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
     /** The number of runs that `cancelQueued` would end. */
     readonly countQueued: (of: QueuedRuns) => Effect.Effect<number, Unavailable>

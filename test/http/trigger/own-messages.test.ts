@@ -53,6 +53,11 @@ describe("a message of a destination that comes back", () => {
       expect(yield* send({ action: "created", comment }, other)).toMatchObject(own)
       const relayed = yield* webhook("other", "{{text}}")
       expect(yield* send({ variables: { text: comment.body } }, relayed)).toMatchObject(own)
+      const cancelling = yield* webhook("other", "{{text}}", {
+        singleton: { key: "{{text}}", on_new: "queue" },
+        cancel_if: "text != 'x'"
+      })
+      expect(yield* send({ variables: { text: comment.body } }, cancelling)).toMatchObject(own)
       const requests = yield* admin("GET", `${path}/requests?ignored=true`)
       expect(requests.json.data[0]).toMatchObject({ code: "ignored", detail: own.json.reason })
       expect(requests.json.ignored).toBe(3)

@@ -77,6 +77,12 @@ export const makeCloseWindows = Effect.map(SqlClient.SqlClient, (sql) => {
       ), forgotten as (
         delete from webhook_trigger.window_deliveries d using free
         where (d.webhook_id, d.idempotency_key) = (free.webhook_id, free.idempotency_key) and d.expires_at <= ${time}
+      ), old_event as materialized (
+        select webhook_id, idempotency_key from webhook_trigger.cancel_events where expires_at <= ${time}
+        order by expires_at limit ${portion} for update skip locked
+      ), forgotten_event as (
+        delete from webhook_trigger.cancel_events e using old_event o
+        where (e.webhook_id, e.idempotency_key) = (o.webhook_id, o.idempotency_key)
       ), due as materialized (
         select run_id, webhook_id from webhook_trigger.windows where until <= ${time} and not closed
         order by until fetch first ${portion} rows with ties
@@ -104,7 +110,9 @@ export const makeCloseWindows = Effect.map(SqlClient.SqlClient, (sql) => {
         from next where r.id = next.id and r.status = 'queued' and r.place is null
         returning r.id
       ), ${notify(sql, "RunChanged", sql`select id::text as name from placed`)}
-      select greatest((select count(*) from due), (select count(*) from free))::int as most, count(*),
+      select greatest(
+          (select count(*) from due), (select count(*) from free), (select count(*) from old_event)
+        )::int as most, count(*),
         exists (select from over where combines) or exists (select from webhook_trigger.windows where closed) as combined
       from notified`)
   }
