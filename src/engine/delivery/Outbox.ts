@@ -135,7 +135,8 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
         return webhooks.webhooks.pipe(
           Effect.map((all) => {
             const receiver = (one: Webhook) => all.find(({ id }) => id === one.shares) ?? one
-            return all.some((one) => one.team === run.team && one.enabled && takesClicks(receiver(one)))
+            const takes = (one: Webhook) => one.enabled && receiver(one).enabled && takesClicks(receiver(one))
+            return all.some((one) => one.team === run.team && takes(one))
           }),
           Effect.orElseSucceed(() => false),
           Effect.map((areTaken) => (areTaken ? buttons : []))

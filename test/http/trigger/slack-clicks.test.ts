@@ -144,11 +144,18 @@ describe("a button of a message in Slack", () => {
 
   it.scopedLive("is missing where no webhook takes its clicks", () =>
     Effect.gen(function* () {
-      const { admin, clicks, sent, trigger } = yield* inSlack({})
+      const { admin, clicks, others, sent, trigger } = yield* inSlack({})
       yield* admin("DELETE", `/api/webhooks/${clicks.id}`)
       yield* trigger
-      const [message] = yield* sent("/message")
-      expect(message.blocks.map(({ type }: any) => type)).toEqual(["section"])
+      yield* sent("/message")
+      // The URL that its webhook shares is off.
+      yield* admin("PATCH", `/api/webhooks/${others.id}`, { body: { enabled: false } })
+      const body = { name: "s", team: "ops", prompt_template: "{{payload.type}}", input: "payload", shares: others.id }
+      expect((yield* admin("POST", "/api/webhooks", { body })).status).toBe(201)
+      yield* trigger
+      for (const message of yield* sent("/message", 2)) {
+        expect(message.blocks.map(({ type }: any) => type)).toEqual(["section"])
+      }
     })
   )
 })
