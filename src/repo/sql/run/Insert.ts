@@ -100,7 +100,7 @@ export const makeInsert = Effect.gen(function* () {
         left join known t on t.team = i.team
       ), candidate as (
         select c.* from checked c where c.known and not c.edited and not c.repeats and c.skipped_for is null
-      ), ${limited} queue as materialized (${countQueued ? queueLength(sql, maxQueued) : sql`select 0 as length`}), placed as materialized (
+      ), ${limited} queue as materialized (${countQueued ? queueLength(sql, inLane, maxQueued) : sql`select 0 as length`}), placed as materialized (
         select l.*, l.refusal is null
             and queue.length + count(*) filter (where l.refusal is null) over (order by l.ord) <= ${maxQueued} as fits
         from limited l, queue
