@@ -58,6 +58,8 @@ export interface RunRequest extends RunTexts {
   readonly chain_depth?: number
   /** A person starts it, so a paused webhook may try whether its runs succeed again. */
   readonly isManual?: boolean
+  /** It came to the webhook's URL and passed the checks of its caller, such as the signature. */
+  readonly isVerified?: boolean
 }
 
 /** A chat message without its text. */

@@ -232,10 +232,10 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const triggerOnce = (
         webhook: OpenedWebhook,
         request: TriggerRequest
-      ): Effect.Effect<Submitted, Cancels | Ignored | InvalidParameter | Refused | WebhookEdited> => {
+      ): Effect.Effect<Submitted, Cancels | Clicked | Ignored | InvalidParameter | Refused | WebhookEdited> => {
         if (request.answer !== undefined) return reply(webhook, request, request.answer.message)
-        const clicked = click({ open, triggerRead }, webhook, request)
-        if (clicked !== undefined) return clicked
+        const act = request.isVerified === true ? click({ open, triggerRead }, webhook, request) : undefined
+        if (act !== undefined) return new Clicked({ act })
         const own = ownMessages.check(webhook, request)
         const start = orIgnored(webhook, request, startOnce(webhook, request))
         const cancelsOrStarts =
@@ -345,6 +345,8 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
                     return unlessEdited(
                       Effect.map(cancelRuns(webhook, request), (submitted) => ({ request, submitted }))
                     )
+                  case "Clicked":
+                    return unlessEdited(Effect.map(refusal.act, (submitted) => ({ request, submitted })))
                   default:
                     return unlessEdited(Effect.fail(refusal))
                 }
@@ -448,6 +450,11 @@ const ignored = ({ team }: WebhookRow, { reason, run_id }: Ignored): Effect.Effe
 
 /** The webhook's `cancel_if` holds. */
 class Cancels extends Data.TaggedError("Cancels") {}
+
+/** The request is a click, which may decide about a run: nothing checks the webhook's version after that. */
+class Clicked extends Data.TaggedError("Clicked")<{
+  readonly act: Effect.Effect<Submitted, InvalidParameter | Refused>
+}> {}
 
 const cancelledText = (runs: number): string =>
   `\`cancel_if\` holds: ${runs === 1 ? "1 run was" : `${runs} runs were`} cancelled.`

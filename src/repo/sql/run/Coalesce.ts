@@ -183,6 +183,7 @@ const types = {
   layout: "json",
   agent: "json",
   variables: "json",
+  approval_until: "timestamptz",
   until: "timestamptz",
   template: "json",
   request: "json",
@@ -204,6 +205,7 @@ const toInput = (run: Coalescing, ord: number) => ({
   layout: run.layout,
   agent: run.agent,
   variables: run.variables,
+  approval_until: run.approval_until,
   until: run.coalesce.until,
   template: run.coalesce.template,
   request: run.coalesce.request,
@@ -331,7 +333,8 @@ export const makeCoalesce = Effect.gen(function* () {
         where (w.webhook_id, w.team, w.key) in (select webhook_id, team, key from fresh) and not w.closed
         order by w.webhook_id, w.team, w.key for update
       ), newest as materialized (
-        select distinct on (w.run_id) w.run_id, f.title, f.prompt, f.layout, f.agent, f.variables, f.version, f.template,
+        select distinct on (w.run_id) w.run_id, f.title, f.prompt, f.layout, f.agent, f.variables, f.version, f.approval_until,
+          f.template,
           least(w.latest, greatest(w.until, max(f.until) over (partition by w.run_id))) as until,
           w.template is not null as combined, count(*) over (partition by w.run_id)::int as joined
         from fresh f join wanted w using (webhook_id, team, key) order by w.run_id, f.ord desc
@@ -339,8 +342,10 @@ export const makeCoalesce = Effect.gen(function* () {
         update webhook_trigger.runs r set
           title = n.title, prompt = n.prompt, layout = n.layout::json, agent = n.agent::json, variables = n.variables::json,
           webhook_version = n.version, joined = r.joined + n.joined, collecting_until = n.until,
-          approval_until = r.approval_until + (n.until - r.collecting_until),
-          deadline_at = r.deadline_at + (n.until - r.collecting_until)
+          approval_until = coalesce(r.approval_until + (n.until - r.collecting_until), n.approval_until),
+          deadline_at = r.deadline_at - r.collecting_until + case
+            when r.approval_until is null then coalesce(n.approval_until, n.until) else n.until
+          end
         from newest n where r.id = n.run_id and r.status = 'queued' and r.place is null
         returning r.id
       ), moved as (
