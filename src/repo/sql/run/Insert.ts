@@ -3,7 +3,7 @@ import { type DateTime, Effect } from "effect"
 import type { RunId } from "../../../domain/Id.ts"
 import { type AcceptOptions, isRetry, type NewRun } from "../../run/RunStore.ts"
 import { list, recordset } from "../Columns.ts"
-import { inLane, isOut } from "../RunColumns.ts"
+import { inLane, isOut, isWaiting } from "../RunColumns.ts"
 import { inputTypes, type NewRunWebhook, storedTypes, toInput } from "./AcceptInput.ts"
 import { windowsOf } from "./Coalesce.ts"
 import { makeKeys } from "./IdempotencyKeys.ts"
@@ -101,7 +101,7 @@ export const makeInsert = Effect.gen(function* () {
         left join known t on t.team = i.team
       ), candidate as (
         select c.* from checked c where c.known and not c.edited and not c.repeats and c.skipped_for is null
-      ), ${limited} queue as materialized (${countQueued ? queueLength(sql, inLane, maxQueued) : sql`select 0 as length`}), placed as materialized (
+      ), ${limited} queue as materialized (${countQueued ? queueLength(sql, sql`${isWaiting} and r.approval_until is null`, maxQueued) : sql`select 0 as length`}), placed as materialized (
         select l.*, l.refusal is null and case when l.takes_place then ${maxQueued}::int > 0 else queue.length
             + count(*) filter (where l.refusal is null and not l.takes_place) over (order by l.ord) <= ${maxQueued} end as fits
         from limited l, queue
