@@ -14,6 +14,7 @@ import type { HandOver } from "../accept/HandOver.ts"
 import * as Retries from "../accept/Retries.ts"
 import * as AlertEvaluation from "../alert/AlertEvaluation.ts"
 import type { TeamLeaders } from "../leaders/TeamLeaders.ts"
+import { Outcomes } from "../outcome/Outcomes.ts"
 import { Settings } from "../Settings.ts"
 import { Ticks } from "../step/Ticks.ts"
 
@@ -32,6 +33,7 @@ export interface Task<R = never> {
 
 const engineTasks = Effect.gen(function* () {
   const history = yield* HistoryStore
+  const outcomes = yield* Outcomes
   const progress = yield* ProgressStore
   const runs = yield* RunStore
   const threads = yield* ThreadStore
@@ -51,7 +53,9 @@ const engineTasks = Effect.gen(function* () {
       name: "ends of approvals",
       every: "1 minute",
       alone: "tick",
-      run: Effect.flatMap(DateTime.now, runs.expireApprovals)
+      run: Effect.map(Effect.flatMap(DateTime.now, runs.expireApprovals), (expired) =>
+        expired.forEach(outcomes.recorded)
+      )
     },
     // Another server follows soon if the one that measures stops.
     { name: "alerts", every: tries, alone: "lock", run: yield* AlertEvaluation.make },
@@ -120,6 +124,7 @@ export const layer: Layer.Layer<
   | DestinationStore
   | HandOver
   | HistoryStore
+  | Outcomes
   | ProgressStore
   | RunStore
   | Settings

@@ -324,8 +324,8 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
       id: RunId,
       decision: { readonly approves: boolean; readonly at: DateTime.Utc; readonly by: string }
     ) => Effect.Effect<TeamName | undefined, Unavailable>
-    /** Ends as `cancelled` the runs that waited for their approval until `now`. */
-    readonly expireApprovals: (now: DateTime.Utc) => Effect.Effect<void, Unavailable>
+    /** Ends as `cancelled` the runs that waited for their approval until `now`, and returns them. */
+    readonly expireApprovals: (now: DateTime.Utc) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
     /**
      * Releases ended runs whose leader was told to stop at this time or before: `unconfirmed`, as their agents may work.
      * Returns them.
