@@ -72,6 +72,7 @@ describe("a page that is open", () => {
   it("reads nothing again but charts when a run that it shows ends", async () => {
     const id = await createWebhook("With one run")
     const page = await ui.newPage({ signedIn: true })
+    const all = pathsOf(page)
     await page.goto(`/webhooks/${id}`)
     await page.getByText("No runs yet").waitFor()
     await page.getByText("Live", { exact: true }).waitFor()
@@ -81,7 +82,9 @@ describe("a page that is open", () => {
     const histories = () => paths.filter((path) => path === `/api/webhooks/${id}/runs`)
     // Once for the new row; that it has ended is in the event.
     expect(histories().length).toBeLessThanOrEqual(2)
-    expect(paths.filter((path) => path === "/api/webhooks" || path === `/api/runs/${run_id}`)).toEqual([])
+    expect(paths).not.toContain(`/api/runs/${run_id}`)
+    // The list of all webhooks may be long, and is not shown.
+    expect(all).not.toContain("/api/webhooks")
     await page.context().close()
   })
 
