@@ -244,14 +244,15 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
 
     const { template, templates } = makeTemplates(sql)
 
-    /** Deletes some of the runs of a webhook that has one of these versions. */
+    /** Deletes some of the runs of a webhook that has one of these versions. Those that another process has just changed stay. */
     const deleteSome = (id: WebhookId, versions: ReadonlyArray<number> | undefined, which: Statement.Fragment) => sql`
       delete from webhook_trigger.runs where id = any (array(
         select id from webhook_trigger.runs
         where webhook_id = ${id} and ${which}
           and exists (select from webhook_trigger.webhooks where id = ${id} and ${isOneOf(versions)})
         limit ${runsInOneStep}
-      )) returning id::text as name, team`
+      )) and ${which}
+      returning id::text as name, team`
 
     const deleteSomeHistory = (id: WebhookId, versions: ReadonlyArray<number> | undefined) =>
       bounded(sql<{ readonly deleted: number }>`
@@ -304,7 +305,7 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
         while (isMore) {
           const some = yield* deleteSomeQueued(id, versions)
           queued.push(...some)
-          isMore = some.length === runsInOneStep
+          isMore = some.length > 0
         }
         const { deleted, unfinished } = yield* deleteWithRuns(id, versions, audit)
         return deleted ? [...unfinished, ...queued] : yield* unchanged(id)
