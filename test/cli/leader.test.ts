@@ -54,7 +54,7 @@ describe("the leader command with a real program", () => {
         expect(failed).toMatchObject({ code: 4, stdout: "" })
         expect(failed.stderr).toContain("no such branch")
 
-        const late = yield* trigger("sleep 6; echo done")
+        const late = yield* trigger("sleep 15; echo done")
         expect(late).toMatchObject({ code: 5, stdout: "" })
         expect(late.stderr).toMatch(/webhook-trigger run show [0-9a-f-]{36}/)
 
