@@ -46,8 +46,10 @@ export class Approvals extends Context.Tag("webhook-trigger/Approvals")<
           // If this fails, the next tick admits it.
           if (team !== undefined && decision === "approve") yield* Effect.ignore(steps.admit([team]))
           const run = yield* history.run(run_id)
-          if (team !== undefined && decision === "deny") outcomes.recorded(run)
-          if (team !== undefined) return run
+          if (team !== undefined) {
+            if (decision === "deny") outcomes.recorded(run)
+            return run
+          }
           const { cancelled_by, decided_by, status } = run
           return yield* new ApprovalOver({ run_id, status, isDenied: cancelled_by === "denied", decided_by })
         })

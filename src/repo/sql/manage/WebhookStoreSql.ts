@@ -20,7 +20,7 @@ import { audited, changedWebhookFields, webhookFields } from "../access/Audit.ts
 import { notify } from "../Changes.ts"
 import { fromRow, list, recordset, toColumns } from "../Columns.ts"
 import { bounded, isDangling } from "../database/Database.ts"
-import { final, live } from "../RunColumns.ts"
+import { final, isWaiting, live } from "../RunColumns.ts"
 import { keepTemplate, makeTemplates } from "./Templates.ts"
 
 /** More runs are deleted in steps, so that no statement takes long. */
@@ -261,7 +261,7 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
 
     const deleteSomeQueued = (id: WebhookId, versions: ReadonlyArray<number> | undefined) =>
       sql<RunOfTeam>`
-        with deleted as (${deleteSome(id, versions, sql`status = 'queued' and admitted_at is null`)}),
+        with deleted as (${deleteSome(id, versions, isWaiting)}),
         ${notify(sql, "RunEnded", sql`select name from deleted`)}
         select name as run_id, team from deleted where (select count(*) from notified) > 0`
 
