@@ -695,6 +695,7 @@ describe("/openapi.json", () => {
       }
 
       // A backlog: one runs, one waits.
+      yield* narrow.admin("POST", "/api/teams/silent/release")
       const waiting = yield* narrow.webhook("silent", "{{text}}", { timeout_seconds: 60 })
       yield* Effect.replicateEffect(narrow.http("POST", waiting.path, variables), 5)
       yield* slowCaller(429, "POST", waiting.path, variables)

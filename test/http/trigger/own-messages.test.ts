@@ -29,7 +29,9 @@ const written = (draft: object, settings: object = {}, prompt = "{{payload.comme
     expect((yield* send({ comment: { body: "Please help" }, event: { text: "Please help" } })).status).toBe(202)
     yield* repeatUntil(
       server.admin("GET", `${path}/deliveries`),
-      ({ json }) => json.data.length > 0 && json.data.every(({ status }: any) => status === "delivered")
+      ({ json: { data } }) =>
+        data.some(({ event }: any) => event === "run.succeeded") &&
+        data.every(({ status }: any) => status === "delivered")
     )
     const warnings = Effect.map(server.admin("GET", path), ({ json }) => json.warnings ?? [])
     return { ...server, hook, path, received, send, warnings, body: JSON.parse(received.at(-1)!.body) }

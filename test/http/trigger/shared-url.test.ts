@@ -9,7 +9,7 @@ import { repoOnPostgres } from "../../support/RealServices.ts"
 import { until } from "../../support/Until.ts"
 import { twoTeams } from "../access/TwoTeams.ts"
 import { pointers, refusal } from "../Client.ts"
-import { hello, type Leader, lead, start, trigger, triggers } from "../Server.ts"
+import { hello, type Leader, lead, repoAtNoon, start, trigger, triggers } from "../Server.ts"
 
 // Without types: those of whole APIs make the check of types half as long again.
 const { Webhook: Svix } = createRequire(import.meta.url)("svix")
@@ -190,7 +190,7 @@ describe("a URL that webhooks share", () => {
 
   trigger("answers with what one webhook accepted or cancelled while another is over its budget", () =>
     Effect.gen(function* () {
-      const { admin, http, team, webhook } = yield* start()
+      const { admin, http, team, webhook } = yield* start({ repo: repoAtNoon })
       const queues = { when_team_stopped: "queue" }
       const owner = yield* webhook(yield* team("a", "no leader"), "{{n}}", {
         ...{
