@@ -26,6 +26,7 @@ import { isShownToCallers, type OpenedWebhook, type WebhookRow } from "../../dom
 import type { AuditStore } from "../../repo/access/AuditStore.ts"
 import type { ReplyKeyStore } from "../../repo/access/ReplyKeyStore.ts"
 import type { ChangeFeed } from "../../repo/ChangeFeed.ts"
+import type { DeliveryStore } from "../../repo/delivery/DeliveryStore.ts"
 import type { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
@@ -55,6 +56,7 @@ import * as Clicks from "./Clicks.ts"
 import * as Coalescing from "./Coalescing.ts"
 import type { Candidate } from "./HandOver.ts"
 import { HandOver } from "./HandOver.ts"
+import * as SlackThreads from "./SlackThreads.ts"
 import * as Submit from "./Submit.ts"
 import * as TokenWatch from "./TokenWatch.ts"
 import * as WebhookCache from "./WebhookCache.ts"
@@ -73,8 +75,8 @@ export interface NotStarted {
   readonly run_id?: RunId
   /** The webhook's `cancel_if` holds: the runs that were cancelled. */
   readonly cancelled?: ReadonlyArray<RunId>
-  /** The request is a click on a button of ours, which is for no other webhook. */
-  readonly isClick?: true
+  /** The request is about a message of ours in Slack, and for no other webhook. */
+  readonly isOfSlack?: true
 }
 
 export type Submitted = Submit.AcceptedOrEnded | NotStarted
@@ -170,6 +172,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
     | Approvals.Approvals
     | AuditStore
     | ChangeFeed
+    | DeliveryStore
     | DestinationStore
     | HandOver
     | HistoryStore
@@ -208,6 +211,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const ownMessages = yield* OwnMessages.make
       const inputChecks = yield* InputChecks
       const click = yield* Clicks.make
+      const inSlackThread = yield* SlackThreads.make
       const open = (id: string) => Effect.flatMap(webhookIdOf(id), webhooks.webhookRow)
 
       const render = (webhook: WebhookRow, variables: Variables) => {
@@ -236,6 +240,8 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         if (request.answer !== undefined) return reply(webhook, request, request.answer.message)
         const act = request.isVerified === true ? click({ open, triggerRead }, webhook, request) : undefined
         if (act !== undefined) return new Clicked({ act })
+        const inThread =
+          request.isVerified === true ? inSlackThread({ open, triggerRead }, webhook, request) : undefined
         const own = ownMessages.check(webhook, request)
         const start = orIgnored(webhook, request, startOnce(webhook, request))
         const cancelsOrStarts =
@@ -246,7 +252,14 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
                 (holds): Effect.Effect<Submitted, Cancels | Effect.Effect.Error<typeof start>> =>
                   holds ? new Cancels() : start
               )
-        return own === undefined ? cancelsOrStarts : Effect.zipRight(own, cancelsOrStarts)
+        const checked = own === undefined ? cancelsOrStarts : Effect.zipRight(own, cancelsOrStarts)
+        return inThread === undefined
+          ? checked
+          : Effect.flatMap(
+              inThread,
+              (act): Effect.Effect<Submitted, Clicked | Effect.Effect.Error<typeof checked>> =>
+                act === undefined ? checked : new Clicked({ act })
+            )
       }
 
       /** Cancels the runs with the request's key that were accepted before it, or the first one that it repeats, arrived. */
@@ -355,15 +368,23 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         })
       }
 
-      const offerTo = (owner: OpenedWebhook, sharing: WebhookRow, request: TriggerRequest): Effect.Effect<Offered> =>
+      /** @param again reads the owner again, once for all that share its URL */
+      const offerTo = (
+        owner: OpenedWebhook,
+        sharing: WebhookRow,
+        request: TriggerRequest,
+        again: ReturnType<WebhookCache.WebhookCache["refresh"]>
+      ): Effect.Effect<Offered> =>
         Effect.suspend(() => {
+          const reads = [again]
           let webhook = sharing
           const read = (current: WebhookRow) => {
             webhook = current
             return Effect.succeed(request)
           }
           const refresh = () =>
-            Effect.flatMap(cache.refresh(owner), ({ shared_by = [] }) => {
+            // One that was edited after that needs a read of its own.
+            Effect.flatMap(reads.pop() ?? cache.refresh(owner), ({ shared_by = [] }) => {
               const current = shared_by.find(({ id }) => id === sharing.id)
               return current === undefined ? new NotFound() : Effect.succeed(current)
             })
@@ -374,11 +395,13 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         })
 
       const offer = (owner: OpenedWebhook, request: TriggerRequest) =>
-        Effect.map(
-          Effect.forEach(owner.shared_by ?? [], (sharing) => offerTo(owner, sharing, request), {
-            concurrency: "unbounded"
-          }),
-          (offered) => offered.filter(({ result }) => Either.isRight(result) || result.left._tag !== "NotFound")
+        Effect.flatMap(Effect.cached(cache.refresh(owner)), (again) =>
+          Effect.map(
+            Effect.forEach(owner.shared_by ?? [], (sharing) => offerTo(owner, sharing, request, again), {
+              concurrency: "unbounded"
+            }),
+            (offered) => offered.filter(({ result }) => Either.isRight(result) || result.left._tag !== "NotFound")
+          )
         )
 
       const trigger = (webhook: WebhookRow, request: TriggerRequest) =>

@@ -129,7 +129,7 @@ describe("each recipe", () => {
         const { headers, payload } = recipe.sample
         const other = secret.startsWith("whsec_") ? "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD" : "Another secret"
         expect(refusal(yield* deliver(requestOf(recipe, other, payload, url)))).toStrictEqual([401, "not_verified"])
-        const { accept_if, cancel_if, workspace_ref } = recipe.settings
+        const { accept_if, cancel_if, thread_key, workspace_ref } = recipe.settings
         const preview = yield* server().admin("POST", `/api/webhooks/${hook.id}/preview`, {
           body: { headers, payload }
         })
@@ -138,6 +138,7 @@ describe("each recipe", () => {
           ...(cancel_if !== undefined && { cancels: false }),
           prompt: expect.any(String),
           missing: [],
+          ...(thread_key !== undefined && { thread_key: "octo-org/hello-world#42" }),
           title: expect.any(String),
           ...(workspace_ref !== undefined && { workspace_ref: expect.stringMatching(/^[0-9a-f]{40}$/) })
         })
