@@ -32,7 +32,7 @@ export * from "./domain/Errors.ts"
 export { WebhookId } from "./domain/Id.ts"
 export { Team, TeamName } from "./domain/Team.ts"
 export { Webhook, WebhookDraft, WebhookEdit } from "./domain/webhook/Webhook.ts"
-export type { JsonObject, Retries, Window } from "./domain/webhook/WebhookSettingKinds.ts"
+export type { JsonObject, Retries, Singleton, Window } from "./domain/webhook/WebhookSettingKinds.ts"
 export { Trigger } from "./engine/accept/Trigger.ts"
 export { Origin, type OriginValues } from "./engine/access/Audit.ts"
 export { Teams } from "./engine/manage/Teams.ts"
@@ -53,6 +53,7 @@ export {
   QueueGone,
   type Reply,
   type ReplyChecks,
+  type ReplyHandler,
   type RunProgress,
   type Subject,
   type TeamQueue
@@ -87,6 +88,7 @@ export type { Alerts } from "./engine/alert/Alerts.ts"
 export type { Destinations } from "./engine/delivery/Destinations.ts"
 export type { HttpLeaders } from "./engine/leaders/HttpLeaders.ts"
 export type { TeamLeaders } from "./engine/leaders/TeamLeaders.ts"
+export type { Approvals } from "./engine/manage/Approvals.ts"
 export type { Cancellation } from "./engine/manage/Cancellation.ts"
 export type { Overview } from "./engine/manage/Overview.ts"
 export type { StoredRequests } from "./engine/manage/StoredRequests.ts"

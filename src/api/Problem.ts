@@ -18,6 +18,11 @@ export const offeredFields = {
       description: "If webhooks share the URL: the run of each that accepted the request."
     })
   ),
+  cancelled: optional(
+    Schema.Array(RunId).annotations({
+      description: "If webhooks share the URL: the runs that were cancelled because `cancel_if` holds."
+    })
+  ),
   refused: optional(
     Schema.Array(
       Schema.Struct({

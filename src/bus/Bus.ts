@@ -145,11 +145,11 @@ export class QueueGone extends Data.TaggedError("QueueGone") {}
 
 /**
  * Handles replies. One that would keep the others waiting it hands to `later`: that reply is acknowledged once `finish` has
- * succeeded, which is tried again if it fails.
+ * succeeded, which is tried again if it fails. Without `later`, the others wait.
  */
 export type ReplyHandler = (
   replies: ReadonlyArray<Reply>,
-  later: (reply: Reply, finish: Effect.Effect<void, Unavailable>) => void
+  later?: (reply: Reply, finish: Effect.Effect<void, Unavailable>) => void
 ) => Effect.Effect<void, Unavailable>
 
 /** The server's side of the message bus. Layers: `BusMemory.layer` and `BusAmqp.layer`. */

@@ -5,6 +5,7 @@ import { discord } from "./communication/discord.ts"
 import { meta } from "./communication/meta.ts"
 import { microsoftGraph } from "./communication/microsoftGraph.ts"
 import { slackCommand } from "./communication/slackCommand.ts"
+import { slackMention } from "./communication/slackMention.ts"
 import { teams } from "./communication/teams.ts"
 import { twilio } from "./communication/twilio.ts"
 import { zoom } from "./communication/zoom.ts"
@@ -12,6 +13,7 @@ import { calendly } from "./customers/calendly.ts"
 import { hubspot } from "./customers/hubspot.ts"
 import { zendesk } from "./customers/zendesk.ts"
 import { github } from "./development/github.ts"
+import { githubComment } from "./development/githubComment.ts"
 import { gitlab } from "./development/gitlab.ts"
 import { jira } from "./development/jira.ts"
 import { linear } from "./development/linear.ts"
@@ -34,8 +36,10 @@ import { standardWebhooks } from "./standardWebhooks.ts"
 /** In the order in which they are shown. */
 export const recipes = {
   github,
+  "github-comment": githubComment,
   gitlab,
   "slack-command": slackCommand,
+  "slack-mention": slackMention,
   alertmanager,
   grafana,
   sentry,

@@ -1,4 +1,5 @@
 /** Checks that each contender did the measured work. One that does less, or refuses, ends the benchmark. */
+import { setTimeout as sleep } from "node:timers/promises"
 import { until } from "../support/Until.ts"
 import type { Counts, Running } from "./Contender.ts"
 import type { LoadResult } from "./load/Load.ts"
@@ -33,16 +34,17 @@ export const untilIdle = (running: Running): Promise<Counts> => {
   })
 }
 
+/** No server takes as long from one commit to the next. */
+const betweenCommits = 500
+
 /** Waits until every earlier request has its row. */
-export const untilAccepted = (running: Running): Promise<Counts> => {
-  let last: Counts["rows"] | "none" = "none"
-  return until("all requests are accepted", async () => {
+export const untilAccepted = (running: Running): Promise<Counts> =>
+  until("all requests are accepted", async () => {
+    const { rows } = await running.counts()
+    await sleep(betweenCommits)
     const counts = await running.counts()
-    const before = last
-    last = counts.rows
-    return counts.rows === before && counts
+    return counts.rows === rows && counts
   })
-}
 
 const between = (value: number, low: number, high: number) => value >= low && value <= high
 

@@ -53,8 +53,18 @@ const createWebhook = async (url: string, name: string): Promise<{ readonly id: 
   return { id: webhook.id, trigger: url + new URL(trigger_url).pathname }
 }
 
+/** Webhooks that are offered each request of another one, and want none. */
+const shareUrl = async (url: string, shares: string, count: number) => {
+  for (let n = 1; n <= count; n++) {
+    await request(url, "POST", "/api/webhooks", {
+      ...{ name: `sharing-${n}`, team, prompt_template: webhookTemplate, shares },
+      accept_if: `nested.ref == 'branch-${n}'`
+    })
+  }
+}
+
 const startProduction =
-  (folder: string, settings: Readonly<Record<string, string>> = {}) =>
+  (folder: string, settings: Readonly<Record<string, string>> = {}, sharing = 0) =>
   async (place: Place): Promise<Running> => {
     const leader = await startLeader(place)
     const { url, ...server } = await serve(place, folder, {
@@ -62,8 +72,9 @@ const startProduction =
       DATABASE_URL: place.databaseUrl,
       AMQP_URL: place.amqpUrl
     })
-    const triggers: Array<string> = []
-    for (const name of [team, ...teams]) triggers.push((await createWebhook(url, name)).trigger)
+    const webhooks: Array<Awaited<ReturnType<typeof createWebhook>>> = []
+    for (const name of [team, ...teams]) webhooks.push(await createWebhook(url, name))
+    await shareUrl(url, webhooks[0]!.id, sharing)
     const countRuns = async () => {
       const sql = "select count(*)::int as rows, count(finished_at)::int as ended from webhook_trigger.runs"
       const [row] = await queryPostgres(place.databaseUrl, sql)
@@ -72,8 +83,8 @@ const startProduction =
     return {
       ...server,
       store: "postgres",
-      url: triggers[0]!,
-      urls: triggers.slice(1),
+      url: webhooks[0]!.trigger,
+      urls: webhooks.slice(1).map(({ trigger }) => trigger),
       counts: async () => ({ ...(await leader.counts()), ...(await countRuns()) })
     }
   }
@@ -140,4 +151,14 @@ export const oursIn = (folder: string, name: string, title: string): ReadonlyArr
       start: startEmbedded(folder)
     }
   ]
+}
+
+/** Its one team has ten webhooks with one URL. */
+export const shared: Contender = {
+  name: "ours-shared",
+  title: "ours, ten webhooks on one URL",
+  about: "the same with nine more webhooks that share the URL, whose filters want none of the requests",
+  waits: "no",
+  accepts: true,
+  start: startProduction(here, {}, 9)
 }

@@ -12,7 +12,7 @@ import { makeLoad } from "./load/Wrk.ts"
 import { busyness, machine } from "./Machine.ts"
 import type { Figures } from "./Measures.ts"
 import { type Options, readOptions } from "./Options.ts"
-import { here, oursIn, versionOf } from "./Ours.ts"
+import { here, oursIn, shared, versionOf } from "./Ours.ts"
 import { writePage } from "./Page.ts"
 import { installRivals } from "./Programs.ts"
 import { redisVersion } from "./Redis.ts"
@@ -28,6 +28,7 @@ const contendersFor = ({ compare, only }: Options): ReadonlyArray<Contender> => 
     byHand,
     ...(compare === undefined ? [] : oursIn(compare, "compared", `ours at ${versionOf(compare)}`)),
     ...oursIn(here, "ours", "ours"),
+    shared,
     ...rivals,
     ...limits
   ]

@@ -80,10 +80,14 @@ const answers = (leader: Leader, ...prompts: ReadonlyArray<string>) =>
     const bus = yield* Bus
     const replies = yield* collectReplies
     yield* untilQueue(({ consumers }) => consumers === 1)
-    return yield* Effect.forEach(prompts, (prompt) =>
+    return yield* Effect.forEach(prompts, (text) =>
       Effect.gen(function* () {
-        yield* bus.publish(yield* makePrompt({ prompt }))
-        const end = yield* Effect.repeat(Queue.take(replies), { until: ({ _tag }) => _tag !== "Started" })
+        const prompt = yield* makePrompt({ prompt: text })
+        yield* bus.publish(prompt)
+        // Replies to earlier prompts may come again: a process that stands still loses its connection.
+        const end = yield* Effect.repeat(Queue.take(replies), {
+          until: ({ _tag, run_id }) => _tag !== "Started" && run_id === prompt.run_id
+        })
         if (end._tag !== "Answered") throw new Error(`${JSON.stringify(end)}\n${leader.log}`)
         return end.response
       })

@@ -1,3 +1,4 @@
+import { writeFileSync } from "node:fs"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { freshDatabase, freshVhost } from "../support/fresh.ts"
@@ -37,14 +38,14 @@ describe("the leader command with a real program", () => {
 
         // The prompt is a script for the shell: any program, any end.
         const leader = yield* Program.lead(
-          ["--team", "shell", "--timeout", "30", "--", "/bin/sh", "-s", "--", "--json", "a b"],
+          ["--team", "shell", "--timeout", "120", "--", "/bin/sh", "-s", "--", "--json", "a b"],
           {
             AMQP_URL
           }
         )
         yield* connected("shell")
         const { token, webhook } = yield* json(
-          ...["webhook", "create", "--name", "script", "--team", "shell", "--template", "{{script}}", "--timeout", "5"]
+          ...["webhook", "create", "--name", "script", "--team", "shell", "--template", "{{script}}", "--timeout", "60"]
         )
         const trigger = (script: string) => run("trigger", token, "--wait", "--var", `script=${script}`)
 
@@ -54,7 +55,11 @@ describe("the leader command with a real program", () => {
         expect(failed).toMatchObject({ code: 4, stdout: "" })
         expect(failed.stderr).toContain("no such branch")
 
-        const late = yield* trigger("sleep 6; echo done")
+        // Time enough for the prompt to reach the leader. The program ends before the leader is stopped.
+        yield* json("webhook", "edit", "script", "--timeout", "15")
+        const go = yield* Program.newFolder
+        const late = yield* trigger(`until test -e '${go}'; do sleep 0.05; done; echo done`)
+        writeFileSync(go, "")
         expect(late).toMatchObject({ code: 5, stdout: "" })
         expect(late.stderr).toMatch(/webhook-trigger run show [0-9a-f-]{36}/)
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, Schedule } from "effect"
 import { repeatUntil } from "../support/Until.ts"
 import { runWith } from "./CommandLine.ts"
 import { sharedServer } from "./SharedServer.ts"
@@ -56,17 +56,21 @@ describe("the command line", () => {
       expect((yield* run("team", "release", "held", "--yes")).stdout).toBe("0 runs released.\n")
       expect((yield* run("team", "release", "none", "--yes")).stderr).toContain("No team is called")
       const { key } = yield* json("team", "leader-key", "create", "held", "--name", "deaf")
-      const asLeader = Effect.promise(() =>
-        fetch(`${address()}/leader/next`, {
-          method: "POST",
-          headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-          body: JSON.stringify({ leader: randomUUID() })
-        })
-      )
-      const asking = yield* Effect.fork(asLeader)
+      const leader = randomUUID()
+      const asLeader = (path: string, more: object = {}) =>
+        Effect.promise(() =>
+          fetch(`${address()}/leader/${path}`, {
+            method: "POST",
+            headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+            body: JSON.stringify({ leader, ...more })
+          })
+        )
+      const asking = yield* Effect.fork(asLeader("next"))
       yield* repeatUntil(json("team", "show", "held"), ({ running }) => running)
       const { message_id } = yield* json("team", "message", "held", "work")
       yield* Fiber.join(asking)
+      // A leader that is silent for eight seconds counts as gone, and holds nothing.
+      yield* Effect.fork(Effect.repeat(asLeader("work", { run_id: message_id }), Schedule.spaced("1 second")))
       yield* run("run", "cancel", message_id)
       expect((yield* run("run", "show", message_id)).stdout).toMatch(/\nagent +still works; stop: \d{4}-/)
       const shown = (yield* run("team", "show", "held")).stdout

@@ -56,7 +56,7 @@ describe("a table on a terminal", () => {
       expect(wide[1]).toContain("…")
       const full = yield* list(300)
       expect(full[1]).toMatch(
-        / Review of every pull request, with all that changed +a-team-with-a-long-name +\d+ ms +wait$/
+        / Review of every pull request, with all that changed +a-team-with-a-long-name +(\d+ ms|\d+\.\d s) +wait$/
       )
       for (const [width, lines] of [
         [60, narrow],

@@ -56,9 +56,9 @@ const notRun: { readonly [page: string]: { readonly [block: number]: string } } 
     0: "test/http/manage/destinations.test.ts adds destinations that have a receiver",
     1: "test/http/manage/callbacks.test.ts triggers with callbacks",
     2: "test/http/manage/chains.test.ts adds chains",
-    3: "test/http/manage/run-started.test.ts adds destinations with the event",
-    4: "is a setting, which test/engine/delivery/AddressPolicy.test.ts reads"
+    3: "is a setting, which test/engine/delivery/AddressPolicy.test.ts reads"
   },
+  "docs/use/leaders.md": { 4: "needs Gemini CLI; test/agents runs it" },
   "docs/sources/generic.md": { 0: "sources.test.ts does" }
 }
 
@@ -96,6 +96,7 @@ describe("the commands of the documentation", () => {
   install("my-agent", "tr a-z A-Z")
   install("claude", `cat '${join(root, "test/agents/recorded/claude/answer.jsonl")}'`)
   install("opencode", `exec '${process.execPath}' '${join(root, "test/leader/agents/acp-agent.mjs")}'`)
+  const repository = join(folder, "shop")
   const agentAnswer = "I did what you asked."
   const env = (variables: Readonly<Record<string, string>>) => ({
     PATH: `${bin}:${process.env.PATH}`,
@@ -137,6 +138,11 @@ describe("the commands of the documentation", () => {
   beforeAll(async () => {
     model = await startFakeModel()
     ;[AMQP_URL, DATABASE_URL] = [await inScope(freshVhost), await inScope(freshDatabase)]
+    await exec("/bin/sh", [
+      "-ec",
+      `git init -q '${repository}' && cd '${repository}' && echo Shop > README.md && git add .
+      git -c user.name=Ann -c user.email=ann@example.com commit -qm 'Begin'`
+    ])
     embedded = await inScope(
       Effect.flatMap(Program.newFolder, (DATA_DIR) => Program.serve({ DATA_DIR, ADMIN_API_KEY }))
     )
@@ -172,10 +178,17 @@ describe("the commands of the documentation", () => {
   it.each([
     ["README.md", () => block("README.md", 1, here), agentAnswer],
     ["docs/use/leaders.md", () => block("docs/use/leaders.md", 0), agentAnswer],
-    ["docs/use/leaders.md: ACP", () => block("docs/use/leaders.md", 2), "You said: "],
+    [
+      "docs/use/leaders.md: a workspace",
+      () =>
+        block("docs/use/leaders.md", 2, { "https://github.com/acme/shop": repository, "npm ci": "test -f README.md" }),
+      agentAnswer
+    ],
+    ["docs/use/leaders.md: models and permissions", () => block("docs/use/leaders.md", 3), agentAnswer],
+    ["docs/use/leaders.md: ACP", () => block("docs/use/leaders.md", 5), "You said: "],
     [
       "docs/use/leaders.md: OpenAI",
-      () => block("docs/use/leaders.md", 3, { "OPENAI_API_KEY=…": "OPENAI_API_KEY=fake" }),
+      () => block("docs/use/leaders.md", 6, { "OPENAI_API_KEY=…": "OPENAI_API_KEY=fake" }),
       agentAnswer
     ],
     [
@@ -235,6 +248,12 @@ describe("the commands of the documentation", () => {
     expect(output).toMatch(/^Review main\nsuccess\t\d+\n$/)
   })
 
+  it("docs/use/webhooks.md: a webhook that shares another one's URL", async () => {
+    const variables = { WEBHOOK_TRIGGER_URL: embedded.url }
+    await shell("webhook-trigger team create review && webhook-trigger team create triage", variables)
+    expect(await shell(block("docs/use/webhooks.md", 0), variables)).toContain("pushes")
+  })
+
   it("docs/use/mcp.md, docs/run/access.md: making a webhook a tool, with a key for its assistant", async () => {
     const variables = { WEBHOOK_TRIGGER_URL: embedded.url }
     const edit = block("docs/use/mcp.md", 0, { WEBHOOK: "Deploy" })
@@ -280,14 +299,14 @@ describe("the commands of the documentation", () => {
     await lead("first", "review", block("docs/start/first-webhook.md", 3, broker))
     await shell("webhook-trigger team create deploy", { WEBHOOK_TRIGGER_URL: url })
     await lead("agent", "review", block("docs/use/leaders.md", 1, { "amqp://localhost": AMQP_URL }), agentAnswer)
-    await lead("amqp", "deploy", block("docs/use/leaders.md", 4, { "amqp://localhost": AMQP_URL }))
+    await lead("amqp", "deploy", block("docs/use/leaders.md", 7, { "amqp://localhost": AMQP_URL }))
     const file = join(folder, "deploy.url")
     writeFileSync(file, AMQP_URL, { mode: 0o600 })
     const asUser = process.geteuid!() === 0 ? " --user nobody" : ""
     await lead(
       "user",
       "deploy",
-      block("docs/use/leaders.md", 5, { "/etc/webhook-trigger/deploy.url": file, " --user agent": asUser })
+      block("docs/use/leaders.md", 8, { "/etc/webhook-trigger/deploy.url": file, " --user agent": asUser })
     )
     await server.stop()
   })

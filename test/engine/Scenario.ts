@@ -54,6 +54,8 @@ export const makeWebhook = (
     | "queue_for_seconds"
     | "fence"
     | "approval"
+    | "input"
+    | "verification"
     | "coalesce"
     | "retries"
     | "template_language"

@@ -176,7 +176,9 @@ const listeningOn = (server: NodeServer) =>
   )
 
 /** As the product's server: Node's own five seconds end a connection that `fetch` is about to use on a busy machine. */
-export const listening = Layer.suspend(() => listeningOn(createServer({ keepAliveTimeout })))
+const newServer = () => createServer({ keepAliveTimeout })
+
+export const listening = Layer.suspend(() => listeningOn(newServer()))
 
 export const listeningPort = HttpServer.addressWith((address) =>
   address._tag === "TcpAddress" ? Effect.succeed(address.port) : Effect.die("not TCP")
@@ -184,7 +186,7 @@ export const listeningPort = HttpServer.addressWith((address) =>
 
 const server = (options: Options) =>
   Layer.suspend(() => {
-    const server = createServer()
+    const server = newServer()
     options.onServer?.(server)
     return listeningOn(server).pipe(
       Layer.provideMerge(HttpOnNode.layer(server, { limits: new ConnectionLimits(options.limits) })),
@@ -205,6 +207,27 @@ export const silent: Leader = () => Effect.never
 
 export const lead = (team: string, leader: Leader) =>
   Effect.flatMap(LeaderBus, (bus) => bus.lead(TeamName.make(team), leader))
+
+/** Rows in memory, whose clock is ahead by so many milliseconds. */
+const repoAhead = (ahead: () => number): Layer.Layer<Repo> =>
+  Layer.map(layerRepo, Context.add(TimeStore, { databaseTime: Effect.sync(() => Date.now() + ahead()) }))
+
+/** Rows with a clock that a test puts ahead. Servers notice that within five seconds. */
+export const repoWithClock = () => {
+  let ahead = 0
+  return {
+    repo: repoAhead(() => ahead),
+    putAhead: (millis: number) => {
+      ahead += millis
+    }
+  }
+}
+
+/** Rows whose clock begins at half past noon (UTC), so that neither a day nor an hour ends during a test. */
+export const repoAtNoon: Layer.Layer<Repo> = Layer.suspend(() => {
+  const ahead = 12.5 * hour - (Date.now() % (24 * hour))
+  return repoAhead(() => ahead)
+})
 
 /** Starts a server that runs until the scope closes. */
 export const start = (options: Options = {}) =>

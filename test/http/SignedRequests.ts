@@ -50,6 +50,7 @@ const fieldsOf = (raw: string): string =>
 /** The headers with which a service shows that it knows the secret. */
 const proof = ({ sample, verification }: Recipe, raw: string, secret: string, url: string): Record<string, string> => {
   const { preset } = verification
+  const time = now()
   switch (preset) {
     case "github":
       return { "x-hub-signature-256": `sha256=${hmac(secret, raw)}` }
@@ -57,11 +58,11 @@ const proof = ({ sample, verification }: Recipe, raw: string, secret: string, ur
       return secret.startsWith("whsec_") ? standard(raw, secret) : { "x-gitlab-token": secret }
     case "slack":
       return {
-        "x-slack-request-timestamp": String(now()),
-        "x-slack-signature": `v0=${hmac(secret, `v0:${now()}:${raw}`)}`
+        "x-slack-request-timestamp": String(time),
+        "x-slack-signature": `v0=${hmac(secret, `v0:${time}:${raw}`)}`
       }
     case "stripe":
-      return { "stripe-signature": `t=${now()},v1=${hmac(secret, `${now()}.${raw}`)},v0=${"0".repeat(64)}` }
+      return { "stripe-signature": `t=${time},v1=${hmac(secret, `${time}.${raw}`)},v0=${"0".repeat(64)}` }
     case "sentry":
       return { "sentry-hook-signature": hmac(secret, raw) }
     case "linear":
@@ -72,8 +73,8 @@ const proof = ({ sample, verification }: Recipe, raw: string, secret: string, ur
       return { "x-hub-signature": `sha256=${hmac(secret, raw)}` }
     case "grafana":
       return {
-        "x-grafana-alerting-timestamp": String(now()),
-        "x-grafana-alerting-signature": hmac(secret, `${now()}:${raw}`)
+        "x-grafana-alerting-timestamp": String(time),
+        "x-grafana-alerting-signature": hmac(secret, `${time}:${raw}`)
       }
     case "alertmanager":
     case "bearer":
@@ -106,12 +107,12 @@ const proof = ({ sample, verification }: Recipe, raw: string, secret: string, ur
     case "calendly":
     case "mux":
       return {
-        [`${preset}-${preset === "mux" ? "" : "webhook-"}signature`]: `t=${now()},v1=${hmac(secret, `${now()}.${raw}`)}`
+        [`${preset}-${preset === "mux" ? "" : "webhook-"}signature`]: `t=${time},v1=${hmac(secret, `${time}.${raw}`)}`
       }
     case "discord":
       return {
-        "x-signature-timestamp": String(now()),
-        "x-signature-ed25519": signedByDiscord(secret, `${now()}${raw}`)
+        "x-signature-timestamp": String(time),
+        "x-signature-ed25519": signedByDiscord(secret, `${time}${raw}`)
       }
     case "hubspot": {
       const at = String(Date.now())
@@ -121,7 +122,7 @@ const proof = ({ sample, verification }: Recipe, raw: string, secret: string, ur
       }
     }
     case "paddle":
-      return { "paddle-signature": `ts=${now()};h1=${hmac(secret, `${now()}:${raw}`)}` }
+      return { "paddle-signature": `ts=${time};h1=${hmac(secret, `${time}:${raw}`)}` }
     case "square":
       return { "x-square-hmacsha256-signature": inBase64(secret, url + raw) }
     case "teams":
@@ -145,8 +146,8 @@ const proof = ({ sample, verification }: Recipe, raw: string, secret: string, ur
     }
     case "zoom":
       return {
-        "x-zm-request-timestamp": String(now()),
-        "x-zm-signature": `v0=${hmac(secret, `v0:${now()}:${raw}`)}`
+        "x-zm-request-timestamp": String(time),
+        "x-zm-signature": `v0=${hmac(secret, `v0:${time}:${raw}`)}`
       }
     case "header":
       return { [verification.header!]: `${verification.prefix ?? ""}${secret}` }

@@ -231,7 +231,7 @@ describe("the leader command", () => {
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const script = `echo $$ > ${folder}/pid; while ! [ -e ${folder}/go ]; do sleep 0.05; done; echo finished`
-      const { running, replies } = yield* leader(shell(script))
+      const { running, replies } = yield* leader({ ...shell(script), grace: "1 minute" })
       const bus = yield* Bus
       yield* bus.publish(yield* makePrompt())
       yield* pidIn(`${folder}/pid`)

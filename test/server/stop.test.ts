@@ -95,7 +95,7 @@ describe("a stop", () => {
       yield* Effect.promise(() =>
         until(
           "the server is not ready",
-          async () => (await Effect.runPromise(api("GET", "/health/ready"))).status === 503
+          async () => (await Effect.runPromise(api("GET", "/health/ready"))).body.detail === "The server is stopping."
         )
       )
       const refused = yield* trigger
@@ -155,7 +155,7 @@ describe("a stop", () => {
       yield* Effect.promise(() =>
         until(
           "the server is not ready",
-          async () => (await Effect.runPromise(api("GET", "/health/ready"))).status === 503
+          async () => (await Effect.runPromise(api("GET", "/health/ready"))).body.detail === "The server is stopping."
         )
       )
       yield* untilEffect(

@@ -112,20 +112,22 @@ describe.concurrent("telemetry", () => {
       expect((yield* Program.shell(`${curl.replace("variables", "nothing")} --silent`)).stdout).toContain(
         "invalid_body"
       )
+      const expected = {
+        "/v1/logs": ["Listening on"],
+        "/v1/metrics": ["http_server_requests_total"],
+        "/v1/traces": ["POST /webhook/trigger/:token", "Trigger.accept", "Bus.publish"]
+      }
       // What is on its way when the server stops, the exporter's library gives up.
       yield* untilEffect(
-        "the first lines have arrived",
-        Effect.sync(() => byPath().get("/v1/logs")?.includes("Listening on") === true)
+        "all of it has arrived",
+        Effect.sync(() =>
+          Object.entries(expected).every(([path, texts]) => texts.every((text) => byPath().get(path)?.includes(text)))
+        )
       )
       yield* server.end("SIGTERM")
 
       const received = byPath()
-      expect([...received.keys()].sort()).toEqual(["/v1/logs", "/v1/metrics", "/v1/traces"])
-      expect(received.get("/v1/traces")).toContain("POST /webhook/trigger/:token")
-      expect(received.get("/v1/traces")).toContain("Trigger.accept")
-      expect(received.get("/v1/traces")).toContain("Bus.publish")
-      expect(received.get("/v1/metrics")).toContain("http_server_requests_total")
-      expect(received.get("/v1/logs")).toContain("Listening on")
+      expect([...received.keys()].sort()).toEqual(Object.keys(expected))
       // Of several processes, the collector knows which one it hears.
       for (const text of received.values())
         expect(text).toMatch(/"service\.instance\.id","value":\{"stringValue":"[\da-f-]{36}"/)
@@ -148,9 +150,6 @@ describe.concurrent("telemetry", () => {
         expect(yield* trigger({ traceparent: `00-${unsampled}-${callersSpan}-00` })).toMatch(
           new RegExp(`^00-${unsampled}-[\\da-f]{16}-00$`)
         )
-        yield* leader.end("SIGTERM")
-        yield* server.end("SIGTERM")
-
         const names = [
           "POST /webhook/trigger/:token",
           "Trigger.accept",
@@ -158,15 +157,26 @@ describe.concurrent("telemetry", () => {
           "LeaderBus.handle",
           "Bus.receive"
         ]
-        const trace = spans().filter(({ traceId }) => traceId === sampled)
-        expect(trace.map(({ name }) => name)).toEqual(expect.arrayContaining(names))
-        const known = new Set([callersSpan, ...trace.map(({ spanId }) => spanId)])
-        for (const { name, parentSpanId } of trace) expect(known.has(parentSpanId!), name).toBe(true)
+        const paths = () => new Set(requests.map(({ path }) => path))
+        /** The spans of the sampled trace, once they are all there with their parents. */
+        const whole = () => {
+          const trace = spans().filter(({ traceId }) => traceId === sampled)
+          const known = new Set([callersSpan, ...trace.map(({ spanId }) => spanId)])
+          const isWhole =
+            names.every((name) => trace.some((span) => span.name === name)) &&
+            trace.every(({ parentSpanId }) => known.has(parentSpanId!))
+          return isWhole && paths().size === 3 && trace
+        }
+        // What is on its way when a process stops, the exporter's library gives up.
+        const trace = yield* untilEffect(`a whole trace with ${names}, and metrics and logs`, Effect.sync(whole))
+        yield* leader.end("SIGTERM")
+        yield* server.end("SIGTERM")
+
         const handling = trace.find(({ name }) => name === "LeaderBus.handle")!
         expect(answered).toBe(`00-${sampled}-${handling.spanId}-01`)
         expect(spans().filter(({ traceId }) => traceId === unsampled)).toEqual([])
 
-        expect(new Set(requests.map(({ path }) => path))).toEqual(new Set(["/v1/logs", "/v1/metrics", "/v1/traces"]))
+        expect(paths()).toEqual(new Set(["/v1/logs", "/v1/metrics", "/v1/traces"]))
         for (const { body, headers } of requests) {
           expect(headers).toMatchObject({ authorization: "Bearer key", "x-tenant": "a" })
           expect(body).toContain('"service.name","value":{"stringValue":"hooks"}')

@@ -19,6 +19,10 @@ let running: Promise<Browser> | undefined
 export const sharedBrowser = async (): Promise<Browser> => {
   if (running !== undefined && (await running).isConnected()) return running
   running = start()
+  // The next file tries again.
+  running.catch(() => {
+    running = undefined
+  })
   return running
 }
 

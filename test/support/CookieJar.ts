@@ -33,7 +33,9 @@ export class CookieJar {
       let url = new URL(first)
       for (let n = 0; n < mostRedirects; n++) {
         trail.push(url)
-        const response = await fetch(url, { redirect: "manual", signal, headers: { cookie: this.header(url) } })
+        // Servers close idle connections after five seconds, also as the next request begins.
+        const headers = { cookie: this.header(url), connection: "close" }
+        const response = await fetch(url, { redirect: "manual", signal, headers })
         this.#store(url, response.headers)
         const location = response.headers.get("location")
         const next = location === null ? undefined : new URL(location, url)

@@ -61,7 +61,8 @@ export const startProvider = ({ claimsInIdToken = true, clientAuthentication = "
       let handle: (request: IncomingMessage, response: ServerResponse) => void = (_, response) => response.end()
       let provider: Provider
       let signIns = 0
-      const server = createServer((request, response) => {
+      // As long as a test runs: Node's own five seconds end a connection that the product is about to use.
+      const server = createServer({ keepAliveTimeout: 240_000 }, (request, response) => {
         if (state.isDown) return void request.socket.destroy()
         if (state.intercept?.(request, response)) return
         if (!request.url!.startsWith("/interaction/")) return handle(request, response)

@@ -13,10 +13,14 @@ export const adminKey = "an-admin-key-for-the-tests-of-the-ui"
 /** How long a page may take to show something. */
 const timeout = 60_000
 
-/** A page that is live polls every 30 s for missed changes. Not in tests: what they see, the page was told. */
-const withoutPolling = `
-const begin = setInterval
-window.setInterval = (act, interval, ...more) => (interval < 30_000 ? begin(act, interval, ...more) : 0)`
+/**
+ * A page that is live polls every 30 s for missed changes. Not in tests: what they see, the page was told. Messages and
+ * "Copied" go after 5 and 2.5 s. In tests they stay for longer than a busy machine pauses.
+ */
+const timersOfTests = `
+const { setInterval: repeat, setTimeout: delay } = window
+window.setInterval = (act, interval, ...more) => (interval < 30_000 ? repeat(act, interval, ...more) : 0)
+window.setTimeout = (act, time, ...more) => delay(act, time === 5_000 || time === 2_500 ? 30_000 : time, ...more)`
 
 /** `expect.poll`, with the timeout of everything that waits for a page. */
 export const eventually = <A>(read: () => A | Promise<A>) => expect.poll(read, { timeout })
@@ -66,7 +70,7 @@ export const pagesOf = (browser: Browser, url: string) => {
     contexts.add(context)
     context.on("close", () => contexts.delete(context))
     context.setDefaultTimeout(timeout)
-    await context.addInitScript(`{${withoutPolling}}`)
+    await context.addInitScript(`{${timersOfTests}}`)
     const [errorTexts, foreignUrls]: [Array<string>, Array<string>] = [[], []]
     errors.set(context, errorTexts)
     foreignRequests.set(context, foreignUrls)

@@ -89,7 +89,8 @@ export const Cancelled = Schema.Struct({
   status: status("cancelled"),
   run_ids: Schema.Array(RunId).annotations({
     description: "The runs with the request's key that were queued, in progress or waiting for a retry."
-  })
+  }),
+  refused: offeredFields.refused
 }).annotations({ description: "The filter `cancel_if` holds: the request starts no run and cancels earlier ones." })
 /** The errors of runs have a tag in the typed client, which is not part of the response. */
 const TimeOut = Schema.Struct({ status: status("timeout"), run_id: RunId }).pipe(

@@ -93,7 +93,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
             inTimeOrGiveBack(
               connection,
               sum(replies.map(textLength)),
-              handle(replies, (reply, finish) => later(reply, orGiveBack(connection, finish)))
+              handle(replies, later && ((reply, finish) => later(reply, orGiveBack(connection, finish))))
             ),
           { atOnce }
         )

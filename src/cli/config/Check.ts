@@ -97,10 +97,11 @@ export const check = Effect.fn("Cli.checkConfig")(function* (
       // The server does not know teams and webhooks of the same files yet, or not as they will be.
       const isNewTeam = ({ pointer }: Fault) =>
         pointer === "/webhook/team" && newTeams.includes(String(wanted.fields.team))
-      const isNewUrl = ({ pointer }: Fault) =>
-        pointer === "/webhook/shares" && editedWebhooks.includes(String(wanted.fields.shares))
-      // What stays as it is may be beyond what this key may set, such as a chain to another team.
+      const { shares } = wanted.fields
+      const isNewUrl = ({ pointer }: Fault) => pointer === "/webhook/shares" && editedWebhooks.includes(String(shares))
+      // What stays as it is may be beyond what this key may set, such as a chain to another team or its URL.
       const isOfSent = ([part, at]: ReadonlyArray<string>) => {
+        if (part === "webhook" && at === "shares" && shares === step.before?.shares) return false
         const given = part === "destinations" ? wanted.destinations?.[Number(at)] : undefined
         return isSent((given && step.destinations.find((one) => one.wanted === given)) ?? step)
       }

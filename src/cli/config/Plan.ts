@@ -37,16 +37,17 @@ export const plan = (
       }))
     }
   })
-  /** With a reference to the webhook whose URL it shares. */
-  const withShared = (wanted: WantedWebhook): WantedWebhook => {
+  const isListed = (id: string) => state.webhooks.some((one) => one.id === id)
+  /** With a reference to the webhook whose URL it shares. A key that is limited to teams may not list the stored one. */
+  const withShared = (wanted: WantedWebhook, stored: unknown): WantedWebhook => {
     const { shares } = wanted.fields
-    if (typeof shares !== "string") return wanted
+    if (typeof shares !== "string" || (shares === stored && !isListed(shares))) return wanted
     const found = findTarget(shareable, shares, (detail) => faults.push(wanted.fault("shares", detail)))
     return { ...wanted, fields: { ...wanted.fields, shares: found } }
   }
 
   const webhookStep = ({ before, wanted: unresolved }: (typeof wantedWebhooks)[number]): WebhookStep => {
-    const wanted = withShared(unresolved)
+    const wanted = withShared(unresolved, before?.shares)
     const hasVerification = wanted.fields.verification !== undefined
     if (hasVerification && before?.secret_hint === undefined && wanted.secret === undefined) {
       faults.push(wanted.fault("verification", "requires secret_env or secret_file: the server has no secret for it"))

@@ -127,7 +127,7 @@ export const fieldOptions = ({ defaultEvents, events }: Owner) => ({
   description: Options.text("description").pipe(Options.withDescription("What it is for"), Options.optional),
   events: Options.text("events").pipe(
     Options.withPseudoName("list"),
-    Options.withDescription(`The events to send: ${events.join(",")} (default: ${defaultEvents})`),
+    Options.withDescription(`The events to send, separated by commas: ${events.join(" ")} (default: ${defaultEvents})`),
     Options.mapTryCatch(...validated<Owner["events"]>("--events", eventList(events))),
     Options.optional
   ),

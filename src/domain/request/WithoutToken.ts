@@ -36,9 +36,14 @@ export const withoutMembers = (json: string, names: ReadonlyArray<string> = []):
 
 const anyToken = /whk_[0-9a-z]{43}/i
 
-/** A letter, digit or sign in a URL, however often it was encoded: `%5f`, `%255f`. */
+/** A letter, digit or sign in a URL, also if it was encoded more than once: `%5f`, `%255f`. */
 const encoded = /%(?:25)*([2-7][0-9a-f])/gi
 
+/** The text with what is encoded in it decoded, also where parts of a code are encoded: `%255%66`. */
+const decoded = (text: string, passes = 8): string => {
+  const once = text.replaceAll(encoded, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+  return once === text || passes === 1 ? once : decoded(once, passes - 1)
+}
+
 /** Whether a text to be saved contains any webhook's token. */
-export const containsToken = (text: string): boolean =>
-  anyToken.test(text.replaceAll(encoded, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16))))
+export const containsToken = (text: string): boolean => anyToken.test(decoded(text))

@@ -104,7 +104,7 @@ const record = Struct({
   ),
   joined: optional(
     Schema.Int.annotations({
-      description: "How many later triggers have joined the run, if its webhook has `coalesce`."
+      description: "How many later triggers have joined the run, if its webhook has `coalesce` or `approval`."
     })
   ),
   approval_until: optional(

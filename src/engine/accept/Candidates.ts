@@ -60,6 +60,8 @@ export interface RunRequest extends RunTexts {
   readonly chain_depth?: number
   /** A person starts it, so a paused webhook may try whether its runs succeed again. */
   readonly isManual?: boolean
+  /** It came to the webhook's URL and passed the checks of its caller, such as the signature. */
+  readonly isVerified?: boolean
 }
 
 /** A chat message without its text. */
@@ -265,7 +267,7 @@ export const chainOf = ({
 const idempotencyKeyLife = Duration.hours(24)
 
 /** A webhook that came from another team knows no keys from there: they name runs of that team. */
-const keyOf = (
+export const keyOf = (
   { key, life = idempotencyKeyLife, ...how }: NonNullable<RunRequest["idempotency"]>,
   accepted_at: DateTime.Utc,
   { moved_at }: Pick<WebhookRow, "moved_at"> = {}

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import { NotFound } from "../../domain/Errors.ts"
+import type { RunId } from "../../domain/Id.ts"
 import * as Json from "../../domain/Json.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import type { OpenedWebhook, WebhookRow } from "../../domain/webhook/Webhook.ts"
@@ -14,13 +15,11 @@ import { isSlackUrl } from "../delivery/kinds/Slack.ts"
 import { mrkdwn } from "../delivery/markdown/Dialects.ts"
 import { Poster } from "../delivery/Poster.ts"
 import * as Signature from "../delivery/Signature.ts"
+import { byMember, memberOf } from "../delivery/SlackEvents.ts"
 import { Approvals, type Decision } from "../manage/Approvals.ts"
 import type { RunRequest } from "./Candidates.ts"
 import * as QuestionAnswers from "./QuestionAnswers.ts"
 import type { Trigger } from "./Trigger.ts"
-
-/** How `triggered_by` names a member of a Slack workspace. */
-const memberPrefix = "slack:"
 
 const mention = (id: string) => `<@${id.replace(/[^A-Z\d]/g, "")}>`
 
@@ -29,12 +28,23 @@ type Told = { readonly toAll: string } | { readonly toOne: string }
 
 const decided = { approve: "approved", deny: "denied" } as const satisfies { readonly [D in Decision]: string }
 
+/** A run of the teams that get the webhook's requests; `NotFound` for any other. */
+export const makeRunFor = Effect.map(HistoryStore, (history) =>
+  Effect.fnUntraced(function* (trigger: Pick<Trigger["Type"], "open">, webhook: OpenedWebhook, run_id: RunId) {
+    const run = yield* history.run(run_id)
+    const own = yield* trigger.open(run.webhook_id ?? "")
+    const isOf = [webhook, ...(webhook.shared_by ?? [])].some(({ team }) => team === run.team)
+    return isOf && own.team === run.team ? run : yield* new NotFound()
+  })
+)
+
 export const make = Effect.gen(function* () {
   const approvals = yield* Approvals
   const audit = yield* AuditStore
   const history = yield* HistoryStore
   const { post } = yield* Poster
   const answer = yield* QuestionAnswers.make
+  const runFor = yield* makeRunFor
   const sign = yield* Signature.make
   const scope = yield* Effect.scope
 
@@ -73,8 +83,8 @@ export const make = Effect.gen(function* () {
       const { thread } = yield* history.run(run_id)
       if (thread === undefined) return yield* new NotFound()
       const { data } = yield* history.runs({ thread_id: thread.id, limit: 100 })
-      const by = data.findLast((run) => run.accepted_at.epochMillis > accepted_at.epochMillis)?.triggered_by
-      return by?.startsWith(memberPrefix) ? mention(by.slice(memberPrefix.length)) : "somebody in another place"
+      const by = memberOf(data.findLast((run) => run.accepted_at.epochMillis > accepted_at.epochMillis)?.triggered_by)
+      return by === undefined ? "somebody in another place" : mention(by)
     })
 
   const reply = (
@@ -87,7 +97,7 @@ export const make = Effect.gen(function* () {
     Effect.gen(function* () {
       const message = run.asks?.[Number(choice)]
       if (!QuestionAnswers.isQuestion(run) || message === undefined) return yield* new NotFound()
-      const triggered_by = `${memberPrefix}${user.id}`
+      const triggered_by = byMember(user.id)
       const request_hash = createHash("sha256").update(`${triggered_by} ${message}`).digest()
       const given = { message, received_at, request_hash, triggered_by }
       yield* answer(trigger, run, given, (webhook) => webhook.enabled && webhook.team === team)
@@ -110,12 +120,9 @@ export const make = Effect.gen(function* () {
     const click = takesClicks(webhook) ? clickIn(payload, sign) : undefined
     if (click === undefined) return undefined
     const { choice, run_id, user } = click
-    const person = { person_id: `${memberPrefix}${user.id}`, person_name: `${user.name} (Slack)` }
+    const person = { person_id: byMember(user.id), person_name: `${user.name} (Slack)` }
     return Effect.gen(function* () {
-      const run = yield* history.run(run_id)
-      const own = yield* trigger.open(run.webhook_id ?? "")
-      const isOf = [webhook, ...(webhook.shared_by ?? [])].some(({ team }) => team === run.team)
-      if (!isOf || own.team !== run.team) return yield* new NotFound()
+      const run = yield* runFor(trigger, webhook, run_id)
       return typeof choice === "number"
         ? yield* reply(trigger, run.team, click, run, received_at)
         : yield* decide(click, choice)
@@ -126,7 +133,7 @@ export const make = Effect.gen(function* () {
       Effect.tap((told) => tell(click, told)),
       Effect.provideService(AuditStore, audit),
       Effect.provideService(Audit.Origin, { actor: "unknown", ...person }),
-      Effect.as({ _tag: "Ignored", reason: "It is a click in a message.", isClick: true } as const)
+      Effect.as({ _tag: "Ignored", reason: "It is a click in a message.", isOfSlack: true } as const)
     )
   }
 })

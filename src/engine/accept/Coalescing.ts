@@ -31,6 +31,13 @@ export const keptWindow = (): NonNullable<NewRun["coalesce"]> => ({
   until: DateTime.unsafeMake(keptUntil)
 })
 
+/** Requests with different keys of `singleton` are never combined: one run has one key. */
+export const withSingleton = (
+  window: NonNullable<NewRun["coalesce"]>,
+  singleton: NewRun["singleton"]
+): NonNullable<NewRun["coalesce"]> =>
+  singleton === undefined ? window : { ...window, key: `${window.key} ${singleton.key}` }
+
 /** The window of a trigger. None if the webhook has no `coalesce`, or the input has no value at its key. */
 export const windowOf = (
   webhook: Combined.CombinedTemplate,

@@ -1,4 +1,7 @@
-/** Answers to questions of agents by people who may not send messages: each question gets one, within the webhook's limits. */
+/**
+ * Answers to questions of agents, and replies in a chat, by people who may not send messages: each question gets one answer, each
+ * reply one run, within the webhook's limits.
+ */
 import { type DateTime, Effect } from "effect"
 import { NotFound } from "../../domain/Errors.ts"
 import type { Run } from "../../domain/run/Run.ts"
@@ -14,6 +17,8 @@ export interface QuestionAnswer {
   /** Tells a repeat from another answer. */
   readonly request_hash: Uint8Array
   readonly triggered_by: string
+  /** Of a reply in a chat, which may follow any answer: what makes it the same one. */
+  readonly reply_id?: string
 }
 
 /** Whether the answer is a question. */
@@ -31,19 +36,21 @@ export const make = Effect.gen(function* () {
   return Effect.fnUntraced(function* (
     trigger: Pick<Trigger["Type"], "open" | "triggerRead">,
     run: Run,
-    { message, received_at, request_hash, triggered_by }: QuestionAnswer,
+    { message, received_at, reply_id, request_hash, triggered_by }: QuestionAnswer,
     isAllowed: (webhook: WebhookRow) => boolean
   ) {
     if (run.webhook_id === undefined) return yield* new NotFound()
     const webhook = yield* trigger.open(run.webhook_id)
     if (!isAllowed(webhook)) return yield* new NotFound()
     const thread = yield* threads.ofReply(run.run_id)
-    const { data } = yield* history.runs({ thread_id: thread.id, limit: 1 })
+    const isLast = history
+      .runs({ thread_id: thread.id, limit: 1 })
+      .pipe(Effect.map(({ data }) => data[0]?.run_id === run.run_id))
     const request = {
       ...{ variables: {}, received_at, wait: false, thread_key: thread.key, triggered_by },
       // Contains a line break, so that it cannot equal a caller's key.
-      idempotency: { key: `reply\n${run.run_id}`, request_hash },
-      answer: { message, isAnswered: data[0]?.run_id !== run.run_id }
+      idempotency: { key: `reply\n${reply_id ?? run.run_id}`, request_hash },
+      answer: { message, isAnswered: reply_id === undefined && !(yield* isLast) }
     }
     /** By the webhook as it is when the reply is accepted. */
     const read = (webhook: WebhookRow) =>

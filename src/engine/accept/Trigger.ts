@@ -26,6 +26,7 @@ import { isShownToCallers, type OpenedWebhook, type WebhookRow } from "../../dom
 import type { AuditStore } from "../../repo/access/AuditStore.ts"
 import type { ReplyKeyStore } from "../../repo/access/ReplyKeyStore.ts"
 import type { ChangeFeed } from "../../repo/ChangeFeed.ts"
+import type { DeliveryStore } from "../../repo/delivery/DeliveryStore.ts"
 import type { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
@@ -55,6 +56,7 @@ import * as Clicks from "./Clicks.ts"
 import * as Coalescing from "./Coalescing.ts"
 import type { Candidate } from "./HandOver.ts"
 import { HandOver } from "./HandOver.ts"
+import * as SlackThreads from "./SlackThreads.ts"
 import * as Submit from "./Submit.ts"
 import * as TokenWatch from "./TokenWatch.ts"
 import * as WebhookCache from "./WebhookCache.ts"
@@ -73,8 +75,8 @@ export interface NotStarted {
   readonly run_id?: RunId
   /** The webhook's `cancel_if` holds: the runs that were cancelled. */
   readonly cancelled?: ReadonlyArray<RunId>
-  /** The request is a click on a button of ours, which is for no other webhook. */
-  readonly isClick?: true
+  /** The request is about a message of ours in Slack, and for no other webhook. */
+  readonly isOfSlack?: true
 }
 
 export type Submitted = Submit.AcceptedOrEnded | NotStarted
@@ -170,6 +172,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
     | Approvals.Approvals
     | AuditStore
     | ChangeFeed
+    | DeliveryStore
     | DestinationStore
     | HandOver
     | HistoryStore
@@ -208,6 +211,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const ownMessages = yield* OwnMessages.make
       const inputChecks = yield* InputChecks
       const click = yield* Clicks.make
+      const inSlackThread = yield* SlackThreads.make
       const open = (id: string) => Effect.flatMap(webhookIdOf(id), webhooks.webhookRow)
 
       const render = (webhook: WebhookRow, variables: Variables) => {
@@ -232,28 +236,40 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const triggerOnce = (
         webhook: OpenedWebhook,
         request: TriggerRequest
-      ): Effect.Effect<Submitted, Cancels | Ignored | InvalidParameter | Refused | WebhookEdited> => {
+      ): Effect.Effect<Submitted, Cancels | Clicked | Ignored | InvalidParameter | Refused | WebhookEdited> => {
         if (request.answer !== undefined) return reply(webhook, request, request.answer.message)
-        const clicked = click({ open, triggerRead }, webhook, request)
-        if (clicked !== undefined) return clicked
+        const act = request.isVerified === true ? click({ open, triggerRead }, webhook, request) : undefined
+        if (act !== undefined) return new Clicked({ act })
+        const inThread =
+          request.isVerified === true ? inSlackThread({ open, triggerRead }, webhook, request) : undefined
         const own = ownMessages.check(webhook, request)
         const start = orIgnored(webhook, request, startOnce(webhook, request))
-        const checked = own === undefined ? start : Effect.zipRight(own, start)
-        return webhook.cancel_if === undefined
+        const cancelsOrStarts =
+          webhook.cancel_if === undefined
+            ? start
+            : Effect.flatMap(
+                inputChecks.cancels(webhook, request.variables),
+                (holds): Effect.Effect<Submitted, Cancels | Effect.Effect.Error<typeof start>> =>
+                  holds ? new Cancels() : start
+              )
+        const checked = own === undefined ? cancelsOrStarts : Effect.zipRight(own, cancelsOrStarts)
+        return inThread === undefined
           ? checked
           : Effect.flatMap(
-              inputChecks.cancels(webhook, request.variables),
-              (holds): Effect.Effect<Submitted, Cancels | Effect.Effect.Error<typeof checked>> =>
-                holds ? new Cancels() : checked
+              inThread,
+              (act): Effect.Effect<Submitted, Clicked | Effect.Effect.Error<typeof checked>> =>
+                act === undefined ? checked : new Clicked({ act })
             )
       }
 
-      /** Cancels the runs with the request's key that were accepted before it arrived. */
+      /** Cancels the runs with the request's key that were accepted before it, or the first one that it repeats, arrived. */
       const cancelRuns = (webhook: WebhookRow, request: TriggerRequest): Effect.Effect<Submitted, Refused> =>
         Effect.gen(function* () {
+          const { idempotency, received_at } = request
+          const keyed = idempotency && { idempotency: Candidates.keyOf(idempotency, received_at, webhook) }
           const key = standsAlone(request) ? undefined : yield* singletonKeyOf(webhook, request.variables)
           const of = key === undefined ? undefined : { webhook_id: webhook.id, team: webhook.team, key }
-          const runs = of === undefined ? [] : yield* steps.cancelSingletons(of, request.received_at)
+          const runs = of === undefined ? [] : yield* steps.cancelSingletons(of, { received_at, ...keyed })
           return { _tag: "Ignored", reason: cancelledText(runs.length), cancelled: runs.map(({ run_id }) => run_id) }
         })
 
@@ -292,7 +308,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
               Effect.flatMap(render(webhook, variables), (rendered) => {
                 const run = {
                   ...{ ...request, variables, ...keys },
-                  ...(coalesce && { coalesce }),
+                  ...(coalesce && { coalesce: Coalescing.withSingleton(coalesce, keys.singleton) }),
                   ...(approval_until && { approval_until })
                 }
                 const submitAs = (run: TriggerRequest) =>
@@ -342,6 +358,8 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
                     return unlessEdited(
                       Effect.map(cancelRuns(webhook, request), (submitted) => ({ request, submitted }))
                     )
+                  case "Clicked":
+                    return unlessEdited(Effect.map(refusal.act, (submitted) => ({ request, submitted })))
                   default:
                     return unlessEdited(Effect.fail(refusal))
                 }
@@ -350,15 +368,23 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         })
       }
 
-      const offerTo = (owner: OpenedWebhook, sharing: WebhookRow, request: TriggerRequest): Effect.Effect<Offered> =>
+      /** @param again reads the owner again, once for all that share its URL */
+      const offerTo = (
+        owner: OpenedWebhook,
+        sharing: WebhookRow,
+        request: TriggerRequest,
+        again: ReturnType<WebhookCache.WebhookCache["refresh"]>
+      ): Effect.Effect<Offered> =>
         Effect.suspend(() => {
+          const reads = [again]
           let webhook = sharing
           const read = (current: WebhookRow) => {
             webhook = current
             return Effect.succeed(request)
           }
           const refresh = () =>
-            Effect.flatMap(cache.refresh(owner), ({ shared_by = [] }) => {
+            // One that was edited after that needs a read of its own.
+            Effect.flatMap(reads.pop() ?? cache.refresh(owner), ({ shared_by = [] }) => {
               const current = shared_by.find(({ id }) => id === sharing.id)
               return current === undefined ? new NotFound() : Effect.succeed(current)
             })
@@ -369,11 +395,13 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         })
 
       const offer = (owner: OpenedWebhook, request: TriggerRequest) =>
-        Effect.map(
-          Effect.forEach(owner.shared_by ?? [], (sharing) => offerTo(owner, sharing, request), {
-            concurrency: "unbounded"
-          }),
-          (offered) => offered.filter(({ result }) => Either.isRight(result) || result.left._tag !== "NotFound")
+        Effect.flatMap(Effect.cached(cache.refresh(owner)), (again) =>
+          Effect.map(
+            Effect.forEach(owner.shared_by ?? [], (sharing) => offerTo(owner, sharing, request, again), {
+              concurrency: "unbounded"
+            }),
+            (offered) => offered.filter(({ result }) => Either.isRight(result) || result.left._tag !== "NotFound")
+          )
         )
 
       const trigger = (webhook: WebhookRow, request: TriggerRequest) =>
@@ -445,6 +473,11 @@ const ignored = ({ team }: WebhookRow, { reason, run_id }: Ignored): Effect.Effe
 
 /** The webhook's `cancel_if` holds. */
 class Cancels extends Data.TaggedError("Cancels") {}
+
+/** The request is a click, which may decide about a run: nothing checks the webhook's version after that. */
+class Clicked extends Data.TaggedError("Clicked")<{
+  readonly act: Effect.Effect<Submitted, InvalidParameter | Refused>
+}> {}
 
 const cancelledText = (runs: number): string =>
   `\`cancel_if\` holds: ${runs === 1 ? "1 run was" : `${runs} runs were`} cancelled.`

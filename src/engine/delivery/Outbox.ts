@@ -11,7 +11,7 @@ import { isFinal } from "../../domain/run/RunStatus.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import type { ReplyKeyStore } from "../../repo/access/ReplyKeyStore.ts"
 import type { SecretKeyStore } from "../../repo/access/SecretKeyStore.ts"
-import type { AttemptResult, DueDelivery } from "../../repo/delivery/DeliveryStore.ts"
+import { type AttemptResult, DeliveryStore, type DueDelivery } from "../../repo/delivery/DeliveryStore.ts"
 import { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import * as Scrub from "../../runtime/Scrub.ts"
@@ -31,6 +31,7 @@ import { asCode } from "./markdown/Markdown.ts"
 import type { MarkdownText, Shown } from "./markdown/Shown.ts"
 import { NoAnswer, Poster } from "./Poster.ts"
 import * as Signature from "./Signature.ts"
+import { memberOf } from "./SlackEvents.ts"
 
 /** Of a destination, the IDs that are remembered. */
 const maxAuthors = 20
@@ -51,7 +52,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
   static readonly layer: Layer.Layer<
     Outbox,
     never,
-    DestinationStore | Evaluator | Poster | ReplyKeyStore | SecretKeyStore | Trigger | WebhookStore
+    DeliveryStore | DestinationStore | Evaluator | Poster | ReplyKeyStore | SecretKeyStore | Trigger | WebhookStore
   > = Layer.effect(
     Outbox,
     Effect.gen(function* () {
@@ -64,6 +65,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
       const clock = yield* Effect.clock
       const bodies = yield* EventBody.make
       const sign = yield* Signature.make
+      const deliveries = yield* DeliveryStore
       const destinations = yield* DestinationStore
       const webhooks = yield* WebhookStore
       const pages = yield* ManagementUrl
@@ -135,12 +137,22 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
         return webhooks.webhooks.pipe(
           Effect.map((all) => {
             const receiver = (one: Webhook) => all.find(({ id }) => id === one.shares) ?? one
-            return all.some((one) => one.team === run.team && one.enabled && takesClicks(receiver(one)))
+            const takes = (one: Webhook) => one.enabled && receiver(one).enabled && takesClicks(receiver(one))
+            return all.some((one) => one.team === run.team && takes(one))
           }),
           Effect.orElseSucceed(() => false),
           Effect.map((areTaken) => (areTaken ? buttons : []))
         )
       }
+
+      /** The answer to a reply in Slack goes into the thread of the reply, whose values the target may need. */
+      const inThread = (destination: DestinationRow, due: DueDelivery) =>
+        destination.kind !== "slack-message" || !("run" in due) || memberOf(due.run.triggered_by) === undefined
+          ? Effect.succeed(destination)
+          : deliveries.chatThreadOf(destination.id, due.run.run_id).pipe(
+              Effect.orElseSucceed(() => undefined),
+              Effect.map((target) => (target === undefined ? destination : { ...destination, target }))
+            )
 
       const sendOnce = (
         destination: DestinationRow,
@@ -203,7 +215,8 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
         Effect.map(DateTime.now, (at) => ({ at, duration_ms: 0, error: reason }))
 
       const attempt = Effect.fn("Outbox.attempt")(function* (due: DueDelivery) {
-        const { destination, id, made } = due
+        const { id, made } = due
+        const destination = yield* inThread(due.destination, due)
         const common = { id, destination_id: destination.id, isGone: false }
         const body = yield* Effect.either(bodies.of(destination, due))
         if (Either.isLeft(body)) {
@@ -213,7 +226,9 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
           return counted({ ...common, attempt, next, isOfRun: true })
         }
         const { answer, attempt, isOfTarget, saysNothing } = yield* sendOnce(destination, { id, ...body.right }, due)
-        if (attempt.error === undefined) return counted({ ...common, attempt, next: "delivered" })
+        if (attempt.error === undefined) {
+          return counted({ ...common, attempt, next: "delivered", ...(answer?.chat && { message: answer.chat }) })
+        }
         if (isOfTarget) return counted({ ...common, attempt, next: "failed", isOfRun: true })
         const random = yield* Random.next
         const now = yield* DateTime.now

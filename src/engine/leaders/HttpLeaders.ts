@@ -171,15 +171,15 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
             case "Started":
             case "File":
             case "FileWanted":
-              return yield* recorder.record([{ ...reply, run_id }])
+              return yield* recorder.handle([{ ...reply, run_id }])
             case "Progress":
               return yield* reports.record({ ...reply.progress, run_id })
             case "Rejected":
-              return yield* recorder.record([{ _tag: "DeadLettered", reason: "rejected", run_id }])
+              return yield* recorder.handle([{ _tag: "DeadLettered", reason: "rejected", run_id }])
             case "Answered":
             case "Failed":
             case "Discarded":
-              if (!recorder.isOver(run_id)) yield* recorder.record([storableReply({ ...reply, run_id })])
+              if (!recorder.isOver(run_id)) yield* recorder.handle([storableReply({ ...reply, run_id })])
           }
         }),
         file: (team, correlation_id, id) =>

@@ -4,6 +4,7 @@ import type { RunId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { RunStore } from "../../repo/run/RunStore.ts"
+import { Outcomes } from "../outcome/Outcomes.ts"
 import { Steps } from "../step/Steps.ts"
 
 export type Decision = "approve" | "deny"
@@ -32,10 +33,11 @@ export class Approvals extends Context.Tag("webhook-trigger/Approvals")<
     ) => Effect.Effect<Run, ApprovalOver | NotFound | Unavailable>
   }
 >() {
-  static readonly layer: Layer.Layer<Approvals, never, HistoryStore | RunStore | Steps> = Layer.effect(
+  static readonly layer: Layer.Layer<Approvals, never, HistoryStore | Outcomes | RunStore | Steps> = Layer.effect(
     Approvals,
     Effect.gen(function* () {
       const history = yield* HistoryStore
+      const outcomes = yield* Outcomes
       const runs = yield* RunStore
       const steps = yield* Steps
       return Approvals.of({
@@ -44,7 +46,10 @@ export class Approvals extends Context.Tag("webhook-trigger/Approvals")<
           // If this fails, the next tick admits it.
           if (team !== undefined && decision === "approve") yield* Effect.ignore(steps.admit([team]))
           const run = yield* history.run(run_id)
-          if (team !== undefined) return run
+          if (team !== undefined) {
+            if (decision === "deny") outcomes.recorded(run)
+            return run
+          }
           const { cancelled_by, decided_by, status } = run
           return yield* new ApprovalOver({ run_id, status, isDenied: cancelled_by === "denied", decided_by })
         })

@@ -28,9 +28,10 @@ const tooSlow: Fault = { pointer: "", detail: "takes too long to check" }
 export class ReplyRecorder extends Context.Tag("webhook-trigger/ReplyRecorder")<
   ReplyRecorder,
   {
-    /** On success, ends are committed and watchers are notified. Repeats are harmless, since the first end wins. */
-    readonly record: (replies: ReadonlyArray<Reply>) => Effect.Effect<void, Unavailable>
-    /** The same, but the check of an answer delays no other replies. */
+    /**
+     * On success, ends are committed and watchers are notified. Repeats are harmless, since the first end wins. With `later`,
+     * the check of an answer delays no other replies.
+     */
     readonly handle: ReplyHandler
     /** The run was answered, in time or late. No other reply changes it. */
     readonly isOver: (run_id: RunId) => boolean
@@ -86,7 +87,7 @@ export class ReplyRecorder extends Context.Tag("webhook-trigger/ReplyRecorder")<
           )
         )
 
-      const handle: ReplyHandler = (replies, later) =>
+      const handleOrPutOff = (replies: ReadonlyArray<Reply>, later: NonNullable<Parameters<ReplyHandler>[1]>) =>
         Effect.suspend(() => {
           const started_at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
           for (const { _tag, run_id } of replies) if (_tag === "Started") outcomes.progress(run_id, { started_at })
@@ -118,23 +119,24 @@ export class ReplyRecorder extends Context.Tag("webhook-trigger/ReplyRecorder")<
       const finish = (reply: Reply): Effect.Effect<void, Unavailable> =>
         Effect.suspend(() =>
           Option.match(FiberMap.unsafeGet(checks, reply.run_id), {
-            onNone: () => record([reply]),
+            onNone: () => handle([reply]),
             // Another server may be less busy.
             onSome: (check) => Effect.timeoutFail(Fiber.join(check), { duration: longestCheck, onTimeout: () => busy })
           })
         )
 
-      const record = (replies: ReadonlyArray<Reply>): Effect.Effect<void, Unavailable> =>
+      const handle: ReplyHandler = (replies, later) =>
         Effect.suspend(() => {
+          if (later !== undefined) return handleOrPutOff(replies, later)
           const finishes: Array<Effect.Effect<void, Unavailable>> = []
-          const handled = handle(replies, (_, finish) => finishes.push(finish))
+          const handled = handleOrPutOff(replies, (_, finish) => finishes.push(finish))
           return Effect.zipRight(
             handled,
             Effect.suspend(() => Effect.all(finishes, { discard: true }))
           )
         })
 
-      return { handle, record, isOver: (run_id) => answered.get(run_id) === true }
+      return { handle, isOver: (run_id) => answered.get(run_id) === true }
     })
   )
 }

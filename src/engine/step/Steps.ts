@@ -8,6 +8,7 @@ import type { EndedRun, RunEnd, RunEvent } from "../../repo/run/RunEnd.ts"
 import {
   type Acceptance,
   type AcceptanceRefused,
+  type CancelEvent,
   type NewRun,
   type OutRun,
   RunStore,
@@ -64,11 +65,8 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
     readonly endAll: (
       ends: ReadonlyArray<Omit<Ending, "wantsRun">>
     ) => Effect.Effect<ReadonlyArray<EndedRun>, Unavailable>
-    /** Cancels the runs with a key that are on, if they were accepted no later than that (`RunStore.cancelSingletons`). */
-    readonly cancelSingletons: (
-      of: SingletonRuns,
-      acceptedBy: DateTime.Utc
-    ) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
+    /** Cancels the runs with a key that are on and older than the event (`RunStore.cancelSingletons`). */
+    readonly cancelSingletons: (of: SingletonRuns, event: CancelEvent) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
     /** No leader has, or will have, a prompt of these ended runs: their teams and slots are free. */
     readonly release: (ids: ReadonlyArray<RunId>) => Effect.Effect<void, Unavailable>
     /** Admits the next runs of these teams. Returns the teams whose next run needs a leader, and which are not `led`. */
@@ -175,8 +173,8 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
           end: (run_id, outcome) => Effect.map(endAll([{ run_id, outcome }]), ([ended]) => ended?.run),
           // A leader may repeat its reply. The run, whose answer may be long, is read again only for a watcher.
           endAll: (ends) => endAll(ends.map((end) => ({ ...end, wantsRun: outcomes.isWatched(end.run_id) }))),
-          cancelSingletons: (of, acceptedBy) =>
-            Effect.suspend(() => store.cancelSingletons(of, { acceptedBy, at: now() })).pipe(
+          cancelSingletons: (of, event) =>
+            Effect.suspend(() => store.cancelSingletons(of, { ...event, at: now() })).pipe(
               Effect.tap((runs) => {
                 replaced(runs)
                 return runs.length === 0 ? Effect.void : together([{ _tag: "Admit", teams: [of.team], led: [] }])

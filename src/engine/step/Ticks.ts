@@ -1,4 +1,4 @@
-import { Context, DateTime, Duration, Effect, Layer, Schedule } from "effect"
+import { Context, DateTime, Duration, Effect, FiberHandle, Layer, Schedule } from "effect"
 import { Bus } from "../../bus/Bus.ts"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
@@ -7,8 +7,10 @@ import { LaneStore, type OutState } from "../../repo/run/LaneStore.ts"
 import { type OutRun, RunStore } from "../../repo/run/RunStore.ts"
 import { untilAvailable } from "../../runtime/Availability.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
+import * as CombinedPrompts from "../accept/CombinedPrompts.ts"
 import { TeamLeaders } from "../leaders/TeamLeaders.ts"
 import { Outcomes } from "../outcome/Outcomes.ts"
+import type { Renderer } from "../prompt/Renderer.ts"
 import { Settings } from "../Settings.ts"
 import { Sender } from "./Sender.ts"
 import { Steps } from "./Steps.ts"
@@ -47,7 +49,7 @@ export class Ticks extends Context.Tag("webhook-trigger/Ticks")<
   static readonly layer: Layer.Layer<
     Ticks,
     never,
-    Bus | LaneStore | Outcomes | RunStore | Sender | Settings | Steps | TeamLeaders
+    Bus | LaneStore | Outcomes | Renderer | RunStore | Sender | Settings | Steps | TeamLeaders
   > = Layer.scoped(
     Ticks,
     Effect.gen(function* () {
@@ -102,7 +104,13 @@ export class Ticks extends Context.Tag("webhook-trigger/Ticks")<
           yield* Effect.logWarning(`Undid ${undone} statements of processes that did not read their results`)
       })
 
-      const closeWindows = Effect.flatMap(DateTime.now, lanes.closeWindows)
+      const makePrompts = yield* CombinedPrompts.make
+      const prompts = yield* FiberHandle.make<void>()
+      /** Prompts may take long to make, and hold up nothing else. */
+      const closeWindows = Effect.gen(function* () {
+        if (!(yield* lanes.closeWindows(yield* DateTime.now))) return
+        yield* FiberHandle.run(prompts, Effect.ignoreLogged(makePrompts), { onlyIfMissing: true })
+      })
 
       const admit = Effect.gen(function* () {
         const teams = yield* lanes.lanes

@@ -7,18 +7,15 @@ import type { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import type { TeamStore } from "../../repo/manage/TeamStore.ts"
 import type { WebhookStore } from "../../repo/manage/WebhookStore.ts"
-import type { LaneStore } from "../../repo/run/LaneStore.ts"
 import { ProgressStore } from "../../repo/run/ProgressStore.ts"
 import { RunStore } from "../../repo/run/RunStore.ts"
 import { ThreadStore } from "../../repo/run/ThreadStore.ts"
-import * as CombinedPrompts from "../accept/CombinedPrompts.ts"
 import type { HandOver } from "../accept/HandOver.ts"
 import * as Retries from "../accept/Retries.ts"
 import * as AlertEvaluation from "../alert/AlertEvaluation.ts"
 import type { TeamLeaders } from "../leaders/TeamLeaders.ts"
-import type { Renderer } from "../prompt/Renderer.ts"
+import { Outcomes } from "../outcome/Outcomes.ts"
 import { Settings } from "../Settings.ts"
-import type { Steps } from "../step/Steps.ts"
 import { Ticks } from "../step/Ticks.ts"
 
 export interface Task<R = never> {
@@ -36,6 +33,7 @@ export interface Task<R = never> {
 
 const engineTasks = Effect.gen(function* () {
   const history = yield* HistoryStore
+  const outcomes = yield* Outcomes
   const progress = yield* ProgressStore
   const runs = yield* RunStore
   const threads = yield* ThreadStore
@@ -45,7 +43,6 @@ const engineTasks = Effect.gen(function* () {
 
   const tasks: ReadonlyArray<Task> = [
     { name: "retries of failed runs", every: "1 second", alone: "tick", run: yield* Retries.make },
-    { name: "prompts of combined runs", every: "1 second", alone: "tick", run: yield* CombinedPrompts.make },
     {
       name: "deliveries of early events",
       every: "1 second",
@@ -56,7 +53,9 @@ const engineTasks = Effect.gen(function* () {
       name: "ends of approvals",
       every: "1 minute",
       alone: "tick",
-      run: Effect.flatMap(DateTime.now, runs.expireApprovals)
+      run: Effect.map(Effect.flatMap(DateTime.now, runs.expireApprovals), (expired) =>
+        expired.forEach(outcomes.recorded)
+      )
     },
     // Another server follows soon if the one that measures stops.
     { name: "alerts", every: tries, alone: "lock", run: yield* AlertEvaluation.make },
@@ -125,12 +124,10 @@ export const layer: Layer.Layer<
   | DestinationStore
   | HandOver
   | HistoryStore
-  | LaneStore
+  | Outcomes
   | ProgressStore
-  | Renderer
   | RunStore
   | Settings
-  | Steps
   | TeamLeaders
   | TeamStore
   | ThreadStore

@@ -298,6 +298,7 @@ export interface Problem<Status extends number = number> {
   readonly run_id?: RunId
   /** Of a request to a shared URL. */
   readonly runs?: ReadonlyArray<{ readonly webhook_id: WebhookId; readonly run_id: RunId }>
+  readonly cancelled?: ReadonlyArray<RunId>
   readonly refused?: ReadonlyArray<{ readonly webhook_id: WebhookId; readonly code: Code; readonly detail: string }>
 }
 

@@ -217,7 +217,7 @@ export const make = Effect.gen(function* () {
           const sentKey = request.headers["idempotency-key"]
           const ignoresKey = delivery !== undefined && sentKey !== undefined && sentKey !== caller.delivery_id
           return Either.map(keyed, ({ idempotency }) => ({
-            ...{ webhook, incoming, variables, received_at, ignoresKey, ...how },
+            ...{ webhook, incoming, variables, received_at, ignoresKey, isVerified: true, ...how },
             ...(idempotency && { idempotency: { ...idempotency, key: withoutToken(idempotency.key, token) } }),
             ...(files.length > 0 && { files }),
             ...(caller.reply && { reply: caller.reply }),

@@ -111,20 +111,19 @@ const write = (request: Request, format: Format, submitted: Submitted): Response
   }
 }
 
-/** What several webhooks did that started no run: each of them may have cancelled some. */
-const notStarted = (offered: ReadonlyArray<Offered>): Submitted => {
-  const cancelled = offered.flatMap(({ result }) =>
-    Either.isRight(result) && result.right._tag === "Ignored" && result.right.cancelled ? [result.right.cancelled] : []
-  )
-  return { _tag: "Ignored", ...(cancelled.length > 0 && { cancelled: cancelled.flat() }) }
-}
-
 /** Requests that are refused for a state may be accepted later, unlike those that are refused for their content. */
 const mayBeRepeated = ({ status }: Problems.Problem): boolean => status === 409 || status === 429 || status >= 500
 
+const soon: ReadonlyArray<Problems.Problem["code"]> = [
+  "unavailable",
+  "rate_limited",
+  "too_many_queued",
+  "too_many_queued_of_webhook"
+]
+
 /**
- * The answer to a request that several webhooks were offered. It is a refusal only if that loses nothing: if no webhook has
- * accepted the request, or if it may be accepted later and a repeat (`isKeyed`) starts no second run of the others.
+ * The answer to a request that several webhooks were offered. Once one of them has acted on it, it is a refusal only if a
+ * repeat helps soon, and starts no second run (`isKeyed`): services disable URLs that refuse for long.
  */
 export const ofOffered = (
   request: Request,
@@ -135,27 +134,40 @@ export const ofOffered = (
     const run_id = Either.isRight(result) ? runIdOf(result.right) : undefined
     return run_id === undefined ? [] : [{ webhook_id, run_id }]
   })
+  const ignored = offered.flatMap(({ result }) =>
+    Either.isRight(result) && result.right._tag === "Ignored" ? [result.right] : []
+  )
+  const cancels = ignored.flatMap(({ cancelled }) => (cancelled === undefined ? [] : [cancelled]))
   const refusals = offered.flatMap(({ result, webhook: { id: webhook_id } }) =>
     Either.isLeft(result) ? [{ webhook_id, refusal: result.left, problem: Problems.bodyOf(result.left) }] : []
   )
   const refused = refusals.map(({ problem: { code, detail }, webhook_id }) => ({ webhook_id, code, detail }))
+  const others = {
+    ...(cancels.length > 0 && { cancelled: cancels.flat() }),
+    ...(refused.length > 0 && { refused })
+  }
   const [first] = runs
   if (first !== undefined) RequestFacts.add(request, { run_id: first.run_id })
-  const passing = refusals.find(({ problem }) => mayBeRepeated(problem))
-  const answered = first === undefined ? (passing ?? refusals[0]) : isKeyed ? passing : undefined
+  const passing = isKeyed ? refusals.find(({ problem }) => soon.includes(problem.code)) : undefined
+  const answered =
+    first === undefined && cancels.length === 0
+      ? (refusals.find(({ problem }) => mayBeRepeated(problem)) ?? refusals[0])
+      : passing
   if (answered !== undefined) {
     const { problem, refusal } = answered
     return HttpServerResponse.setHeaders(
-      Problems.toResponse({ ...problem, ...(first !== undefined && { runs }), refused }),
+      Problems.toResponse({ ...problem, ...(first !== undefined && { runs }), ...others }),
       Problems.ownHeadersOf(refusal)
     )
   }
-  if (first === undefined) return write(request, run, notStarted(offered))
-  return json<typeof Accepted.Type>(202, {
-    ...bodies.accepted(first.run_id),
-    runs,
-    ...(refused.length > 0 && { refused })
-  })
+  if (first !== undefined) {
+    return json<typeof Accepted.Type>(202, { ...bodies.accepted(first.run_id), runs, ...others })
+  }
+  if (cancels.length > 0) {
+    const { cancelled: run_ids = [], ...rest } = others
+    return json<typeof Cancelled.Type>(200, { status: "cancelled", run_ids, ...rest })
+  }
+  return write(request, run, ignored.find(({ reason }) => reason !== undefined) ?? { _tag: "Ignored" })
 }
 
 const answer =

@@ -123,7 +123,7 @@ export const make = Effect.gen(function* () {
     const reader = readerFor(request, token, received_at, webhook, record.verified)
     return Effect.matchEffect(trigger.triggerRead(webhook, reader.read), {
       onSuccess: ({ request: read, submitted }): Effect.Effect<Response, E, R> =>
-        read.webhook.shared_by === undefined || (submitted._tag === "Ignored" && submitted.isClick)
+        read.webhook.shared_by === undefined || (submitted._tag === "Ignored" && submitted.isOfSlack)
           ? respond({ ...source, read, submitted })
           : share(source, reader, read, Either.right(submitted)),
       onFailure: (refusal) => {

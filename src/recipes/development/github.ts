@@ -34,6 +34,7 @@ export const github: Recipe = {
     cancel_if:
       "headers.\"x-github-event\" == 'pull_request' && contains(['closed', 'converted_to_draft'], payload.action)",
     coalesce: { key: "payload.pull_request.id", within: 30 },
+    thread_key: "{{payload.repository.full_name}}#{{payload.pull_request.number}}",
     run_title: "{{payload.repository.full_name}}#{{payload.pull_request.number}}: {{payload.pull_request.title}}",
     workspace_ref: "{{payload.pull_request.head.sha}}"
   },
@@ -61,6 +62,7 @@ Review the changes, and list what must change before it is merged. Do not run co
   notes: [
     "For reviews as comments, switch on “Send each answer back” when you create the webhook, or add a destination later: kind `github`, target `{{ values.payload.repository.full_name }}#{{ values.payload.pull_request.number }}` (docs/use/destinations.md). The agent then needs no token.",
     "GitHub sends up to 25 MB. Events over `WEBHOOK_MAX_BODY` (1 MiB) get 413: to get pushes of many commits, set it to `25 MiB`.",
+    "All runs for a pull request are one conversation, which comments can continue: recipe `github-comment`.",
     "A GitHub App has one URL. Other webhooks can share it: see `shares` in docs/use/webhooks.md, “Share a URL”.",
     "GitHub does not retry rejected deliveries. “Recent Deliveries” has a button to resend them.",
     "Pushes to a pull request within 30 seconds are one run, for the latest.",

@@ -53,6 +53,13 @@ export interface ClaimOptions {
   readonly inProgress: ReadonlyArray<InProgress>
 }
 
+/** A message in a chat: its channel and itself, such as `C0123456789/1700000000.000100` in Slack. */
+export interface ChatMessage {
+  readonly id: string
+  /** The message whose thread it stands in; its own ID if it stands in none. */
+  readonly thread: string
+}
+
 /** What came of an attempt. */
 export interface AttemptResult extends Pick<DueDelivery, "id"> {
   readonly destination_id: DestinationId
@@ -65,6 +72,8 @@ export interface AttemptResult extends Pick<DueDelivery, "id"> {
   readonly isGone: boolean
   /** It failed for a reason of its run, such as a deleted issue, and says nothing about the destination. Default: false. */
   readonly isOfRun?: boolean
+  /** What was written in a chat, if people can reply to it there. */
+  readonly message?: ChatMessage
 }
 
 export interface DeliveryQuery {
@@ -124,6 +133,10 @@ export class DeliveryStore extends Context.Tag("webhook-trigger/DeliveryStore")<
     ) => Effect.Effect<ReadonlyArray<DestinationId>, Unavailable>
     /** These are no longer claimed: no attempt was made, or it was interrupted. */
     readonly releaseClaims: (ids: ReadonlyArray<DeliveryId>) => Effect.Effect<void, Unavailable>
+    /** The run that this message, or the newest one of this thread, is about. */
+    readonly runOfMessage: (which: Partial<ChatMessage>) => Effect.Effect<RunId | undefined, Unavailable>
+    /** Of the destination's messages about the run's conversation: the thread of the newest one. */
+    readonly chatThreadOf: (id: DestinationId, run_id: RunId) => Effect.Effect<string | undefined, Unavailable>
     /** Newest first. */
     readonly deliveries: (query: DeliveryQuery) => Effect.Effect<DeliveryPage, InvalidParameter | Unavailable>
     /** `owners`: as in `DeliveryQuery`. */

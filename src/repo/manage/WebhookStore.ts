@@ -127,8 +127,9 @@ export class WebhookStore extends Context.Tag("webhook-trigger/WebhookStore")<
      */
     readonly resumeWebhook: (id: WebhookId, at: DateTime.Utc, audit?: AuditDraft) => Effect.Effect<boolean, Unavailable>
     /**
-     * Removes the webhook and its runs. Returns the unfinished ones, in the order of their lanes. With `versions`, only if it has one of these;
-     * its ended runs may be removed although an edit comes in between. `UrlShared`: another webhook has begun to share its URL.
+     * Removes the webhook and its runs. Returns the unfinished ones, those first that were sent. With `versions`, only if it
+     * has one of these; its ended runs may be removed although an edit comes in between. `UrlShared`: another webhook has
+     * begun to share its URL.
      */
     readonly deleteWebhook: (
       id: WebhookId,

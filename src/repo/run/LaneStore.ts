@@ -55,9 +55,9 @@ export class LaneStore extends Context.Tag("webhook-trigger/LaneStore")<
     /**
      * Closes the windows that have ended. From then on, no trigger joins their runs. The runs take their places behind
      * every run accepted before this call began, before every run whose acceptance begins after it, and in the order in
-     * which their windows ended. Those of `combinedRuns` get theirs later, from `placeCombined`.
+     * which their windows ended. Those of `combinedRuns` get theirs later, from `placeCombined`; returns whether there are any.
      */
-    readonly closeWindows: (now: DateTime.Utc) => Effect.Effect<void, Unavailable>
+    readonly closeWindows: (now: DateTime.Utc) => Effect.Effect<boolean, Unavailable>
     /** Some of the runs whose windows are closed and whose prompts are to be made, in the order in which those ended. */
     readonly combinedRuns: (except: ReadonlyArray<WebhookId>) => Effect.Effect<ReadonlyArray<CombinedRun>, Unavailable>
     /** It takes its place, as from `closeWindows`, with this prompt. Changes nothing the second time. */

@@ -252,6 +252,11 @@ export interface SingletonRuns {
   readonly key: string
 }
 
+/** A request for which `cancel_if` holds. A repeat counts as the first one with its key. */
+export interface CancelEvent extends Pick<NewRun, "idempotency"> {
+  readonly received_at: DateTime.Utc
+}
+
 export interface ExpireOptions {
   /** Teams without a leader. */
   readonly stopped?: ReadonlyArray<TeamName>
@@ -306,12 +311,12 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
       options: { readonly at: DateTime.Utc; readonly by: CancelledBy }
     ) => Effect.Effect<number, Unavailable>
     /**
-     * Cancels the runs with a key that were accepted no later than `acceptedBy`: an event of their source ended their story.
-     * Of a failed one, the retry. Returns them. Notified like an end.
+     * Cancels the runs with a key that were accepted before an event of their source arrived first. Of a failed one, the
+     * retry. Returns them. Notified like an end.
      */
     readonly cancelSingletons: (
       of: SingletonRuns,
-      options: { readonly at: DateTime.Utc; readonly acceptedBy: DateTime.Utc }
+      event: CancelEvent & { readonly at: DateTime.Utc }
     ) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
     /** The number of runs that `cancelQueued` would end. */
     readonly countQueued: (of: QueuedRuns) => Effect.Effect<number, Unavailable>
@@ -323,8 +328,8 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
       id: RunId,
       decision: { readonly approves: boolean; readonly at: DateTime.Utc; readonly by: string }
     ) => Effect.Effect<TeamName | undefined, Unavailable>
-    /** Ends as `cancelled` the runs that waited for their approval until `now`. */
-    readonly expireApprovals: (now: DateTime.Utc) => Effect.Effect<void, Unavailable>
+    /** Ends as `cancelled` the runs that waited for their approval until `now`, and returns them. */
+    readonly expireApprovals: (now: DateTime.Utc) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
     /**
      * Releases ended runs whose leader was told to stop at this time or before: `unconfirmed`, as their agents may work.
      * Returns them.

@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises"
 import { Effect, Redacted } from "effect"
 import pg from "pg"
 import { advice, connection } from "../../repo/sql/database/PostgresAddress.ts"
@@ -128,13 +129,19 @@ const connected = async <A>(url: Redacted.Redacted, use: (client: pg.Client) => 
 const isNotified = (url: Redacted.Redacted, listener: pg.Client): Promise<boolean> => {
   const channel = `webhook_trigger_doctor_${process.pid}`
   return connected(url, async (notifier) => {
-    const received = new Promise<boolean>((resolve) => {
-      listener.once("notification", () => resolve(true))
-      setTimeout(() => resolve(false), notifiedWithin).unref()
+    let isReceived = false
+    const received = new Promise<void>((resolve) => {
+      listener.once("notification", () => {
+        isReceived = true
+        resolve()
+      })
     })
     await listener.query(`listen ${channel}`)
     await notifier.query(`notify ${channel}`)
-    return received
+    await Promise.race([received, setTimeout(notifiedWithin, undefined, { ref: false })])
+    // What has come while this process stood still is read before the answer.
+    if (!isReceived) await listener.query("select 1")
+    return isReceived
   })
 }
 

@@ -1,15 +1,16 @@
 import { describe } from "@effect/vitest"
-import { Effect, Layer, Redacted } from "effect"
+import { Effect, Layer } from "effect"
 import * as BusAmqp from "../../../src/bus/amqp/BusAmqp.ts"
 import * as LeaderAmqp from "../../../src/bus/amqp/LeaderAmqp.ts"
 import type { QueueType } from "../../../src/bus/amqp/Topology.ts"
 import { freshVhost } from "../../support/fresh.ts"
 import { contract } from "../contract/BusContract.ts"
+import { patient } from "./OnRabbitMq.ts"
 
 const onRabbitMq = (queueType: QueueType) =>
   Layer.unwrapScoped(
     Effect.map(freshVhost, (address) => {
-      const options = { url: Redacted.make(address), queueType }
+      const options = { url: patient(address), queueType }
       return Layer.merge(BusAmqp.layer(options), LeaderAmqp.layer(options))
     })
   )

@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer } from "node:net"
 import { expect, it } from "@effect/vitest"
-import { Chunk, Clock, Deferred, Effect, Exit, Fiber, Queue, Redacted, Scope, TestClock } from "effect"
+import { Chunk, Clock, Deferred, Effect, Exit, Fiber, Queue, Redacted, Schedule, Scope, TestClock } from "effect"
 import * as Broker from "../../../src/bus/amqp/Broker.ts"
 import * as Link from "../../../src/bus/amqp/Link.ts"
 import { freshVhost } from "../../support/fresh.ts"
@@ -29,7 +29,7 @@ it.scopedLive("is given up also while what was on a lost connection is being clo
       }),
       scope
     )
-    const { connection } = yield* link.get
+    const { connection } = yield* Effect.retry(link.get, Schedule.spaced("20 millis"))
     connection.markLost("for the test")
     yield* Deferred.await(isClosing)
     const closing = yield* Effect.fork(Scope.close(scope, Exit.void))

@@ -8,6 +8,9 @@ import { Bus } from "../../../src/bus/Bus.ts"
 import { freshVhost } from "../../support/fresh.ts"
 import { untilUp } from "../contract/support.ts"
 
+/** Without the usual heartbeats, which end the connections of a process that is busy for a few seconds. */
+export const patient = (url: string) => Redacted.make(`${url}?heartbeat=60`)
+
 export const behaviour = (
   name: string,
   test: (url: string) => Effect.Effect<unknown, unknown, Bus | Scope.Scope>,
@@ -16,7 +19,7 @@ export const behaviour = (
   it.live(name, () =>
     Effect.gen(function* () {
       const url = yield* freshVhost
-      const layer = BusAmqp.layer({ url: Redacted.make(url), queueType })
+      const layer = BusAmqp.layer({ url: patient(url), queueType })
       yield* Effect.provide(Effect.scoped(Effect.zipRight(untilUp, test(url))), layer)
     }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
   )

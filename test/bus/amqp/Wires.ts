@@ -30,8 +30,8 @@ export const behaviour = (
   options: {
     readonly before?: (wires: Wires) => void
     readonly url?: () => string
-    /** Seconds, in place of the usual ones. */
-    readonly heartbeat?: number
+    /** They end the connections of a process that is busy for a few seconds, so most tests do without. */
+    readonly usualHeartbeats?: boolean
   } = {}
 ) =>
   it.live(name, () =>
@@ -39,7 +39,7 @@ export const behaviour = (
       const url = options.url?.() ?? (yield* freshVhost)
       const wires = { url, server: yield* proxied(url), leader: yield* proxied(url) }
       options.before?.(wires)
-      const query = options.heartbeat === undefined ? "" : `?heartbeat=${options.heartbeat}`
+      const query = options.usualHeartbeats ? "" : "?heartbeat=60"
       const through = (proxy: Proxy) => ({
         url: Redacted.make(proxy.through(url) + query),
         queueType: "classic" as const

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "@effect/vitest"
 import type { Message } from "amqplib"
-import { Chunk, Effect, Either, Layer, Logger, LogLevel, Option, Queue, Redacted } from "effect"
+import { Chunk, Effect, Either, Layer, Logger, LogLevel, Option, Queue } from "effect"
 import * as BusAmqp from "../../../src/bus/amqp/BusAmqp.ts"
 import * as LeaderAmqp from "../../../src/bus/amqp/LeaderAmqp.ts"
 import { decodeReply } from "../../../src/bus/amqp/Wire.ts"
@@ -13,7 +13,7 @@ import { Leader } from "../../../src/leader/index.ts"
 import { freshVhost, managementUrl } from "../../support/fresh.ts"
 import { manage } from "../../support/RabbitMq.ts"
 import { collectReplies, echo, makePrompt, startLeader, team, untilQueue, untilUp } from "../contract/support.ts"
-import { behaviour, counted } from "./OnRabbitMq.ts"
+import { behaviour, counted, patient } from "./OnRabbitMq.ts"
 import { declareTeam, nextMessage, rawChannel, reply } from "./RawChannel.ts"
 
 describe("the exchange for cancellations", () => {
@@ -28,7 +28,7 @@ describe("the exchange for cancellations", () => {
       yield* Effect.zipRight(
         untilUp,
         Effect.flatMap(Bus, (bus) => bus.publish(prompt))
-      ).pipe(Effect.provide(Layer.fresh(BusAmqp.layer({ url: Redacted.make(url), queueType: "classic" }))))
+      ).pipe(Effect.provide(Layer.fresh(BusAmqp.layer({ url: patient(url), queueType: "classic" }))))
       yield* Effect.promise(() => channel.checkExchange("webhook.cancel.deploy"))
     })
   )
@@ -106,7 +106,7 @@ describe("replies of leaders in other languages", () => {
         yield* reply(channel, "{", { correlationId: run_id })
         yield* reply(channel, "good", { correlationId: run_id, contentType: "text/plain" })
         yield* Queue.take(collected)
-      }).pipe(Effect.scoped, Effect.provide(BusAmqp.layer({ url: Redacted.make(url), queueType: "classic" })))
+      }).pipe(Effect.scoped, Effect.provide(BusAmqp.layer({ url: patient(url), queueType: "classic" })))
       const { messageCount } = yield* Effect.promise(() => channel.checkQueue("webhook.replies.inbox"))
       expect(messageCount).toBe(0)
     }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
@@ -136,7 +136,7 @@ describe("replies of leaders in other languages", () => {
           { _tag: "Answered", ...kept, response: "the beginning" },
           { _tag: "Answered", run_id: next.run_id, response: "good" }
         ])
-      }).pipe(Effect.scoped, Effect.provide(BusAmqp.layer({ url: Redacted.make(url), queueType: "classic" })))
+      }).pipe(Effect.scoped, Effect.provide(BusAmqp.layer({ url: patient(url), queueType: "classic" })))
       const { messageCount } = yield* Effect.promise(() => channel.checkQueue("webhook.replies.inbox"))
       expect(messageCount).toBe(0)
     }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
@@ -184,7 +184,7 @@ const addressWith = (address: string, rights: Readonly<Record<"configure" | "rea
       }),
       () => Effect.promise(() => manage(base, "DELETE", `/api/users/${url.username}`))
     )
-    return Redacted.make(url.href)
+    return patient(url.href)
   })
 
 describe("a server's rights", () => {
@@ -215,7 +215,7 @@ describe("a server's rights", () => {
       }).pipe(
         Effect.scoped,
         Effect.provide(BusAmqp.layer({ url: serverUrl, queueType: "classic" })),
-        Effect.provide(LeaderAmqp.layer({ url: Redacted.make(url), queueType: "classic" }))
+        Effect.provide(LeaderAmqp.layer({ url: patient(url), queueType: "classic" }))
       )
     }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
   )
@@ -245,7 +245,7 @@ describe("a leader's rights", () => {
         expect(yield* Queue.take(collected)).toEqual({ _tag: "Answered", run_id: prompt.run_id, response: "hello" })
       }).pipe(
         Effect.scoped,
-        Effect.provide(BusAmqp.layer({ url: Redacted.make(url), queueType: "classic" })),
+        Effect.provide(BusAmqp.layer({ url: patient(url), queueType: "classic" })),
         Effect.provide(LeaderAmqp.layer({ url: leaderUrl, queueType: "classic" }))
       )
     }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
@@ -276,7 +276,7 @@ describe("a leader's rights", () => {
           "no server on this broker knows the team deplyo. Is its name right, and was it created?"
         ])
       }).pipe(
-        Effect.provide(BusAmqp.layer({ url: Redacted.make(url), queueType: "classic" })),
+        Effect.provide(BusAmqp.layer({ url: patient(url), queueType: "classic" })),
         Effect.provide(Logger.replace(Logger.defaultLogger, logger))
       )
     })

@@ -1,19 +1,20 @@
 /** Progress on RabbitMQ, as leaders in other languages report it. */
 import { describe, expect, it } from "@effect/vitest"
 import type { Channel } from "amqplib"
-import { Deferred, Effect, Logger, LogLevel, Metric, Queue, Redacted, Schedule, type Scope } from "effect"
+import { Deferred, Effect, Logger, LogLevel, Metric, Queue, Schedule, type Scope } from "effect"
 import * as BusAmqp from "../../../src/bus/amqp/BusAmqp.ts"
 import { received } from "../../../src/bus/amqp/Metrics.ts"
 import { Bus, type Reply, type RunProgress } from "../../../src/bus/Bus.ts"
 import { freshVhost } from "../../support/fresh.ts"
 import { byRunId, makePrompt, untilUp } from "../contract/support.ts"
+import { patient } from "./OnRabbitMq.ts"
 import { rawChannel } from "./RawChannel.ts"
 
 const behaviour = (name: string, test: (url: string) => Effect.Effect<unknown, unknown, Bus | Scope.Scope>) =>
   it.live(name, () =>
     Effect.gen(function* () {
       const url = yield* freshVhost
-      const layer = BusAmqp.layer({ url: Redacted.make(url), queueType: "classic" })
+      const layer = BusAmqp.layer({ url: patient(url), queueType: "classic" })
       yield* Effect.provide(Effect.scoped(Effect.zipRight(untilUp, test(url))), layer)
     }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
   )

@@ -1,6 +1,6 @@
 /** Virtual hosts with another default queue type, and brokers that limit the work on a prompt. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Layer, Logger, Queue, Redacted } from "effect"
+import { Effect, Layer, Logger, Queue } from "effect"
 import * as BusAmqp from "../../../src/bus/amqp/BusAmqp.ts"
 import * as LeaderAmqp from "../../../src/bus/amqp/LeaderAmqp.ts"
 import { declareProgressQueue, workLimit } from "../../../src/bus/amqp/Topology.ts"
@@ -8,6 +8,7 @@ import { Bus } from "../../../src/bus/Bus.ts"
 import { freshVhost, freshVhostWith, managementUrl } from "../../support/fresh.ts"
 import { manage } from "../../support/RabbitMq.ts"
 import { collectReplies, echo, makePrompt, startLeader, team, untilUp } from "../contract/support.ts"
+import { patient } from "./OnRabbitMq.ts"
 import { declareTeam, rawChannel } from "./RawChannel.ts"
 
 const answered = Effect.gen(function* () {
@@ -19,7 +20,7 @@ const answered = Effect.gen(function* () {
 
 /** A server and a leader, as after a start. */
 const started = (url: string) => {
-  const options = { url: Redacted.make(url), queueType: "classic" } as const
+  const options = { url: patient(url), queueType: "classic" } as const
   return Effect.zipRight(untilUp, answered).pipe(
     Effect.scoped,
     Effect.provide(Layer.fresh(Layer.merge(BusAmqp.layer(options), LeaderAmqp.layer(options))))
@@ -80,7 +81,7 @@ describe("the limit of consumer_timeout", () => {
       const url = yield* freshVhost
       const { model } = yield* Effect.map(rawChannel(url), (channel) => ({ model: channel.connection }))
       const limit = workLimit(model.serverProperties)
-      const options = { url: Redacted.make(url), queueType: "classic" } as const
+      const options = { url: patient(url), queueType: "classic" } as const
       const layer = Layer.fresh(Layer.merge(BusAmqp.layer(options), LeaderAmqp.layer(options)))
       yield* Effect.zipRight(untilUp, Effect.zipRight(Effect.scoped(answered), Effect.scoped(answered))).pipe(
         Effect.provide(layer)

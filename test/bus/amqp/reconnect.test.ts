@@ -59,46 +59,46 @@ describe.concurrent("the bus and its connections", () => {
     { before: ({ server }) => server.reset({ refuse: true }) }
   )
 
-  behaviour("a broker that falls silent is noticed by requests, then by prompts, and the bus recovers", ({ server }) =>
-    Effect.gen(function* () {
-      const bus = yield* Bus
-      const replies = yield* collectReplies
-      yield* startLeader(echo)
-      yield* roundTrip(replies)
-      server.silence("all")
-      const prompt = yield* makePrompt()
-      const requests = {
-        prompt: bus.publish(prompt),
-        queue: Effect.delay(bus.queue(team), "1100 millis"),
-        ping: bus.ping
-      }
-      const refusals: Array<readonly [request: string, why: string]> = []
-      yield* Effect.forEach(
-        Object.entries(requests),
-        ([name, request]) => Effect.map(refusal(request), (why) => refusals.push([name, why])),
-        { concurrency: "unbounded" }
-      )
-      expect(refusals).toContainEqual(["ping", "the broker did not answer in 3 seconds"])
-      expect(refusals.at(-1)).toEqual(["prompt", expect.stringContaining("rejected by the broker")])
-      server.pass()
-      yield* untilUp
-      yield* roundTrip(replies)
-    })
-  )
-
   behaviour(
-    "closes although the broker is silent, and nobody has noticed that",
+    "a broker that falls silent is noticed by requests, then by prompts, and the bus recovers",
     ({ server }) =>
       Effect.gen(function* () {
-        const scope = yield* Scope.make()
-        yield* consume(() => Effect.void).pipe(Scope.extend(scope))
-        yield* untilUp
+        const bus = yield* Bus
+        const replies = yield* collectReplies
+        yield* startLeader(echo)
+        yield* roundTrip(replies)
         server.silence("all")
-        const before = server.connections
-        yield* Scope.close(scope, Exit.void)
-        expect(server.connections).toBe(before)
+        const prompt = yield* makePrompt()
+        const requests = {
+          prompt: bus.publish(prompt),
+          queue: Effect.delay(bus.queue(team), "1100 millis"),
+          ping: bus.ping
+        }
+        const refusals: Array<readonly [request: string, why: string]> = []
+        yield* Effect.forEach(
+          Object.entries(requests),
+          ([name, request]) => Effect.map(refusal(request), (why) => refusals.push([name, why])),
+          { concurrency: "unbounded" }
+        )
+        expect(refusals).toContainEqual(["ping", "the broker did not answer in 3 seconds"])
+        expect(refusals.at(-1)).toEqual(["prompt", expect.stringContaining("rejected by the broker")])
+        server.pass()
+        yield* untilUp
+        yield* roundTrip(replies)
       }),
-    { heartbeat: 60 }
+    { usualHeartbeats: true }
+  )
+
+  behaviour("closes although the broker is silent, and nobody has noticed that", ({ server }) =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      yield* consume(() => Effect.void).pipe(Scope.extend(scope))
+      yield* untilUp
+      server.silence("all")
+      const before = server.connections
+      yield* Scope.close(scope, Exit.void)
+      expect(server.connections).toBe(before)
+    })
   )
 
   behaviour("a deleted reply queue or dead-letter queue is declared again, and consumed", ({ url }) =>
@@ -114,7 +114,9 @@ describe.concurrent("the bus and its connections", () => {
       const { run_id } = yield* makePrompt()
       // Until its queue is there again it is dropped, and the round trip needs the other queue only.
       const bury = Effect.sync(() => channel.publish("webhook.dlx", "", Buffer.from("x"), { correlationId: run_id }))
-      const dead = yield* Effect.raceFirst(Queue.take(replies), Effect.forever(Effect.delay(bury, "100 millis")))
+      // An answer of an earlier round trip may come once more.
+      const ofRun = Effect.repeat(Queue.take(replies), { until: (reply) => reply.run_id === run_id })
+      const dead = yield* Effect.raceFirst(ofRun, Effect.forever(Effect.delay(bury, "100 millis")))
       expect(dead).toEqual({ _tag: "DeadLettered", run_id, reason: "rejected" })
     })
   )

@@ -43,7 +43,7 @@ export const replies = (behaviour: Behaviour): void => {
               replies,
               (reply) =>
                 reply.run_id === slow.run_id
-                  ? Effect.sync(() => later(reply, Effect.never))
+                  ? Effect.sync(() => later!(reply, Effect.never))
                   : Queue.offer(others, reply),
               { discard: true }
             )
@@ -56,7 +56,7 @@ export const replies = (behaviour: Behaviour): void => {
       const finished = yield* Deferred.make<void>()
       yield* consume((replies, later) =>
         Effect.sync(() => {
-          for (const reply of replies) later(reply, Effect.asVoid(Deferred.succeed(finished, undefined)))
+          for (const reply of replies) later!(reply, Effect.asVoid(Deferred.succeed(finished, undefined)))
         })
       )
       yield* Deferred.await(finished)

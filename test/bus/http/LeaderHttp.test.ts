@@ -105,7 +105,7 @@ const makeReceived = Effect.gen(function* () {
     steps: partly(Steps, {}),
     sender: partly(Sender, { promptOf: ({ run_id }) => runs.get(run_id)!.prompt }),
     recorder: partly(ReplyRecorder, {
-      record: (replies) =>
+      handle: (replies) =>
         Effect.zipRight(
           recordEnds(replies),
           Effect.sync(() => replies.forEach(inbox.put))

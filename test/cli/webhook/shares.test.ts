@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import { parse } from "yaml"
 import { sharedServer } from "../SharedServer.ts"
 
-const { file, folder, json, run } = sharedServer()
+const { file, folder, json, run, runAt } = sharedServer()
 
 const create = (name: string, ...more: ReadonlyArray<string>) =>
   json("webhook", "create", "--name", name, "--team", "ops", "--template", "{{payload}}", "--input", "payload", ...more)
@@ -61,6 +61,25 @@ describe("the webhook whose URL is shared", () => {
       expect([refused.code, refused.stderr]).toMatchObject([2, expect.stringContaining("does not exist")])
       yield* apply("  []")
       expect((yield* listed).size).toBe(0)
+    })
+  )
+
+  it.scopedLive("may be one that the key cannot list, if it stays the same", () =>
+    Effect.gen(function* () {
+      for (const team of ["first", "second"]) yield* json("team", "create", team)
+      const added = (name: string, team: string, ...more: ReadonlyArray<string>) =>
+        json("webhook", "create", "--name", name, "--team", team, "--template", "{{text}}", ...more)
+      const { webhook: owner } = yield* added("of-first", "first")
+      yield* added("of-second", "second", "--shares", owner.id)
+      const { key } = yield* json("key", "create", "--name", "k", "--role", "editor", "--teams", "second")
+      const runAs = (...words: ReadonlyArray<string>) => runAt({ ADMIN_API_KEY: key }, ...words)
+      const { stdout } = yield* runAs("export")
+      expect(parse(stdout).webhooks.map(({ shares }: any) => shares)).toStrictEqual([owner.id])
+      const edited = yield* runAs("apply", "-f", file("second.yaml", stdout.replace("{{text}}", "{{other}}")), "--yes")
+      expect([edited.code, edited.stderr]).toStrictEqual([0, ""])
+      const unused = "01890a5d-ac96-774b-bcce-b302099a8057"
+      const other = yield* runAs("diff", "-f", file("second.yaml", stdout.replace(owner.id, unused)))
+      expect([other.code, other.stderr]).toMatchObject([2, expect.stringContaining("does not exist")])
     })
   )
 })

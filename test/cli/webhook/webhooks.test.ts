@@ -29,7 +29,11 @@ describe("the command line", () => {
       expect((yield* run("webhook", "edit", "failing", "--when-team-stopped", "refuse")).code).toBe(0)
       const refused = yield* run("trigger", trigger_url)
       expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("The webhook is paused")])
-      expect((yield* run("alert", "list")).stdout).toMatch(/^firing .* failing: paused because the last run failed$/m)
+      const firing = /^firing .* failing: paused because the last run failed$/m
+      yield* untilEffect(
+        "its alert has begun",
+        Effect.map(run("alert", "list"), ({ stdout }) => firing.test(stdout))
+      )
       expect((yield* run("webhook", "resume", "failing")).stdout).toBe("Webhook failing resumed.\n")
       expect(yield* json("webhook", "show", "failing")).not.toHaveProperty("paused_at")
       expect((yield* run("webhook", "delete", "failing", "--yes")).code).toBe(0)

@@ -96,8 +96,10 @@ describe("a JSON Schema", () => {
   })
 
   it("accepts the value that it names, and no other", () => {
+    // Without -0, which is another value for `isDeepStrictEqual`.
+    const values = fc.jsonValue().map((value): unknown => JSON.parse(JSON.stringify(value)))
     fc.assert(
-      fc.property(fc.jsonValue(), fc.jsonValue(), (value, other) => {
+      fc.property(values, values, (value, other) => {
         const isSame = isDeepStrictEqual(value, other)
         expect(faults({ const: value }, value)).toEqual([])
         expect(faults({ enum: [value] }, other)).toHaveLength(isSame ? 0 : 1)

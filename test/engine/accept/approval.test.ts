@@ -2,6 +2,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import { DateTime, Effect, Exit, Layer, Scope } from "effect"
 import type { RunId } from "../../../src/domain/Id.ts"
+import { Trigger } from "../../../src/engine/accept/Trigger.ts"
+import { actionPrefix } from "../../../src/engine/delivery/Buttons.ts"
+import * as Signature from "../../../src/engine/delivery/Signature.ts"
 import { Approvals, type Decision } from "../../../src/engine/manage/Approvals.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { advance } from "../../../src/testing.ts"
@@ -62,9 +65,13 @@ describe("a webhook whose runs need approval", () => {
       expect(yield* statusOf(late)).toBe("queued")
       yield* advance("5 seconds")
       expect(yield* statusOf(late)).toBe("error")
-      yield* (yield* Repo).expireApprovals(DateTime.add(yield* DateTime.now, { days: 6 }))
+      const expired = Effect.fnUntraced(function* (days: number) {
+        const runs = yield* (yield* Repo).expireApprovals(DateTime.add(yield* DateTime.now, { days }))
+        return runs.map(({ run_id }) => run_id)
+      })
+      expect(yield* expired(6)).toEqual([])
       expect(yield* statusOf(forgotten)).toBe("queued")
-      yield* (yield* Repo).expireApprovals(DateTime.add(yield* DateTime.now, { days: 7 }))
+      expect(yield* expired(7)).toEqual([forgotten])
       expect(yield* runOf(forgotten)).toMatchObject({ status: "cancelled", cancelled_by: "approval_expired" })
     }).pipe(Effect.provide(engineInMemory()))
   )
@@ -85,6 +92,60 @@ describe("a webhook whose runs need approval", () => {
         yield* decide(id, "approve")
         yield* until(Effect.sync(() => seen.length === 1))
       }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("asks for a combined run as soon as one of its requests needs approval", () =>
+    Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const webhook = yield* makeWebhook(team, { coalesce: { key: "text", within: 10 } })
+      const seen = yield* echo(team)
+      const id = yield* webhook.submit("a")
+      yield* (yield* Repo).updateWebhook(webhook.id, { ...needsApproval, updated_at: yield* DateTime.now })
+      expect(yield* webhook.submit("a")).toBe(id)
+      yield* advance("11 seconds")
+      expect(yield* runOf(id)).toMatchObject({ status: "queued", joined: 1, approval_until: expect.anything() })
+      expect(seen).toEqual([])
+      expect(yield* (yield* Repo).oldestQueued).toEqual(new Map())
+      yield* decide(id, "approve")
+      yield* until(Effect.sync(() => seen.length === 1))
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("does not count as work that is late, nor hides later runs from those who follow the team", () =>
+    Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const [guarded, plain] = [
+        yield* makeWebhook(team, { ...needsApproval, when_team_stopped: "queue" }),
+        yield* makeWebhook(team, { when_team_stopped: "queue", max_queued: 2 })
+      ]
+      const [undecided, queued] = [yield* guarded.submit("undecided"), yield* plain.submit("queued")]
+      const repo = yield* Repo
+      const since = (yield* runOf(undecided)).accepted_at
+      const states = yield* repo.states({ run_ids: [], teams: [team], since, limit: 1 })
+      expect(states.map(({ run_id }) => run_id)).toEqual([undecided, queued])
+      yield* advance("1 second")
+      yield* plain.submit("later")
+      expect(yield* repo.oldestQueued).toEqual(new Map([[team, (yield* runOf(queued)).accepted_at]]))
+    }).pipe(Effect.provide(engineInMemory({ maxQueued: 2, maxConcurrent: 1 })))
+  )
+
+  it.scoped("is not decided by a click for a webhook that was deleted in the meantime", () =>
+    Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const id = yield* (yield* makeWebhook(team, { ...needsApproval, when_team_stopped: "queue" })).submit("guarded")
+      const clicks = yield* makeWebhook(team, { input: "payload", verification: { preset: "slack" } })
+      const trigger = yield* Trigger
+      const repo = yield* Repo
+      const sign = yield* Signature.make
+      const actions = [{ action_id: `${actionPrefix}0`, value: `${id} approve ${sign(`click ${id} approve`)}` }]
+      const payload = { type: "block_actions", actions, user: { id: "UANN" } }
+      const request = { variables: { payload }, received_at: yield* DateTime.now, wait: false, isVerified: true }
+      const stale = yield* trigger.open(clicks.id)
+      yield* repo.deleteWebhook(clicks.id)
+      const click = trigger.triggerRead(stale, () => Effect.succeed(request))
+      expect((yield* Effect.flip(click))._tag).toBe("NotFound")
+      expect((yield* runOf(id)).decided_by).toBeUndefined()
+    }).pipe(Effect.provide(engineInMemory()))
   )
 
   it.scoped("keeps an approval that was confirmed when its server ends before it sends anything", () =>

@@ -89,19 +89,23 @@ const races = (count: number, lanes: number, pausesFor: (ms: number) => Pauses) 
     const logState = Effect.flatMap(Effect.all([inFlight, repo.out]), (state) => Effect.logError("In flight", state))
     yield* Effect.tapErrorCause(until(Effect.map(inFlight, (total) => total === 0)), () => logState)
     expect(yield* repo.out).toEqual([])
-    for (const [id, times] of worked) expect([id, times]).toEqual([id, 1])
     for (const webhook of webhooks) expect((yield* webhook.ask("the lane goes on")).status).toBe("success")
     const cancelled = ends.filter(({ result }) => result._tag === "Right").length
-    return { cancelled, begun: worked.size }
+    const repeated = Array.from(worked).filter(([, times]) => times > 1)
+    return { cancelled, begun: worked.size, repeated }
   })
 
 const random = randomFor("cancellations")
 
 it.scoped("however a cancellation races with acceptance, sending, start and answer, all agree, and no lane stops", () =>
-  races(2_000, 1, () => {
-    const turns = (most: number) =>
-      Effect.suspend(() => Effect.repeatN(Effect.yieldNow(), Math.floor(random.between(0, most))))
-    return { work: turns(8), patience: turns(30) }
+  Effect.gen(function* () {
+    const { repeated } = yield* races(2_000, 1, () => {
+      const turns = (most: number) =>
+        Effect.suspend(() => Effect.repeatN(Effect.yieldNow(), Math.floor(random.between(0, most))))
+      return { work: turns(8), patience: turns(30) }
+    })
+    // On real services a prompt is sent again if it is not known in time that it was sent.
+    expect(repeated).toEqual([])
   }).pipe(Effect.provide(engineInMemory()))
 )
 

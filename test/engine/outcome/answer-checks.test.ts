@@ -52,7 +52,7 @@ const recording = Effect.gen(function* () {
     partly(FileStore, {})
   )
   const recorder = yield* Layer.build(Layer.provide(ReplyRecorder.layer, services))
-  const { handle, isOver, record } = Context.get(recorder, ReplyRecorder)
+  const { handle, isOver } = Context.get(recorder, ReplyRecorder)
   const bus = yield* Bus
   yield* bus.consume(handle, { correlation: byRunId, isOver })
   yield* (yield* LeaderBus).lead(team, ({ prompt: { prompt }, reply }) =>
@@ -74,7 +74,7 @@ const recording = Effect.gen(function* () {
       `${count} replies are unacknowledged`,
       Effect.map(bus.repliesWaiting, (waiting) => waiting === count)
     )
-  return { answer, ended, record, state, untilEnded, waiting }
+  return { answer, ended, handle, state, untilEnded, waiting }
 })
 
 const test = (name: string, body: Effect.Effect<void, unknown, Effect.Effect.Context<typeof recording>>) =>
@@ -114,10 +114,10 @@ test(
 test(
   "a leader over HTTP has sent its answer when that is checked and committed",
   Effect.gen(function* () {
-    const { ended, record, state } = yield* recording
+    const { ended, handle, state } = yield* recording
     state.isBusy = false
     const { run_id } = yield* makePrompt({ prompt: "Review it." })
-    yield* record([{ _tag: "Answered", run_id, response: "{}" }])
+    yield* handle([{ _tag: "Answered", run_id, response: "{}" }])
     expect(ended.get(run_id)).toBe("success")
   })
 )

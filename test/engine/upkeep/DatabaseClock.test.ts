@@ -7,6 +7,7 @@ import * as DatabaseClock from "../../../src/engine/upkeep/DatabaseClock.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { TimeStore } from "../../../src/repo/TimeStore.ts"
 import { stopwatch } from "../../../src/runtime/Stopwatch.ts"
+import { advance } from "../../../src/testing.ts"
 import { engine, lead, makeTeam, makeWebhook, ports } from "../Scenario.ts"
 
 const hour = 3_600_000
@@ -130,7 +131,7 @@ describe("two servers on one database", () => {
 
           const asking = yield* Effect.fork(webhook.ask("first"))
           yield* leader.next
-          yield* TestClock.adjust("4 seconds")
+          yield* advance("4 seconds")
           yield* leader.answer("done")
           const first = yield* Fiber.join(asking)
           expect(first.status).toBe("success")
@@ -138,9 +139,9 @@ describe("two servers on one database", () => {
 
           const submitted = yield* webhook.submit("second")
           yield* leader.next
-          yield* TestClock.adjust("4 seconds")
+          yield* advance("4 seconds")
           expect((yield* repo.run(submitted)).status).toBe("running")
-          yield* TestClock.adjust("3 seconds")
+          yield* advance("3 seconds")
           const second = yield* repo.run(submitted)
           expect(second.status).toBe("timeout")
           const moments = [second.accepted_at, second.sent_at, second.started_at, second.finished_at]

@@ -25,8 +25,10 @@ describe.concurrent("a leader", () => {
       }
       await cluster.checked({ count: 4, executions: "at least once" })
       const [a, b, c, d] = calls.map(({ nonce }) => nonce)
-      expect(cluster.deliveries.map(({ prompt }) => prompt)).toEqual([a, a, a, a, b, c, d])
-      const redelivered = cluster.deliveries.map((delivery) => delivery.redelivered)
+      // What is sent again, as by a slow server, gets the remembered answer.
+      const executed = cluster.deliveries.filter((delivery) => delivery.executed)
+      expect(executed.map(({ prompt }) => prompt)).toEqual([a, a, a, a, b, c, d])
+      const redelivered = executed.map((delivery) => delivery.redelivered)
       expect(redelivered).toEqual([false, true, true, true, false, false, false])
     }
   )
@@ -69,9 +71,9 @@ describe.concurrent("a leader", () => {
     await until("it is marked as sent", async () => (await cluster.storage.rows())[0]?.status === "running")
     await leader.crash()
     const queue = teamQueue(webhook.team)
-    await until("the prompt is back", async () => (await cluster.storage.ready(queue)) === 1)
+    await until("the prompt is back", async () => (await cluster.storage.ready(queue)) > 0)
     await cluster.storage.purgeQueue(queue)
-    await until("it is sent again", async () => (await cluster.storage.ready(queue)) === 1)
+    await until("it is sent again", async () => (await cluster.storage.ready(queue)) > 0)
     await cluster.leader(webhook.team)
     const rows = await cluster.storage.ended(2)
     expect(rows.map(({ status }) => status)).toEqual(["success", "success"])

@@ -3,8 +3,12 @@ import { describe, expect } from "vitest"
 import { Gate } from "../../support/Gate.ts"
 import { until } from "../../support/Until.ts"
 import { answerAfter, answerWhenOpen } from "../support/Answers.ts"
+import type { Cluster } from "../support/Cluster.ts"
 import { faultTest } from "../support/FaultTest.ts"
 import { freezeServer } from "../support/FrozenServer.ts"
+
+/** The prompts that were worked on, in order. What is sent again, as by a slow server, gets the remembered answer. */
+const executed = ({ deliveries }: Cluster) => deliveries.filter(({ executed }) => executed).map(({ prompt }) => prompt)
 
 // Side by side: most of the time passes in waits.
 describe.concurrent("a server", () => {
@@ -31,7 +35,7 @@ describe.concurrent("a server", () => {
     const next = await cluster.callers.trigger(server, webhook)
     expect(next.status).toBe(202)
     await cluster.checked({ count: 1, refusalsLeaveNothing: true })
-    expect(cluster.deliveries.map(({ prompt }) => prompt)).toEqual([next.nonce])
+    expect(executed(cluster)).toEqual([next.nonce])
   })
 
   faultTest(
@@ -65,7 +69,7 @@ describe.concurrent("a server", () => {
       expect((await cluster.storage.rows())[0]).toMatchObject({ status: "queued", sent_at: null })
 
       await server.start()
-      await until("the prompt was sent again", async () => (await cluster.storage.ready("team.deploy")) === 1)
+      await until("the prompt was sent again", async () => (await cluster.storage.ready("team.deploy")) > 0)
       gate.open()
       const rows = await cluster.checked({ count: 1, limits: { global: 20 } })
       expect(rows[0]).toMatchObject({ status: "success", prompt: call.nonce })
@@ -95,7 +99,7 @@ describe.concurrent("a server", () => {
       expect(after.status).toBe(200)
       const rows = await cluster.checked({ count: 2 })
       expect(rows[0]).toEqual(before)
-      expect(cluster.deliveries).toHaveLength(2)
+      expect(executed(cluster)).toEqual(rows.map(({ prompt }) => prompt))
     }
   )
 
@@ -116,7 +120,7 @@ describe.concurrent("a server", () => {
 
       const rows = await cluster.storage.ended(3)
       expect(rows.map(({ status }) => status)).toEqual(["cancelled", "cancelled", "success"])
-      expect(cluster.deliveries.map(({ prompt }) => prompt)).toEqual([calls[0].nonce, calls[2].nonce])
+      expect(executed(cluster)).toEqual([calls[0].nonce, calls[2].nonce])
       expect(leader.overlaps).toEqual([])
       const run = await cluster.api(server, "GET", `/api/runs/${first!.run_id}`)
       expect(run.conversation.response).toBe(`answer to ${calls[0].nonce}`)

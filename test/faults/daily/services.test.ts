@@ -19,6 +19,9 @@ afterAll(() => own.close())
 const onOwnBroker = faultTestOn(() => ({ ...own.services, databaseUrl: sharedServices().databaseUrl }))
 const onOwnDatabase = faultTestOn(() => ({ ...sharedServices(), databaseUrl: own.services.databaseUrl }))
 
+/** Time enough for a service to start again while callers wait. */
+const env = { WEBHOOK_TIMEOUT: "300" }
+
 /** Calls until one is refused with 503; those before are accepted. */
 const refusal = (cluster: Cluster, server: TestServer, webhook: Webhook) =>
   until("a call is refused", async () => {
@@ -33,7 +36,7 @@ describe.concurrent("with prompts queued and in work", () => {
   onOwnBroker(
     "row 7: the broker is killed: calls are refused until it is back, and every run succeeds",
     async ({ cluster }) => {
-      const { leader, server, webhook } = await cluster.single()
+      const { leader, server, webhook } = await cluster.single({}, { env })
       const gate = new Gate()
       leader.handle = answerWhenOpen(gate)
       await cluster.callers.sequence(server, [webhook, webhook, webhook, webhook])
@@ -54,7 +57,7 @@ describe.concurrent("with prompts queued and in work", () => {
   onOwnDatabase(
     "row 13: the database is killed: replies that arrive are recorded when it is back",
     async ({ cluster }) => {
-      const server = await cluster.server()
+      const server = await cluster.server({ env })
       const gate = new Gate()
       const teams = ["a", "b", "c"]
       const webhooks = []
@@ -64,7 +67,8 @@ describe.concurrent("with prompts queued and in work", () => {
       const waiting = webhooks.map((webhook) => cluster.callers.trigger(server, webhook, { wait: true }))
       const calls = await cluster.callers.sequence(server, [...webhooks, ...webhooks])
       expect(calls.map(({ status }) => status)).toEqual(calls.map(() => 202))
-      await until("every team is working", () => cluster.deliveries.length === teams.length)
+      const working = () => new Set(cluster.deliveries.map(({ team }) => team))
+      await until("every team is working", () => working().size === teams.length)
       await own.postgres.kill()
       gate.open()
       const confirmed = () => cluster.deliveries.filter(({ acknowledgedAt }) => acknowledgedAt !== undefined)

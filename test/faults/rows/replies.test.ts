@@ -112,7 +112,8 @@ describe("replies", () => {
       reply(two.id, JSON.stringify({ message: "too late" }), "error")
       await sent()
       const taken = async () => (await reports(server, "response")) + (await reports(server, "ended"))
-      await until("all of them were taken", async () => (await taken()) === 103)
+      // More than once, if the server was so slow that it gave some back.
+      await until("all of them were taken", async () => (await taken()) >= 103)
       // Those that come after the answer are not read.
       expect(await reports(server, "ended")).toBeGreaterThanOrEqual(52)
 

@@ -197,16 +197,21 @@ describe("a key that is limited to a team", () => {
       const reader = yield* openEvents(`${server.origin}/api/events`, {
         headers: { authorization: `Bearer ${a.key}` }
       })
+      let run_id = ""
       for (const { hook } of [b, a]) {
-        yield* server.http("POST", `${hook.path}?wait=true`, { body: hello })
+        run_id = (yield* server.http("POST", `${hook.path}?wait=true`, { body: hello })).json.run_id
         yield* server.admin("PATCH", `/api/webhooks/${hook.id}`, { body: { name: "m" } })
       }
       const ofRuns = new Set<string>()
       const ofWebhooks = new Set<string>()
-      while (!ofWebhooks.has(a.hook.id) || ofRuns.size === 0) {
+      let hasEnded = false
+      while (!ofWebhooks.has(a.hook.id) || !hasEnded) {
         const { data } = yield* reader.next
         expect(data.incomplete).toBe(false)
-        for (const { team } of data.runs) ofRuns.add(team)
+        for (const run of data.runs) {
+          ofRuns.add(run.team)
+          hasEnded ||= run.run_id === run_id && run.finished_at !== undefined
+        }
         for (const id of [...data.webhooks, ...data.requests]) ofWebhooks.add(id)
       }
       expect([[...ofRuns], [...ofWebhooks]]).toStrictEqual([["a"], [a.hook.id]])

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { untilEffect } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
-import { adminKey, failing, hello, silent, start, unusedId } from "../Server.ts"
+import { adminKey, failing, hello, repoWithClock, silent, start, unusedId } from "../Server.ts"
 import { type Event, openEvents } from "./EventReader.ts"
 import { makeLeader } from "./StepLeader.ts"
 
@@ -354,10 +354,14 @@ describe("the steps of a run", () => {
   it.scopedLive("say in a run that timed out what its agent had reported last", () =>
     Effect.gen(function* () {
       const { does, leader } = yield* makeLeader
-      const { admin, origin, team, webhook } = yield* start()
-      const hook = yield* webhook(yield* team("ops", leader), "{{text}}", { timeout_seconds: 1 })
+      const { putAhead, repo } = repoWithClock()
+      const { admin, origin, team, webhook } = yield* start({ repo })
+      const hook = yield* webhook(yield* team("ops", leader), "{{text}}", { timeout_seconds: 60 })
       yield* does({ seq: 0, steps: [{ kind: "retry", title: "Retrying: 429 (4 of 10)" }] })
-      const events = yield* (yield* openEvents(`${origin}${hook.path}`, post)).rest
+      const { next, rest } = yield* openEvents(`${origin}${hook.path}`, post)
+      const begun = [yield* next, yield* next, yield* next]
+      putAhead(60_000)
+      const events = [...begun, ...(yield* rest)]
       expect(names(events)).toStrictEqual(["accepted", "started", "progress", "timeout"])
       const run = (yield* admin("GET", `/api/runs/${events[0]!.data.run_id}`)).json
       expect(run).toMatchObject({ status: "timeout", last_step: "Retrying: 429 (4 of 10)" })

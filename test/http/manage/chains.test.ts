@@ -294,10 +294,12 @@ describe("a destination that is another webhook", () => {
       ] as const)
         yield* link(from.id, to.id, body)
       yield* admin("POST", `/api/webhooks/${a.id}/runs`, { body: hello })
-      yield* untilEffect(
-        "the chain has ended",
-        Effect.map(settled(b.id), (all) => all.length === 6)
-      )
+      for (const { id } of [a, b]) {
+        yield* untilEffect(
+          "the chain has ended",
+          Effect.map(settled(id), (all) => all.length === 6)
+        )
+      }
       const counts = yield* Effect.forEach([a, b, x, y], ({ id }) => Effect.map(history(id), (runs) => runs.length))
       expect(counts).toStrictEqual([3, 3, 3, 2])
     })

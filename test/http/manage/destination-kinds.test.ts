@@ -256,6 +256,26 @@ describe("destinations by name", () => {
     })
   )
 
+  it.scopedLive("keep a comment for each name that stands after the number", () =>
+    Effect.gen(function* () {
+      const { all, answerTo } = comments()
+      const { port, received } = yield* receiver(answerTo)
+      const draft = { kind: "github", url: `http://127.0.0.1:${port}`, token: "x", target: "acme/shop#7/99.a" }
+      const { admin, destinationPath, triggered } = yield* withDestination(draft)
+      for (const target of ["acme/shop#7/99.a", "acme/shop#7/98", "acme/shop#7"]) {
+        yield* admin("PATCH", destinationPath, { body: { target } })
+        yield* triggered
+        yield* triggered
+      }
+      expect(all.map(({ id }) => id)).toEqual([1, 2, 3])
+      expect(new Set(received.map(({ path }) => path.split("?")[0]))).toEqual(
+        new Set(
+          ["", "/1", "/2", "/3"].map((id) => `/repos/acme/shop/issues${id === "" ? "/7/comments" : `/comments${id}`}`)
+        )
+      )
+    })
+  )
+
   it.scopedLive("fail for a run whose issue is not there, or has no form of one, at once and for this run alone", () =>
     Effect.gen(function* () {
       const { port } = yield* receiver(410, 404, { status: 200, body: "[]" })

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { repeatUntil } from "../../support/Until.ts"
 import { pointers, refusal, sorted } from "../Client.ts"
-import { failing, hello, silent, start } from "../Server.ts"
+import { failing, hello, repoWithClock, silent, start } from "../Server.ts"
 
 describe("teams", () => {
   it.scopedLive("are created, listed, shown as running or not, and deleted", () =>
@@ -59,12 +59,14 @@ describe("teams", () => {
 
   it.scopedLive("show what holds them, also an ended run whose agent works, and are released from it by hand", () =>
     Effect.gen(function* () {
-      const { admin, http, team, webhook } = yield* start()
-      const hook = yield* webhook(yield* team("slow", silent), "{{text}}", { timeout_seconds: 1 })
+      const { putAhead, repo } = repoWithClock()
+      const { admin, http, team, webhook } = yield* start({ repo })
+      const hook = yield* webhook(yield* team("slow", silent), "{{text}}", { timeout_seconds: 60 })
       const workOf = Effect.map(admin("GET", "/api/teams/slow"), ({ json }) => json.at_work)
       const waiting = yield* Effect.fork(http("POST", `${hook.path}?wait=true`, { body: hello }))
       const [{ run_id, ...work }] = yield* repeatUntil(workOf, (at_work) => at_work?.[0].status === "running")
       expect(Object.keys(work).sort()).toStrictEqual(["since", "status"])
+      putAhead(60_000)
       const { json } = yield* Fiber.join(waiting)
       expect(json).toStrictEqual({ status: "timeout", run_id })
 

@@ -4,7 +4,7 @@ import { Effect, type Layer } from "effect"
 import type { Repo } from "../../../src/repo/Repo.ts"
 import { repoOnPostgres } from "../../support/RealServices.ts"
 import { bearer } from "../access/Endpoints.ts"
-import { type Leader, start } from "../Server.ts"
+import { type Leader, repoAtNoon, start } from "../Server.ts"
 import { clients, connected, type Result } from "./Clients.ts"
 
 const textOf = ({ content: [first] }: Result) => first!.text
@@ -122,7 +122,7 @@ describe("a key of the role caller", () => {
 
   it.scopedLive("replies within the limits of the webhook, whose runs the replies are", () =>
     Effect.gen(function* () {
-      const { callerOf, server } = yield* begin()
+      const { callerOf, server } = yield* begin(repoAtNoon)
       const hook = yield* server.webhook("ops", "{{text}}", { mcp_tool: "say", max_runs_per_day: 2 })
       const { call, reply } = yield* callerOf({ webhooks: [hook.id] })
       const edit = (body: object) => server.admin("PATCH", `/api/webhooks/${hook.id}`, { body })

@@ -6,7 +6,7 @@ import { Deferred, Duration, Effect, Fiber } from "effect"
 import { LongestWait } from "../../../src/http/mcp/Runs.ts"
 import { repeatUntil } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
-import { adminKey, echo, failing, type Leader, silent, start, unusedId } from "../Server.ts"
+import { adminKey, echo, failing, type Leader, repoAtNoon, silent, start, unusedId } from "../Server.ts"
 import { asking, clients, connected } from "./Clients.ts"
 
 const runIdIn = ({ _meta }: { readonly _meta?: { readonly [name: string]: unknown } }) =>
@@ -137,7 +137,7 @@ describe("MCP", () => {
 
   it.scopedLive("refuses a call as a trigger is refused, in words for the assistant", () =>
     Effect.gen(function* () {
-      const server = yield* start()
+      const server = yield* start({ repo: repoAtNoon })
       yield* server.team("ops")
       const schema = { type: "object", properties: { text: { type: "string" } }, required: ["text"] }
       yield* server.webhook("ops", "{{text}}", { mcp_tool: "say", schema, max_runs_per_day: 1 })

@@ -83,6 +83,22 @@ describe("metrics of runs and teams", () => {
     })
   )
 
+  it.scopedLive("count a run that was denied", () =>
+    Effect.gen(function* () {
+      const { admin, http, team, webhook } = yield* start()
+      const { path } = yield* webhook(yield* team("guarded"), "{{a}}", { approval: "required" })
+      const cancelled = Effect.map(http("GET", "/metrics"), ({ text }) =>
+        Number(/^webhook_runs_ended_total\{status="cancelled"\} (\d+)$/m.exec(text)?.[1] ?? 0)
+      )
+      const before = yield* cancelled
+      const { json } = yield* http("POST", path, { body: { variables: { a: 1 } } })
+      expect((yield* admin("POST", `/api/runs/${json.run_id}/approval`, { body: { decision: "deny" } })).status).toBe(
+        200
+      )
+      expect(yield* cancelled).toBe(before + 1)
+    })
+  )
+
   it.scopedLive("count what becomes the run of an earlier trigger, once for each delivery", () =>
     Effect.gen(function* () {
       const { http, team, webhook } = yield* start()

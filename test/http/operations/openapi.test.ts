@@ -586,6 +586,14 @@ describe("/openapi.json", () => {
       yield* admin(404, "GET", `/api/runs/${prompt.run_id}/files/out-2`)
       yield* admin(404, "POST", `/api/runs${none}/cancel`)
       yield* admin(409, "POST", `/api/runs/${run_id}/cancel`)
+      const gated = yield* open.webhook("ops", "{{text}}", { approval: "required" })
+      const undecided = (yield* open.http("POST", gated.path, variables)).json.run_id
+      const approvalAt = `/api/runs/${undecided}/approval`
+      const decision = { body: { decision: "approve" } }
+      yield* admin(200, "POST", approvalAt, decision)
+      yield* admin(404, "POST", `/api/runs${none}/approval`, decision)
+      yield* admin(409, "POST", approvalAt, decision)
+      yield* admin(422, "POST", approvalAt, { body: {} })
       const replayAt = `/api/runs/${run_id}/replay`
       const of = { webhook_id: hook.id, status: ["success"] }
       yield* admin(202, "POST", replayAt, { body: {} })
@@ -677,6 +685,7 @@ describe("/openapi.json", () => {
         ],
         ...[
           ["POST", replyAt],
+          ["POST", approvalAt],
           ["POST", replayAt],
           ["POST", "/api/runs/replay"]
         ],
@@ -699,6 +708,7 @@ describe("/openapi.json", () => {
       }
 
       // A backlog: one runs, one waits.
+      yield* narrow.admin("POST", "/api/teams/silent/release")
       const waiting = yield* narrow.webhook("silent", "{{text}}", { timeout_seconds: 60 })
       yield* Effect.replicateEffect(narrow.http("POST", waiting.path, variables), 5)
       yield* slowCaller(429, "POST", waiting.path, variables)
@@ -770,6 +780,7 @@ describe("/openapi.json", () => {
         ],
         ...[
           ["POST", replyAt],
+          ["POST", approvalAt],
           ["POST", replayAt],
           ["GET", `${replayAt}s`],
           ["POST", "/api/runs/replay"]
@@ -823,6 +834,7 @@ describe("/openapi.json", () => {
         [`POST ${hookAt}/duplicate`]: { body: {} },
         [`POST ${hookAt}/preview`]: variables,
         [`POST ${replyAt}`]: message,
+        [`POST ${approvalAt}`]: decision,
         [`POST ${replayAt}`]: { body: {} },
         "POST /api/runs/replay": { body: of }
       }

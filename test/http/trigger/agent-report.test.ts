@@ -1,7 +1,7 @@
 import { describe, expect } from "@effect/vitest"
-import { Deferred, Effect } from "effect"
+import { Deferred, Effect, Fiber, Queue } from "effect"
 import { repeatUntil } from "../../support/Until.ts"
-import { hello, start, trigger } from "../Server.ts"
+import { hello, repoAtNoon, repoWithClock, start, trigger } from "../Server.ts"
 
 const report = {
   usage: { input_tokens: 1200, output_tokens: 34, cached_input_tokens: 200, cost_usd: 0.0125, model: "m-1" },
@@ -18,7 +18,7 @@ let servers = 0
 describe("what an agent reports of its work", () => {
   trigger("comes with the answer and with the error, and is part of the run, its export and the metrics", () =>
     Effect.gen(function* () {
-      const { team, webhook, http, admin } = yield* start()
+      const { team, webhook, http, admin } = yield* start({ repo: repoAtNoon })
       const name = `review-${++servers}`
       const review = yield* team(name, ({ prompt: { prompt }, reply }) =>
         prompt === "fail"
@@ -60,22 +60,31 @@ describe("what an agent reports of its work", () => {
 
   trigger("is kept when the run was cancelled or has timed out before, and counts once", () =>
     Effect.gen(function* () {
-      const { team, webhook, http, admin } = yield* start()
+      const { putAhead, repo } = repoWithClock()
+      const { team, webhook, http, admin } = yield* start({ repo })
       const name = `review-${++servers}`
+      const begun = yield* Queue.unbounded<string>()
       const timedOut = yield* Deferred.make<void>()
       const review = yield* team(name, ({ cancelled, prompt: { prompt }, reply }) =>
         Effect.gen(function* () {
+          yield* Queue.offer(begun, prompt)
           yield* Deferred.await(prompt === "slow" ? timedOut : cancelled)
           yield* reply({ _tag: "Failed", message: "stopped", report })
           yield* reply({ _tag: "Failed", message: "stopped", report })
         })
       )
-      const hook = yield* webhook(review, "{{text}}", { timeout_seconds: 1 })
-      const slow = yield* http("POST", `${hook.path}?wait=true`, { body: { variables: { text: "slow" } } })
+      const hook = yield* webhook(review, "{{text}}", { timeout_seconds: 60 })
+      const waiting = yield* Effect.fork(
+        http("POST", `${hook.path}?wait=true`, { body: { variables: { text: "slow" } } })
+      )
+      yield* Queue.take(begun)
+      putAhead(60_000)
+      const slow = yield* Fiber.join(waiting)
       expect(slow.status).toBe(408)
       yield* Deferred.succeed(timedOut, undefined)
       const patient = yield* webhook(review)
       const run = yield* http("POST", patient.path, { body: hello })
+      yield* Queue.take(begun)
       yield* http("POST", `${patient.path}/runs/${run.json.run_id}/cancel`)
       for (const [status, run_id] of Object.entries({ timeout: slow.json.run_id, cancelled: run.json.run_id })) {
         const shown = yield* repeatUntil(admin("GET", `/api/runs/${run_id}`), ({ json }) => json.usage !== undefined)

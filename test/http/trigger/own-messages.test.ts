@@ -29,7 +29,9 @@ const written = (draft: object, settings: object = {}, prompt = "{{payload.comme
     expect((yield* send({ comment: { body: "Please help" }, event: { text: "Please help" } })).status).toBe(202)
     yield* repeatUntil(
       server.admin("GET", `${path}/deliveries`),
-      ({ json }) => json.data.length > 0 && json.data.every(({ status }: any) => status === "delivered")
+      ({ json: { data } }) =>
+        data.some(({ event }: any) => event === "run.succeeded") &&
+        data.every(({ status }: any) => status === "delivered")
     )
     const warnings = Effect.map(server.admin("GET", path), ({ json }) => json.warnings ?? [])
     return { ...server, hook, path, received, send, warnings, body: JSON.parse(received.at(-1)!.body) }
@@ -53,6 +55,11 @@ describe("a message of a destination that comes back", () => {
       expect(yield* send({ action: "created", comment }, other)).toMatchObject(own)
       const relayed = yield* webhook("other", "{{text}}")
       expect(yield* send({ variables: { text: comment.body } }, relayed)).toMatchObject(own)
+      const cancelling = yield* webhook("other", "{{text}}", {
+        singleton: { key: "{{text}}", on_new: "queue" },
+        cancel_if: "text != 'x'"
+      })
+      expect(yield* send({ variables: { text: comment.body } }, cancelling)).toMatchObject(own)
       const requests = yield* admin("GET", `${path}/requests?ignored=true`)
       expect(requests.json.data[0]).toMatchObject({ code: "ignored", detail: own.json.reason })
       expect(requests.json.ignored).toBe(3)

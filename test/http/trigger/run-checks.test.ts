@@ -2,7 +2,7 @@ import { describe, expect } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { untilEffect } from "../../support/Until.ts"
 import { pointers, refusal } from "../Client.ts"
-import { hello, silent, start, startWithWebhook, trigger, triggers, unusedId } from "../Server.ts"
+import { hello, repoAtNoon, silent, start, startWithWebhook, trigger, triggers, unusedId } from "../Server.ts"
 
 describe("refuses, in this order,", () => {
   trigger("7: input that breaks the webhook's JSON Schema with 422, before placeholders without a value", () =>
@@ -111,7 +111,7 @@ describe("refuses, in this order,", () => {
     "10: more than the webhook's budget of the day, with the seconds until it resets, but replays are accepted",
     () =>
       Effect.gen(function* () {
-        const { admin, team, webhook, http } = yield* start()
+        const { admin, team, webhook, http } = yield* start({ repo: repoAtNoon })
         const { id, path } = yield* webhook(yield* team("ops"), "{{text}}", { max_runs_per_day: 2 })
         const keyed = { body: hello, headers: { "idempotency-key": "k" } }
         const first = yield* http("POST", path, keyed)
@@ -137,7 +137,7 @@ describe("refuses, in this order,", () => {
 
   trigger("10: more than the webhook may cost per day, once its runs have reported as much", () =>
     Effect.gen(function* () {
-      const { admin, team, webhook, http } = yield* start({ settings: { unknownCost: 0.25 } })
+      const { admin, team, webhook, http } = yield* start({ settings: { unknownCost: 0.25 }, repo: repoAtNoon })
       const ops = yield* team("ops", ({ reply }) =>
         reply({ _tag: "Answered", response: "ok", report: { usage: { cost_usd: 1.25 } } })
       )
@@ -154,7 +154,7 @@ describe("refuses, in this order,", () => {
 
   trigger("10: of many requests at once, only those are sent that begin before the budget of cost is used up", () =>
     Effect.gen(function* () {
-      const { admin, team, webhook, http } = yield* start()
+      const { admin, team, webhook, http } = yield* start({ repo: repoAtNoon })
       const seen: Array<string> = []
       const ops = yield* team("ops", ({ prompt, reply }) => {
         seen.push(prompt.prompt)

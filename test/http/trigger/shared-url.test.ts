@@ -9,7 +9,7 @@ import { repoOnPostgres } from "../../support/RealServices.ts"
 import { until } from "../../support/Until.ts"
 import { twoTeams } from "../access/TwoTeams.ts"
 import { pointers, refusal } from "../Client.ts"
-import { hello, type Leader, lead, start, trigger, triggers } from "../Server.ts"
+import { hello, type Leader, lead, repoAtNoon, start, trigger, triggers } from "../Server.ts"
 
 // Without types: those of whole APIs make the check of types half as long again.
 const { Webhook: Svix } = createRequire(import.meta.url)("svix")
@@ -113,13 +113,11 @@ describe("a URL that webhooks share", () => {
         { webhook_id: owner.id, run_id: of },
         { webhook_id: second.id, run_id: ofSecond }
       ]
-      // The service sends it again.
-      expect(refusal(first)).toStrictEqual([409, "team_not_running"])
-      expect(first.json.runs).toStrictEqual(accepted)
-      expect(first.json.refused).toStrictEqual([
-        { webhook_id: third.id, code: "team_not_running", detail: first.json.detail }
-      ])
-      expect(refusal(yield* deliver("msg_1", body))).toStrictEqual([409, "team_not_running"])
+      const refused = [{ webhook_id: third.id, code: "team_not_running", detail: "Start a leader for the team `c`." }]
+      expect([first.status, first.json.runs, first.json.refused]).toStrictEqual([202, accepted, refused])
+      expect((yield* deliver("msg_1", body)).json).toStrictEqual(first.json)
+      // Nothing is lost if nobody else accepts it.
+      expect(refusal(yield* deliver("msg_2", { ...body, to: "c" }))).toStrictEqual([409, "team_not_running"])
       yield* Effect.provide(lead("c", leader), context)
       const second_ = yield* deliver("msg_1", body)
       const [, , [ofThird]] = (yield* runsOf) as any
@@ -187,6 +185,65 @@ describe("a URL that webhooks share", () => {
         const refused = yield* http("POST", owner.path + query, { body: hello, headers: more })
         expect([refused.status, pointers(refused)], query).toStrictEqual([400, [name]])
       }
+    })
+  )
+
+  trigger("answers with what one webhook accepted or cancelled while another is over its budget", () =>
+    Effect.gen(function* () {
+      const { admin, http, team, webhook } = yield* start({ repo: repoAtNoon })
+      const queues = { when_team_stopped: "queue" }
+      const owner = yield* webhook(yield* team("a", "no leader"), "{{n}}", {
+        ...{
+          ...queues,
+          singleton: { key: "{{n}}", on_new: "queue" },
+          cancel_if: "text == 'stop'",
+          accept_if: "text != 'skip'"
+        }
+      })
+      const other = yield* webhook("a", "{{n}}", { shares: owner.id, ...queues, max_runs_per_day: 1 })
+      let sent = 0
+      const post = (text: string) => {
+        const headers = { "idempotency-key": `k${sent++}` }
+        return http("POST", owner.path, { body: { variables: { n: "1", text } }, headers })
+      }
+      const edit = (body: object) => admin("PATCH", `/api/webhooks/${other.id}`, { body })
+      const [old, run] = (yield* post("go")).json.runs
+      expect(run.webhook_id).toBe(other.id)
+      const over = [{ webhook_id: other.id, code: "budget_exceeded", detail: expect.any(String) }]
+      const accepted = yield* post("go")
+      const { run_id } = accepted.json
+      expect([accepted.status, accepted.json]).toStrictEqual([
+        202,
+        { status: "accepted", run_id, runs: [{ webhook_id: owner.id, run_id }], refused: over }
+      ])
+      const cancelled = yield* post("stop")
+      const { run_ids, ...rest } = cancelled.json
+      expect([cancelled.status, rest]).toStrictEqual([200, { status: "cancelled", refused: over }])
+      expect(run_ids.toSorted()).toStrictEqual([old.run_id, run_id])
+      expect(refusal(yield* post("skip"))).toStrictEqual([429, "budget_exceeded"])
+
+      yield* edit({ max_runs_per_day: null })
+      const again = (yield* post("go")).json.runs[0].run_id
+      const both = yield* post("stop")
+      expect([both.status, both.json]).toStrictEqual([
+        202,
+        {
+          ...{ status: "accepted", run_id: both.json.run_id, cancelled: [again] },
+          runs: [{ webhook_id: other.id, run_id: both.json.run_id }]
+        }
+      ])
+      yield* edit({ max_queued: 1 })
+      const full = yield* post("stop")
+      expect([...refusal(full), full.json.cancelled]).toStrictEqual([429, "too_many_queued_of_webhook", []])
+      // An answer without a run says why there is none.
+      yield* edit({ max_queued: null, accept_if: "text == 'go'" })
+      expect((yield* post("skip")).json).toStrictEqual({ status: "ignored" })
+      yield* edit({ accept_if: null, singleton: { key: "{{n}}", on_new: "skip" } })
+      const first = yield* post("skip")
+      expect((yield* post("skip")).json).toStrictEqual({
+        ...{ status: "ignored", reason: "A run with the same key is queued or in progress." },
+        run_id: first.json.run_id
+      })
     })
   )
 

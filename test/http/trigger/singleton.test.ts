@@ -100,6 +100,33 @@ trigger("an event for which cancel_if holds cancels the key's runs, also of a pa
   })
 )
 
+trigger("a window combines only requests with the same key", () =>
+  Effect.gen(function* () {
+    const { history, http, team, webhook } = yield* start()
+    const settings = { singleton: { key, on_new: "supersede" }, coalesce: { key: "repo", within: 600 } }
+    const hook = yield* webhook(yield* team("slow", silent), "{{number}}", settings)
+    const post = (number: number) => Effect.map(http("POST", hook.path, of(number)), ({ json }) => json.run_id)
+    const [first, other] = [yield* post(7), yield* post(8)]
+    expect(other).not.toBe(first)
+    expect(yield* post(7)).toBe(first)
+    expect(yield* history(hook.id)).toHaveLength(2)
+  })
+)
+
+trigger("a repeated event cancels no newer run", () =>
+  Effect.gen(function* () {
+    const { http, team, webhook } = yield* start()
+    const settings = { singleton: { key, on_new: "queue" }, cancel_if: "action == 'closed'" }
+    const hook = yield* webhook(yield* team("slow", silent), "{{number}}", settings)
+    const post = (action: string, delivery: string) =>
+      http("POST", hook.path, { ...of(7, { action }), headers: { "idempotency-key": delivery } })
+    const opened = yield* post("opened", "d1")
+    expect((yield* post("closed", "d2")).json.run_ids).toEqual([opened.json.run_id])
+    expect((yield* post("reopened", "d3")).status).toBe(202)
+    expect((yield* post("closed", "d2")).json.run_ids).toEqual([])
+  })
+)
+
 it.scopedLive("cancel_if needs a key, and both are checked when they are saved", () =>
   Effect.gen(function* () {
     const { admin, team } = yield* start()

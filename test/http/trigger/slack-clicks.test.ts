@@ -43,15 +43,17 @@ const inSlack = (settings: object) =>
           return all.length >= count && all.map(({ body }) => JSON.parse(body))
         })
       )
-    /** As Slack does: a form with JSON in one field, signed. */
-    const click = (message: any, text: string, user: string, to = clicks) => {
+    const clickOf = (message: any, text: string, user: string) => {
       const [action] = message.blocks.at(-1).elements.filter((button: any) => button.text.text === text)
-      const payload = JSON.stringify({
+      return {
         ...{ type: "block_actions", api_app_id: "A1", actions: [{ ...action, action_ts: "1700000000.1" }] },
         ...{ user: { id: user, username: user.toLowerCase() }, message },
         response_url: `http://hooks.slack.com:${slack.port}/actions/${user}`
-      })
-      const raw = new URLSearchParams({ payload }).toString()
+      }
+    }
+    /** As Slack does: a form with JSON in one field, signed. */
+    const click = (message: any, text: string, user: string, to = clicks) => {
+      const raw = new URLSearchParams({ payload: JSON.stringify(clickOf(message, text, user)) }).toString()
       const at = String(Math.floor(Date.now() / 1000))
       const signature = `v0=${createHmac("sha256", secret).update(`v0:${at}:${raw}`).digest("hex")}`
       return http("POST", to.path, {
@@ -64,7 +66,7 @@ const inSlack = (settings: object) =>
       })
     }
     const trigger = Effect.map(http("POST", hook.path, { body: hello }), ({ json }) => json.run_id as string)
-    return { ...server, hook, others, click, clicks, sent, trigger }
+    return { ...server, hook, others, click, clickOf, clicks, sent, trigger }
   })
 
 const textsOf = ({ blocks }: any) => blocks.at(-1).elements.map(({ text }: any) => text.text)
@@ -107,13 +109,17 @@ describe("a button of a message in Slack", () => {
 
   it.scopedLive("approves or denies a run, and cannot be made up", () =>
     Effect.gen(function* () {
-      const { admin, click, clicks, history, hook, sent, trigger } = yield* inSlack({ approval: "required" })
+      const { admin, click, clickOf, clicks, history, hook, sent, trigger } = yield* inSlack({ approval: "required" })
       const id = yield* trigger
       const [message] = yield* sent("/message")
       expect(textsOf(message)).toEqual(["Approve", "Deny"])
       const forged = structuredClone(message)
       for (const button of forged.blocks.at(-1).elements) button.value = button.value.replace(/.$/, "x")
       yield* click(forged, "Approve", "UEVE")
+      const unsignedClick = yield* admin("POST", `/api/webhooks/${clicks.id}/runs`, {
+        body: { payload: clickOf(message, "Approve", "UEVE") }
+      })
+      expect(unsignedClick).toMatchObject({ status: 202, json: { run_id: expect.any(String) } })
       yield* click(message, "Deny", "UANN")
       expect((yield* sent("/actions/UANN"))[0].text).toBe("<@UANN> denied it.")
       expect(yield* history(hook.id)).toMatchObject([
@@ -144,11 +150,18 @@ describe("a button of a message in Slack", () => {
 
   it.scopedLive("is missing where no webhook takes its clicks", () =>
     Effect.gen(function* () {
-      const { admin, clicks, sent, trigger } = yield* inSlack({})
+      const { admin, clicks, others, sent, trigger } = yield* inSlack({})
       yield* admin("DELETE", `/api/webhooks/${clicks.id}`)
       yield* trigger
-      const [message] = yield* sent("/message")
-      expect(message.blocks.map(({ type }: any) => type)).toEqual(["section"])
+      yield* sent("/message")
+      // The URL that its webhook shares is off.
+      yield* admin("PATCH", `/api/webhooks/${others.id}`, { body: { enabled: false } })
+      const body = { name: "s", team: "ops", prompt_template: "{{payload.type}}", input: "payload", shares: others.id }
+      expect((yield* admin("POST", "/api/webhooks", { body })).status).toBe(201)
+      yield* trigger
+      for (const message of yield* sent("/message", 2)) {
+        expect(message.blocks.map(({ type }: any) => type)).toEqual(["section"])
+      }
     })
   )
 })

@@ -137,10 +137,9 @@ describe("no run is started by", () => {
   )
 
   it("a message after the end of its certificate, or before its beginning", () => {
-    const now = Date.now()
     const lookup = Lookup.make({ headers: {}, body: Buffer.from(JSON.stringify(signedBySns(message))) })
     const certificate = { url: certificateUrl, x509: new X509Certificate(ownKeys().certificate) }
-    const day = 24 * 3_600_000
+    const [now, day] = [Date.now(), 24 * 3_600_000]
     const causes = [now, now + 3 * day, now - day].map((at) => causeOf(topic, lookup, at, certificate))
     expect(causes).toStrictEqual([undefined, "expired", "expired"])
   })

@@ -170,6 +170,8 @@ describe("Trello", () => {
   })
 })
 
+delivers("GitHub: a comment", recipes["github-comment"], "github-comment")
+
 delivers("Linear: an issue", recipes.linear, "linear")
 
 delivers("PagerDuty: an incident", recipes.pagerduty, "pagerduty")
@@ -179,6 +181,8 @@ delivers("Stripe: a failed payment, over several lines", recipes.stripe, "stripe
 delivers("Slack: a command, which is answered with a text", recipes["slack-command"], "slack-command", {
   answer: "On it. The answer comes here."
 })
+
+delivers("Slack: a mention", recipes["slack-mention"], "slack-mention")
 
 delivers("Amazon SNS: an alarm of CloudWatch, as JSON in a text", recipes["aws-sns"], "aws-sns")
 

@@ -129,15 +129,18 @@ describe("each recipe", () => {
         const { headers, payload } = recipe.sample
         const other = secret.startsWith("whsec_") ? "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD" : "Another secret"
         expect(refusal(yield* deliver(requestOf(recipe, other, payload, url)))).toStrictEqual([401, "not_verified"])
-        const { accept_if } = recipe.settings
+        const { accept_if, cancel_if, thread_key, workspace_ref } = recipe.settings
         const preview = yield* server().admin("POST", `/api/webhooks/${hook.id}/preview`, {
           body: { headers, payload }
         })
         expect(preview.json).toStrictEqual({
           ...(accept_if !== undefined && { accepted: true }),
+          ...(cancel_if !== undefined && { cancels: false }),
           prompt: expect.any(String),
           missing: [],
-          title: expect.any(String)
+          ...(thread_key !== undefined && { thread_key: "octo-org/hello-world#42" }),
+          title: expect.any(String),
+          ...(workspace_ref !== undefined && { workspace_ref: expect.stringMatching(/^[0-9a-f]{40}$/) })
         })
         if (accept_if !== undefined) {
           const ignored = yield* deliver(requestOf(recipe, secret, { about: "something else" }, url))

@@ -52,7 +52,7 @@ const svix: Vendor = {
     const at = new Date(seconds() * 1000)
     return {
       "svix-id": "msg_1",
-      "svix-timestamp": String(seconds()),
+      "svix-timestamp": String(at.getTime() / 1000),
       "svix-signature": new Svix(svix.secret).sign("msg_1", at, raw)
     }
   },

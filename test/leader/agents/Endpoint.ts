@@ -21,7 +21,8 @@ export const endpoint = (answer: (response: ServerResponse, received: Received) 
     const received: Array<Received> = []
     const server = yield* Effect.acquireRelease(
       Effect.async<Server>((resume) => {
-        const server = createServer(async (request: IncomingMessage, response) => {
+        // Node's own five seconds may end a connection that is about to be used.
+        const server = createServer({ keepAliveTimeout: 60_000 }, async (request: IncomingMessage, response) => {
           const chunks: Array<Uint8Array> = []
           for await (const chunk of request) chunks.push(chunk)
           const body = chunks.length === 0 ? {} : JSON.parse(Buffer.concat(chunks).toString())

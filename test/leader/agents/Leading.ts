@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { it } from "@effect/vitest"
-import { Effect, Layer, Logger, LogLevel, Queue, Schedule, type Scope } from "effect"
+import { Clock, Duration, Effect, Layer, Logger, LogLevel, Queue, Schedule, type Scope } from "effect"
 import { Bus, type LeaderBus, type Prompt, type Reply } from "../../../src/bus/Bus.ts"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
 import { ThreadId } from "../../../src/domain/Id.ts"
@@ -52,6 +52,19 @@ export const leading = (agent: Agent, place: Pick<Place, "folder"> = {}) =>
     const send = (prompt: string, fields: Partial<Prompt> = {}) => Effect.zipRight(publish({ prompt, ...fields }), end)
     return { bus, send, publish, end, shown }
   })
+
+/** Leads by a clock that is so many times slower, so that a busy machine keeps the leader's limits of a second. */
+export const slower =
+  (times: number) =>
+  <A, E, R>(start: Effect.Effect<A, E, R>) =>
+    Effect.suspend(() => {
+      const [begun, clock] = [Date.now(), Clock.make()]
+      const slow = {
+        unsafeCurrentTimeMillis: () => Math.round(begun + (Date.now() - begun) / times),
+        sleep: (duration: Duration.Duration) => clock.sleep(Duration.times(duration, times))
+      }
+      return Effect.withClock(start, Object.assign(Clock.make(), slow))
+    })
 
 export const threadId = ThreadId.make("01890a5d-ac96-774b-bcce-b302099a8059")
 

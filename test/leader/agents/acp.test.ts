@@ -13,7 +13,7 @@ import { turnsExceeded } from "../../../src/leader/agents/output/Limits.ts"
 import { presets } from "../../../src/leader/index.ts"
 import { team } from "../../bus/contract/support.ts"
 import { repeatUntil } from "../../support/Until.ts"
-import { behaviour, isRunning, leading, onBusOfItsOwn, threadId, written } from "./Leading.ts"
+import { behaviour, isRunning, leading, onBusOfItsOwn, slower, threadId, written } from "./Leading.ts"
 
 const program = fileURLToPath(new URL("acp-agent.mjs", import.meta.url))
 
@@ -177,7 +177,7 @@ describe("an ACP agent", () => {
     behaviour(
       `that ${way} sessions continues the thread's, and reports what the run cost`,
       Effect.gen(function* () {
-        const { send } = yield* acp({ abilities: [...abilities] })
+        const { send } = yield* acp({ abilities: [...abilities] }).pipe(slower(20))
         yield* send("Remember: the word is heron.")
         const reply = yield* send("[[recall]]", inSession("s.0"))
         expect(reply).toMatchObject({
@@ -223,7 +223,7 @@ describe("an ACP agent", () => {
   behaviour(
     "is asked to stop when the run is cancelled, and what it used is kept",
     Effect.gen(function* () {
-      const { bus, end, publish, read } = yield* acp()
+      const { bus, end, publish, read } = yield* acp().pipe(slower(20))
       const { run_id } = yield* publish({ prompt: "[[hang]]" })
       yield* written(read, "hanging")
       yield* bus.cancel(team, run_id)

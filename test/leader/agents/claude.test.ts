@@ -3,7 +3,7 @@ import { describe, expect } from "@effect/vitest"
 import { Effect } from "effect"
 import type { PromptThread } from "../../../src/bus/Bus.ts"
 import { team } from "../../bus/contract/support.ts"
-import { behaviour, onBusOfItsOwn, threadId, written } from "./Leading.ts"
+import { behaviour, onBusOfItsOwn, slower, threadId, written } from "./Leading.ts"
 import { preset, print, recorded, sessions, usages } from "./Programs.ts"
 
 /** A result of Claude Code, and what stands for a background agent. */
@@ -117,7 +117,7 @@ describe("Claude Code", () => {
       const { bus, end, publish, read } = yield* preset(
         "claude",
         `read -r prompt; echo started > started; read -r line; echo '${stopped}'`
-      )
+      ).pipe(slower(20))
       const { run_id } = yield* publish({ prompt: "Do it." })
       yield* written(read, "started")
       yield* bus.cancel(team, run_id)
@@ -131,7 +131,7 @@ describe("Claude Code", () => {
     "is interrupted through its input when the run is cancelled, and what it used is kept",
     Effect.gen(function* () {
       const script = `read -r prompt; echo started > started; read -r line; echo "$line" > input; cat '${recorded("claude", "answer")}'`
-      const { bus, end, publish, read } = yield* preset("claude", script)
+      const { bus, end, publish, read } = yield* preset("claude", script).pipe(slower(20))
       const { run_id } = yield* publish({ prompt: "Do it." })
       yield* written(read, "started")
       yield* bus.cancel(team, run_id)

@@ -7,7 +7,7 @@ import { presets } from "../../../src/leader/index.ts"
 import { team } from "../../bus/contract/support.ts"
 import { repeatUntil } from "../../support/Until.ts"
 import { endpoint, environment, refuse } from "./Endpoint.ts"
-import { behaviour, leading, onBusOfItsOwn, threadId } from "./Leading.ts"
+import { behaviour, leading, onBusOfItsOwn, slower, threadId } from "./Leading.ts"
 
 const [thread, run] = ["9f0c6c0e-8a5b-4c53-9a2e-0a1f4f1f4b11", "1f0c6c0e-8a5b-6c53-9a2e-0a1f4f1f4b12"]
 
@@ -123,7 +123,7 @@ describe("a LangGraph server", () => {
           Deferred.unsafeDone(hanging, Effect.void)
         }
       })
-      const { bus, end, publish, shown } = yield* langgraph(url)
+      const { bus, end, publish, shown } = yield* langgraph(url).pipe(slower(20))
       const { run_id } = yield* publish({ prompt: "Hello." })
       yield* Deferred.await(hanging)
       yield* repeatUntil(Effect.void, () => shown.length > 0)

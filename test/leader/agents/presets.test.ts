@@ -5,7 +5,7 @@ import { toSteps } from "../../../src/domain/run/Step.ts"
 import { presets } from "../../../src/leader/index.ts"
 import { team } from "../../bus/contract/support.ts"
 import { repeatUntil } from "../../support/Until.ts"
-import { behaviour, isRunning, onBusOfItsOwn, threadId, written } from "./Leading.ts"
+import { behaviour, isRunning, onBusOfItsOwn, slower, threadId, written } from "./Leading.ts"
 import { preset, print, programNames, sessions, usages } from "./Programs.ts"
 
 const history = [{ prompt: "Remember: the word is heron.", response: "Noted." }]
@@ -146,7 +146,7 @@ describe("Codex", () => {
     Effect.gen(function* () {
       const script = `trap 'echo INT > signal' INT; echo $$ > pid; echo '{"type":"thread.started","thread_id":"${sessions.codex[0]}"}'
         echo started > started; while :; do sleep 0.05; done`
-      const { bus, end, publish, read } = yield* preset("codex", script)
+      const { bus, end, publish, read } = yield* preset("codex", script).pipe(slower(6))
       const { run_id } = yield* publish({ prompt: "Do it." })
       yield* written(read, "started")
       yield* bus.cancel(team, run_id)
@@ -196,7 +196,7 @@ describe("OpenCode", () => {
       const stop = JSON.stringify({ type: "step_finish", part: { reason: "stop" } })
       const { send } = yield* preset(
         "opencode",
-        `echo '${text("first")}'; echo '${stop}'; echo '{"type":"step_start"}'; sleep 5.5; echo '${text("last")}'; echo '${stop}'`
+        `printf '%s\\n' '${text("first")}' '${stop}' '{"type":"step_start"}'; sleep 5.5; echo '${text("last")}'; echo '${stop}'`
       )
       expect(yield* send("Do it.")).toMatchObject({ _tag: "Answered", response: "last" })
     })

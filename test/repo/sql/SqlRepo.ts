@@ -17,6 +17,7 @@ const tables = [
     "windows",
     "window_requests",
     "window_deliveries",
+    "cancel_events",
     "webhook_templates"
   ],
   ...["run_usage"],

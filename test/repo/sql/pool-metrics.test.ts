@@ -2,7 +2,6 @@
 import { SqlClient } from "@effect/sql"
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Metric, Redacted } from "effect"
-import pg from "pg"
 import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
 import { freshDatabase } from "../../support/fresh.ts"
 import { repeatUntil } from "../../support/Until.ts"
@@ -30,25 +29,21 @@ it.scopedLive("the pool's size, its connections in use, and those who wait for o
     const context = yield* Layer.build(PostgresClient.layer({ url: Redacted.make(url), maxConnections: 2 }))
     yield* Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const locker = yield* Effect.acquireRelease(
-        Effect.promise(async () => {
-          const client = new pg.Client(url)
-          await client.connect()
-          await client.query("select pg_advisory_lock(1)")
-          return client
-        }),
-        (client) => Effect.promise(() => client.end())
+      const isOver = yield* Effect.makeLatch()
+      // A statement that waits for a lock would end after three seconds.
+      const transaction = sql`set local idle_in_transaction_session_timeout = 0`.pipe(
+        Effect.zipRight(isOver.await),
+        sql.withTransaction
       )
-      const statement = sql`select pg_advisory_xact_lock(1)`
-      const statements = yield* Effect.forEach([1, 2, 3, 4], () => Effect.fork(statement))
+      const transactions = yield* Effect.forEach([1, 2, 3, 4], () => Effect.fork(transaction))
       const read = (expected: object) =>
         repeatUntil(
           Effect.delay(gauges, "20 millis"),
           (found) => JSON.stringify(found) === JSON.stringify({ ...found, ...expected })
         )
       expect(yield* read(pool(2, 0, 2))).toMatchObject(pool(2, 0, 2))
-      yield* Effect.promise(() => locker.query("select pg_advisory_unlock(1)"))
-      yield* Fiber.joinAll(statements)
+      yield* isOver.open
+      yield* Fiber.joinAll(transactions)
       expect(yield* read(pool(0, 2, 0))).toMatchObject(pool(0, 2, 0))
     }).pipe(Effect.provide(context))
   })

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { adminKey, hello, start } from "../../http/Server.ts"
 import { sharedBrowser } from "../../support/Chromium.ts"
 import { ada, type OpenIdProvider, startProvider } from "../../support/OpenIdProvider.ts"
-import { errorsOf, foreignRequestsOf, pagesOf } from "../TestUi.ts"
+import { errorsOf, eventually, foreignRequestsOf, pagesOf } from "../TestUi.ts"
 
 const scope = Effect.runSync(Scope.make())
 let provider: OpenIdProvider
@@ -72,7 +72,8 @@ for (const [mount, rewrites] of [
       await page.getByRole("link", { name: "Continue as Ada Lovelace" }).click()
       await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor()
       expect(shown()).toBe(`${mount}/runs?status=error`)
-      expect(await page.evaluate("[...document.images].map((image) => image.naturalWidth > 0)")).toEqual([true])
+      const images = () => page.evaluate("[...document.images].map((image) => image.naturalWidth > 0)")
+      await eventually(images).toEqual([true])
       await page.getByRole("status").filter({ hasText: "Live" }).waitFor()
       await page.getByRole("link", { name: "Webhooks", exact: true }).click()
       await page.getByRole("heading", { level: 1, name: "Webhooks" }).waitFor()

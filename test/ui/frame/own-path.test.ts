@@ -8,7 +8,7 @@ import { adminKey, listening, listeningPort, services } from "../../http/Server.
 import { sharedBrowser } from "../../support/Chromium.ts"
 import { ada, type OpenIdProvider, startProvider } from "../../support/OpenIdProvider.ts"
 import { axeAtBothWidths } from "../Axe.ts"
-import { errorsOf, foreignRequestsOf, pagesOf } from "../TestUi.ts"
+import { errorsOf, eventually, foreignRequestsOf, pagesOf } from "../TestUi.ts"
 
 const path = "/admin/webhooks"
 
@@ -70,7 +70,8 @@ describe("a host that leaves the UI at a path", () => {
     await page.getByRole("link", { name: "Continue as Ada Lovelace" }).click()
     await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor()
     expect(shown()).toBe(`${path}/runs?status=error`)
-    expect(await page.evaluate("[...document.images].map((image) => image.naturalWidth > 0)")).toEqual([true])
+    const images = () => page.evaluate("[...document.images].map((image) => image.naturalWidth > 0)")
+    await eventually(images).toEqual([true])
     expect(await axeAtBothWidths(page)).toEqual([])
 
     await page.getByRole("link", { name: "Teams", exact: true }).click()

@@ -111,6 +111,13 @@ describe("a session that was begun with a key long ago", () => {
       const problem = { title: "Not now", status: 403, code: "fresh_sign_in_required", detail: "Enter it again." }
       await route.fulfill({ status: 403, contentType: "application/problem+json", body: JSON.stringify(problem) })
     })
+    // The dialog looks again and again whether somebody has signed in, and closes by itself.
+    await page.route("**/api/session", async (route) => {
+      if (route.request().method() === "POST") isOld.session = false
+      if (route.request().method() !== "GET" || !isOld.session) return route.continue()
+      const response = await route.fetch()
+      await route.fulfill({ response, json: { ...(await response.json()), recent: false } })
+    })
     await page.getByRole("button", { name: "New API key" }).first().click()
     await page.getByRole("dialog").getByLabel("Name").fill("after the key")
     await page.getByRole("button", { name: "Create key" }).click()
@@ -125,11 +132,6 @@ describe("a session that was begun with a key long ago", () => {
     await page.getByText(/whp_/).first().waitFor()
     await page.unroute("**/api/keys")
 
-    await page.route("**/api/session", async (route) => {
-      if (route.request().method() !== "GET" || !isOld.session) return route.continue()
-      const response = await route.fetch()
-      await route.fulfill({ response, json: { ...(await response.json()), recent: false } })
-    })
     for (const [path, file] of [
       ["/runs", "runs.csv"],
       ["/audit", "audit.csv"]
@@ -138,7 +140,6 @@ describe("a session that was begun with a key long ago", () => {
       await page.goto(path)
       await page.getByRole("link", { name: "Export CSV" }).click()
       await dialog.getByLabel("API key or admin key").fill("an-admin-key-for-the-tests-of-the-ui")
-      isOld.session = false
       const [download] = await Promise.all([
         page.waitForEvent("download"),
         dialog.getByRole("button", { name: "Confirm" }).click()

@@ -2,6 +2,7 @@
  * The text of the one comment for all runs of an issue: the newest answer, and a line for each later run without one. Its
  * hidden first line says what is in it, so that the next run can change it.
  */
+import { isEarly } from "../../../domain/delivery/DestinationEvent.ts"
 import type { Dialect } from "../markdown/Markdown.ts"
 import { headOf, type Sign } from "../Signature.ts"
 import type { Message } from "./Sender.ts"
@@ -42,6 +43,7 @@ export const contentWith = (
 ): Content | undefined => {
   const isAnswer = event === "run.succeeded" || event.startsWith("alert.")
   const main = { order, text }
+  if (isEarly(event) && before !== undefined && ordersOf(before).includes(order)) return undefined
   if (before === undefined) return { main, isAnswer, lines: [] }
   const isNewer = !isAfter(before.main.order, order)
   if (isAnswer && before.isAnswer) {
@@ -56,6 +58,8 @@ export const contentWith = (
   )
   return { ...before, lines: lines.slice(-maxLines) }
 }
+
+const ordersOf = ({ lines, main }: Content): ReadonlyArray<string> => [main, ...lines].map(({ order }) => order)
 
 const firstLineOf = ({ order, text }: Entry): Entry => ({ order, text: text.split("\n")[0]! })
 

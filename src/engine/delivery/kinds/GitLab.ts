@@ -1,7 +1,7 @@
 import { gitlab as dialect } from "../markdown/Dialects.ts"
 import type { CommentService } from "./StickyComment.ts"
 
-const form = /^([\w-][\w./-]{0,400})([!#])(\d{1,10})$/
+const form = /^([\w-][\w./-]{0,400})([!#])(\d{1,10})(?:\/[\w.-]{1,64})?$/
 
 const subjectOf = (url: string, target: string): string | undefined => {
   const [, project, mark, number] = form.exec(target) ?? []

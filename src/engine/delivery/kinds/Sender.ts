@@ -4,6 +4,7 @@ import type { DestinationRow } from "../../../domain/delivery/Destination.ts"
 import type { DestinationEvent } from "../../../domain/delivery/DestinationEvent.ts"
 import type { DestinationId, RunId } from "../../../domain/Id.ts"
 import type { Run } from "../../../domain/run/Run.ts"
+import type { ChatMessage } from "../../../repo/delivery/DeliveryStore.ts"
 import type { Button } from "../Buttons.ts"
 import type { StartChained } from "../ChainedRuns.ts"
 import type { Email } from "../mail/Mailer.ts"
@@ -64,6 +65,8 @@ export type Sent = Answer & {
   readonly authors?: ReadonlyArray<string>
   /** Of the comment that was written. */
   readonly comment_id?: string
+  /** The message that was written, to which people can reply. */
+  readonly chat?: ChatMessage
   /** Of `chain`: the run that was started. */
   readonly started_run?: RunId
   /** The token sees nothing of the repository, project or channel. */

@@ -87,12 +87,17 @@ export const slackMessage: Sender = (message, { secrets: [token], sign, url }, {
   )
   return Effect.map(sent, (answer) => {
     const json = jsonOf(answer) as
-      | { readonly ok?: unknown; readonly error?: unknown; readonly message?: Author }
+      | { readonly ok?: unknown; readonly error?: unknown; readonly ts?: unknown; readonly message?: Author }
       | undefined
     // What cannot be read was accepted by its status: another attempt would repeat the message.
     const isAccepted = json === undefined ? isSuccess(answer) : json.ok === true
+    const ts = typeof json?.ts === "string" ? json.ts : undefined
     return isAccepted
-      ? { ...answer, authors: authorsIn(json?.message) }
+      ? {
+          ...answer,
+          authors: authorsIn(json?.message),
+          ...(ts !== undefined && { chat: { id: `${channel}/${ts}`, thread: `${channel}/${thread_ts ?? ts}` } })
+        }
       : refusedFor(String(json?.error ?? "no reason").slice(0, ofReason), answer)
   })
 }

@@ -78,6 +78,9 @@ const authorIn = (answer: Answer, { name, reportsAuthors }: CommentService): Pic
   return reportsAuthors && id !== undefined ? { authors: [`${name} ${id}`] } : {}
 }
 
+/** A target with a name after the number: few runs have it, so its comment is not remembered. */
+const isNamed = /\d\/[^/!#]+$/
+
 interface Place extends Pick<CommentService, "comment" | "order"> {
   readonly comments: string
   readonly headers: Readonly<Record<string, string>>
@@ -163,7 +166,7 @@ export const stickyComment =
       })
       const created: unknown = isSuccess(written) ? jsonOf(written) : undefined
       const id = own?.id ?? (Predicate.hasProperty(created, "id") ? created.id : undefined)
-      const isNews = id !== undefined && String(id) !== access.comment
+      const isNews = id !== undefined && String(id) !== access.comment && !isNamed.test(target)
       return { ...withAuthor(written), ...(isNews && { comment_id: String(id) }) }
     }).pipe(
       Effect.timeoutFail({

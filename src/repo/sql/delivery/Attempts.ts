@@ -36,6 +36,8 @@ const resultTypes: ColumnTypes = {
   delivered: "boolean",
   gone: "boolean",
   of_run: "boolean",
+  message: "text",
+  message_thread: "text",
   next_attempt_at: "timestamptz",
   paused_until: "timestamptz"
 }
@@ -198,17 +200,21 @@ export const makeAttempts = Effect.gen(function* () {
     results: ReadonlyArray<AttemptResult>,
     failingBefore: DateTime.Utc
   ) {
-    const input = results.map(({ attempt, destination_id, id, isGone, isOfRun = false, next, pausedUntil }) => ({
-      id,
-      destination_id,
-      at: attempt.at,
-      attempt: toStored(attempt),
-      delivered: next === "delivered",
-      gone: isGone,
-      of_run: isOfRun,
-      next_attempt_at: typeof next === "object" ? next.next_attempt_at : undefined,
-      paused_until: pausedUntil
-    }))
+    const input = results.map(
+      ({ attempt, destination_id, id, isGone, isOfRun = false, message, next, pausedUntil }) => ({
+        id,
+        destination_id,
+        at: attempt.at,
+        attempt: toStored(attempt),
+        delivered: next === "delivered",
+        gone: isGone,
+        of_run: isOfRun,
+        message: message?.id,
+        message_thread: message?.thread,
+        next_attempt_at: typeof next === "object" ? next.next_attempt_at : undefined,
+        paused_until: pausedUntil
+      })
+    )
     const ids = uuids(
       sql,
       results.map(({ id }) => id)
@@ -242,6 +248,8 @@ export const makeAttempts = Effect.gen(function* () {
           made = d.made + 1,
           attempts = ${withAttempt(sql`r.attempt`)},
           claimed_until = null,
+          message = coalesce(r.message, d.message),
+          message_thread = coalesce(r.message_thread, d.message_thread),
           status = case
             when r.delivered then 'delivered'
             when r.next_attempt_at is null or not coalesce(t.enabled, true) then 'failed'

@@ -2,8 +2,8 @@ import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect, Layer, Option } from "effect"
 import type { DeliveryAttempt, EventDelivery } from "../../../domain/delivery/Delivery.ts"
 import { NotFound } from "../../../domain/Errors.ts"
-import type { DeliveryId } from "../../../domain/Id.ts"
-import { type DeliveryQuery, DeliveryStore } from "../../delivery/DeliveryStore.ts"
+import type { DeliveryId, DestinationId, RunId } from "../../../domain/Id.ts"
+import { type ChatMessage, type DeliveryQuery, DeliveryStore } from "../../delivery/DeliveryStore.ts"
 import type { Owner } from "../../delivery/DestinationStore.ts"
 import { decodeCursor, encodeCursor } from "../../history/Cursor.ts"
 import { isRunOf } from "../access/OwnerStoreSql.ts"
@@ -42,6 +42,25 @@ export const layer: Layer.Layer<DeliveryStore, never, SqlClient.SqlClient> = Lay
 
     const attempts = yield* makeAttempts
     const early = yield* makeEarlyEvents
+
+    const runOfMessage = Effect.fn("DeliveryStore.runOfMessage")(function* ({ id, thread }: Partial<ChatMessage>) {
+      const is = id === undefined ? sql`d.message_thread = ${thread ?? null}::text` : sql`d.message = ${id}`
+      const [row] = yield* sql<{ readonly run_id: RunId }>`
+        select d.run_id from webhook_trigger.deliveries d
+        where ${is} and d.run_id is not null order by d.seq desc limit 1`
+      return row?.run_id
+    }, bounded)
+
+    const chatThreadOf = Effect.fn("DeliveryStore.chatThreadOf")(function* (id: DestinationId, run_id: RunId) {
+      const [row] = yield* sql<{ readonly message_thread: string }>`
+        select d.message_thread from webhook_trigger.runs own
+        join webhook_trigger.runs r on r.thread_id = own.thread_id
+        join webhook_trigger.deliveries d on d.run_id = r.id
+        where own.id = ${run_id} and d.destination_id = ${id} and d.message_thread is not null
+        order by d.seq desc limit 1`
+      return row?.message_thread
+    }, bounded)
+
     const deliveries = Effect.fn("DeliveryStore.deliveries")(function* (query: DeliveryQuery) {
       const { cursor, destination_id, limit, owner, owners, run_id, status } = query
       const before = yield* decodeCursor(cursor)
@@ -100,6 +119,6 @@ export const layer: Layer.Layer<DeliveryStore, never, SqlClient.SqlClient> = Lay
       return rows.length
     }, bounded)
 
-    return DeliveryStore.of({ ...attempts, ...early, deliveries, delivery, resend })
+    return DeliveryStore.of({ ...attempts, ...early, runOfMessage, chatThreadOf, deliveries, delivery, resend })
   })
 )

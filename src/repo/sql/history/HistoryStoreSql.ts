@@ -13,6 +13,7 @@ import { fromRow, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import {
   columnsOf,
+  inLane,
   isOut,
   live,
   runColumns,
@@ -94,8 +95,11 @@ export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Laye
           union
           select newest.id from json_array_elements_text(${JSON.stringify(teams)}::json) as t(team) cross join lateral (
             (
+              select r.id, r.accepted_at from webhook_trigger.runs r
+              where r.team = t.team and ${inLane} order by r.place desc limit ${limit}
+            ) union all (
               select id, accepted_at from webhook_trigger.runs
-              where team = t.team and status = 'queued' and admitted_at is null order by place desc limit ${limit}
+              where team = t.team and status in ${live} and joined is not null order by seq desc limit ${limit}
             ) union all (
               select id, accepted_at from webhook_trigger.runs
               where team = t.team and status in ${live} and admitted_at is not null order by seq desc limit ${limit}

@@ -9,7 +9,7 @@ import { audited } from "../access/Audit.ts"
 import { notify } from "../Changes.ts"
 import { fromRow } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
-import { answered, isWaiting, live, unreleased } from "../RunColumns.ts"
+import { answered, inLane, isWaiting, live, unreleased } from "../RunColumns.ts"
 
 export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.effect(
   TeamStore,
@@ -79,7 +79,7 @@ export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.e
     const oldestQueued = bounded(sql<{ readonly team: TeamName; readonly accepted_at: Date }>`
       select t.team, oldest.accepted_at from webhook_trigger.teams t, lateral (
         select r.accepted_at from webhook_trigger.runs r
-        where r.team = t.team and r.status = 'queued' and r.admitted_at is null order by r.place limit 1
+        where r.team = t.team and ${inLane} order by r.place limit 1
       ) as oldest`).pipe(
       Effect.map((rows) => new Map(rows.map((row) => [row.team, DateTime.unsafeFromDate(row.accepted_at)]))),
       Effect.withSpan("TeamStore.oldestQueued")

@@ -20,11 +20,13 @@ import { audited, changedWebhookFields, webhookFields } from "../access/Audit.ts
 import { notify } from "../Changes.ts"
 import { fromRow, list, recordset, toColumns } from "../Columns.ts"
 import { bounded, isDangling } from "../database/Database.ts"
-import { final, live } from "../RunColumns.ts"
+import { final, isWaiting, live } from "../RunColumns.ts"
 import { keepTemplate, makeTemplates } from "./Templates.ts"
 
-/** A longer history is deleted in steps, so that no statement takes long. */
+/** More runs are deleted in steps, so that no statement takes long. */
 const runsInOneStep = 5_000
+
+type RunOfTeam = Pick<Run, "run_id" | "team">
 
 const rowFields = Object.keys(WebhookRow.fields)
 const fields = Object.keys(Webhook.fields)
@@ -242,17 +244,26 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
 
     const { template, templates } = makeTemplates(sql)
 
+    /** Deletes some of the runs of a webhook that has one of these versions. Those that another process has just changed stay. */
+    const deleteSome = (id: WebhookId, versions: ReadonlyArray<number> | undefined, which: Statement.Fragment) => sql`
+      delete from webhook_trigger.runs where id = any (array(
+        select id from webhook_trigger.runs
+        where webhook_id = ${id} and ${which}
+          and exists (select from webhook_trigger.webhooks where id = ${id} and ${isOneOf(versions)})
+        limit ${runsInOneStep}
+      )) and ${which}
+      returning id::text as name, team`
+
     const deleteSomeHistory = (id: WebhookId, versions: ReadonlyArray<number> | undefined) =>
       bounded(sql<{ readonly deleted: number }>`
-        with deleted as (
-          delete from webhook_trigger.runs where id = any (array(
-            select id from webhook_trigger.runs
-            where webhook_id = ${id} and status in ${final}
-              and exists (select from webhook_trigger.webhooks where id = ${id} and ${isOneOf(versions)})
-            limit ${runsInOneStep}
-          )) returning 1
-        )
+        with deleted as (${deleteSome(id, versions, sql`status in ${final}`)})
         select count(*)::int as deleted from deleted`).pipe(Effect.map(([row]) => row?.deleted ?? 0))
+
+    const deleteSomeQueued = (id: WebhookId, versions: ReadonlyArray<number> | undefined) =>
+      sql<RunOfTeam>`
+        with deleted as (${deleteSome(id, versions, isWaiting)}),
+        ${notify(sql, "RunEnded", sql`select name from deleted`)}
+        select name as run_id, team from deleted where (select count(*) from notified) > 0`
 
     const deletion = sql`select id::text as object, ${webhookFields(sql, "changed")} as before, null as after from changed`
     const deleteWithRuns = (
@@ -260,8 +271,7 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
       versions: ReadonlyArray<number> | undefined,
       audit: AuditDraft | undefined
     ) =>
-      bounded(
-        sql<{ readonly deleted: boolean; readonly unfinished: ReadonlyArray<Pick<Run, "run_id" | "team">> }>`
+      sql<{ readonly deleted: boolean; readonly unfinished: ReadonlyArray<RunOfTeam> }>`
         with webhook as materialized (
           select id from webhook_trigger.webhooks where id = ${id} and ${isOneOf(versions)} for update
         ), live as materialized (
@@ -269,30 +279,37 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
           where r.webhook_id = webhook.id and r.status in ${live}
         ), changed as (
           delete from webhook_trigger.webhooks where id in (select id from webhook) returning *
-        ), ${audited(sql, audit, deletion)}, ${notified}, ended as (
-          with ${notify(sql, "RunEnded", sql`select name from live`)} select count(*) from notified
-        )
+        ), ${audited(sql, audit, deletion)}, ${notified}, ${notify(sql, "RunEnded", sql`select name from live`, "ended")}
         select
           exists (select from changed) as deleted,
           coalesce((
             select json_agg(json_build_object('run_id', name, 'team', team) order by admitted_at, place) from live
           ), '[]') as unfinished,
-          (select count(*) from notified), (select * from ended)`.pipe(
-          Effect.catchTag(
-            "SqlError",
-            (error): Effect.Effect<never, SqlError.SqlError | UrlShared> =>
-              Effect.fail(isDangling(error) ? new UrlShared({ detail: "A webhook shares its URL now." }) : error)
-          )
-        )
-      ).pipe(Effect.map(([row]) => row!))
+          (select count(*) from notified), (select count(*) from ended)`.pipe(
+        Effect.catchTag(
+          "SqlError",
+          (error): Effect.Effect<never, SqlError.SqlError | UrlShared> =>
+            Effect.fail(isDangling(error) ? new UrlShared({ detail: "A webhook shares its URL now." }) : error)
+        ),
+        Effect.map(([row]) => row!)
+      )
 
     const deleteWebhook = Effect.fn("WebhookStore.deleteWebhook")(function* (
       id: WebhookId,
       { audit, versions }: NonNullable<Parameters<typeof WebhookStore.Service.deleteWebhook>[1]> = {}
     ) {
       while ((yield* deleteSomeHistory(id, versions)) === runsInOneStep) {}
-      const { deleted, unfinished } = yield* deleteWithRuns(id, versions, audit)
-      return deleted ? unfinished : yield* unchanged(id)
+      return yield* Effect.gen(function* () {
+        const queued: Array<RunOfTeam> = []
+        let isMore = true
+        while (isMore) {
+          const some = yield* deleteSomeQueued(id, versions)
+          queued.push(...some)
+          isMore = some.length > 0
+        }
+        const { deleted, unfinished } = yield* deleteWithRuns(id, versions, audit)
+        return deleted ? [...unfinished, ...queued] : yield* unchanged(id)
+      }).pipe(sql.withTransaction, bounded)
     })
 
     return WebhookStore.of({

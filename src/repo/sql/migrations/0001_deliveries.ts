@@ -75,7 +75,7 @@ export const deliveries = Effect.gen(function* () {
     )`
 
   // `made` counts the attempts of the schedule since it began, `attempts` has the newest attempts themselves. `bucket` is by
-  // `bucketOf`.
+  // `bucketOf`. `message` is the chat message that was written, as in `ChatMessage`.
   yield* sql`
     create table webhook_trigger.deliveries (
       id uuid primary key default gen_random_uuid(),
@@ -93,6 +93,8 @@ export const deliveries = Effect.gen(function* () {
       made integer not null default 0,
       attempts json not null default '[]',
       bucket smallint not null default 0,
+      message text,
+      message_thread text,
       check (num_nonnulls(run_id, alert_id) = 1),
       check ((run_id is null) = (webhook_id is null)),
       check ((status = 'pending') = (next_attempt_at is not null)),
@@ -107,6 +109,10 @@ export const deliveries = Effect.gen(function* () {
   // A poll and the end of the run both write it.
   yield* sql.unsafe(`
     create unique index deliveries_early on webhook_trigger.deliveries (destination_id, run_id, event) where event in ${early}`)
+  yield* sql`create index deliveries_message on webhook_trigger.deliveries (message) where message is not null`
+  yield* sql`
+    create index deliveries_message_thread on webhook_trigger.deliveries (message_thread)
+      where message_thread is not null`
   yield* sql`create index deliveries_alert on webhook_trigger.deliveries (alert_id) where alert_id is not null`
 
   yield* sql.unsafe(`

@@ -118,10 +118,11 @@ export const runs = Effect.gen(function* () {
       where status in ('queued', 'running') and joined is not null`
   yield* sql`create index runs_unconfirmed on webhook_trigger.runs (team, seq) where unconfirmed`
 
-  // The runs that are not over, by the keys of `singleton`.
+  // The runs that are not over, or whose agents may still work, by the keys of `singleton`.
   yield* sql`
     create index runs_singleton on webhook_trigger.runs (webhook_id, singleton_key)
-      where singleton_key is not null and (finished_at is null or retry_at is not null)`
+      where singleton_key is not null
+        and (finished_at is null or retry_at is not null or stop_at is not null and released_at is null)`
 
   // Deadlines, retries that are due, a team's last answer, and retention.
   yield* sql`
@@ -183,5 +184,15 @@ export const runs = Effect.gen(function* () {
       expires_at timestamptz(3) not null,
       primary key (webhook_id, idempotency_key)
     )`
+  // Keys of requests for which `cancel_if` held. Without a reference, so that they lock no webhook.
+  yield* sql`
+    create table webhook_trigger.cancel_events (
+      webhook_id uuid not null,
+      idempotency_key text not null,
+      received_at timestamptz(3) not null,
+      expires_at timestamptz(3) not null,
+      primary key (webhook_id, idempotency_key)
+    )`
+  yield* sql`create index cancel_events_expires_at on webhook_trigger.cancel_events (expires_at)`
   yield* sql`create index window_deliveries_expires_at on webhook_trigger.window_deliveries (expires_at)`
 })

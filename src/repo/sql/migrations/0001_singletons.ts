@@ -1,8 +1,13 @@
 import { SqlClient, Statement } from "@effect/sql"
 import { Effect } from "effect"
 
-/** The run `r` is not over: it is queued, in progress, or waits for a retry. As in the index `runs_singleton`. */
+/** The run `r` is not over: it is queued, in progress, or waits for a retry. The index `runs_singleton` has it. */
 const isOn = Statement.unsafeFragment("(r.finished_at is null or r.retry_at is not null)")
+
+/** The run `r` has timed out, and its agent still works. The index has it as well. */
+const stillWorks = Statement.unsafeFragment(
+  "(r.stop_at is not null and r.released_at is null and r.stop_at > clock and r.cancelled_by is null)"
+)
 
 /**
  * Keys of `singleton`. The table is one row: who accepts a run that depends on others with its key, or cancels those, holds
@@ -33,7 +38,8 @@ export const singletons = Effect.gen(function* () {
     $$`
 
   // Cancels the runs with these keys that were accepted until then, except the newer one of each. A retry counts by the
-  // attempt before it. Runs are locked in the order of their IDs, as everywhere.
+  // attempt before it. Of one that has timed out, only the agent is stopped. Runs are
+  // locked in the order of their IDs, as everywhere.
   yield* sql`
     create function webhook_trigger.cancel_singletons(
       hooks uuid[], lanes text[], keys text[], newer uuid[], canceller text, clock timestamptz, latest timestamptz
@@ -45,7 +51,7 @@ export const singletons = Effect.gen(function* () {
           with unwanted as materialized (
             select r.id, k.newer from unnest(hooks, lanes, keys, newer) as k (hook, lane, key, newer)
             join webhook_trigger.runs r on r.webhook_id = k.hook and r.team = k.lane and r.singleton_key = k.key
-            where ${isOn} and r.id is distinct from k.newer and coalesce(
+            where (${isOn} or ${stillWorks}) and r.id is distinct from k.newer and coalesce(
               (select f.accepted_at from webhook_trigger.runs f where r.attempt > 1 and f.id = r.replay_of), r.accepted_at
             ) <= latest
             order by r.id for no key update of r
@@ -56,7 +62,10 @@ export const singletons = Effect.gen(function* () {
             recorded_at = coalesce(r.recorded_at, now()),
             started_at = coalesce(r.started_at, r.sent_at),
             released_at = case when r.finished_at is null and r.admitted_at is null then clock else r.released_at end,
-            stop_at = case when r.finished_at is null and r.admitted_at is not null then clock else r.stop_at end,
+            stop_at = case
+              when r.finished_at is null and r.admitted_at is not null or ${stillWorks} then clock
+              else r.stop_at
+            end,
             collecting_until = null, approval_until = null, retry_at = null, cancelled_by = canceller, superseded_by = unwanted.newer
           from unwanted where r.id = unwanted.id
           returning r.*;

@@ -1,11 +1,12 @@
 import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect } from "effect"
 import type { RunId } from "../../../domain/Id.ts"
+import type { Run } from "../../../domain/run/Run.ts"
 import type { TeamName } from "../../../domain/Team.ts"
 import type { RunStore } from "../../run/RunStore.ts"
 import { notify } from "../Changes.ts"
 import { bounded } from "../database/Database.ts"
-import { isAwaitingApproval } from "../RunColumns.ts"
+import { isAwaitingApproval, runColumns, runFromRow } from "../RunColumns.ts"
 import { nextPlace } from "./Coalesce.ts"
 
 /** Number of runs that one statement cancels. */
@@ -39,17 +40,19 @@ export const makeApprovals = Effect.map(SqlClient.SqlClient, (sql) => {
 
   const expireApprovals = Effect.fnUntraced(function* (now: DateTime.Utc) {
     const time = DateTime.toDateUtc(now)
+    const expired: Array<Run> = []
     for (;;) {
-      const [row] = yield* bounded(sql<{ readonly runs: number }>`
+      const rows = yield* bounded(sql`
         with due as materialized (
           select r.id from webhook_trigger.runs r where r.approval_until <= ${time} and ${isAwaitingApproval}
           order by r.id limit ${portion} for no key update
         ), ended as (
           update webhook_trigger.runs r set ${cancelledAt(time)}, cancelled_by = 'approval_expired'
-          from due where r.id = due.id and ${isAwaitingApproval} returning r.id
+          from due where r.id = due.id and ${isAwaitingApproval} returning r.*
         ), ${notify(sql, "RunEnded", sql`select id::text as name from ended`)}
-        select count(*)::int as runs, (select count(*) from notified) from ended`)
-      if (row!.runs < portion) return
+        select ${runColumns}, (select count(*) from notified) from ended r`)
+      expired.push(...rows.map(runFromRow))
+      if (rows.length < portion) return expired
     }
   })
 

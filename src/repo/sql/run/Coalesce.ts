@@ -70,13 +70,19 @@ const portion = 1000
 export const makeCloseWindows = Effect.map(SqlClient.SqlClient, (sql) => {
   const closeSome = (now: DateTime.Utc) => {
     const time = sql`${DateTime.toDateUtc(now)}::timestamptz`
-    return bounded(sql<{ readonly most: number }>`
+    return bounded(sql<{ readonly most: number; readonly combined: boolean }>`
       with free as materialized (
         select webhook_id, idempotency_key from webhook_trigger.window_deliveries where expires_at <= ${time}
         order by expires_at limit ${portion}
       ), forgotten as (
         delete from webhook_trigger.window_deliveries d using free
         where (d.webhook_id, d.idempotency_key) = (free.webhook_id, free.idempotency_key) and d.expires_at <= ${time}
+      ), old_event as materialized (
+        select webhook_id, idempotency_key from webhook_trigger.cancel_events where expires_at <= ${time}
+        order by expires_at limit ${portion} for update skip locked
+      ), forgotten_event as (
+        delete from webhook_trigger.cancel_events e using old_event o
+        where (e.webhook_id, e.idempotency_key) = (o.webhook_id, o.idempotency_key)
       ), due as materialized (
         select run_id, webhook_id from webhook_trigger.windows where until <= ${time} and not closed
         order by until fetch first ${portion} rows with ties
@@ -104,10 +110,14 @@ export const makeCloseWindows = Effect.map(SqlClient.SqlClient, (sql) => {
         from next where r.id = next.id and r.status = 'queued' and r.place is null
         returning r.id
       ), ${notify(sql, "RunChanged", sql`select id::text as name from placed`)}
-      select greatest((select count(*) from due), (select count(*) from free))::int as most, count(*) from notified`)
+      select greatest(
+          (select count(*) from due), (select count(*) from free), (select count(*) from old_event)
+        )::int as most, count(*),
+        exists (select from over where combines) or exists (select from webhook_trigger.windows where closed) as combined
+      from notified`)
   }
-  const closeWindows = (now: DateTime.Utc): Effect.Effect<void, Unavailable> =>
-    Effect.flatMap(closeSome(now), ([row]) => (row!.most < portion ? Effect.void : closeWindows(now)))
+  const closeWindows = (now: DateTime.Utc): Effect.Effect<boolean, Unavailable> =>
+    Effect.flatMap(closeSome(now), ([row]) => (row!.most < portion ? Effect.succeed(row!.combined) : closeWindows(now)))
   return closeWindows
 })
 
@@ -173,6 +183,7 @@ const types = {
   layout: "json",
   agent: "json",
   variables: "json",
+  approval_until: "timestamptz",
   until: "timestamptz",
   template: "json",
   request: "json",
@@ -194,6 +205,7 @@ const toInput = (run: Coalescing, ord: number) => ({
   layout: run.layout,
   agent: run.agent,
   variables: run.variables,
+  approval_until: run.approval_until,
   until: run.coalesce.until,
   template: run.coalesce.template,
   request: run.coalesce.request,
@@ -321,7 +333,8 @@ export const makeCoalesce = Effect.gen(function* () {
         where (w.webhook_id, w.team, w.key) in (select webhook_id, team, key from fresh) and not w.closed
         order by w.webhook_id, w.team, w.key for update
       ), newest as materialized (
-        select distinct on (w.run_id) w.run_id, f.title, f.prompt, f.layout, f.agent, f.variables, f.version, f.template,
+        select distinct on (w.run_id) w.run_id, f.title, f.prompt, f.layout, f.agent, f.variables, f.version, f.approval_until,
+          f.template,
           least(w.latest, greatest(w.until, max(f.until) over (partition by w.run_id))) as until,
           w.template is not null as combined, count(*) over (partition by w.run_id)::int as joined
         from fresh f join wanted w using (webhook_id, team, key) order by w.run_id, f.ord desc
@@ -329,8 +342,10 @@ export const makeCoalesce = Effect.gen(function* () {
         update webhook_trigger.runs r set
           title = n.title, prompt = n.prompt, layout = n.layout::json, agent = n.agent::json, variables = n.variables::json,
           webhook_version = n.version, joined = r.joined + n.joined, collecting_until = n.until,
-          approval_until = r.approval_until + (n.until - r.collecting_until),
-          deadline_at = r.deadline_at + (n.until - r.collecting_until)
+          approval_until = coalesce(r.approval_until + (n.until - r.collecting_until), n.approval_until),
+          deadline_at = r.deadline_at - r.collecting_until + case
+            when r.approval_until is null then coalesce(n.approval_until, n.until) else n.until
+          end
         from newest n where r.id = n.run_id and r.status = 'queued' and r.place is null
         returning r.id
       ), moved as (

@@ -3,7 +3,7 @@ import { type DateTime, Effect } from "effect"
 import type { RunId } from "../../../domain/Id.ts"
 import { type AcceptOptions, isRetry, type NewRun } from "../../run/RunStore.ts"
 import { list, recordset } from "../Columns.ts"
-import { inLane, isOut } from "../RunColumns.ts"
+import { inLane, isOut, isWaiting } from "../RunColumns.ts"
 import { inputTypes, type NewRunWebhook, storedTypes, toInput } from "./AcceptInput.ts"
 import { windowsOf } from "./Coalesce.ts"
 import { filesOf } from "./FileStoreSql.ts"
@@ -75,7 +75,7 @@ export const makeInsert = Effect.gen(function* () {
     const windows = windowsOf(sql, runs)
     const threads = threadsOf(sql, runs)
     const { after, failed, mayBeRetried, retried, reported } = retriesOf(sql, runs.filter(isRetry))
-    const { onRun, replaced, skippedFor, superseded } = singletonsOf(sql, runs, { after, at: options.at })
+    const { onRun, replaced, skippedFor, superseded, takesPlace } = singletonsOf(sql, runs, { after, at: options.at })
     return {
       ...(superseded && { superseded }),
       queries: sql`
@@ -91,7 +91,8 @@ export const makeInsert = Effect.gen(function* () {
         order by t.team for key share
       ), ${failed} checked as materialized (
         select i.*, t.team is not null and (i.webhook_id is null or h.id is not null) ${mayBeRetried} as known,
-          h.version is distinct from i.version as edited, ${isKnown(runs)} as repeats, ${skippedFor} as skipped_for, coalesce(
+          h.version is distinct from i.version as edited, ${isKnown(runs)} as repeats, ${skippedFor} as skipped_for,
+          ${takesPlace} as takes_place, coalesce(
             t.is_idle and i.approval_until is null and (i.mode = 'wait' or i.deadline_at is null or i.team = any(${options.led})), false
           ) as is_next
         from input i
@@ -101,9 +102,9 @@ export const makeInsert = Effect.gen(function* () {
         left join known t on t.team = i.team
       ), candidate as (
         select c.* from checked c where c.known and not c.edited and not c.repeats and c.skipped_for is null
-      ), ${limited} queue as materialized (${countQueued ? queueLength(sql, maxQueued) : sql`select 0 as length`}), placed as materialized (
-        select l.*, l.refusal is null
-            and queue.length + count(*) filter (where l.refusal is null) over (order by l.ord) <= ${maxQueued} as fits
+      ), ${limited} queue as materialized (${countQueued ? queueLength(sql, sql`${isWaiting} and r.approval_until is null`, maxQueued) : sql`select 0 as length`}), placed as materialized (
+        select l.*, l.refusal is null and case when l.takes_place then ${maxQueued}::int > 0 else queue.length
+            + count(*) filter (where l.refusal is null and not l.takes_place) over (order by l.ord) <= ${maxQueued} end as fits
         from limited l, queue
       ), ${windows.opened} ${threads.joined} inserted as (
         insert into webhook_trigger.runs (${columns}${windows.columns}${threads.columns})

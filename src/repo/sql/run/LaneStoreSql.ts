@@ -10,13 +10,17 @@ import { makeCloseWindows, makeCombined } from "./Coalesce.ts"
 import { outColumns, outRunFromRow } from "./OutRuns.ts"
 import { lastReport } from "./Threads.ts"
 
-/** The number of waiting runs; more than `most` count as `most`. */
-export const queueLength = (sql: SqlClient.SqlClient, most: number): Statement.Fragment => sql`
+/** The number of runs `r` that are `waiting`; more than `most` count as `most`. */
+export const queueLength = (
+  sql: SqlClient.SqlClient,
+  waiting: Statement.Fragment,
+  most: number
+): Statement.Fragment => sql`
   select count(*)::int as length from (
-    select from webhook_trigger.runs where ${isWaiting} order by team limit ${most}
+    select from webhook_trigger.runs r where ${waiting} order by r.team limit ${most}
   ) as waiting`
 
-/** The same for each webhook with waiting runs. */
+/** The same for each webhook with waiting runs, in a lane or not. */
 export const queueLengths = (sql: SqlClient.SqlClient, which: Statement.Fragment): Statement.Fragment => sql`
   select webhook_id, count(*)::int as length from webhook_trigger.runs where ${isWaiting} and ${which} group by 1`
 
@@ -62,7 +66,7 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
 
     const queued = Effect.fn("LaneStore.queued")(function* (most: number, webhooks: ReadonlyArray<WebhookId> = []) {
       const rows = yield* sql<{ readonly webhook_id: WebhookId | null; readonly length: number }>`
-        select null as webhook_id, length from (${queueLength(sql, most)}) as q
+        select null as webhook_id, length from (${queueLength(sql, isWaiting, most)}) as q
         ${webhooks.length === 0 ? sql`` : sql`union all ${queueLengths(sql, sql`webhook_id = any(${uuids(sql, webhooks)})`)}`}`
       const ofWebhooks = rows.flatMap(({ webhook_id, length }) =>
         webhook_id === null ? [] : [[webhook_id, length] as const]

@@ -1,10 +1,10 @@
 /** Runs that are on one at a time, by the webhook's `singleton`: a part of accepting runs (`Insert.ts`). */
 import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect } from "effect"
-import { isRetry, type NewRun, type SingletonRuns } from "../../run/RunStore.ts"
+import { type CancelEvent, isRetry, type NewRun, type SingletonRuns } from "../../run/RunStore.ts"
 import { notify } from "../Changes.ts"
 import { bounded } from "../database/Database.ts"
-import { runColumns, runFromRow } from "../RunColumns.ts"
+import { isWaiting, runColumns, runFromRow } from "../RunColumns.ts"
 
 /**
  * Its acceptance depends on other runs with its key, or ends them, so it comes after that of another server. A retry depends
@@ -18,12 +18,19 @@ interface Singletons {
   readonly onRun: Statement.Fragment
   /** The run for which the input `i` is skipped. */
   readonly skippedFor: Statement.Fragment
+  /** Whether the input `i` takes the place of a queued run: the queue gets no longer. */
+  readonly takesPlace: Statement.Fragment
   /** The query `replaced`, of the runs that inserted ones have superseded, and how to read it. */
   readonly replaced: Statement.Fragment
   readonly superseded?: Statement.Fragment
 }
 
-const none = (sql: SqlClient.SqlClient): Singletons => ({ onRun: sql``, skippedFor: sql`null::uuid`, replaced: sql`` })
+const none = (sql: SqlClient.SqlClient): Singletons => ({
+  onRun: sql``,
+  skippedFor: sql`null::uuid`,
+  takesPlace: sql`false`,
+  replaced: sql``
+})
 
 /**
  * The functions that read and cancel the runs of a key see what was committed before they got the lock, and what this
@@ -43,6 +50,9 @@ export const singletonsOf = (
           webhook_trigger.singleton_on(i.webhook_id, i.team, i.singleton_key)
         end as on_run`,
         skippedFor: sql`case when i.on_new = 'skip' then i.on_run end`,
+        takesPlace: sql`i.on_new is not distinct from 'supersede' and i.on_run is not null and exists (
+          select from webhook_trigger.runs q where q.id = i.on_run and ${isWaiting}
+        )`,
         superseded: sql`select * from replaced`,
         replaced: sql`replaced as materialized (
         select s.* from (
@@ -63,14 +73,23 @@ export const singletonsOf = (
 export const makeCancelSingletons = Effect.map(SqlClient.SqlClient, (sql) =>
   Effect.fn("RunStore.cancelSingletons")(function* (
     { key, team, webhook_id }: SingletonRuns,
-    { acceptedBy, at }: { readonly acceptedBy: DateTime.Utc; readonly at: DateTime.Utc }
+    { at, idempotency, received_at }: CancelEvent & { readonly at: DateTime.Utc }
   ) {
+    const received = sql`${DateTime.toDateUtc(received_at)}::timestamptz`
+    const first =
+      idempotency === undefined
+        ? sql`select ${received} as received_at`
+        : sql`
+          insert into webhook_trigger.cancel_events as e (webhook_id, idempotency_key, received_at, expires_at)
+          values (${webhook_id}::uuid, ${idempotency.key}, ${received}, ${DateTime.toDateUtc(idempotency.expires_at)})
+          on conflict (webhook_id, idempotency_key) do update set received_at = least(e.received_at, excluded.received_at)
+          returning received_at`
     const rows = yield* sql`
-      with cancelled as materialized (
-        select * from webhook_trigger.cancel_singletons(
+      with first as materialized (${first}), cancelled as materialized (
+        select c.* from first, lateral webhook_trigger.cancel_singletons(
           array[${webhook_id}::uuid], array[${team}::text], array[${key}::text], array[null::uuid], 'event',
-          ${DateTime.toDateUtc(at)}::timestamptz, ${DateTime.toDateUtc(acceptedBy)}::timestamptz
-        )
+          ${DateTime.toDateUtc(at)}::timestamptz, first.received_at
+        ) as c
       ), ${notify(sql, "RunEnded", sql`select id::text as name from cancelled`)}
       select ${runColumns}, (select count(*) from notified) from cancelled r`
     return rows.map((row) => runFromRow(row))

@@ -43,7 +43,8 @@ const none: WebhookLimits = {
 
 /**
  * A webhook's candidates reach the limits in their order: accepted ones come first, so the number of candidates before
- * a run is the number of those taken before it, as long as it matters.
+ * a run is the number of those taken before it, as long as it matters. One that takes the place of a queued run makes the
+ * queue no longer.
  *
  * The buckets are locked in one order, after their webhooks, which a deletion locks first. A statement that had to wait
  * for a bucket reads what the last commit left in it.
@@ -73,7 +74,8 @@ export const webhookLimits = (sql: SqlClient.SqlClient, shape: LimitsShape): Web
     limited: sql`own_queue as materialized (${queue}), bucket as materialized (${bucket}),
       ${spent(sql, costs)} filled as (
         select c.*, coalesce(q.length, 0) as own_length,
-          count(*) filter (where ${counts("c")}) over own as place, count(*) over own - 1 - c.is_next::int as waits_before,
+          count(*) filter (where ${counts("c")}) over own as place,
+          count(*) filter (where not c.takes_place) over own - 1 - c.is_next::int as waits_before,
           least(c.rate_runs, greatest(0, coalesce(b.used, 0)
             - greatest(0, extract(epoch from now() - b.at)::float8) * c.rate_runs / c.rate_seconds)) as used,
           greatest(b.day, today.day) as day,
@@ -84,7 +86,7 @@ export const webhookLimits = (sql: SqlClient.SqlClient, shape: LimitsShape): Web
         window own as (partition by c.webhook_id order by c.ord)
       ), limited as (
         select f.*, case
-            when f.own_length + f.waits_before >= f.max_queued then 'webhook full'
+            when not f.takes_place and f.own_length + f.waits_before >= f.max_queued then 'webhook full'
             when f.day_runs + f.place > f.budget_runs then 'budget of runs'
             when f.cost_usd + greatest(0, f.day_runs + f.place - 1 - f.priced_runs) * f.unknown_usd >= f.budget_usd
               then 'budget of cost'

@@ -90,7 +90,7 @@ export const warningFor = (run: Run) => (isFinal(run.status) ? statusDisplays[ru
 const phaseDisplays: { readonly [P in RunPhase]: StatusDisplay } = {
   ...statusDisplays,
   collecting: { ...statusDisplays.queued, icon: "clock", label: "Collecting" },
-  "waits for approval": { icon: "question", label: "Waiting for approval", tone: "info" },
+  "waits for approval": { icon: "question", label: "To approve", tone: "info" },
   sent: { ...statusDisplays.running, icon: "dots", label: "Sent" },
   working: { ...statusDisplays.running, label: "Working" }
 }

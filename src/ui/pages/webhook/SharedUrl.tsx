@@ -3,7 +3,6 @@ import type { ReactNode } from "react"
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
 import { useWebhooks } from "../../api/Queries.ts"
-import type { Webhook } from "../../api/Types.ts"
 import { SearchableSelect } from "../../components/form/SearchableSelect.tsx"
 import { showDirectionMarks, UserText } from "../../components/UserText.tsx"
 
@@ -18,27 +17,23 @@ export const WebhookName = ({ id }: { readonly id: string }) => {
   )
 }
 
-/** Whose URL a webhook shares, or which webhooks share its own. */
-export const SharedUrl = ({ webhook: { id, shares } }: { readonly webhook: Webhook }): ReactNode => {
-  const sharing = useWebhooks().data?.filter((one) => one.shares === id) ?? []
-  if (shares !== undefined) {
-    return (
-      <span>
-        Shares the URL of <WebhookName id={shares} />
-      </span>
-    )
-  }
-  if (sharing.length === 0) return null
+/** A fact: the webhooks that share this one's URL, if any. It takes the list of all, so it is only where facts are. */
+export const UrlSharers = ({ id }: { readonly id: string }): ReactNode => {
+  const sharing = useWebhooks().data?.filter(({ shares }) => shares === id) ?? []
   return (
-    <span>
-      Requests are also offered to{" "}
-      {sharing.map((one, index) => (
-        <span key={one.id}>
-          {index > 0 && ", "}
-          <WebhookName id={one.id} />
-        </span>
-      ))}
-    </span>
+    sharing.length > 0 && (
+      <div>
+        <dt>URL shared by</dt>
+        <dd>
+          {sharing.map((one, index) => (
+            <span key={one.id}>
+              {index > 0 && ", "}
+              <WebhookName id={one.id} />
+            </span>
+          ))}
+        </dd>
+      </div>
+    )
   )
 }
 

@@ -29,7 +29,7 @@ import { DuplicateWebhook } from "./DuplicateWebhook.tsx"
 import { IgnoredRequests, RefusedRequests } from "./RefusedRequests.tsx"
 import { RunHistory } from "./RunHistory.tsx"
 import { Setup } from "./Setup.tsx"
-import { SharedUrl } from "./SharedUrl.tsx"
+import { UrlSharers, WebhookName } from "./SharedUrl.tsx"
 import { VerificationFacts } from "./VerificationFacts.tsx"
 import { WebhookActivity } from "./WebhookActivity.tsx"
 import { WebhookDangerZone } from "./WebhookDangerZone.tsx"
@@ -123,7 +123,11 @@ const Content = ({ webhook }: { readonly webhook: Webhook }) => {
           Team <Link to={pathTo("team", webhook)}>{webhook.team}</Link>
         </span>
         <TeamStatus team={team} />
-        <SharedUrl webhook={webhook} />
+        {webhook.shares !== undefined && (
+          <span>
+            Shares the URL of <WebhookName id={webhook.shares} />
+          </span>
+        )}
         <span>
           {webhook.last_triggered_at ? (
             <>
@@ -177,6 +181,7 @@ const Details = ({ webhook }: { readonly webhook: Webhook }) => {
           <dd className="mono">{webhook.token_hint === undefined ? "none" : `whk_${webhook.token_hint}`}</dd>
         </div>
         <OldToken webhook={webhook} />
+        <UrlSharers id={webhook.id} />
         <div>
           <dt>Created</dt>
           <dd>

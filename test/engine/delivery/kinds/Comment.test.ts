@@ -46,6 +46,17 @@ it("a comment has the newest answer, and below it a line for each later run with
   )
 })
 
+it("an event before the end of a run never replaces its end", () => {
+  const ended = { text: "42", title: "review succeeded", order: "run-1", event: "run.succeeded" } as const
+  const failed = { text: "no disk", title: "review failed", order: "run-2", event: "run.failed" } as const
+  const asks = { text: "waits", title: "review waits for approval", event: "run.awaiting_approval" } as const
+  for (const before of [contentWith(failed, gfm)!, contentWith(failed, gfm, contentWith(ended, gfm))!]) {
+    expect(contentWith({ ...asks, order: "run-2" }, gfm, before)).toBeUndefined()
+  }
+  const waits = contentWith({ ...asks, order: "run-2" }, gfm)!
+  expect(contentWith(failed, gfm, waits)).toMatchObject({ main: { text: "no disk" } })
+})
+
 it("a later run that ended without an answer stays in a line when an older answer comes", () => {
   const text = shown.github({ body: "**review** failed: no disk\n\n- a link" })
   const ended = { text, title: "review failed: no disk", order: "run-2" }

@@ -259,7 +259,7 @@ export const alertStore = (test: Test): void => {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
       const { team } = yield* repo.createTeam(teamOf("alerts"), at(0))
-      const rules = [yield* newRule({ webhook_id: webhook.id }), yield* newRule({ team })]
+      const rules = [yield* newRule({ webhook_id: webhook.id }), yield* newRule({ team, created_at: at(1) })]
       const known = yield* repo.rules
       expect(known.filter(({ id }) => rules.some((rule) => rule.id === id))).toEqual(rules)
       yield* repo.deleteWebhook(webhook.id)

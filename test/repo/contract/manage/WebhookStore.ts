@@ -88,7 +88,9 @@ export const webhookStore = (test: Test): void => {
       }
       const input = repo.updateWebhook(a.id, { input: "payload", updated_at: at(1) })
       expect((yield* Effect.flip(input))._tag).toBe("Unavailable")
+      const queued = yield* queueRun({ ...a, version: (yield* repo.webhook(a.id)).version })
       expect((yield* Effect.flip(repo.deleteWebhook(a.id)))._tag).toBe("UrlShared")
+      expect((yield* repo.run(queued)).status).toBe("queued")
       yield* repo.updateWebhook(b.id, { enabled: false, updated_at: at(3) })
       expect((yield* read(a.token_hash)).shared_by).toBe(undefined)
       yield* repo.deleteWebhook(b.id)

@@ -11,6 +11,7 @@ import {
   createWebhook,
   drain,
   endOne,
+  minute,
   newRun,
   noSlots,
   ops,
@@ -58,11 +59,11 @@ const supersededBy = (superseded_by: RunId, status = "cancelled") => ({
 
 const skippedFor = (run_id: RunId) => new Skipped({ run_id })
 
-const cancel = (webhook: Target, acceptedBy: number, key = "a") =>
+const cancel = (webhook: Target, received: number, event: Pick<NewRun, "idempotency"> = {}) =>
   Effect.flatMap(Repo, (repo) =>
     repo.cancelSingletons(
-      { webhook_id: webhook.id, team: webhook.team, key },
-      { acceptedBy: at(acceptedBy), at: at(9_000) }
+      { webhook_id: webhook.id, team: webhook.team, key: "a" },
+      { received_at: at(received), at: at(9_000), ...event }
     )
   )
 
@@ -108,6 +109,30 @@ export const singletons = (test: Test): void => {
   )
 
   test(
+    "has the agent of a run that timed out stopped, by a newer run and by an event",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const timedOut = Effect.gen(function* () {
+        const id = yield* sendRun(webhook, 1, { singleton: { key: "a", on_new: "queue" }, max_work: minute })
+        yield* endOne(id, outcomes.timeout, 2)
+        return id
+      })
+      const stopped = { status: "timeout", finished_at: at(2) }
+      const first = yield* timedOut
+      const newer = yield* keyed(webhook, "supersede")
+      const { superseded } = yield* step({ accepts: [newer] }, noSlot, 5_000)
+      expect(superseded).toMatchObject([{ run_id: first, ...stopped, stop_at: at(5_000) }])
+      expect(yield* shown(first)).toEqual(supersededBy(newer.run_id, "timeout"))
+      expect((yield* cancel(webhook, 100)).map(({ run_id }) => run_id)).toEqual([newer.run_id])
+      yield* step({ releases: [{ run_id: first, at: at(6_000) }] }, noSlot)
+      const second = yield* timedOut
+      expect(yield* cancel(webhook, 100)).toMatchObject([{ run_id: second, ...stopped, stop_at: at(9_000) }])
+      expect(yield* repo.run(second)).toMatchObject({ cancelled_by: "event" })
+    })
+  )
+
+  test(
     "leaves the last of several with a key in one group, and ends others' runs first",
     Effect.gen(function* () {
       const webhook = yield* createWebhook()
@@ -139,15 +164,34 @@ export const singletons = (test: Test): void => {
       yield* acceptOne(first)
       const refused = (run: NewRun, options = {}) =>
         Effect.map(Effect.flip(acceptOne(run, options)), ({ _tag }) => _tag)
-      expect(yield* refused(yield* keyed(webhook, "supersede"), { maxQueued: 1 })).toBe("TooManyQueued")
-      const limited = { ...webhook, max_queued: 1 }
-      expect(yield* refused(yield* keyed(limited, "supersede"))).toBe("TooManyQueued")
+      // A repeat only: nothing new is accepted.
+      expect(yield* refused(yield* keyed(webhook, "supersede"), { maxQueued: 0 })).toBe("TooManyQueued")
+      const limited = { ...webhook, budget: { runs: 0, unknown_cost_usd: 0 } }
+      expect(yield* refused(yield* keyed(limited, "supersede"))).toBe("BudgetExceeded")
       expect(yield* refused(yield* keyed({ ...webhook, version: 2 }, "supersede"))).toBe("WebhookEdited")
       for (const on_new of ["supersede", "skip"] as const) {
         const repeat = yield* acceptOne(yield* keyed(webhook, on_new, withKey("delivery")))
         expect(repeat).toMatchObject({ _tag: "Repeated", run: { run_id: first.run_id } })
       }
       expect(yield* shown(first.run_id)).toMatchObject({ status: "queued" })
+    })
+  )
+
+  test(
+    "accepts a run that takes the place of a queued one, however long the queue is",
+    Effect.gen(function* () {
+      const webhook = { ...(yield* createWebhook()), max_queued: 1 }
+      yield* sendRun(webhook, 1)
+      const first = yield* keyed(webhook, "supersede")
+      const full = { _tag: "TooManyQueued" }
+      yield* acceptOne(first)
+      const [other, newer] = [yield* keyed(webhook, "supersede", {}, "b"), yield* keyed(webhook, "supersede")]
+      expect(yield* acceptAll([other, newer])).toMatchObject([{ left: full }, Either.right({ _tag: "Accepted" })])
+      expect(yield* shown(first.run_id)).toEqual(supersededBy(newer.run_id))
+      const last = yield* keyed({ ...webhook, max_queued: 9 }, "supersede")
+      yield* acceptOne(last, { maxQueued: 1 })
+      expect(yield* shown(newer.run_id)).toEqual(supersededBy(last.run_id))
+      expect(yield* Effect.flip(acceptOne(other, { maxQueued: 1 }))).toMatchObject(full)
     })
   )
 
@@ -216,6 +260,24 @@ export const singletons = (test: Test): void => {
       expect(yield* repo.retriesDue(at(100_000), { limit: 9, except: [] })).toEqual([])
       expect(yield* cancel(webhook, 100)).toEqual([])
       expect(yield* drain(ops)).toEqual([newer.run_id, other.run_id])
+    })
+  )
+
+  test(
+    "cancels by a repeated event what its first delivery would have cancelled, until its key expires",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const event = withKey("closed")
+      expect(yield* cancel(webhook, 100, event)).toEqual([])
+      const [older, newer] = [
+        yield* keyed(webhook, "queue", { accepted_at: at(99) }),
+        yield* keyed(webhook, "queue", { accepted_at: at(101) })
+      ]
+      yield* acceptAll([newer, older])
+      expect((yield* cancel(webhook, 200, event)).map(({ run_id }) => run_id)).toEqual([older.run_id])
+      yield* repo.closeWindows(event.idempotency.expires_at)
+      expect((yield* cancel(webhook, 300, event)).map(({ run_id }) => run_id)).toEqual([newer.run_id])
     })
   )
 

@@ -18,6 +18,9 @@ const create = (repo: Replica, team: string, ms: number) => repo.createTeam(Team
 const teamsOf = (events: ReadonlyArray<AuditEvent>) => events.map(({ object }) => object)
 const listed = (repo: Replica) => Effect.map(repo.auditEvents({ limit: 9 }), ({ data }) => teamsOf(data))
 
+/** For a transaction that stays open while others work: its server would end it after five seconds. */
+const mayIdle = (sql: SqlClient.SqlClient) => sql`set local idle_in_transaction_session_timeout = 0`
+
 /** Runs outside the caller's transaction. */
 const outside = <A, E>(effect: Effect.Effect<A, E>) => Effect.promise(() => Effect.runPromise(effect))
 
@@ -30,6 +33,7 @@ describe("audited changes", () => {
       const slow = yield* replicaWith(Layer.succeedContext(process))
       const other = yield* replicaOf(url)
       const changes = Effect.gen(function* () {
+        yield* mayIdle(sql)
         yield* create(slow, "early", 1)
         // Whatever waits for the commit is done now, so that its locks are held.
         yield* sql`set constraints all immediate`
@@ -58,8 +62,10 @@ describe("the log of audit events", () => {
         (repo) => Effect.repeat(repo.logAudit(log), { until: () => logged.length >= names.length }),
         together
       )
-      yield* Context.get(process, SqlClient.SqlClient).withTransaction(
+      const sql = Context.get(process, SqlClient.SqlClient)
+      yield* sql.withTransaction(
         Effect.gen(function* () {
+          yield* mayIdle(sql)
           yield* create(slow, "early", 1)
           yield* outside(Effect.all([writing, logging], together))
           expect(logged.toSorted()).toEqual(names.toSorted())

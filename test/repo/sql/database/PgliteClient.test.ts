@@ -48,16 +48,20 @@ describe("PgliteClient", () => {
         stdio: ["ignore", "pipe", "inherit"],
         detached: true
       })
-      const accepted: Array<string> = []
-      child.stdout.setEncoding("utf8").on("data", (text: string) => accepted.push(...text.split("\n").filter(Boolean)))
+      let output = ""
+      child.stdout.setEncoding("utf8").on("data", (text: string) => {
+        output += text
+      })
+      // Behind the last line break is a line that may have been cut.
+      const accepted = () => output.split("\n").slice(0, -1)
       yield* Effect.promise(async () => {
-        while (accepted.length < 20) await once(child.stdout, "data")
+        while (accepted().length < 20) await once(child.stdout, "data")
         process.kill(-child.pid!, "SIGKILL")
         await once(child, "close")
       })
       yield* Effect.gen(function* () {
         const repo = yield* Repo
-        for (const id of accepted.slice(0, -1)) expect((yield* repo.run(RunId.make(id))).status).toBe("queued")
+        for (const id of accepted()) expect((yield* repo.run(RunId.make(id))).status).toBe("queued")
         yield* queueRun(yield* createWebhook())
       }).pipe(Effect.provide(repoIn(folder)))
     })

@@ -38,14 +38,21 @@ describe("PostgresClient", () => {
             Effect.sync(() => ends.push(name))
           )
         )
-      // All connections, until they are cut.
-      const busy = yield* Effect.replicateEffect(start("busy", sql`select pg_sleep(60)`), 5)
-      const sleeping = "select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'"
+      // All connections, until they are cut. They begin to sleep only then: a statement has five seconds.
+      const isEnding = yield* Effect.makeLatch()
+      const sleep = sql`set local idle_in_transaction_session_timeout = 0`.pipe(
+        Effect.zipRight(isEnding.await),
+        Effect.zipRight(sql`select pg_sleep(60)`),
+        sql.withTransaction
+      )
+      const busy = yield* Effect.replicateEffect(start("busy", sleep), 5)
+      const taken = "select from pg_stat_activity where datname = current_database() and state = 'idle in transaction'"
       yield* repeatUntil(
-        Effect.promise(() => queryPostgres(url, sleeping)),
+        Effect.promise(() => queryPostgres(url, taken)),
         ({ length }) => length === busy.length
       )
       const waiting = yield* start("waiting", sql`select 1`)
+      yield* isEnding.open
       yield* Effect.yieldNow()
       yield* Scope.close(scope, Exit.void)
       yield* Fiber.joinAll([...busy, waiting])

@@ -92,8 +92,10 @@ describe("deliveries on PostgreSQL", () => {
       const [first] = yield* Effect.forEach([100, 200], (ms) => endRun(webhook, ms))
       const sql = yield* SqlClient.SqlClient
       const [isLocked, mayEnd] = yield* Effect.all([Deferred.make<void>(), Deferred.make<void>()])
-      const other = yield* sql`
-        select id from webhook_trigger.deliveries where destination_id = ${id} order by seq limit 1 for update`.pipe(
+      const lock = sql`
+        select id from webhook_trigger.deliveries where destination_id = ${id} order by seq limit 1 for update`
+      const other = yield* sql`set local idle_in_transaction_session_timeout = 0`.pipe(
+        Effect.zipRight(lock),
         Effect.zipRight(Deferred.succeed(isLocked, undefined)),
         Effect.zipRight(Deferred.await(mayEnd)),
         sql.withTransaction,

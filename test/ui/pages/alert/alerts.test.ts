@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { receiver } from "../../../support/Receiver.ts"
+import { until } from "../../../support/Until.ts"
 import { axe } from "../../Axe.ts"
 import { chooseFound, errorsOf, eventually, reviewDraft, startTestUi, type TestUi } from "../../TestUi.ts"
 
@@ -33,6 +34,7 @@ describe("the page of alerts", () => {
     await page.getByRole("button", { name: `Send a test to ${url}` }).click()
     await page.getByText(/The test event was delivered: status 200/).waitFor()
 
+    await until("the day of the budget does not end soon", () => Date.now() % 86_400_000 < 86_280_000, 180_000)
     // One that is true at once: the daily budget is used after one run.
     await ui.call("PATCH", `/api/webhooks/${webhook.id}`, { max_runs_per_day: 1, when_team_stopped: "queue" })
     await ui.call("POST", "/api/alerts/rules", { condition: "budget", webhook_id: webhook.id })

@@ -183,6 +183,7 @@ describe("the destinations of a webhook", () => {
     await page.goto(`/webhooks/${id}?tab=destinations`)
 
     await card.getByRole("button", { name: `Switch on ${url}` }).click()
+    await card.getByRole("button", { name: `Switch off ${url}` }).waitFor()
     await state("Failed")
       .getByRole("button", { name: /^Resend/ })
       .click()
@@ -212,24 +213,24 @@ describe("the destinations of a webhook", () => {
     await page.setViewportSize({ width: 390, height: 844 })
     expect(await axe(page)).toEqual([])
 
-    const minutesFromNow = (minutes: number) => new Date(Date.now() + minutes * 60_000).toISOString()
+    const hoursFromNow = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString()
     const show = (pages: RegExp, fields: object) =>
       page.route(pages, async (route) => {
         const answer = await (await route.fetch()).json()
         const data = answer.data.map((each: object) => ({ ...each, ...fields }))
         await route.fulfill({ json: { ...answer, data } })
       })
-    await show(/\/deliveries/, { status: "pending", next_attempt_at: minutesFromNow(5.5) })
-    await show(/\/destinations/, { failing_since: minutesFromNow(-5), paused_until: minutesFromNow(-1) })
+    await show(/\/deliveries/, { status: "pending", next_attempt_at: hoursFromNow(5.5) })
+    await show(/\/destinations/, { failing_since: hoursFromNow(-5), paused_until: hoursFromNow(-1) })
     await page.reload()
-    await state("Pending").getByText("3 attempts, next attempt in 5 min").waitFor()
+    await state("Pending").getByText("3 attempts, next attempt in 5 hr").waitFor()
     await page
       .getByRole("button", { name: /^Resend [^f]/ })
       .first()
       .waitFor()
     await card.getByText("Failing since").first().waitFor()
     expect(await card.getByText("next attempt").count()).toBe(0)
-    await page.unrouteAll()
+    await page.unrouteAll({ behavior: "ignoreErrors" })
     expect(errorsOf(page)).toEqual([])
     await page.context().close()
   })

@@ -22,10 +22,14 @@ describe("a run that waits for approval", () => {
     await page.goto("/")
     const items = page.getByRole("region", { name: "Waiting for you" }).getByRole("listitem")
     await eventually(() => items.allTextContents()).toEqual([
-      expect.stringMatching(/^Deploy 8Deploy.*Waiting for approval$/),
-      expect.stringMatching(/^Deploy 7Deploy.*Waiting for approval$/)
+      expect.stringMatching(/^Deploy 8Deploy.*To approve$/),
+      expect.stringMatching(/^Deploy 7Deploy.*To approve$/)
     ])
     await page.getByRole("link", { name: "Questions and approvals: 2" }).waitFor()
+    const row = page.getByRole("region", { name: "Latest runs" }).getByRole("link", { name: /Deploy 8/ })
+    const [badge, title] = [row.getByText("To approve"), row.getByText("Deploy 8")]
+    const [left, right] = [(await badge.boundingBox())!, (await title.first().boundingBox())!]
+    expect(left.x + left.width).toBeLessThanOrEqual(right.x)
     await items.first().getByRole("link").click()
     const card = page.getByRole("region", { name: "Approval" })
     await card.getByText("Deploy 8").waitFor()

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest"
 import { eventually, startTestUi, type TestUi } from "../../TestUi.ts"
 
 let ui: TestUi
@@ -13,14 +13,20 @@ describe("a team's page", () => {
   it("shows what holds the team, also a run that has ended while its agent works, and releases the team", async () => {
     await ui.call("POST", "/api/teams", { team: "held" })
     const { key } = await ui.call("POST", "/api/teams/held/leader-keys", { name: "deaf" })
-    const asking = fetch(`${ui.server.url}/leader/next`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-      body: JSON.stringify({ leader: randomUUID() })
-    })
+    const leader = randomUUID()
+    const ask = (path: string, body: object) =>
+      fetch(`${ui.server.url}/leader/${path}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+        body: JSON.stringify({ leader, ...body })
+      })
+    const asking = ask("next", {})
     await eventually(async () => (await ui.call("GET", "/api/teams/held")).running).toBe(true)
     const { message_id } = await ui.call("POST", "/api/teams/held/messages", { message: "work" })
     await asking
+    // It does not stop, but is there: after 8 s of silence, its team would be released.
+    const presence = setInterval(() => ask("work", { run_id: message_id }).catch(() => {}), 1_000)
+    onTestFinished(() => clearInterval(presence))
     const page = await ui.newPage({ signedIn: true })
     await page.goto("/teams/held")
     await page.getByRole("link", { name: "work", exact: true }).waitFor()

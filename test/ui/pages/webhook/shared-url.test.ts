@@ -37,7 +37,10 @@ describe("a webhook that shares a URL", () => {
       expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width)
     }
     await page.getByRole("link", { name: "Pushes" }).first().click()
-    await page.getByText("Requests are also offered to Issues").waitFor()
+    await page.getByRole("heading", { name: "Pushes" }).waitFor()
+    await page.getByRole("tab", { name: "Settings" }).click()
+    await page.getByText("URL shared by").waitFor()
+    await page.getByRole("region", { name: "Settings" }).getByRole("link", { name: "Issues" }).waitFor()
     await page.goto("/webhooks")
     await page.getByRole("listitem").filter({ hasText: "Issues" }).getByText("shared URL").waitFor()
     expect(errorsOf(page)).toEqual([])

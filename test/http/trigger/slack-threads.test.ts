@@ -1,0 +1,177 @@
+/** Replies in Slack's threads and reactions, which come back by a webhook that Slack signs. */
+import { createHmac } from "node:crypto"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { recipes } from "../../../src/recipes/Recipes.ts"
+import { type Answer, receiver } from "../../support/Receiver.ts"
+import { untilEffect } from "../../support/Until.ts"
+import { refusal } from "../Client.ts"
+import { hello, type Leader, start } from "../Server.ts"
+
+const secret = "8f742231b10e8888abcd99yyyzzz85a5"
+const channel = "C0123456789"
+
+const answering: Leader = ({ prompt, reply }) =>
+  reply({ _tag: "Answered", response: `Done: ${prompt.prompt.split("\n").at(-1)}` })
+
+/** A server with a webhook whose runs are shown in Slack, one that gets its events, and one of another team. */
+const inSlack = (settings: object = {}, leader = answering) =>
+  Effect.gen(function* () {
+    let posts = 0
+    /** Each message has its own time stamp. */
+    const post: Answer = (response) => {
+      response.writeHead(200, { "content-type": "application/json" })
+      response.end(JSON.stringify({ ok: true, channel, ts: `1700000000.${++posts}`, message: { bot_id: "B1" } }))
+    }
+    const slack = yield* receiver(post)
+    const server = yield* start({ allowed: { hosts: [], networks: ["127.0.0.1"] } })
+    const { admin, http, webhook } = server
+    const hook = yield* webhook(yield* server.team("ops", leader), "{{text}}", settings)
+    const api = `http://127.0.0.1:${slack.port}/api`
+    const destination = (id: string, target: string) =>
+      admin("POST", `/api/webhooks/${id}/destinations`, {
+        body: {
+          ...{ kind: "slack-message", url: api, token: "xoxb-x", target },
+          events: ["run.awaiting_approval", "run.succeeded"]
+        }
+      })
+    expect((yield* destination(hook.id, channel)).status).toBe(201)
+    const eventsOf = (team: string, more: object = {}) =>
+      webhook(team, "{{payload.type}}", { input: "payload", verification: { preset: "slack" }, secret, ...more })
+    const events = yield* eventsOf("ops")
+    let requests = 0
+    const send = (event: object, to = events) => {
+      const raw = JSON.stringify({
+        ...{ type: "event_callback", api_app_id: "A1", event_id: `Ev${++requests}` },
+        event: { user: "UANN", channel, ...event }
+      })
+      const at = String(Math.floor(Date.now() / 1000))
+      const signature = `v0=${createHmac("sha256", secret).update(`v0:${at}:${raw}`).digest("hex")}`
+      return http("POST", to.path, {
+        raw,
+        headers: {
+          "content-type": "application/json",
+          "x-slack-request-timestamp": at,
+          "x-slack-signature": signature
+        }
+      })
+    }
+    const messages = (count: number) =>
+      untilEffect(
+        `${count} messages`,
+        Effect.sync(() => slack.received.length >= count && slack.received.map(({ body }) => JSON.parse(body)))
+      )
+    const trigger = Effect.map(http("POST", hook.path, { body: hello }), ({ json }) => json.run_id as string)
+    /** The message is written, and known. */
+    const delivered = (id: string, count: number) =>
+      untilEffect(
+        `${count} deliveries`,
+        Effect.map(
+          admin("GET", `/api/webhooks/${id}/deliveries?status=delivered`),
+          ({ json }) => json.data.length >= count
+        )
+      )
+    return { ...server, delivered, destination, events, eventsOf, hook, messages, send, trigger }
+  })
+
+const textOf = ({ blocks }: any) => blocks[0].text.text
+
+describe("a reply in Slack's thread of a run", () => {
+  it.scopedLive("continues the conversation once, and the answer comes in the thread", () =>
+    Effect.gen(function* () {
+      const { delivered, history, hook, messages, send, trigger } = yield* inSlack()
+      const first = yield* trigger
+      yield* delivered(hook.id, 1)
+      const reply = { thread_ts: "1700000000.1", ts: "1700000001.5", text: "Why &lt; 3?" }
+      const both = [yield* send({ type: "message", ...reply }), yield* send({ type: "app_mention", ...reply })]
+      const { run_id } = both[0]!.json
+      for (const { json, status } of both) expect({ ...json, status }).toMatchObject({ status: 200, run_id })
+      const [, answer] = yield* messages(2)
+      expect(answer).toMatchObject({ channel, thread_ts: "1700000000.1" })
+      expect(textOf(answer)).toContain("Why &lt; 3?")
+      yield* delivered(hook.id, 2)
+      // The thread is the first message's, also for a reply to the answer in it.
+      yield* send({ type: "message", thread_ts: "1700000000.1", ts: "1700000002.5", text: "And then?" })
+      expect((yield* messages(3))[2]).toMatchObject({ thread_ts: "1700000000.1" })
+      const runs = yield* untilEffect(
+        "the replies have run",
+        Effect.map(history(hook.id), (runs) => runs.every(({ status }: any) => status === "success") && runs)
+      )
+      expect(runs.map(({ conversation, triggered_by }: any) => [conversation.prompt, triggered_by])).toEqual([
+        ["And then?", "slack:UANN"],
+        ["Why < 3?", "slack:UANN"],
+        ["hello", undefined]
+      ])
+      expect(new Set(runs.map(({ thread }: any) => thread.id)).size).toBe(1)
+      expect(runs[1].run_id).toBe(run_id)
+      expect(runs[2].run_id).toBe(first)
+    })
+  )
+
+  it.scopedLive("is taken from nobody else: bots, other teams, other threads, requests without a signature", () =>
+    Effect.gen(function* () {
+      const { admin, delivered, events, eventsOf, history, hook, send, team, trigger } = yield* inSlack()
+      const others = yield* eventsOf(yield* team("others"))
+      yield* trigger
+      yield* delivered(hook.id, 1)
+      const reply = { type: "message", thread_ts: "1700000000.1", ts: "1700000001.5", text: "go on" }
+      yield* send({ ...reply, bot_id: "B1" })
+      yield* send({ ...reply, subtype: "message_changed" })
+      yield* send(reply, others)
+      yield* send({ ...reply, thread_ts: "1600000000.1" })
+      yield* send({ ...reply, channel: "C9" })
+      yield* admin("POST", `/api/webhooks/${events.id}/runs`, {
+        body: { payload: { type: "event_callback", event: { user: "UEVE", channel, ...reply } } }
+      })
+      expect(yield* history(hook.id)).toHaveLength(1)
+    })
+  )
+
+  it.scopedLive("goes on in the thread of a mention that began the run, by the recipe", () =>
+    Effect.gen(function* () {
+      const { delivered, destination, eventsOf, history, messages, send } = yield* inSlack()
+      const { prompt_template, settings } = recipes["slack-mention"]
+      const mentions = yield* eventsOf("ops", { ...settings, prompt_template })
+      yield* destination(mentions.id, recipes["slack-mention"].destination!.target)
+      const accepted = yield* send({ type: "app_mention", text: "<@U0> hi", ts: "1700000003.5" }, mentions)
+      expect(accepted.status).toBe(202)
+      expect((yield* messages(1))[0]).toMatchObject({ channel, thread_ts: "1700000003.5" })
+      yield* delivered(mentions.id, 1)
+      const reply = { type: "message", thread_ts: "1700000003.5", ts: "1700000004.5", text: "more" }
+      expect((yield* send(reply, mentions)).json).toMatchObject({ status: "ignored", run_id: expect.any(String) })
+      expect((yield* messages(2))[1]).toMatchObject({ channel, thread_ts: "1700000003.5" })
+      const [second, first] = yield* history(mentions.id)
+      expect(second.thread).toEqual(first.thread)
+      const other = yield* send({ type: "message", text: "to all", ts: "1700000005.5" }, mentions)
+      expect(other.json).toMatchObject({ status: "ignored" })
+    })
+  )
+})
+
+describe("a reaction in Slack", () => {
+  it.scopedLive("approves or denies the run that the message is about", () =>
+    Effect.gen(function* () {
+      const { admin, delivered, history, hook, messages, send, trigger } = yield* inSlack({ approval: "required" })
+      yield* trigger
+      yield* delivered(hook.id, 1)
+      const react = (reaction: string, ts: string) =>
+        send({ type: "reaction_added", reaction, item: { type: "message", channel, ts } })
+      // A run that has not begun cannot be continued. Slack sends the reply again.
+      const early = yield* send({ type: "message", thread_ts: "1700000000.1", ts: "1700000001.5", text: "And?" })
+      expect(refusal(early)).toEqual([503, "unavailable"])
+      yield* react("tada", "1700000000.1")
+      yield* react("+1", "1600000000.1")
+      expect((yield* history(hook.id))[0].status).toBe("queued")
+      expect((yield* react("+1::skin-tone-2", "1700000000.1")).json).toMatchObject({ status: "ignored" })
+      yield* messages(2)
+      const id = yield* trigger
+      yield* delivered(hook.id, 3)
+      yield* react("-1", "1700000000.3")
+      const [denied, approved] = yield* history(hook.id)
+      expect(denied).toMatchObject({ run_id: id, cancelled_by: "denied", decided_by: "UANN (Slack)" })
+      expect(approved).toMatchObject({ status: "success", decided_by: "UANN (Slack)" })
+      const { json } = yield* admin("GET", `/api/audit?object=${id}`)
+      expect(json.data).toMatchObject([{ action: "run.denied", person_name: "UANN (Slack)" }])
+    })
+  )
+})
