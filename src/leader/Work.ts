@@ -3,7 +3,7 @@ import type { Delivery } from "../bus/Bus.ts"
 import type { Unavailable } from "../domain/Errors.ts"
 import type { AgentReport } from "../domain/run/AgentReport.ts"
 import { isNothing, mergeProgress, type Progress, readReport } from "../domain/run/Progress.ts"
-import type { SentFile } from "../domain/run/RunFile.ts"
+import { maxFile, mostFiles, type SentFile } from "../domain/run/RunFile.ts"
 
 /** What a handler can do while it works on a prompt. */
 export interface LeaderWork {
@@ -58,7 +58,11 @@ export const make = (
     yield* Effect.addFinalizer(() => flush)
     return {
       file,
-      sendFile: (n, file) => Effect.retry(reply({ _tag: "File", n, file }), untilSent),
+      // A broker closes the channel on messages that are much too long, however often they are sent.
+      sendFile: (n, file) =>
+        n > mostFiles || file.bytes.length > maxFile
+          ? Effect.dieMessage(`A run keeps up to ${mostFiles} files of ${maxFile / 1e6} MB: not ${file.name}`)
+          : Effect.retry(reply({ _tag: "File", n, file }), untilSent),
       report: (report) => Effect.sync(() => keep(report)),
       progress: (progress) =>
         Effect.suspend(() => {

@@ -69,7 +69,7 @@ describe("the command line", () => {
       const [, start, groups, others] = overview.stdout.split(/\n\n(?:Start here|Groups of commands|Other commands):\n/)
       const commands = named(others!)
       for (const [group] of named(groups!)) commands.push(...named((yield* run(group!)).stdout))
-      expect(commands).toHaveLength(105)
+      expect(commands).toHaveLength(106)
       // The first steps are commands, too.
       for (const words of named(start!)) {
         expect(commands.map((command) => command.join(" "))).toContain(

@@ -92,7 +92,7 @@ def listen_for_cancellations(connection):
     channel.queue_declare(name, exclusive=True, auto_delete=True)
     channel.queue_bind(name, f"webhook.cancel.{team}")
     for _, _, body in channel.consume(name, auto_ack=True):
-        cancelled.add(json.loads(body)["run_id"])
+        cancelled.add(json.loads(body).get("run_id"))  # none: another leader's file
 
 
 def forever(use):

@@ -157,7 +157,10 @@ const make = ({ queueType, url }: AmqpOptions) =>
         Effect.asVoid(
           Effect.zipRight(probe.declareCancelExchange(team), publisher.publish(encodeCancel(team, run_id)))
         ),
-      sendFile: (team, run_id, file) => Effect.asVoid(publisher.publish(encodeFile(team, run_id, file))),
+      sendFile: (team, run_id, file) =>
+        Effect.asVoid(
+          Effect.zipRight(probe.declareCancelExchange(team), publisher.publish(encodeFile(team, run_id, file)))
+        ),
       // Its leaders recognise by the exchange that the team exists.
       queue: (team) =>
         cancellable.has(team)

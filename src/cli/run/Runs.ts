@@ -165,10 +165,12 @@ const files = Command.make("files", { id: runArgument, save, ...adminOptions }, 
       runNotFound(options.id)
     )
     if (Option.isSome(options.save)) {
-      for (const file of list.data) {
-        const path = { run_id, file_id: file.id }
-        const bytes = yield* call(options, (client) => client.runs.file({ path }))
-        yield* saveFile(options.save.value, file, bytes)
+      const saved = new Set<string>()
+      for (const { id, name, ...file } of list.data) {
+        const bytes = yield* call(options, (client) => client.runs.file({ path: { run_id, file_id: id } }))
+        const key = `${isIncoming({ id })} ${name.toLowerCase()}`
+        yield* saveFile(options.save.value, { ...file, id, name: saved.has(key) ? `${id}-${name}` : name }, bytes)
+        saved.add(key)
       }
     }
     yield* show(options, FileList, list, ({ data }) => fileTable(data))

@@ -17,7 +17,7 @@ const text = (description: string) => Schema.String.annotations({ description })
 
 export const RunFile = Schema.Struct({
   id: text("Unique in the run: `in-1`, `out-1`."),
-  name: text("The sender's name without what is special in names of files; unique among the files of its direction."),
+  name: text("The sender's name without what is special in names of files. Those of a request differ, in either case."),
   type: text("The media type that its sender named. Do not trust it."),
   size: Schema.NonNegativeInt.annotations({ description: "In bytes." })
 }).annotations({ identifier: "RunFile", description: "A file that came with the request, or that the agent left." })

@@ -6,6 +6,7 @@ export const RunState = Run.omit(
   "agent",
   "thread",
   "variables",
+  "files",
   "conversation",
   "answer",
   "error",

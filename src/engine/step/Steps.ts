@@ -133,11 +133,10 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
           listener.ended(runs)
         }
 
-        const together = yield* GroupCommit.make({
-          size: 500,
-          weight: { of: sizeOf, limit: 4_000_000 },
-          commit
-        })
+        const groups = { size: 500, weight: { of: sizeOf, limit: 4_000_000 }, commit }
+        const together = yield* GroupCommit.make(groups)
+        /** Files take seconds to store. No other run waits for that, and none fails with it. */
+        const withFiles = yield* GroupCommit.make(groups)
 
         /** Their last run has ended, and their leader may have left. */
         const admitLed = (teams: ReadonlyArray<TeamName>) =>
@@ -156,10 +155,9 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
 
         return Steps.of({
           accept: (runs) =>
-            together(runs.map((run) => ({ _tag: "Accept", ...run }))) as Effect.Effect<
-              ReadonlyArray<Accepted>,
-              Unavailable
-            >,
+            (runs.some(({ run }) => run.files !== undefined) ? withFiles : together)(
+              runs.map((run) => ({ _tag: "Accept", ...run }))
+            ) as Effect.Effect<ReadonlyArray<Accepted>, Unavailable>,
           repeatOnly: (run) =>
             Effect.suspend(() =>
               Effect.map(

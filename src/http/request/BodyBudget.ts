@@ -1,5 +1,4 @@
 import { Context, Effect, Layer } from "effect"
-import { allFiles } from "../../domain/run/RunFile.ts"
 import { Settings } from "../../engine/Settings.ts"
 
 /**
@@ -37,7 +36,7 @@ export class BodyBudget extends Context.Tag("webhook-trigger/BodyBudget")<
 
   static readonly layer: Layer.Layer<BodyBudget, never, Settings> = Layer.effect(
     BodyBudget,
-    // One body of any allowed size always fits.
-    Effect.map(Settings, ({ maxBodies, maxBody }) => BodyBudget.make(Math.max(maxBodies, 2 * (maxBody + allFiles))))
+    // One body of any allowed size always fits. With files, it fits unless the setting leaves too little room.
+    Effect.map(Settings, ({ maxBodies, maxBody }) => BodyBudget.make(Math.max(maxBodies, 2 * maxBody)))
   )
 }

@@ -1,5 +1,5 @@
 /** The files of a run in its agent's folder: those that came with the request, in `in/`, and those that it leaves in `out/`. */
-import { chmodSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, chownSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
@@ -48,14 +48,18 @@ const place = (task: Task, given: ReadonlyArray<RunFile>, { file }: Transfer) =>
       (staged) => Effect.sync(() => rmSync(staged, { recursive: true, force: true }))
     )
     const attempt = (work: () => void) => Effect.try({ try: work, catch: cannotPlace })
-    // Whatever the umask, the agent's user reads them. No one else finds the folder.
+    // Whatever the umask, the agent's user reads them. No other user gets into the folder, which is found by its name.
     const write = (name: string, content: string | Uint8Array) =>
       attempt(() => {
         writeFileSync(join(staged, "in", name), content, { flag: "wx" })
         chmodSync(join(staged, "in", name), 0o644)
       })
     yield* attempt(() => {
-      chmodSync(staged, 0o711)
+      const { user } = task.place
+      if (user !== undefined) {
+        chownSync(staged, process.geteuid?.() ?? 0, user.gid)
+        chmodSync(staged, 0o710)
+      }
       mkdirSync(join(staged, "in"))
       chmodSync(join(staged, "in"), 0o755)
     })
@@ -118,16 +122,20 @@ const read = (place: Place, path: string) =>
 /** Sends what is new or changed. */
 const send = ({ place, progress }: Task, folder: string, before: ReturnType<typeof leftIn>, { sendFile }: Transfer) =>
   Effect.gen(function* () {
-    let sent = 0
+    const kept: Array<Pick<RunFile, "name">> = []
     for (const [name, { size, state }] of leftIn(folder)) {
       if (before.get(name)?.state === state) continue
       const refuse = (why: string) =>
         progress({ steps: [{ kind: "file", status: "failed", title: `Not kept: out/${name}`, detail: why }] })
       if (size > maxFile) refuse(`It is larger than ${maxFile / 1e6} MB.`)
-      else if (sent === mostFiles) refuse(`At most ${mostFiles} files of a run are kept.`)
+      else if (kept.length === mostFiles) refuse(`At most ${mostFiles} files of a run are kept.`)
       else {
         yield* read(place, join(folder, "out", name)).pipe(
-          Effect.flatMap((bytes) => sendFile(++sent, { name, bytes })),
+          Effect.flatMap((bytes) => {
+            // Two names may be the same without what is special in them.
+            const unique = storedFile("", { name, bytes }, kept).name
+            return sendFile(kept.push({ name: unique }), { name: unique, bytes })
+          }),
           Effect.catchAll((error) => Effect.sync(() => refuse(error.message)))
         )
       }
@@ -151,8 +159,14 @@ export const during = <A>(
     const before = leftIn(folder)
     const exit = yield* Effect.exit(work(placed))
     // Whatever becomes of the files, the answer follows.
+    const late = `Sending them took longer than ${sendTimeout}.`
     yield* send(task, folder, before, transfer).pipe(
-      Effect.timeoutOption(sendTimeout),
+      Effect.timeoutTo({
+        duration: sendTimeout,
+        onSuccess: () => {},
+        onTimeout: () =>
+          task.progress({ steps: [{ kind: "file", status: "failed", title: "Not all of out/ was kept", detail: late }] })
+      }),
       Effect.catchAllDefect((error) => Effect.logWarning("not all files of the agent were sent", error))
     )
     return yield* exit

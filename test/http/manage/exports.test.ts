@@ -110,7 +110,8 @@ describe("exporting runs", () => {
           "links",
           "denied",
           "workspace",
-          "asks"
+          "asks",
+          "files"
         ],
         ...["variables", "prompt", "response"]
       ])

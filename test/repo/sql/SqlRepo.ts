@@ -7,7 +7,7 @@ import * as RepoSql from "../../../src/repo/sql/RepoSql.ts"
 import type { WithRepo } from "../contract/RepoContract.ts"
 
 const tables = [
-  ...["teams", "webhooks", "runs", "secrets", "run_counts", "run_durations"],
+  ...["teams", "webhooks", "runs", "run_files", "secrets", "run_counts", "run_durations"],
   ...[
     "webhook_rates",
     "sessions",

@@ -20,6 +20,10 @@ const vacuumEvery = "10 minutes"
 
 type RowMode = "object" | "array"
 
+/** PGlite itself makes a text of each byte: a file of 5 MB would block this process for a second. */
+const hexOf = ({ buffer, byteLength, byteOffset }: Uint8Array): string =>
+  `\\x${Buffer.from(buffer, byteOffset, byteLength).toString("hex")}`
+
 /**
  * Runs statements that are prepared once. `PGlite.query` would parse and plan each call, and enter and leave
  * WebAssembly six times.
@@ -47,6 +51,7 @@ const preparing = (db: PGlite, { parse, protocol }: typeof import("@electric-sql
       const types = parameterTypes.get(name) ?? (await prepare(name, text))
       const values = params.map((value, index) => {
         if (value === null || value === undefined) return null
+        if (value instanceof Uint8Array) return hexOf(value)
         return (db.serializers[types[index]!] ?? String)(value)
       })
       const answers = await exchange(

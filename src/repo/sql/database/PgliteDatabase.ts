@@ -16,10 +16,14 @@ const snapshot = ["../", "../../../../dist/"]
 
 /** PostgreSQL's number of the type `json`: numbers of callers stay as they were written. */
 const json = 114
+/** That of `bytea`, whose bytes PGlite itself would parse one by one. */
+const bytea = 17
+
+const parsers = { [json]: Json.parse, [bytea]: (text: string) => Buffer.from(text.slice(2), "hex") }
 
 /** Loaded here, since a server on PostgreSQL does not need it. */
 const start = async (options: PGliteOptions): Promise<PGlite> =>
-  (await import("@electric-sql/pglite")).PGlite.create({ ...options, parsers: { [json]: Json.parse } })
+  (await import("@electric-sql/pglite")).PGlite.create({ ...options, parsers })
 
 /** A new database in memory. Without the build's, PGlite creates one, which takes seconds and twice the memory. */
 const create = async (): Promise<PGlite> =>

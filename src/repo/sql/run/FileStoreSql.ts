@@ -6,26 +6,49 @@ import { type SentFile, storedFile } from "../../../domain/run/RunFile.ts"
 import { whenTraced } from "../../../telemetry/Span.ts"
 import { FileStore } from "../../run/FileStore.ts"
 import type { NewRun } from "../../run/RunStore.ts"
+import { recordset } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { isOut } from "../RunColumns.ts"
 
-/** For an acceptance: stores the files of the runs that are `inserted`, from an `input`. Nothing for runs without files. */
-export const filesOf = (sql: SqlClient.SqlClient, runs: ReadonlyArray<NewRun>): Statement.Fragment => {
+const sentTypes = { run_id: "uuid", id: "text", first_byte: "int", size: "int" } as const
+
+/**
+ * For an acceptance: stores the files of the runs that are `inserted`, from an `input`. `counted` makes `answered` wait for
+ * that: otherwise it would come last, under the lock of the admission, for which all servers wait. Nothing for runs without
+ * files.
+ */
+export const filesOf = (
+  sql: SqlClient.SqlClient,
+  runs: ReadonlyArray<NewRun>
+): { readonly filed: Statement.Fragment; readonly counted: Statement.Fragment } => {
   const withFiles = runs.filter(({ files }) => files !== undefined)
-  if (withFiles.length === 0) return sql``
-  // As values of their own: as JSON, they would be twice as long.
-  const sent = withFiles.flatMap(({ files = [], run_id }) =>
-    files.flatMap(({ bytes, id }) =>
-      bytes === undefined ? [] : [sql`select ${run_id}::uuid as run_id, ${id}::text as id, ${bytes}::bytea as bytes`]
-    )
-  )
-  const copied = sql`select i.id as run_id, f.id, f.bytes from input i
-    join webhook_trigger.run_files f on f.run_id = i.replay_of and f.id like 'in-%'`
-  return sql`filed as (
-    insert into webhook_trigger.run_files (run_id, id, bytes)
-    select f.run_id, f.id, f.bytes
-    from inserted join (${sql.join(" union all ", false)([...sent, copied])}) as f on f.run_id = inserted.id
-  ),`
+  if (withFiles.length === 0) return { filed: sql``, counted: sql`` }
+  const sent: Array<object> = []
+  const contents: Array<Uint8Array> = []
+  let first_byte = 1
+  for (const { files = [], run_id } of withFiles) {
+    for (const { bytes, id } of files) {
+      if (bytes === undefined) continue
+      sent.push({ run_id, id, first_byte, size: bytes.length })
+      contents.push(bytes)
+      first_byte += bytes.length
+    }
+  }
+  // One value: as JSON it would be twice as long, and the statement's text must not depend on the number of files.
+  return {
+    filed: sql`filed as (
+      insert into webhook_trigger.run_files (run_id, id, bytes)
+      select f.run_id, f.id, f.bytes from inserted join (
+        select i.run_id, i.id, substr(${Buffer.concat(contents)}::bytea, i.first_byte, i.size) as bytes
+        from ${recordset(sql, sentTypes, sent)}
+        union all
+        select i.id, f.id, f.bytes from input i
+        join webhook_trigger.run_files f on f.run_id = i.replay_of and f.id like 'in-%'
+      ) as f on f.run_id = inserted.id
+      returning run_id
+    ),`,
+    counted: sql`, (select count(*) from filed) as filed`
+  }
 }
 
 export const layer: Layer.Layer<FileStore, never, SqlClient.SqlClient> = Layer.effect(

@@ -74,6 +74,7 @@ export const makeInsert = Effect.gen(function* () {
     })
     const windows = windowsOf(sql, runs)
     const threads = threadsOf(sql, runs)
+    const files = filesOf(sql, runs)
     const { after, failed, mayBeRetried, retried, reported } = retriesOf(sql, runs.filter(isRetry))
     const { onRun, replaced, skippedFor, superseded, takesPlace } = singletonsOf(sql, runs, { after, at: options.at })
     return {
@@ -111,8 +112,8 @@ export const makeInsert = Effect.gen(function* () {
         select ${values}${windows.values}${threads.values} from placed r where fits ${windows.hasOpened} order by ord
         ${unlessKnown(runs)}
         returning id, team
-      ), ${filesOf(sql, runs)} ${retried} ${consumed} answered as materialized (
-        select c.ord, p.retry_after_ms, p.used_of_day, c.skipped_for ${reported}, case
+      ), ${files.filed} ${retried} ${consumed} answered as materialized (
+        select c.ord, p.retry_after_ms, p.used_of_day, c.skipped_for ${reported} ${files.counted}, case
             when not c.known then 'unknown'
             when c.edited then 'edited'
             when i.id is not null then 'accepted'
