@@ -2,7 +2,6 @@
 import { createHmac } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { comments } from "../../support/Comments.ts"
 import { receiver } from "../../support/Receiver.ts"
 import { untilEffect } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
@@ -105,30 +104,6 @@ describe("a button of a message in Slack", () => {
       expect(runs).toHaveLength(2)
       expect(runs[0]).toMatchObject({ conversation: { prompt: "Yes & go" }, triggered_by: "slack:UANN" })
       expect(runs[1]).toMatchObject({ run_id: id, thread: runs[0].thread })
-    })
-  )
-
-  it.scopedLive("is answered where the question was, and repeated as it was given", () =>
-    Effect.gen(function* () {
-      const { all, answerTo } = comments()
-      const github = yield* receiver(answerTo)
-      const { admin, click, history, hook, sent, trigger } = yield* inSlack({})
-      const target = "acme/shop#{{ values.text | size }}"
-      const body = { kind: "github", url: `http://127.0.0.1:${github.port}`, token: "x", target }
-      expect((yield* admin("POST", `/api/webhooks/${hook.id}/destinations`, { body })).status).toBe(201)
-      yield* trigger
-      const [message] = yield* sent("/message")
-      yield* click(message, "No", "UANN")
-      yield* untilEffect(
-        "the comment has the answer to the reply",
-        Effect.sync(() => all[0]?.body.includes("Done: No"))
-      )
-      expect(all).toHaveLength(1)
-      expect(github.received[0]!.path).toContain("/repos/acme/shop/issues/5/comments")
-      const [reply] = yield* history(hook.id)
-      expect(reply).toMatchObject({ conversation: { prompt: "No" }, variables: hello.variables })
-      const { json } = yield* admin("POST", `/api/runs/${reply.run_id}/replay`, { body: {} })
-      expect((yield* admin("GET", `/api/runs/${json.run_id}`)).json.conversation.prompt).toBe("No")
     })
   )
 
