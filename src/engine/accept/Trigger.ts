@@ -370,23 +370,15 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         })
       }
 
-      /** @param again reads the owner again, once for all that share its URL */
-      const offerTo = (
-        owner: OpenedWebhook,
-        sharing: WebhookRow,
-        request: TriggerRequest,
-        again: ReturnType<WebhookCache.WebhookCache["refresh"]>
-      ): Effect.Effect<Offered> =>
+      const offerTo = (owner: OpenedWebhook, sharing: WebhookRow, request: TriggerRequest): Effect.Effect<Offered> =>
         Effect.suspend(() => {
-          const reads = [again]
           let webhook = sharing
           const read = (current: WebhookRow) => {
             webhook = current
             return Effect.succeed(request)
           }
           const refresh = () =>
-            // One that was edited after that needs a read of its own.
-            Effect.flatMap(reads.pop() ?? cache.refresh(owner), ({ shared_by = [] }) => {
+            Effect.flatMap(cache.refresh(owner), ({ shared_by = [] }) => {
               const current = shared_by.find(({ id }) => id === sharing.id)
               return current === undefined ? new NotFound() : Effect.succeed(current)
             })
@@ -397,13 +389,11 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         })
 
       const offer = (owner: OpenedWebhook, request: TriggerRequest) =>
-        Effect.flatMap(Effect.cached(cache.refresh(owner)), (again) =>
-          Effect.map(
-            Effect.forEach(owner.shared_by ?? [], (sharing) => offerTo(owner, sharing, request, again), {
-              concurrency: "unbounded"
-            }),
-            (offered) => offered.filter(({ result }) => Either.isRight(result) || result.left._tag !== "NotFound")
-          )
+        Effect.map(
+          Effect.forEach(owner.shared_by ?? [], (sharing) => offerTo(owner, sharing, request), {
+            concurrency: "unbounded"
+          }),
+          (offered) => offered.filter(({ result }) => Either.isRight(result) || result.left._tag !== "NotFound")
         )
 
       const trigger = (webhook: WebhookRow, request: TriggerRequest) =>
