@@ -1,5 +1,5 @@
 /** What Slack's Events API reports of messages and reactions (https://docs.slack.dev/reference/events). */
-import { Predicate } from "effect"
+import { membersOf } from "../../domain/Json.ts"
 import type { ChatMessage } from "../../repo/delivery/DeliveryStore.ts"
 import type { Decision } from "../manage/Approvals.ts"
 import { chatMessageOf } from "./kinds/Slack.ts"
@@ -63,6 +63,3 @@ export const slackEventIn = (payload: unknown): SlackReaction | SlackReply | und
 const isOwnBot = (user: string, authorizations: unknown): boolean =>
   Array.isArray(authorizations) &&
   authorizations.map(membersOf).some(({ is_bot, user_id }) => is_bot === true && user_id === user)
-
-const membersOf = (value: unknown): Readonly<Record<string, unknown>> =>
-  Predicate.isReadonlyRecord(value) ? value : {}

@@ -1,5 +1,4 @@
 /** Replies in Slack's threads and reactions, which come back by a webhook that Slack signs. */
-import { createHmac } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { recipes } from "../../../src/recipes/Recipes.ts"
@@ -7,6 +6,7 @@ import { type Answer, receiver } from "../../support/Receiver.ts"
 import { untilEffect } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
 import { hello, type Leader, silent, start } from "../Server.ts"
+import { sentAs } from "../SignedRequests.ts"
 
 const secret = "8f742231b10e8888abcd99yyyzzz85a5"
 const channel = "C0123456789"
@@ -49,16 +49,7 @@ const inSlack = (
         ...{ type: "event_callback", api_app_id: "A1", event_id, authorizations: [{ user_id: "UBOT", is_bot: true }] },
         event: { user: "UANN", channel, ...event }
       })
-      const at = String(Math.floor(Date.now() / 1000))
-      const signature = `v0=${createHmac("sha256", secret).update(`v0:${at}:${raw}`).digest("hex")}`
-      return http("POST", to.path, {
-        raw,
-        headers: {
-          "content-type": "application/json",
-          "x-slack-request-timestamp": at,
-          "x-slack-signature": signature
-        }
-      })
+      return http("POST", to.path, sentAs(recipes["slack-mention"], secret, raw))
     }
     const messages = (count: number) =>
       untilEffect(
