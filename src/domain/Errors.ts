@@ -224,6 +224,8 @@ export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable"
   detail: Schema.String,
   /** Set if the request certainly had no effect: it was never sent, or was refused. */
   not_done: Schema.optionalWith(Schema.Literal(true), { exact: true }),
+  /** Set if the request is about a message of ours in Slack: it concerns no other webhook. */
+  is_of_slack: Schema.optionalWith(Schema.Literal(true), { exact: true }),
   /** Set if the request's run was accepted before, and continues. */
   run_id: Schema.optionalWith(RunId, { exact: true })
 }) {}

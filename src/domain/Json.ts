@@ -45,6 +45,10 @@ export class JsonNumber {
   }
 }
 
+/** The members of an object; none, if it is something else. */
+export const membersOf = (value: unknown): Readonly<Record<string, unknown>> =>
+  Predicate.isReadonlyRecord(value) ? value : {}
+
 export const isNumber = (value: unknown): value is number | JsonNumber =>
   typeof value === "number" || value instanceof JsonNumber
 

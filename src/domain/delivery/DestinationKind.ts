@@ -144,7 +144,7 @@ export const destinationKinds = {
     },
     target: {
       label: "Issue or pull request",
-      help: "As owner/repository#number. All runs for it share one comment, which is updated. With a slash and a name after it, those with this name do.",
+      help: "As owner/repository#number. All runs for it share one comment, which is updated. A slash and a name after it make one for this name.",
       example: "{{ values.payload.repository.full_name }}#{{ values.payload.pull_request.number }}"
     }
   },

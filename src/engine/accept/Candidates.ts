@@ -41,6 +41,8 @@ export interface RunRequest extends RunTexts {
     readonly message: string
     /** Only a repeat of the accepted answer gets a run. */
     readonly isAnswered: boolean
+    /** Somebody wrote it in a chat. */
+    readonly isFromChat?: boolean
   }
   /** Its window, when it may become the run of an earlier trigger. */
   readonly coalesce?: NonNullable<NewRun["coalesce"]>

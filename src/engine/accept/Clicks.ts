@@ -1,7 +1,7 @@
 /** A click on a button of a message in Slack: the reply to a question, or the decision about a run that waits for approval. */
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
-import { NotFound } from "../../domain/Errors.ts"
+import { NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import * as Json from "../../domain/Json.ts"
 import type { Run } from "../../domain/run/Run.ts"
@@ -19,6 +19,7 @@ import { byMember, memberOf } from "../delivery/SlackEvents.ts"
 import { Approvals, type Decision } from "../manage/Approvals.ts"
 import type { RunRequest } from "./Candidates.ts"
 import * as QuestionAnswers from "./QuestionAnswers.ts"
+import { textOf } from "./RefusalTexts.ts"
 import type { Trigger } from "./Trigger.ts"
 
 const mention = (id: string) => `<@${id.replace(/[^A-Z\d]/g, "")}>`
@@ -108,6 +109,11 @@ export const make = Effect.gen(function* () {
           Effect.map(whoAnswered(run), (who): Told => ({ toOne: `It was answered before, by ${who}.` })),
         RunUnfinished: () => new NotFound(),
         ThreadEnded: () => Effect.succeed<Told>({ toOne: "The conversation has ended." })
+      }),
+      Effect.catchAll((refusal): Effect.Effect<Told, NotFound | Unavailable> => {
+        if (refusal._tag === "NotFound") return refusal
+        if (refusal._tag === "Unavailable") return new Unavailable({ ...refusal, is_of_slack: true })
+        return Effect.succeed({ toOne: textOf(refusal) })
       })
     )
 

@@ -6,6 +6,7 @@ import { type DateTime, Effect } from "effect"
 import { NotFound } from "../../domain/Errors.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
+import type { ChatMessage } from "../../repo/delivery/DeliveryStore.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import * as Audit from "../access/Audit.ts"
 import { Threads } from "../manage/Threads.ts"
@@ -17,8 +18,8 @@ export interface QuestionAnswer {
   /** Tells a repeat from another answer. */
   readonly request_hash: Uint8Array
   readonly triggered_by: string
-  /** Of a reply in a chat, which may follow any answer: what makes it the same one. */
-  readonly reply_id?: string
+  /** Of a reply in a chat, which may follow any answer: the message and the thread in which it stands. */
+  readonly chat?: ChatMessage
 }
 
 /** Whether the answer is a question. */
@@ -36,7 +37,7 @@ export const make = Effect.gen(function* () {
   return Effect.fnUntraced(function* (
     trigger: Pick<Trigger["Type"], "open" | "triggerRead">,
     run: Run,
-    { message, received_at, reply_id, request_hash, triggered_by }: QuestionAnswer,
+    { chat, message, received_at, request_hash, triggered_by }: QuestionAnswer,
     isAllowed: (webhook: WebhookRow) => boolean
   ) {
     if (run.webhook_id === undefined) return yield* new NotFound()
@@ -47,10 +48,16 @@ export const make = Effect.gen(function* () {
       .runs({ thread_id: thread.id, limit: 1 })
       .pipe(Effect.map(({ data }) => data[0]?.run_id === run.run_id))
     const request = {
-      ...{ variables: {}, received_at, wait: false, thread_key: thread.key, triggered_by },
+      ...{
+        variables: chat === undefined ? {} : { slack_thread: chat.thread },
+        received_at,
+        wait: false,
+        thread_key: thread.key,
+        triggered_by
+      },
       // Contains a line break, so that it cannot equal a caller's key.
-      idempotency: { key: `reply\n${reply_id ?? run.run_id}`, request_hash },
-      answer: { message, isAnswered: reply_id === undefined && !(yield* isLast) }
+      idempotency: { key: `reply\n${chat?.id ?? run.run_id}`, request_hash },
+      answer: { message, isAnswered: chat === undefined && !(yield* isLast), isFromChat: chat !== undefined }
     }
     /** By the webhook as it is when the reply is accepted. */
     const read = (webhook: WebhookRow) =>

@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
-import { Unavailable } from "../../domain/Errors.ts"
+import { type NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import { phaseOf } from "../../domain/run/RunStatus.ts"
 import type { OpenedWebhook } from "../../domain/webhook/Webhook.ts"
@@ -17,15 +17,13 @@ import { Approvals } from "../manage/Approvals.ts"
 import type { RunRequest } from "./Candidates.ts"
 import * as Clicks from "./Clicks.ts"
 import * as QuestionAnswers from "./QuestionAnswers.ts"
-import type { Trigger } from "./Trigger.ts"
+import { textOf } from "./RefusalTexts.ts"
+import type { NotStarted, Submitted, Trigger } from "./Trigger.ts"
 
-const ignored = (reason: string) => ({ _tag: "Ignored", reason, isOfSlack: true }) as const
+const ignored = (reason: string): NotStarted => ({ _tag: "Ignored", reason, isOfSlack: true })
 
-/** Slack sends the event again, three times within six minutes. */
-const unfinished = new Unavailable({
-  what: "server",
-  detail: "The run has not ended, so it cannot be continued yet. Try again in a minute."
-})
+/** Slack sends the event again: at once, after a minute and after five. */
+const again = (detail: string) => new Unavailable({ what: "server", detail, is_of_slack: true })
 
 export const make = Effect.gen(function* () {
   const approvals = yield* Approvals
@@ -43,28 +41,41 @@ export const make = Effect.gen(function* () {
 
   const reply = (
     trigger: Pick<Trigger["Type"], "open" | "triggerRead">,
-    { id, text, user }: SlackReply,
+    { chat, text, user }: SlackReply,
     run: Run,
     received_at: RunRequest["received_at"]
-  ) => {
+  ): Effect.Effect<Submitted | undefined, Unavailable, AuditStore> => {
+    if (phaseOf(run) === "waits for approval") return Effect.succeed(ignored("The run waits for approval."))
     const triggered_by = byMember(user)
     const request_hash = createHash("sha256").update(`${triggered_by} ${text}`).digest()
-    const given = { message: text, received_at, reply_id: id, request_hash, triggered_by }
+    const given = { message: text, received_at, chat, request_hash, triggered_by }
     return answer(trigger, run, given, ({ enabled, team }) => enabled && team === run.team).pipe(
-      Effect.map((submitted) => ({
-        ...ignored("It is a reply to a run, and continues its conversation."),
-        run_id: submitted._tag === "Accepted" ? submitted.run_id : submitted.run.run_id
-      })),
-      Effect.catchTags({
-        RunUnfinished: () => unfinished,
-        ThreadEnded: () => Effect.succeed(ignored("The conversation has ended."))
+      Effect.map(
+        (submitted): Submitted => ({
+          ...ignored("It is a reply to a run, and continues its conversation."),
+          run_id: submitted._tag === "Accepted" ? submitted.run_id : submitted.run.run_id
+        })
+      ),
+      Effect.catchAll((refusal): Effect.Effect<Submitted | undefined, Unavailable> => {
+        switch (refusal._tag) {
+          case "NotFound":
+          case "ThreadEnded":
+            return Effect.succeed(undefined)
+          case "RateLimited":
+          case "RunUnfinished":
+            return again("The run cannot be continued yet. Try again in a minute.")
+          case "Unavailable":
+            return new Unavailable({ ...refusal, is_of_slack: true })
+          default:
+            return Effect.succeed(ignored(`The reply is not taken. ${textOf(refusal)}`))
+        }
       })
     )
   }
 
   /**
-   * `undefined`: the request is neither. Else what it does, or again `undefined` if it is about none of the runs of the teams that
-   * get the webhook's requests.
+   * `undefined`: the request is neither. Else what it does, if it is about a run of the teams that get the webhook's requests.
+   * That does nothing, and returns `undefined`, for a conversation or a webhook that has come to its end.
    */
   return (
     trigger: Pick<Trigger["Type"], "open" | "triggerRead">,
@@ -74,13 +85,16 @@ export const make = Effect.gen(function* () {
     const event = takesClicks(webhook) ? slackEventIn(payload) : undefined
     if (event === undefined) return undefined
     const person = { person_id: byMember(event.user), person_name: `${event.user} (Slack)` }
+    const teams = [webhook, ...(webhook.shared_by ?? [])].map(({ team }) => team)
     return Effect.gen(function* () {
-      const run_id = yield* deliveries.runOfMessage(event.about)
+      const which = "decision" in event ? event : { before: event.chat }
+      const run_id = yield* deliveries.runOfMessage(which, teams)
       if (run_id === undefined) return undefined
       const run = yield* runFor(trigger, webhook, run_id)
-      if ("decision" in event && phaseOf(run) !== "waits for approval") return undefined
-      return ("decision" in event ? decide(event, run) : reply(trigger, event, run, received_at)).pipe(
-        Effect.catchTag("NotFound", () => Effect.succeed(ignored("The run is gone, or its webhook is switched off."))),
+      const act: Effect.Effect<Submitted | undefined, NotFound | Unavailable, AuditStore> =
+        "decision" in event ? decide(event, run) : reply(trigger, event, run, received_at)
+      return act.pipe(
+        Effect.catchTag("NotFound", () => Effect.succeed(undefined)),
         Effect.provideService(AuditStore, audit),
         Effect.provideService(Audit.Origin, { actor: "unknown", ...person })
       )

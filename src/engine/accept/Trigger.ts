@@ -31,7 +31,7 @@ import type { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
-import type { WebhookEdited } from "../../repo/run/RunStore.ts"
+import { WebhookEdited } from "../../repo/run/RunStore.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"
 import * as Callbacks from "../delivery/Callbacks.ts"
 import * as OwnMessages from "../delivery/OwnMessages.ts"
@@ -56,6 +56,7 @@ import * as Clicks from "./Clicks.ts"
 import * as Coalescing from "./Coalescing.ts"
 import type { Candidate } from "./HandOver.ts"
 import { HandOver } from "./HandOver.ts"
+import { passing } from "./RefusalTexts.ts"
 import * as SlackThreads from "./SlackThreads.ts"
 import * as Submit from "./Submit.ts"
 import * as TokenWatch from "./TokenWatch.ts"
@@ -231,7 +232,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const reply = (webhook: WebhookRow, request: TriggerRequest, prompt: string) =>
         isTooLarge(prompt)
           ? Effect.fail(new PromptTooLarge({ limit_bytes: settings.maxPrompt }))
-          : submitOf(webhook, request, candidates.ofWebhook(webhook, request, { prompt }))
+          : submitOf(webhook, request, candidates.ofWebhook(webhook, withApproval(webhook, request), { prompt }))
 
       const triggerOnce = (
         webhook: OpenedWebhook,
@@ -240,8 +241,8 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         if (request.answer !== undefined) return reply(webhook, request, request.answer.message)
         const act = request.isVerified === true ? click({ open, triggerRead }, webhook, request) : undefined
         if (act !== undefined) return new Clicked({ act })
-        const inThread =
-          request.isVerified === true ? inSlackThread({ open, triggerRead }, webhook, request) : undefined
+        const isOfUrl = request.isVerified === true && webhook.shares === undefined
+        const inThread = isOfUrl ? inSlackThread({ open, triggerRead }, webhook, request) : undefined
         const own = ownMessages.check(webhook, request)
         const start = orIgnored(webhook, request, startOnce(webhook, request))
         const cancelsOrStarts =
@@ -253,13 +254,14 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
                   holds ? new Cancels() : start
               )
         const checked = own === undefined ? cancelsOrStarts : Effect.zipRight(own, cancelsOrStarts)
-        return inThread === undefined
-          ? checked
-          : Effect.flatMap(
-              inThread,
-              (act): Effect.Effect<Submitted, Clicked | Effect.Effect.Error<typeof checked>> =>
-                act === undefined ? checked : new Clicked({ act })
-            )
+        if (inThread === undefined) return checked
+        return Effect.gen(function* () {
+          const act = yield* inThread
+          if (act === undefined) return yield* checked
+          // The act decides by this webhook, and nothing checks its version after that.
+          if ((yield* cache.refresh(webhook)).version !== webhook.version) return yield* new WebhookEdited()
+          return (yield* act) ?? (yield* checked)
+        })
       }
 
       /** Cancels the runs with the request's key that were accepted before it, or the first one that it repeats, arrived. */
@@ -368,23 +370,15 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         })
       }
 
-      /** @param again reads the owner again, once for all that share its URL */
-      const offerTo = (
-        owner: OpenedWebhook,
-        sharing: WebhookRow,
-        request: TriggerRequest,
-        again: ReturnType<WebhookCache.WebhookCache["refresh"]>
-      ): Effect.Effect<Offered> =>
+      const offerTo = (owner: OpenedWebhook, sharing: WebhookRow, request: TriggerRequest): Effect.Effect<Offered> =>
         Effect.suspend(() => {
-          const reads = [again]
           let webhook = sharing
           const read = (current: WebhookRow) => {
             webhook = current
             return Effect.succeed(request)
           }
           const refresh = () =>
-            // One that was edited after that needs a read of its own.
-            Effect.flatMap(reads.pop() ?? cache.refresh(owner), ({ shared_by = [] }) => {
+            Effect.flatMap(cache.refresh(owner), ({ shared_by = [] }) => {
               const current = shared_by.find(({ id }) => id === sharing.id)
               return current === undefined ? new NotFound() : Effect.succeed(current)
             })
@@ -395,13 +389,11 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         })
 
       const offer = (owner: OpenedWebhook, request: TriggerRequest) =>
-        Effect.flatMap(Effect.cached(cache.refresh(owner)), (again) =>
-          Effect.map(
-            Effect.forEach(owner.shared_by ?? [], (sharing) => offerTo(owner, sharing, request, again), {
-              concurrency: "unbounded"
-            }),
-            (offered) => offered.filter(({ result }) => Either.isRight(result) || result.left._tag !== "NotFound")
-          )
+        Effect.map(
+          Effect.forEach(owner.shared_by ?? [], (sharing) => offerTo(owner, sharing, request), {
+            concurrency: "unbounded"
+          }),
+          (offered) => offered.filter(({ result }) => Either.isRight(result) || result.left._tag !== "NotFound")
         )
 
       const trigger = (webhook: WebhookRow, request: TriggerRequest) =>
@@ -484,6 +476,12 @@ const cancelledText = (runs: number): string =>
 
 const sameKey = "A run with the same key is queued or in progress."
 
+/** A person must approve what somebody wrote in a chat, as any other request. Replies that the agent suggested need none. */
+const withApproval = ({ approval }: WebhookRow, request: TriggerRequest): TriggerRequest =>
+  request.answer?.isFromChat === true && approval === "required"
+    ? { ...request, approval_until: Approvals.approvalUntil(request.received_at) }
+    : request
+
 /** Why only a repeat of this request may get a run. */
 const refusalIfNew = (webhook: WebhookRow, request: TriggerRequest) => {
   if (request.answer?.isAnswered === true) return new IdempotencyKeyReused()
@@ -513,12 +511,6 @@ const orIgnored = <A, E>(webhook: WebhookRow, request: TriggerRequest, start: Ef
         return reason === undefined ? (refusal as E) : new Ignored({ reason })
       })
     : start
-
-const passing = {
-  TeamNotRunning: "No leader of the team is connected.",
-  WebhookPaused: "The webhook is paused.",
-  BudgetExceeded: "The webhook has used its budget for today."
-} as const satisfies { readonly [Tag in Refused["_tag"]]?: string }
 
 const missingInPayload = (error: RenderRefused): RenderRefused =>
   error._tag === "MissingVariables" ? new MissingVariables({ names: error.names, of: "payload" }) : error

@@ -1,7 +1,7 @@
 /** The buttons of messages about runs that ask, and what a click on one reports. */
-import { Predicate } from "effect"
 import { approvalEvent, type DestinationEvent } from "../../domain/delivery/DestinationEvent.ts"
 import type { RunId } from "../../domain/Id.ts"
+import { membersOf } from "../../domain/Json.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import { phaseOf } from "../../domain/run/RunStatus.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
@@ -52,9 +52,6 @@ export interface Click {
   readonly blocks: ReadonlyArray<unknown>
 }
 
-type Members = Readonly<Record<string, unknown>>
-
-const membersOf = (value: unknown): Members => (Predicate.isReadonlyRecord(value) ? value : {})
 const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "")
 

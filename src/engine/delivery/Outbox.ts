@@ -145,14 +145,17 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
         )
       }
 
-      /** The answer to a reply in Slack goes into the thread of the reply, whose values the target may need. */
-      const inThread = (destination: DestinationRow, due: DueDelivery) =>
-        destination.kind !== "slack-message" || !("run" in due) || memberOf(due.run.triggered_by) === undefined
-          ? Effect.succeed(destination)
-          : deliveries.chatThreadOf(destination.id, due.run.run_id).pipe(
-              Effect.orElseSucceed(() => undefined),
-              Effect.map((target) => (target === undefined ? destination : { ...destination, target }))
-            )
+      /** The answer to a reply in Slack goes into its thread. Its run has no values for the target. */
+      const inThread = (due: DueDelivery): Effect.Effect<DestinationRow, EventBody.Unfillable> => {
+        const { destination } = due
+        if (destination.kind !== "slack-message" || !("run" in due) || memberOf(due.run.triggered_by) === undefined) {
+          return Effect.succeed(destination)
+        }
+        return deliveries.chatThreadOf(destination.id, due.run.run_id, String(due.run.variables.slack_thread)).pipe(
+          Effect.map((target) => (target === undefined ? destination : { ...destination, target })),
+          Effect.mapError(({ detail }) => ({ reason: detail, isPassing: true }))
+        )
+      }
 
       const sendOnce = (
         destination: DestinationRow,
@@ -215,10 +218,9 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
         Effect.map(DateTime.now, (at) => ({ at, duration_ms: 0, error: reason }))
 
       const attempt = Effect.fn("Outbox.attempt")(function* (due: DueDelivery) {
-        const { id, made } = due
-        const destination = yield* inThread(due.destination, due)
+        const { destination, id, made } = due
         const common = { id, destination_id: destination.id, isGone: false }
-        const body = yield* Effect.either(bodies.of(destination, due))
+        const body = yield* Effect.either(Effect.flatMap(inThread(due), (destination) => bodies.of(destination, due)))
         if (Either.isLeft(body)) {
           const attempt = yield* notSent(body.left)
           const pause = body.left.isPassing ? Attempts.pauseAfter(made + 1, { random: yield* Random.next }) : undefined

@@ -5,6 +5,7 @@
 import { Effect, Predicate } from "effect"
 import { maxChainDepth } from "../../domain/delivery/DestinationKind.ts"
 import type { Unavailable } from "../../domain/Errors.ts"
+import { membersOf } from "../../domain/Json.ts"
 import type { Variables } from "../../domain/run/Run.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
@@ -12,8 +13,6 @@ import { Ignored } from "../prompt/InputChecks.ts"
 import * as Signature from "./Signature.ts"
 
 type Members = Readonly<Record<string, unknown>>
-
-const membersOf = (value: unknown): Members => (Predicate.isReadonlyRecord(value) ? value : {})
 
 const textsIn = (values: ReadonlyArray<unknown>): ReadonlyArray<string> =>
   values.flatMap((value) => (typeof value === "string" || typeof value === "number" ? [String(value)] : []))

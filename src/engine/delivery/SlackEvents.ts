@@ -1,19 +1,19 @@
 /** What Slack's Events API reports of messages and reactions (https://docs.slack.dev/reference/events). */
-import { Predicate } from "effect"
+import { membersOf } from "../../domain/Json.ts"
 import type { ChatMessage } from "../../repo/delivery/DeliveryStore.ts"
 import type { Decision } from "../manage/Approvals.ts"
+import { chatMessageOf } from "./kinds/Slack.ts"
 
 /** A message in the thread of another one. */
 export interface SlackReply {
-  readonly about: Pick<ChatMessage, "thread">
-  readonly id: ChatMessage["id"]
+  readonly chat: ChatMessage
   readonly text: string
   readonly user: string
 }
 
 /** 👍 or 👎 to a message. */
 export interface SlackReaction {
-  readonly about: Pick<ChatMessage, "id">
+  readonly id: ChatMessage["id"]
   readonly decision: Decision
   readonly user: string
 }
@@ -27,32 +27,39 @@ export const byMember = (id: string): string => `${prefix}${id}`
 export const memberOf = (triggered_by: string | undefined): string | undefined =>
   triggered_by?.startsWith(prefix) ? triggered_by.slice(prefix.length) : undefined
 
-const decisions: Readonly<Record<string, Decision>> = { "+1": "approve", "-1": "deny" }
+const decisions: ReadonlyMap<unknown, Decision> = new Map([
+  ["+1", "approve"],
+  ["-1", "deny"]
+])
 
-/** Other subtypes are about a message, such as its editing. */
+/** Other subtypes are about a message, such as its removal. */
 const newMessages: ReadonlyArray<unknown> = [undefined, "file_share", "thread_broadcast"]
 
 const entities: Readonly<Record<string, string>> = { "&amp;": "&", "&lt;": "<", "&gt;": ">" }
 
-/** `undefined`: it is none of a person. A mention in a thread is reported twice, as such and as a message. */
+/**
+ * `undefined`: it is none, or a bot's. A mention in a thread is reported twice, as such and as a message; and again when it is
+ * edited.
+ */
 export const slackEventIn = (payload: unknown): SlackReaction | SlackReply | undefined => {
-  const { event, type } = membersOf(payload)
-  if (type !== "event_callback") return undefined
-  const { bot_id, channel, item, reaction, subtype, text, thread_ts, ts, type: what, user } = membersOf(event)
-  if (typeof user !== "string" || user === "" || bot_id !== undefined) return undefined
+  const { authorizations, event, type } = membersOf(payload)
+  const { bot_id, edited, item, reaction, subtype, text, thread_ts, type: what, user, ...message } = membersOf(event)
+  if (type !== "event_callback" || typeof user !== "string" || user === "") return undefined
+  if (bot_id !== undefined || edited !== undefined || isOwnBot(user, authorizations)) return undefined
   if (what === "reaction_added") {
     const { channel, ts } = membersOf(item)
+    const id = chatMessageOf({ channel, ts })?.id
     // A skin tone may follow.
-    const decision = decisions[String(reaction).split("::")[0]!]
-    return decision && { about: { id: `${channel}/${ts}` }, decision, user }
+    const decision = decisions.get(String(reaction).split("::")[0])
+    return id === undefined || decision === undefined ? undefined : { id, decision, user }
   }
-  const isReply = typeof thread_ts === "string" && thread_ts !== ts && newMessages.includes(subtype)
-  if ((what !== "message" && what !== "app_mention") || !isReply || typeof text !== "string" || text.trim() === "") {
-    return undefined
-  }
-  const plain = text.replaceAll(/&(?:amp|lt|gt);/g, (entity) => entities[entity]!)
-  return { about: { thread: `${channel}/${thread_ts}` }, id: `${channel}/${ts}`, text: plain, user }
+  const chat = what === "message" || what === "app_mention" ? chatMessageOf({ ...message, thread_ts }) : undefined
+  if (chat === undefined || chat.id === chat.thread || !newMessages.includes(subtype)) return undefined
+  if (typeof text !== "string" || text.trim() === "") return undefined
+  return { chat, text: text.replaceAll(/&(?:amp|lt|gt);/g, (entity) => entities[entity]!), user }
 }
 
-const membersOf = (value: unknown): Readonly<Record<string, unknown>> =>
-  Predicate.isReadonlyRecord(value) ? value : {}
+/** The app's own: a reaction does not say that a bot made it. */
+const isOwnBot = (user: string, authorizations: unknown): boolean =>
+  Array.isArray(authorizations) &&
+  authorizations.map(membersOf).some(({ is_bot, user_id }) => is_bot === true && user_id === user)

@@ -47,8 +47,11 @@ interface Source {
 type Started = Source & { readonly read: RequestReader.ReadRequest; readonly submitted: Submitted }
 
 /** The token was right, and the webhook that it opens refuses the request for itself. */
-const isOfWebhook = (refusal: { readonly _tag: string; readonly what?: unknown }): boolean =>
-  refusal._tag !== "NotFound" && refusal.what !== "database"
+const isOfWebhook = (refusal: {
+  readonly _tag: string
+  readonly what?: unknown
+  readonly is_of_slack?: true
+}): boolean => refusal._tag !== "NotFound" && refusal.what !== "database" && refusal.is_of_slack !== true
 
 /** Starts a run. The token is in the path, or else in the header. */
 export const make = Effect.gen(function* () {

@@ -3,7 +3,7 @@ import { json, type Recipe, wholeRequest } from "../Recipe.ts"
 export const githubComment: Recipe = {
   label: "GitHub comments",
   name: "Answer comments",
-  summary: "Answers comments on issues and pull requests that mention @agent, in one conversation each.",
+  summary: "Answers comments on issues and pull requests that mention @agent.",
   starts: [
     "New comments that mention @agent",
     "Only from owners, members and collaborators",

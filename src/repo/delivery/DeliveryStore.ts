@@ -53,8 +53,9 @@ export interface ClaimOptions {
   readonly inProgress: ReadonlyArray<InProgress>
 }
 
-/** A message in a chat: its channel and itself, such as `C0123456789/1700000000.000100` in Slack. */
+/** A message in Slack. */
 export interface ChatMessage {
+  /** Its channel and its time stamp, such as `C0123456789/1700000000.000100`. */
   readonly id: string
   /** The message whose thread it stands in; its own ID if it stands in none. */
   readonly thread: string
@@ -133,10 +134,17 @@ export class DeliveryStore extends Context.Tag("webhook-trigger/DeliveryStore")<
     ) => Effect.Effect<ReadonlyArray<DestinationId>, Unavailable>
     /** These are no longer claimed: no attempt was made, or it was interrupted. */
     readonly releaseClaims: (ids: ReadonlyArray<DeliveryId>) => Effect.Effect<void, Unavailable>
-    /** The run that this message, or the newest one of this thread, is about. */
-    readonly runOfMessage: (which: Partial<ChatMessage>) => Effect.Effect<RunId | undefined, Unavailable>
-    /** Of the destination's messages about the run's conversation: the thread of the newest one. */
-    readonly chatThreadOf: (id: DestinationId, run_id: RunId) => Effect.Effect<string | undefined, Unavailable>
+    /** The run of these teams that a message is about: this one, or the newest of a thread before another message there. */
+    readonly runOfMessage: (
+      which: Pick<ChatMessage, "id"> | { readonly before: ChatMessage },
+      teams: ReadonlyArray<TeamName>
+    ) => Effect.Effect<RunId | undefined, Unavailable>
+    /** This thread if the destination wrote in it about the run's conversation; else that of its newest message about it. */
+    readonly chatThreadOf: (
+      id: DestinationId,
+      run_id: RunId,
+      preferred: string
+    ) => Effect.Effect<string | undefined, Unavailable>
     /** Newest first. */
     readonly deliveries: (query: DeliveryQuery) => Effect.Effect<DeliveryPage, InvalidParameter | Unavailable>
     /** `owners`: as in `DeliveryQuery`. */

@@ -8,13 +8,16 @@ import { type Behaviour, collectReplies, consume, echo, makePrompt, startLeader,
 
 const ids = (replies: Iterable<Reply>) => Array.from(replies, ({ run_id }) => run_id)
 
-/** Sends a prompt with each of these answers, and waits until the leader has sent them all. */
-const answerAll = (answers: ReadonlyArray<string>) =>
+/** Sends a prompt with each of these answers, those after the first one after `then`, and waits until the leader has sent them all. */
+const answerAll = (answers: ReadonlyArray<string>, then: Effect.Effect<void> = Effect.void) =>
   Effect.gen(function* () {
     const bus = yield* Bus
     const answered = yield* Queue.unbounded<RunId>()
     yield* startLeader((delivery) => Effect.zipRight(echo(delivery), Queue.offer(answered, delivery.prompt.run_id)))
-    for (const prompt of answers) yield* bus.publish(yield* makePrompt({ prompt }))
+    for (const [index, prompt] of answers.entries()) {
+      if (index === 1) yield* then
+      yield* bus.publish(yield* makePrompt({ prompt }))
+    }
     return Array.from(yield* Queue.takeN(answered, answers.length))
   })
 
@@ -92,8 +95,11 @@ export const handling = (behaviour: Behaviour): void => {
     "all that the server takes at a time may be one group, and no more",
     Effect.gen(function* () {
       const { begun, goOn, groups, handled } = yield* consumeAfterPause({ atOnce: 40 })
-      yield* answerAll(Array.from({ length: 60 }, (_, i) => `answer ${i}`))
-      yield* begun
+      // The first group is the first answer alone.
+      yield* answerAll(
+        Array.from({ length: 60 }, (_, i) => `answer ${i}`),
+        begun
+      )
       // Of 60, the consumer has got 40.
       yield* untilWaiting(20)
       yield* goOn

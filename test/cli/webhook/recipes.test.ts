@@ -77,7 +77,7 @@ describe("a recipe on the command line", () => {
       expect(trello).toMatchObject({ code: 2, stdout: "" })
       expect(trello.stderr).toContain("missing option --secret-file file, with a secret of Trello")
       const unknown = yield* create("--from", "githb")
-      expect(unknown.stderr).toContain("--from must be one of github, gitlab, ")
+      expect(unknown.stderr).toContain("--from must be one of github, github-comment, gitlab, ")
     })
   )
 })

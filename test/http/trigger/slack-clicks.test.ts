@@ -1,11 +1,12 @@
 /** Buttons of messages in Slack, whose clicks come back by a webhook that Slack signs. */
-import { createHmac } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { recipes } from "../../../src/recipes/Recipes.ts"
 import { receiver } from "../../support/Receiver.ts"
 import { untilEffect } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
 import { hello, type Leader, start } from "../Server.ts"
+import { sentAs } from "../SignedRequests.ts"
 
 const secret = "8f742231b10e8888abcd99yyyzzz85a5"
 
@@ -54,16 +55,7 @@ const inSlack = (settings: object) =>
     /** As Slack does: a form with JSON in one field, signed. */
     const click = (message: any, text: string, user: string, to = clicks) => {
       const raw = new URLSearchParams({ payload: JSON.stringify(clickOf(message, text, user)) }).toString()
-      const at = String(Math.floor(Date.now() / 1000))
-      const signature = `v0=${createHmac("sha256", secret).update(`v0:${at}:${raw}`).digest("hex")}`
-      return http("POST", to.path, {
-        raw,
-        headers: {
-          "content-type": "application/x-www-form-urlencoded",
-          "x-slack-request-timestamp": at,
-          "x-slack-signature": signature
-        }
-      })
+      return http("POST", to.path, sentAs(recipes["slack-command"], secret, raw))
     }
     const trigger = Effect.map(http("POST", hook.path, { body: hello }), ({ json }) => json.run_id as string)
     return { ...server, hook, others, click, clickOf, clicks, sent, trigger }

@@ -1,12 +1,12 @@
 /** Replies in Slack's threads and reactions, which come back by a webhook that Slack signs. */
-import { createHmac } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { recipes } from "../../../src/recipes/Recipes.ts"
 import { type Answer, receiver } from "../../support/Receiver.ts"
 import { untilEffect } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
-import { hello, type Leader, start } from "../Server.ts"
+import { hello, type Leader, silent, start } from "../Server.ts"
+import { sentAs } from "../SignedRequests.ts"
 
 const secret = "8f742231b10e8888abcd99yyyzzz85a5"
 const channel = "C0123456789"
@@ -15,7 +15,11 @@ const answering: Leader = ({ prompt, reply }) =>
   reply({ _tag: "Answered", response: `Done: ${prompt.prompt.split("\n").at(-1)}` })
 
 /** A server with a webhook whose runs are shown in Slack, one that gets its events, and one of another team. */
-const inSlack = (settings: object = {}, leader = answering) =>
+const inSlack = (
+  settings: object = {},
+  leader = answering,
+  wanted: ReadonlyArray<string> = ["run.awaiting_approval", "run.succeeded"]
+) =>
   Effect.gen(function* () {
     let posts = 0
     /** Each message has its own time stamp. */
@@ -32,7 +36,7 @@ const inSlack = (settings: object = {}, leader = answering) =>
       admin("POST", `/api/webhooks/${id}/destinations`, {
         body: {
           ...{ kind: "slack-message", url: api, token: "xoxb-x", target },
-          events: ["run.awaiting_approval", "run.succeeded"]
+          events: wanted
         }
       })
     expect((yield* destination(hook.id, channel)).status).toBe(201)
@@ -40,21 +44,12 @@ const inSlack = (settings: object = {}, leader = answering) =>
       webhook(team, "{{payload.type}}", { input: "payload", verification: { preset: "slack" }, secret, ...more })
     const events = yield* eventsOf("ops")
     let requests = 0
-    const send = (event: object, to = events) => {
+    const send = (event: object, to = events, event_id = `Ev${++requests}`) => {
       const raw = JSON.stringify({
-        ...{ type: "event_callback", api_app_id: "A1", event_id: `Ev${++requests}` },
+        ...{ type: "event_callback", api_app_id: "A1", event_id, authorizations: [{ user_id: "UBOT", is_bot: true }] },
         event: { user: "UANN", channel, ...event }
       })
-      const at = String(Math.floor(Date.now() / 1000))
-      const signature = `v0=${createHmac("sha256", secret).update(`v0:${at}:${raw}`).digest("hex")}`
-      return http("POST", to.path, {
-        raw,
-        headers: {
-          "content-type": "application/json",
-          "x-slack-request-timestamp": at,
-          "x-slack-signature": signature
-        }
-      })
+      return http("POST", to.path, sentAs(recipes["slack-mention"], secret, raw))
     }
     const messages = (count: number) =>
       untilEffect(
@@ -116,6 +111,8 @@ describe("a reply in Slack's thread of a run", () => {
       yield* delivered(hook.id, 1)
       const reply = { type: "message", thread_ts: "1700000000.1", ts: "1700000001.5", text: "go on" }
       yield* send({ ...reply, bot_id: "B1" })
+      yield* send({ ...reply, user: "UBOT" })
+      yield* send({ ...reply, edited: { user: "UANN", ts: "1700000001.6" } })
       yield* send({ ...reply, subtype: "message_changed" })
       yield* send(reply, others)
       yield* send({ ...reply, thread_ts: "1600000000.1" })
@@ -127,16 +124,61 @@ describe("a reply in Slack's thread of a run", () => {
     })
   )
 
+  it.scopedLive("is answered in its own thread, whatever else the conversation and other teams wrote", () =>
+    Effect.gen(function* () {
+      const { delivered, destination, history, hook, http, messages, send, team, trigger, webhook } = yield* inSlack({
+        thread_key: "all"
+      })
+      yield* trigger
+      yield* delivered(hook.id, 1)
+      yield* trigger
+      yield* delivered(hook.id, 2)
+      const other = yield* webhook(yield* team("others", answering), "{{text}}", {})
+      yield* destination(other.id, `${channel}/1700000000.1`)
+      yield* http("POST", other.path, { body: hello })
+      yield* delivered(other.id, 1)
+      yield* send({ type: "message", thread_ts: "1700000000.1", ts: "1700000001.5", text: "the first?" })
+      expect((yield* messages(4))[3]).toMatchObject({ channel, thread_ts: "1700000000.1" })
+      expect((yield* history(hook.id))[0]).toMatchObject({ conversation: { prompt: "the first?" } })
+      expect(yield* history(other.id)).toHaveLength(1)
+    })
+  )
+
+  it.scopedLive("comes again while its run works, and is not offered to webhooks that share the URL", () =>
+    Effect.gen(function* () {
+      const { admin, delivered, events, history, hook, send, team, trigger } = yield* inSlack({}, silent, [
+        "run.started"
+      ])
+      const body = { name: "s", team: yield* team("others"), prompt_template: "x", input: "payload", shares: events.id }
+      const { json } = yield* admin("POST", "/api/webhooks", { body })
+      const id = yield* trigger
+      yield* delivered(hook.id, 1)
+      const reply = { type: "message", thread_ts: "1700000000.1", ts: "1700000001.5", text: "go on" }
+      expect(refusal(yield* send(reply))).toEqual([503, "unavailable"])
+      yield* admin("POST", `/api/runs/${id}/cancel`)
+      const refused = yield* send({ ...reply, text: "x".repeat(300_000) })
+      expect(refused.json).toEqual({ status: "ignored", reason: "The reply is not taken. It is too long." })
+      const again = yield* send(reply)
+      expect(again.json).toMatchObject({ status: "ignored", run_id: expect.any(String) })
+      expect([yield* history(json.webhook.id), yield* history(events.id)]).toEqual([[], []])
+    })
+  )
+
   it.scopedLive("goes on in the thread of a mention that began the run, by the recipe", () =>
     Effect.gen(function* () {
       const { delivered, destination, eventsOf, history, messages, send } = yield* inSlack()
       const { prompt_template, settings } = recipes["slack-mention"]
       const mentions = yield* eventsOf("ops", { ...settings, prompt_template })
       yield* destination(mentions.id, recipes["slack-mention"].destination!.target)
-      const accepted = yield* send({ type: "app_mention", text: "<@U0> hi", ts: "1700000003.5" }, mentions)
+      const mention = { type: "app_mention", text: "<@U0> hi", ts: "1700000003.5" }
+      const accepted = yield* send(mention, mentions, "EvFirst")
       expect(accepted.status).toBe(202)
       expect((yield* messages(1))[0]).toMatchObject({ channel, thread_ts: "1700000003.5" })
       yield* delivered(mentions.id, 1)
+      expect((yield* send(mention, mentions, "EvFirst")).json).toEqual(accepted.json)
+      // It may also be reported as a message, as in a thread.
+      const twin = { ...mention, type: "message", thread_ts: "1700000002.5" }
+      expect((yield* send(twin, mentions)).json).toEqual({ status: "ignored" })
       const reply = { type: "message", thread_ts: "1700000003.5", ts: "1700000004.5", text: "more" }
       expect((yield* send(reply, mentions)).json).toMatchObject({ status: "ignored", run_id: expect.any(String) })
       expect((yield* messages(2))[1]).toMatchObject({ channel, thread_ts: "1700000003.5" })
@@ -156,11 +198,12 @@ describe("a reaction in Slack", () => {
       yield* delivered(hook.id, 1)
       const react = (reaction: string, ts: string) =>
         send({ type: "reaction_added", reaction, item: { type: "message", channel, ts } })
-      // A run that has not begun cannot be continued. Slack sends the reply again.
-      const early = yield* send({ type: "message", thread_ts: "1700000000.1", ts: "1700000001.5", text: "And?" })
-      expect(refusal(early)).toEqual([503, "unavailable"])
+      const reply = { type: "message", thread_ts: "1700000000.1", text: "And?" }
+      const early = yield* send({ ...reply, ts: "1700000001.5" })
+      expect(early.json).toEqual({ status: "ignored", reason: "The run waits for approval." })
       yield* react("tada", "1700000000.1")
       yield* react("+1", "1600000000.1")
+      yield* send({ type: "reaction_added", user: "UBOT", reaction: "+1", item: { channel, ts: "1700000000.1" } })
       expect((yield* history(hook.id))[0].status).toBe("queued")
       expect((yield* react("+1::skin-tone-2", "1700000000.1")).json).toMatchObject({ status: "ignored" })
       yield* messages(2)
@@ -170,6 +213,8 @@ describe("a reaction in Slack", () => {
       const [denied, approved] = yield* history(hook.id)
       expect(denied).toMatchObject({ run_id: id, cancelled_by: "denied", decided_by: "UANN (Slack)" })
       expect(approved).toMatchObject({ status: "success", decided_by: "UANN (Slack)" })
+      const { run_id } = (yield* send({ ...reply, ts: "1700000002.5" })).json
+      expect((yield* history(hook.id))[0]).toMatchObject({ run_id, approval_until: expect.any(String) })
       const { json } = yield* admin("GET", `/api/audit?object=${id}`)
       expect(json.data).toMatchObject([{ action: "run.denied", person_name: "UANN (Slack)" }])
     })

@@ -120,6 +120,12 @@ describe("a request without what need not be there starts a run, as it would be 
   }
 })
 
+/** Which conversation the recipes' samples belong to. */
+const threads = new Map<string, string>([
+  ["github", "octo-org/hello-world#42"],
+  ["slack", "C2147483705/1700000000.000100"]
+])
+
 describe("each recipe", () => {
   for (const name of recipeNames) {
     const recipe: Recipe = recipes[name]
@@ -138,7 +144,7 @@ describe("each recipe", () => {
           ...(cancel_if !== undefined && { cancels: false }),
           prompt: expect.any(String),
           missing: [],
-          ...(thread_key !== undefined && { thread_key: "octo-org/hello-world#42" }),
+          ...(thread_key !== undefined && { thread_key: threads.get(recipe.verification.preset) }),
           title: expect.any(String),
           ...(workspace_ref !== undefined && { workspace_ref: expect.stringMatching(/^[0-9a-f]{40}$/) })
         })

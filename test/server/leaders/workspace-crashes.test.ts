@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { expect, it } from "@effect/vitest"
@@ -18,6 +18,14 @@ case " $* " in
 esac
 exec ${real} "$@"
 `
+
+/** Whether a server that finds this process later knows that its group was started for a folder. */
+const isRemembered = (agents: string, pid: number): boolean => {
+  const group = execFileSync("ps", ["-o", "pgid=", "-p", String(pid)], { encoding: "utf8" }).trim()
+  // Other files come and go while it looks, which is no matter.
+  const found = spawnSync("find", [agents, "-path", `*/programs/${group}`, "-size", "+0"], { encoding: "utf8" })
+  return found.stdout.trim() !== ""
+}
 
 it.scopedLive(
   "a server that is killed at any step goes on with a clean folder, and nothing is left at work in it",
@@ -60,6 +68,11 @@ it.scopedLive(
           Effect.sync(() => existsSync(stopped))
         )
         const left = Number(readFileSync(stopped, "utf8"))
+        // It may be quicker than the server, which writes down what it has started.
+        yield* untilEffect(
+          `${step} is remembered`,
+          Effect.sync(() => isRemembered(AGENTS_DIR, left))
+        )
         yield* server.end("SIGKILL")
         rmSync(stopped)
         expect(bornAt(left), step).not.toBe("")

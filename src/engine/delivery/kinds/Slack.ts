@@ -1,5 +1,6 @@
 /** Slack's three ways to post a message. */
 import { Effect } from "effect"
+import type { ChatMessage } from "../../../repo/delivery/DeliveryStore.ts"
 import { actionPrefix, type Button } from "../Buttons.ts"
 import { mrkdwn } from "../markdown/Dialects.ts"
 import { type Answer, NoAnswer } from "../Poster.ts"
@@ -87,19 +88,29 @@ export const slackMessage: Sender = (message, { secrets: [token], sign, url }, {
   )
   return Effect.map(sent, (answer) => {
     const json = jsonOf(answer) as
-      | { readonly ok?: unknown; readonly error?: unknown; readonly ts?: unknown; readonly message?: Author }
+      | (Posted & { readonly ok?: unknown; readonly error?: unknown; readonly message?: Author })
       | undefined
     // What cannot be read was accepted by its status: another attempt would repeat the message.
     const isAccepted = json === undefined ? isSuccess(answer) : json.ok === true
-    const ts = typeof json?.ts === "string" ? json.ts : undefined
+    const chat = json && chatMessageOf({ channel, ...json, thread_ts })
     return isAccepted
-      ? {
-          ...answer,
-          authors: authorsIn(json?.message),
-          ...(ts !== undefined && { chat: { id: `${channel}/${ts}`, thread: `${channel}/${thread_ts ?? ts}` } })
-        }
+      ? { ...answer, authors: authorsIn(json?.message), ...(chat && { chat }) }
       : refusedFor(String(json?.error ?? "no reason").slice(0, ofReason), answer)
   })
+}
+
+/** A message, as Slack's answers and events have it. */
+export interface Posted {
+  /** Of a message to a member, another one than its target. */
+  readonly channel?: unknown
+  readonly ts?: unknown
+  readonly thread_ts?: unknown
+}
+
+/** `undefined`: it is none. */
+export const chatMessageOf = ({ channel, thread_ts, ts }: Posted): ChatMessage | undefined => {
+  const [id, thread] = [`${channel}/${ts}`, `${channel}/${thread_ts ?? ts}`]
+  return [id, thread].every((text) => place.test(text) && text.includes("/")) ? { id, thread } : undefined
 }
 
 interface Author {

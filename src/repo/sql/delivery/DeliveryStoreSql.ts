@@ -3,7 +3,8 @@ import { DateTime, Effect, Layer, Option } from "effect"
 import type { DeliveryAttempt, EventDelivery } from "../../../domain/delivery/Delivery.ts"
 import { NotFound } from "../../../domain/Errors.ts"
 import type { DeliveryId, DestinationId, RunId } from "../../../domain/Id.ts"
-import { type ChatMessage, type DeliveryQuery, DeliveryStore } from "../../delivery/DeliveryStore.ts"
+import type { TeamName } from "../../../domain/Team.ts"
+import { type DeliveryQuery, DeliveryStore } from "../../delivery/DeliveryStore.ts"
 import type { Owner } from "../../delivery/DestinationStore.ts"
 import { decodeCursor, encodeCursor } from "../../history/Cursor.ts"
 import { isRunOf } from "../access/OwnerStoreSql.ts"
@@ -43,21 +44,35 @@ export const layer: Layer.Layer<DeliveryStore, never, SqlClient.SqlClient> = Lay
     const attempts = yield* makeAttempts
     const early = yield* makeEarlyEvents
 
-    const runOfMessage = Effect.fn("DeliveryStore.runOfMessage")(function* ({ id, thread }: Partial<ChatMessage>) {
-      const is = id === undefined ? sql`d.message_thread = ${thread ?? null}::text` : sql`d.message = ${id}`
+    /** Of a chat message. */
+    const timeOf = (id: Statement.Fragment) => sql`split_part(${id}, '/', 2)::numeric`
+
+    const runOfMessage = Effect.fn("DeliveryStore.runOfMessage")(function* (
+      which: Parameters<DeliveryStore["Type"]["runOfMessage"]>[0],
+      teams: ReadonlyArray<TeamName>
+    ) {
+      const is =
+        "id" in which
+          ? sql`d.message = ${which.id}`
+          : sql`d.message_thread = ${which.before.thread} and ${timeOf(sql`d.message`)} < ${timeOf(sql`${which.before.id}::text`)}`
       const [row] = yield* sql<{ readonly run_id: RunId }>`
-        select d.run_id from webhook_trigger.deliveries d
-        where ${is} and d.run_id is not null order by d.seq desc limit 1`
+        select d.run_id from webhook_trigger.deliveries d join webhook_trigger.runs r on r.id = d.run_id
+        where ${is} and r.team in (select json_array_elements_text(${JSON.stringify(teams)}::json))
+        order by d.seq desc limit 1`
       return row?.run_id
     }, bounded)
 
-    const chatThreadOf = Effect.fn("DeliveryStore.chatThreadOf")(function* (id: DestinationId, run_id: RunId) {
+    const chatThreadOf = Effect.fn("DeliveryStore.chatThreadOf")(function* (
+      id: DestinationId,
+      run_id: RunId,
+      preferred: string
+    ) {
       const [row] = yield* sql<{ readonly message_thread: string }>`
         select d.message_thread from webhook_trigger.runs own
         join webhook_trigger.runs r on r.thread_id = own.thread_id
         join webhook_trigger.deliveries d on d.run_id = r.id
         where own.id = ${run_id} and d.destination_id = ${id} and d.message_thread is not null
-        order by d.seq desc limit 1`
+        order by d.message_thread = ${preferred} desc, d.seq desc limit 1`
       return row?.message_thread
     }, bounded)
 

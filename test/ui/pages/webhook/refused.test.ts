@@ -86,7 +86,7 @@ describe("a webhook for a service", () => {
   it("is filled in from its recipe, and has a checklist until the first request was verified", async () => {
     const page = await ui.newPage({ signedIn: true })
     await page.goto("/webhooks/new")
-    await page.getByRole("link", { name: "GitHub" }).click()
+    await page.getByRole("link", { name: "GitHub", exact: true }).click()
     await eventually(() => page.getByLabel("Name", { exact: true }).inputValue()).toBe(recipes.github.name)
     await page.getByText("Pull requests: opened, reopened, ready for review, new commits").waitFor()
     await page.getByRole("button", { name: "Customize" }).click()
