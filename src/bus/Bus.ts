@@ -120,7 +120,7 @@ export interface ReplyChecks {
   readonly progress?: (progress: RunProgress) => void
 }
 
-/** The content of a prompt's file. */
+/** The content of a prompt's file; without content, the news that one of the agent's files is stored. */
 export interface WantedFile {
   readonly id: string
   readonly bytes: Uint8Array
@@ -173,7 +173,7 @@ export class Bus extends Context.Tag("webhook-trigger/Bus")<
      * may ignore this.
      */
     readonly cancel: (team: TeamName, run_id: RunId) => Effect.Effect<void, Unavailable>
-    /** Sends the content of a file to the team's leader, which has asked for it. It may be lost. */
+    /** Sends the team's leader a file's content, which it has asked for, or the news that its file is stored. May be lost. */
     readonly sendFile: (team: TeamName, run_id: RunId, file: WantedFile) => Effect.Effect<void, Unavailable>
     readonly queue: (team: TeamName) => Effect.Effect<TeamQueue, Unavailable>
     /** The state of the prompts published to the team. After it reports `isReplaced`, prompts go to the new queue. */
@@ -209,6 +209,8 @@ export interface Delivery {
   readonly reply: (reply: LeaderReply) => Effect.Effect<void, Unavailable>
   /** Gets the content of the prompt's file with this ID. */
   readonly file: (id: string) => Effect.Effect<Uint8Array, Unavailable>
+  /** Sends the n-th file that the agent left, and waits a while until it is stored, so that it precedes the answer. */
+  readonly sendFile: (n: number, file: SentFile) => Effect.Effect<void, Unavailable>
   /**
    * Reports progress, about four times a second at most. It returns at once, delays no reply, and is dropped if the
    * broker cannot take it.

@@ -102,7 +102,7 @@ const make = Effect.gen(function* () {
             {
               ...{ prompt, redelivered, reply, progress },
               cancelled: cancellations.of(prompt.run_id),
-              file: files.fileOf(prompt.run_id, reply)
+              ...files.of(prompt.run_id, reply)
             },
             restore
           )

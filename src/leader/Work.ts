@@ -34,7 +34,7 @@ const interval = Duration.millis(250)
 
 /** What is still unsent when the scope closes is sent then. */
 export const make = (
-  { file, progress: send, reply }: Delivery,
+  { file, progress: send, sendFile }: Delivery,
   keep: (report: AgentReport) => void
 ): Effect.Effect<LeaderWork, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -62,7 +62,7 @@ export const make = (
       sendFile: (n, file) =>
         n > mostFiles || file.bytes.length > maxFile
           ? Effect.dieMessage(`A run keeps up to ${mostFiles} files of ${maxFile / 1e6} MB: not ${file.name}`)
-          : Effect.retry(reply({ _tag: "File", n, file }), untilSent),
+          : Effect.retry(sendFile(n, file), untilSent),
       report: (report) => Effect.sync(() => keep(report)),
       progress: (progress) =>
         Effect.suspend(() => {

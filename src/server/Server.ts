@@ -88,11 +88,10 @@ const programsDir = ({ agents, agentsDir, dataDir }: Environment, { embedded }: 
  * requests in progress before it closes their dependencies.
  */
 export const layer = (environment: Environment, { bus, repo }: Drivers, version: string) => {
-  const { maxBody } = environment.engine
-  const listener = Listener.make({ ...environment, maxBody })
+  const listener = Listener.make(environment)
   const admin = Option.map(environment.adminListen, (address) => ({
     ...address,
-    ...Listener.make({ ...address, maxBody })
+    ...Listener.make(address)
   }))
   const management = Option.map(admin, ({ server }) => server)
   // Closed before the engine, which receives their last answers, and after the callers that wait for them have these.

@@ -157,6 +157,7 @@ describe("Leader", () => {
                 cancelled: Deferred.unsafeMake(FiberId.none),
                 reply: ({ _tag }) => Effect.sync(() => replies.push([prompt.run_id, _tag])),
                 file: () => Effect.die("not asked for"),
+                sendFile: () => Effect.die("not sent"),
                 progress: () => Effect.void
               }),
             {
@@ -186,6 +187,7 @@ describe("Leader", () => {
             cancelled: Deferred.unsafeMake(FiberId.none),
             reply: (reply) => Effect.asVoid(Queue.offer(sent, reply)),
             file: () => Effect.die("not asked for"),
+            sendFile: () => Effect.die("not sent"),
             progress: () => Effect.void
           }).pipe(Effect.orDie, Effect.forkScoped, Effect.asVoid)
       })
@@ -222,6 +224,7 @@ describe("Leader", () => {
             cancelled: Deferred.unsafeMake(FiberId.none),
             reply,
             file: () => Effect.die("not asked for"),
+            sendFile: () => Effect.die("not sent"),
             progress: () => Effect.void
           }).pipe(Effect.orDie, Effect.zipRight(Deferred.succeed(done, undefined)), Effect.forkScoped, Effect.asVoid)
         }

@@ -17,6 +17,7 @@ const leading = (handler: (work: LeaderWork) => Effect.Effect<string>) =>
       cancelled: Deferred.unsafeMake(FiberId.none),
       reply: (reply) => Effect.sync(() => void sent.push(reply._tag)),
       file: () => Effect.die("not asked for"),
+      sendFile: () => Effect.die("not sent"),
       progress: (progress) => Effect.sync(() => void sent.push(progress))
     }
     const bus = LeaderBus.of({

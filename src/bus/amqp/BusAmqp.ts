@@ -1,7 +1,8 @@
 import type { Channel, Message } from "amqplib"
-import { Clock, Effect, Either, Layer, type Redacted, Schedule } from "effect"
+import { Clock, Effect, Either, FiberSet, Layer, type Redacted, Schedule } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { TeamName } from "../../domain/Team.ts"
+import { handleReplies, type PendingReply } from "../Acknowledgement.ts"
 import { textLength } from "../Bodies.ts"
 import { Bus, QueueGone, type ReplyChecks, type ReplyHandler } from "../Bus.ts"
 import { defaultAtOnce, makeInbox, tracedPublish } from "../Inbox.ts"
@@ -12,7 +13,15 @@ import { countReceived } from "./Metrics.ts"
 import * as Probe from "./Probe.ts"
 import * as Publisher from "./Publisher.ts"
 import * as Reception from "./Reception.ts"
-import { deadQueue, declareShared, progressQueue, type QueueType, repliesQueue, teamQueue } from "./Topology.ts"
+import {
+  deadQueue,
+  declareShared,
+  filesQueue,
+  progressQueue,
+  type QueueType,
+  repliesQueue,
+  teamQueue
+} from "./Topology.ts"
 import * as Trace from "./Trace.ts"
 import {
   decodeDeadLetter,
@@ -34,6 +43,8 @@ export interface AmqpOptions {
 const handleTimeout = 2_000
 /** In addition, per UTF-16 code unit of text: 1 s for the longest answer. */
 const handleTimeoutOfText = 0.001
+/** Files that a server has in memory, each several times. */
+const filesAtOnce = 2
 /** How often a server checks whether it can handle replies. */
 const readyInterval = "500 millis"
 /**
@@ -121,6 +132,32 @@ const make = ({ queueType, url }: AmqpOptions) =>
           )
         yield* listen(repliesQueue, decodeReply)
         yield* listen(deadQueue, decodeDeadLetter)
+        yield* consumeFiles(connection, handle, yield* Reception.make(checks))
+      })
+
+    /** Each alone and until it is stored: neither its size nor a failure delays replies. The run may be over. */
+    const consumeFiles = (connection: Connection, handle: ReplyHandler, { drop, subjectOf }: Reception.Reception) =>
+      Effect.gen(function* () {
+        const channel = yield* openChannel(connection)
+        yield* call("setting the prefetch of files", () => channel.prefetch(filesAtOnce))
+        const fork = yield* FiberSet.makeRuntime<never>()
+        const store = (pending: PendingReply): Effect.Effect<void> =>
+          handleReplies(handle, [pending], ([again], pause) => Effect.delay(store(again!), pause), fork)
+        yield* call(`consuming ${filesQueue}`, () =>
+          channel.consume(filesQueue, (message) => {
+            if (message === null) return connection.markLost(`${filesQueue} was deleted`)
+            const acknowledge = () => acknowledgeOn(channel, message)
+            const subject = subjectOf(message, filesQueue)
+            if (subject === undefined) return acknowledge()
+            const decoded = decodeReply(message, subject.run_id)
+            if (Either.isLeft(decoded) || decoded.right.reply._tag !== "File") {
+              drop(filesQueue, Either.isLeft(decoded) ? decoded.left : "unknown")
+              return acknowledge()
+            }
+            countReceived(decoded.right.kind)
+            fork(store({ reply: decoded.right.reply, acknowledge, deaths: 0 }))
+          })
+        )
       })
 
     /** Its own connection, so that a flood of progress or a failure does not delay replies. */

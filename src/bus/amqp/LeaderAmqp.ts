@@ -141,7 +141,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
           redelivered: message.fields.redelivered,
           cancelled: cancellations.of(prompt.value.run_id),
           reply,
-          file: files.fileOf(prompt.value.run_id, reply),
+          ...files.of(prompt.value.run_id, reply),
           progress: (progress) =>
             Effect.sync(() => {
               if (!progressSender.isUsed()) fork(Effect.asVoid(publisher))

@@ -39,6 +39,12 @@ export const repliesQueue = "webhook.replies.inbox"
 export const progressKey = "progress"
 export const progressQueue = "webhook.progress"
 /**
+ * The routing key and the queue of files. A message has up to 7 MB, so the server takes few of them at a time, and they delay
+ * no replies.
+ */
+export const filesKey = "file"
+export const filesQueue = "webhook.files"
+/**
  * The exchange for cancellations. Leaders bind their own queues to it. Each team has its own, because the right to bind
  * applies to a whole exchange, and a shared one would show leaders the run ids of all teams.
  */
@@ -80,6 +86,8 @@ export const declareShared = async (channel: Channel, type: QueueType): Promise<
   await channel.assertExchange(repliesExchange, "direct", { durable: true })
   await channel.assertQueue(repliesQueue, shared(type))
   await channel.bindQueue(repliesQueue, repliesExchange, "")
+  await channel.assertQueue(filesQueue, shared(type))
+  await channel.bindQueue(filesQueue, repliesExchange, filesKey)
 }
 
 /** Classic also in a cluster: progress is not worth a write to several disks. */

@@ -19,7 +19,7 @@ import {
 } from "../Bodies.ts"
 import type { DeadLettered, LeaderReply, Prompt, Reply, WantedFile } from "../Bus.ts"
 import type { ReplyKind } from "./Metrics.ts"
-import { cancelExchange, progressKey, promptsExchange, repliesExchange } from "./Topology.ts"
+import { cancelExchange, filesKey, progressKey, promptsExchange, repliesExchange } from "./Topology.ts"
 
 /** A message for the broker. `id` is its `message_id`, which identifies returned messages. */
 export interface Outgoing {
@@ -113,7 +113,7 @@ export const encodeReply = (reply: LeaderReply, prompt: Prompt, exchange: string
   const body = Buffer.from(JSON.stringify(content))
   const options = { type, contentType: json, correlationId: prompt.correlation_id }
   const id = reply._tag === "File" || reply._tag === "FileWanted" ? randomUUID() : `${prompt.run_id}:${type}`
-  return { id, exchange, routingKey: "", body, options }
+  return { id, exchange, routingKey: reply._tag === "File" ? filesKey : "", body, options }
 }
 
 /** Without a confirmation, and not stored on the broker's disk. */

@@ -134,18 +134,19 @@ const make = (options: LeaderHttpOptions) =>
               reply: (reply) => {
                 // Taking the prompt has started the run.
                 if (reply._tag === "Started") return Effect.void
-                if (reply._tag === "File") {
-                  // The answer counts more: an older server refuses all files.
-                  return Effect.catchTag(requests.reply(correlation_id, reply), "LeaderRefused", ({ message }) =>
-                    Effect.logWarning(`a file of run ${run_id} is not kept: ${message}`)
-                  )
-                }
                 isAnswering = true
                 return Effect.map(unlessRefused(requests.reply(correlation_id, reply)), () => {
                   isAnswered = true
                 })
               },
               file: (id) => Effect.retry(unlessRefused(requests.file(correlation_id, id)), fileRetries),
+              // The answer counts more: an older server refuses all files.
+              sendFile: (n, file) =>
+                Effect.catchTag(
+                  requests.reply(correlation_id, { _tag: "File", n, file }),
+                  "LeaderRefused",
+                  ({ message }) => Effect.logWarning(`a file of run ${run_id} is not kept: ${message}`)
+                ),
               progress: (progress) => Effect.sync(() => addProgress(progress))
             }
             lastRun = run_id

@@ -32,6 +32,9 @@ export interface SentFile {
 
 export type StoredFile = RunFile & { readonly bytes: Uint8Array }
 
+/** The ID of the n-th file that the agent left. */
+export const sentId = (n: number): string => `out-${n}`
+
 export const isIncoming = ({ id }: Pick<RunFile, "id">): boolean => id.startsWith("in-")
 
 /** Names of devices on Windows. */

@@ -1,6 +1,8 @@
 import { Effect, FiberMap, Layer } from "effect"
 import { Bus, type ReplyHandler } from "../../bus/Bus.ts"
+import type { NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
+import { sentId } from "../../domain/run/RunFile.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { FileStore } from "../../repo/run/FileStore.ts"
@@ -33,12 +35,14 @@ export const layer: Layer.Layer<
     const database = yield* ChangeFeed
     const reports = yield* ProgressReports
     const { maxConcurrent } = yield* Settings
-    const sendFile = yield* makeSendFile
-    const send: ReplyHandler = (replies, later) => {
-      for (const reply of replies) if (reply._tag === "FileWanted") sendFile(reply.run_id, reply.id)
-      return handle(replies, later)
+    const { confirm, send } = yield* makeSender
+    const handleWithFiles: ReplyHandler = (replies, later) => {
+      for (const reply of replies) if (reply._tag === "FileWanted") send(reply.run_id, reply.id)
+      return Effect.map(handle(replies, later), () => {
+        for (const reply of replies) if (reply._tag === "File") confirm(reply.run_id, sentId(reply.n))
+      })
     }
-    yield* bus.consume(send, {
+    yield* bus.consume(handleWithFiles, {
       correlation,
       progress: reports.add,
       isOver,
@@ -48,21 +52,26 @@ export const layer: Layer.Layer<
   })
 )
 
-/** Sends a file to its run's leader, which asks again if it does not arrive. One at a time: each is in memory. */
-const makeSendFile = Effect.gen(function* () {
+/** Sends files to their runs' leaders. One at a time: each is in memory. What does not arrive, the leader asks for again. */
+const makeSender = Effect.gen(function* () {
   const bus = yield* Bus
   const files = yield* FileStore
   const history = yield* HistoryStore
   const sending = yield* FiberMap.makeRuntime<never, string>()
   const turns = yield* Effect.makeSemaphore(1)
-  return (run_id: RunId, id: string) => {
-    const send = Effect.gen(function* () {
+  const sendFile = (run_id: RunId, id: string, content: Effect.Effect<Uint8Array, NotFound | Unavailable>) => {
+    const work = Effect.gen(function* () {
       const { team } = yield* history.run(run_id)
-      yield* bus.sendFile(team, run_id, { id, bytes: yield* files.fileBytes(run_id, id) })
+      yield* bus.sendFile(team, run_id, { id, bytes: yield* content })
     })
-    const logged = Effect.catchAll(send, (error) =>
-      Effect.logDebug(`the file ${id} of run ${run_id} was not sent`, error)
+    const logged = Effect.catchAll(work, (error) =>
+      Effect.logDebug(`nothing was sent about the file ${id} of run ${run_id}`, error)
     )
     sending(`${run_id} ${id}`, turns.withPermits(1)(logged), { onlyIfMissing: true })
+  }
+  return {
+    send: (run_id: RunId, id: string) => sendFile(run_id, id, files.fileBytes(run_id, id)),
+    /** One that its agent left is stored. */
+    confirm: (run_id: RunId, id: string) => sendFile(run_id, id, Effect.succeed(new Uint8Array()))
   }
 })

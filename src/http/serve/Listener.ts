@@ -28,8 +28,8 @@ export const keepAliveTimeout = 65_000
 /** How long a request's headers may take to arrive, in milliseconds. */
 const headersTimeout = 10_000
 
-/** The same for the whole request with a body of up to 1 MiB, and again for each further MiB, up to 5 minutes. */
-const requestTimeout = (maxBody: number): number => Math.min(30_000 * Math.ceil(maxBody / 1024 ** 2), 300_000)
+/** The same for the whole request: with all the files that it may have, on a line of 1.5 Mbit/s. */
+const requestTimeout = 300_000
 
 /** How often these times are checked, in milliseconds. */
 const connectionsCheckingInterval = 1_000
@@ -46,18 +46,13 @@ export const port = HttpServer.addressWith((address) =>
 
 /**
  * An HTTP server that listens once its layer is built: after its routes, since a request without a route would never be
- * answered. `maxBody`: the largest body that its routes accept, in bytes.
+ * answered.
  */
-export const make = (options: {
-  readonly host?: string
-  readonly port: number
-  readonly maxBody: number
-}): Listener => {
-  const { host, maxBody, port } = options
+export const make = ({ host, port }: { readonly host?: string; readonly port: number }): Listener => {
   const server = createServer({
     keepAliveTimeout,
     headersTimeout,
-    requestTimeout: requestTimeout(maxBody),
+    requestTimeout,
     connectionsCheckingInterval,
     noDelay: true
   })

@@ -4,7 +4,6 @@ import { HttpLayerRouter, HttpMiddleware, HttpServer } from "@effect/platform"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { type Duration, Effect, Layer, Option } from "effect"
 import { constTrue } from "effect/Function"
-import { Settings } from "../../engine/Settings.ts"
 import * as ManagementAccess from "../access/ManagementAccess.ts"
 import { RunEvents } from "../events/RunEvents.ts"
 import { BodyBudget } from "../request/BodyBudget.ts"
@@ -96,8 +95,7 @@ export interface ServeOptions {
 export const serve = <A, E, R>(hostRoutes: Layer.Layer<A, E, R>, { grace = "30 seconds", ...address }: ServeOptions) =>
   Effect.gen(function* () {
     const app = yield* HttpLayerRouter.toHttpEffect(hostRoutes)
-    const { maxBody } = yield* Settings
-    const { layer: listening, server } = Listener.make({ ...address, maxBody })
+    const { layer: listening, server } = Listener.make(address)
     // They exist in the event loop turn in which it begins to listen, before the first request is read.
     const answers = HttpServer.withLogAddress(HttpServer.serve(app, HttpMiddleware.logger))
     return Drain.layer([server], grace).pipe(

@@ -165,7 +165,9 @@ export const during = <A>(
         duration: sendTimeout,
         onSuccess: () => {},
         onTimeout: () =>
-          task.progress({ steps: [{ kind: "file", status: "failed", title: "Not all of out/ was kept", detail: late }] })
+          task.progress({
+            steps: [{ kind: "file", status: "failed", title: "Not all of out/ was kept", detail: late }]
+          })
       }),
       Effect.catchAllDefect((error) => Effect.logWarning("not all files of the agent were sent", error))
     )

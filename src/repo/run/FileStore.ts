@@ -10,8 +10,8 @@ export class FileStore extends Context.Tag("webhook-trigger/FileStore")<
     /** The content of a run's file. */
     readonly fileBytes: (run_id: RunId, id: string) => Effect.Effect<Uint8Array, NotFound | Unavailable>
     /**
-     * Stores the n-th file that the run's agent left, from 1 on, in place of an earlier attempt's n-th. Does nothing a minute
-     * after the run's end: with several servers, the answer may come before a file that was sent first.
+     * Stores the n-th file that the run's agent left, from 1 on, in place of an earlier attempt's n-th. Does nothing an hour
+     * after the run's end: the answer may come before a file that was sent first.
      */
     readonly addFile: (run_id: RunId, n: number, file: SentFile) => Effect.Effect<void, Unavailable>
   }

@@ -2,7 +2,7 @@ import { SqlClient, type Statement } from "@effect/sql"
 import { Effect, Layer } from "effect"
 import { NotFound } from "../../../domain/Errors.ts"
 import type { RunId } from "../../../domain/Id.ts"
-import { type SentFile, storedFile } from "../../../domain/run/RunFile.ts"
+import { type SentFile, sentId, storedFile } from "../../../domain/run/RunFile.ts"
 import { whenTraced } from "../../../telemetry/Span.ts"
 import { FileStore } from "../../run/FileStore.ts"
 import type { NewRun } from "../../run/RunStore.ts"
@@ -68,11 +68,11 @@ export const layer: Layer.Layer<FileStore, never, SqlClient.SqlClient> = Layer.e
 
     const addFile = Effect.fnUntraced(
       function* (run_id: RunId, n: number, sent: SentFile) {
-        const { bytes, ...file } = storedFile(`out-${n}`, sent, [])
+        const { bytes, ...file } = storedFile(sentId(n), sent, [])
         yield* sql`
           with run as materialized (
             select r.id, r.files from webhook_trigger.runs r
-            where r.id = ${run_id} and (${isOut} or r.finished_at > now() - interval '1 minute')
+            where r.id = ${run_id} and (${isOut} or r.finished_at > now() - interval '1 hour')
             for no key update
           ), stored as (
             insert into webhook_trigger.run_files (run_id, id, bytes) select run.id, ${file.id}, ${bytes} from run

@@ -1,7 +1,7 @@
 import { expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { NotFound } from "../../../../src/domain/Errors.ts"
-import { incomingFiles } from "../../../../src/domain/run/RunFile.ts"
+import { incomingFiles, maxFile, mostFiles } from "../../../../src/domain/run/RunFile.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import { acceptOne, admitNext, createWebhook, endOne, epoch, newRun, outcomes, queueRun } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
@@ -31,7 +31,22 @@ export const runFiles = (test: Test): void => {
   )
 
   test(
-    "files: those of the agent are added in any order until a minute after the end; a later attempt replaces those of an earlier one",
+    "files: as many and as large as a request may have",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const sent = Array.from({ length: mostFiles }, (_, i) => ({
+        name: `${i}.bin`,
+        bytes: new Uint8Array(maxFile).fill(i)
+      }))
+      const run_id = yield* queueRun(yield* createWebhook(), { files: incomingFiles(sent) })
+      for (const [i, { bytes }] of sent.entries()) {
+        expect(Buffer.compare(yield* repo.fileBytes(run_id, `in-${i + 1}`), bytes), `file ${i + 1}`).toBe(0)
+      }
+    })
+  )
+
+  test(
+    "files: those of the agent are added in any order until an hour after the end; a later attempt replaces those of an earlier one",
     Effect.gen(function* () {
       const repo = yield* Repo
       const run_id = yield* queueRun(yield* createWebhook(), { files })
