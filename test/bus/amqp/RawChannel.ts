@@ -28,9 +28,9 @@ export const declareTeam = (channel: Channel, team: string, more: Record<string,
   )
 
 /** Sends what a leader might reply. */
-export const reply = (channel: Channel, body: string | Buffer, options: Options.Publish) =>
+export const reply = (channel: Channel, body: string | Buffer, options: Options.Publish, routingKey = "") =>
   Effect.sync(() => {
-    channel.publish("webhook.replies", "", Buffer.isBuffer(body) ? body : Buffer.from(body), options)
+    channel.publish("webhook.replies", routingKey, Buffer.isBuffer(body) ? body : Buffer.from(body), options)
   })
 
 /** The next message of a queue, waited for. */

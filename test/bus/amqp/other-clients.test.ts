@@ -5,14 +5,24 @@ import { Chunk, Effect, Either, Layer, Logger, LogLevel, Option, Queue } from "e
 import * as BusAmqp from "../../../src/bus/amqp/BusAmqp.ts"
 import * as LeaderAmqp from "../../../src/bus/amqp/LeaderAmqp.ts"
 import { decodeReply } from "../../../src/bus/amqp/Wire.ts"
-import { Bus } from "../../../src/bus/Bus.ts"
+import { Bus, type Reply } from "../../../src/bus/Bus.ts"
 import { rightsOf } from "../../../src/cli/BrokerRights.ts"
+import { Unavailable } from "../../../src/domain/Errors.ts"
 import { RunId } from "../../../src/domain/Id.ts"
 import { TeamName } from "../../../src/domain/Team.ts"
 import { Leader } from "../../../src/leader/index.ts"
 import { freshVhost, managementUrl } from "../../support/fresh.ts"
 import { manage } from "../../support/RabbitMq.ts"
-import { collectReplies, echo, makePrompt, startLeader, team, untilQueue, untilUp } from "../contract/support.ts"
+import {
+  collectReplies,
+  consume,
+  echo,
+  makePrompt,
+  startLeader,
+  team,
+  untilQueue,
+  untilUp
+} from "../contract/support.ts"
 import { behaviour, counted, patient } from "./OnRabbitMq.ts"
 import { declareTeam, nextMessage, rawChannel, reply } from "./RawChannel.ts"
 
@@ -65,6 +75,44 @@ describe("replies of leaders in other languages", () => {
         yield* reply(channel, body, options)
         expect(yield* Queue.take(collected)).toEqual(expected)
       }
+    })
+  )
+
+  behaviour("files come one or two at a time, delay no answer, and come again until they are stored", (url) =>
+    Effect.gen(function* () {
+      const sent = 5
+      const taken = yield* Queue.unbounded<Reply>()
+      const room = yield* Effect.makeSemaphore(sent)
+      yield* room.take(sent)
+      let failures = 1
+      let atOnce = 0
+      let most = 0
+      const store = Effect.gen(function* () {
+        most = Math.max(most, ++atOnce)
+        yield* Effect.ensuring(
+          room.take(1),
+          Effect.sync(() => atOnce--)
+        )
+        if (failures-- > 0) return yield* new Unavailable({ what: "database", detail: "down" })
+      })
+      yield* consume(([first, ...more]) => {
+        expect(more).toEqual([])
+        return Effect.zipRight(first?._tag === "File" ? store : Effect.void, Queue.offer(taken, first!))
+      })
+      const channel = yield* rawChannel(url)
+      const { run_id } = yield* makePrompt()
+      const json = { contentType: "application/json", correlationId: run_id }
+      const file = (n: number, name: string) =>
+        reply(channel, JSON.stringify({ n, name, content: "aGk=" }), { ...json, type: "file" }, "file")
+      for (let n = 1; n <= sent; n++) yield* file(n, `${n}.txt`)
+      yield* reply(channel, '{"response":"fine"}', { ...json, type: "response" })
+      expect(yield* Queue.take(taken)).toEqual({ _tag: "Answered", run_id, response: "fine" })
+      yield* room.release(sent + 1)
+      const files = Chunk.toReadonlyArray(yield* Queue.takeN(taken, sent))
+      expect(files.map((reply) => reply._tag === "File" && reply.file.name).sort()).toEqual(
+        Array.from({ length: sent }, (_, i) => `${i + 1}.txt`)
+      )
+      expect(most).toBeLessThanOrEqual(2)
     })
   )
 
