@@ -55,8 +55,10 @@ export class KeyCheck extends Context.Tag("webhook-trigger/KeyCheck")<
         size: mostTogether,
         commit: (changes: ReadonlyArray<Change>) => Effect.as(feed.publish(changes), changes)
       })
+      let told = 0
       const tellOthers = (result: KeyKind | "wrong", network: string): void => {
-        const change = { _tag: "KeyTried", attempt: `${thisProcess},${result},${network}` } as const
+        // With a number: of equal changes that are published together, one arrives.
+        const change = { _tag: "KeyTried", attempt: `${thisProcess},${result},${network},${told++}` } as const
         runFork(Effect.ignore(publishTogether([change])))
       }
       yield* feed.listen((changes) => {
