@@ -234,7 +234,11 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const reply = (webhook: WebhookRow, request: TriggerRequest, prompt: string) =>
         isTooLarge(prompt)
           ? Effect.fail(new PromptTooLarge({ limit_bytes: settings.maxPrompt }))
-          : submitOf(webhook, request, candidates.ofWebhook(webhook, withApproval(webhook, request), { prompt }))
+          : submitOf(
+              webhook,
+              request,
+              candidates.ofWebhook(webhook, { ...withApproval(webhook, request), webhook_version: null }, { prompt })
+            )
 
       const triggerOnce = (
         webhook: OpenedWebhook,
