@@ -24,6 +24,14 @@ import { copiesOf, foldersOf, inThread, leading, repository, temporaryFolder } f
 const response = (text: string) => ({ _tag: "Answered", response: text })
 const failed = (message: string) => ({ _tag: "Failed", message: expect.stringContaining(message) })
 
+/** Git refuses submodules that are paths, unless it is told. */
+const withFileSubmodules = Effect.gen(function* () {
+  process.env.GIT_CONFIG_COUNT = "1"
+  process.env.GIT_CONFIG_KEY_0 = "protocol.file.allow"
+  process.env.GIT_CONFIG_VALUE_0 = "always"
+  yield* Effect.addFinalizer(() => Effect.sync(() => delete process.env.GIT_CONFIG_COUNT))
+})
+
 describe("an agent with a repository", () => {
   behaviour(
     "works in a clean copy at the remote's HEAD, on a branch of the thread, and says what it changed",
@@ -166,10 +174,7 @@ describe("an agent with a repository", () => {
       const { git, url } = yield* repository
       const [workspaces, programs] = [yield* temporaryFolder, yield* folderInPath]
       writeFileSync(join(programs, "git-lfs"), '#!/bin/sh\necho "$@" >> large.txt\n', { mode: 0o755 })
-      process.env.GIT_CONFIG_COUNT = "1"
-      process.env.GIT_CONFIG_KEY_0 = "protocol.file.allow"
-      process.env.GIT_CONFIG_VALUE_0 = "always"
-      yield* Effect.addFinalizer(() => Effect.sync(() => delete process.env.GIT_CONFIG_COUNT))
+      yield* withFileSubmodules
       git("submodule", "--quiet", "add", library.url, "library")
       git("commit", "--quiet", "--message", "Use the library")
       const plain = yield* leading(copiesOf(url), { workspaces })
@@ -244,6 +249,43 @@ describe("an agent with a repository", () => {
       expect(yield* send(replaced, inThread(2, "next"))).toMatchObject({
         report: { workspace: { note: expect.stringContaining("its .git was replaced") } }
       })
+      expect(existsSync(ran)).toBe(false)
+    })
+  )
+
+  behaviour(
+    "runs nothing that an agent has written to submodules, whose copies follow the ref otherwise",
+    Effect.gen(function* () {
+      const [library, other] = [yield* repository, yield* repository]
+      const { git, url } = yield* repository
+      const workspaces = yield* temporaryFolder
+      const ran = join(workspaces, "ran")
+      yield* withFileSubmodules
+      git("submodule", "--quiet", "add", library.url, "library")
+      git("commit", "--quiet", "--message", "Use the library")
+      const { send } = yield* leading(copiesOf(url, { submodules: true }), { workspaces })
+      const define = `git config filter.x.smudge 'touch ${ran}; cat'; git config core.sshCommand 'touch ${ran}'`
+      const evil = "echo '* filter=x' > $(git rev-parse --absolute-git-dir)/info/attributes"
+      const works = [
+        "touch library/mine",
+        `cd library; ${define}; ${evil}`,
+        `git clone -q ${other.url} other; cd other; ${define}; ${evil}; git rm -q --cached .; rm readme.md`,
+        `git clone -q --bare ${other.url} .git/modules/other; cd .git/modules/other; ${define}; ${evil}`,
+        `cp -R library ../own; rm -rf library; ln -s ../own library; git update-index --assume-unchanged library`
+      ]
+      for (const [thread, work] of works.entries()) yield* send(work, inThread(thread, "main"))
+      const next = library.commit("main", { "readme.md": "second\n" })
+      git("-C", "library", "fetch", "--quiet")
+      git("-C", "library", "checkout", "--quiet", next)
+      git("submodule", "--quiet", "add", other.url, "other")
+      git("add", "--all")
+      git("commit", "--quiet", "--message", "Use more")
+      const [mine, ...others] = yield* Effect.forEach(works.keys(), (thread) =>
+        send("cat library/readme.md; ls library other", inThread(thread, "main"))
+      )
+      expect(mine).toMatchObject(response("second\nlibrary:\nmine\nreadme.md\n\nother:\nreadme.md"))
+      const note = expect.stringMatching(/has other settings of submodules|has uncommitted changes/)
+      for (const answer of others) expect(answer).toMatchObject({ report: { workspace: { note } } })
       expect(existsSync(ran)).toBe(false)
     })
   )
