@@ -94,7 +94,7 @@ export const make = (checkout: Checkout, { mirror, sha }: Commit): Effect.Effect
   Effect.gen(function* () {
     const { place, repository } = checkout
     const above = Tools.inPlace({ ...place, folder: dirname(place.folder) })
-    yield* Tools.remove(above, place.folder)
+    yield* Tools.makeWay(above, place.folder)
     yield* above.git([
       "clone",
       "--quiet",
@@ -129,20 +129,23 @@ export const move = (
   Effect.gen(function* () {
     const { made } = checkout
     const { git } = toolsOf(checkout)
-    yield* git([
-      "fetch",
-      "--quiet",
-      "--no-recurse-submodules",
-      "--prune",
-      "--force",
-      mirror,
-      "+refs/heads/*:refs/remotes/origin/*"
-    ])
+    const fetched = yield* Effect.either(
+      git([
+        "fetch",
+        "--quiet",
+        "--no-recurse-submodules",
+        "--prune",
+        "--force",
+        mirror,
+        "+refs/heads/*:refs/remotes/origin/*"
+      ])
+    )
     if (isMoving) yield* checkOut(checkout, sha, "--force")
     else if (sha === base) return made
     else {
       const stays = (why: string) =>
         `The ref moved to ${sha.slice(0, 12)}, but the folder ${why}, so it stays at ${base.slice(0, 12)}.`
+      if (fetched._tag === "Left") return stays(`cannot be updated (${fetched.left.message})`)
       const status = yield* git(["status", "--porcelain", "--untracked-files=no", ignoreInside])
       if (status !== "") return stays("has uncommitted changes")
       // The agent may have left the branch, which is about to be moved.

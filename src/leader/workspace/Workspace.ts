@@ -233,7 +233,7 @@ const removing = (repository: Repository, place: Place, folders: string, locks: 
         const held = yield* Lock.tryHold(lock, "the removal of old folders")
         if (Option.isNone(held) || !isDue(readState(lock))) return
         rmSync(join(lock, "state.json"), { force: true })
-        yield* Tools.remove(tools, join(folders, id))
+        yield* Tools.makeWay(tools, join(folders, id))
         sizes.delete(id)
         elsewhere.delete(id)
         rmSync(held.value.programs, { recursive: true, force: true })
@@ -272,6 +272,10 @@ const removing = (repository: Repository, place: Place, folders: string, locks: 
       })
       kept.sort((a, b) => b.used - a.used)
       let left = repository.disk
+      for (const name of namesIn(folders).filter(Tools.isAside)) {
+        const isLeft = Effect.isFailure(Tools.remove(tools, join(folders, name)))
+        if (yield* isLeft) left -= yield* bytesOf(name, 0)
+      }
       for (const { id, used } of kept) {
         left -= yield* bytesOf(id, used)
         if (left < 0) yield* removeIf(id, (state) => state?.used === used)
