@@ -86,7 +86,7 @@ export class Threads extends HttpApiGroup.make("threads")
       .annotateContext(
         described(
           "Reply to a run",
-          "Sends a chat message to the run's team, in the run's thread, so that the agent continues its session. An ended run without a thread begins one, with its id as the key. If the thread has ended, the reply is refused. In everything else it is like a chat message to the team."
+          "Sends a chat message to the run's team, in the run's thread, so that the agent continues its session. A run without a thread begins one, with its id as the key. A reply to a run at work waits until that has ended. If the thread has ended, the reply is refused. In everything else it is like a chat message to the team."
         )
       )
   )

@@ -40,6 +40,8 @@ export interface DoctorOptions {
   readonly agent: Option.Option<AgentName>
   /** The agent's options. */
   readonly options: ReadonlyArray<string>
+  /** Options of its workspace. */
+  readonly workspace: ReadonlyArray<string>
 }
 
 /** The options of the `support-bundle` command. */
@@ -250,17 +252,19 @@ export const doctor = (local: LocalCommands, words: ReadonlyArray<string> = []) 
       agent: Options.choice("agent", agentNames).pipe(
         Options.withDescription("The agent; words after -- are its options. Default: check DATABASE_URL and AMQP_URL"),
         Options.optional
-      )
+      ),
+      workspace
     },
-    ({ agent }) => local.doctor({ agent, options: words })
+    ({ agent, workspace }) => local.doctor({ agent, options: words, workspace })
   ).pipe(
     Command.withDescription(
       about("Check that an agent works, or that the database and the broker do", {
         details:
-          "Says whether the agent's program is there, is signed in, and answers. It gets one small prompt in the current folder, which the model provider charges for. Without --agent, says whether the database and the broker can be reached, the user is signed in and has the rights of a server, and the broker's queues are right; missing ones are declared.",
+          "Says whether the agent's program is there, is signed in, and answers. It gets one small prompt in the current folder, which the model provider charges for. With --workspace, says whether git can read the repository and the folder can be written. Without --agent, says whether the database and the broker can be reached, the user is signed in and has the rights of a server, and the broker's queues are right; missing ones are declared.",
         examples: [
           "DATABASE_URL=postgres://… AMQP_URL=amqp://… webhook-trigger doctor",
           "webhook-trigger doctor --agent claude -- --permission-mode acceptEdits",
+          "webhook-trigger doctor --agent claude --workspace git:https://github.com/acme/shop",
           "webhook-trigger doctor --agent openai -- --model gpt-5"
         ]
       })

@@ -186,7 +186,7 @@ export class ApprovalOver extends Schema.TaggedError<ApprovalOver>()("ApprovalOv
   decided_by: Schema.UndefinedOr(Schema.String)
 }) {}
 
-/** The run has not ended, so there is nothing to reply to. */
+/** The run has no place in its lane yet, so a reply would come before it. */
 export class RunUnfinished extends Schema.TaggedError<RunUnfinished>()("RunUnfinished", { run_id: RunId }) {}
 
 /** The run's thread has ended, so its agent would not know what a reply is about. */

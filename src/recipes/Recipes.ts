@@ -1,6 +1,6 @@
 /** The services that a webhook can be set up for. */
 
-import type { PresetName } from "../domain/verification/Presets.ts"
+import { type PresetName, presets } from "../domain/verification/Presets.ts"
 import { discord } from "./communication/discord.ts"
 import { meta } from "./communication/meta.ts"
 import { microsoftGraph } from "./communication/microsoftGraph.ts"
@@ -72,6 +72,10 @@ export type RecipeName = keyof typeof recipes
 export const recipeNames = Object.keys(recipes) as ReadonlyArray<RecipeName>
 
 export const isRecipeName = (text: string): text is RecipeName => Object.hasOwn(recipes, text)
+
+/** Who calls, in a sentence: a recipe's label may be what it is about, such as “GitHub comments”. */
+export const serviceOf = ({ label, verification: { preset } }: Recipe): string =>
+  label === generic.label ? label.toLowerCase() : presets[preset].label
 
 /** The recipe of the service whose requests a webhook verifies, whether or not it was made from it. */
 export const recipeOf = (preset: PresetName): Recipe | undefined =>

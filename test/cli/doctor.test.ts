@@ -72,6 +72,19 @@ describe("doctor", () => {
     })
   )
 
+  it.scopedLive("checks the agent's workspace", () =>
+    Effect.gen(function* () {
+      const env = yield* claude(result({ is_error: false, result: "OK" }))
+      const words = ["doctor", "--agent", "claude", "--workspace", "git:/nowhere.git", ...options]
+      const { code, stderr, stdout } = yield* Program.run(words, env)
+      expect(stdout).toMatch(/^workspace git +yes .*\nworkspace repository +no .*nowhere.*\n.*unknown\nprogram +yes/)
+      expect(stderr).toMatch(/^Claude Code does not work yet: Correct the address of --workspace/)
+      expect(code).toBe(1)
+      const alone = yield* Program.run(["doctor", "--workspace", "git:/nowhere.git"])
+      expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining("--workspace needs --agent") })
+    })
+  )
+
   it.scopedLive("refuses options that the agent does not have", () =>
     Effect.gen(function* () {
       const { code, stderr } = yield* Program.run(["doctor", "--agent", "openai", "--", "--key", "sk-1"])

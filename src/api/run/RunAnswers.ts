@@ -93,7 +93,7 @@ export const Cancelled = Schema.Struct({
   refused: offeredFields.refused
 }).annotations({ description: "The filter `cancel_if` holds: the request starts no run and cancels earlier ones." })
 /** The errors of runs have a tag in the typed client, which is not part of the response. */
-const TimeOut = Schema.Struct({ status: status("timeout"), run_id: RunId }).pipe(
+const TimeOut = Schema.Struct({ status: status("timeout"), run_id: RunId, last_step: Run.fields.last_step }).pipe(
   Schema.attachPropertySignature("_tag", "TimedOut")
 )
 export const TimedOut = TimeOut.annotations({
@@ -126,6 +126,7 @@ export const CallersRun = Schema.Struct({
   duration_ms: Run.fields.duration_ms,
   response: Run.fields.conversation.fields.response,
   error: Run.fields.error,
+  last_step: Run.fields.last_step,
   ...ShownReport.fields,
   retry_at: Run.fields.retry_at,
   retried_by: Run.fields.retried_by

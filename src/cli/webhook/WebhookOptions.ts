@@ -6,7 +6,7 @@ import { WebhookDraft, WebhookEdit } from "../../domain/webhook/Webhook.ts"
 import { accepts, valueOf, type WebhookSetting } from "../../domain/webhook/WebhookSettingKinds.ts"
 import { type WebhookSettingName, webhookSettings } from "../../domain/webhook/WebhookSettings.ts"
 import { type Recipe, randomSecret } from "../../recipes/Recipe.ts"
-import { isRecipeName, type RecipeName, recipeNames, recipes } from "../../recipes/Recipes.ts"
+import { isRecipeName, type RecipeName, recipeNames, recipes, serviceOf } from "../../recipes/Recipes.ts"
 import { Failure, usage, wrongUsage } from "../Failure.ts"
 import { fileOf, readText } from "../Files.ts"
 import * as VerificationOptions from "./VerificationOptions.ts"
@@ -145,7 +145,7 @@ const missingIn = ({ from, name, settings, team, template, verification }: Draft
     ...(Option.isNone(team) ? ["--team name"] : []),
     ...(Option.isNone(template) && recipe === undefined ? ["--template text or --template-file file"] : []),
     ...(isSecretKnown && Option.isNone(verification.secret)
-      ? [`--secret-file file, with a secret of ${recipe.label}`]
+      ? [`--secret-file file, with a secret of ${serviceOf(recipe)}`]
       : [])
   ].map((option) => `missing option ${option}`)
 }

@@ -6,6 +6,7 @@ import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import { textOf, type WebhookSetting } from "../../domain/webhook/WebhookSettingKinds.ts"
 import { type WebhookSettingName, webhookSettingNames, webhookSettings } from "../../domain/webhook/WebhookSettings.ts"
 import { type Recipe, withValues } from "../../recipes/Recipe.ts"
+import { serviceOf } from "../../recipes/Recipes.ts"
 import { exampleFor } from "../../recipes/SampleFor.ts"
 import { fields, printable, quantity, section, time, timeAndAge, yesNo } from "../Output.ts"
 import { ownCommand } from "../OwnCommand.ts"
@@ -72,15 +73,16 @@ export const describeSetup = (
   recipe: Recipe,
   secret: string | undefined
 ) => {
-  const { config, label, notes, steps } = recipe
+  const { config, notes, steps } = recipe
+  const service = serviceOf(recipe)
   if (trigger_url === undefined) return [tokenText(title, trigger_url), ...warningsIn(webhook)].join("\n")
   return [
     tokenText(title, trigger_url),
     ...(secret === undefined ? [] : [`\nThe secret is shown only once, too:\n\n  ${secret}`]),
     ...(recipe.secret === "shown after"
-      ? [`\n${label} shows its secret later. Then: ${ownCommand} webhook edit ${webhook.id} --secret-file <file>`]
+      ? [`\n${service} shows its secret later. Then: ${ownCommand} webhook edit ${webhook.id} --secret-file <file>`]
       : []),
-    section(`At ${label}:`, steps.map((step, index) => `${index + 1}. ${step}`).join("\n")),
+    section(`At ${service}:`, steps.map((step, index) => `${index + 1}. ${step}`).join("\n")),
     ...(config === undefined
       ? []
       : [section(`${config.file}:`, withValues(config.text, trigger_url, secret ?? "SECRET").trimEnd())]),

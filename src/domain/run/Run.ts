@@ -69,7 +69,10 @@ const record = Struct({
   source: RunSource,
   webhook_id: optional(WebhookId.annotations({ description: "Absent for a chat message." })),
   webhook_version: optional(
-    Schema.Int.annotations({ description: "The `version` of the webhook from whose template the prompt was made." })
+    Schema.Int.annotations({
+      description:
+        "The `version` of the webhook from whose template the prompt was made. Absent: none, as for a message or a reply."
+    })
   ),
   team: TeamName,
   mode: RunMode,

@@ -49,8 +49,8 @@ export interface RunRequest extends RunTexts {
   /** Until when it waits for its approval; absent: it needs none. */
   readonly approval_until?: DateTime.Utc
   readonly singleton?: NonNullable<NewRun["singleton"]>
-  /** The version that the prompt was made from, if it is not the current one. */
-  readonly webhook_version?: number
+  /** The version that the prompt was made from, if it is not the current one. `null`: it was made from none. */
+  readonly webhook_version?: number | null
   /** The caller's trace, for the prompt. The span of the acceptance replaces it. */
   readonly traceparent?: string
   /** The key of a tool's call, as in `Run`. */
@@ -216,7 +216,7 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
         ...(triggered_by !== undefined && { triggered_by }),
         ...(callback_url !== undefined && { callback_url }),
         ...chainOf(run),
-        ...(webhook_version && { webhook_version })
+        webhook_version: webhook_version ?? null
       }
       const rendered = { prompt: conversation.prompt, ...(layout && { layout }) }
       const candidate = ofReplay(webhook, request, rendered, run_id)

@@ -47,14 +47,10 @@ export const make = Effect.gen(function* () {
     const isLast = history
       .runs({ thread_id: thread.id, limit: 1 })
       .pipe(Effect.map(({ data }) => data[0]?.run_id === run.run_id))
+    // The destinations' targets may need those of the run.
+    const variables = { ...run.variables, ...(chat && { slack_thread: chat.thread }) }
     const request = {
-      ...{
-        variables: chat === undefined ? {} : { slack_thread: chat.thread },
-        received_at,
-        wait: false,
-        thread_key: thread.key,
-        triggered_by
-      },
+      ...{ variables, received_at, wait: false, thread_key: thread.key, triggered_by },
       // Contains a line break, so that it cannot equal a caller's key.
       idempotency: { key: `reply\n${chat?.id ?? run.run_id}`, request_hash },
       answer: { message, isAnswered: chat === undefined && !(yield* isLast), isFromChat: chat !== undefined }

@@ -89,16 +89,18 @@ export const make = Effect.gen(function* () {
       }
       if (!webhook.enabled) return yield* new WebhookDisabled()
       const given = request.variables ?? run.variables
-      const variables = request.prompt === "same" ? given : yield* Input.used(webhook, given, given)
+      // A reply is its own prompt: no template made it.
+      const isReply = run.webhook_version === undefined && request.variables === undefined
+      const isSame = isReply || request.prompt === "same"
+      const variables = isSame ? given : yield* Input.used(webhook, given, given)
       // A person asked for it, so `accept_if` does not apply.
       const { accept_if: _, ...unfiltered } = webhook
       if (request.variables && !Input.takesPayload(webhook)) {
         yield* Effect.catchTag(inputChecks.check(unfiltered, Combined.ownOf(webhook, variables)), "Ignored", Effect.die)
       }
-      const rendered =
-        request.prompt === "same"
-          ? { prompt: run.conversation.prompt, ...(run.layout && { layout: run.layout }) }
-          : yield* render(webhook, variables)
+      const rendered = isSame
+        ? { prompt: run.conversation.prompt, ...(run.layout && { layout: run.layout }) }
+        : yield* render(webhook, variables)
       const texts = request.variables === undefined ? Candidates.textsOf(run) : yield* textsOf(webhook, variables)
       const own = {
         variables,
@@ -108,7 +110,7 @@ export const make = Effect.gen(function* () {
         // Its caller waits for an answer.
         ...(run.callback_url !== undefined && { callback_url: run.callback_url }),
         ...Candidates.chainOf(run),
-        ...(request.prompt === "same" && run.webhook_version && { webhook_version: run.webhook_version })
+        ...(isSame && { webhook_version: run.webhook_version ?? null })
       }
       return candidates.ofReplay(webhook, own, rendered, run.run_id)
     })

@@ -5,15 +5,21 @@
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import { type NotFound, Unavailable } from "../../domain/Errors.ts"
+import type { DestinationId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import { phaseOf } from "../../domain/run/RunStatus.ts"
 import type { OpenedWebhook } from "../../domain/webhook/Webhook.ts"
 import { AuditStore } from "../../repo/access/AuditStore.ts"
 import { DeliveryStore } from "../../repo/delivery/DeliveryStore.ts"
+import { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
+import { RecentMap } from "../../runtime/RecentMap.ts"
 import * as Audit from "../access/Audit.ts"
 import { takesClicks } from "../delivery/Buttons.ts"
+import { ephemeralPost } from "../delivery/kinds/Slack.ts"
+import { Poster } from "../delivery/Poster.ts"
 import { byMember, type SlackReaction, type SlackReply, slackEventIn } from "../delivery/SlackEvents.ts"
 import { Approvals } from "../manage/Approvals.ts"
+import * as Sealing from "../verify/Sealing.ts"
 import type { RunRequest } from "./Candidates.ts"
 import * as Clicks from "./Clicks.ts"
 import * as QuestionAnswers from "./QuestionAnswers.ts"
@@ -22,13 +28,20 @@ import type { NotStarted, Submitted, Trigger } from "./Trigger.ts"
 
 const ignored = (reason: string): NotStarted => ({ _tag: "Ignored", reason, isOfSlack: true })
 
-/** Slack sends the event again: at once, after a minute and after five. */
-const again = (detail: string) => new Unavailable({ what: "server", detail, is_of_slack: true })
+const notTaken = (why: string): string => `The reply is not taken. ${why}`
+
+/** The replies whose writers were told. Slack reports a mention twice. */
+const maxTold = 1_000
 
 export const make = Effect.gen(function* () {
   const approvals = yield* Approvals
   const audit = yield* AuditStore
   const deliveries = yield* DeliveryStore
+  const destinations = yield* DestinationStore
+  const sealing = yield* Sealing.make
+  const { post } = yield* Poster
+  const scope = yield* Effect.scope
+  const told = new RecentMap<string, true>(maxTold)
   const answer = yield* QuestionAnswers.make
   const runFor = yield* Clicks.makeRunFor
 
@@ -39,13 +52,34 @@ export const make = Effect.gen(function* () {
       Effect.catchTag("ApprovalOver", () => Effect.succeed(ignored("The run does not wait for approval.")))
     )
 
+  /** Tells the writer of a reply, by the destination that wrote before it, why the agent does not get it. */
+  const refuse = ({ chat, user }: SlackReply, { webhook_id }: Run, by: DestinationId, reason: string) => {
+    const tell = Effect.gen(function* () {
+      const { id, sealed_secret, url } = yield* destinations.destinationRow(webhook_id!, by)
+      const token = sealing.open(id, sealed_secret)
+      if (token !== undefined) yield* post(ephemeralPost(url, token, chat.thread, user, reason))
+    })
+    if (told.has(chat.id)) return Effect.succeed(ignored(reason))
+    told.set(chat.id, true)
+    return tell.pipe(
+      Effect.catchAll((error) => {
+        const why = "reason" in error ? error.reason : error._tag
+        return Effect.logWarning(`Slack could not be told why a reply is not taken: ${why}`)
+      }),
+      Effect.forkIn(scope),
+      Effect.as(ignored(reason))
+    )
+  }
+
   const reply = (
     trigger: Pick<Trigger["Type"], "open" | "triggerRead">,
-    { chat, text, user }: SlackReply,
+    event: SlackReply,
     run: Run,
+    by: DestinationId,
     received_at: RunRequest["received_at"]
   ): Effect.Effect<Submitted | undefined, Unavailable, AuditStore> => {
-    if (phaseOf(run) === "waits for approval") return Effect.succeed(ignored("The run waits for approval."))
+    const { chat, text, user } = event
+    if (phaseOf(run) === "waits for approval") return refuse(event, run, by, notTaken("The run waits for approval."))
     const triggered_by = byMember(user)
     const request_hash = createHash("sha256").update(`${triggered_by} ${text}`).digest()
     const given = { message: text, received_at, chat, request_hash, triggered_by }
@@ -61,13 +95,11 @@ export const make = Effect.gen(function* () {
           case "NotFound":
           case "ThreadEnded":
             return Effect.succeed(undefined)
-          case "RateLimited":
-          case "RunUnfinished":
-            return again("The run cannot be continued yet. Try again in a minute.")
           case "Unavailable":
+            // Slack sends the event again: at once, after a minute and after five.
             return new Unavailable({ ...refusal, is_of_slack: true })
           default:
-            return Effect.succeed(ignored(`The reply is not taken. ${textOf(refusal)}`))
+            return refuse(event, run, by, notTaken(textOf(refusal)))
         }
       })
     )
@@ -88,11 +120,11 @@ export const make = Effect.gen(function* () {
     const teams = [webhook, ...(webhook.shared_by ?? [])].map(({ team }) => team)
     return Effect.gen(function* () {
       const which = "decision" in event ? event : { before: event.chat }
-      const run_id = yield* deliveries.runOfMessage(which, teams)
-      if (run_id === undefined) return undefined
-      const run = yield* runFor(trigger, webhook, run_id)
+      const about = yield* deliveries.runOfMessage(which, teams)
+      if (about === undefined) return undefined
+      const run = yield* runFor(trigger, webhook, about.run_id)
       const act: Effect.Effect<Submitted | undefined, NotFound | Unavailable, AuditStore> =
-        "decision" in event ? decide(event, run) : reply(trigger, event, run, received_at)
+        "decision" in event ? decide(event, run) : reply(trigger, event, run, about.destination_id, received_at)
       return act.pipe(
         Effect.catchTag("NotFound", () => Effect.succeed(undefined)),
         Effect.provideService(AuditStore, audit),

@@ -25,6 +25,7 @@ import type { TeamName } from "../../domain/Team.ts"
 import { isShownToCallers, type OpenedWebhook, type WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { AuditStore } from "../../repo/access/AuditStore.ts"
 import type { ReplyKeyStore } from "../../repo/access/ReplyKeyStore.ts"
+import type { SecretKeyStore } from "../../repo/access/SecretKeyStore.ts"
 import type { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import type { DeliveryStore } from "../../repo/delivery/DeliveryStore.ts"
 import type { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
@@ -182,6 +183,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
     | Renderer
     | ReplyKeyStore
     | RunWatch
+    | SecretKeyStore
     | Settings
     | Steps
     | TeamStore
@@ -232,7 +234,11 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const reply = (webhook: WebhookRow, request: TriggerRequest, prompt: string) =>
         isTooLarge(prompt)
           ? Effect.fail(new PromptTooLarge({ limit_bytes: settings.maxPrompt }))
-          : submitOf(webhook, request, candidates.ofWebhook(webhook, withApproval(webhook, request), { prompt }))
+          : submitOf(
+              webhook,
+              request,
+              candidates.ofWebhook(webhook, { ...withApproval(webhook, request), webhook_version: null }, { prompt })
+            )
 
       const triggerOnce = (
         webhook: OpenedWebhook,

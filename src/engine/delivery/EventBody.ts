@@ -54,7 +54,8 @@ const full = (run: Run, webhook: WebhookName) => ({
   variables: run.variables,
   ...reportOf(run),
   ...cut(run.conversation.response),
-  error: run.error
+  error: run.error,
+  last_step: run.last_step
 })
 
 /** The data of an event, and what templates read as `alert`. */

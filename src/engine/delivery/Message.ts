@@ -21,8 +21,10 @@ const overtaken: { readonly [By in CancelledBy]?: string } = {
   event: "A later event cancelled it"
 }
 
-const detailOf = (event: DestinationRunEvent, { cancelled_by, error }: Run): string | undefined => {
+const detailOf = (event: DestinationRunEvent, { cancelled_by, error, last_step }: Run): string | undefined => {
   if (event === "run.cancelled") return cancelled_by && overtaken[cancelled_by]
+  // Other steps may be commands, which are not for everybody who reads a comment.
+  if (event === "run.timed_out") return last_step?.startsWith("Retrying: ") ? last_step : undefined
   return isEarly(event) ? undefined : error?.message
 }
 

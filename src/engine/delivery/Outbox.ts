@@ -145,7 +145,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
         )
       }
 
-      /** The answer to a reply in Slack goes into its thread. Its run has no values for the target. */
+      /** The answer to a reply in Slack goes into its thread, whatever the target says. */
       const inThread = (due: DueDelivery): Effect.Effect<DestinationRow, EventBody.Unfillable> => {
         const { destination } = due
         if (destination.kind !== "slack-message" || !("run" in due) || memberOf(due.run.triggered_by) === undefined) {

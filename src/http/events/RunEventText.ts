@@ -23,7 +23,7 @@ const ended = (run: Run): string => {
     case "error":
       return write(status, endId, bodies.error(run_id, error!, reportOf(run)))
     case "timeout":
-      return write(status, endId, bodies.timeout(run_id))
+      return write(status, endId, bodies.timeout(run))
     case "cancelled":
       return write(status, endId, bodies.cancelled(run_id))
     // Not the end of a run.

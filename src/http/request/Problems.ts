@@ -156,7 +156,15 @@ const table = {
       run_id
     })
   ],
-  RunUnfinished: [409, ({ run_id }) => ({ code: "run_unfinished", detail: "Reply when the run has ended.", run_id })],
+  RunUnfinished: [
+    409,
+    ({ run_id }) => ({
+      code: "run_unfinished",
+      detail:
+        "The run has no place in its team's lane yet. Reply when it has been approved, and its window has closed.",
+      run_id
+    })
+  ],
   ThreadEnded: [
     409,
     ({ run_id }) => ({

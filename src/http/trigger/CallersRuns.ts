@@ -23,7 +23,8 @@ type Request = HttpServerRequest.HttpServerRequest
 const encodeRun = Schema.encodeSync(CallersRun)
 
 const callersRun = (run: Run): CallersRun => {
-  const { run_id, status, started_at, finished_at, duration_ms, conversation, error, retry_at, retried_by } = run
+  const { run_id, status, started_at, finished_at, duration_ms, conversation, error, last_step, retry_at, retried_by } =
+    run
   const { response } = conversation
   return {
     run_id,
@@ -33,6 +34,7 @@ const callersRun = (run: Run): CallersRun => {
     ...(duration_ms !== undefined && { duration_ms }),
     ...(response !== undefined && { response }),
     ...(error !== undefined && { error }),
+    ...(last_step !== undefined && { last_step }),
     ...reportOf(run),
     ...(retry_at !== undefined && { retry_at }),
     ...(retried_by !== undefined && { retried_by })

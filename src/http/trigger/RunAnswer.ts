@@ -14,7 +14,7 @@ import type {
 import type { RunId } from "../../domain/Id.ts"
 import * as Json from "../../domain/Json.ts"
 import { reportOf, type ShownReport } from "../../domain/run/AgentReport.ts"
-import type { RunError } from "../../domain/run/Run.ts"
+import type { Run, RunError } from "../../domain/run/Run.ts"
 import type { Offered, Submitted } from "../../engine/accept/Trigger.ts"
 import * as Problems from "../request/Problems.ts"
 import * as RequestFacts from "../request/RequestFacts.ts"
@@ -41,7 +41,10 @@ export const bodies = {
     error,
     ...report
   }),
-  timeout: (run_id: RunId): typeof TimedOut.Encoded => ({ status: "timeout", run_id }),
+  timeout: ({ last_step, run_id }: Pick<Run, "last_step" | "run_id">): typeof TimedOut.Encoded => ({
+    ...{ status: "timeout", run_id },
+    ...(last_step !== undefined && { last_step })
+  }),
   cancelled: (run_id: RunId) =>
     Problems.problem(409, { code: "cancelled", detail: "It was cancelled while you waited for its answer.", run_id })
 }
@@ -78,10 +81,10 @@ const isOfPage = ({ headers }: Request): boolean =>
   headers["sec-fetch-site"] !== undefined || headers.origin !== undefined
 
 /** A browser resends a POST that is answered with 408, once for each open connection: each would start another run. */
-const timedOut = (request: Request, run_id: RunId): Response =>
+const timedOut = (request: Request, run: Run): Response =>
   isOfPage(request)
-    ? json<typeof TimedOutInPage.Encoded>(504, bodies.timeout(run_id))
-    : json<typeof TimedOut.Encoded>(408, bodies.timeout(run_id))
+    ? json<typeof TimedOutInPage.Encoded>(504, bodies.timeout(run))
+    : json<typeof TimedOut.Encoded>(408, bodies.timeout(run))
 
 const write = (request: Request, format: Format, submitted: Submitted): Response => {
   if (submitted._tag === "Ignored") {
@@ -101,7 +104,7 @@ const write = (request: Request, format: Format, submitted: Submitted): Response
     case "error":
       return format.error(run_id, error!, reportOf(submitted.run))
     case "timeout":
-      return timedOut(request, run_id)
+      return timedOut(request, submitted.run)
     case "cancelled":
       return Problems.toResponse(bodies.cancelled(run_id))
     // Not the end of a run. If it happened anyway, this answer would be true.

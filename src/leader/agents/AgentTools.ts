@@ -1,5 +1,5 @@
 /** Tools of ours for an agent's program, over the Model Context Protocol: it can ask, link a result, and say what it does. */
-import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, chownSync, lstatSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { createServer, type Socket } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -7,6 +7,7 @@ import type { Server } from "@modelcontextprotocol/server"
 import { Cause, Deferred, Effect, Either, Exit, Fiber, FiberId, Option, type Scope } from "effect"
 import { type AgentReport, readReport } from "../../domain/run/AgentReport.ts"
 import { type LeaderAnswer, LeaderError } from "../Leader.ts"
+import * as Lock from "../workspace/Lock.ts"
 import type { Task } from "./Agent.ts"
 import { listAt, textAt, toolServer } from "./output/Reading.ts"
 
@@ -140,15 +141,30 @@ const serveOn = async (socket: Socket, { call, mayAsk }: ReturnType<typeof uses>
   stdio.serveStdio(make, { transport: new stdio.StdioServerTransport(socket, socket) })
 }
 
+const folderName = "webhook-tools-"
+
+/** Removes the folders of leaders that were killed. One of another user's could be changed while it is removed. */
+const removeLeft = (): void => {
+  for (const name of readdirSync(tmpdir())) {
+    const folder = join(tmpdir(), name)
+    if (!name.startsWith(folderName) || !Lock.isLeft(folder)) continue
+    if (lstatSync(folder, { throwIfNoEntry: false })?.uid === process.geteuid?.()) {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  }
+}
+
 /** Serves the tools on a socket that only the program's user can connect to. */
 const serve = (task: Task): Effect.Effect<{ readonly tools: Tools } & ReturnType<typeof uses>, unknown, Scope.Scope> =>
   Effect.gen(function* () {
     const used = uses(task)
     const { user } = task.place
+    yield* Effect.ignore(Effect.try(removeLeft))
     const folder = yield* Effect.acquireRelease(
-      Effect.try(() => mkdtempSync(join(tmpdir(), "webhook-tools-"))),
+      Effect.try(() => mkdtempSync(join(tmpdir(), folderName))),
       (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
     )
+    yield* Effect.try(() => Lock.mark(folder))
     const [path, script] = [join(folder, "socket"), join(folder, "tools.cjs")]
     const sockets = new Set<Socket>()
     const listener = createServer((socket) => {

@@ -11,6 +11,14 @@ import type { Commit } from "./Mirror.ts"
 import * as Tools from "./Tools.ts"
 import type { Repository } from "./Workspace.ts"
 
+/** What a copy had when it was set up, and an agent may have changed since. */
+export interface Made {
+  /** Git's configuration. */
+  readonly config: string
+  /** The files that tell git what to run in submodules, with their hashes; none if git does not go there, or they have strange names. */
+  readonly modules?: string | undefined
+}
+
 export interface Checkout {
   readonly repository: Repository
   /** Its folder is the copy's. */
@@ -18,8 +26,8 @@ export interface Checkout {
   /** The folder with the files to copy in. */
   readonly included: string
   readonly branch: string
-  /** Git's configuration of the copy once it was made. Absent: it is being made. */
-  readonly config?: string
+  /** Absent: it is being made. */
+  readonly made?: Made
   readonly task: Pick<Task, "progress" | "prompt">
 }
 
@@ -31,9 +39,9 @@ const restore = `
 [ -d .git ] && [ ! -L .git ] || { echo "its .git was replaced" >&2; exit 1; }
 rm -rf .git/config .git/config.worktree .git/commondir && printf "%s\\n" "$1" > .git/config`
 
-const toolsOf = ({ config, place }: Checkout): Tools.Tools => {
+const toolsOf = ({ made, place }: Checkout): Tools.Tools => {
   const { git, run } = Tools.inPlace(place)
-  const restored = config === undefined ? Effect.void : run("sh", "-c", restore, "sh", config)
+  const restored = made === undefined ? Effect.void : run("sh", "-c", restore, "sh", made.config)
   return {
     run,
     git: (args, more) => Effect.zipRight(restored, git(args, { GIT_DIR: join(place.folder, ".git"), ...more }))
@@ -47,15 +55,46 @@ const ignoreInside = "--ignore-submodules=dirty"
 export const headOf = (checkout: Checkout): Effect.Effect<Option.Option<string>> =>
   Effect.option(toolsOf(checkout).git(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]))
 
-/**
- * Makes the copy anew. It shares the mirror's objects, but has branches, a configuration and hooks of its own. Returns the
- * configuration.
- */
-export const make = (checkout: Checkout, { mirror, sha }: Commit): Effect.Effect<string, LeaderError> =>
+/** The repositories in a copy. Not all files, which may be too many to read. */
+const onlyInner = "sed -n 's/^160000 [^\t]*\t//p'"
+const withPlainNames = ["-c", "core.quotePath=false"]
+
+/** Names each file that git would read to find a submodule and its configuration, with its hash. `$@`: the submodules. */
+const listModules = `!list() {
+  root=$(pwd -P)
+  for path; do
+    [ -d "./$path" ] || continue
+    if [ "$(cd -P "./$path" && pwd -P)" = "$root/$path" ]; then find "./$path" -name .git -prune; else echo "$path"; fi
+  done
+  [ ! -e .git/modules ] || find .git/modules "(" -type l -o -name config -o -name config.worktree -o -name commondir ")"
+}
+each() {
+  list "$@" | LC_ALL=C sort | while IFS= read -r file; do
+    if [ -f "$file" ] && [ ! -L "$file" ]; then hash=$(git hash-object --no-filters -- "$file"); else hash=none; fi
+    echo "$hash $file"
+  done
+}
+each`
+
+/** What an agent may have changed in the submodules of these commits; none if that is not known, or git does not go there. */
+const modulesOf = (checkout: Checkout, ...commits: ReadonlyArray<string>): Effect.Effect<string | undefined> =>
+  Effect.gen(function* () {
+    if (!checkout.repository.submodules) return undefined
+    const { git } = toolsOf(checkout)
+    const lists = yield* Effect.forEach(commits, (commit) =>
+      git([...withPlainNames, "-c", `alias.inner=!git ls-tree -r --full-tree ${commit} | ${onlyInner}`, "inner"])
+    )
+    if (lists.some((list) => list.includes('"'))) return undefined
+    const paths = new Set(lists.flatMap((list) => list.split("\n")).filter((path) => path !== ""))
+    return yield* git(["-c", `alias.modules=${listModules}`, "modules", ...paths])
+  }).pipe(Effect.orElseSucceed(() => undefined))
+
+/** Makes the copy anew. It shares the mirror's objects, but has branches, a configuration and hooks of its own. */
+export const make = (checkout: Checkout, { mirror, sha }: Commit): Effect.Effect<Made, LeaderError> =>
   Effect.gen(function* () {
     const { place, repository } = checkout
     const above = Tools.inPlace({ ...place, folder: dirname(place.folder) })
-    yield* Tools.remove(above, place.folder)
+    yield* Tools.makeWay(above, place.folder)
     yield* above.git([
       "clone",
       "--quiet",
@@ -71,37 +110,42 @@ export const make = (checkout: Checkout, { mirror, sha }: Commit): Effect.Effect
     yield* checkOut(checkout, sha)
     yield* include(checkout)
     yield* setUp(checkout)
-    return yield* above.run("cat", join(place.folder, ".git/config"))
+    const config = yield* above.run("cat", join(place.folder, ".git/config"))
+    return { config, modules: yield* modulesOf(checkout, sha) }
   })
 
 /**
  * Moves the copy to the commit, and keeps what was done in it: with changes or commits that the new commit does not have, it
- * stays. Returns why it stays, if it does.
+ * stays. Returns why it stays, or what it has now.
  *
  * @param isMoving a move has begun and did not end, as its setup failed. Nobody has worked in the folder since
  * @param begin remembers that a move begins
  */
 export const move = (
-  checkout: Checkout,
+  checkout: Checkout & { readonly made: Made },
   { mirror, sha }: Commit,
   { base, isMoving, begin }: Readonly<{ base: string; isMoving: boolean; begin: Effect.Effect<void, LeaderError> }>
-): Effect.Effect<string | undefined, LeaderError> =>
+): Effect.Effect<string | Made, LeaderError> =>
   Effect.gen(function* () {
+    const { made } = checkout
     const { git } = toolsOf(checkout)
-    yield* git([
-      "fetch",
-      "--quiet",
-      "--no-recurse-submodules",
-      "--prune",
-      "--force",
-      mirror,
-      "+refs/heads/*:refs/remotes/origin/*"
-    ])
+    const fetched = yield* Effect.either(
+      git([
+        "fetch",
+        "--quiet",
+        "--no-recurse-submodules",
+        "--prune",
+        "--force",
+        mirror,
+        "+refs/heads/*:refs/remotes/origin/*"
+      ])
+    )
     if (isMoving) yield* checkOut(checkout, sha, "--force")
-    else if (sha === base) return undefined
+    else if (sha === base) return made
     else {
       const stays = (why: string) =>
         `The ref moved to ${sha.slice(0, 12)}, but the folder ${why}, so it stays at ${base.slice(0, 12)}.`
+      if (fetched._tag === "Left") return stays(`cannot be updated (${fetched.left.message})`)
       const status = yield* git(["status", "--porcelain", "--untracked-files=no", ignoreInside])
       if (status !== "") return stays("has uncommitted changes")
       // The agent may have left the branch, which is about to be moved.
@@ -110,12 +154,15 @@ export const move = (
         const isContained = head === base || (yield* Effect.isSuccess(git(["merge-base", "--is-ancestor", head, sha])))
         if (!isContained) return stays("has commits of its own")
       }
+      const modules = yield* modulesOf(checkout, base, sha)
+      if (checkout.repository.submodules && (modules === undefined || modules !== made.modules))
+        return stays("has other settings of submodules than at its start")
       yield* begin
       const moved = yield* Effect.either(checkOut(checkout, sha))
       if (moved._tag === "Left") return stays(`cannot be updated (${moved.left.message})`)
     }
     yield* setUp(checkout)
-    return undefined
+    return { ...made, modules: yield* modulesOf(checkout, sha) }
   })
 
 const checkOut = (checkout: Checkout, sha: string, ...options: ReadonlyArray<string>) =>
@@ -179,9 +226,6 @@ const setUp = (checkout: Checkout) =>
     })
   })
 
-/** Lists the repositories in the copy. Not all files, which may be too many to read. */
-const listInner = "git ls-files --stage | sed -n 's/^160000 [^\t]*\t//p'"
-
 /** A large folder must not delay the answer for long. */
 const measureTimeout = "20 seconds"
 
@@ -193,7 +237,10 @@ export const measure = (checkout: Checkout, base: string): Effect.Effect<Workspa
     const index = { GIT_INDEX_FILE: join(checkout.place.folder, ".git/webhook-index") }
     yield* run("cp", ".git/index", ".git/webhook-index")
     // `add` would start git in them.
-    const inner = yield* git(["-c", "core.quotePath=false", "-c", `alias.inner=!${listInner}`, "inner"], index)
+    const inner = yield* git(
+      [...withPlainNames, "-c", `alias.inner=!git ls-files --stage | ${onlyInner}`, "inner"],
+      index
+    )
     const without = inner.split("\n").flatMap((path) => (path === "" ? [] : [`:(exclude,literal)${path}`]))
     if (inner.includes('"')) return yield* new LeaderError({ message: "a repository in it has a strange name" })
     yield* git(["add", "--intent-to-add", "--", ".", ...without], index)

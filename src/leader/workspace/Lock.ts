@@ -70,6 +70,12 @@ export const isLeft = (folder: string): boolean => {
   return holder !== undefined && isCrashed(holder)
 }
 
+/** Marks a folder as this process's own, for `isLeft`. */
+export const mark = (folder: string): void => {
+  const mine = { system: system(), pid: process.pid, born: bornAt(process.pid) }
+  writeFileSync(fileIn(folder), JSON.stringify(mine), { mode: 0o600 })
+}
+
 /** Removes the lock of a crashed holder, unless another process has done so and taken it. */
 const removeLeft = (folder: string, token: string | undefined): void => {
   const file = fileIn(folder)

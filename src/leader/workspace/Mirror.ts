@@ -62,8 +62,21 @@ export const commitOf = (options: MirrorOptions): Effect.Effect<Commit, LeaderEr
     const refuse = (why: string) =>
       new LeaderError({ message: `The ref ${JSON.stringify(ref)} is not ${why} the webhook's \`workspace_ref\`.` })
 
+    // The configuration can name programs, and an agent of the same user may have written there. Only the format is kept.
+    const config = (...args: ReadonlyArray<string>) =>
+      Effect.option(tools.git(["config", "--file", join(mirror, "config"), ...args]))
+    const restore = Effect.gen(function* () {
+      const isOld = Option.isSome(yield* config("core.bare"))
+      const [hash, refs] = [yield* config("extensions.objectFormat"), yield* config("extensions.refStorage")]
+      yield* tools.run("rm", "-rf", ...["config", "config.worktree", "commondir"].map((name) => join(mirror, name)))
+      yield* tools.git(["init", "--quiet", "--bare", mirror], {
+        ...(isOld && { GIT_DEFAULT_HASH: Option.getOrElse(hash, () => "sha1") }),
+        ...(isOld && { GIT_DEFAULT_REF_FORMAT: Option.getOrElse(refs, () => "files") })
+      })
+    })
+
     const work = Effect.gen(function* () {
-      yield* tools.git(["init", "--quiet", "--bare", mirror])
+      yield* restore
       yield* Tools.unlock(tools, mirror)
       yield* fetch(...everything)
       const name = ref.startsWith("refs/") ? ref : `refs/heads/${ref}`

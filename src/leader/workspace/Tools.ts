@@ -1,4 +1,5 @@
 /** The programs that prepare folders: git, and a few of the system's. They run as the agent does, and nobody can be asked. */
+import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
 import { LeaderError } from "../Leader.ts"
 import { type Place, withoutPrompt } from "../Place.ts"
@@ -78,6 +79,25 @@ export const inPlace = (place: Place): Tools => {
 /** Removes the folder, with what was made read-only in it, as Go's module cache. */
 export const remove = ({ run }: Tools, folder: string): Effect.Effect<string, LeaderError> =>
   run("sh", "-c", 'rm -rf "$1" 2>/dev/null || { chmod -R u+rwX "$1" 2>/dev/null; rm -rf "$1"; }', "sh", folder)
+
+/** In the name of a folder that was set aside. */
+const aside = ".set-aside-"
+
+export const isAside = (name: string): boolean => name.includes(aside)
+
+/** Removes a thread's folder. With files of another user, as an agent's container writes them, it is renamed to make way. */
+export const makeWay = (tools: Tools, folder: string): Effect.Effect<void, LeaderError> =>
+  Effect.catchAll(remove(tools, folder), (failure) => {
+    const place = `${folder}${aside}${randomUUID()}`
+    const [why] = failure.message.split("\n")
+    const told = Effect.logWarning(
+      `a thread's folder could not be removed (${why}). It is set aside, and takes disk from the other copies until you remove it as root: rm -rf '${place}'`
+    )
+    return Effect.zipRight(
+      Effect.mapError(tools.run("mv", "--", folder, place), () => failure),
+      told
+    )
+  })
 
 /** Removes what a killed git has left in the repository, in which nothing else works now. */
 export const unlock = ({ run }: Tools, repository: string): Effect.Effect<void> =>

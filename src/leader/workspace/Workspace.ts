@@ -100,10 +100,8 @@ const given = (folder: string, place: Place): Effect.Effect<Workspace> => {
 }
 
 /** What is known of a folder once it is complete. Without it, the folder is made anew. */
-interface State {
+interface State extends Checkout.Made {
   readonly url: string
-  /** Git's configuration of it, which an agent cannot change here. */
-  readonly config: string
   /** The commit that was checked out and set up last. */
   readonly base: string
   /** It is moved to another commit, or the setup after that has failed. */
@@ -163,12 +161,12 @@ const copies = (repository: Repository, place: WorkspacePlace): Effect.Effect<Wo
         const inside = { ...place, folder, remembered: held.programs }
         const included = place.folder ?? process.cwd()
         const checkout = { repository, place: inside, included, branch: `webhook/${id}`, task }
-        const remember = (config: string, base: string, isMoving = false) =>
+        const remember = (made: Checkout.Made, base: string, isMoving = false) =>
           Effect.flatMap(Clock.currentTimeMillis, (used) =>
             Effect.try({
               try: () => {
                 if (!held.isMine()) throw new Error("another process has taken it")
-                writeState(lock, { url, config, base, isMoving, used, once: prompt.thread === undefined })
+                writeState(lock, { ...made, url, base, isMoving, used, once: prompt.thread === undefined })
               },
               catch: (error) => new LeaderError({ message: `The state of the folder cannot be stored: ${error}` })
             })
@@ -179,7 +177,7 @@ const copies = (repository: Repository, place: WorkspacePlace): Effect.Effect<Wo
           const state = readState(lock)
           const kept =
             state?.url === url && state.config !== undefined && !state.once
-              ? { ...checkout, config: state.config }
+              ? { ...checkout, made: { config: state.config, modules: state.modules } }
               : undefined
           const isKept = kept !== undefined && Option.isSome(yield* Checkout.headOf(kept))
           const commit = yield* Mirror.commitOf({
@@ -190,28 +188,28 @@ const copies = (repository: Repository, place: WorkspacePlace): Effect.Effect<Wo
           })
           if (!isKept) {
             rmSync(join(lock, "state.json"), { force: true })
-            const config = yield* Checkout.make(checkout, commit)
-            yield* remember(config, commit.sha)
-            return { config, base: commit.sha, note: undefined }
+            const made = yield* Checkout.make(checkout, commit)
+            yield* remember(made, commit.sha)
+            return { made, base: commit.sha, note: undefined }
           }
-          const { config } = kept
           yield* Tools.unlock(Tools.inPlace(inside), join(folder, ".git"))
-          const begin = Effect.suspend(() => remember(config, state!.base, true))
-          const note = yield* Checkout.move(kept, commit, { ...state!, begin })
+          const begin = Effect.suspend(() => remember(kept.made, state!.base, true))
+          const moved = yield* Checkout.move(kept, commit, { ...state!, begin })
+          const [made, note] = typeof moved === "string" ? [kept.made, moved] : [moved, undefined]
           const base = note === undefined ? commit.sha : state!.base
-          yield* remember(config, base)
-          return { config, base, note }
+          yield* remember(made, base)
+          return { made, base, note }
         })
 
-        const { base, config, note } = yield* prepare
-        const worked = { ...checkout, config }
+        const { base, made, note } = yield* prepare
+        const worked = { ...checkout, made }
         if (note !== undefined) task.progress({ activity: note })
         const finish = (exit: Exit.Exit<unknown, unknown>) =>
           Effect.gen(function* () {
             const found = yield* Checkout.measure(worked, base)
             const pushed = repository.push && Exit.isSuccess(exit) ? yield* Checkout.push(worked, found) : {}
             task.report({ workspace: { ...found, ...(note !== undefined && { note }), ...pushed } })
-            yield* Effect.ignore(remember(config, base))
+            yield* Effect.ignore(remember(made, base))
           })
         return yield* Lock.during(held, Effect.onExit(work(inside), finish))
       }).pipe(Effect.scoped, Effect.ensuring(Effect.forkIn(Effect.interruptible(upkeep), scope)))
@@ -235,7 +233,7 @@ const removing = (repository: Repository, place: Place, folders: string, locks: 
         const held = yield* Lock.tryHold(lock, "the removal of old folders")
         if (Option.isNone(held) || !isDue(readState(lock))) return
         rmSync(join(lock, "state.json"), { force: true })
-        yield* Tools.remove(tools, join(folders, id))
+        yield* Tools.makeWay(tools, join(folders, id))
         sizes.delete(id)
         elsewhere.delete(id)
         rmSync(held.value.programs, { recursive: true, force: true })
@@ -274,6 +272,10 @@ const removing = (repository: Repository, place: Place, folders: string, locks: 
       })
       kept.sort((a, b) => b.used - a.used)
       let left = repository.disk
+      for (const name of namesIn(folders).filter(Tools.isAside)) {
+        const isLeft = Effect.isFailure(Tools.remove(tools, join(folders, name)))
+        if (yield* isLeft) left -= yield* bytesOf(name, 0)
+      }
       for (const { id, used } of kept) {
         left -= yield* bytesOf(id, used)
         if (left < 0) yield* removeIf(id, (state) => state?.used === used)

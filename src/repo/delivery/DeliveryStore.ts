@@ -134,11 +134,14 @@ export class DeliveryStore extends Context.Tag("webhook-trigger/DeliveryStore")<
     ) => Effect.Effect<ReadonlyArray<DestinationId>, Unavailable>
     /** These are no longer claimed: no attempt was made, or it was interrupted. */
     readonly releaseClaims: (ids: ReadonlyArray<DeliveryId>) => Effect.Effect<void, Unavailable>
-    /** The run of these teams that a message is about: this one, or the newest of a thread before another message there. */
+    /**
+     * The run of these teams that a message is about: this one, or the newest of a thread before another message there. And who
+     * wrote that.
+     */
     readonly runOfMessage: (
       which: Pick<ChatMessage, "id"> | { readonly before: ChatMessage },
       teams: ReadonlyArray<TeamName>
-    ) => Effect.Effect<RunId | undefined, Unavailable>
+    ) => Effect.Effect<{ readonly run_id: RunId; readonly destination_id: DestinationId } | undefined, Unavailable>
     /** This thread if the destination wrote in it about the run's conversation; else that of its newest message about it. */
     readonly chatThreadOf: (
       id: DestinationId,

@@ -38,8 +38,8 @@ export interface NewRun {
     /** What it may use per day of `accepted_at`, in UTC; absent: no limit. */
     readonly budget?: Budget
   }
-  /** The version of the webhook whose template made the prompt; absent: the one above. */
-  readonly webhook_version?: number
+  /** The version of the webhook whose template made the prompt; absent: the one above. `null`: none did, as for a reply. */
+  readonly webhook_version?: number | null
   readonly team: TeamName
   readonly mode: RunMode
   /** The webhook's `run_title`, filled in; absent: it has none. */

@@ -28,8 +28,8 @@ export class ThreadStore extends Context.Tag("webhook-trigger/ThreadStore")<
     readonly threads: (query: ThreadQuery) => Effect.Effect<ThreadPage, InvalidParameter | NotFound | Unavailable>
     readonly thread: (id: ThreadId) => Effect.Effect<Thread, NotFound | Unavailable>
     /**
-     * The run's thread, to be continued. A run without one begins it, if the run has ended: it is the thread's first run,
-     * and its ID the key. `NotFound`: no such run, or its team was deleted.
+     * The run's thread, to be continued. A run without one begins it: it is the thread's first run, and its ID the key.
+     * `RunUnfinished`: it has no place in the lane yet. `NotFound`: no such run, or its team was deleted.
      */
     readonly continueThread: (
       run_id: RunId,

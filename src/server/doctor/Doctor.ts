@@ -11,8 +11,10 @@ import type { Agent } from "../../leader/agents/Agent.ts"
 import { presets } from "../../leader/agents/Presets.ts"
 import { type LeaderAnswer, LeaderError } from "../../leader/Leader.ts"
 import { settingsInvalid } from "../environment/Overrides.ts"
-import { type Check, check, oneLine, report } from "./Check.ts"
+import { placed } from "../leaders/WorkspaceWords.ts"
+import { type Check, check, type Examined, oneLine, report } from "./Check.ts"
 import * as Services from "./Services.ts"
+import { examineWorkspace } from "./WorkspaceChecks.ts"
 
 const timeout = Duration.minutes(2)
 
@@ -69,12 +71,18 @@ const checksOf = (agent: Agent): Effect.Effect<ReadonlyArray<Check>> =>
   })
 
 /** Checks an agent before it leads a team. */
-const examineAgent = (name: AgentName, options: ReadonlyArray<string>): Effect.Effect<void, Failure> =>
+const examineAgent = (name: AgentName, words: ReadonlyArray<string>): Effect.Effect<void, Failure> =>
   Effect.gen(function* () {
     const preset = presets[name]
-    const agent = yield* Effect.mapError(preset.agent(options), (detail) => usage(detail))
+    const { agent, workspace } = yield* Effect.mapError(placed(words, preset.agent), (detail) => usage(detail))
+    const place: Examined = Option.isSome(workspace) ? yield* examineWorkspace(workspace.value) : { checks: [] }
     const checks = yield* checksOf(agent)
-    yield* report(checks, `${preset.title} does not work yet`, preset.help)
+    const help = checks.every(({ result }) => result === "yes") ? [] : [preset.help]
+    yield* report(
+      [...place.checks, ...checks],
+      `${preset.title} does not work yet`,
+      [...help, place.help ?? []].flat().join(" ")
+    )
   })
 
 const examineServices: Effect.Effect<void, Failure> = Effect.gen(function* () {
@@ -92,8 +100,8 @@ const examineServices: Effect.Effect<void, Failure> = Effect.gen(function* () {
 })
 
 /** The `doctor` command. */
-export const examine = ({ agent, options }: DoctorOptions): Effect.Effect<void, Failure> =>
+export const examine = ({ agent, options, workspace }: DoctorOptions): Effect.Effect<void, Failure> =>
   Option.match(agent, {
-    onNone: () => examineServices,
-    onSome: (agent) => examineAgent(agent, options)
+    onNone: () => (workspace.length === 0 ? examineServices : usage("--workspace needs --agent")),
+    onSome: (agent) => examineAgent(agent, [...workspace, ...options])
   })

@@ -76,6 +76,8 @@ describe("a recipe on the command line", () => {
       const trello = yield* create("--from", "trello")
       expect(trello).toMatchObject({ code: 2, stdout: "" })
       expect(trello.stderr).toContain("missing option --secret-file file, with a secret of Trello")
+      const slack = yield* create("--from", "slack-mention")
+      expect(slack.stderr).toContain("missing option --secret-file file, with a secret of Slack\n")
       const unknown = yield* create("--from", "githb")
       expect(unknown.stderr).toContain("--from must be one of github, github-comment, gitlab, ")
     })

@@ -355,7 +355,7 @@ describe("the steps of a run", () => {
     Effect.gen(function* () {
       const { does, leader } = yield* makeLeader
       const { putAhead, repo } = repoWithClock()
-      const { admin, origin, team, webhook } = yield* start({ repo })
+      const { admin, http, origin, team, webhook } = yield* start({ repo })
       const hook = yield* webhook(yield* team("ops", leader), "{{text}}", { timeout_seconds: 60 })
       yield* does({ seq: 0, steps: [{ kind: "retry", title: "Retrying: 429 (4 of 10)" }] })
       const { next, rest } = yield* openEvents(`${origin}${hook.path}`, post)
@@ -363,8 +363,12 @@ describe("the steps of a run", () => {
       putAhead(60_000)
       const events = [...begun, ...(yield* rest)]
       expect(names(events)).toStrictEqual(["accepted", "started", "progress", "timeout"])
-      const run = (yield* admin("GET", `/api/runs/${events[0]!.data.run_id}`)).json
-      expect(run).toMatchObject({ status: "timeout", last_step: "Retrying: 429 (4 of 10)" })
+      const { run_id } = events[0]!.data
+      const timeout = { status: "timeout", run_id, last_step: "Retrying: 429 (4 of 10)" }
+      // It is the body of the 408.
+      expect(events.at(-1)!.data).toStrictEqual(timeout)
+      expect((yield* admin("GET", `/api/runs/${run_id}`)).json).toMatchObject(timeout)
+      expect((yield* http("GET", `${hook.path}/runs/${run_id}`)).json).toMatchObject(timeout)
       yield* does({ answer: "late" })
     })
   )

@@ -180,13 +180,19 @@ describe("threads", () => {
     })
   )
 
-  it.scopedLive("are not begun by the reply to a run that has not ended", () =>
+  it.scopedLive("are begun by the reply to a run at work, and not to one that waits for approval", () =>
     Effect.gen(function* () {
-      const { admin, team } = yield* start()
+      const { admin, http, team, webhook } = yield* start()
       yield* team("ops", silent)
-      const sent = yield* admin("POST", "/api/teams/ops/messages", { body: { message: "hello" } })
-      const reply = yield* admin("POST", `/api/runs/${sent.json.message_id}/reply`, { body: { message: "Yes" } })
-      expect(refusal(reply)).toStrictEqual([409, "run_unfinished"])
+      const reply = (id: string) => admin("POST", `/api/runs/${id}/reply`, { body: { message: "Yes" } })
+      const { message_id } = (yield* admin("POST", "/api/teams/ops/messages", { body: { message: "hello" } })).json
+      const sent = yield* reply(message_id)
+      expect(sent.status).toBe(202)
+      const { json } = yield* admin("GET", `/api/runs/${sent.json.message_id}`)
+      expect(json).toMatchObject({ status: "queued", thread: { id: message_id } })
+      const hook = yield* webhook("ops", "{{text}}", { approval: "required" })
+      const { run_id } = (yield* http("POST", hook.path, { body: hello })).json
+      expect(refusal(yield* reply(run_id))).toStrictEqual([409, "run_unfinished"])
     })
   )
 })

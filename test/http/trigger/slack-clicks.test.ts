@@ -1,11 +1,13 @@
 /** Buttons of messages in Slack, whose clicks come back by a webhook that Slack signs. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
+import { Renderer } from "../../../src/engine/prompt/Renderer.ts"
 import { recipes } from "../../../src/recipes/Recipes.ts"
+import { comments } from "../../support/Comments.ts"
 import { receiver } from "../../support/Receiver.ts"
 import { untilEffect } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
-import { hello, type Leader, start } from "../Server.ts"
+import { hello, type Leader, type Options, start } from "../Server.ts"
 import { sentAs } from "../SignedRequests.ts"
 
 const secret = "8f742231b10e8888abcd99yyyzzz85a5"
@@ -19,10 +21,11 @@ const asking: Leader = ({ prompt, reply }) =>
   )
 
 /** A server with a webhook whose runs are shown in Slack, one that gets clicks, and one of another team. */
-const inSlack = (settings: object) =>
+const inSlack = (settings: object, options: Options = {}) =>
   Effect.gen(function* () {
     const slack = yield* receiver(200)
     const server = yield* start({
+      ...options,
       allowed: { hosts: ["hooks.slack.com"], networks: ["127.0.0.1"] },
       resolve: () => Promise.resolve(["127.0.0.1"])
     })
@@ -98,6 +101,55 @@ describe("a button of a message in Slack", () => {
       expect(runs[1]).toMatchObject({ run_id: id, thread: runs[0].thread })
     })
   )
+
+  /** A host's own, which says nothing of the parts of prompts. */
+  const own = Renderer.of({
+    placeholders: () => Effect.succeed(["text"]),
+    render: (_, { text }) => Effect.succeed({ prompt: String(text) })
+  })
+
+  for (const [how, options] of [
+    ["", {}],
+    [", also with a host's own renderer", { renderer: Layer.succeed(Renderer, own) }]
+  ] as const) {
+    it.scopedLive(`is answered where the question was, and a replay repeats the reply${how}`, () =>
+      Effect.gen(function* () {
+        const { all, answerTo } = comments()
+        const github = yield* receiver(answerTo)
+        const { admin, click, history, hook, sent, trigger } = yield* inSlack({}, options)
+        const target = "acme/shop#{{ values.text | size }}"
+        const body = { kind: "github", url: `http://127.0.0.1:${github.port}`, token: "x", target }
+        expect((yield* admin("POST", `/api/webhooks/${hook.id}/destinations`, { body })).status).toBe(201)
+        const question = yield* trigger
+        const [message] = yield* sent("/message")
+        yield* click(message, "No", "UANN")
+        yield* untilEffect(
+          "the comment has the answer to the reply",
+          Effect.sync(() => all[0]?.body.includes("Done: No"))
+        )
+        expect(all).toHaveLength(1)
+        expect(github.received[0]!.path).toContain("/repos/acme/shop/issues/5/comments")
+        const [reply] = yield* history(hook.id)
+        expect(reply).toMatchObject({ conversation: { prompt: "No" }, variables: hello.variables })
+        expect(reply.webhook_version).toBeUndefined()
+        const replayed = (id: string) =>
+          Effect.gen(function* () {
+            const { json } = yield* admin("POST", `/api/runs/${id}/replay`, { body: {} })
+            return (yield* admin("GET", `/api/runs/${json.run_id}`)).json
+          })
+        const again = yield* replayed(reply.run_id)
+        expect(again.conversation.prompt).toBe("No")
+        expect((yield* replayed(again.run_id)).conversation.prompt).toBe("No")
+        // Of any other run, the current template makes the prompt.
+        yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { prompt_template: "{{text}} again" } })
+        const anew = yield* replayed(question)
+        expect(anew).toMatchObject({
+          conversation: { prompt: how === "" ? "hello again" : "hello" },
+          webhook_version: 2
+        })
+      })
+    )
+  }
 
   it.scopedLive("approves or denies a run, and cannot be made up", () =>
     Effect.gen(function* () {

@@ -1,11 +1,11 @@
 /** Replies in Slack's threads and reactions, which come back by a webhook that Slack signs. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Deferred, Effect } from "effect"
+import type { Prompt as BusPrompt } from "../../../src/bus/Bus.ts"
 import { recipes } from "../../../src/recipes/Recipes.ts"
 import { type Answer, receiver } from "../../support/Receiver.ts"
 import { untilEffect } from "../../support/Until.ts"
-import { refusal } from "../Client.ts"
-import { hello, type Leader, silent, start } from "../Server.ts"
+import { hello, type Leader, start } from "../Server.ts"
 import { sentAs } from "../SignedRequests.ts"
 
 const secret = "8f742231b10e8888abcd99yyyzzz85a5"
@@ -66,7 +66,7 @@ const inSlack = (
           ({ json }) => json.data.length >= count
         )
       )
-    return { ...server, delivered, destination, events, eventsOf, hook, messages, send, trigger }
+    return { ...server, delivered, destination, events, eventsOf, hook, messages, send, slack, trigger }
   })
 
 const textOf = ({ blocks }: any) => blocks[0].text.text
@@ -144,23 +144,68 @@ describe("a reply in Slack's thread of a run", () => {
     })
   )
 
-  it.scopedLive("comes again while its run works, and is not offered to webhooks that share the URL", () =>
+  it.scopedLive("waits while its run works, and is next; it is not offered to webhooks that share the URL", () =>
     Effect.gen(function* () {
-      const { admin, delivered, events, history, hook, send, team, trigger } = yield* inSlack({}, silent, [
-        "run.started"
-      ])
+      const gate = yield* Deferred.make<void>()
+      const prompts: Array<BusPrompt> = []
+      const held: Leader = (delivery) =>
+        Effect.zipRight(
+          Effect.sync(() => prompts.push(delivery.prompt)),
+          Effect.zipRight(Deferred.await(gate), answering(delivery))
+        )
+      const { admin, delivered, events, history, hook, send, team, trigger } = yield* inSlack({}, held, ["run.started"])
       const body = { name: "s", team: yield* team("others"), prompt_template: "x", input: "payload", shares: events.id }
       const { json } = yield* admin("POST", "/api/webhooks", { body })
-      const id = yield* trigger
+      const first = yield* trigger
       yield* delivered(hook.id, 1)
       const reply = { type: "message", thread_ts: "1700000000.1", ts: "1700000001.5", text: "go on" }
-      expect(refusal(yield* send(reply))).toEqual([503, "unavailable"])
-      yield* admin("POST", `/api/runs/${id}/cancel`)
-      const refused = yield* send({ ...reply, text: "x".repeat(300_000) })
-      expect(refused.json).toEqual({ status: "ignored", reason: "The reply is not taken. It is too long." })
-      const again = yield* send(reply)
-      expect(again.json).toMatchObject({ status: "ignored", run_id: expect.any(String) })
+      const taken = [yield* send(reply), yield* send({ ...reply, ts: "1700000002.5", text: "and on" })]
+      for (const { json, status } of taken) expect([status, json]).toMatchObject([200, { run_id: expect.any(String) }])
+      const last = yield* trigger
+      expect((yield* send(reply)).json).toEqual(taken[0]!.json)
+      expect((yield* history(hook.id)).map(({ status }: any) => status)).toEqual([
+        ...["queued", "queued", "queued"],
+        "running"
+      ])
+      yield* Deferred.succeed(gate, undefined)
+      yield* untilEffect(
+        "all have run",
+        Effect.map(history(hook.id), (runs) => runs.every(({ status }: any) => status === "success"))
+      )
+      expect(prompts.map(({ run_id }) => run_id)).toEqual([first, ...taken.map(({ json }) => json.run_id), last])
+      expect(prompts.map(({ prompt, thread }) => [prompt, thread?.id, thread?.history?.at(-1)?.response])).toEqual([
+        ["hello", undefined, undefined],
+        ["go on", first, "Done: hello"],
+        ["and on", first, "Done: go on"],
+        ["hello", undefined, undefined]
+      ])
       expect([yield* history(json.webhook.id), yield* history(events.id)]).toEqual([[], []])
+    })
+  )
+
+  it.scopedLive("whose webhook does not take it is explained to its writer alone, once", () =>
+    Effect.gen(function* () {
+      const { delivered, history, hook, messages, send, slack, trigger } = yield* inSlack({ rate: "1/day" })
+      yield* trigger
+      yield* delivered(hook.id, 1)
+      const long = { thread_ts: "1700000000.1", ts: "1700000001.5", text: "x".repeat(300_000) }
+      for (const type of ["message", "app_mention"]) {
+        const refused = yield* send({ type, ...long })
+        expect(refused.json).toEqual({ status: "ignored", reason: "The reply is not taken. It is too long." })
+      }
+      const told = { channel, thread_ts: "1700000000.1", user: "UANN" }
+      expect((yield* messages(2))[1]).toEqual({ ...told, text: "The reply is not taken. It is too long." })
+      yield* send({ type: "message", ...long, ts: "1700000002.5", text: "go on" })
+      expect((yield* messages(3))[2]).toEqual({
+        ...told,
+        text: "The reply is not taken. The webhook gets too many requests."
+      })
+      expect(slack.received.map(({ headers, path }) => [path, headers.authorization])).toEqual([
+        ["/api/chat.postMessage", "Bearer xoxb-x"],
+        ["/api/chat.postEphemeral", "Bearer xoxb-x"],
+        ["/api/chat.postEphemeral", "Bearer xoxb-x"]
+      ])
+      expect(yield* history(hook.id)).toHaveLength(1)
     })
   )
 
@@ -200,16 +245,18 @@ describe("a reaction in Slack", () => {
         send({ type: "reaction_added", reaction, item: { type: "message", channel, ts } })
       const reply = { type: "message", thread_ts: "1700000000.1", text: "And?" }
       const early = yield* send({ ...reply, ts: "1700000001.5" })
-      expect(early.json).toEqual({ status: "ignored", reason: "The run waits for approval." })
+      const reason = "The reply is not taken. The run waits for approval."
+      expect(early.json).toEqual({ status: "ignored", reason })
+      expect((yield* messages(2))[1]).toMatchObject({ thread_ts: "1700000000.1", user: "UANN", text: reason })
       yield* react("tada", "1700000000.1")
       yield* react("+1", "1600000000.1")
       yield* send({ type: "reaction_added", user: "UBOT", reaction: "+1", item: { channel, ts: "1700000000.1" } })
       expect((yield* history(hook.id))[0].status).toBe("queued")
       expect((yield* react("+1::skin-tone-2", "1700000000.1")).json).toMatchObject({ status: "ignored" })
-      yield* messages(2)
+      yield* messages(3)
       const id = yield* trigger
       yield* delivered(hook.id, 3)
-      yield* react("-1", "1700000000.3")
+      yield* react("-1", "1700000000.4")
       const [denied, approved] = yield* history(hook.id)
       expect(denied).toMatchObject({ run_id: id, cancelled_by: "denied", decided_by: "UANN (Slack)" })
       expect(approved).toMatchObject({ status: "success", decided_by: "UANN (Slack)" })

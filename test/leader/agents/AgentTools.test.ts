@@ -1,4 +1,5 @@
-import { existsSync, statSync } from "node:fs"
+import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Option, TestClock } from "effect"
@@ -44,4 +45,33 @@ it.effect("only the program's user can connect to the socket, and only the leade
     expect(yield* modes({ user })).toBe("711,600")
     expect(yield* modes({})).toMatch(/^700,/)
   })
+)
+
+it.effect("folders of leaders that were killed are removed, and no others", () =>
+  Effect.gen(function* () {
+    const folderWith = (lock: object, owner = process.getuid!()) =>
+      Effect.acquireRelease(
+        Effect.sync(() => {
+          const folder = mkdtempSync(join(tmpdir(), "webhook-tools-"))
+          writeFileSync(join(folder, "lock"), JSON.stringify(lock))
+          chownSync(folder, owner, process.getgid!())
+          return folder
+        }),
+        (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
+      )
+    const use = Effect.flatMap(task, (task) =>
+      withTools(task, (tools) => Effect.sync(() => readFileSync(join(dirname(tools!.script), "lock"), "utf8")))
+    )
+    const mine = JSON.parse((yield* use) as string)
+    const killed = yield* folderWith({ ...mine, born: "earlier" })
+    const others = yield* Effect.all([
+      folderWith(mine),
+      folderWith({ ...mine, born: "earlier", system: "another container" }),
+      folderWith({}),
+      ...(process.getuid!() === 0 ? [folderWith({ ...mine, born: "earlier" }, 65_534)] : [])
+    ])
+    yield* use
+    expect(existsSync(killed)).toBe(false)
+    expect(others.filter((folder) => !existsSync(folder))).toEqual([])
+  }).pipe(Effect.scoped)
 )

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process"
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs"
+import { appendFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { expect, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Fiber, Option, TestClock } from "effect"
@@ -83,5 +83,21 @@ it.scoped("a push that hangs costs the answer a minute, and not more", () =>
     yield* hangs
     const note = "The branch webhook/1 was not pushed: git push did not end within 1 minute"
     expect(yield* after("1 minute", working)).toEqual(Exit.succeed({ note }))
+  })
+)
+
+it.scopedLive("runs nothing that an agent of the same user has written to the mirror's configuration", () =>
+  Effect.gen(function* () {
+    const { commit, url } = yield* repository
+    const folder = yield* temporaryFolder
+    const [mirrors, locks, ran] = [join(folder, "mirrors"), join(folder, "locks"), join(folder, "ran")]
+    mkdirSync(mirrors)
+    const fetch = Mirror.commitOf({ mirrors, locks, url, ref: "main", place: {}, who: "run 1", onWait: () => {} })
+    const { mirror } = yield* fetch
+    const evil = `[protocol "ext"]\nallow = always\n[url "ext::touch ${ran} "]\ninsteadOf = file://\n`
+    appendFileSync(join(mirror, "config"), evil)
+    const sha = commit("main", { "readme.md": "second\n" })
+    expect(yield* fetch).toEqual({ mirror, sha })
+    expect(existsSync(ran)).toBe(false)
   })
 )

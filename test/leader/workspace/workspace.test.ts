@@ -11,7 +11,7 @@ import {
 } from "node:fs"
 import { join } from "node:path"
 import { describe, expect } from "@effect/vitest"
-import { Duration, Effect, Fiber } from "effect"
+import { Duration, Effect, Fiber, Logger, LogLevel } from "effect"
 import type { AgentReport } from "../../../src/domain/run/AgentReport.ts"
 import { TeamName } from "../../../src/domain/Team.ts"
 import { SystemUser } from "../../../src/leader/index.ts"
@@ -23,6 +23,17 @@ import { copiesOf, foldersOf, inThread, leading, repository, temporaryFolder } f
 
 const response = (text: string) => ({ _tag: "Answered", response: text })
 const failed = (message: string) => ({ _tag: "Failed", message: expect.stringContaining(message) })
+
+/** Git refuses submodules that are paths, unless it is told. */
+const withFileSubmodules = Effect.gen(function* () {
+  process.env.GIT_CONFIG_COUNT = "1"
+  process.env.GIT_CONFIG_KEY_0 = "protocol.file.allow"
+  process.env.GIT_CONFIG_VALUE_0 = "always"
+  yield* Effect.addFinalizer(() => Effect.sync(() => delete process.env.GIT_CONFIG_COUNT))
+})
+
+const withoutPlaces = (folders: ReadonlyArray<string>) =>
+  folders.map((folder) => folder.replace(/\.set-aside-.*$/, " aside")).sort()
 
 describe("an agent with a repository", () => {
   behaviour(
@@ -166,10 +177,7 @@ describe("an agent with a repository", () => {
       const { git, url } = yield* repository
       const [workspaces, programs] = [yield* temporaryFolder, yield* folderInPath]
       writeFileSync(join(programs, "git-lfs"), '#!/bin/sh\necho "$@" >> large.txt\n', { mode: 0o755 })
-      process.env.GIT_CONFIG_COUNT = "1"
-      process.env.GIT_CONFIG_KEY_0 = "protocol.file.allow"
-      process.env.GIT_CONFIG_VALUE_0 = "always"
-      yield* Effect.addFinalizer(() => Effect.sync(() => delete process.env.GIT_CONFIG_COUNT))
+      yield* withFileSubmodules
       git("submodule", "--quiet", "add", library.url, "library")
       git("commit", "--quiet", "--message", "Use the library")
       const plain = yield* leading(copiesOf(url), { workspaces })
@@ -249,6 +257,43 @@ describe("an agent with a repository", () => {
   )
 
   behaviour(
+    "runs nothing that an agent has written to submodules, whose copies follow the ref otherwise",
+    Effect.gen(function* () {
+      const [library, other] = [yield* repository, yield* repository]
+      const { git, url } = yield* repository
+      const workspaces = yield* temporaryFolder
+      const ran = join(workspaces, "ran")
+      yield* withFileSubmodules
+      git("submodule", "--quiet", "add", library.url, "library")
+      git("commit", "--quiet", "--message", "Use the library")
+      const { send } = yield* leading(copiesOf(url, { submodules: true }), { workspaces })
+      const define = `git config filter.x.smudge 'touch ${ran}; cat'; git config core.sshCommand 'touch ${ran}'`
+      const evil = "echo '* filter=x' > $(git rev-parse --absolute-git-dir)/info/attributes"
+      const works = [
+        "touch library/mine",
+        `cd library; ${define}; ${evil}`,
+        `git clone -q ${other.url} other; cd other; ${define}; ${evil}; git rm -q --cached .; rm readme.md`,
+        `git clone -q --bare ${other.url} .git/modules/other; cd .git/modules/other; ${define}; ${evil}`,
+        `cp -R library ../own; rm -rf library; ln -s ../own library; git update-index --assume-unchanged library`
+      ]
+      for (const [thread, work] of works.entries()) yield* send(work, inThread(thread, "main"))
+      const next = library.commit("main", { "readme.md": "second\n" })
+      git("-C", "library", "fetch", "--quiet")
+      git("-C", "library", "checkout", "--quiet", next)
+      git("submodule", "--quiet", "add", other.url, "other")
+      git("add", "--all")
+      git("commit", "--quiet", "--message", "Use more")
+      const [mine, ...others] = yield* Effect.forEach(works.keys(), (thread) =>
+        send("cat library/readme.md; ls library other", inThread(thread, "main"))
+      )
+      expect(mine).toMatchObject(response("second\nlibrary:\nmine\nreadme.md\n\nother:\nreadme.md"))
+      const note = expect.stringMatching(/has other settings of submodules|has uncommitted changes/)
+      for (const answer of others) expect(answer).toMatchObject({ report: { workspace: { note } } })
+      expect(existsSync(ran)).toBe(false)
+    })
+  )
+
+  behaviour(
     "removes the folder of a run without a thread, threads whose time is over, and the oldest of too many",
     Effect.gen(function* () {
       const { url } = yield* repository
@@ -310,14 +355,62 @@ describe("an agent with a repository", () => {
       const only = (...ids: ReadonlyArray<string>) =>
         untilEffect(
           `the folders are ${ids}`,
-          Effect.sync(() => JSON.stringify([...foldersOf(workspaces)].sort()) === JSON.stringify(ids))
+          Effect.sync(() => JSON.stringify(withoutPlaces(foldersOf(workspaces))) === JSON.stringify(ids))
         )
       // The disk has room for the latest; then the time of all is over.
       yield* onBusOfItsOwn(
-        Effect.zipRight(leading(copiesOf(url, { disk: 5e6 }), place), only(one!, inThread(3).thread!.id))
+        Effect.zipRight(leading(copiesOf(url, { disk: 5e6 }), place), only(`${one} aside`, inThread(3).thread!.id))
       )
       expect(foldersOf(workspaces)).not.toContain(two)
-      yield* onBusOfItsOwn(Effect.zipRight(leading(copiesOf(url, { keep: Duration.zero }), place), only(one!)))
+      yield* onBusOfItsOwn(
+        Effect.zipRight(leading(copiesOf(url, { keep: Duration.zero }), place), only(`${one} aside`))
+      )
+    })
+  )
+
+  behaviour(
+    "goes on in a new folder if files of root are in the way, says how to remove them, and counts them until then",
+    Effect.gen(function* () {
+      const { commit, folder: source, url } = yield* repository
+      const workspaces = yield* temporaryFolder
+      const next = commit("next", { "next.txt": "next\n" })
+      execFileSync("chown", ["-R", "nobody", source])
+      chmodSync(workspaces, 0o711)
+      const place = { workspaces, user: yield* SystemUser.find("nobody") }
+      const id = inThread(1).thread!.id
+      const folder = join(workspaces, "folders/deploy", id)
+      const lines: Array<string> = []
+      const logger = Logger.make(({ message }) => void lines.push(String(message)))
+      const only = (...names: ReadonlyArray<string>) =>
+        untilEffect(
+          `the folders are ${names}`,
+          Effect.sync(() => JSON.stringify(withoutPlaces(foldersOf(workspaces))) === JSON.stringify(names))
+        )
+      yield* onBusOfItsOwn(
+        Effect.gen(function* () {
+          const { send } = yield* leading(copiesOf(url), place)
+          yield* send("true", inThread(1, "main"))
+          // It stays where git cannot write.
+          writeFileSync(join(folder, ".git/FETCH_HEAD"), "")
+          const note = expect.stringContaining("cannot be updated")
+          expect(yield* send("ls", inThread(1, next))).toMatchObject({
+            ...response("readme.md"),
+            report: { workspace: { note } }
+          })
+          mkdirSync(join(folder, "roots"))
+          writeFileSync(join(folder, "roots/file"), Buffer.alloc(3e6))
+          rmSync(join(folder, ".git/HEAD"))
+          expect(yield* send("ls", inThread(1, "main"))).toMatchObject(response("readme.md"))
+        })
+      ).pipe(Effect.provide(Logger.replace(Logger.defaultLogger, logger)), Logger.withMinimumLogLevel(LogLevel.Warning))
+      const [aside = ""] = foldersOf(workspaces).filter((name) => name.includes(".set-aside-"))
+      expect(lines.filter((line) => line.includes(aside))).toEqual([
+        expect.stringContaining(`rm -rf '${join(workspaces, "folders/deploy", aside)}'`)
+      ])
+      yield* only(id, `${id} aside`)
+      yield* onBusOfItsOwn(Effect.zipRight(leading(copiesOf(url, { disk: 2e6 }), place), only(`${id} aside`)))
+      execFileSync("chown", ["-R", "nobody", join(workspaces, "folders/deploy", aside)])
+      yield* onBusOfItsOwn(Effect.zipRight(leading(copiesOf(url), place), only()))
     })
   )
 

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { ChatMessage } from "../../../repo/delivery/DeliveryStore.ts"
 import { actionPrefix, type Button } from "../Buttons.ts"
 import { mrkdwn } from "../markdown/Dialects.ts"
-import { type Answer, NoAnswer } from "../Poster.ts"
+import { type Answer, NoAnswer, type Post } from "../Poster.ts"
 import { blockIdOf, type Sign } from "../Signature.ts"
 import { asJson, isSuccess, jsonOf, type Message, type Sender, type Sent } from "./Sender.ts"
 
@@ -70,6 +70,23 @@ export const slackPostBody = (
   parse: "none" as const
 })
 
+const asBot = (token: string | undefined) => ({
+  "content-type": "application/json; charset=utf-8",
+  authorization: `Bearer ${token}`
+})
+
+const methodAt = (url: string, method: string) => `${url.replace(/\/+$/, "")}/${method}`
+
+/** A text that only this member sees, in a thread. */
+export const ephemeralPost = (url: string, token: string, thread: string, user: string, text: string): Post => {
+  const [, channel, thread_ts] = place.exec(thread) ?? []
+  return {
+    url: methodAt(url, "chat.postEphemeral"),
+    headers: asBot(token),
+    body: JSON.stringify({ channel, thread_ts, user, text })
+  }
+}
+
 /** Slack answers 200 also if it refuses: `ok` says so. */
 export const slackMessage: Sender = (message, { secrets: [token], sign, url }, { send, show }) => {
   const [, channel, thread_ts] = place.exec(message.target.trim()) ?? []
@@ -79,8 +96,8 @@ export const slackMessage: Sender = (message, { secrets: [token], sign, url }, {
   }
   const sent = Effect.flatMap(show("slack", message), (sections) =>
     send({
-      url: `${url.replace(/\/+$/, "")}/chat.postMessage`,
-      headers: { "content-type": "application/json; charset=utf-8", authorization: `Bearer ${token}` },
+      url: methodAt(url, "chat.postMessage"),
+      headers: asBot(token),
       body: JSON.stringify(slackPostBody(message, sections, sign, { channel, thread_ts })),
       // It repeats the message.
       read: ofAnswer

@@ -55,11 +55,11 @@ export const layer: Layer.Layer<DeliveryStore, never, SqlClient.SqlClient> = Lay
         "id" in which
           ? sql`d.message = ${which.id}`
           : sql`d.message_thread = ${which.before.thread} and ${timeOf(sql`d.message`)} < ${timeOf(sql`${which.before.id}::text`)}`
-      const [row] = yield* sql<{ readonly run_id: RunId }>`
-        select d.run_id from webhook_trigger.deliveries d join webhook_trigger.runs r on r.id = d.run_id
+      const [row] = yield* sql<{ readonly run_id: RunId; readonly destination_id: DestinationId }>`
+        select d.run_id, d.destination_id from webhook_trigger.deliveries d join webhook_trigger.runs r on r.id = d.run_id
         where ${is} and r.team in (select json_array_elements_text(${JSON.stringify(teams)}::json))
         order by d.seq desc limit 1`
-      return row?.run_id
+      return row
     }, bounded)
 
     const chatThreadOf = Effect.fn("DeliveryStore.chatThreadOf")(function* (

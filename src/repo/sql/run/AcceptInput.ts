@@ -44,7 +44,7 @@ export const toInput =
       traceparent: run.traceparent,
       triggered_by: run.triggered_by,
       callback_url: run.callback_url,
-      webhook_version: run.webhook_version,
+      webhook_version: run.webhook_version === undefined ? webhook?.version : (run.webhook_version ?? undefined),
       webhook_id: webhook?.id,
       token_hash: webhook?.token_hash,
       version: webhook?.version,
@@ -73,6 +73,7 @@ export const storedTypes = {
   id: "uuid",
   source: "text",
   webhook_id: "uuid",
+  webhook_version: "int",
   team: "text",
   mode: "text",
   title: "text",
@@ -114,8 +115,7 @@ export const inputTypes = {
   approval_until: "timestamptz",
   ord: "int",
   token_hash: "bytea",
-  version: "int",
-  webhook_version: "int"
+  version: "int"
 } as const satisfies {
   readonly [Name in keyof ReturnType<ReturnType<typeof toInput>>]-?: string
 }

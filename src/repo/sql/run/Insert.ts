@@ -46,11 +46,8 @@ export const makeInsert = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { isKnown, unlessKnown } = yield* makeKeys
 
-  const columns = list([...Object.keys(storedTypes), "webhook_version"])
-  const values = sql.csv([
-    ...Object.entries(storedTypes).map(([name, type]) => sql.literal(`r.${name}::${type}`)),
-    sql`coalesce(r.webhook_version, r.version)`
-  ])
+  const columns = list(Object.keys(storedTypes))
+  const values = list(Object.entries(storedTypes).map(([name, type]) => `r.${name}::${type}`))
   const none: Insert = { queries: sql``, answers: sql`null::text`, teams: sql`select null::text as team where false` }
   /** The team `t` has nothing to do, and there is a slot: the next run of its lane does not wait, except for a leader. */
   const isIdle = (slots: number) => sql`t.paused_at is null and not exists (

@@ -20,8 +20,15 @@ const shortened = (text: string): Statement.Fragment => {
   )
 }
 
-/** Beside `runColumns`: of `runs` as `r`, and its webhook as `w`. `report`: of the last run of its thread. */
-export const outColumns = (sql: SqlClient.SqlClient, report: Statement.Fragment): Statement.Fragment => sql`
+/**
+ * Beside `runColumns`: of `runs` as `r`, and its webhook as `w`. `report`: of the last run of its thread. `ended`: the query of the
+ * runs that this statement ends, whose answers are not seen in `runs`.
+ */
+export const outColumns = (
+  sql: SqlClient.SqlClient,
+  report: Statement.Fragment,
+  ended: Statement.Fragment = sql`select null::uuid as id, null as response`
+): Statement.Fragment => sql`
   r.layout, case when w.id is not null then
     json_strip_nulls(json_build_object(
       'id', w.id, 'name', w.name,
@@ -33,9 +40,9 @@ export const outColumns = (sql: SqlClient.SqlClient, report: Statement.Fragment)
     from (
       select e.*, sum(length(e.prompt) + length(e.response)) over (order by e.place desc) as size
       from (
-        select e.place, ${shortened("e.prompt")} as prompt, ${shortened("e.response")} as response
-        from webhook_trigger.runs e
-        where e.thread_id = r.thread_id and e.place < r.place and e.response is not null
+        select e.place, ${shortened("e.prompt")} as prompt, ${shortened("coalesce(e.response, d.response)")} as response
+        from webhook_trigger.runs e left join (${ended}) as d on d.id = e.id
+        where e.thread_id = r.thread_id and e.place < r.place and coalesce(e.response, d.response) is not null
         order by e.place desc limit ${historyRuns}
       ) as e
     ) as h

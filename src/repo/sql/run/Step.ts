@@ -63,7 +63,7 @@ export const makeStep = Effect.fnUntraced(function* (notifySoon: NotifySoon, { p
         ) as a
       )
       select case when r.admitted_at is null then 'needs leader' else 'admitted' end as kind,
-        null as answers, null as released, ${outColumns(sql, sql`r.thread_report`)}, ${runColumns}
+        null as answers, null as released, ${outColumns(sql, sql`r.thread_report`, ended.ended)}, ${runColumns}
       from next r left join webhook_trigger.webhooks w on w.id = r.webhook_id
       union all
       select 'ended', null, null, ${noOutColumns}, ${runColumns} from (${ended.ended}) as r

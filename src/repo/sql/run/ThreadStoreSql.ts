@@ -3,7 +3,6 @@ import { DateTime, Effect, Layer, Option } from "effect"
 import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
 import { NotFound, RunUnfinished, ThreadEnded } from "../../../domain/Errors.ts"
 import type { RunId, ThreadId } from "../../../domain/Id.ts"
-import { isFinal, type RunStatus } from "../../../domain/run/RunStatus.ts"
 import type { Thread } from "../../../domain/Thread.ts"
 import { decodeTimeCursor, encodeCursor } from "../../history/Cursor.ts"
 import { type ThreadPage, type ThreadQuery, ThreadStore } from "../../run/ThreadStore.ts"
@@ -50,11 +49,14 @@ export const layer: Layer.Layer<ThreadStore, never, SqlClient.SqlClient> = Layer
       return { data, next_cursor: rows.length > limit ? cursorAfter(data.at(-1)!) : null } satisfies ThreadPage
     }, bounded)
 
+    /** What is accepted after that has a later place in the lane. */
+    const mayBegin = sql`(r.status in ${final} or r.place is not null)`
+
     /** The lock keeps a second reply at the same time from beginning another thread. `at` keeps the thread from being idle. */
     const beginWith = (id: RunId, at: DateTime.Utc) => sql`
       with first as materialized (
         select r.id, r.team, r.id::text as key, r.accepted_at from webhook_trigger.runs r
-        where r.id = ${id} and r.thread_id is null and r.status in ${final}
+        where r.id = ${id} and r.thread_id is null and ${mayBegin}
           and exists (select from webhook_trigger.teams t where t.team = r.team)
         for no key update of r
       ), thread as (
@@ -67,11 +69,11 @@ export const layer: Layer.Layer<ThreadStore, never, SqlClient.SqlClient> = Layer
       where r.id = first.id`
 
     const continueThread = Effect.fn("ThreadStore.continueThread")(function* (run_id: RunId, at: DateTime.Utc) {
-      const read = sql<{ readonly status: RunStatus; readonly thread_id: ThreadId | null }>`
-        select status, thread_id from webhook_trigger.runs where id = ${run_id}`
+      const read = sql<{ readonly may_begin: boolean; readonly thread_id: ThreadId | null }>`
+        select ${mayBegin} as may_begin, r.thread_id from webhook_trigger.runs r where r.id = ${run_id}`
       const [run] = yield* read
       if (run === undefined) return yield* new NotFound()
-      if (run.thread_id === null && !isFinal(run.status)) return yield* new RunUnfinished({ run_id })
+      if (run.thread_id === null && !run.may_begin) return yield* new RunUnfinished({ run_id })
       if (run.thread_id === null) yield* beginWith(run_id, at)
       const thread_id = run.thread_id ?? (yield* read)[0]?.thread_id
       if (!thread_id) return yield* new NotFound()

@@ -3,7 +3,7 @@ import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
 import { generic } from "../../../recipes/generic.ts"
 import type { SecretOrigin } from "../../../recipes/Recipe.ts"
-import { isRecipeName, type RecipeName, recipeNames, recipes } from "../../../recipes/Recipes.ts"
+import { isRecipeName, type RecipeName, recipeNames, recipes, serviceOf } from "../../../recipes/Recipes.ts"
 import { useServer, useWebhook } from "../../api/Queries.ts"
 import { Loaded } from "../../components/Loaded.tsx"
 import { Page } from "../../components/Page.tsx"
@@ -27,7 +27,9 @@ const New = () => {
       <Loaded query={useServer()}>
         {(server) => (
           <>
-            {draft && draft.recipe !== generic && <LocalAddress service={draft.recipe.label} url={server.public_url} />}
+            {draft && draft.recipe !== generic && (
+              <LocalAddress service={serviceOf(draft.recipe)} url={server.public_url} />
+            )}
             <WebhookForm key={chosen} server={server} draft={draft} />
           </>
         )}

@@ -1,7 +1,7 @@
 /** A recipe in words, with the few things that it cannot know. */
 import { kindOf } from "../../../domain/delivery/DestinationKind.ts"
-import { generic } from "../../../recipes/generic.ts"
 import type { Recipe } from "../../../recipes/Recipe.ts"
+import { serviceOf } from "../../../recipes/Recipes.ts"
 import { api } from "../../api/Client.ts"
 import { explain } from "../../api/Errors.ts"
 import { queries, runAction } from "../../api/Queries.ts"
@@ -37,11 +37,11 @@ export const addOffered = async (webhook: Webhook, { destination }: Recipe, { is
   }
 }
 
-const factsOf = ({ label, settings, starts }: Recipe): ReadonlyArray<string> => [
-  `Only requests verified as coming from ${label === generic.label ? label.toLowerCase() : label}`,
-  ...starts,
-  ...(settings.fence ? ["Text from outside is marked as data for the agent"] : []),
-  ...(settings.when_team_stopped === "queue" ? ["Requests wait while the team is stopped"] : [])
+const factsOf = (recipe: Recipe): ReadonlyArray<string> => [
+  `Only requests verified as coming from ${serviceOf(recipe)}`,
+  ...recipe.starts,
+  ...(recipe.settings.fence ? ["Text from outside is marked as data for the agent"] : []),
+  ...(recipe.settings.when_team_stopped === "queue" ? ["Requests wait while the team is stopped"] : [])
 ]
 
 /** What the recipe sets. It is true as long as nothing was customized. */

@@ -1,6 +1,6 @@
 import { presets } from "../../../domain/verification/Presets.ts"
 import { generic } from "../../../recipes/generic.ts"
-import { recipeOf } from "../../../recipes/Recipes.ts"
+import { recipeOf, serviceOf } from "../../../recipes/Recipes.ts"
 import type { Webhook } from "../../api/Types.ts"
 import { CopyButton } from "../../components/CopyButton.tsx"
 import { withCode } from "../../components/WithCode.tsx"
@@ -38,8 +38,8 @@ const SetupAtService = ({
       )}
       {recipe && (
         <div className="stack tight">
-          <h2>At {recipe.label}</h2>
-          {recipe !== generic && <LocalAddress service={recipe.label} url={url} />}
+          <h2>At {serviceOf(recipe)}</h2>
+          {recipe !== generic && <LocalAddress service={serviceOf(recipe)} url={url} />}
           <SetupSteps recipe={recipe} url={url} secret={secret} />
         </div>
       )}

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react"
 import { pathTo } from "../../../api/Pages.ts"
-import { recipeOf } from "../../../recipes/Recipes.ts"
+import { recipeOf, serviceOf } from "../../../recipes/Recipes.ts"
 import { useRefused } from "../../api/Queries.ts"
 import type { Webhook } from "../../api/Types.ts"
 import { Button, LinkButton } from "../../components/Button.tsx"
@@ -28,7 +28,7 @@ const SetupChecklist = ({ webhook, onDismiss }: { readonly webhook: Webhook; rea
   const { secret_hint, secret_set_at = "", verification, verified_at } = webhook
   const refused = useRefused(webhook.id)
   const recipe = verification && recipeOf(verification.preset)
-  const service = recipe?.label ?? "the calling service"
+  const service = recipe ? serviceOf(recipe) : "the calling service"
   const last = refused.data?.data.find(
     ({ code, received_at }) => code === "not_verified" && received_at > secret_set_at
   )

@@ -110,21 +110,25 @@ export const templates = (test: Test): void => {
   )
 
   test(
-    "names the version of the webhook that a run was made from, and none of a message",
+    "names the version of the webhook that a run was made from, and none of a message or a reply",
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
       const changed = { token_hash: yield* newTokenHash, updated_at: at(1) }
-      const [first, message] = [yield* newRun(webhook), yield* newMessage()]
-      for (const run of [first, message]) yield* acceptOne(run)
+      const [first, message, reply] = [
+        yield* newRun(webhook),
+        yield* newMessage(),
+        yield* newRun(webhook, { webhook_version: null })
+      ]
+      for (const run of [first, message, reply]) yield* acceptOne(run)
       yield* repo.updateWebhook(webhook.id, changed)
       const second = yield* newRun({ ...webhook, ...changed, version: 2 })
       yield* acceptOne(second)
       expect((yield* repo.run(first.run_id)).webhook_version).toBe(1)
       expect((yield* repo.run(second.run_id)).webhook_version).toBe(2)
-      expect(Object.keys(yield* repo.run(message.run_id))).not.toContain("webhook_version")
+      for (const { run_id } of [message, reply]) expect(yield* repo.run(run_id)).not.toHaveProperty("webhook_version")
       const { data } = yield* repo.runs({ webhook_id: webhook.id, limit: 9 })
-      expect(data.map(({ webhook_version }) => webhook_version)).toEqual([2, 1])
+      expect(data.map(({ webhook_version }) => webhook_version)).toEqual([2, undefined, 1])
     })
   )
 }

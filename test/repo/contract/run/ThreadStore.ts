@@ -14,6 +14,8 @@ import {
   ops,
   outRuns,
   queueRun,
+  sendRun,
+  step,
   success,
   team
 } from "../fixtures.ts"
@@ -114,7 +116,6 @@ export const threadStore = (test: Test): void => {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
       const first = yield* queueRun(webhook)
-      expect(yield* Effect.flip(repo.continueThread(first, at(1)))).toBeInstanceOf(RunUnfinished)
       yield* endOne(first, { status: "success", response: "Merge it?", report: { session_id: "s-1", asks: [] } }, 1)
       const begun = yield* Effect.all([repo.continueThread(first, at(5)), repo.continueThread(first, at(5))], {
         concurrency: 2
@@ -137,6 +138,31 @@ export const threadStore = (test: Test): void => {
       expect(yield* Effect.flip(repo.continueThread(reply, at(9)))).toBeInstanceOf(ThreadEnded)
       const unused = reply.replace(/^./, "f") as typeof reply
       expect(yield* Effect.flip(repo.continueThread(unused, at(9)))).toBeInstanceOf(NotFound)
+    })
+  )
+
+  test(
+    "a run at work begins one, too, and what its end admits has its session or its answer; one without a place does not",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const ends = [
+        { status: "success", response: "1", report: { session_id: "s-1" } },
+        { status: "success", response: "1" }
+      ] as const
+      for (const [index, outcome] of ends.entries()) {
+        const first = yield* sendRun(webhook, 0, { prompt: "One." })
+        const thread = yield* repo.continueThread(first, at(1))
+        expect(thread).toMatchObject({ id: first, key: first })
+        expect(yield* repo.continueThread(first, at(1))).toEqual(thread)
+        const reply = yield* message(first, 2)
+        const { admitted } = yield* step({ ends: [{ run_id: first, outcome, at: at(3) }] })
+        const known = [{ session_id: "s-1" }, { history: [{ prompt: "One.", response: "1" }] }][index]
+        expect(admitted).toMatchObject([{ run_id: reply, thread: { id: first, ...known } }])
+        yield* endOne(reply, success("2"), 4)
+      }
+      const waiting = yield* queueRun(webhook, { approval_until: at(100) })
+      expect(yield* Effect.flip(repo.continueThread(waiting, at(5)))).toBeInstanceOf(RunUnfinished)
     })
   )
 
