@@ -151,6 +151,28 @@ it.scopedLive("a run whose caller waits for the answer, beside 63 others, of 16 
   })
 )
 
+it.scopedLive("a request that each of ten webhooks with one URL ignores", () =>
+  Effect.gen(function* () {
+    const { read, call } = yield* scenario()
+    const create = (more: object) =>
+      Effect.promise(async () => {
+        const draft = { name: "ignores", team: "ops", prompt_template: "{{text}}", accept_if: "text == 'other'" }
+        return (await call("POST", "/api/webhooks", { ...draft, ...more })).json
+      })
+    const { token, webhook } = yield* create({})
+    for (let n = 0; n < 9; n++) yield* create({ shares: webhook.id })
+    const count = 20
+    const counts = yield* perUnitOf(count, 25, read, async () => {
+      for (let n = 0; n < count; n++) {
+        const { json } = await call("POST", `/webhook/trigger/${token}`, { variables: { text: "hello" } })
+        if (json.status !== "ignored") throw new Error(`answered ${JSON.stringify(json)}`)
+      }
+    })
+    // One read for its own webhook, and one for the others.
+    expectAtMost(counts, { operations: 385, fibers: 5.5, statements: 2.2, prompts: 0, questions: 0.1 })
+  })
+)
+
 it.scopedLive("a health check", () =>
   Effect.gen(function* () {
     const { read, call } = yield* scenario()

@@ -11,7 +11,7 @@ import { Origin, type OriginValues } from "../access/Audit.ts"
 import * as EvaluationTasks from "./EvaluationTasks.ts"
 
 /** Work that is tried where requests are answered: a millisecond at most. */
-const quickWork = 20_000
+export const quickWork = 20_000
 
 /** The CPU time in milliseconds that a webhook or an API key may use at once, and how much of it comes back each millisecond. */
 const allowance = 2_000
@@ -50,6 +50,12 @@ export class Evaluator extends Context.Tag("webhook-trigger/Evaluator")<
       input: EvaluationTasks.InputOf<Name>,
       key?: string
     ) => Effect.Effect<EvaluationTasks.OutputOf<Name>, TooSlow | Unavailable>
+    /** The same at once, within a budget for work that takes a millisecond. `undefined`: it takes more. */
+    readonly evaluateNow: <Name extends EvaluationTasks.TaskName>(
+      name: Name,
+      input: EvaluationTasks.InputOf<Name>,
+      budget: Budget
+    ) => EvaluationTasks.OutputOf<Name> | undefined
     /** The refusal of whatever is not quick, if the CPU time of this key is used up for now. */
     readonly refusalOf: (key: string) => Unavailable | undefined
   }
@@ -70,17 +76,19 @@ export class Evaluator extends Context.Tag("webhook-trigger/Evaluator")<
         onEnd: (key, answer) => allowances.take(key, answer?.milliseconds ?? allowance)
       })
 
-      /** `undefined`: it is too much for this thread. */
-      const tryHere = <Name extends EvaluationTasks.TaskName>(name: Name, input: EvaluationTasks.InputOf<Name>) => {
+      const evaluateNow = <Name extends EvaluationTasks.TaskName>(
+        name: Name,
+        input: EvaluationTasks.InputOf<Name>,
+        budget: Budget
+      ): EvaluationTasks.OutputOf<Name> | undefined => {
         const { isQuick, run } = tasks[name] as {
           readonly isQuick: (input: unknown) => boolean
           readonly run: (input: unknown, budget: Budget) => EvaluationTasks.OutputOf<Name>
         }
         if (!isQuick(input)) return undefined
-        const budget = new Budget(quickWork)
         try {
           const output = run(input, budget)
-          return budget.isExceeded ? undefined : Effect.succeed(output)
+          return budget.isExceeded ? undefined : output
         } catch (error) {
           // Calls nested too deep: a thread says so.
           if (error instanceof RangeError) return undefined
@@ -116,15 +124,16 @@ export class Evaluator extends Context.Tag("webhook-trigger/Evaluator")<
 
       return Evaluator.of({
         refusalOf,
+        evaluateNow,
         evaluate: (name, input, key) =>
-          Effect.suspend(
-            () =>
-              tryHere(name, input) ??
-              Effect.flatMap(
-                key === undefined ? Effect.map(Origin, keyOf) : Effect.succeed(key),
-                (key) => refusalOf(key) ?? evaluateThere(key, name, input)
-              )
-          )
+          Effect.suspend(() => {
+            const output = evaluateNow(name, input, new Budget(quickWork))
+            if (output !== undefined) return Effect.succeed(output)
+            return Effect.flatMap(
+              key === undefined ? Effect.map(Origin, keyOf) : Effect.succeed(key),
+              (key) => refusalOf(key) ?? evaluateThere(key, name, input)
+            )
+          })
       })
     })
   )

@@ -7,7 +7,7 @@ import { type FilterReason, reasonOf } from "../../domain/prompt/FilterReason.ts
 import type { Variables } from "../../domain/run/Run.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
-import { Evaluator } from "./Evaluator.ts"
+import { Evaluator, quickWork } from "./Evaluator.ts"
 import * as Input from "./Input.ts"
 
 /**
@@ -29,6 +29,8 @@ export class InputChecks extends Context.Tag("webhook-trigger/InputChecks")<
   {
     /** Succeeds if the webhook accepts the input. */
     readonly check: (webhook: Webhook, input: Variables) => Effect.Effect<void, InputRefused>
+    /** Those whose filters ignore the input, as far as that is found out in a millisecond for all of them. */
+    readonly ignoring: <Row extends Webhook>(webhooks: ReadonlyArray<Row>, input: Variables) => ReadonlyArray<Row>
     /** Whether the webhook's `cancel_if` holds for the input. */
     readonly cancels: (
       webhook: Pick<WebhookRow, "id" | "cancel_if">,
@@ -42,7 +44,7 @@ export class InputChecks extends Context.Tag("webhook-trigger/InputChecks")<
 >() {
   static readonly layer: Layer.Layer<InputChecks, never, Evaluator> = Layer.effect(
     InputChecks,
-    Effect.map(Evaluator, ({ evaluate, refusalOf }) => {
+    Effect.map(Evaluator, ({ evaluate, evaluateNow, refusalOf }) => {
       const holds = (
         id: WebhookId,
         accept_if: string,
@@ -58,7 +60,7 @@ export class InputChecks extends Context.Tag("webhook-trigger/InputChecks")<
         )
 
       const checkFilter = (id: WebhookId, accept_if: string, input: Variables): Effect.Effect<void, InputRefused> =>
-        Effect.flatMap(holds(id, accept_if, input), (isAccepted) => (isAccepted ? Effect.void : new Ignored({})))
+        Effect.flatMap(holds(id, accept_if, input), (isAccepted) => (isAccepted ? Effect.void : notAccepted))
 
       const checkSchema = (
         webhook: Webhook,
@@ -84,6 +86,14 @@ export class InputChecks extends Context.Tag("webhook-trigger/InputChecks")<
           const filtered = accept_if === undefined ? Effect.void : checkFilter(id, accept_if, input)
           return schema === undefined ? filtered : Effect.zipRight(filtered, checkSchema(webhook, schema, input))
         },
+        ignoring: (webhooks, input) => {
+          const budget = new Budget(quickWork)
+          return webhooks.filter(({ accept_if }) => {
+            if (accept_if === undefined || budget.isExceeded) return false
+            const result = evaluateNow("filter", { accept_if, input }, budget)
+            return result !== undefined && "accepted" in result && !result.accepted
+          })
+        },
         cancels: ({ cancel_if, id }, input) =>
           cancel_if === undefined ? Effect.succeed(false) : holds(id, cancel_if, input),
         refusalOf,
@@ -93,5 +103,8 @@ export class InputChecks extends Context.Tag("webhook-trigger/InputChecks")<
     })
   )
 }
+
+/** Made once: it has a stack, which would be most of the work for a request that a filter ignores. */
+const notAccepted = new Ignored({})
 
 const tooSlow: Fault = { pointer: "", detail: "takes too long to check against the schema" }

@@ -127,7 +127,11 @@ it("the pause of a failing destination doubles, from 5 seconds to 5 minutes, or 
 it.scoped("a delivery whose template gets no CPU time now is tried again", () =>
   Effect.gen(function* () {
     const busy = new Unavailable({ what: "server", detail: "no CPU time" })
-    const evaluator = Layer.succeed(Evaluator, { evaluate: () => Effect.fail(busy), refusalOf: () => busy })
+    const evaluator = Layer.succeed(Evaluator, {
+      evaluate: () => Effect.fail(busy),
+      evaluateNow: () => undefined,
+      refusalOf: () => busy
+    })
     const template = { body: "template", template: "{{ run.response }}" } as const
     const { outbox, webhook } = yield* withOutbox(() => Effect.die("nothing is sent"), template, evaluator)
     yield* endRun(webhook, 0)
