@@ -209,7 +209,7 @@ export interface Delivery {
   readonly reply: (reply: LeaderReply) => Effect.Effect<void, Unavailable>
   /** Gets the content of the prompt's file with this ID. */
   readonly file: (id: string) => Effect.Effect<Uint8Array, Unavailable>
-  /** Sends the n-th file that the agent left, and waits a while until it is stored, so that it precedes the answer. */
+  /** Sends the n-th file that the agent left. The answer after it waits a while until it is stored. */
   readonly sendFile: (n: number, file: SentFile) => Effect.Effect<void, Unavailable>
   /**
    * Reports progress, about four times a second at most. It returns at once, delays no reply, and is dropped if the

@@ -1,4 +1,4 @@
-import { Effect, FiberMap, Layer } from "effect"
+import { Effect, FiberSet, Layer } from "effect"
 import { Bus, type ReplyHandler } from "../../bus/Bus.ts"
 import type { NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
@@ -52,26 +52,38 @@ export const layer: Layer.Layer<
   })
 )
 
+/** Files that leaders have asked for and that are not sent yet. Further requests are dropped: leaders ask again. */
+const mostWanted = 100
+
 /** Sends files to their runs' leaders. One at a time: each is in memory. What does not arrive, the leader asks for again. */
 const makeSender = Effect.gen(function* () {
   const bus = yield* Bus
   const files = yield* FileStore
   const history = yield* HistoryStore
-  const sending = yield* FiberMap.makeRuntime<never, string>()
+  const fork = yield* FiberSet.makeRuntime<never>()
+  const wanted = new Set<string>()
   const turns = yield* Effect.makeSemaphore(1)
-  const sendFile = (run_id: RunId, id: string, content: Effect.Effect<Uint8Array, NotFound | Unavailable>) => {
-    const work = Effect.gen(function* () {
+  const sendFile = (run_id: RunId, id: string, content: Effect.Effect<Uint8Array, NotFound | Unavailable>) =>
+    Effect.gen(function* () {
       const { team } = yield* history.run(run_id)
       yield* bus.sendFile(team, run_id, { id, bytes: yield* content })
-    })
-    const logged = Effect.catchAll(work, (error) =>
-      Effect.logDebug(`nothing was sent about the file ${id} of run ${run_id}`, error)
+    }).pipe(
+      Effect.catchAll((error) => Effect.logDebug(`nothing was sent about the file ${id} of run ${run_id}`, error))
     )
-    sending(`${run_id} ${id}`, turns.withPermits(1)(logged), { onlyIfMissing: true })
-  }
   return {
-    send: (run_id: RunId, id: string) => sendFile(run_id, id, files.fileBytes(run_id, id)),
+    send: (run_id: RunId, id: string): void => {
+      const key = `${run_id} ${id}`
+      if (wanted.has(key) || wanted.size === mostWanted) return
+      wanted.add(key)
+      const sent = turns.withPermits(1)(sendFile(run_id, id, files.fileBytes(run_id, id)))
+      fork(
+        Effect.ensuring(
+          sent,
+          Effect.sync(() => wanted.delete(key))
+        )
+      )
+    },
     /** One that its agent left is stored. */
-    confirm: (run_id: RunId, id: string) => sendFile(run_id, id, Effect.succeed(new Uint8Array()))
+    confirm: (run_id: RunId, id: string): void => void fork(sendFile(run_id, id, Effect.succeed(new Uint8Array())))
   }
 })
