@@ -4,7 +4,6 @@ import { pathTo } from "../../../api/Pages.ts"
 import { cancellerNames } from "../../../domain/run/Canceller.ts"
 import { keptUntil } from "../../../domain/run/KeptRun.ts"
 import { requestText } from "../../../domain/run/RequestText.ts"
-import { isIncoming } from "../../../domain/run/RunFile.ts"
 import { sizeText } from "../../../domain/run/Step.ts"
 import { workspaceLine } from "../../../domain/run/WorkspaceLine.ts"
 import type { Run } from "../../api/Types.ts"
@@ -53,7 +52,7 @@ export const Facts = ({ run }: { readonly run: Run }) => {
                   <UserText>{name}</UserText>
                 </a>{" "}
                 <span className="muted small">
-                  {isIncoming({ id }) ? "from the request" : "from the agent"}, {sizeText(size)}
+                  {id.startsWith("in-") ? "from the request" : "from the agent"}, {sizeText(size)}
                 </span>
               </li>
             ))}
