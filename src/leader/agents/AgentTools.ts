@@ -145,7 +145,7 @@ const folderName = "webhook-tools-"
 
 /**
  * Removes the folders of leaders that were killed. One of another user's could be changed while it is removed, and reading a
- * pipe in it would hold up the leader for ever.
+ * pipe in it would hold up the leader forever.
  */
 const removeLeft = (): void => {
   for (const name of readdirSync(tmpdir())) {
