@@ -173,8 +173,11 @@ export class Bus extends Context.Tag("webhook-trigger/Bus")<
      * may ignore this.
      */
     readonly cancel: (team: TeamName, run_id: RunId) => Effect.Effect<void, Unavailable>
-    /** Sends the team's leader a file's content, which it has asked for, or the news that its file is stored. May be lost. */
-    readonly sendFile: (team: TeamName, run_id: RunId, file: WantedFile) => Effect.Effect<void, Unavailable>
+    /**
+     * Sends the team's leader a file's content, which it has asked for, or the news that its file is stored. May be lost. Absent:
+     * leaders on this bus get no files.
+     */
+    readonly sendFile?: (team: TeamName, run_id: RunId, file: WantedFile) => Effect.Effect<void, Unavailable>
     readonly queue: (team: TeamName) => Effect.Effect<TeamQueue, Unavailable>
     /** The state of the prompts published to the team. After it reports `isReplaced`, prompts go to the new queue. */
     readonly inspect: (team: TeamName) => Effect.Effect<Inspection, Unavailable>
