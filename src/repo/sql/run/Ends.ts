@@ -1,5 +1,6 @@
 import { SqlClient, type Statement } from "@effect/sql"
 import { Effect } from "effect"
+import type { Unavailable } from "../../../domain/Errors.ts"
 import type { RunId } from "../../../domain/Id.ts"
 import { endsWork, finalErrors, isAnswer, outcomeFields, type Run } from "../../../domain/run/Run.ts"
 import { whenTraced } from "../../../telemetry/Span.ts"
@@ -216,11 +217,15 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   const byId = (rows: ReadonlyArray<object>) =>
     new Map(rows.map((row) => runFromRow(row)).map((run) => [run.run_id, run]))
 
-  /** The results of the ends; these were recorded. Stores what the others add to runs that had ended. */
+  /**
+   * The results of the ends; these were recorded. Stores what the others add to runs that had ended, before `release` lets their
+   * teams go on: the next message of a thread has the late answer to the one before.
+   */
   const settle = Effect.fnUntraced(function* (
     ends: ReadonlyArray<RunEnd>,
     first: ReadonlyArray<RunEnd>,
-    recorded: ReadonlyMap<RunId, Run>
+    recorded: ReadonlyMap<RunId, Run>,
+    release: Effect.Effect<unknown, Unavailable>
   ) {
     notifySoon(Array.from(recorded.keys(), (run_id) => ({ _tag: "RunEnded", run_id })))
     const won = new Set(first.filter((end) => recorded.has(end.run_id)))
@@ -230,6 +235,7 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
     const stored = firstOfEach(late.filter(addsLate))
     const rows = stored.length === 0 ? [] : yield* storeLate(stored)
     const found = new Map(rows.map(({ run_id, ...row }) => [run_id, row]))
+    yield* release
     const cancelled = firstOfEach(late.filter(({ outcome }) => outcome.status === "cancelled"))
     if (cancelled.length > 0) yield* stopLate(cancelled)
     const isLive = ({ run_id }: RunEnd) => found.get(run_id)?.report === null

@@ -119,9 +119,9 @@ export const makeStep = Effect.fnUntraced(function* (notifySoon: NotifySoon, { p
     if (left !== nothing) yield* perform(left)
     const won = new Set(first.filter(({ run_id }) => ended.has(run_id)))
     const over = ends.filter((end) => !won.has(end) && endsWork(end.outcome))
-    if (over.length > 0) yield* perform({ ...nothing, releases: firstOfEach(over) })
+    const release = over.length === 0 ? Effect.void : perform({ ...nothing, releases: firstOfEach(over) })
     notifySoon(superseded.map(({ run_id }) => ({ _tag: "RunEnded", run_id })))
-    const results = ends.length === 0 ? [] : yield* settle(ends, first, ended)
+    const results = ends.length === 0 ? [] : yield* settle(ends, first, ended, release)
     return { accepted, ended: results, superseded, admitted, needLeader: [...needLeader] }
   }, whenTraced("RunStore.step"))
 })

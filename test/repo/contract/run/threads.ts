@@ -1,5 +1,5 @@
 import { expect } from "@effect/vitest"
-import { DateTime, Effect } from "effect"
+import { DateTime, Duration, Effect } from "effect"
 import type { RunId } from "../../../../src/domain/Id.ts"
 import type { Outcome } from "../../../../src/domain/run/Run.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
@@ -18,6 +18,7 @@ import {
   outRuns,
   queueRun,
   releaseOne,
+  sendRun,
   step,
   success,
   team,
@@ -211,6 +212,25 @@ export const threads = (test: Test): void => {
       yield* step({ accepts: [first, second] })
       const { admitted } = yield* step({ ends: [{ run_id: first.run_id, outcome: answeredIn("s-1"), at: at(1) }] })
       expect(admitted).toMatchObject([{ run_id: second.run_id, thread: { session_id: "s-1" } }])
+    })
+  )
+
+  test(
+    "a reply that a late answer admits has its session and its messages",
+    Effect.gen(function* () {
+      const webhook = yield* createWebhook()
+      const answers = [answeredIn("s-1"), success("1")]
+      const known = [{ session_id: "s-1" }, { history: [{ prompt: "One.", response: "1" }] }]
+      for (const [index, late] of answers.entries()) {
+        const fields = { prompt: "One.", thread_key: `shop#${index}`, max_work: Duration.minutes(10) }
+        const first = yield* sendRun(webhook, 0, fields)
+        yield* endOne(first, timeout, 1)
+        const reply = yield* queueRun(webhook, { thread_key: `shop#${index}` })
+        expect((yield* step({ teams: [ops] })).admitted).toEqual([])
+        const { admitted } = yield* step({ ends: [{ run_id: first, outcome: late, at: at(2) }] })
+        expect(admitted).toMatchObject([{ run_id: reply, thread: known[index] }])
+        yield* endOne(reply, success("2"), 3)
+      }
     })
   )
 
