@@ -165,6 +165,9 @@ export class TooManyStreams extends Schema.TaggedError<TooManyStreams>()("TooMan
   of: Schema.Literal("session", "webhook", "server", "key")
 }) {}
 
+/** The server cannot get a file that a request named. `reason`, for people, is without its URL. */
+export class FileMissing extends Schema.TaggedError<FileMissing>()("FileMissing", { reason: Schema.String }) {}
+
 /** Another leader has the prompt now, or nobody needs to work on it any longer. */
 export class PromptLost extends Schema.TaggedError<PromptLost>()("PromptLost", {}) {}
 

@@ -1,11 +1,12 @@
 import { Effect, FiberMap, Layer } from "effect"
-import { Bus, type ReplyHandler } from "../../bus/Bus.ts"
-import type { NotFound, Unavailable } from "../../domain/Errors.ts"
+import { Bus, type ReplyHandler, type WantedFile } from "../../bus/Bus.ts"
+import type { FileMissing, NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { sentId } from "../../domain/run/RunFile.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { FileStore } from "../../repo/run/FileStore.ts"
+import { AttachedFiles } from "../files/AttachedFiles.ts"
 import { ProgressReports } from "../progress/ProgressReports.ts"
 import { Settings } from "../Settings.ts"
 import { Correlation } from "./Correlation.ts"
@@ -26,7 +27,7 @@ const mostAtOnce = 100
 export const layer: Layer.Layer<
   never,
   never,
-  Bus | ChangeFeed | Correlation | FileStore | HistoryStore | ProgressReports | ReplyRecorder | Settings
+  AttachedFiles | Bus | ChangeFeed | Correlation | FileStore | HistoryStore | ProgressReports | ReplyRecorder | Settings
 > = Layer.scopedDiscard(
   Effect.gen(function* () {
     const bus = yield* Bus
@@ -56,21 +57,38 @@ export const layer: Layer.Layer<
 const makeSender = Effect.gen(function* () {
   const bus = yield* Bus
   const files = yield* FileStore
+  const attached = yield* AttachedFiles
   const history = yield* HistoryStore
   const sending = yield* FiberMap.makeRuntime<never, string>()
   const turns = yield* Effect.makeSemaphore(1)
-  const sendFile = (run_id: RunId, id: string, content: Effect.Effect<Uint8Array, NotFound | Unavailable>) => {
-    const work = Effect.gen(function* () {
-      const { team } = yield* history.run(run_id)
-      yield* bus.sendFile(team, run_id, { id, bytes: yield* content })
+  const sendFile = (
+    run_id: RunId,
+    id: string,
+    content: Effect.Effect<Uint8Array, NotFound | Unavailable>,
+    before: Effect.Effect<void, FileMissing | Unavailable> = Effect.void
+  ) => {
+    const send = (file: Effect.Effect<WantedFile, NotFound | Unavailable>) =>
+      turns.withPermits(1)(
+        Effect.gen(function* () {
+          const { team } = yield* history.run(run_id)
+          yield* bus.sendFile(team, run_id, yield* file)
+        })
+      )
+    // Hosts may be slow, and other files need not wait for them.
+    const work = Effect.matchEffect(before, {
+      onSuccess: () => send(Effect.map(content, (bytes) => ({ id, bytes }))),
+      onFailure: (error) =>
+        error._tag === "FileMissing"
+          ? send(Effect.succeed({ id, bytes: new Uint8Array(), missing: error.reason }))
+          : Effect.fail(error)
     })
     const logged = Effect.catchAll(work, (error) =>
       Effect.logDebug(`nothing was sent about the file ${id} of run ${run_id}`, error)
     )
-    sending(`${run_id} ${id}`, turns.withPermits(1)(logged), { onlyIfMissing: true })
+    sending(`${run_id} ${id}`, logged, { onlyIfMissing: true })
   }
   return {
-    send: (run_id: RunId, id: string) => sendFile(run_id, id, files.fileBytes(run_id, id)),
+    send: (run_id: RunId, id: string) => sendFile(run_id, id, files.fileBytes(run_id, id), attached.fetch(run_id, id)),
     /** One that its agent left is stored. */
     confirm: (run_id: RunId, id: string) => sendFile(run_id, id, Effect.succeed(new Uint8Array()))
   }

@@ -237,7 +237,7 @@ const resultsOf = (
 const sizeOf = (item: Item): number => {
   if (item._tag === "Accept") {
     const { files = [], prompt, variables } = item.run
-    return files.reduce((sum, { size }) => sum + size, prompt.length + JSON.stringify(variables).length)
+    return files.reduce((sum, { size = 0 }) => sum + size, prompt.length + JSON.stringify(variables).length)
   }
   if (item._tag !== "End") return 0
   const { response = "", error_message = "" } = outcomeFields(item.outcome)

@@ -2,8 +2,9 @@
 import { chmodSync, chownSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Effect } from "effect"
-import { maxFile, mostFiles, type RunFile, type StoredFile, storedFile } from "../../domain/run/RunFile.ts"
+import { Effect, Either } from "effect"
+import { FileMissing } from "../../domain/Errors.ts"
+import { maxFile, mostFiles, type RunFile, storedFile } from "../../domain/run/RunFile.ts"
 import type { Task } from "../agents/Agent.ts"
 import { LeaderError } from "../Leader.ts"
 import { type Place, withoutPrompt } from "../Place.ts"
@@ -14,7 +15,11 @@ import * as Tools from "./Tools.ts"
 type Transfer = Pick<LeaderWork, "file" | "sendFile">
 
 const withText = (task: Task, intro: string, files: ReadonlyArray<RunFile>, folder = ""): Task => {
-  const lines = files.map(({ name, size, type }) => `- ${folder}${name} (${type}, ${size} bytes)`)
+  const lines = files.map(({ missing, name, size, type }) =>
+    missing !== undefined
+      ? `- ${name} (not available: ${missing})`
+      : `- ${folder}${name} (${type}${size === undefined ? "" : `, ${size} bytes`})`
+  )
   return { ...task, prompt: { ...task.prompt, prompt: `${task.prompt.prompt}\n\n${intro}\n${lines.join("\n")}` } }
 }
 
@@ -64,11 +69,22 @@ const place = (task: Task, given: ReadonlyArray<RunFile>, { file }: Transfer) =>
       chmodSync(join(staged, "in"), 0o755)
     })
     yield* write(".gitignore", mark)
-    const files: Array<StoredFile> = []
-    for (const { id, name, type } of given) {
-      const bytes = yield* Effect.mapError(file(id), ({ detail }) => cannotPlace(detail))
-      files.push(storedFile(id, { name, type, bytes }, files))
-      yield* write(files.at(-1)!.name, bytes)
+    const files: Array<RunFile> = []
+    for (const { id, missing, name, size, type } of given) {
+      const got =
+        missing === undefined ? yield* Effect.either(file(id)) : Either.left(new FileMissing({ reason: missing }))
+      if (Either.isLeft(got)) {
+        const error = got.left
+        // What was sent is the server's. What is fetched may be gone, and the run goes on without it.
+        if (error._tag === "Unavailable" && size !== undefined) return yield* cannotPlace(error.detail)
+        const detail = error._tag === "FileMissing" ? error.reason : error.detail
+        task.progress({ steps: [{ kind: "file", status: "failed", title: `Not available: ${name}`, detail }] })
+        files.push({ id, name, type, missing: detail })
+        continue
+      }
+      const { bytes, ...stored } = storedFile(id, { name, type, bytes: got.right }, files)
+      files.push(stored)
+      yield* write(stored.name, bytes)
     }
     const tools = Tools.inPlace(task.place)
     const own = `in-${task.prompt.run_id}`

@@ -143,12 +143,14 @@ export const runs = Effect.gen(function* () {
     create unique index runs_message_idempotency on webhook_trigger.runs (team, idempotency_key)
       where webhook_id is null and idempotency_key is not null`
 
-  // The contents of `files`, by their IDs. Most are compressed already.
+  // The contents of `files`, by their IDs. Most are compressed already. Without content: where it is fetched from, when the
+  // leader asks for it.
   yield* sql`
     create table webhook_trigger.run_files (
       run_id uuid not null references webhook_trigger.runs on delete cascade,
       id text collate "C" not null,
-      bytes bytea not null,
+      bytes bytea,
+      source json,
       primary key (run_id, id)
     )`
   yield* sql`alter table webhook_trigger.run_files alter column bytes set storage external`
