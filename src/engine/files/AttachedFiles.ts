@@ -39,7 +39,7 @@ export class AttachedFiles extends Context.Tag("webhook-trigger/AttachedFiles")<
         const sealing = yield* Sealing.make
         const policy = yield* AddressPolicy
         const turns = yield* Effect.makeSemaphore(atOnce)
-        const fetching = yield* FiberMap.make<string, Exit.Exit<void, FileMissing | Unavailable>>()
+        const fetching = yield* FiberMap.make<string, Exit.Exit<void, FileMissing | Unavailable>, never>()
 
         /** The token for the URL, if it is at the service of the webhook's destination. */
         const tokenFor = Effect.fnUntraced(function* (url: URL, { source, webhook_id }: WantedFile) {
@@ -93,10 +93,10 @@ export class AttachedFiles extends Context.Tag("webhook-trigger/AttachedFiles")<
               if (Option.isNone(yield* files.wantedFile(run_id, id))) return
               const key = `${run_id} ${id}`
               const begun = FiberMap.unsafeGet(fetching, key)
-              const fiber = Option.isSome(begun)
+              const fiber: Fiber.Fiber<Exit.Exit<void, FileMissing | Unavailable>> = Option.isSome(begun)
                 ? begun.value
                 : yield* FiberMap.run(fetching, key, Effect.exit(fetchNow(run_id, id)))
-              yield* yield* Fiber.join(fiber)
+              return yield* yield* Fiber.join(fiber)
             })
         }
       })

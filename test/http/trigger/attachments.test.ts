@@ -160,7 +160,9 @@ And https://example.com/files/b.png, ${at("../private/c.png")}`
         ...[notAllowed, notAllowed, notAllowed],
         "The request names no URL for it."
       ])
-      const all = yield* Effect.forEach(files.slice(4), ({ id }: { id: string }) => file(prompt as never, id))
+      const all = yield* Effect.forEach(files.slice(4) as ReadonlyArray<{ readonly id: string }>, ({ id }) =>
+        file(prompt as never, id)
+      )
       expect(all.map(({ missing }) => missing)).toEqual([
         "Its URL must have a public address, or one that CALLBACK_ALLOW allows.",
         "Its host answered 404.",
