@@ -45,6 +45,7 @@ export {
   type Correlation,
   type DeadLettered,
   type Delivery,
+  type FileReply,
   type Inspection,
   LeaderBus,
   type LeaderReply,
@@ -56,11 +57,13 @@ export {
   type ReplyHandler,
   type RunProgress,
   type Subject,
-  type TeamQueue
+  type TeamQueue,
+  type WantedFile
 } from "./bus/Bus.ts"
 export * as BusMemory from "./bus/BusMemory.ts"
 export { RunId, type ThreadId } from "./domain/Id.ts"
 export type { AgentReport } from "./domain/run/AgentReport.ts"
+export type { RunFile, SentFile } from "./domain/run/RunFile.ts"
 export type { RunSource } from "./domain/run/RunSource.ts"
 
 // What a host's own limiter or renderer consists of.

@@ -6,7 +6,7 @@ import { StringDecoder } from "node:string_decoder"
 import { type Option, Predicate, Schema } from "effect"
 import { type AgentReport, readReport } from "../domain/run/AgentReport.ts"
 import { PromptBody } from "../domain/run/PromptBody.ts"
-import { maxFile, mostFiles } from "../domain/run/RunFile.ts"
+import { isIncomingId, maxFile, mostFiles } from "../domain/run/RunFile.ts"
 import { isLimitCode } from "../domain/run/RunStatus.ts"
 import { storable } from "../domain/StorableText.ts"
 import type { FileReply, LeaderReply, Prompt, Reply } from "./Bus.ts"
@@ -58,7 +58,7 @@ export const readReply = (type: ReplyType, body: unknown): LeaderReply | undefin
   if (!Predicate.isRecord(body)) return undefined
   const { message, response, truncated } = body
   if (type === "file") return fileReply(body)
-  if (type === "file_wanted") return typeof body.id === "string" ? { _tag: "FileWanted", id: body.id } : undefined
+  if (type === "file_wanted") return isIncomingId(body.id) ? { _tag: "FileWanted", id: body.id } : undefined
   if (type === "response") {
     if (typeof response !== "string") return undefined
     return { _tag: "Answered", response, ...(truncated === true && { truncated }), ...reportOf(body) }

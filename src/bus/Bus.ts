@@ -175,8 +175,11 @@ export class Bus extends Context.Tag("webhook-trigger/Bus")<
      * may ignore this.
      */
     readonly cancel: (team: TeamName, run_id: RunId) => Effect.Effect<void, Unavailable>
-    /** Sends the team's leader a file's content, which it has asked for, or the news that its file is stored. May be lost. */
-    readonly sendFile: (team: TeamName, run_id: RunId, file: WantedFile) => Effect.Effect<void, Unavailable>
+    /**
+     * Sends the team's leader a file's content, which it has asked for, or the news that its file is stored. May be lost. Absent:
+     * leaders on this bus get no files.
+     */
+    readonly sendFile?: (team: TeamName, run_id: RunId, file: WantedFile) => Effect.Effect<void, Unavailable>
     readonly queue: (team: TeamName) => Effect.Effect<TeamQueue, Unavailable>
     /** The state of the prompts published to the team. After it reports `isReplaced`, prompts go to the new queue. */
     readonly inspect: (team: TeamName) => Effect.Effect<Inspection, Unavailable>
@@ -211,7 +214,7 @@ export interface Delivery {
   readonly reply: (reply: LeaderReply) => Effect.Effect<void, Unavailable>
   /** Gets the content of the prompt's file with this ID. */
   readonly file: (id: string) => Effect.Effect<Uint8Array, FileMissing | Unavailable>
-  /** Sends the n-th file that the agent left, and waits a while until it is stored, so that it precedes the answer. */
+  /** Sends the n-th file that the agent left. The answer after it waits a while until it is stored. */
   readonly sendFile: (n: number, file: SentFile) => Effect.Effect<void, Unavailable>
   /**
    * Reports progress, about four times a second at most. It returns at once, delays no reply, and is dropped if the

@@ -90,7 +90,7 @@ const make = Effect.gen(function* () {
         consumer.isWorking = true
         const { prompt, redelivered } = message
         if (prompt.deadline) yield* FiberMap.remove(timers, prompt.run_id)
-        const reply: Delivery["reply"] = (it) => Effect.sync(() => inbox.put({ ...it, run_id: prompt.run_id }))
+        const send: Delivery["reply"] = (it) => Effect.sync(() => inbox.put({ ...it, run_id: prompt.run_id }))
         const progress: Delivery["progress"] = (it) =>
           Effect.sync(() => {
             const read = readProgress(it)
@@ -100,9 +100,9 @@ const make = Effect.gen(function* () {
           yield* handlePrompt(
             handle,
             {
-              ...{ prompt, redelivered, reply, progress },
+              ...{ prompt, redelivered, progress },
               cancelled: cancellations.of(prompt.run_id),
-              ...files.of(prompt.run_id, reply)
+              ...files.of(prompt.run_id, send)
             },
             restore
           )

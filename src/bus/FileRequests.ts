@@ -5,9 +5,9 @@ import type { RunId } from "../domain/Id.ts"
 import { sentId } from "../domain/run/RunFile.ts"
 import type { Delivery, WantedFile } from "./Bus.ts"
 
-/** After these times without the file it is asked for again: the server or the broker may have lost the request. */
-const patience = [1, 2, 5, 10, 20, 30].map((seconds) => Duration.seconds(seconds))
-/** So long an answer waits for a file before it. The broker has it, so nothing is lost without a server. */
+/** After these times without the file it is asked for again: the server may have stopped before it sent it. */
+const patience = [10, 20, 30].map((seconds) => Duration.seconds(seconds))
+/** So long an answer waits until the files before it are stored. The broker has them, so nothing is lost. */
 const patienceForStored = Duration.seconds(10)
 
 const missing = (id: string) => new Unavailable({ what: "server", detail: `The file ${id} did not arrive.` })
@@ -15,20 +15,14 @@ const missing = (id: string) => new Unavailable({ what: "server", detail: `The f
 export const makeFileRequests = () => {
   const waiting = new Map<string, Deferred.Deferred<Uint8Array, FileMissing>>()
   const keyOf = (run_id: RunId, id: string) => `${run_id} ${id}`
-  /** With what the server sends about the file while the effect runs. */
-  const expecting = <A, E>(
-    run_id: RunId,
-    id: string,
-    use: (arrived: Effect.Effect<Uint8Array, FileMissing>) => Effect.Effect<A, E>
-  ): Effect.Effect<A, E> =>
-    Effect.suspend(() => {
-      const key = keyOf(run_id, id)
-      const arrived = Deferred.unsafeMake<Uint8Array, FileMissing>(FiberId.none)
-      waiting.set(key, arrived)
-      return Effect.ensuring(
-        use(Deferred.await(arrived)),
-        Effect.sync(() => waiting.delete(key))
-      )
+  const expect = (key: string) => {
+    const arrived = Deferred.unsafeMake<Uint8Array, FileMissing>(FiberId.none)
+    waiting.set(key, arrived)
+    return Deferred.await(arrived)
+  }
+  const forget = (keys: Iterable<string>) =>
+    Effect.sync(() => {
+      for (const key of keys) waiting.delete(key)
     })
   return {
     /** Takes what the server sends. */
@@ -38,24 +32,44 @@ export const makeFileRequests = () => {
       const content = missing === undefined ? Effect.succeed(bytes) : new FileMissing({ reason: missing })
       Deferred.unsafeDone(deferred, content)
     },
-    of: (run_id: RunId, reply: Delivery["reply"]): Pick<Delivery, "file" | "sendFile"> => ({
-      file: (id) =>
-        expecting(run_id, id, (arrived) => {
-          const ask = (wait: Duration.Duration) =>
-            Effect.zipRight(
-              Effect.retry(reply({ _tag: "FileWanted", id }), Schedule.spaced("1 second")),
-              // One that the server cannot get is not asked for again.
-              Effect.timeoutFail(Effect.exit(arrived), { duration: wait, onTimeout: () => missing(id) })
-            )
-          return Effect.flatten(Effect.firstSuccessOf(patience.map(ask)))
-        }),
-      sendFile: (n, file) =>
-        expecting(run_id, sentId(n), (stored) =>
-          Effect.zipRight(
-            reply({ _tag: "File", n, file }),
-            Effect.asVoid(Effect.timeoutOption(Effect.exit(stored), patienceForStored))
-          )
+    /** For a delivery whose replies `send` sends. An answer follows the files that were sent before it. */
+    of: (run_id: RunId, send: Delivery["reply"]): Pick<Delivery, "reply" | "file" | "sendFile"> => {
+      const unstored = new Map<string, Effect.Effect<unknown>>()
+      const untilStored = Effect.suspend(() => {
+        const stored = [...unstored.values()]
+        const keys = [...unstored.keys()]
+        unstored.clear()
+        return Effect.all(stored, { concurrency: "unbounded", discard: true }).pipe(
+          Effect.timeoutOption(patienceForStored),
+          Effect.ensuring(forget(keys))
         )
-    })
+      })
+      return {
+        reply: (reply) =>
+          Effect.suspend(() =>
+            unstored.size > 0 && (reply._tag === "Answered" || reply._tag === "Failed")
+              ? Effect.zipRight(untilStored, send(reply))
+              : send(reply)
+          ),
+        file: (id) =>
+          Effect.suspend(() => {
+            const key = keyOf(run_id, id)
+            // One that the server cannot get is not asked for again.
+            const arrived = Effect.exit(expect(key))
+            const ask = (wait: Duration.Duration) =>
+              Effect.zipRight(
+                Effect.retry(send({ _tag: "FileWanted", id }), Schedule.spaced("1 second")),
+                Effect.timeoutFail(arrived, { duration: wait, onTimeout: () => missing(id) })
+              )
+            return Effect.ensuring(Effect.flatten(Effect.firstSuccessOf(patience.map(ask))), forget([key]))
+          }),
+        sendFile: (n, file) =>
+          Effect.suspend(() => {
+            const key = keyOf(run_id, sentId(n))
+            unstored.set(key, Effect.exit(expect(key)))
+            return send({ _tag: "File", n, file })
+          })
+      }
+    }
   }
 }

@@ -78,7 +78,7 @@ describe("doctor", () => {
       const words = ["doctor", "--agent", "claude", "--workspace", "git:/nowhere.git", ...options]
       const { code, stderr, stdout } = yield* Program.run(words, env)
       expect(stdout).toMatch(/^workspace git +yes .*\nworkspace repository +no .*nowhere.*\n.*unknown\nprogram +yes/)
-      expect(stderr).toMatch(/^Claude Code does not work yet: Correct the address of --workspace/)
+      expect(stderr).toMatch(/^The workspace does not work yet: Correct the address of --workspace/)
       expect(code).toBe(1)
       const alone = yield* Program.run(["doctor", "--workspace", "git:/nowhere.git"])
       expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining("--workspace needs --agent") })

@@ -2,6 +2,7 @@ import { once } from "node:events"
 import { connect } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Option, Scope } from "effect"
+import * as Listener from "../../src/http/serve/Listener.ts"
 import * as Program from "../cli/Program.ts"
 import { wire } from "../http/Client.ts"
 import { freshDatabase } from "../support/fresh.ts"
@@ -55,7 +56,7 @@ describe.concurrent("a connection that is closed after a time", () => {
     })
   )
 
-  it.scopedLive("is of a caller that does not finish its headers in 10 s, or its request in 30 s", () =>
+  it.scopedLive("is of a caller that does not finish its headers in 10 s", () =>
     Effect.gen(function* () {
       const port = portOf(server)
       const begun = performance.now()
@@ -66,15 +67,20 @@ describe.concurrent("a connection that is closed after a time", () => {
       const body = yield* Effect.fork(untilClosed("body", `${head}Content-Length: 99\r\n\r\n{`))
       expect((yield* untilClosed("headers", head)).text).toMatch(/^HTTP\/1\.1 408 /)
       yield* untilClosed("headers again", head)
-      yield* Fiber.join(body)
-      // Never early. That none is late shows in their order, on a machine of any speed.
+      // Never early.
       expect(ends).toEqual([
         ["headers", expect.toSatisfy((seconds) => seconds > 9)],
-        ["headers again", expect.toSatisfy((seconds) => seconds > 18)],
-        ["body", expect.toSatisfy((seconds) => seconds > 29)]
+        ["headers again", expect.toSatisfy((seconds) => seconds > 18)]
       ])
+      // Its body may have files, and take longer.
+      expect(yield* Fiber.poll(body)).toEqual(Option.none())
+      yield* Fiber.interrupt(body)
     })
   )
+
+  it("is of a caller that does not finish its request in 5 min", () => {
+    expect(Listener.make({ port: 0 }).server).toMatchObject({ requestTimeout: 300_000 })
+  })
 })
 
 it.scopedLive("a server with few open files answers its health checks while 700 connections are open", () =>

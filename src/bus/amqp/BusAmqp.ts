@@ -1,5 +1,5 @@
 import type { Channel, Message } from "amqplib"
-import { Clock, Effect, Either, FiberSet, Layer, type Redacted, Schedule } from "effect"
+import { Clock, type Duration, Effect, Either, FiberSet, Layer, type Redacted, Schedule } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import { handleReplies, type PendingReply } from "../Acknowledgement.ts"
@@ -98,7 +98,8 @@ const make = ({ queueType, url }: AmqpOptions) =>
         const channel = yield* openChannel(connection)
         yield* call("setting the prefetch", () => channel.prefetch(atOnce))
         yield* declare(channel)
-        const { drop, isOver, subjectOf, takeProgress } = yield* Reception.make(checks)
+        const reception = yield* Reception.make(checks)
+        const { drop, isOver, subjectOf, takeProgress } = reception
         const receive = yield* inbox.consume(
           (replies, later) =>
             inTimeOrGiveBack(
@@ -126,13 +127,18 @@ const make = ({ queueType, url }: AmqpOptions) =>
                 return acknowledge()
               }
               const { kind, reply } = decoded.right
+              // Without its routing key, it would delay replies.
+              if (reply._tag === "File") {
+                drop(queue, "unknown")
+                return acknowledge()
+              }
               countReceived(kind)
               receive({ reply, acknowledge, span: Trace.spanOf(message) })
             })
           )
         yield* listen(repliesQueue, decodeReply)
         yield* listen(deadQueue, decodeDeadLetter)
-        yield* consumeFiles(connection, handle, yield* Reception.make(checks))
+        yield* consumeFiles(connection, handle, reception)
       })
 
     /** Each alone and until it is stored: neither its size nor a failure delays replies. The run may be over. */
@@ -142,7 +148,10 @@ const make = ({ queueType, url }: AmqpOptions) =>
         yield* call("setting the prefetch of files", () => channel.prefetch(filesAtOnce))
         const fork = yield* FiberSet.makeRuntime<never>()
         const store = (pending: PendingReply): Effect.Effect<void> =>
-          handleReplies(handle, [pending], ([again], pause) => Effect.delay(store(again!), pause), fork)
+          handleReplies(handle, [pending], ([again], pause) => Effect.sync(() => storeAfter(pause, again!)), fork)
+        // Not in the fiber that postpones, which cannot be interrupted: a lost connection would wait for the database.
+        const storeAfter = (pause: Duration.Duration, pending: PendingReply) =>
+          void fork(Effect.delay(store(pending), pause))
         yield* call(`consuming ${filesQueue}`, () =>
           channel.consume(filesQueue, (message) => {
             if (message === null) return connection.markLost(`${filesQueue} was deleted`)

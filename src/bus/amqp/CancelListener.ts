@@ -5,7 +5,7 @@ import type { TeamName } from "../../domain/Team.ts"
 import type { WantedFile } from "../Bus.ts"
 import { type Connection, call, openSideChannel, unavailable } from "./Connection.ts"
 import { declareCancelQueue } from "./Topology.ts"
-import { decodeCancel, decodeFile } from "./Wire.ts"
+import { decodeCancel, decodeFile, isFile } from "./Wire.ts"
 
 /** The pause before the next attempt to listen. */
 const pause = "10 seconds"
@@ -32,10 +32,13 @@ const listen = (
         queue,
         (message) => {
           if (message === null) return
+          if (isFile(message)) {
+            const file = decodeFile(message)
+            if (Option.isSome(file)) onFile(file.value.run_id, file.value)
+            return
+          }
           const id = decodeCancel(message)
-          if (Option.isSome(id)) return onCancel(id.value)
-          const file = decodeFile(message)
-          if (Option.isSome(file)) onFile(file.value.run_id, file.value)
+          if (Option.isSome(id)) onCancel(id.value)
         },
         { noAck: true }
       )

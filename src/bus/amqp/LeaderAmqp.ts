@@ -114,7 +114,10 @@ const make = ({ queueType, url }: AmqpOptions) =>
           Effect.flatMap((outcome) =>
             outcome === "confirmed"
               ? Effect.void
-              : Effect.fail(unavailable(`there is no queue for replies to ${exchange}`))
+              : reply._tag === "File"
+                ? // The answer counts more: an older server has no queue for files.
+                  Effect.logWarning(`a file of run ${prompt.run_id} is not kept: the server takes none`)
+                : Effect.fail(unavailable(`there is no queue for replies to ${exchange}`))
           )
         )
 
@@ -133,15 +136,13 @@ const make = ({ queueType, url }: AmqpOptions) =>
         parent === undefined ? identity : Effect.withParentSpan(parent)
       )
       const exchange = message.properties.replyTo ?? repliesExchange
-      const reply = replyTo(exchange, prompt.value)
       return handlePrompt(
         (delivery) => traced(handle(delivery)),
         {
           prompt: prompt.value,
           redelivered: message.fields.redelivered,
           cancelled: cancellations.of(prompt.value.run_id),
-          reply,
-          ...files.of(prompt.value.run_id, reply),
+          ...files.of(prompt.value.run_id, replyTo(exchange, prompt.value)),
           progress: (progress) =>
             Effect.sync(() => {
               if (!progressSender.isUsed()) fork(Effect.asVoid(publisher))

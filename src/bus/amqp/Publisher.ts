@@ -15,8 +15,8 @@ export type Confirmation = "confirmed" | "returned"
 
 export interface Publisher {
   /**
-   * Sends the message and waits for its confirmation. Fails within 14 seconds without one, although the broker may have the
-   * message. Publishing a message again on the same connection does not send it twice; it waits for the first confirmation.
+   * Sends the message and waits for its confirmation. Fails within 14 seconds without one, or a minute later for a file, although
+   * the broker may have the message. Publishing a message again on the same connection does not send it twice; it waits for the first confirmation.
    */
   readonly publish: (message: Outgoing) => Effect.Effect<Confirmation, Unavailable>
   /** Fails while the broker is unreachable. */
@@ -29,12 +29,16 @@ type At = { readonly connection: Connection; readonly value: Publishing }
 
 /** Milliseconds. */
 const confirmTimeout = 10_000
+/** In addition, bytes of the longest message on its way for each millisecond: what follows a file waits for it. */
+const slowestUplink = 100
 /** How long a late confirmation is kept for the next try, in milliseconds. */
 const keptFor = 10_000
 
 interface Pending {
   readonly settled: Deferred.Deferred<Confirmation, Unavailable>
   readonly sentAt: number
+  /** In bytes. */
+  readonly length: number
   returned: boolean
   /** Its publisher got a timeout. */
   isLate: boolean
@@ -60,8 +64,11 @@ const watch = (connection: Connection, { late, pending }: Publishing) => {
     const now = stopwatch(clock)
     for (const [id, { at }] of late) if (now - at >= keptFor) late.delete(id)
     if (connection.blocked() !== undefined) blockedAt = now
+    let longest = 0
+    for (const { length } of pending.values()) longest = Math.max(longest, length)
+    const limit = confirmTimeout + longest / slowestUplink
     for (const sent of pending.values()) {
-      if (now - sent.sentAt < confirmTimeout) return
+      if (now - sent.sentAt < limit) return
       if (now - blockedAt >= confirmTimeout) return connection.kill("a message was not confirmed in time")
       sent.isLate = true
       Deferred.unsafeDone(sent.settled, Effect.fail(unavailable("the broker did not confirm in time")))
@@ -90,7 +97,7 @@ const send = (
 ): Pending => {
   const now = () => stopwatch(clock)
   const settled = Deferred.unsafeMake<Confirmation, Unavailable>(FiberId.none)
-  const sent: Pending = { settled, sentAt: now(), returned: false, isLate: false }
+  const sent: Pending = { settled, sentAt: now(), length: message.body.length, returned: false, isLate: false }
   const settle = (outcome: Effect.Effect<Confirmation, Unavailable>) => {
     pending.delete(message.id)
     Deferred.unsafeDone(settled, outcome)

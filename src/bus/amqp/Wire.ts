@@ -47,6 +47,7 @@ const decodeFileBody = Schema.decodeUnknownOption(Schema.parseJson(FileBody))
 
 const json = "application/json"
 const progressType = "progress"
+const fileType = "file"
 /** In bytes. The longest text, of control characters that JSON escapes, is shorter. */
 const maxProgress = 512 * 1024
 
@@ -99,8 +100,10 @@ export const encodeFile = (team: TeamName, run_id: RunId, { bytes, id, missing }
   exchange: cancelExchange(team),
   routingKey: "",
   body: Buffer.from(JSON.stringify({ file: { run_id, id, content: Buffer.from(bytes).toString("base64"), missing } })),
-  options: { type: "file", contentType: json }
+  options: { type: fileType, contentType: json }
 })
+
+export const isFile = ({ properties }: Message): boolean => properties.type === fileType
 
 export const decodeFile = (message: Message): Option.Option<WantedFile & { readonly run_id: RunId }> =>
   Option.map(decodeFileBody(message.content.toString()), ({ file: { content, ...file } }) => ({

@@ -38,7 +38,7 @@ export const reply = Command.make("reply", { id: runArgument, text, wait, ...adm
   })
 ).pipe(
   Command.withDescription(
-    about("Reply to an ended run, such as to a question: the agent continues its session", {
+    about("Reply to a run, such as to a question: the agent continues its session once the run has ended", {
       details: "The reply belongs to the run's thread. A run without a thread begins one.",
       examples: [
         "webhook-trigger run reply last 'Yes, merge it'",

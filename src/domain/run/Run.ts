@@ -316,6 +316,13 @@ export const outcomeFields = (
   }
 }
 
+/**
+ * The last step of a run that timed out, as callers, and readers of messages about it, may see it. Other steps may be commands,
+ * such as `Bash: env`.
+ */
+export const stepForOthers = (last_step: string | undefined): string | undefined =>
+  last_step?.startsWith("Retrying: ") ? last_step : undefined
+
 /** Whether no agent works on a run that ends like this. Otherwise it holds its team and its slots until its leader is done. */
 export const endsWork = (outcome: Outcome): boolean =>
   outcome.status === "timeout" ? outcome.undelivered === true : outcome.status !== "cancelled"

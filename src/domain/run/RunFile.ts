@@ -42,6 +42,9 @@ export type StoredFile = RunFile & { readonly size: number; readonly bytes: Uint
 /** The ID of the n-th file that the agent left. */
 export const sentId = (n: number): string => `out-${n}`
 
+/** The ID of one of the files of a request. */
+export const isIncomingId = (id: unknown): id is string => typeof id === "string" && /^in-([1-9]|10)$/.test(id)
+
 export const isIncoming = ({ id }: Pick<RunFile, "id">): boolean => id.startsWith("in-")
 
 /** Names of devices on Windows. */

@@ -3,7 +3,8 @@
  * about a run that waits for approval.
  */
 import { createHash } from "node:crypto"
-import { Effect } from "effect"
+import { DateTime, Effect } from "effect"
+import type { DestinationRow } from "../../domain/delivery/Destination.ts"
 import { type NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { DestinationId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
@@ -15,8 +16,8 @@ import { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
 import { RecentMap } from "../../runtime/RecentMap.ts"
 import * as Audit from "../access/Audit.ts"
 import { takesClicks } from "../delivery/Buttons.ts"
-import { ephemeralPost } from "../delivery/kinds/Slack.ts"
-import { Poster } from "../delivery/Poster.ts"
+import { ephemeralFault, ephemeralPost } from "../delivery/kinds/Slack.ts"
+import { NoAnswer, Poster } from "../delivery/Poster.ts"
 import { byMember, type SlackReaction, type SlackReply, slackEventIn } from "../delivery/SlackEvents.ts"
 import { Approvals } from "../manage/Approvals.ts"
 import * as Sealing from "../verify/Sealing.ts"
@@ -29,6 +30,10 @@ import type { NotStarted, Submitted, Trigger } from "./Trigger.ts"
 const ignored = (reason: string): NotStarted => ({ _tag: "Ignored", reason, isOfSlack: true })
 
 const notTaken = (why: string): string => `The reply is not taken. ${why}`
+
+/** As for deliveries: it is switched on, not paused, and no failure delays it. */
+const delivers = ({ enabled, paused, paused_until }: DestinationRow, now: DateTime.Utc): boolean =>
+  enabled && paused !== true && (paused_until === undefined || DateTime.lessThanOrEqualTo(paused_until, now))
 
 /** The replies whose writers were told. Slack reports a mention twice. */
 const maxTold = 1_000
@@ -55,9 +60,11 @@ export const make = Effect.gen(function* () {
   /** Tells the writer of a reply, by the destination that wrote before it, why the agent does not get it. */
   const refuse = ({ chat, user }: SlackReply, { webhook_id }: Run, by: DestinationId, reason: string) => {
     const tell = Effect.gen(function* () {
-      const { id, sealed_secret, url } = yield* destinations.destinationRow(webhook_id!, by)
-      const token = sealing.open(id, sealed_secret)
-      if (token !== undefined) yield* post(ephemeralPost(url, token, chat.thread, user, reason))
+      const row = yield* destinations.destinationRow(webhook_id!, by)
+      const token = sealing.open(row.id, row.sealed_secret)
+      if (token === undefined || !delivers(row, yield* DateTime.now)) return
+      const fault = ephemeralFault(yield* post(ephemeralPost(row.url, token, chat.thread, user, reason)))
+      if (fault !== undefined) yield* new NoAnswer({ reason: fault })
     })
     if (told.has(chat.id)) return Effect.succeed(ignored(reason))
     told.set(chat.id, true)

@@ -2,7 +2,7 @@
 import { DateTime, Duration } from "effect"
 import { type Alert, describeAlert } from "../../domain/alert/Alert.ts"
 import { approvalEvent, type DestinationRunEvent, isEarly } from "../../domain/delivery/DestinationEvent.ts"
-import type { CancelledBy, Run } from "../../domain/run/Run.ts"
+import { type CancelledBy, type Run, stepForOthers } from "../../domain/run/Run.ts"
 import type { AlertSubject, RunSubject, Subject } from "./EventBody.ts"
 import { asCode, escapeMarkdown, safeUrl } from "./markdown/Markdown.ts"
 
@@ -23,8 +23,7 @@ const overtaken: { readonly [By in CancelledBy]?: string } = {
 
 const detailOf = (event: DestinationRunEvent, { cancelled_by, error, last_step }: Run): string | undefined => {
   if (event === "run.cancelled") return cancelled_by && overtaken[cancelled_by]
-  // Other steps may be commands, which are not for everybody who reads a comment.
-  if (event === "run.timed_out") return last_step?.startsWith("Retrying: ") ? last_step : undefined
+  if (event === "run.timed_out") return stepForOthers(last_step)
   return isEarly(event) ? undefined : error?.message
 }
 

@@ -1,6 +1,6 @@
-import { Effect, FiberMap, Layer } from "effect"
+import { Effect, FiberSet, Layer } from "effect"
 import { Bus, type ReplyHandler, type WantedFile } from "../../bus/Bus.ts"
-import type { FileMissing, NotFound, Unavailable } from "../../domain/Errors.ts"
+import type { NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { sentId } from "../../domain/run/RunFile.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
@@ -53,43 +53,49 @@ export const layer: Layer.Layer<
   })
 )
 
+/** Files that leaders have asked for and that are not sent yet. Further requests are dropped: leaders ask again. */
+const mostWanted = 100
+
 /** Sends files to their runs' leaders. One at a time: each is in memory. What does not arrive, the leader asks for again. */
 const makeSender = Effect.gen(function* () {
   const bus = yield* Bus
   const files = yield* FileStore
   const attached = yield* AttachedFiles
   const history = yield* HistoryStore
-  const sending = yield* FiberMap.makeRuntime<never, string>()
+  const fork = yield* FiberSet.makeRuntime<never>()
+  const wanted = new Set<string>()
   const turns = yield* Effect.makeSemaphore(1)
-  const sendFile = (
-    run_id: RunId,
-    id: string,
-    content: Effect.Effect<Uint8Array, NotFound | Unavailable>,
-    before: Effect.Effect<void, FileMissing | Unavailable> = Effect.void
-  ) => {
-    const send = (file: Effect.Effect<WantedFile, NotFound | Unavailable>) =>
-      turns.withPermits(1)(
-        Effect.gen(function* () {
-          const { team } = yield* history.run(run_id)
-          yield* bus.sendFile(team, run_id, yield* file)
-        })
-      )
-    // Hosts may be slow, and other files need not wait for them.
-    const work = Effect.matchEffect(before, {
-      onSuccess: () => send(Effect.map(content, (bytes) => ({ id, bytes }))),
-      onFailure: (error) =>
-        error._tag === "FileMissing"
-          ? send(Effect.succeed({ id, bytes: new Uint8Array(), missing: error.reason }))
-          : Effect.fail(error)
+  const sendFile = (run_id: RunId, file: WantedFile) =>
+    Effect.gen(function* () {
+      const { team } = yield* history.run(run_id)
+      if (bus.sendFile !== undefined) yield* bus.sendFile(team, run_id, file)
     })
-    const logged = Effect.catchAll(work, (error) =>
-      Effect.logDebug(`nothing was sent about the file ${id} of run ${run_id}`, error)
-    )
-    sending(`${run_id} ${id}`, logged, { onlyIfMissing: true })
-  }
+  const logged = (run_id: RunId, id: string) => (sent: Effect.Effect<void, NotFound | Unavailable>) =>
+    Effect.catchAll(sent, (error) => Effect.logDebug(`nothing was sent about the file ${id} of run ${run_id}`, error))
   return {
-    send: (run_id: RunId, id: string) => sendFile(run_id, id, files.fileBytes(run_id, id), attached.fetch(run_id, id)),
+    send: (run_id: RunId, id: string): void => {
+      const key = `${run_id} ${id}`
+      if (wanted.has(key) || wanted.size === mostWanted) return
+      wanted.add(key)
+      const sent = attached.fetch(run_id, id).pipe(
+        // Hosts may be slow, and other files need not wait for them.
+        Effect.zipRight(
+          turns.withPermits(1)(Effect.flatMap(files.fileBytes(run_id, id), (bytes) => sendFile(run_id, { id, bytes })))
+        ),
+        Effect.catchTag("FileMissing", ({ reason }) =>
+          sendFile(run_id, { id, bytes: new Uint8Array(), missing: reason })
+        ),
+        logged(run_id, id)
+      )
+      fork(
+        Effect.ensuring(
+          sent,
+          Effect.sync(() => wanted.delete(key))
+        )
+      )
+    },
     /** One that its agent left is stored. */
-    confirm: (run_id: RunId, id: string) => sendFile(run_id, id, Effect.succeed(new Uint8Array()))
+    confirm: (run_id: RunId, id: string): void =>
+      void fork(sendFile(run_id, { id, bytes: new Uint8Array() }).pipe(logged(run_id, id)))
   }
 })

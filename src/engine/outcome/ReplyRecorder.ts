@@ -108,7 +108,7 @@ export class ReplyRecorder extends Context.Tag("webhook-trigger/ReplyRecorder")<
             for (const run_id of begun) checked.add(run_id)
             const over: Array<RunId> = []
             for (const reply of replies) {
-              if (checked.has(reply.run_id)) later(reply, finish(reply))
+              if (checked.has(reply.run_id) && reply._tag !== "File") later(reply, finish(reply))
               else if (reply._tag === "Answered") over.push(reply.run_id)
             }
             return ends.length > begun.length ? ended(over) : Effect.void

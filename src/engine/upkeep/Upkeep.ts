@@ -7,6 +7,7 @@ import type { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import type { TeamStore } from "../../repo/manage/TeamStore.ts"
 import type { WebhookStore } from "../../repo/manage/WebhookStore.ts"
+import { FileStore } from "../../repo/run/FileStore.ts"
 import { ProgressStore } from "../../repo/run/ProgressStore.ts"
 import { RunStore } from "../../repo/run/RunStore.ts"
 import { ThreadStore } from "../../repo/run/ThreadStore.ts"
@@ -32,6 +33,7 @@ export interface Task<R = never> {
 }
 
 const engineTasks = Effect.gen(function* () {
+  const files = yield* FileStore
   const history = yield* HistoryStore
   const outcomes = yield* Outcomes
   const progress = yield* ProgressStore
@@ -73,6 +75,16 @@ const engineTasks = Effect.gen(function* () {
       alone: "no",
       // A minute after the end, for watchers that reconnect, and for servers with different clocks.
       run: Effect.flatMap(DateTime.now, (now) => progress.removeProgress(DateTime.subtract(now, { minutes: 1 })))
+    },
+    {
+      name: "removal of files",
+      every: "10 minutes",
+      alone: "tick",
+      // Those of younger ones may belong to a run that is being accepted.
+      run: Effect.gen(function* () {
+        const before = DateTime.subtract(yield* DateTime.now, { hours: 1 })
+        yield* inPortions(Effect.map(files.removeContents(before), (removed) => removed > 0))
+      })
     },
     ...Option.match(threadIdle, {
       onNone: () => [],
@@ -122,6 +134,7 @@ export const layer: Layer.Layer<
   | AlertStore
   | DeliveryStore
   | DestinationStore
+  | FileStore
   | HandOver
   | HistoryStore
   | Outcomes

@@ -6,7 +6,7 @@ import { MethodNotAllowed, NotVerified } from "../../domain/Errors.ts"
 import * as Json from "../../domain/Json.ts"
 import { runIdOf } from "../../domain/ParsedId.ts"
 import { reportOf } from "../../domain/run/AgentReport.ts"
-import type { Run } from "../../domain/run/Run.ts"
+import { type Run, stepForOthers } from "../../domain/run/Run.ts"
 import { Trigger } from "../../engine/accept/Trigger.ts"
 import { Origin } from "../../engine/access/Audit.ts"
 import { Cancellation } from "../../engine/manage/Cancellation.ts"
@@ -26,6 +26,7 @@ const callersRun = (run: Run): CallersRun => {
   const { run_id, status, started_at, finished_at, duration_ms, conversation, error, last_step, retry_at, retried_by } =
     run
   const { response } = conversation
+  const step = stepForOthers(last_step)
   return {
     run_id,
     status,
@@ -34,7 +35,7 @@ const callersRun = (run: Run): CallersRun => {
     ...(duration_ms !== undefined && { duration_ms }),
     ...(response !== undefined && { response }),
     ...(error !== undefined && { error }),
-    ...(last_step !== undefined && { last_step }),
+    ...(step !== undefined && { last_step: step }),
     ...reportOf(run),
     ...(retry_at !== undefined && { retry_at }),
     ...(retried_by !== undefined && { retried_by })

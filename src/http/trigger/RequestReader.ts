@@ -202,7 +202,7 @@ export const make = Effect.gen(function* () {
       incoming: IncomingRequest,
       caller: CallerCheck.Verified
     ): Either.Either<ReadRequest, ReadRefused> =>
-      Either.flatMap(Either.all([Input.read(webhook, incoming), filesOf(incoming, maxBody)]), ([variables, files]) =>
+      Either.flatMap(Either.all([filesOf(incoming, maxBody), Input.read(webhook, incoming)]), ([files, variables]) =>
         Either.flatMap(howAnswered(request, caller), (how) => {
           const callback = Parameters.callbackUrl(request)
           if (Either.isLeft(callback)) return Either.left(callback.left)

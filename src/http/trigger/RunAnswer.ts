@@ -14,7 +14,7 @@ import type {
 import type { RunId } from "../../domain/Id.ts"
 import * as Json from "../../domain/Json.ts"
 import { reportOf, type ShownReport } from "../../domain/run/AgentReport.ts"
-import type { Run, RunError } from "../../domain/run/Run.ts"
+import { type Run, type RunError, stepForOthers } from "../../domain/run/Run.ts"
 import type { Offered, Submitted } from "../../engine/accept/Trigger.ts"
 import * as Problems from "../request/Problems.ts"
 import * as RequestFacts from "../request/RequestFacts.ts"
@@ -41,10 +41,10 @@ export const bodies = {
     error,
     ...report
   }),
-  timeout: ({ last_step, run_id }: Pick<Run, "last_step" | "run_id">): typeof TimedOut.Encoded => ({
-    ...{ status: "timeout", run_id },
-    ...(last_step !== undefined && { last_step })
-  }),
+  timeout: ({ last_step, run_id }: Pick<Run, "last_step" | "run_id">): typeof TimedOut.Encoded => {
+    const step = stepForOthers(last_step)
+    return { ...{ status: "timeout", run_id }, ...(step !== undefined && { last_step: step }) }
+  },
   cancelled: (run_id: RunId) =>
     Problems.problem(409, { code: "cancelled", detail: "It was cancelled while you waited for its answer.", run_id })
 }

@@ -143,14 +143,17 @@ const serveOn = async (socket: Socket, { call, mayAsk }: ReturnType<typeof uses>
 
 const folderName = "webhook-tools-"
 
-/** Removes the folders of leaders that were killed. One of another user's could be changed while it is removed. */
+/**
+ * Removes the folders of leaders that were killed. One of another user's could be changed while it is removed, and reading a
+ * pipe in it would hold up the leader forever.
+ */
 const removeLeft = (): void => {
   for (const name of readdirSync(tmpdir())) {
+    if (!name.startsWith(folderName)) continue
     const folder = join(tmpdir(), name)
-    if (!name.startsWith(folderName) || !Lock.isLeft(folder)) continue
-    if (lstatSync(folder, { throwIfNoEntry: false })?.uid === process.geteuid?.()) {
-      rmSync(folder, { recursive: true, force: true })
-    }
+    const found = lstatSync(folder, { throwIfNoEntry: false })
+    if (!found?.isDirectory() || found.uid !== process.geteuid?.()) continue
+    if (Lock.isLeft(folder)) rmSync(folder, { recursive: true, force: true })
   }
 }
 

@@ -76,8 +76,11 @@ each() {
 }
 each`
 
-/** What an agent may have changed in the submodules of these commits; none if that is not known, or git does not go there. */
-const modulesOf = (checkout: Checkout, ...commits: ReadonlyArray<string>): Effect.Effect<string | undefined> =>
+/** What an agent may have changed in the submodules of these commits; none if they have strange names, or git does not go there. */
+const modulesOf = (
+  checkout: Checkout,
+  ...commits: ReadonlyArray<string>
+): Effect.Effect<string | undefined, LeaderError> =>
   Effect.gen(function* () {
     if (!checkout.repository.submodules) return undefined
     const { git } = toolsOf(checkout)
@@ -87,7 +90,7 @@ const modulesOf = (checkout: Checkout, ...commits: ReadonlyArray<string>): Effec
     if (lists.some((list) => list.includes('"'))) return undefined
     const paths = new Set(lists.flatMap((list) => list.split("\n")).filter((path) => path !== ""))
     return yield* git(["-c", `alias.modules=${listModules}`, "modules", ...paths])
-  }).pipe(Effect.orElseSucceed(() => undefined))
+  })
 
 /** Makes the copy anew. It shares the mirror's objects, but has branches, a configuration and hooks of its own. */
 export const make = (checkout: Checkout, { mirror, sha }: Commit): Effect.Effect<Made, LeaderError> =>
@@ -154,9 +157,13 @@ export const move = (
         const isContained = head === base || (yield* Effect.isSuccess(git(["merge-base", "--is-ancestor", head, sha])))
         if (!isContained) return stays("has commits of its own")
       }
-      const modules = yield* modulesOf(checkout, base, sha)
-      if (checkout.repository.submodules && (modules === undefined || modules !== made.modules))
-        return stays("has other settings of submodules than at its start")
+      const modules = yield* Effect.either(modulesOf(checkout, base, sha))
+      if (modules._tag === "Left") return stays(`cannot be updated (${modules.left.message})`)
+      if (checkout.repository.submodules) {
+        // It was made without `--workspace-submodules`, or their names are strange.
+        if (made.modules === undefined) return stays("has no record of its submodules' settings at its start")
+        if (modules.right !== made.modules) return stays("has other settings of submodules than at its start")
+      }
       yield* begin
       const moved = yield* Effect.either(checkOut(checkout, sha))
       if (moved._tag === "Left") return stays(`cannot be updated (${moved.left.message})`)

@@ -76,8 +76,9 @@ export const commitOf = (options: MirrorOptions): Effect.Effect<Commit, LeaderEr
     })
 
     const work = Effect.gen(function* () {
-      yield* restore
+      // First: no init ends well beside the lock that a killed one has left.
       yield* Tools.unlock(tools, mirror)
+      yield* restore
       yield* fetch(...everything)
       const name = ref.startsWith("refs/") ? ref : `refs/heads/${ref}`
       const isName = ref.startsWith("-") ? Effect.succeed(false) : Effect.isSuccess(inMirror("check-ref-format", name))

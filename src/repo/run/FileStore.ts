@@ -1,4 +1,4 @@
-import { Context, type Effect, type Option } from "effect"
+import { Context, type DateTime, type Effect, type Option } from "effect"
 import type { NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
 import type { FileSource } from "../../domain/run/Attachments.ts"
@@ -11,7 +11,8 @@ export interface WantedFile {
   readonly webhook_id: WebhookId | null
 }
 
-/** The contents of files. They are stored with their run's acceptance or by its leader, and deleted with the run. */
+/** The contents of files. They are stored before their run or by its leader, shared by its replays, and
+ * removed some time after the last of these runs. */
 export class FileStore extends Context.Tag("webhook-trigger/FileStore")<
   FileStore,
   {
@@ -26,5 +27,7 @@ export class FileStore extends Context.Tag("webhook-trigger/FileStore")<
      * after the run's end: the answer may come before a file that was sent first.
      */
     readonly addFile: (run_id: RunId, n: number, file: SentFile) => Effect.Effect<void, Unavailable>
+    /** Removes some of the contents that no run has and that were stored before, and returns their number. 0: there are none. */
+    readonly removeContents: (before: DateTime.Utc) => Effect.Effect<number, Unavailable>
   }
 >() {}

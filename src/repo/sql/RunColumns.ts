@@ -103,22 +103,6 @@ export const answered = oneOfStatuses(answeredStatuses)
 /** `status in ${storesLateAnswer}`: finished; an answer may still be stored. */
 export const storesLateAnswer = oneOfStatuses(lateAnswerStatuses)
 
-/** The bytes of a run's files, from the column `files`. */
-const filesSize = "coalesce((select sum((f ->> 'size')::bigint) from json_array_elements(files) as f), 0)"
-
-/** Files with more bytes take one statement too long to delete. */
-const mostDeleted = 100_000_000
-
-/** The IDs of the first ones of `runs`, a query of `id` and `files`, that one statement can delete with their files. */
-export const deletable = (sql: SqlClient.SqlClient, runs: Statement.Fragment): Statement.Fragment => sql`
-  select id from (
-    select id, size, sum(size) over (rows unbounded preceding) as total
-    from (select id, ${Statement.unsafeFragment(filesSize)} as size from (${runs}) as wanted) as sized
-  ) as summed where total - size < ${mostDeleted}::int`
-
-/** Of deleted runs with their `files`: there were as many as `deletable` returns. */
-export const hasMostFiles = Statement.unsafeFragment(`coalesce(sum(${filesSize}), 0) >= ${mostDeleted}`)
-
 /** A run `r` has ended, but its agent may still work: as `isUnreleased`. */
 export const unreleased = Statement.unsafeFragment("(r.stop_at is not null and r.released_at is null)")
 

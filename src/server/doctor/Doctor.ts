@@ -77,11 +77,11 @@ const examineAgent = (name: AgentName, words: ReadonlyArray<string>): Effect.Eff
     const { agent, workspace } = yield* Effect.mapError(placed(words, preset.agent), (detail) => usage(detail))
     const place: Examined = Option.isSome(workspace) ? yield* examineWorkspace(workspace.value) : { checks: [] }
     const checks = yield* checksOf(agent)
-    const help = checks.every(({ result }) => result === "yes") ? [] : [preset.help]
+    const isReady = checks.every(({ result }) => result === "yes")
     yield* report(
       [...place.checks, ...checks],
-      `${preset.title} does not work yet`,
-      [...help, place.help ?? []].flat().join(" ")
+      `${isReady ? "The workspace" : preset.title} does not work yet`,
+      [isReady ? [] : preset.help, place.help ?? []].flat().join(" ")
     )
   })
 

@@ -372,4 +372,23 @@ describe("the steps of a run", () => {
       yield* does({ answer: "late" })
     })
   )
+
+  it.scopedLive("do not say in a run that timed out which command its agent ran last", () =>
+    Effect.gen(function* () {
+      const { does, leader } = yield* makeLeader
+      const { putAhead, repo } = repoWithClock()
+      const { admin, http, origin, team, webhook } = yield* start({ repo })
+      const hook = yield* webhook(yield* team("ops", leader), "{{text}}", { timeout_seconds: 60 })
+      yield* does({ seq: 0, steps: [{ kind: "tool", title: "Bash: env" }] })
+      const { next, rest } = yield* openEvents(`${origin}${hook.path}`, post)
+      const { run_id } = (yield* next).data
+      yield* next
+      yield* next
+      putAhead(60_000)
+      expect((yield* rest).at(-1)!.data).toStrictEqual({ status: "timeout", run_id })
+      expect((yield* admin("GET", `/api/runs/${run_id}`)).json).toMatchObject({ last_step: "Bash: env" })
+      expect((yield* http("GET", `${hook.path}/runs/${run_id}`)).json).not.toHaveProperty("last_step")
+      yield* does({ answer: "late" })
+    })
+  )
 })

@@ -209,6 +209,22 @@ describe("a reply in Slack's thread of a run", () => {
     })
   )
 
+  it.scopedLive("is explained by no destination that is switched off or paused", () =>
+    Effect.gen(function* () {
+      const { admin, delivered, hook, messages, send, trigger } = yield* inSlack()
+      yield* trigger
+      yield* delivered(hook.id, 1)
+      const [{ id }] = (yield* admin("GET", `/api/webhooks/${hook.id}/destinations`)).json.data
+      const settings = [{ paused: true }, { paused: false, enabled: false }, { enabled: true }]
+      for (const [n, body] of settings.entries()) {
+        expect((yield* admin("PATCH", `/api/webhooks/${hook.id}/destinations/${id}`, { body })).status).toBe(200)
+        const long = { thread_ts: "1700000000.1", ts: `170000000${n + 1}.5`, text: "x".repeat(300_000) }
+        yield* send({ type: "message", user: `U${n}ANN`, ...long })
+      }
+      expect((yield* messages(2))[1]).toMatchObject({ user: "U2ANN" })
+    })
+  )
+
   it.scopedLive("goes on in the thread of a mention that began the run, by the recipe", () =>
     Effect.gen(function* () {
       const { delivered, destination, eventsOf, history, messages, send } = yield* inSlack()

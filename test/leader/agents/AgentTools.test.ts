@@ -1,3 +1,4 @@
+import { execFileSync, spawn } from "node:child_process"
 import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
@@ -74,4 +75,24 @@ it.effect("folders of leaders that were killed are removed, and no others", () =
     expect(existsSync(killed)).toBe(false)
     expect(others.filter((folder) => !existsSync(folder))).toEqual([])
   }).pipe(Effect.scoped)
+)
+
+it.effect.skipIf(process.getuid!() !== 0)(
+  "nothing in another user's folder is read: a pipe would hold up the leader",
+  () =>
+    Effect.gen(function* () {
+      const folder = yield* Effect.acquireRelease(
+        Effect.sync(() => mkdtempSync(join(tmpdir(), "webhook-tools-"))),
+        (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
+      )
+      const pipe = join(folder, "lock")
+      execFileSync("mkfifo", [pipe])
+      chownSync(folder, 65_534, process.getgid!())
+      // It ends by itself when somebody reads.
+      const writer = spawn("sh", ["-c", ': > "$1"', "sh", pipe])
+      const code = new Promise((resolve) => writer.on("exit", resolve))
+      yield* withTools(yield* task, () => Effect.succeed("done"))
+      writer.kill()
+      expect(yield* Effect.promise(() => code)).toBeNull()
+    }).pipe(Effect.scoped)
 )

@@ -86,6 +86,19 @@ it.scoped("a push that hangs costs the answer a minute, and not more", () =>
   })
 )
 
+it.scopedLive("goes on beside the lock that a killed git has left in the mirror's configuration", () =>
+  Effect.gen(function* () {
+    const { first, url } = yield* repository
+    const folder = yield* temporaryFolder
+    const [mirrors, locks] = [join(folder, "mirrors"), join(folder, "locks")]
+    mkdirSync(mirrors)
+    const fetch = Mirror.commitOf({ mirrors, locks, url, ref: "main", place: {}, who: "run 1", onWait: () => {} })
+    const { mirror } = yield* fetch
+    writeFileSync(join(mirror, "config.lock"), "")
+    expect(yield* fetch).toEqual({ mirror, sha: first })
+  })
+)
+
 it.scopedLive("runs nothing that an agent of the same user has written to the mirror's configuration", () =>
   Effect.gen(function* () {
     const { commit, url } = yield* repository

@@ -294,6 +294,20 @@ describe("an agent with a repository", () => {
   )
 
   behaviour(
+    "says of a copy that was made without submodules why it stays",
+    Effect.gen(function* () {
+      const { commit, url } = yield* repository
+      const workspaces = yield* temporaryFolder
+      const sendTo = (copies: ReturnType<typeof copiesOf>) =>
+        onBusOfItsOwn(Effect.flatMap(leading(copies, { workspaces }), ({ send }) => send("true", inThread(1, "main"))))
+      yield* sendTo(copiesOf(url))
+      commit("main", { "readme.md": "second\n" })
+      const note = expect.stringContaining("has no record of its submodules' settings at its start")
+      expect(yield* sendTo(copiesOf(url, { submodules: true }))).toMatchObject({ report: { workspace: { note } } })
+    })
+  )
+
+  behaviour(
     "removes the folder of a run without a thread, threads whose time is over, and the oldest of too many",
     Effect.gen(function* () {
       const { url } = yield* repository

@@ -83,9 +83,24 @@ export const ephemeralPost = (url: string, token: string, thread: string, user: 
   return {
     url: methodAt(url, "chat.postEphemeral"),
     headers: asBot(token),
-    body: JSON.stringify({ channel, thread_ts, user, text })
+    body: JSON.stringify({ channel, thread_ts, user, text }),
+    read: ofAnswer
   }
 }
+
+/** Why Slack did not show it. */
+export const ephemeralFault = (answer: Answer): string | undefined => {
+  const json = jsonOf(answer) as Refused | undefined
+  if (json === undefined) return isSuccess(answer) ? undefined : `HTTP ${answer.http_status}`
+  return json.ok === true ? undefined : reasonIn(json)
+}
+
+interface Refused {
+  readonly ok?: unknown
+  readonly error?: unknown
+}
+
+const reasonIn = (json: Refused | undefined): string => String(json?.error ?? "no reason").slice(0, ofReason)
 
 /** Slack answers 200 also if it refuses: `ok` says so. */
 export const slackMessage: Sender = (message, { secrets: [token], sign, url }, { send, show }) => {
@@ -104,15 +119,13 @@ export const slackMessage: Sender = (message, { secrets: [token], sign, url }, {
     })
   )
   return Effect.map(sent, (answer) => {
-    const json = jsonOf(answer) as
-      | (Posted & { readonly ok?: unknown; readonly error?: unknown; readonly message?: Author })
-      | undefined
+    const json = jsonOf(answer) as (Posted & Refused & { readonly message?: Author }) | undefined
     // What cannot be read was accepted by its status: another attempt would repeat the message.
     const isAccepted = json === undefined ? isSuccess(answer) : json.ok === true
     const chat = json && chatMessageOf({ channel, ...json, thread_ts })
     return isAccepted
       ? { ...answer, authors: authorsIn(json?.message), ...(chat && { chat }) }
-      : refusedFor(String(json?.error ?? "no reason").slice(0, ofReason), answer)
+      : refusedFor(reasonIn(json), answer)
   })
 }
 

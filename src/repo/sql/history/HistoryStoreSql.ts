@@ -13,7 +13,6 @@ import { fromRow, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import {
   columnsOf,
-  deletable,
   inLane,
   isOut,
   live,
@@ -114,18 +113,18 @@ export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Laye
     // Where the last step ended: earlier index entries are deleted, and reading over them takes time.
     let purgedTo: Date | undefined
     const purge = Effect.fn("HistoryStore.purge")(function* (before: DateTime.Utc) {
-      const old = sql`
-        select id, files from webhook_trigger.runs r
-        where finished_at < ${DateTime.toDateUtc(before)} and finished_at >= ${purgedTo ?? new Date(0)}
-          and retry_at is null and not ${unreleased}
-          and not exists (
-            select from webhook_trigger.deliveries d join webhook_trigger.destinations t on t.id = d.destination_id
-            where d.run_id = r.id and d.status = 'pending' and t.paused is not true
-          )
-        order by finished_at limit ${purgedInOneStep}`
       const [row] = yield* sql<{ readonly purged: number; readonly last: Date | null }>`
         with purged as (
-          delete from webhook_trigger.runs where id = any (array(${deletable(sql, old)})) returning finished_at
+          delete from webhook_trigger.runs where id = any (array(
+            select id from webhook_trigger.runs r
+            where finished_at < ${DateTime.toDateUtc(before)} and finished_at >= ${purgedTo ?? new Date(0)}
+              and retry_at is null and not ${unreleased}
+              and not exists (
+                select from webhook_trigger.deliveries d join webhook_trigger.destinations t on t.id = d.destination_id
+                where d.run_id = r.id and d.status = 'pending' and t.paused is not true
+              )
+            order by finished_at limit ${purgedInOneStep}
+          )) returning finished_at
         )
         select count(*)::int as purged, max(finished_at) as last from purged`
       const { last, purged } = row!

@@ -20,7 +20,7 @@ import { audited, changedWebhookFields, webhookFields } from "../access/Audit.ts
 import { notify } from "../Changes.ts"
 import { fromRow, list, recordset, toColumns } from "../Columns.ts"
 import { bounded, isDangling } from "../database/Database.ts"
-import { deletable, final, hasMostFiles, isWaiting, live } from "../RunColumns.ts"
+import { final, isWaiting, live } from "../RunColumns.ts"
 import { keepTemplate, makeTemplates } from "./Templates.ts"
 
 /** More runs are deleted in steps, so that no statement takes long. */
@@ -245,24 +245,19 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
     const { template, templates } = makeTemplates(sql)
 
     /** Deletes some of the runs of a webhook that has one of these versions. Those that another process has just changed stay. */
-    const deleteSome = (id: WebhookId, versions: ReadonlyArray<number> | undefined, which: Statement.Fragment) => {
-      const some = sql`
-        select id, files from webhook_trigger.runs
+    const deleteSome = (id: WebhookId, versions: ReadonlyArray<number> | undefined, which: Statement.Fragment) => sql`
+      delete from webhook_trigger.runs where id = any (array(
+        select id from webhook_trigger.runs
         where webhook_id = ${id} and ${which}
           and exists (select from webhook_trigger.webhooks where id = ${id} and ${isOneOf(versions)})
-        limit ${runsInOneStep}`
-      return sql`
-        delete from webhook_trigger.runs where id = any (array(${deletable(sql, some)})) and ${which}
-        returning id::text as name, team, files`
-    }
+        limit ${runsInOneStep}
+      )) and ${which}
+      returning id::text as name, team`
 
-    /** Returns whether there may be more. */
     const deleteSomeHistory = (id: WebhookId, versions: ReadonlyArray<number> | undefined) =>
-      bounded(sql<{ readonly more: boolean }>`
+      bounded(sql<{ readonly deleted: number }>`
         with deleted as (${deleteSome(id, versions, sql`status in ${final}`)})
-        select count(*) = ${runsInOneStep}::int or ${hasMostFiles} as more from deleted`).pipe(
-        Effect.map(([row]) => row?.more === true)
-      )
+        select count(*)::int as deleted from deleted`).pipe(Effect.map(([row]) => row?.deleted ?? 0))
 
     const deleteSomeQueued = (id: WebhookId, versions: ReadonlyArray<number> | undefined) =>
       sql<RunOfTeam>`
@@ -303,7 +298,7 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
       id: WebhookId,
       { audit, versions }: NonNullable<Parameters<typeof WebhookStore.Service.deleteWebhook>[1]> = {}
     ) {
-      while (yield* deleteSomeHistory(id, versions)) {}
+      while ((yield* deleteSomeHistory(id, versions)) === runsInOneStep) {}
       return yield* Effect.gen(function* () {
         const queued: Array<RunOfTeam> = []
         let isMore = true

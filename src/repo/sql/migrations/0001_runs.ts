@@ -143,17 +143,25 @@ export const runs = Effect.gen(function* () {
     create unique index runs_message_idempotency on webhook_trigger.runs (team, idempotency_key)
       where webhook_id is null and idempotency_key is not null`
 
-  // The contents of `files`, by their IDs. Most are compressed already. Without content: where it is fetched from, when the
-  // leader asks for it.
+  // The contents of `files`, which replays share. They are stored before their runs, and removed some time after them. Most
+  // are compressed already. Without bytes: where they are fetched from when the leader asks for them.
+  yield* sql`
+    create table webhook_trigger.file_contents (
+      key text collate "C" primary key,
+      bytes bytea,
+      source json,
+      stored_at timestamptz not null default now(),
+      check (num_nonnulls(bytes, source) = 1)
+    )`
+  yield* sql`alter table webhook_trigger.file_contents alter column bytes set storage external`
   yield* sql`
     create table webhook_trigger.run_files (
       run_id uuid not null references webhook_trigger.runs on delete cascade,
       id text collate "C" not null,
-      bytes bytea,
-      source json,
+      content text collate "C" not null references webhook_trigger.file_contents,
       primary key (run_id, id)
     )`
-  yield* sql`alter table webhook_trigger.run_files alter column bytes set storage external`
+  yield* sql`create index run_files_content on webhook_trigger.run_files (content)`
 
   // Windows of `coalesce`; the requests kept for their prompts; and the idempotency keys of triggers that joined an earlier
   // trigger's run. A closed window waits for its prompt.

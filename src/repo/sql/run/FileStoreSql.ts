@@ -1,5 +1,5 @@
 import { SqlClient, type Statement } from "@effect/sql"
-import { Effect, Layer, Option } from "effect"
+import { DateTime, Effect, Layer, Option } from "effect"
 import { NotFound } from "../../../domain/Errors.ts"
 import type { RunId } from "../../../domain/Id.ts"
 import { type SentFile, sentId, storedFile } from "../../../domain/run/RunFile.ts"
@@ -10,47 +10,51 @@ import { recordset } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { isOut } from "../RunColumns.ts"
 
-const sentTypes = { run_id: "uuid", id: "text", first_byte: "int", size: "int", source: "json" } as const
+const keyOf = (run_id: RunId, id: string): string => `${run_id}/${id}`
 
 /**
- * For an acceptance: stores the files of the runs that are `inserted`, from an `input`. `counted` makes `answered` wait for
- * that: otherwise it would come last, under the lock of the admission, for which all servers wait. Nothing for runs without
- * files.
+ * Stores the contents of files before their runs: under the locks of an acceptance, other runs would wait for them. Those of runs
+ * that are then refused are removed later.
  */
-export const filesOf = (
-  sql: SqlClient.SqlClient,
-  runs: ReadonlyArray<NewRun>
-): { readonly filed: Statement.Fragment; readonly counted: Statement.Fragment } => {
-  const withFiles = runs.filter(({ files }) => files !== undefined)
-  if (withFiles.length === 0) return { filed: sql``, counted: sql`` }
-  const sent: Array<object> = []
-  const contents: Array<Uint8Array> = []
-  let first_byte = 1
-  for (const { files = [], run_id } of withFiles) {
-    for (const { bytes, id, source } of files) {
-      if (source !== undefined) sent.push({ run_id, id, source })
-      if (bytes === undefined) continue
-      sent.push({ run_id, id, first_byte, size: bytes.length })
-      contents.push(bytes)
-      first_byte += bytes.length
-    }
-  }
-  // One value: as JSON it would be twice as long, and the statement's text must not depend on the number of files.
-  return {
-    filed: sql`filed as (
-      insert into webhook_trigger.run_files (run_id, id, bytes, source)
-      select f.run_id, f.id, f.bytes, f.source from inserted join (
-        select i.run_id, i.id, substr(${Buffer.concat(contents)}::bytea, i.first_byte, i.size) as bytes, i.source::json
-        from ${recordset(sql, sentTypes, sent)}
-        union all
-        select i.id, f.id, f.bytes, f.source from input i
-        join webhook_trigger.run_files f on f.run_id = i.replay_of and f.id like 'in-%'
-      ) as f on f.run_id = inserted.id
-      returning run_id
-    ),`,
-    counted: sql`, (select count(*) from filed) as filed`
-  }
+export const makeStoreContents = Effect.map(SqlClient.SqlClient, (sql) => (runs: ReadonlyArray<NewRun>) => {
+  const contents = runs.flatMap(({ files = [], run_id }) =>
+    files.flatMap(({ bytes, id, source }) =>
+      bytes === undefined && source === undefined ? [] : { key: keyOf(run_id, id), bytes, source }
+    )
+  )
+  return Effect.forEach(
+    contents,
+    ({ bytes = null, key, source }) =>
+      bounded(sql`
+        insert into webhook_trigger.file_contents (key, bytes, source)
+        values (${key}, ${bytes}, ${source === undefined ? null : JSON.stringify(source)}::json) on conflict (key) do nothing`),
+    { discard: true }
+  )
+})
+
+const fileTypes = { run_id: "uuid", id: "text", content: "text" } as const
+
+/** For an acceptance: the files of the runs that are `inserted`, from an `input`. A replay shares the contents of its run's. */
+export const filesOf = (sql: SqlClient.SqlClient, runs: ReadonlyArray<NewRun>): Statement.Fragment => {
+  if (!runs.some(({ files }) => files !== undefined)) return sql``
+  const sent = runs.flatMap(({ files = [], run_id }) =>
+    files.flatMap(({ bytes, id, source }) =>
+      bytes === undefined && source === undefined ? [] : { run_id, id, content: keyOf(run_id, id) }
+    )
+  )
+  return sql`filed as (
+    insert into webhook_trigger.run_files (run_id, id, content)
+    select f.run_id, f.id, f.content from inserted join (
+      select i.run_id, i.id, i.content from ${recordset(sql, fileTypes, sent)}
+      union all
+      select i.id, f.id, f.content from input i
+      join webhook_trigger.run_files f on f.run_id = i.replay_of and f.id like 'in-%'
+    ) as f on f.run_id = inserted.id
+  ),`
 }
+
+/** Contents of files that one statement removes. */
+const removedInOneStep = 10
 
 export const layer: Layer.Layer<FileStore, never, SqlClient.SqlClient> = Layer.effect(
   FileStore,
@@ -60,7 +64,8 @@ export const layer: Layer.Layer<FileStore, never, SqlClient.SqlClient> = Layer.e
     const fileBytes = Effect.fnUntraced(
       function* (run_id: RunId, id: string) {
         const [row] = yield* sql<{ readonly bytes: Uint8Array }>`
-          select f.bytes from webhook_trigger.run_files f where f.run_id = ${run_id} and f.id = ${id} and f.bytes is not null`
+          select c.bytes from webhook_trigger.run_files f join webhook_trigger.file_contents c on c.key = f.content
+          where f.run_id = ${run_id} and f.id = ${id} and c.bytes is not null`
         return row?.bytes ?? (yield* new NotFound())
       },
       bounded,
@@ -70,10 +75,11 @@ export const layer: Layer.Layer<FileStore, never, SqlClient.SqlClient> = Layer.e
     const wantedFile = Effect.fnUntraced(
       function* (run_id: RunId, id: string) {
         const [row] = yield* sql<WantedFile>`
-          select f.source, w.id as webhook_id from webhook_trigger.run_files f
+          select c.source, w.id as webhook_id from webhook_trigger.run_files f
+          join webhook_trigger.file_contents c on c.key = f.content
           join webhook_trigger.runs r on r.id = f.run_id
           left join webhook_trigger.webhooks w on w.id = r.webhook_id and w.team = r.team
-          where f.run_id = ${run_id} and f.id = ${id} and f.bytes is null`
+          where f.run_id = ${run_id} and f.id = ${id} and c.source is not null`
         return Option.fromNullable(row)
       },
       bounded,
@@ -84,9 +90,9 @@ export const layer: Layer.Layer<FileStore, never, SqlClient.SqlClient> = Layer.e
       function* (run_id: RunId, id: string, bytes: Uint8Array) {
         yield* sql`
           with stored as (
-            update webhook_trigger.run_files f set bytes = ${bytes}
-            where f.run_id = ${run_id} and f.id = ${id} and f.bytes is null
-            returning f.run_id
+            update webhook_trigger.file_contents c set bytes = ${bytes}, source = null from webhook_trigger.run_files f
+            where f.run_id = ${run_id} and f.id = ${id} and c.key = f.content and c.source is not null
+            returning c.key
           )
           update webhook_trigger.runs r set files = (
             select json_agg(
@@ -96,7 +102,7 @@ export const layer: Layer.Layer<FileStore, never, SqlClient.SqlClient> = Layer.e
             )
             from json_array_elements(r.files) with ordinality as f (file, ord)
           )
-          from stored where r.id = stored.run_id`
+          where r.id in (select f.run_id from stored join webhook_trigger.run_files f on f.content = stored.key)`
       },
       bounded,
       whenTraced("FileStore.keepFetched")
@@ -105,27 +111,43 @@ export const layer: Layer.Layer<FileStore, never, SqlClient.SqlClient> = Layer.e
     const addFile = Effect.fnUntraced(
       function* (run_id: RunId, n: number, sent: SentFile) {
         const { bytes, ...file } = storedFile(sentId(n), sent, [])
+        const key = keyOf(run_id, file.id)
+        const mayAdd = sql`r.id = ${run_id} and (${isOut} or r.finished_at > now() - interval '1 hour')`
+        // Without a lock of the run, for which others would wait.
         yield* sql`
-          with run as materialized (
-            select r.id, r.files from webhook_trigger.runs r
-            where r.id = ${run_id} and (${isOut} or r.finished_at > now() - interval '1 hour')
-            for no key update
-          ), stored as (
-            insert into webhook_trigger.run_files (run_id, id, bytes) select run.id, ${file.id}, ${bytes} from run
-            on conflict (run_id, id) do update set bytes = excluded.bytes
+          insert into webhook_trigger.file_contents (key, bytes)
+          select ${key}::text, ${bytes}::bytea from webhook_trigger.runs r where ${mayAdd}
+          on conflict (key) do update set bytes = excluded.bytes, stored_at = now()`
+        yield* sql`
+          with stored as (
+            insert into webhook_trigger.run_files (run_id, id, content)
+            select r.id, ${file.id}::text, c.key from webhook_trigger.runs r join webhook_trigger.file_contents c on c.key = ${key}
+            where ${mayAdd}
+            on conflict (run_id, id) do update set content = excluded.content returning run_id
           )
           update webhook_trigger.runs r set files = (
             select json_agg(f order by f ->> 'id' like 'out-%', length(f ->> 'id'), f ->> 'id') from (
-              select f from json_array_elements(run.files) as f where f ->> 'id' <> ${file.id}
+              select f from json_array_elements(r.files) as f where f ->> 'id' <> ${file.id}
               union all select ${JSON.stringify(file)}::json
             ) as files
           )
-          from run where r.id = run.id`
+          from stored where r.id = stored.run_id`
       },
       bounded,
       whenTraced("FileStore.addFile")
     )
 
-    return FileStore.of({ fileBytes, wantedFile, keepFetched, addFile })
+    const removeContents = Effect.fn("FileStore.removeContents")(function* (before: DateTime.Utc) {
+      const removed = yield* sql`
+        delete from webhook_trigger.file_contents where key = any (array(
+          select c.key from webhook_trigger.file_contents c
+          where c.stored_at < ${DateTime.toDateUtc(before)}
+            and not exists (select from webhook_trigger.run_files f where f.content = c.key)
+          limit ${removedInOneStep}
+        )) returning key`
+      return removed.length
+    }, bounded)
+
+    return FileStore.of({ fileBytes, wantedFile, keepFetched, addFile, removeContents })
   })
 )

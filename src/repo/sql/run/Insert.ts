@@ -109,8 +109,8 @@ export const makeInsert = Effect.gen(function* () {
         select ${values}${windows.values}${threads.values} from placed r where fits ${windows.hasOpened} order by ord
         ${unlessKnown(runs)}
         returning id, team
-      ), ${files.filed} ${retried} ${consumed} answered as materialized (
-        select c.ord, p.retry_after_ms, p.used_of_day, c.skipped_for ${reported} ${files.counted}, case
+      ), ${files} ${retried} ${consumed} answered as materialized (
+        select c.ord, p.retry_after_ms, p.used_of_day, c.skipped_for ${reported} , case
             when not c.known then 'unknown'
             when c.edited then 'edited'
             when i.id is not null then 'accepted'

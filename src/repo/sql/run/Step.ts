@@ -11,6 +11,7 @@ import type { NotifySoon } from "../database/NotifySoon.ts"
 import { runColumns, runFromRow } from "../RunColumns.ts"
 import { makeAccept } from "./Accept.ts"
 import type { makeEnds } from "./Ends.ts"
+import { makeStoreContents } from "./FileStoreSql.ts"
 import { type Inserted, makeInsert } from "./Insert.ts"
 import { noOutColumns, outColumns, outRunFromRow } from "./OutRuns.ts"
 import { isExclusive } from "./Singletons.ts"
@@ -43,6 +44,7 @@ export const makeStep = Effect.fnUntraced(function* (notifySoon: NotifySoon, { p
   const sql = yield* SqlClient.SqlClient
   const insert = yield* makeInsert
   const accept = yield* makeAccept(notifySoon)
+  const storeContents = yield* makeStoreContents
 
   const textArray = (names: Iterable<string>) => sql`(select ${`{${[...names].join(",")}}`}::text[])::text[]`
 
@@ -99,6 +101,7 @@ export const makeStep = Effect.fnUntraced(function* (notifySoon: NotifySoon, { p
     })
 
     const { accepts = [], ends = [], releases = [], teams = [] } = input
+    if (accepts.some(({ files }) => files !== undefined)) yield* storeContents(accepts)
     const first = firstOfEach(ends)
     let left: Part = { ...nothing, ends: first, releases: firstOfEach(releases), teams }
     // Who waits for the lock of `singletons` must not hold rows of runs that its holder waits for.

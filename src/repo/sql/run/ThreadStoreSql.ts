@@ -73,7 +73,7 @@ export const layer: Layer.Layer<ThreadStore, never, SqlClient.SqlClient> = Layer
         select ${mayBegin} as may_begin, r.thread_id from webhook_trigger.runs r where r.id = ${run_id}`
       const [run] = yield* read
       if (run === undefined) return yield* new NotFound()
-      if (run.thread_id === null && !run.may_begin) return yield* new RunUnfinished({ run_id })
+      if (!run.may_begin) return yield* new RunUnfinished({ run_id })
       if (run.thread_id === null) yield* beginWith(run_id, at)
       const thread_id = run.thread_id ?? (yield* read)[0]?.thread_id
       if (!thread_id) return yield* new NotFound()

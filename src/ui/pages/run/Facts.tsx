@@ -4,7 +4,6 @@ import { pathTo } from "../../../api/Pages.ts"
 import { cancellerNames } from "../../../domain/run/Canceller.ts"
 import { keptUntil } from "../../../domain/run/KeptRun.ts"
 import { requestText } from "../../../domain/run/RequestText.ts"
-import { isIncoming } from "../../../domain/run/RunFile.ts"
 import { sizeText } from "../../../domain/run/Step.ts"
 import { workspaceLine } from "../../../domain/run/WorkspaceLine.ts"
 import type { Run } from "../../api/Types.ts"
@@ -57,7 +56,7 @@ export const Facts = ({ run }: { readonly run: Run }) => {
                   </a>
                 )}{" "}
                 <span className="muted small">
-                  {isIncoming({ id }) ? "from the request" : "from the agent"},{" "}
+                  {id.startsWith("in-") ? "from the request" : "from the agent"},{" "}
                   {size === undefined ? (missing ?? "not fetched") : sizeText(size)}
                 </span>
               </li>

@@ -162,7 +162,11 @@ export const threadStore = (test: Test): void => {
         yield* endOne(reply, success("2"), 4)
       }
       const waiting = yield* queueRun(webhook, { approval_until: at(100) })
-      expect(yield* Effect.flip(repo.continueThread(waiting, at(5)))).toBeInstanceOf(RunUnfinished)
+      const until = at(30_000)
+      const keyed = yield* queueRun(webhook, { approval_until: at(100), thread_key: "shop#1" })
+      const open = yield* queueRun(webhook, { coalesce: { key: "a", until }, thread_key: "shop#1" })
+      for (const id of [waiting, keyed, open])
+        expect(yield* Effect.flip(repo.continueThread(id, at(5)))).toBeInstanceOf(RunUnfinished)
     })
   )
 

@@ -1,5 +1,5 @@
 import { expect } from "@effect/vitest"
-import { Effect, Option } from "effect"
+import { DateTime, Effect, Option } from "effect"
 import { NotFound } from "../../../../src/domain/Errors.ts"
 import { incomingFiles, maxFile, mostFiles } from "../../../../src/domain/run/RunFile.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
@@ -66,6 +66,29 @@ export const runFiles = (test: Test): void => {
       for (const [i, { bytes }] of sent.entries()) {
         expect(Buffer.compare(yield* repo.fileBytes(run_id, `in-${i + 1}`), bytes), `file ${i + 1}`).toBe(0)
       }
+    })
+  )
+
+  test(
+    "files: contents are removed once neither a run nor its replays have them",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const later = DateTime.unsafeMake(Date.now() + 3_600_000)
+      // Those of other tests.
+      yield* Effect.repeat(repo.removeContents(later), { while: (removed) => removed > 0 })
+      const [one, other] = [yield* createWebhook({ max_queued: 1 }), yield* createWebhook()]
+      const run_id = yield* queueRun(one, { files })
+      const replay = yield* queueRun(other, { replay_of: run_id, files: [stored] })
+      expect((yield* Effect.flip(acceptOne(yield* newRun(one, { files }))))._tag).toBe("TooManyQueued")
+      expect(yield* repo.removeContents(DateTime.unsafeMake(0))).toBe(0)
+      // Those of the refused run.
+      expect(yield* repo.removeContents(later)).toBe(1)
+      yield* repo.deleteWebhook(one.id)
+      expect(yield* repo.removeContents(later)).toBe(0)
+      expect(Buffer.from(yield* repo.fileBytes(replay, "in-1")).equals(bytes)).toBe(true)
+      yield* repo.deleteWebhook(other.id)
+      expect(yield* repo.removeContents(later)).toBe(1)
+      expect(yield* repo.removeContents(later)).toBe(0)
     })
   )
 
