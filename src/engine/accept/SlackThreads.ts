@@ -123,7 +123,7 @@ export const make = Effect.gen(function* () {
     webhook: OpenedWebhook,
     { received_at, variables }: RunRequest
   ) => {
-    const event = takesClicks(webhook) ? slackEventIn(variables["payload"]) : undefined
+    const event = takesClicks(webhook) ? slackEventIn(variables.payload) : undefined
     if (event === undefined) return undefined
     const person = { person_id: byMember(event.user), person_name: `${event.user} (Slack)` }
     const teams = [webhook, ...(webhook.shared_by ?? [])].map(({ team }) => team)
