@@ -6,6 +6,7 @@ import { sentId } from "../../domain/run/RunFile.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { FileStore } from "../../repo/run/FileStore.ts"
+import { untilAvailable } from "../../runtime/Availability.ts"
 import { AttachedFiles } from "../files/AttachedFiles.ts"
 import { ProgressReports } from "../progress/ProgressReports.ts"
 import { Settings } from "../Settings.ts"
@@ -39,8 +40,20 @@ export const layer: Layer.Layer<
     const { confirm, send } = yield* makeSender
     const handleWithFiles: ReplyHandler = (replies, later) => {
       for (const reply of replies) if (reply._tag === "FileWanted") send(reply.run_id, reply.id)
-      return Effect.map(handle(replies, later), () => {
-        for (const reply of replies) if (reply._tag === "File") confirm(reply.run_id, sentId(reply.n))
+      const files = new Set(replies.filter((reply) => reply._tag === "File"))
+      const putOff: typeof later = (reply, finish) => {
+        if (reply._tag !== "File") return later?.(reply, finish)
+        files.delete(reply)
+        const subject = `file ${reply.n} of run ${reply.run_id} is not kept yet`
+        // A failure would return the other replies to the broker, too.
+        const stored = untilAvailable(finish, { subject, longest: "5 seconds" })
+        later?.(
+          reply,
+          Effect.map(stored, () => confirm(reply.run_id, sentId(reply.n)))
+        )
+      }
+      return Effect.map(handle(replies, later && putOff), () => {
+        for (const { n, run_id } of files) confirm(run_id, sentId(n))
       })
     }
     yield* bus.consume(handleWithFiles, {

@@ -11,8 +11,8 @@ export interface WantedFile {
   readonly webhook_id: WebhookId | null
 }
 
-/** The contents of files. They are stored before their run or by its leader, shared by its replays, and
- * removed some time after the last of these runs. */
+/** The contents of files, in the database or in the bucket. They are stored before their run or by its leader, shared by its
+ * replays, and removed some time after the last of these runs. */
 export class FileStore extends Context.Tag("webhook-trigger/FileStore")<
   FileStore,
   {
