@@ -86,7 +86,7 @@ const tooManyStreams: { readonly [of in Errors.TooManyStreams["of"]]: (limit: nu
 
 const outOfReach: { readonly [what in Errors.Unavailable["what"]]?: string } = {
   broker: "The message broker is out of reach.",
-  files: "The store of the files is out of reach."
+  files: "The file store is out of reach."
 }
 
 const secondsUntil = ({ retry_after_ms }: { readonly retry_after_ms: number }): number =>

@@ -1,6 +1,5 @@
 /** Contents of files in a bucket of an S3-compatible store: https://docs.aws.amazon.com/AmazonS3/latest/API/ */
 import { setTimeout } from "node:timers/promises"
-import { AwsV4Signer } from "aws4fetch"
 import { Effect, Layer, Option, Redacted } from "effect"
 import { type Bucket, FileBucket, unavailable } from "../run/FileBucket.ts"
 
@@ -34,7 +33,9 @@ const isTemporary = ({ status }: Answer): boolean => status >= 500 || status ===
 
 const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return "unknown"
-  if (error.name === "TimeoutError") return `no answer within ${limit / 1000} seconds`
+  // While it waits for the next attempt, the cause is one.
+  if ([error, error.cause].some((it) => it instanceof Error && it.name === "TimeoutError"))
+    return `no answer within ${limit / 1000} seconds`
   const { code, message } = (error.cause ?? error) as { readonly code?: string; readonly message?: string }
   return code ?? message ?? error.name
 }
@@ -46,6 +47,8 @@ export const make = ({ keyId, region, secret, url }: S3Settings): Bucket => {
   let warnedAt = Number.NEGATIVE_INFINITY
 
   const send = async (method: string, key: string, body: Uint8Array<ArrayBuffer>, signal: AbortSignal) => {
+    // Loaded with the first request.
+    const { AwsV4Signer } = await import("aws4fetch")
     const hash = Buffer.from(await crypto.subtle.digest("SHA-256", body)).toString("hex")
     const signed = await new AwsV4Signer({
       ...{ method, url: `${url}/${key}`, service: "s3", region, cache },

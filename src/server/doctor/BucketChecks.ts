@@ -36,8 +36,8 @@ export const examineBucket = (settings: S3.S3Settings): Effect.Effect<Examined> 
   return bucket.put(key, bytes).pipe(
     failed(0),
     // Removed also if it cannot be read.
-    Effect.zipRight(Effect.zip(Effect.exit(failed(1)(read)), failed(2)(bucket.remove(key)))),
-    Effect.flatMap(([read]) => read),
+    Effect.zipRight(Effect.zip(Effect.exit(failed(1)(read)), Effect.exit(failed(2)(bucket.remove(key))))),
+    Effect.flatMap(([read, removed]) => Effect.zipRight(read, removed)),
     Effect.as(passed(names, [settings.url])),
     Effect.merge
   )

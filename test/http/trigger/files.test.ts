@@ -166,7 +166,7 @@ describe("files in a bucket", () => {
       faultsOf.set("PUT", fault)
       const refused = yield* post(parts)
       expect(refusal(refused)).toStrictEqual([503, "unavailable"])
-      expect(refused.json.detail).toBe("The store of the files is out of reach.")
+      expect(refused.json.detail).toBe("The file store is out of reach.")
       expect(refused.text).not.toContain(origin)
       // Others need no bucket.
       expect((yield* post([["task", "without a file"]])).status).toBe(202)

@@ -32,8 +32,11 @@ describe("doctor", () => {
         expect(examined.help).toContain("s3:DeleteObject")
         server.faultsOf.clear()
       }
+      for (const method of ["GET", "DELETE"]) server.faultsOf.set(method, [403, "AccessDenied"])
+      expect(results(yield* examineBucket(server.settings))).toStrictEqual(["yes", "no", "unknown"])
+      // Those that could not be removed.
       server.objects.forEach((_, key) => expect(key).toMatch(/^hooks\/doctor-/))
-      expect(server.objects.size).toBe(1)
+      expect(server.objects.size).toBe(2)
       server.server.close()
       server.server.closeAllConnections()
       const away = yield* examineBucket(server.settings)

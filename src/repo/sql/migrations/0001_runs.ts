@@ -164,7 +164,7 @@ export const runs = Effect.gen(function* () {
       primary key (run_id, id)
     )`
   yield* sql`create index run_files_content on webhook_trigger.run_files (content)`
-  // Objects in the bucket that no content is in any longer.
+  // The keys of objects whose contents have been removed, until the objects are removed, too.
   yield* sql`create table webhook_trigger.removed_objects (key text collate "C" primary key)`
 
   // Windows of `coalesce`; the requests kept for their prompts; and the idempotency keys of triggers that joined an earlier

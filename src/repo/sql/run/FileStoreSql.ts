@@ -14,8 +14,8 @@ import { isOut } from "../RunColumns.ts"
 
 const keyOf = (run_id: RunId, id: string): string => `${run_id}/${id}`
 
-/** Puts at a time. */
-const putsAtOnce = 8
+/** Objects that are put at a time. More of them would be slower each, and must arrive in time. */
+const putsAtOnce = 4
 
 /**
  * Stores the contents of files before their runs: under the locks of an acceptance, other runs would wait for them. Those of runs
@@ -184,7 +184,7 @@ export const layer: Layer.Layer<FileStore, never, SqlClient.SqlClient> = Layer.e
             limit ${removedInOneStep}
           )) returning key, in_bucket
         ), noted as (
-          insert into webhook_trigger.removed_objects (key) select key from removed where in_bucket
+          insert into webhook_trigger.removed_objects (key) select key from removed where in_bucket on conflict do nothing
         )
         select key, in_bucket from removed
         ${Option.isNone(bucket) ? sql`` : sql`union all (select key, true from webhook_trigger.removed_objects limit ${removedInOneStep})`}`)
