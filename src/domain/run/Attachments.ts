@@ -48,10 +48,13 @@ const hostPattern =
   /^(\*\.(?=[^/:]*\.))?((?:[a-z\d_](?:[a-z\d_-]{0,61}[a-z\d])?\.)*[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?)(?::(\d{1,5}))?(\/(?:[\w.~-]+\/)*)?$/
 
 const isHosts = (value: unknown, fewest: number): value is ReadonlyArray<string> =>
-  Array.isArray(value) &&
-  value.length >= fewest &&
-  value.length <= mostHosts &&
-  value.every((host) => typeof host === "string" && host.length <= longestHost && hostPattern.test(host))
+  Array.isArray(value) && value.length >= fewest && value.length <= mostHosts && value.every(isHost)
+
+const isHost = (host: unknown): boolean => {
+  if (typeof host !== "string" || host.length > longestHost || /\/\.{1,2}\//.test(host)) return false
+  const [, , , port] = hostPattern.exec(host) ?? []
+  return hostPattern.test(host) && (port === undefined || (Number(port) > 0 && Number(port) < 65_536))
+}
 
 const hostsDetail = `hosts in lower case, such as \`files.slack.com\`, \`*.example.com\` or \`github.com/user-attachments/\``
 
@@ -79,10 +82,11 @@ export const faultsOfAttachments = (setting: JsonObject): ReadonlyArray<string> 
 export const isAt = (url: URL, hosts: ReadonlyArray<string>): boolean =>
   hosts.some((text) => {
     const [, suffix, host = "", port = "", path] = hostPattern.exec(text) ?? []
-    const isHost = suffix === undefined ? url.hostname === host : url.hostname.endsWith(`.${host}`)
+    const isNamed = suffix === undefined ? url.hostname === host : url.hostname.endsWith(`.${host}`)
+    const isPort = url.port === (port === "443" && url.protocol === "https:" ? "" : port)
     // Some servers take these for slashes, and so the path for another one.
     const isPath = path === undefined || (url.pathname.startsWith(path) && !/%(2f|5c)/i.test(url.pathname))
-    return isHost && url.port === port && isPath
+    return isNamed && isPort && isPath
   })
 
 export interface Found {
@@ -102,13 +106,26 @@ const foundIn = (item: unknown): Found => {
   return { url: textOf(url), name: textOf(name), type: textOf(type) }
 }
 
-/** In Markdown and HTML, also as the value of an attribute. */
+/** In Markdown and HTML, also as the value of an attribute. The work for one, and for comparing it with each host. */
+const linkWork = 500
 const links = /https?:\/\/[^\s<>"'`()[\]{}\\|]+/gi
 
-const linksIn = (text: unknown, hosts: ReadonlyArray<string>): ReadonlyArray<Found> =>
-  Array.from(String(text).matchAll(links), ([link]) => ({
-    url: link.replace(/[.,;:!?*_~]+$/, "").replaceAll("&amp;", "&")
-  })).filter(({ url }) => URL.canParse(url) && isAt(new URL(url), hosts))
+/** What follows a link in a sentence, or marks it. */
+const isAfterLink = (character: string | undefined) => character !== undefined && ".,;:!?*_~".includes(character)
+
+const linksIn = (text: unknown, hosts: ReadonlyArray<string>, budget: Budget): ReadonlyArray<Found> => {
+  if (typeof text !== "string") return []
+  budget.spend(text.length)
+  const found: Array<Found> = []
+  for (const [link] of text.matchAll(links)) {
+    budget.spend(link.length + linkWork * (1 + hosts.length))
+    let end = link.length
+    while (isAfterLink(link[end - 1])) end--
+    const url = link.slice(0, end).replaceAll("&amp;", "&")
+    if (URL.canParse(url) && isAt(new URL(url), hosts)) found.push({ url })
+  }
+  return found
+}
 
 /** What the input names, each URL once. Fails if an expression fails. */
 export const findIn = (
@@ -120,7 +137,7 @@ export const findIn = (
     text === undefined ? null : Jmespath.evaluate(compile(text), input, budget)
   const found = [
     ...listOf(valueOf(urls)).map(foundIn),
-    ...listOf(valueOf(links_in)).flatMap((text) => linksIn(text, hosts))
+    ...listOf(valueOf(links_in)).flatMap((text) => linksIn(text, hosts, budget))
   ]
   const known = new Set<string>()
   return found.slice(0, mostFound).filter(({ url }) => url === undefined || (!known.has(url) && known.add(url)))

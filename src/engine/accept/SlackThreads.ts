@@ -80,6 +80,15 @@ export const make = Effect.gen(function* () {
     )
   }
 
+  /** Those of another team would be fetched with a token of the run's. */
+  const filesIn = (webhook: OpenedWebhook, run: Run, variables: RunRequest["variables"]) =>
+    webhook.team === run.team
+      ? Effect.mapError(
+          inputChecks.attachments(webhook, variables, []),
+          (error) => new Unavailable({ ...error, is_of_slack: true })
+        )
+      : Effect.succeed([])
+
   const reply = (
     trigger: Pick<Trigger["Type"], "open" | "triggerRead">,
     event: SlackReply,
@@ -135,7 +144,7 @@ export const make = Effect.gen(function* () {
       const act: Effect.Effect<Submitted | undefined, NotFound | Unavailable, AuditStore> =
         "decision" in event
           ? decide(event, run)
-          : Effect.flatMap(inputChecks.attachments(webhook, variables, []), (files) =>
+          : Effect.flatMap(filesIn(webhook, run, variables), (files) =>
               reply(trigger, event, run, about.destination_id, { files, received_at })
             )
       return act.pipe(

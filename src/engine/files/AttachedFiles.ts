@@ -1,27 +1,42 @@
 /** Fetches the files that requests name by URL, when a leader first asks for one, and stores them like sent ones. */
 import { request as httpRequest, type IncomingMessage } from "node:http"
 import { request as httpsRequest } from "node:https"
-import { Context, Data, Duration, Effect, Exit, Fiber, FiberMap, Layer, Option } from "effect"
+import { Context, Data, Duration, Effect, Exit, Fiber, FiberMap, Layer, Option, RcMap, Schedule } from "effect"
 import { FileMissing, type Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { isAt } from "../../domain/run/Attachments.ts"
 import { maxFile } from "../../domain/run/RunFile.ts"
+import type { TeamName } from "../../domain/Team.ts"
 import type { SecretKeyStore } from "../../repo/access/SecretKeyStore.ts"
 import { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
 import { FileStore, type WantedFile } from "../../repo/run/FileStore.ts"
 import { AddressPolicy, type AddressPolicyService } from "../delivery/AddressPolicy.ts"
 import * as Sealing from "../verify/Sealing.ts"
 
-/** From the look-up of the host until the file's end. Shorter than a leader waits. */
+/** From its turn until the file's end. Shorter than a leader waits. */
 const timeLimit = Duration.seconds(30)
+/** With the wait for the turn. */
+const patience = Duration.seconds(50)
 const mostRedirects = 5
 /** Each may be in memory, twice. */
-const atOnce = 4
+const atOnce = 12
+/** Slow hosts of one team hold up few others. */
+const atOnceOfTeam = 3
+/** After a failure that may pass. */
+const again = Schedule.intersect(Schedule.spaced("1 second"), Schedule.recurs(2))
 
 /** A file's next place. */
 class Redirect extends Data.TaggedClass("Redirect")<{ readonly to: URL }> {}
 
-const missing = (reason: string) => new FileMissing({ reason })
+/** `status`: of the answer; 0: the connection failed; none: another try would be the same. */
+class NotGot extends Data.TaggedError("NotGot")<{ readonly reason: string; readonly status?: number }> {}
+
+const missing = (reason: string, status?: number) => new NotGot({ reason, ...(status !== undefined && { status }) })
+
+const mayPass = ({ status }: NotGot): boolean =>
+  status !== undefined && (status === 0 || status === 429 || status >= 500)
+
+const isRefused = ({ status = 0 }: NotGot): boolean => [401, 403, 404].includes(status)
 
 export class AttachedFiles extends Context.Tag("webhook-trigger/AttachedFiles")<
   AttachedFiles,
@@ -39,6 +54,7 @@ export class AttachedFiles extends Context.Tag("webhook-trigger/AttachedFiles")<
         const sealing = yield* Sealing.make
         const policy = yield* AddressPolicy
         const turns = yield* Effect.makeSemaphore(atOnce)
+        const turnsOfTeams = yield* RcMap.make({ lookup: (_: TeamName) => Effect.makeSemaphore(atOnceOfTeam) })
         const fetching = yield* FiberMap.make<string, Exit.Exit<void, FileMissing | Unavailable>, never>()
 
         /** The token for the URL, if it is at the service of the webhook's destination. */
@@ -56,7 +72,15 @@ export class AttachedFiles extends Context.Tag("webhook-trigger/AttachedFiles")<
           let url = new URL(text)
           let token = yield* tokenFor(url, wanted)
           for (let hops = 0; hops <= mostRedirects; hops++) {
-            const got = yield* get(policy, url, token)
+            const from = url
+            const got = yield* get(policy, from, token).pipe(
+              // Some tokens do not open what everybody may read.
+              Effect.catchIf(
+                (error) => token !== undefined && isRefused(error),
+                () => get(policy, from, undefined)
+              ),
+              Effect.retry({ schedule: again, while: mayPass })
+            )
             if (!(got instanceof Redirect)) return got
             const { to } = got
             if (!isAt(to, [...hosts, ...redirects]))
@@ -70,19 +94,33 @@ export class AttachedFiles extends Context.Tag("webhook-trigger/AttachedFiles")<
           return yield* missing("Its host redirects too often.")
         })
 
-        const fetchNow = (run_id: RunId, id: string) =>
+        const fetchNow = (run_id: RunId, id: string, { team }: WantedFile) =>
           Effect.gen(function* () {
-            const wanted = yield* files.wantedFile(run_id, id)
-            if (Option.isNone(wanted)) return
-            const bytes = yield* Effect.timeoutFail(download(wanted.value), {
-              duration: timeLimit,
-              onTimeout: () => missing(`It did not arrive within ${Duration.format(timeLimit)}.`)
+            const ofTeam = yield* RcMap.get(turnsOfTeams, team)
+            const inTurn = Effect.gen(function* () {
+              const wanted = yield* files.wantedFile(run_id, id)
+              if (Option.isNone(wanted)) return
+              const bytes = yield* Effect.timeoutFail(download(wanted.value), {
+                duration: timeLimit,
+                onTimeout: () => missing(`It did not arrive within ${Duration.format(timeLimit)}.`)
+              })
+              yield* files.keepFetched(run_id, id, bytes)
             })
-            yield* files.keepFetched(run_id, id, bytes)
+            yield* inTurn.pipe(
+              turns.withPermits(1),
+              ofTeam.withPermits(1),
+              Effect.timeoutFail({
+                duration: patience,
+                onTimeout: () => missing("Too many other files are being fetched.")
+              })
+            )
           }).pipe(
-            turns.withPermits(1),
-            Effect.tapErrorTag("FileMissing", ({ reason }) =>
-              Effect.logInfo(`the file ${id} of run ${run_id} was not fetched: ${reason}`)
+            Effect.scoped,
+            Effect.catchTag("NotGot", ({ reason }) =>
+              Effect.zipRight(
+                Effect.logInfo(`the file ${id} of run ${run_id} was not fetched: ${reason}`),
+                new FileMissing({ reason })
+              )
             )
           )
 
@@ -90,12 +128,13 @@ export class AttachedFiles extends Context.Tag("webhook-trigger/AttachedFiles")<
           fetch: (run_id, id) =>
             Effect.gen(function* () {
               // Most files were sent, or are here.
-              if (Option.isNone(yield* files.wantedFile(run_id, id))) return
+              const wanted = yield* files.wantedFile(run_id, id)
+              if (Option.isNone(wanted)) return
               const key = `${run_id} ${id}`
               const begun = FiberMap.unsafeGet(fetching, key)
               const fiber: Fiber.Fiber<Exit.Exit<void, FileMissing | Unavailable>> = Option.isSome(begun)
                 ? begun.value
-                : yield* FiberMap.run(fetching, key, Effect.exit(fetchNow(run_id, id)))
+                : yield* FiberMap.run(fetching, key, Effect.exit(fetchNow(run_id, id, wanted.value)))
               return yield* yield* Fiber.join(fiber)
             })
         }
@@ -103,21 +142,24 @@ export class AttachedFiles extends Context.Tag("webhook-trigger/AttachedFiles")<
     )
 }
 
-/** Whether the URL is of the service whose API the destination calls: `files.slack.com` of `slack.com/api`. */
-const isOfService = ({ host }: URL, destination: { readonly kind: string; readonly url: string }): boolean => {
+/** Whether the URL is a file of the service whose API the destination calls, where the token can read nothing else. */
+const isOfService = (file: URL, destination: { readonly kind: string; readonly url: string }): boolean => {
   if (!URL.canParse(destination.url)) return false
-  const service = new URL(destination.url).host.replace(/^api\./, "")
-  return host === service || (destination.kind === "slack-message" && host.endsWith(`.${service}`))
+  const api = new URL(destination.url)
+  if (file.protocol !== api.protocol) return false
+  return destination.kind === "slack-message"
+    ? file.host === `files.${api.host}`
+    : file.host === api.host.replace(/^api\./, "") && file.pathname.startsWith("/user-attachments/")
 }
 
 /** One request. Reasons are without the URL, whose query may be a secret. */
 const get = (policy: AddressPolicyService, url: URL, token: string | undefined) =>
-  Effect.suspend((): Effect.Effect<Uint8Array | Redirect, FileMissing> => {
+  Effect.suspend((): Effect.Effect<Uint8Array | Redirect, NotGot> => {
     const fault = policy.faultOf(url)
     if (fault !== undefined) return missing(`Its URL ${fault}.`)
-    return Effect.async<Uint8Array | Redirect, FileMissing>((resume, signal) => {
+    return Effect.async<Uint8Array | Redirect, NotGot>((resume, signal) => {
       const failed = (error: Error & { readonly code?: string }) =>
-        resume(missing(error.message === "" ? (error.code ?? "The connection failed.") : error.message))
+        resume(missing(error.message === "" ? (error.code ?? "The connection failed.") : error.message, 0))
       const headers = {
         "user-agent": "webhook-trigger",
         "accept-encoding": "identity",
@@ -141,7 +183,7 @@ const withoutContent = ({ headers, statusCode = 0 }: IncomingMessage, url: URL) 
       ? Effect.succeed(new Redirect({ to: new URL(location, url) }))
       : missing("Its host redirects to what is no URL.")
   }
-  if (statusCode !== 200) return missing(`Its host answered ${statusCode}.`)
+  if (statusCode !== 200) return missing(`Its host answered ${statusCode}.`, statusCode)
   if (encoding !== "identity") return missing("Its host sent it compressed, though it was asked not to.")
   // Slack and others answer so to who is not signed in.
   const isPage = /^text\/html\b/i.test(headers["content-type"] ?? "")
@@ -155,11 +197,11 @@ const tooLarge = missing(`It is larger than ${maxFile / 1e6} MB.`)
 const read = (
   response: IncomingMessage,
   url: URL,
-  resume: (result: Effect.Effect<Uint8Array | Redirect, FileMissing>) => void,
+  resume: (result: Effect.Effect<Uint8Array | Redirect, NotGot>) => void,
   failed: (error: Error) => void
 ): void => {
   response.on("error", failed)
-  const end = (result: Effect.Effect<Uint8Array | Redirect, FileMissing>) => {
+  const end = (result: Effect.Effect<Uint8Array | Redirect, NotGot>) => {
     resume(result)
     response.destroy()
   }

@@ -1,4 +1,4 @@
-import { Effect, FiberSet, Layer } from "effect"
+import { Effect, FiberSet, Layer, Option } from "effect"
 import { Bus, type ReplyHandler, type WantedFile } from "../../bus/Bus.ts"
 import type { NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
@@ -66,7 +66,8 @@ export const layer: Layer.Layer<
   })
 )
 
-/** Files that leaders have asked for and that are not sent yet. Further requests are dropped: leaders ask again. */
+/** Files that leaders have asked for and that are not sent yet; and those that are fetched first. Further requests are dropped:
+ * leaders ask again. */
 const mostWanted = 100
 
 /** Sends files to their runs' leaders. One at a time: each is in memory. What does not arrive, the leader asks for again. */
@@ -77,6 +78,7 @@ const makeSender = Effect.gen(function* () {
   const history = yield* HistoryStore
   const fork = yield* FiberSet.makeRuntime<never>()
   const wanted = new Set<string>()
+  const fetched = new Set<string>()
   const turns = yield* Effect.makeSemaphore(1)
   const sendFile = (run_id: RunId, file: WantedFile) =>
     Effect.gen(function* () {
@@ -85,28 +87,39 @@ const makeSender = Effect.gen(function* () {
     })
   const logged = (run_id: RunId, id: string) => (sent: Effect.Effect<void, NotFound | Unavailable>) =>
     Effect.catchAll(sent, (error) => Effect.logDebug(`nothing was sent about the file ${id} of run ${run_id}`, error))
+  const read = (run_id: RunId, id: string) =>
+    turns.withPermits(1)(Effect.flatMap(files.fileBytes(run_id, id), (bytes) => sendFile(run_id, { id, bytes })))
+  const fetch = (run_id: RunId, id: string) =>
+    Effect.matchEffect(attached.fetch(run_id, id), {
+      onSuccess: () => read(run_id, id),
+      onFailure: (error) =>
+        error._tag === "FileMissing"
+          ? sendFile(run_id, { id, bytes: new Uint8Array(), missing: error.reason })
+          : Effect.fail(error)
+    })
+  /** Does the work for a file, unless it is being done or the set is full. */
+  const oneOf = (
+    keys: Set<string>,
+    [run_id, id]: readonly [RunId, string],
+    work: Effect.Effect<void, NotFound | Unavailable>
+  ) => {
+    const key = `${run_id} ${id}`
+    if (keys.has(key) || keys.size === mostWanted) return
+    keys.add(key)
+    const done = Effect.sync(() => keys.delete(key))
+    fork(Effect.ensuring(logged(run_id, id)(work), done))
+  }
   return {
-    send: (run_id: RunId, id: string): void => {
-      const key = `${run_id} ${id}`
-      if (wanted.has(key) || wanted.size === mostWanted) return
-      wanted.add(key)
-      const sent = attached.fetch(run_id, id).pipe(
-        // Hosts may be slow, and other files need not wait for them.
-        Effect.zipRight(
-          turns.withPermits(1)(Effect.flatMap(files.fileBytes(run_id, id), (bytes) => sendFile(run_id, { id, bytes })))
-        ),
-        Effect.catchTag("FileMissing", ({ reason }) =>
-          sendFile(run_id, { id, bytes: new Uint8Array(), missing: reason })
-        ),
-        logged(run_id, id)
-      )
-      fork(
-        Effect.ensuring(
-          sent,
-          Effect.sync(() => wanted.delete(key))
-        )
-      )
-    },
+    send: (run_id: RunId, id: string): void =>
+      oneOf(
+        wanted,
+        [run_id, id],
+        Effect.gen(function* () {
+          // Hosts may be slow, and other files do not wait for them.
+          if (Option.isNone(yield* turns.withPermits(1)(files.wantedFile(run_id, id)))) yield* read(run_id, id)
+          else oneOf(fetched, [run_id, id], fetch(run_id, id))
+        })
+      ),
     /** One that its agent left is stored. */
     confirm: (run_id: RunId, id: string): void =>
       void fork(sendFile(run_id, { id, bytes: new Uint8Array() }).pipe(logged(run_id, id)))

@@ -2,7 +2,7 @@
 import { chmodSync, chownSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Effect, Either } from "effect"
+import { Effect } from "effect"
 import { FileMissing } from "../../domain/Errors.ts"
 import { maxFile, mostFiles, type RunFile, storedFile } from "../../domain/run/RunFile.ts"
 import type { Task } from "../agents/Agent.ts"
@@ -39,6 +39,9 @@ cp -R "$2" "$to" && printf %s "$to"`
 /** The end of the run waits for it. */
 const cleanTimeout = "1 minute"
 
+/** Files of a request that are in memory. */
+const atOnce = 4
+
 /** For all files that the agent has left. */
 const sendTimeout = "1 minute"
 
@@ -69,23 +72,31 @@ const place = (task: Task, given: ReadonlyArray<RunFile>, { file }: Transfer) =>
       chmodSync(join(staged, "in"), 0o755)
     })
     yield* write(".gitignore", mark)
-    const files: Array<RunFile> = []
+    const named: Array<RunFile> = []
     for (const { id, missing, name, size, type } of given) {
-      const got =
-        missing === undefined ? yield* Effect.either(file(id)) : Either.left(new FileMissing({ reason: missing }))
-      if (Either.isLeft(got)) {
-        const error = got.left
-        // What was sent is the server's. What is fetched may be gone, and the run goes on without it.
-        if (error._tag === "Unavailable" && size !== undefined) return yield* cannotPlace(error.detail)
-        const detail = error._tag === "FileMissing" ? error.reason : error.detail
-        task.progress({ steps: [{ kind: "file", status: "failed", title: `Not available: ${name}`, detail }] })
-        files.push({ id, name, type, missing: detail })
-        continue
-      }
-      const { bytes, ...stored } = storedFile(id, { name, type, bytes: got.right }, files)
-      files.push(stored)
-      yield* write(stored.name, bytes)
+      const { bytes: _, size: __, ...safe } = storedFile(id, { name, type, bytes: new Uint8Array() }, named)
+      named.push({ ...safe, ...(size !== undefined && { size }), ...(missing !== undefined && { missing }) })
     }
+    const bytesOf = ({ id, missing, size }: RunFile): Effect.Effect<Uint8Array, FileMissing | LeaderError> => {
+      if (missing !== undefined) return new FileMissing({ reason: missing })
+      // What was sent is the server's. What is fetched may be gone, and the run goes on without it.
+      return size !== undefined
+        ? Effect.catchTag(file(id), "Unavailable", ({ detail }) => cannotPlace(detail))
+        : Effect.catchTag(file(id), "Unavailable", () => new FileMissing({ reason: "The server could not get it." }))
+    }
+    const files = yield* Effect.forEach(
+      named,
+      (file): Effect.Effect<RunFile, LeaderError> =>
+        bytesOf(file).pipe(
+          Effect.flatMap((bytes) => Effect.as(write(file.name, bytes), { ...file, size: bytes.length })),
+          Effect.catchTag("FileMissing", ({ reason }) => {
+            const title = `Not available: ${file.name}`
+            task.progress({ steps: [{ kind: "file", status: "failed", title, detail: reason }] })
+            return Effect.succeed({ ...file, missing: reason })
+          })
+        ),
+      { concurrency: atOnce }
+    )
     const tools = Tools.inPlace(task.place)
     const own = `in-${task.prompt.run_id}`
     yield* Effect.addFinalizer(() =>

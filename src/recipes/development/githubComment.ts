@@ -48,7 +48,7 @@ Your answer is posted as a comment.`,
     "Comments continue the reviews of the recipe `github`, if both webhooks have the same team: their `thread_key` is the same.",
     "Another name than @agent: edit `accept_if`. The name needs no GitHub account.",
     "Each answer is a comment of its own, because GitHub notifies nobody of edited ones. “Send each answer back” sets that up.",
-    "The agent gets the files that are attached to the comment, those of a private repository with the destination's token.",
+    "The agent gets the files that are attached to the comment, those of a private repository only with a classic token.",
     "The comment is not marked as data: who may write it instructs the agent. For comments of strangers, set `fence`.",
     "To take comments and pull requests by one URL, let one of the webhooks share the other's: see `shares` in docs/use/webhooks.md, “Share a URL”."
   ],

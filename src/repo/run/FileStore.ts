@@ -3,10 +3,13 @@ import type { NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
 import type { FileSource } from "../../domain/run/Attachments.ts"
 import type { SentFile } from "../../domain/run/RunFile.ts"
+import type { TeamName } from "../../domain/Team.ts"
 
 /** A file that is not fetched yet. */
 export interface WantedFile {
   readonly source: FileSource
+  /** Of its run. */
+  readonly team: TeamName
   /** Of its run. `null`: it was deleted, or belongs to another team now. */
   readonly webhook_id: WebhookId | null
 }

@@ -20,6 +20,7 @@ const fakeHost = Effect.acquireRelease(
     const received: Array<Pick<IncomingMessage, "headers" | "url">> = []
     let release = () => {}
     const server = createServer(({ headers, url = "" }, response) => {
+      const times = received.filter((before) => before.url === url).length
       received.push({ headers, url })
       const { port } = server.address() as AddressInfo
       const path = url.replace(/\?.*/, "")
@@ -28,6 +29,9 @@ const fakeHost = Effect.acquireRelease(
       else if (path.endsWith("/private")) redirect(`http://127.0.0.1:${port}/metadata?signature=s3cret`)
       else if (path.endsWith("/round")) redirect("/files/round")
       else if (path.endsWith("/gone")) response.writeHead(404).end("s3cret")
+      else if (path.endsWith("/public") && headers.authorization !== undefined) response.writeHead(403).end()
+      else if (path.endsWith("/busy") && times === 0) response.writeHead(503).end()
+      else if (path.endsWith("/cut") && times === 0) response.destroy()
       else if (path.endsWith("/login")) response.writeHead(200, { "content-type": "text/html" }).end("<form>")
       else if (path.endsWith("/declared")) response.writeHead(200, { "content-length": 5_000_001 }).flushHeaders()
       else if (path.endsWith("/long")) {
@@ -54,7 +58,7 @@ const started = (setting: (port: number) => object = () => ({})) =>
   Effect.gen(function* () {
     const host = yield* fakeHost
     const server = yield* start({
-      allowed: { hosts: ["files.test", "cdn.test"], networks: [] },
+      allowed: { hosts: ["files.test", "test", "cdn.test"], networks: [] },
       resolve: async () => ["127.0.0.1"]
     })
     yield* server.admin("POST", "/api/teams", { body: { team } })
@@ -129,7 +133,8 @@ describe("a file that a request names", () => {
     Effect.gen(function* () {
       const { at, taken } = yield* started(() => ({ urls: undefined, links_in: "[payload.body, payload.title]" }))
       const body = `See [the log](${at("log.txt")}), <img src="${at("a.png?x=1&amp;y=2")}">, ${at("log.txt")}.
-And https://example.com/files/b.png, ${at("../private/c.png")}`
+And https://example.com/files/b.png, ${at("../private/c.png")}
+http://${".".repeat(100_000)}a`
       const { files } = yield* taken({ body, title: null })
       expect(files.map(({ name }: { name: string }) => name)).toEqual(["log.txt", "a.png"])
     })
@@ -195,19 +200,43 @@ And https://example.com/files/b.png, ${at("../private/c.png")}`
       }))
       const created = yield* admin("POST", `/api/webhooks/${hook.id}/destinations`, {
         body: {
-          ...{ kind: "slack-message", url: `http://files.test:${host.port}/api`, token: "xoxb-s3cret" },
+          ...{ kind: "slack-message", url: `http://test:${host.port}/api`, token: "xoxb-s3cret" },
           target: "C0123456789"
         }
       })
       expect(created.status, created.text).toBe(201)
-      const prompt = yield* taken({ files: [at("a"), at("elsewhere"), `http://cdn.test:${host.port}/b`] })
-      for (const id of ["in-1", "in-2", "in-3"]) expect(yield* file(prompt, id)).toHaveProperty("text")
+      const prompt = yield* taken({ files: [at("a"), at("elsewhere"), `http://cdn.test:${host.port}/b`, at("public")] })
+      for (const { id } of prompt.files) expect(yield* file(prompt, id)).toHaveProperty("text")
       expect(host.received.map(({ headers, url }) => [url, headers.authorization])).toEqual([
         ["/files/a", "Bearer xoxb-s3cret"],
         ["/files/elsewhere", "Bearer xoxb-s3cret"],
         ["/kept?signature=s3cret", undefined],
-        ["/b", undefined]
+        ["/b", undefined],
+        // What everybody may read is not lost by a token.
+        ["/files/public", "Bearer xoxb-s3cret"],
+        ["/files/public", undefined]
       ])
+    })
+  )
+
+  it.scopedLive("is fetched without the token if it is not as safe as the service", () =>
+    Effect.gen(function* () {
+      const { admin, at, file, hook, host, taken } = yield* started((port) => ({
+        ...{ token_of: "slack-message", hosts: [`files.test:${port}`] }
+      }))
+      const body = { kind: "slack-message", url: `https://test:${host.port}/api`, token: "xoxb-s3cret", target: "C1" }
+      expect((yield* admin("POST", `/api/webhooks/${hook.id}/destinations`, { body })).status).toBe(201)
+      expect(yield* file(yield* taken({ files: [at("a")] }), "in-1")).toHaveProperty("text")
+      expect(host.received.map(({ headers }) => headers.authorization)).toEqual([undefined])
+    })
+  )
+
+  it.scopedLive("is asked for again if its host fails", () =>
+    Effect.gen(function* () {
+      const { at, file, taken } = yield* started()
+      const prompt = yield* taken({ files: [at("busy"), at("cut")] })
+      expect(yield* file(prompt, "in-1")).toEqual({ text: "content of /files/busy" })
+      expect(yield* file(prompt, "in-2")).toEqual({ text: "content of /files/cut" })
     })
   )
 
@@ -274,6 +303,8 @@ describe("the setting", () => {
         [{ ...good, hosts: ["*.com"] }, "`hosts` must be"],
         [{ ...good, hosts: ["https://a.example"] }, "`hosts` must be"],
         [{ ...good, hosts: ["a.example/b"] }, "`hosts` must be"],
+        [{ ...good, hosts: ["a.example/../"] }, "`hosts` must be"],
+        [{ ...good, hosts: ["a.example:99999"] }, "`hosts` must be"],
         [{ ...good, redirects: "a.example" }, "`redirects` must be up to 20 hosts"],
         [{ ...good, token_of: "webhook" }, "`token_of` must be one of github, slack-message"],
         [{ ...good, host: "a" }, "has no member `host`"]

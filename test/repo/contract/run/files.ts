@@ -3,7 +3,7 @@ import { DateTime, Effect, Option } from "effect"
 import { NotFound } from "../../../../src/domain/Errors.ts"
 import { incomingFiles, maxFile, mostFiles } from "../../../../src/domain/run/RunFile.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
-import { acceptOne, admitNext, createWebhook, endOne, epoch, newRun, outcomes, queueRun } from "../fixtures.ts"
+import { acceptOne, admitNext, createWebhook, endOne, epoch, newRun, ops, outcomes, queueRun } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
 
 const bytes = Uint8Array.from({ length: 1_000 }, (_, i) => i & 255)
@@ -31,7 +31,7 @@ export const runFiles = (test: Test): void => {
   )
 
   test(
-    "files: those by URL are stored once they are fetched; replays get them, or their URLs",
+    "files: those by URL are stored once they are fetched, for replays, too",
     Effect.gen(function* () {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
@@ -40,6 +40,8 @@ export const runFiles = (test: Test): void => {
       const run_id = yield* queueRun(webhook, { files: [...files, { ...named, source }] })
       expect((yield* repo.run(run_id)).files).toEqual([stored, named])
       const early = yield* queueRun(webhook, { replay_of: run_id, files: [stored, named] })
+      const wanted = Option.some({ source, team: ops, webhook_id: webhook.id })
+      for (const id of [run_id, early]) expect(yield* repo.wantedFile(id, "in-2")).toEqual(wanted)
       expect(yield* Effect.flip(repo.fileBytes(run_id, "in-2"))).toEqual(new NotFound())
       expect(yield* repo.wantedFile(run_id, "in-1")).toEqual(Option.none())
       yield* repo.keepFetched(run_id, "in-2", bytes)
@@ -47,10 +49,11 @@ export const runFiles = (test: Test): void => {
       expect(Buffer.from(yield* repo.fileBytes(run_id, "in-2")).equals(bytes)).toBe(true)
       expect(yield* repo.wantedFile(run_id, "in-2")).toEqual(Option.none())
       const fetched = { ...named, size: bytes.length }
-      expect((yield* repo.run(run_id)).files).toEqual([stored, fetched])
       const late = yield* queueRun(webhook, { replay_of: run_id, files: [stored, fetched] })
-      expect(Buffer.from(yield* repo.fileBytes(late, "in-2")).equals(bytes)).toBe(true)
-      expect(Buffer.from(yield* repo.fileBytes(early, "in-2")).equals(bytes)).toBe(true)
+      for (const id of [run_id, early, late]) {
+        expect((yield* repo.run(id)).files).toEqual([stored, fetched])
+        expect(Buffer.from(yield* repo.fileBytes(id, "in-2")).equals(bytes)).toBe(true)
+      }
     })
   )
 
