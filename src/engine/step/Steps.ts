@@ -155,7 +155,7 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
 
         return Steps.of({
           accept: (runs) =>
-            (runs.some(({ run }) => run.files !== undefined) ? withFiles : together)(
+            (runs.some(({ run }) => run.files?.some(({ bytes }) => bytes !== undefined)) ? withFiles : together)(
               runs.map((run) => ({ _tag: "Accept", ...run }))
             ) as Effect.Effect<ReadonlyArray<Accepted>, Unavailable>,
           repeatOnly: (run) =>
