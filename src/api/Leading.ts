@@ -168,7 +168,14 @@ export class Leading extends HttpApiGroup.make("leader")
     post("file", "/leader/file")
       .setPayload(FileDraft)
       .addSuccess(
-        Schema.Struct({ content: Schema.String.annotations({ description: "In Base64." }) }).annotations({
+        Schema.Struct({
+          content: Schema.String.annotations({ description: "In Base64." }),
+          missing: optional(
+            Schema.String.annotations({
+              description: "Why the server cannot get a file that the request named by URL; then `content` is empty."
+            })
+          )
+        }).annotations({
           description: "The file's content."
         })
       )
@@ -176,7 +183,7 @@ export class Leading extends HttpApiGroup.make("leader")
       .annotateContext(
         described(
           "Get a file of a prompt",
-          "The content of a file that came with the request. 404: it is no longer kept."
+          "The content of a file that came with the request, or that it named by URL: the server fetches it now, for up to 30 seconds, and keeps it. 404: it is no longer kept."
         )
       )
   )

@@ -1,5 +1,5 @@
 import { Context, Data, type DateTime, type Deferred, type Duration, type Effect, type Scope } from "effect"
-import type { Unavailable } from "../domain/Errors.ts"
+import type { FileMissing, Unavailable } from "../domain/Errors.ts"
 import type { RunId, ThreadId, WebhookId } from "../domain/Id.ts"
 import type { AgentReport, SessionUsage } from "../domain/run/AgentReport.ts"
 import type { AgentRequest } from "../domain/run/AgentRequest.ts"
@@ -124,6 +124,8 @@ export interface ReplyChecks {
 export interface WantedFile {
   readonly id: string
   readonly bytes: Uint8Array
+  /** Why the server cannot get the file; `bytes` is empty. */
+  readonly missing?: string
 }
 
 /** The state of a team's queue. */
@@ -211,7 +213,7 @@ export interface Delivery {
   /** Sends a reply. On success the broker has stored it. */
   readonly reply: (reply: LeaderReply) => Effect.Effect<void, Unavailable>
   /** Gets the content of the prompt's file with this ID. */
-  readonly file: (id: string) => Effect.Effect<Uint8Array, Unavailable>
+  readonly file: (id: string) => Effect.Effect<Uint8Array, FileMissing | Unavailable>
   /** Sends the n-th file that the agent left. The answer after it waits a while until it is stored. */
   readonly sendFile: (n: number, file: SentFile) => Effect.Effect<void, Unavailable>
   /**

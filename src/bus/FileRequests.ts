@@ -1,6 +1,6 @@
 /** What leaders ask for on a bus on which a reply gets no response: the contents of their prompts' files, and what is kept. */
 import { Deferred, Duration, Effect, FiberId, Schedule } from "effect"
-import { Unavailable } from "../domain/Errors.ts"
+import { FileMissing, Unavailable } from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
 import { sentId } from "../domain/run/RunFile.ts"
 import type { Delivery, WantedFile } from "./Bus.ts"
@@ -13,10 +13,10 @@ const patienceForStored = Duration.seconds(10)
 const missing = (id: string) => new Unavailable({ what: "server", detail: `The file ${id} did not arrive.` })
 
 export const makeFileRequests = () => {
-  const waiting = new Map<string, Deferred.Deferred<Uint8Array>>()
+  const waiting = new Map<string, Deferred.Deferred<Uint8Array, FileMissing>>()
   const keyOf = (run_id: RunId, id: string) => `${run_id} ${id}`
   const expect = (key: string) => {
-    const arrived = Deferred.unsafeMake<Uint8Array>(FiberId.none)
+    const arrived = Deferred.unsafeMake<Uint8Array, FileMissing>(FiberId.none)
     waiting.set(key, arrived)
     return Deferred.await(arrived)
   }
@@ -26,9 +26,11 @@ export const makeFileRequests = () => {
     })
   return {
     /** Takes what the server sends. */
-    put: (run_id: RunId, { bytes, id }: WantedFile): void => {
+    put: (run_id: RunId, { bytes, id, missing }: WantedFile): void => {
       const deferred = waiting.get(keyOf(run_id, id))
-      if (deferred !== undefined) Deferred.unsafeDone(deferred, Effect.succeed(bytes))
+      if (deferred === undefined) return
+      const content = missing === undefined ? Effect.succeed(bytes) : new FileMissing({ reason: missing })
+      Deferred.unsafeDone(deferred, content)
     },
     /** For a delivery whose replies `send` sends. An answer follows the files that were sent before it. */
     of: (run_id: RunId, send: Delivery["reply"]): Pick<Delivery, "reply" | "file" | "sendFile"> => {
@@ -52,18 +54,19 @@ export const makeFileRequests = () => {
         file: (id) =>
           Effect.suspend(() => {
             const key = keyOf(run_id, id)
-            const arrived = expect(key)
+            // One that the server cannot get is not asked for again.
+            const arrived = Effect.exit(expect(key))
             const ask = (wait: Duration.Duration) =>
               Effect.zipRight(
                 Effect.retry(send({ _tag: "FileWanted", id }), Schedule.spaced("1 second")),
                 Effect.timeoutFail(arrived, { duration: wait, onTimeout: () => missing(id) })
               )
-            return Effect.ensuring(Effect.firstSuccessOf(patience.map(ask)), forget([key]))
+            return Effect.ensuring(Effect.flatten(Effect.firstSuccessOf(patience.map(ask))), forget([key]))
           }),
         sendFile: (n, file) =>
           Effect.suspend(() => {
             const key = keyOf(run_id, sentId(n))
-            unstored.set(key, expect(key))
+            unstored.set(key, Effect.exit(expect(key)))
             return send({ _tag: "File", n, file })
           })
       }

@@ -165,6 +165,9 @@ export class TooManyStreams extends Schema.TaggedError<TooManyStreams>()("TooMan
   of: Schema.Literal("session", "webhook", "server", "key")
 }) {}
 
+/** The server cannot get a file that a request named. `reason`, for people, is without its URL. */
+export class FileMissing extends Schema.TaggedError<FileMissing>()("FileMissing", { reason: Schema.String }) {}
+
 /** Another leader has the prompt now, or nobody needs to work on it any longer. */
 export class PromptLost extends Schema.TaggedError<PromptLost>()("PromptLost", {}) {}
 
@@ -218,9 +221,9 @@ export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthoriz
   invalid_token: Schema.optionalWith(Schema.Literal(true), { exact: true })
 }) {}
 
-/** Database or broker unreachable, or the server is stopping. The same request may succeed in a moment. */
+/** Database, broker or bucket unreachable, or the server is stopping. The same request may succeed in a moment. */
 export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", {
-  what: Schema.Literal("database", "broker", "server"),
+  what: Schema.Literal("database", "broker", "files", "server"),
   detail: Schema.String,
   /** Set if the request certainly had no effect: it was never sent, or was refused. */
   not_done: Schema.optionalWith(Schema.Literal(true), { exact: true }),

@@ -11,6 +11,7 @@ import * as Deliverer from "./delivery/Deliverer.ts"
 import { Destinations } from "./delivery/Destinations.ts"
 import { Outbox } from "./delivery/Outbox.ts"
 import { Poster } from "./delivery/Poster.ts"
+import { AttachedFiles } from "./files/AttachedFiles.ts"
 import { HttpLeaders } from "./leaders/HttpLeaders.ts"
 import { TeamLeaders } from "./leaders/TeamLeaders.ts"
 import { Approvals } from "./manage/Approvals.ts"
@@ -45,6 +46,7 @@ import { SnsRequests } from "./verify/SnsRequests.ts"
 /** The flow: `Trigger` accepts, `Steps` admits, `Sender` sends, the reply path records. */
 const flow = Layer.mergeAll(Trigger.layer, Replay.layer, Replies.layer, HttpLeaders.layer, Upkeep.layer).pipe(
   Layer.provide(Layer.mergeAll(Approvals.layer, HandOver.layer, Threads.layer, Waiting.layer)),
+  Layer.provide(AttachedFiles.layer),
   Layer.provide(Ticks.layer),
   Layer.provide(ReplyRecorder.layer)
 )

@@ -1,6 +1,6 @@
 import { Duration, Effect, Schedule, type Scope } from "effect"
 import type { Delivery } from "../bus/Bus.ts"
-import type { Unavailable } from "../domain/Errors.ts"
+import type { FileMissing, Unavailable } from "../domain/Errors.ts"
 import type { AgentReport } from "../domain/run/AgentReport.ts"
 import { isNothing, mergeProgress, type Progress, readReport } from "../domain/run/Progress.ts"
 import { maxFile, mostFiles, type SentFile } from "../domain/run/RunFile.ts"
@@ -18,7 +18,7 @@ export interface LeaderWork {
    */
   readonly report: (report: AgentReport) => Effect.Effect<void>
   /** Gets the content of the prompt's file with this ID. */
-  readonly file: (id: string) => Effect.Effect<Uint8Array, Unavailable>
+  readonly file: (id: string) => Effect.Effect<Uint8Array, FileMissing | Unavailable>
   /** Sends a file that is kept with the run, up to 5 MB: the n-th of at most ten, from 1 on. A repeat replaces it. */
   readonly sendFile: (n: number, file: SentFile) => Effect.Effect<void, Unavailable>
 }

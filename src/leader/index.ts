@@ -1,7 +1,7 @@
 /** For programs that lead a team, with `LeaderHttp.layer`, or with `LeaderAmqp.layer` from `webhook-trigger/amqp`. */
 export { type Delivery, LeaderBus, type LeaderReply, type Prompt } from "../bus/Bus.ts"
 export * as LeaderHttp from "../bus/http/LeaderHttp.ts"
-export { Unavailable } from "../domain/Errors.ts"
+export { FileMissing, Unavailable } from "../domain/Errors.ts"
 export { RunId, WebhookId } from "../domain/Id.ts"
 export { AgentReport, AgentUsage, RunLink } from "../domain/run/AgentReport.ts"
 export type { NumberedProgress, Progress } from "../domain/run/Progress.ts"

@@ -25,8 +25,10 @@ import * as Drain from "../http/serve/Drain.ts"
 import * as Listener from "../http/serve/Listener.ts"
 import * as NodeServer from "../http/serve/NodeServer.ts"
 import { keys } from "../leader/Place.ts"
+import * as S3 from "../repo/s3/S3.ts"
 import type { Drivers } from "./drivers/Drivers.ts"
 import { type Environment, settings } from "./environment/Environment.ts"
+import * as FilesEnvironment from "./environment/FilesEnvironment.ts"
 import { secretsOf } from "./environment/LoadSettings.ts"
 import * as MailEnvironment from "./environment/MailEnvironment.ts"
 import * as OidcEnvironment from "./environment/OidcEnvironment.ts"
@@ -134,6 +136,7 @@ export const layer = (environment: Environment, { bus, repo }: Drivers, version:
         OperationsAccess.layer(environment),
         AddressPolicy.layer(environment.callbackAllow),
         Mailer.layer(MailEnvironment.mailSettings(environment)),
+        Option.match(FilesEnvironment.s3Settings(environment), { onNone: () => Layer.empty, onSome: S3.layer }),
         ManagementAccess.layer(environment.adminAllowFrom),
         AllowedOrigins.layer(environment.mcpAllowedOrigins),
         Oidc.layer(OidcEnvironment.toSettings(environment)),

@@ -232,7 +232,7 @@ describe("doctor without an agent", () => {
     Effect.gen(function* () {
       const { code, stderr } = yield* runWith({}, "doctor")
       expect(code).toBe(2)
-      expect(stderr).toContain("set DATABASE_URL, AMQP_URL, SMTP_URL or OIDC_ISSUER")
+      expect(stderr).toContain("set DATABASE_URL, AMQP_URL, SMTP_URL, WEBHOOK_FILES_S3 or OIDC_ISSUER")
     })
   )
 })

@@ -34,6 +34,7 @@ import { ConnectionLimits, type Limits } from "../../src/http/serve/ConnectionLi
 import { keepAliveTimeout } from "../../src/http/serve/Listener.ts"
 import * as HttpOnNode from "../../src/http/serve/NodeServer.ts"
 import { type Repo, ports as repoPorts } from "../../src/repo/Repo.ts"
+import * as S3 from "../../src/repo/s3/S3.ts"
 import { TimeStore } from "../../src/repo/TimeStore.ts"
 import { layerRepo } from "../../src/testing.ts"
 import { repeatUntil } from "../support/Until.ts"
@@ -117,6 +118,8 @@ export interface Options {
   readonly streamLimits?: StreamLimits["Type"]
   /** Of another server, whose replica this one is; else it has one of its own. */
   readonly repo?: Layer.Layer<Repo>
+  /** Where the contents of files are. Default: in the database. */
+  readonly bucket?: S3.S3Settings
   /** Default: in memory. */
   readonly bus?: Layer.Layer<Bus | LeaderBus>
   /** Requests to Amazon SNS. Default: those of the tests' own certificate. */
@@ -129,6 +132,7 @@ export const services = ({
   publicUrl,
   trustedProxies = [],
   repo,
+  bucket,
   bus = BusMemory.layer,
   renderer = Renderer.layer,
   adminKey: key = adminKey,
@@ -166,7 +170,8 @@ export const services = ({
     Layer.provideMerge(Settings.layer(settings)),
     Layer.provideMerge(DatabaseClock.layer),
     Layer.provideMerge(breakablePorts),
-    Layer.provideMerge(Layer.mergeAll(repo ?? layerRepo, bus, Faults.layer))
+    Layer.provideMerge(Layer.mergeAll(repo ?? layerRepo, bus, Faults.layer)),
+    Layer.provide(bucket === undefined ? Layer.empty : S3.layer(bucket))
   )
 
 /** At the end, it closes connections without a request too, which `fetch` may have opened. Node waits a minute for those. */

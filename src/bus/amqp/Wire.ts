@@ -35,7 +35,14 @@ export interface Outgoing {
 const CancelBody = Schema.Struct({ run_id: RunId })
 const decodeCancelBody = Schema.decodeUnknownOption(Schema.parseJson(CancelBody))
 
-const FileBody = Schema.Struct({ file: Schema.Struct({ run_id: RunId, id: Schema.String, content: Schema.String }) })
+const FileBody = Schema.Struct({
+  file: Schema.Struct({
+    run_id: RunId,
+    id: Schema.String,
+    content: Schema.String,
+    missing: Schema.optionalWith(Schema.String, { exact: true })
+  })
+})
 const decodeFileBody = Schema.decodeUnknownOption(Schema.parseJson(FileBody))
 
 const json = "application/json"
@@ -88,19 +95,19 @@ export const decodeCancel = (message: Message): Option.Option<RunId> =>
   Option.map(decodeCancelBody(message.content.toString()), ({ run_id }) => run_id)
 
 /** Without `run_id` beside it: no leader takes it for a cancellation. */
-export const encodeFile = (team: TeamName, run_id: RunId, { bytes, id }: WantedFile): Outgoing => ({
+export const encodeFile = (team: TeamName, run_id: RunId, { bytes, id, missing }: WantedFile): Outgoing => ({
   id: randomUUID(),
   exchange: cancelExchange(team),
   routingKey: "",
-  body: Buffer.from(JSON.stringify({ file: { run_id, id, content: Buffer.from(bytes).toString("base64") } })),
+  body: Buffer.from(JSON.stringify({ file: { run_id, id, content: Buffer.from(bytes).toString("base64"), missing } })),
   options: { type: fileType, contentType: json }
 })
 
 export const isFile = ({ properties }: Message): boolean => properties.type === fileType
 
 export const decodeFile = (message: Message): Option.Option<WantedFile & { readonly run_id: RunId }> =>
-  Option.map(decodeFileBody(message.content.toString()), ({ file: { content, id, run_id } }) => ({
-    ...{ run_id, id },
+  Option.map(decodeFileBody(message.content.toString()), ({ file: { content, ...file } }) => ({
+    ...file,
     bytes: Buffer.from(content, "base64")
   }))
 

@@ -53,8 +53,12 @@ const make = (options: LeaderHttpOptions) =>
         Effect.asVoid(Deferred.fail(refusal, error))
       )
     /** After a refusal there is nothing more to do: what this is a part of is interrupted. */
-    const unlessRefused = <A>(request: Effect.Effect<A, LeaderRefused | Unavailable>): Effect.Effect<A, Unavailable> =>
-      Effect.catchTag(request, "LeaderRefused", (error) => Effect.zipRight(refuse(error), Effect.never))
+    const unlessRefused = <A, E = never>(request: Effect.Effect<A, E | LeaderRefused | Unavailable>) =>
+      Effect.catchIf(
+        request,
+        (error) => error instanceof LeaderRefused,
+        (error) => Effect.zipRight(refuse(error), Effect.never)
+      )
     const untilAnswered = <A>(request: Effect.Effect<A, LeaderRefused | Unavailable>, subject: string) =>
       untilAvailable(unlessRefused(request), { subject })
 
@@ -139,7 +143,11 @@ const make = (options: LeaderHttpOptions) =>
                   isAnswered = true
                 })
               },
-              file: (id) => Effect.retry(unlessRefused(requests.file(correlation_id, id)), fileRetries),
+              file: (id) =>
+                Effect.retry(unlessRefused(requests.file(correlation_id, id)), {
+                  schedule: fileRetries,
+                  while: ({ _tag }) => _tag === "Unavailable"
+                }),
               // The answer counts more: an older server refuses all files.
               sendFile: (n, file) =>
                 Effect.catchTag(

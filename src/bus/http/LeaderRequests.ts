@@ -1,6 +1,6 @@
 /** The requests of a leader over HTTP. `docs/reference/leaders-http.md` describes them. */
 import { Data, Duration, Effect, Option, Predicate, Redacted, Schema } from "effect"
-import { Unavailable } from "../../domain/Errors.ts"
+import { FileMissing, Unavailable } from "../../domain/Errors.ts"
 import type { LeaderId, RunId } from "../../domain/Id.ts"
 import type { NumberedProgress } from "../../domain/run/Progress.ts"
 import type { PromptBody } from "../../domain/run/PromptBody.ts"
@@ -39,7 +39,10 @@ export interface LeaderRequests {
   readonly reply: (correlation_id: string, reply: Exclude<LeaderReply, { readonly _tag: "Started" }>) => Request<void>
   readonly progress: (correlation_id: string, progress: NumberedProgress) => Request<void>
   /** The content of a file of the prompt. */
-  readonly file: (correlation_id: string, id: string) => Request<Uint8Array>
+  readonly file: (
+    correlation_id: string,
+    id: string
+  ) => Effect.Effect<Uint8Array, FileMissing | LeaderRefused | Unavailable>
   /** The leader can never work on the prompt. */
   readonly reject: (correlation_id: string) => Request<void>
   readonly leave: (leader: LeaderId) => Request<void>
@@ -127,9 +130,11 @@ export const make = ({ key, url }: LeaderHttpOptions): LeaderRequests => {
     file: (correlation_id, id) =>
       Effect.flatMap(
         send("file", JSON.stringify({ correlation_id, id }), [404]),
-        ({ status, text }): Request<Uint8Array> => {
+        ({ status, text }): ReturnType<LeaderRequests["file"]> => {
           if (status === 404) return unavailable(`the server no longer has the file ${id}`)
           const body = parseJson(text)
+          if (Predicate.isRecord(body) && typeof body.missing === "string")
+            return new FileMissing({ reason: body.missing })
           return Predicate.isRecord(body) && typeof body.content === "string"
             ? Effect.succeed(Buffer.from(body.content, "base64"))
             : unreadable("file")

@@ -45,12 +45,14 @@ export const stepTable = (steps: ReadonlyArray<Step>): string =>
         ])
       )
 
+const sizeOf = ({ size }: RunFile): string => (size === undefined ? "not fetched" : sizeText(size))
+
 export const fileTable = (files: ReadonlyArray<RunFile>): string =>
   files.length === 0
     ? "The run has no files."
     : table(
         ["ID", "NAME", "TYPE", "SIZE"],
-        files.map(({ id, name, size, type }) => [id, name, type, sizeText(size)])
+        files.map((file) => [file.id, file.name, file.type, file.missing ?? sizeOf(file)])
       )
 
 const tokensText = (usage: Run["usage"]): string | undefined => {

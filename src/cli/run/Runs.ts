@@ -167,6 +167,7 @@ const files = Command.make("files", { id: runArgument, save, ...adminOptions }, 
     if (Option.isSome(options.save)) {
       const saved = new Set<string>()
       for (const { id, name, ...file } of list.data) {
+        if (file.size === undefined) continue
         const bytes = yield* call(options, (client) => client.runs.file({ path: { run_id, file_id: id } }))
         const key = `${isIncoming({ id })} ${name.toLowerCase()}`
         yield* saveFile(options.save.value, { ...file, id, name: saved.has(key) ? `${id}-${name}` : name }, bytes)

@@ -37,7 +37,8 @@ export const PromptBody = Schema.Struct({
   agent: optional(AgentRequest),
   files: optional(
     Schema.Array(RunFile).annotations({
-      description: "The files that came with the request. The leader asks for their contents."
+      description:
+        "The files that came with the request, or that it named. The leader asks for their contents, except for those that are `missing`."
     })
   ),
   thread: optional(

@@ -161,7 +161,8 @@ const record = Struct({
   variables: Variables,
   files: optional(
     Schema.Array(RunFile).annotations({
-      description: "The files that came with the request (`in-…`), and those that the agent left (`out-…`)."
+      description:
+        "The files that came with the request or that it named (`in-…`), and those that the agent left (`out-…`)."
     })
   ),
   conversation: shown(

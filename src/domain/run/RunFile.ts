@@ -1,6 +1,7 @@
-/** Files of a run: those that came with its request (`in`), and those that its agent left (`out`). Browser-safe. */
+/** Files of a run: those that came with its request or that it named (`in`), and those that its agent left (`out`). Browser-safe. */
 import { Schema } from "effect"
 import { storable } from "../StorableText.ts"
+import { optional } from "../Time.ts"
 
 /** In each direction. */
 export const mostFiles = 10
@@ -19,8 +20,14 @@ export const RunFile = Schema.Struct({
   id: text("Unique in the run: `in-1`, `out-1`."),
   name: text("The sender's name without what is special in names of files. Those of a request differ, in either case."),
   type: text("The media type that its sender named. Do not trust it."),
-  size: Schema.NonNegativeInt.annotations({ description: "In bytes." })
-}).annotations({ identifier: "RunFile", description: "A file that came with the request, or that the agent left." })
+  size: optional(
+    Schema.NonNegativeInt.annotations({ description: "In bytes; absent: the server does not have it, or not yet." })
+  ),
+  missing: optional(text("Why the server does not have it, and will not. Do not ask for it."))
+}).annotations({
+  identifier: "RunFile",
+  description: "A file that came with the request or that it named, or that the agent left."
+})
 export type RunFile = typeof RunFile.Type
 
 /** A file as its sender named it. */
@@ -30,7 +37,7 @@ export interface SentFile {
   readonly bytes: Uint8Array
 }
 
-export type StoredFile = RunFile & { readonly bytes: Uint8Array }
+export type StoredFile = RunFile & { readonly size: number; readonly bytes: Uint8Array }
 
 /** The ID of the n-th file that the agent left. */
 export const sentId = (n: number): string => `out-${n}`

@@ -396,6 +396,18 @@ export const webhookSettings = {
     help: "A JMESPath expression on the input, such as payload.action == 'closed'; these requests start no run and cancel those with their key (singleton)",
     default: "no request cancels runs"
   },
+  attachments: {
+    kind: "json",
+    group: "requests",
+    maxLength: 16_384,
+    description:
+      "Gives the agent files that requests name by URL: `{urls?, links_in?, hosts, redirects?, token_of?}`. `urls` is a JMESPath expression on the same input as `accept_if` for a URL, `{url, name?, type?}`, or a list of them; `links_in` is one for a text, or a list of texts, whose links are files. The server fetches them by https when the agent's leader asks for them, only from `hosts`, such as `files.slack.com`, `*.example.com` or `github.com/user-attachments/`, and from `redirects` if those redirect there. `token_of`: files of its own service are fetched with the token of the webhook's destination of this kind (`github` or `slack-message`). A run has at most 10 files of 5 MB, with those sent. It goes on without those that cannot be fetched. Cannot be combined with `coalesce`. Default: none.",
+    label: "Attachments",
+    option: "attachments",
+    value: "json",
+    help: 'Gives the agent files that requests name by URL, such as {"urls": "payload.file_url", "hosts": ["files.example.com"]}',
+    default: "none"
+  },
   schema: {
     kind: "json",
     group: "requests",

@@ -4,6 +4,7 @@
  */
 import { type DateTime, Effect } from "effect"
 import { NotFound } from "../../domain/Errors.ts"
+import type { NamedFile } from "../../domain/run/Attachments.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { ChatMessage } from "../../repo/delivery/DeliveryStore.ts"
@@ -20,6 +21,7 @@ export interface QuestionAnswer {
   readonly triggered_by: string
   /** Of a reply in a chat, which may follow any answer: the message and the thread in which it stands. */
   readonly chat?: ChatMessage
+  readonly files?: ReadonlyArray<NamedFile>
 }
 
 /** Whether the answer is a question. */
@@ -37,7 +39,7 @@ export const make = Effect.gen(function* () {
   return Effect.fnUntraced(function* (
     trigger: Pick<Trigger["Type"], "open" | "triggerRead">,
     run: Run,
-    { chat, message, received_at, request_hash, triggered_by }: QuestionAnswer,
+    { chat, files = [], message, received_at, request_hash, triggered_by }: QuestionAnswer,
     isAllowed: (webhook: WebhookRow) => boolean
   ) {
     if (run.webhook_id === undefined) return yield* new NotFound()
@@ -51,6 +53,7 @@ export const make = Effect.gen(function* () {
     const variables = { ...run.variables, ...(chat && { slack_thread: chat.thread }) }
     const request = {
       ...{ variables, received_at, wait: false, thread_key: thread.key, triggered_by },
+      ...(files.length > 0 && { files }),
       // Contains a line break, so that it cannot equal a caller's key.
       idempotency: { key: `reply\n${chat?.id ?? run.run_id}`, request_hash },
       answer: { message, isAnswered: chat === undefined && !(yield* isLast), isFromChat: chat !== undefined }

@@ -20,6 +20,7 @@ import { ephemeralFault, ephemeralPost } from "../delivery/kinds/Slack.ts"
 import { NoAnswer, Poster } from "../delivery/Poster.ts"
 import { byMember, type SlackReaction, type SlackReply, slackEventIn } from "../delivery/SlackEvents.ts"
 import { Approvals } from "../manage/Approvals.ts"
+import { InputChecks } from "../prompt/InputChecks.ts"
 import * as Sealing from "../verify/Sealing.ts"
 import type { RunRequest } from "./Candidates.ts"
 import * as Clicks from "./Clicks.ts"
@@ -48,6 +49,7 @@ export const make = Effect.gen(function* () {
   const scope = yield* Effect.scope
   const told = new RecentMap<string, true>(maxTold)
   const answer = yield* QuestionAnswers.make
+  const inputChecks = yield* InputChecks
   const runFor = yield* Clicks.makeRunFor
 
   const decide = ({ decision, user }: SlackReaction, { run_id }: Run) =>
@@ -78,18 +80,27 @@ export const make = Effect.gen(function* () {
     )
   }
 
+  /** Those of another team would be fetched with a token of the run's. */
+  const filesIn = (webhook: OpenedWebhook, run: Run, variables: RunRequest["variables"]) =>
+    webhook.team === run.team
+      ? Effect.mapError(
+          inputChecks.attachments(webhook, variables, []),
+          (error) => new Unavailable({ ...error, is_of_slack: true })
+        )
+      : Effect.succeed([])
+
   const reply = (
     trigger: Pick<Trigger["Type"], "open" | "triggerRead">,
     event: SlackReply,
     run: Run,
     by: DestinationId,
-    received_at: RunRequest["received_at"]
+    { files, received_at }: Required<Pick<QuestionAnswers.QuestionAnswer, "files" | "received_at">>
   ): Effect.Effect<Submitted | undefined, Unavailable, AuditStore> => {
     const { chat, text, user } = event
     if (phaseOf(run) === "waits for approval") return refuse(event, run, by, notTaken("The run waits for approval."))
     const triggered_by = byMember(user)
     const request_hash = createHash("sha256").update(`${triggered_by} ${text}`).digest()
-    const given = { message: text, received_at, chat, request_hash, triggered_by }
+    const given = { message: text, received_at, chat, files, request_hash, triggered_by }
     return answer(trigger, run, given, ({ enabled, team }) => enabled && team === run.team).pipe(
       Effect.map(
         (submitted): Submitted => ({
@@ -119,9 +130,9 @@ export const make = Effect.gen(function* () {
   return (
     trigger: Pick<Trigger["Type"], "open" | "triggerRead">,
     webhook: OpenedWebhook,
-    { received_at, variables: { payload } }: RunRequest
+    { received_at, variables }: RunRequest
   ) => {
-    const event = takesClicks(webhook) ? slackEventIn(payload) : undefined
+    const event = takesClicks(webhook) ? slackEventIn(variables.payload) : undefined
     if (event === undefined) return undefined
     const person = { person_id: byMember(event.user), person_name: `${event.user} (Slack)` }
     const teams = [webhook, ...(webhook.shared_by ?? [])].map(({ team }) => team)
@@ -131,7 +142,11 @@ export const make = Effect.gen(function* () {
       if (about === undefined) return undefined
       const run = yield* runFor(trigger, webhook, about.run_id)
       const act: Effect.Effect<Submitted | undefined, NotFound | Unavailable, AuditStore> =
-        "decision" in event ? decide(event, run) : reply(trigger, event, run, about.destination_id, received_at)
+        "decision" in event
+          ? decide(event, run)
+          : Effect.flatMap(filesIn(webhook, run, variables), (files) =>
+              reply(trigger, event, run, about.destination_id, { files, received_at })
+            )
       return act.pipe(
         Effect.catchTag("NotFound", () => Effect.succeed(undefined)),
         Effect.provideService(AuditStore, audit),

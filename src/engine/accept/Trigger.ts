@@ -319,8 +319,16 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
                   ...(coalesce && { coalesce: Coalescing.withSingleton(coalesce, keys.singleton) }),
                   ...(approval_until && { approval_until })
                 }
-                const submitAs = (run: TriggerRequest) =>
+                const submitNow = (run: TriggerRequest) =>
                   submitOf(webhook, request, candidates.ofWebhook(webhook, run, rendered))
+                const submitAs = (run: TriggerRequest) =>
+                  webhook.attachments === undefined
+                    ? submitNow(run)
+                    : Effect.flatMap(
+                        inputChecks.attachments(webhook, request.variables, request.files ?? []),
+                        (named) =>
+                          submitNow(named.length === 0 ? run : { ...run, files: [...(run.files ?? []), ...named] })
+                      )
                 return webhook.run_title === undefined && webhook.workspace_ref === undefined
                   ? submitAs(run)
                   : Effect.flatMap(textsOf(webhook, request.variables), (texts) => submitAs({ ...run, ...texts }))

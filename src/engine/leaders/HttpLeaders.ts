@@ -1,7 +1,14 @@
 import { Context, DateTime, Deferred, Duration, Effect, FiberId, Layer, Option } from "effect"
 import { storableReply } from "../../bus/Bodies.ts"
 import type { LeaderReply, Prompt } from "../../bus/Bus.ts"
-import { NotFound, PromptLost, type TooManyStreams, type Unauthorized, type Unavailable } from "../../domain/Errors.ts"
+import {
+  type FileMissing,
+  NotFound,
+  PromptLost,
+  type TooManyStreams,
+  type Unauthorized,
+  type Unavailable
+} from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { NumberedProgress } from "../../domain/run/Progress.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
@@ -10,6 +17,7 @@ import type { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import { FileStore } from "../../repo/run/FileStore.ts"
 import { type HttpLeader, HttpLeaderStore, type KeyedLeader, type Work } from "../../repo/run/HttpLeaderStore.ts"
 import * as GroupCommit from "../../runtime/GroupCommit.ts"
+import { AttachedFiles } from "../files/AttachedFiles.ts"
 import { Correlation } from "../outcome/Correlation.ts"
 import { Outcomes } from "../outcome/Outcomes.ts"
 import { ReplyRecorder } from "../outcome/ReplyRecorder.ts"
@@ -60,12 +68,12 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
       correlation_id: string,
       reply: HttpReply
     ) => Effect.Effect<void, NotFound | Unavailable>
-    /** The content of a file of the prompt. Fails with `NotFound` also if it is no longer kept. */
+    /** The content of a file of the prompt, which may be fetched now. Fails with `NotFound` also if it is no longer kept. */
     readonly file: (
       team: TeamName,
       correlation_id: string,
       id: string
-    ) => Effect.Effect<Uint8Array, NotFound | Unavailable>
+    ) => Effect.Effect<Uint8Array, FileMissing | NotFound | Unavailable>
     /** The leader stops. Its prompt goes to another one at once. */
     readonly leave: (leader: HttpLeader) => Effect.Effect<void, Unavailable>
   }
@@ -73,6 +81,7 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
   static readonly layer: Layer.Layer<
     HttpLeaders,
     never,
+    | AttachedFiles
     | ChangeFeed
     | Correlation
     | FileStore
@@ -89,6 +98,7 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
     Effect.gen(function* () {
       const store = yield* HttpLeaderStore
       const files = yield* FileStore
+      const attached = yield* AttachedFiles
       const correlation = yield* Correlation
       const outcomes = yield* Outcomes
       const steps = yield* Steps
@@ -183,7 +193,9 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
           }
         }),
         file: (team, correlation_id, id) =>
-          Effect.flatMap(runOf(team, correlation_id), (run_id) => files.fileBytes(run_id, id)),
+          Effect.flatMap(runOf(team, correlation_id), (run_id) =>
+            Effect.zipRight(attached.fetch(run_id, id), files.fileBytes(run_id, id))
+          ),
         leave: (leader) => Effect.flatMap(DateTime.now, (now) => store.leaveTeam(leader, now))
       })
     })

@@ -7,6 +7,7 @@ import * as Combined from "../../domain/prompt/Combined.ts"
 import { faultsOfFilter } from "../../domain/prompt/FilterFaults.ts"
 import { keyOf, pathOf } from "../../domain/prompt/Path.ts"
 import * as Template from "../../domain/prompt/Template.ts"
+import { attachmentExpressions, faultsOfAttachments } from "../../domain/run/Attachments.ts"
 import { isStorable, unstorableDetail } from "../../domain/StorableText.ts"
 import { TeamName } from "../../domain/Team.ts"
 import { Verification } from "../../domain/verification/Verification.ts"
@@ -73,13 +74,20 @@ export const make = Effect.gen(function* () {
       ...change
     }
     const all: Fields = { ...before, ...change }
-    const filters = filterFields.flatMap((field) => {
-      const isChanged = [field, "input", "verification"].some((name) => change[name as keyof Fields] !== undefined)
-      const filter = all[field]
-      return isChanged && typeof filter === "string" && isAccepted(webhookSettings[field], filter)
-        ? [{ field, filter }]
-        : []
-    })
+    const isChanged = (field: keyof Fields) =>
+      [field, "input", "verification"].some((name) => change[name as keyof Fields] !== undefined)
+    const filters: ReadonlyArray<{ readonly field: string; readonly filter: string }> = [
+      ...filterFields.flatMap((field) => {
+        const filter = all[field]
+        return isChanged(field) && typeof filter === "string" && isAccepted(webhookSettings[field], filter)
+          ? [{ field, filter }]
+          : []
+      }),
+      ...attachmentExpressions.flatMap((member) => {
+        const filter = isChanged("attachments") && isSetting("attachments", all.attachments) && all.attachments[member]
+        return typeof filter === "string" && filter !== "" ? [{ field: `attachments/${member}`, filter }] : []
+      })
+    ]
     if (filters.length === 0) return []
     const secretHeaders = Input.secretHeaders(isVerification(verification) ? { verification } : {})
     const names =
@@ -89,13 +97,18 @@ export const make = Effect.gen(function* () {
     const variables = Option.map(names, (names) => [
       ...names.flatMap((name) => [keyOf(name), pathOf(name)[0]]),
       ...(isWindow(coalesce) ? [keyOf(coalesce.key)] : []),
-      ...(isSchema("schema", schema) && Predicate.isReadonlyRecord(schema.properties)
+      ...(isSetting("schema", schema) && Predicate.isReadonlyRecord(schema.properties)
         ? Object.keys(schema.properties)
         : [])
     ])
     const takes = Input.takesPayload({ input }) ? "requests" : { variables: Option.getOrUndefined(variables) }
     return filters.flatMap(({ field, filter }) =>
-      faultsOfFilter(filter, { takes, secretHeaders }).map((detail): Fault => ({ pointer: `/${field}`, detail }))
+      faultsOfFilter(filter, { takes, secretHeaders }).map(
+        (detail): Fault =>
+          field.startsWith("attachments/")
+            ? { pointer: "/attachments", detail: `at /${field.split("/")[1]}: ${detail}` }
+            : { pointer: `/${field}`, detail }
+      )
     )
   })
 
@@ -114,6 +127,14 @@ export const make = Effect.gen(function* () {
     if (cancel_if != null && singleton == null) {
       faults.push({ pointer: "/cancel_if", detail: "needs `singleton`: its key says which runs are cancelled" })
     }
+    if (isSetting("attachments", input.attachments)) {
+      faults.push(...faultsOfAttachments(input.attachments).map((detail) => ({ pointer: "/attachments", detail })))
+    }
+    const { attachments, coalesce } = { ...before, ...input }
+    if (attachments != null && coalesce != null) {
+      const detail = "cannot be combined with `coalesce`: a run of several requests has the files of none"
+      faults.push({ pointer: "/attachments", detail })
+    }
     faults.push(...(yield* sharedUrls.faults(input, before)))
     if (isWindow(input.coalesce)) {
       // For templates in any language.
@@ -122,7 +143,7 @@ export const make = Effect.gen(function* () {
     }
     for (const field of schemaFields) {
       const schema = input[field]
-      if (!isSchema(field, schema)) continue
+      if (!isSetting(field, schema)) continue
       const ofSchema = evaluate("schema", schema)
       const all = yield* Effect.catchTag(ofSchema, "TooSlow", () => Effect.succeed([tooComplex]))
       faults.push(...all.map(inSchema(field)))
@@ -204,7 +225,7 @@ const inSchema =
 const decodeDraft = decode(WebhookDraft)
 const decodeEdit = decode(WebhookEdit)
 const isTeamName = Schema.is(TeamName)
-const isSchema = (field: SchemaField, value: unknown): value is JsonObject =>
+const isSetting = (field: SchemaField | "attachments", value: unknown): value is JsonObject =>
   Predicate.isReadonlyRecord(value) && isAccepted(webhookSettings[field], value)
 const isWindow = (value: unknown): value is Window =>
   Predicate.isReadonlyRecord(value) && isAccepted(webhookSettings.coalesce, value)

@@ -1,11 +1,13 @@
-import { Effect, FiberSet, Layer } from "effect"
-import { Bus, type ReplyHandler } from "../../bus/Bus.ts"
+import { Effect, FiberSet, Layer, Option } from "effect"
+import { Bus, type ReplyHandler, type WantedFile } from "../../bus/Bus.ts"
 import type { NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { sentId } from "../../domain/run/RunFile.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { FileStore } from "../../repo/run/FileStore.ts"
+import { untilAvailable } from "../../runtime/Availability.ts"
+import { AttachedFiles } from "../files/AttachedFiles.ts"
 import { ProgressReports } from "../progress/ProgressReports.ts"
 import { Settings } from "../Settings.ts"
 import { Correlation } from "./Correlation.ts"
@@ -26,7 +28,7 @@ const mostAtOnce = 100
 export const layer: Layer.Layer<
   never,
   never,
-  Bus | ChangeFeed | Correlation | FileStore | HistoryStore | ProgressReports | ReplyRecorder | Settings
+  AttachedFiles | Bus | ChangeFeed | Correlation | FileStore | HistoryStore | ProgressReports | ReplyRecorder | Settings
 > = Layer.scopedDiscard(
   Effect.gen(function* () {
     const bus = yield* Bus
@@ -38,8 +40,20 @@ export const layer: Layer.Layer<
     const { confirm, send } = yield* makeSender
     const handleWithFiles: ReplyHandler = (replies, later) => {
       for (const reply of replies) if (reply._tag === "FileWanted") send(reply.run_id, reply.id)
-      return Effect.map(handle(replies, later), () => {
-        for (const reply of replies) if (reply._tag === "File") confirm(reply.run_id, sentId(reply.n))
+      const files = new Set(replies.filter((reply) => reply._tag === "File"))
+      const putOff: typeof later = (reply, finish) => {
+        if (reply._tag !== "File") return later?.(reply, finish)
+        files.delete(reply)
+        const subject = `file ${reply.n} of run ${reply.run_id} is not kept yet`
+        // A failure would return the other replies to the broker, too.
+        const stored = untilAvailable(finish, { subject, longest: "5 seconds" })
+        later?.(
+          reply,
+          Effect.map(stored, () => confirm(reply.run_id, sentId(reply.n)))
+        )
+      }
+      return Effect.map(handle(replies, later && putOff), () => {
+        for (const { n, run_id } of files) confirm(run_id, sentId(n))
       })
     }
     yield* bus.consume(handleWithFiles, {
@@ -52,38 +66,62 @@ export const layer: Layer.Layer<
   })
 )
 
-/** Files that leaders have asked for and that are not sent yet. Further requests are dropped: leaders ask again. */
+/** Files that leaders have asked for and that are not sent yet; and those that are fetched first. Further requests are dropped:
+ * leaders ask again. */
 const mostWanted = 100
 
 /** Sends files to their runs' leaders. One at a time: each is in memory. What does not arrive, the leader asks for again. */
 const makeSender = Effect.gen(function* () {
   const bus = yield* Bus
   const files = yield* FileStore
+  const attached = yield* AttachedFiles
   const history = yield* HistoryStore
   const fork = yield* FiberSet.makeRuntime<never>()
   const wanted = new Set<string>()
+  const fetched = new Set<string>()
   const turns = yield* Effect.makeSemaphore(1)
-  const sendFile = (run_id: RunId, id: string, content: Effect.Effect<Uint8Array, NotFound | Unavailable>) =>
+  const sendFile = (run_id: RunId, file: WantedFile) =>
     Effect.gen(function* () {
       const { team } = yield* history.run(run_id)
-      if (bus.sendFile !== undefined) yield* bus.sendFile(team, run_id, { id, bytes: yield* content })
-    }).pipe(
-      Effect.catchAll((error) => Effect.logDebug(`nothing was sent about the file ${id} of run ${run_id}`, error))
-    )
+      if (bus.sendFile !== undefined) yield* bus.sendFile(team, run_id, file)
+    })
+  const logged = (run_id: RunId, id: string) => (sent: Effect.Effect<void, NotFound | Unavailable>) =>
+    Effect.catchAll(sent, (error) => Effect.logDebug(`nothing was sent about the file ${id} of run ${run_id}`, error))
+  const read = (run_id: RunId, id: string) =>
+    turns.withPermits(1)(Effect.flatMap(files.fileBytes(run_id, id), (bytes) => sendFile(run_id, { id, bytes })))
+  const fetch = (run_id: RunId, id: string) =>
+    Effect.matchEffect(attached.fetch(run_id, id), {
+      onSuccess: () => read(run_id, id),
+      onFailure: (error) =>
+        error._tag === "FileMissing"
+          ? sendFile(run_id, { id, bytes: new Uint8Array(), missing: error.reason })
+          : Effect.fail(error)
+    })
+  /** Does the work for a file, unless it is being done or the set is full. */
+  const oneOf = (
+    keys: Set<string>,
+    [run_id, id]: readonly [RunId, string],
+    work: Effect.Effect<void, NotFound | Unavailable>
+  ) => {
+    const key = `${run_id} ${id}`
+    if (keys.has(key) || keys.size === mostWanted) return
+    keys.add(key)
+    const done = Effect.sync(() => keys.delete(key))
+    fork(Effect.ensuring(logged(run_id, id)(work), done))
+  }
   return {
-    send: (run_id: RunId, id: string): void => {
-      const key = `${run_id} ${id}`
-      if (wanted.has(key) || wanted.size === mostWanted) return
-      wanted.add(key)
-      const sent = turns.withPermits(1)(sendFile(run_id, id, files.fileBytes(run_id, id)))
-      fork(
-        Effect.ensuring(
-          sent,
-          Effect.sync(() => wanted.delete(key))
-        )
-      )
-    },
+    send: (run_id: RunId, id: string): void =>
+      oneOf(
+        wanted,
+        [run_id, id],
+        Effect.gen(function* () {
+          // Hosts may be slow, and other files do not wait for them.
+          if (Option.isNone(yield* turns.withPermits(1)(files.wantedFile(run_id, id)))) yield* read(run_id, id)
+          else oneOf(fetched, [run_id, id], fetch(run_id, id))
+        })
+      ),
     /** One that its agent left is stored. */
-    confirm: (run_id: RunId, id: string): void => void fork(sendFile(run_id, id, Effect.succeed(new Uint8Array())))
+    confirm: (run_id: RunId, id: string): void =>
+      void fork(sendFile(run_id, { id, bytes: new Uint8Array() }).pipe(logged(run_id, id)))
   }
 })

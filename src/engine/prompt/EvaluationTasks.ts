@@ -11,6 +11,7 @@ import type { FilledPart } from "../../domain/prompt/FilledPart.ts"
 import { filter } from "../../domain/prompt/Filter.ts"
 import * as Liquid from "../../domain/prompt/Liquid.ts"
 import type { BrokenBraces } from "../../domain/prompt/Template.ts"
+import { type Attachments, type Found, findIn } from "../../domain/run/Attachments.ts"
 import type { Variables } from "../../domain/run/Run.ts"
 import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
 import { RecentMap } from "../../runtime/RecentMap.ts"
@@ -65,6 +66,21 @@ export const make = () => {
       isQuick: always,
       run: ({ accept_if, input }: { readonly accept_if: string; readonly input: unknown }, budget) =>
         filter(accept_if, input, { budget, compile })
+    }),
+
+    /** The files that an input names; or that an expression fails, or needs too much work. */
+    attachments: task({
+      isQuick: always,
+      run: (
+        { input, setting }: { readonly setting: Attachments; readonly input: unknown },
+        budget
+      ): { readonly found: ReadonlyArray<Found> } | { readonly failed: true } => {
+        try {
+          return { found: findIn(setting, input, { budget, compile }) }
+        } catch {
+          return { failed: true }
+        }
+      }
     }),
 
     /** The faults of a value; none: it is valid. */

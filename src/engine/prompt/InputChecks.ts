@@ -4,7 +4,9 @@ import { Budget } from "../../domain/evaluation/Budget.ts"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
 import { tooMuchWork } from "../../domain/prompt/Filter.ts"
 import { type FilterReason, reasonOf } from "../../domain/prompt/FilterReason.ts"
+import { type Attachments, type NamedFile, namedFiles } from "../../domain/run/Attachments.ts"
 import type { Variables } from "../../domain/run/Run.ts"
+import type { RunFile } from "../../domain/run/RunFile.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
 import { Evaluator, quickWork } from "./Evaluator.ts"
@@ -36,6 +38,12 @@ export class InputChecks extends Context.Tag("webhook-trigger/InputChecks")<
       webhook: Pick<WebhookRow, "id" | "cancel_if">,
       input: Variables
     ) => Effect.Effect<boolean, FilterFailed | Unavailable>
+    /** The files that the input names, by the webhook's `attachments`, beside those that were sent. */
+    readonly attachments: (
+      webhook: Pick<WebhookRow, "id" | "attachments">,
+      input: Variables,
+      sent: ReadonlyArray<RunFile>
+    ) => Effect.Effect<ReadonlyArray<NamedFile>, Unavailable>
     /** Why the webhook's filter ignores the input, as far as that can be found out quickly. */
     readonly ignoredBecause: (webhook: Webhook, input: Variables) => FilterReason | undefined
     /** The refusal of whatever is not quick, if the CPU time of this webhook is used up for now. */
@@ -96,6 +104,15 @@ export class InputChecks extends Context.Tag("webhook-trigger/InputChecks")<
         },
         cancels: ({ cancel_if, id }, input) =>
           cancel_if === undefined ? Effect.succeed(false) : holds(id, cancel_if, input),
+        attachments: ({ attachments, id }, input, sent) => {
+          if (attachments === undefined) return Effect.succeed([])
+          // It was checked when it was saved.
+          const setting = attachments as unknown as Attachments
+          return evaluate("attachments", { setting, input }, id).pipe(
+            Effect.catchTag("TooSlow", () => Effect.succeed({ failed: true as const })),
+            Effect.map((result) => namedFiles("failed" in result ? "failed" : result.found, setting, sent))
+          )
+        },
         refusalOf,
         ignoredBecause: ({ accept_if }, input) =>
           accept_if === undefined ? undefined : reasonOf(accept_if, input, { budget: new Budget(reasonWork) })

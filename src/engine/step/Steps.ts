@@ -155,7 +155,7 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
 
         return Steps.of({
           accept: (runs) =>
-            (runs.some(({ run }) => run.files !== undefined) ? withFiles : together)(
+            (runs.some(({ run }) => run.files?.some(({ bytes }) => bytes !== undefined)) ? withFiles : together)(
               runs.map((run) => ({ _tag: "Accept", ...run }))
             ) as Effect.Effect<ReadonlyArray<Accepted>, Unavailable>,
           repeatOnly: (run) =>
@@ -237,7 +237,7 @@ const resultsOf = (
 const sizeOf = (item: Item): number => {
   if (item._tag === "Accept") {
     const { files = [], prompt, variables } = item.run
-    return files.reduce((sum, { size }) => sum + size, prompt.length + JSON.stringify(variables).length)
+    return files.reduce((sum, { size = 0 }) => sum + size, prompt.length + JSON.stringify(variables).length)
   }
   if (item._tag !== "End") return 0
   const { response = "", error_message = "" } = outcomeFields(item.outcome)

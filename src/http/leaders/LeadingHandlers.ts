@@ -150,7 +150,12 @@ export const layer = HttpApiBuilder.group(Api, "leader", (handlers) =>
           const { correlation_id, id } = yield* Effect.flatMap(read(request, FileDraft.fields), decodeFile)
           const bytes = yield* leaders.file(team, correlation_id, id)
           return HttpServerResponse.unsafeJson({ content: Buffer.from(bytes).toString("base64") })
-        }).pipe(Effect.mapError(Problems.of))
+        }).pipe(
+          Effect.catchTag("FileMissing", ({ reason }) =>
+            Effect.succeed(HttpServerResponse.unsafeJson({ content: "", missing: reason }))
+          ),
+          Effect.mapError(Problems.of)
+        )
       )
       .handleRaw("leave", ({ request }) =>
         Effect.gen(function* () {

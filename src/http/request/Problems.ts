@@ -84,6 +84,11 @@ const tooManyStreams: { readonly [of in Errors.TooManyStreams["of"]]: (limit: nu
   key: (limit) => `${limit} requests with this key are open.`
 }
 
+const outOfReach: { readonly [what in Errors.Unavailable["what"]]?: string } = {
+  broker: "The message broker is out of reach.",
+  files: "The file store is out of reach."
+}
+
 const secondsUntil = ({ retry_after_ms }: { readonly retry_after_ms: number }): number =>
   Math.max(1, Math.ceil(retry_after_ms / 1000))
 
@@ -289,8 +294,8 @@ const table = {
     503,
     ({ what, detail, run_id }) => ({
       code: "unavailable",
-      // The broker's address and messages are for the log only.
-      detail: what === "broker" ? "The message broker is out of reach." : detail,
+      // Their addresses and messages are for the log only.
+      detail: outOfReach[what] ?? detail,
       ...(run_id !== undefined && { run_id })
     })
   ]

@@ -3,7 +3,8 @@ import { chmodSync, chownSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, r
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
-import { maxFile, mostFiles, type RunFile, type StoredFile, storedFile } from "../../domain/run/RunFile.ts"
+import { FileMissing } from "../../domain/Errors.ts"
+import { maxFile, mostFiles, type RunFile, storedFile } from "../../domain/run/RunFile.ts"
 import type { Task } from "../agents/Agent.ts"
 import { LeaderError } from "../Leader.ts"
 import { type Place, withoutPrompt } from "../Place.ts"
@@ -14,7 +15,11 @@ import * as Tools from "./Tools.ts"
 type Transfer = Pick<LeaderWork, "file" | "sendFile">
 
 const withText = (task: Task, intro: string, files: ReadonlyArray<RunFile>, folder = ""): Task => {
-  const lines = files.map(({ name, size, type }) => `- ${folder}${name} (${type}, ${size} bytes)`)
+  const lines = files.map(({ missing, name, size, type }) =>
+    missing !== undefined
+      ? `- ${name} (not available: ${missing})`
+      : `- ${folder}${name} (${type}${size === undefined ? "" : `, ${size} bytes`})`
+  )
   return { ...task, prompt: { ...task.prompt, prompt: `${task.prompt.prompt}\n\n${intro}\n${lines.join("\n")}` } }
 }
 
@@ -33,6 +38,9 @@ cp -R "$2" "$to" && printf %s "$to"`
 
 /** The end of the run waits for it. */
 const cleanTimeout = "1 minute"
+
+/** Files of a request that are in memory. */
+const atOnce = 4
 
 /** For all files that the agent has left. */
 const sendTimeout = "1 minute"
@@ -64,12 +72,31 @@ const place = (task: Task, given: ReadonlyArray<RunFile>, { file }: Transfer) =>
       chmodSync(join(staged, "in"), 0o755)
     })
     yield* write(".gitignore", mark)
-    const files: Array<StoredFile> = []
-    for (const { id, name, type } of given) {
-      const bytes = yield* Effect.mapError(file(id), ({ detail }) => cannotPlace(detail))
-      files.push(storedFile(id, { name, type, bytes }, files))
-      yield* write(files.at(-1)!.name, bytes)
+    const named: Array<RunFile> = []
+    for (const { id, missing, name, size, type } of given) {
+      const { bytes: _, size: __, ...safe } = storedFile(id, { name, type, bytes: new Uint8Array() }, named)
+      named.push({ ...safe, ...(size !== undefined && { size }), ...(missing !== undefined && { missing }) })
     }
+    const bytesOf = ({ id, missing, size }: RunFile): Effect.Effect<Uint8Array, FileMissing | LeaderError> => {
+      if (missing !== undefined) return new FileMissing({ reason: missing })
+      // What was sent is the server's. What is fetched may be gone, and the run goes on without it.
+      return size !== undefined
+        ? Effect.catchTag(file(id), "Unavailable", ({ detail }) => cannotPlace(detail))
+        : Effect.catchTag(file(id), "Unavailable", () => new FileMissing({ reason: "The server could not get it." }))
+    }
+    const files = yield* Effect.forEach(
+      named,
+      (file): Effect.Effect<RunFile, LeaderError> =>
+        bytesOf(file).pipe(
+          Effect.flatMap((bytes) => Effect.as(write(file.name, bytes), { ...file, size: bytes.length })),
+          Effect.catchTag("FileMissing", ({ reason }) => {
+            const title = `Not available: ${file.name}`
+            task.progress({ steps: [{ kind: "file", status: "failed", title, detail: reason }] })
+            return Effect.succeed({ ...file, missing: reason })
+          })
+        ),
+      { concurrency: atOnce }
+    )
     const tools = Tools.inPlace(task.place)
     const own = `in-${task.prompt.run_id}`
     yield* Effect.addFinalizer(() =>

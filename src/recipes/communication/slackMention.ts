@@ -15,9 +15,14 @@ export const slackMention: Recipe = {
     ...wholeRequest,
     template_language: "liquid",
     accept_if:
-      "(payload.event.type == 'app_mention' || (payload.event.type == 'message' && payload.event.channel_type == 'im')) && payload.event.subtype == `null` && payload.event.bot_id == `null` && payload.event.edited == `null`",
+      "(payload.event.type == 'app_mention' || (payload.event.type == 'message' && payload.event.channel_type == 'im')) && (payload.event.subtype == `null` || payload.event.subtype == 'file_share') && payload.event.bot_id == `null` && payload.event.edited == `null`",
     thread_key: "{{ payload.event.channel }}/{{ payload.event.thread_ts | default: payload.event.ts }}",
-    run_title: "{{ payload.event.text }}"
+    run_title: "{{ payload.event.text }}",
+    attachments: {
+      urls: "payload.event.files[].{url: url_private_download, name: name, type: mimetype}",
+      hosts: ["files.slack.com"],
+      token_of: "slack-message"
+    }
   },
   prompt_template: `{{ payload.event.user }} writes in Slack, in the channel {{ payload.event.channel }}, message {{ payload.event.ts }}{% if payload.event.thread_ts %} of the thread {{ payload.event.thread_ts }}{% endif %}:
 
@@ -26,7 +31,7 @@ export const slackMention: Recipe = {
 Your answer is posted in the thread of the message.`,
   steps: [
     "At api.slack.com/apps, open your app, or create one “From scratch”. Its secret: “Basic Information”, “App Credentials”, “Signing Secret”.",
-    "“OAuth & Permissions”, “Bot Token Scopes”: `app_mentions:read`, `channels:history`, `chat:write`, `im:history`, `reactions:read`. Then “Install to Workspace”. The destination needs the “Bot User OAuth Token”.",
+    "“OAuth & Permissions”, “Bot Token Scopes”: `app_mentions:read`, `channels:history`, `chat:write`, `files:read`, `im:history`, `reactions:read`. Then “Install to Workspace”. The destination needs the “Bot User OAuth Token”.",
     "“Event Subscriptions”: “Enable Events”. “Request URL”: the trigger URL. “Subscribe to bot events”: `app_mention`, `message.channels`, `message.im`, `reaction_added`. Save, and install the app again.",
     "“App Home”, “Messages Tab”: allow users to send messages. In Slack, invite the app to a channel: /invite @your-app."
   ],
@@ -35,6 +40,7 @@ Your answer is posted in the thread of the message.`,
     "Replies and reactions also count for messages about runs that began elsewhere: docs/use/destinations.md, “Conversations in Slack”.",
     "An app has one URL for its events. Other webhooks can share it: see `shares` in docs/use/webhooks.md, “Share a URL”.",
     "Keep `channel`, `ts` and `thread_ts` in the template: the destination needs them, and only values that it names are stored.",
+    "The agent gets the files of a message, with the destination's token (`files:read`).",
     "For private channels, add the scope `groups:history` and the event `message.groups`.",
     "The message is not marked as data: people in the channel instruct the agents."
   ],

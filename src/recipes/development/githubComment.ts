@@ -21,7 +21,17 @@ export const githubComment: Recipe = {
     accept_if:
       "headers.\"x-github-event\" == 'issue_comment' && payload.action == 'created' && payload.comment.user.type == 'User' && contains(['OWNER', 'MEMBER', 'COLLABORATOR'], payload.comment.author_association) && contains(payload.comment.body, '@agent')",
     thread_key: "{{payload.repository.full_name}}#{{payload.issue.number}}",
-    run_title: "{{payload.repository.full_name}}#{{payload.issue.number}}: {{payload.comment.body}}"
+    run_title: "{{payload.repository.full_name}}#{{payload.issue.number}}: {{payload.comment.body}}",
+    attachments: {
+      links_in: "payload.comment.body",
+      hosts: ["github.com/user-attachments/"],
+      redirects: [
+        "*.githubusercontent.com",
+        "github-production-user-asset-6210df.s3.amazonaws.com",
+        "github-production-repository-file-5c1aeb.s3.amazonaws.com"
+      ],
+      token_of: "github"
+    }
   },
   prompt_template: `{{payload.comment.user.login}} comments on {{payload.repository.full_name}}#{{payload.issue.number}} (comment {{payload.comment.id}}, {{payload.comment.html_url}}):
 
@@ -38,6 +48,7 @@ Your answer is posted as a comment.`,
     "Comments continue the reviews of the recipe `github`, if both webhooks have the same team: their `thread_key` is the same.",
     "Another name than @agent: edit `accept_if`. The name needs no GitHub account.",
     "Each answer is a comment of its own, because GitHub notifies nobody of edited ones. “Send each answer back” sets that up.",
+    "The agent gets the files that are attached to the comment, those of a private repository only with a classic token.",
     "The comment is not marked as data: who may write it instructs the agent. For comments of strangers, set `fence`.",
     "To take comments and pull requests by one URL, let one of the webhooks share the other's: see `shares` in docs/use/webhooks.md, “Share a URL”."
   ],

@@ -1,15 +1,30 @@
-import { Context, type DateTime, type Effect } from "effect"
+import { Context, type DateTime, type Effect, type Option } from "effect"
 import type { NotFound, Unavailable } from "../../domain/Errors.ts"
-import type { RunId } from "../../domain/Id.ts"
+import type { RunId, WebhookId } from "../../domain/Id.ts"
+import type { FileSource } from "../../domain/run/Attachments.ts"
 import type { SentFile } from "../../domain/run/RunFile.ts"
+import type { TeamName } from "../../domain/Team.ts"
 
-/** The contents of files. They are stored before their run or by its leader, shared by its replays, and
- * removed some time after the last of these runs. */
+/** A file that is not fetched yet. */
+export interface WantedFile {
+  readonly source: FileSource
+  /** Of its run. */
+  readonly team: TeamName
+  /** Of its run. `null`: it was deleted, or belongs to another team now. */
+  readonly webhook_id: WebhookId | null
+}
+
+/** The contents of files, in the database or in the bucket. They are stored before their run or by its leader, shared by its
+ * replays, and removed some time after the last of these runs. */
 export class FileStore extends Context.Tag("webhook-trigger/FileStore")<
   FileStore,
   {
-    /** The content of a run's file. */
+    /** The content of a run's file. `NotFound`: also if it is not fetched yet. */
     readonly fileBytes: (run_id: RunId, id: string) => Effect.Effect<Uint8Array, NotFound | Unavailable>
+    /** Where a run's file is fetched from; none: it is here, or there is none. */
+    readonly wantedFile: (run_id: RunId, id: string) => Effect.Effect<Option.Option<WantedFile>, Unavailable>
+    /** Stores such a file. The first content remains. */
+    readonly keepFetched: (run_id: RunId, id: string, bytes: Uint8Array) => Effect.Effect<void, Unavailable>
     /**
      * Stores the n-th file that the run's agent left, from 1 on, in place of an earlier attempt's n-th. Does nothing an hour
      * after the run's end: the answer may come before a file that was sent first.

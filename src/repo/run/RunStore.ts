@@ -12,9 +12,10 @@ import type { CombinedTemplate } from "../../domain/prompt/Combined.ts"
 import type { PromptLayout } from "../../domain/prompt/PromptLayout.ts"
 import type { SessionUsage } from "../../domain/run/AgentReport.ts"
 import type { AgentRequest } from "../../domain/run/AgentRequest.ts"
+import type { NamedFile } from "../../domain/run/Attachments.ts"
 import type { ThreadTurn } from "../../domain/run/PromptBody.ts"
 import type { CancelledBy, Run, RunMode, RunRow, Variables } from "../../domain/run/Run.ts"
-import type { RunFile, StoredFile } from "../../domain/run/RunFile.ts"
+import type { StoredFile } from "../../domain/run/RunFile.ts"
 import type { RunSource } from "../../domain/run/RunSource.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { Budget } from "../../domain/webhook/Budget.ts"
@@ -48,8 +49,8 @@ export interface NewRun {
   /** The parts of the prompt, if it was rendered from a template. */
   readonly layout?: PromptLayout
   readonly variables: Variables
-  /** Those without contents are the files of the run that it replays. */
-  readonly files?: ReadonlyArray<RunFile & Partial<StoredFile>>
+  /** Those without contents and sources are the files of the run that it replays. */
+  readonly files?: ReadonlyArray<NamedFile & { readonly bytes?: StoredFile["bytes"] }>
   readonly agent?: AgentRequest
   readonly timeout: Duration.Duration
   /** How long its agent may work after its caller stopped waiting; absent: its timeout stops the agent. */

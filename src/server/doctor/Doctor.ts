@@ -90,7 +90,7 @@ const examineServices: Effect.Effect<void, Failure> = Effect.gen(function* () {
   const examined = yield* Services.examine(services)
   if (examined.length === 0)
     return yield* usage(
-      "choose an agent with --agent, or set DATABASE_URL, AMQP_URL, SMTP_URL or OIDC_ISSUER to check those services"
+      "choose an agent with --agent, or set DATABASE_URL, AMQP_URL, SMTP_URL, WEBHOOK_FILES_S3 or OIDC_ISSUER to check those services"
     )
   yield* report(
     examined.flatMap(({ checks }) => checks),

@@ -6,23 +6,26 @@ import { connect } from "../../engine/delivery/mail/Mailer.ts"
 import { parseSmtpUrl } from "../../engine/delivery/mail/SmtpServer.ts"
 import * as Buses from "../drivers/Buses.ts"
 import * as Repos from "../drivers/Repos.ts"
+import * as FilesEnvironment from "../environment/FilesEnvironment.ts"
 import * as LoadSettings from "../environment/LoadSettings.ts"
 import * as MailEnvironment from "../environment/MailEnvironment.ts"
 import * as OidcEnvironment from "../environment/OidcEnvironment.ts"
 import { examineBroker } from "./BrokerChecks.ts"
+import { examineBucket } from "./BucketChecks.ts"
 import { type Examined, failedAt, oneLine, passed } from "./Check.ts"
 import { examineDatabase } from "./DatabaseChecks.ts"
 
-const conflicts = (found: Parameters<typeof OidcEnvironment.conflicts>[0] & Parameters<typeof Repos.conflicts>[0]) => [
-  ...Repos.conflicts(found),
-  ...OidcEnvironment.conflicts(found)
-]
+const conflicts = (
+  found: Parameters<typeof OidcEnvironment.conflicts>[0] &
+    Parameters<typeof Repos.conflicts>[0] &
+    Parameters<typeof FilesEnvironment.conflicts>[0]
+) => [...Repos.conflicts(found), ...FilesEnvironment.conflicts(found), ...OidcEnvironment.conflicts(found)]
 
 /** The settings that name them. */
 export const settings = Effect.filterOrFail(
   LoadSettings.load({
     ...{ ...Buses.settings, ...Repos.settings },
-    ...{ ...MailEnvironment.settings, ...OidcEnvironment.settings }
+    ...{ ...MailEnvironment.settings, ...FilesEnvironment.settings, ...OidcEnvironment.settings }
   }),
   (found) => conflicts(found).length === 0,
   (found) => new LoadSettings.SettingsInvalid({ faults: conflicts(found) })
@@ -87,7 +90,8 @@ export const examine = (services: Services): Effect.Effect<ReadonlyArray<Examine
       ...Option.toArray(Option.map(services.databaseUrl, examineDatabase)),
       ...Option.toArray(Option.map(services.amqpUrl, (url) => examineBroker(url, services.amqpQueueType))),
       ...Option.toArray(Option.map(services.smtpUrl, (url) => examineMail(url))),
+      ...Option.toArray(Option.map(FilesEnvironment.s3Settings(services), examineBucket)),
       ...Option.toArray(Option.map(OidcEnvironment.toSettings(services), examineProvider))
     ],
-    { concurrency: 4 }
+    { concurrency: 5 }
   )

@@ -21,6 +21,7 @@ import { fromText } from "../../settings/Quantity.ts"
 import * as Repos from "../drivers/Repos.ts"
 import * as ListenAddress from "../ListenAddress.ts"
 import * as LeaderList from "../leaders/LeaderList.ts"
+import * as FilesEnvironment from "./FilesEnvironment.ts"
 import * as LeaderEnvironment from "./LeaderEnvironment.ts"
 import * as LoadSettings from "./LoadSettings.ts"
 import * as MailEnvironment from "./MailEnvironment.ts"
@@ -100,6 +101,7 @@ export const settings = {
   /** Where events may be sent, besides public addresses by https. */
   callbackAllow: optional("CALLBACK_ALLOW", allowedDestinations),
   ...MailEnvironment.settings,
+  ...FilesEnvironment.settings,
   engine: { config: SettingsConfig.config },
   /** Teams that this process leads, each with a program. */
   leaders: withDefault("LEADERS", LeaderList.commands, []),
@@ -156,6 +158,7 @@ const conflicts = (environment: Environment): ReadonlyArray<LoadSettings.Setting
     : []),
   ...Repos.conflicts(environment),
   ...MailEnvironment.conflicts(environment),
+  ...FilesEnvironment.conflicts(environment),
   ...leadsTwice(environment).map((given) => ({
     name: "AGENTS",
     accepts: "takes teams that LEADERS does not have",

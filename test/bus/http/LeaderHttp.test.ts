@@ -9,6 +9,7 @@ import { makeInbox } from "../../../src/bus/Inbox.ts"
 import type { RunId } from "../../../src/domain/Id.ts"
 import type { Outcome } from "../../../src/domain/run/Run.ts"
 import { LeaderKeys } from "../../../src/engine/access/LeaderKeys.ts"
+import { AttachedFiles } from "../../../src/engine/files/AttachedFiles.ts"
 import { HttpLeaders } from "../../../src/engine/leaders/HttpLeaders.ts"
 import { TeamLeaders } from "../../../src/engine/leaders/TeamLeaders.ts"
 import { Correlation } from "../../../src/engine/outcome/Correlation.ts"
@@ -163,7 +164,16 @@ const server = HttpLayerRouter.serve(
 const engine = Layer.unwrapEffect(
   Effect.map(Received, ({ outcomes, progress, recorder, sender, steps }) =>
     HttpLeaders.layer.pipe(
-      Layer.provide([outcomes, progress, recorder, sender, steps, Shutdown.layer, partly(Correlation, byRunId)])
+      Layer.provide([
+        AttachedFiles.layer,
+        outcomes,
+        progress,
+        recorder,
+        sender,
+        steps,
+        Shutdown.layer,
+        partly(Correlation, byRunId)
+      ])
     )
   )
 )

@@ -9,6 +9,7 @@ import * as LeaderHttp from "../../../src/bus/http/LeaderHttp.ts"
 import { TeamName } from "../../../src/domain/Team.ts"
 import { Command } from "../../../src/leader/index.ts"
 import { busOnRabbitMq } from "../../support/RealServices.ts"
+import { s3Server } from "../../support/S3Server.ts"
 import { untilEffect } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
 import { adminKey, type Options, start } from "../Server.ts"
@@ -110,6 +111,11 @@ ln -s /etc/passwd out/link; exit`
     return { ...server, run_id: json.run_id as string }
   })
 
+const overHttp = ({ admin, origin }: Started) =>
+  Effect.map(admin("POST", `/api/teams/${team}/leader-keys`, { body: { name: "laptop" } }), ({ json }) =>
+    LeaderHttp.layer({ url: origin, key: Redacted.make(json.key) })
+  )
+
 describe("files of a request are in the agent's folder, and those that it leaves are kept", () => {
   it.scopedLive("with a leader in the server's process; a page is only ever an attachment", () =>
     Effect.gen(function* () {
@@ -125,17 +131,79 @@ describe("files of a request are in the agent's folder, and those that it leaves
     })
   )
 
-  it.scopedLive("with a leader over HTTP", () =>
-    roundTrip({}, ({ admin, origin }) =>
-      Effect.map(admin("POST", `/api/teams/${team}/leader-keys`, { body: { name: "laptop" } }), ({ json }) =>
-        LeaderHttp.layer({ url: origin, key: Redacted.make(json.key) })
-      )
-    )
-  )
+  it.scopedLive("with a leader over HTTP", () => roundTrip({}, overHttp))
 
   it.scopedLive("with a leader on RabbitMQ", () =>
     roundTrip({ bus: busOnRabbitMq }, ({ context }) => Effect.succeed(Layer.succeedContext(context)))
   )
+})
+
+describe("files in a bucket", () => {
+  it.scopedLive("come from there and go there, with a leader in the server's process", () =>
+    Effect.gen(function* () {
+      const { objects, settings } = yield* s3Server
+      const { run_id } = yield* roundTrip({ bucket: settings }, ({ context }) =>
+        Effect.succeed(Layer.succeedContext(context))
+      )
+      expect(objects.size).toBe(4)
+      for (const key of objects.keys()) expect(key).toContain(`hooks/${run_id}/`)
+    })
+  )
+
+  it.scopedLive("come from there and go there, with a leader over HTTP", () =>
+    Effect.flatMap(s3Server, ({ settings }) => roundTrip({ bucket: settings }, overHttp))
+  )
+
+  it.scopedLive("that cannot be stored are refused with 503, and no run begins", () =>
+    Effect.gen(function* () {
+      const { faultsOf, origin, settings } = yield* s3Server
+      const { post, runs } = yield* started({ bucket: settings })
+      const parts: ReadonlyArray<Part> = [
+        ["task", "x"],
+        ["file", binary, "data.bin"]
+      ]
+      const fault = [503, "SlowDown"] as const
+      faultsOf.set("PUT", fault)
+      const refused = yield* post(parts)
+      expect(refusal(refused)).toStrictEqual([503, "unavailable"])
+      expect(refused.json.detail).toBe("The file store is out of reach.")
+      expect(refused.text).not.toContain(origin)
+      // Others need no bucket.
+      expect((yield* post([["task", "without a file"]])).status).toBe(202)
+      expect(yield* runs).toHaveLength(1)
+      faultsOf.clear()
+      expect((yield* post(parts)).status).toBe(202)
+      expect(yield* runs).toHaveLength(2)
+    })
+  )
+
+  const holdUpNone = (options: Options) =>
+    Effect.gen(function* () {
+      const { faultsOf, requests, settings } = yield* s3Server
+      const server = yield* started({ ...options, bucket: settings })
+      yield* Effect.provide(agent(yield* folder), server.context)
+      const other = yield* server.webhook(yield* server.team("other"))
+      faultsOf.set("PUT", [503, "SlowDown"])
+      const { json, text } = yield* server.post([["task", "mkdir -p out; echo late > out/late.txt; exit"]])
+      yield* untilEffect(
+        "the server has tried to store the file",
+        Effect.sync(() => requests.length >= 3)
+      )
+      expect(
+        (yield* server.http("POST", `${other.path}?wait=true`, { body: { variables: { text: "hi" } } })).status
+      ).toBe(200)
+      expect(yield* server.filesOf(json.run_id), text).toEqual([])
+      faultsOf.clear()
+      yield* untilEffect(
+        "the file is stored",
+        Effect.map(server.filesOf(json.run_id), (files) => files.length === 1)
+      )
+      expect((yield* server.download(json.run_id, "out-1")).bytes.toString()).toBe("late\n")
+    })
+
+  it.scopedLive("hold up no other answers while they cannot be stored, and are stored later", () => holdUpNone({}))
+
+  it.scopedLive("hold up no other answers on RabbitMQ either", () => holdUpNone({ bus: busOnRabbitMq }))
 })
 
 describe("files that are refused", () => {

@@ -103,6 +103,22 @@ describe("a reply in Slack's thread of a run", () => {
     })
   )
 
+  it.scopedLive("brings its files, by the settings of the webhook that takes it", () =>
+    Effect.gen(function* () {
+      const { delivered, eventsOf, history, hook, send, trigger } = yield* inSlack()
+      const { attachments } = recipes["slack-mention"].settings
+      const withFiles = yield* eventsOf("ops", { attachments })
+      yield* trigger
+      yield* delivered(hook.id, 1)
+      const reply = { type: "message", subtype: "file_share", thread_ts: "1700000000.1", ts: "1700000001.5" }
+      const url_private_download = "https://files.slack.com/files-pri/T1-F1/download/shot.png"
+      const files = [{ id: "F1", name: "shot.png", mimetype: "image/png", url_private_download }]
+      const { json } = yield* send({ ...reply, text: "like this", files }, withFiles)
+      const [run] = yield* history(hook.id)
+      expect(run).toMatchObject({ run_id: json.run_id, files: [{ id: "in-1", name: "shot.png", type: "image/png" }] })
+    })
+  )
+
   it.scopedLive("is taken from nobody else: bots, other teams, other threads, requests without a signature", () =>
     Effect.gen(function* () {
       const { admin, delivered, events, eventsOf, history, hook, send, team, trigger } = yield* inSlack()

@@ -3,6 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { ConfigProvider, Duration, Effect, LogLevel, Option, Redacted } from "effect"
 import * as SettingsConfig from "../../../src/engine/SettingsConfig.ts"
 import * as Environment from "../../../src/server/environment/Environment.ts"
+import * as FilesEnvironment from "../../../src/server/environment/FilesEnvironment.ts"
 import * as MailEnvironment from "../../../src/server/environment/MailEnvironment.ts"
 import { faults, loaded } from "./Load.ts"
 
@@ -238,6 +239,29 @@ describe("settings", () => {
         expect(yield* faults({ SMTP_FROM }), SMTP_FROM).toHaveLength(1)
       }
       expect(yield* faults({ SMTP_URL: "smtps://mail.example.com" })).toMatchObject([{ name: "SMTP_FROM" }])
+    })
+  )
+
+  it.effect("of a bucket are its URL and its key, and all of them are needed", () =>
+    Effect.gen(function* () {
+      const key = { WEBHOOK_FILES_S3_KEY_ID: "AKID", WEBHOOK_FILES_S3_SECRET: "s3cret" }
+      const WEBHOOK_FILES_S3 = "https://s3.example.com:9000/bucket/a/b_c/"
+      const found = FilesEnvironment.s3Settings(yield* loaded({ WEBHOOK_FILES_S3, ...key }))
+      const { keyId, region, secret, url } = Option.getOrThrow(found)
+      expect([url, region]).toEqual(["https://s3.example.com:9000/bucket/a/b_c", "us-east-1"])
+      expect([keyId, secret].map(Redacted.value)).toEqual(["AKID", "s3cret"])
+      expect(FilesEnvironment.s3Settings(yield* loaded({}))).toEqual(Option.none())
+      const wrong = ["s3://bucket", "bucket", "https://s3", "https://u:p@s3/b", "https://s3/b?x", "https://s3/b/../c"]
+      for (const WEBHOOK_FILES_S3 of [...wrong, "https://s3/b//c", "https://s3/b/ü", "https://s3/b/%41"]) {
+        expect(yield* faults({ WEBHOOK_FILES_S3, ...key }), WEBHOOK_FILES_S3).toEqual([
+          { name: "WEBHOOK_FILES_S3", accepts: expect.stringMatching(/^takes a bucket's URL/) }
+        ])
+      }
+      const alone = yield* faults({ WEBHOOK_FILES_S3 })
+      expect(alone.map(({ name }) => name)).toEqual(["WEBHOOK_FILES_S3_KEY_ID", "WEBHOOK_FILES_S3_SECRET"])
+      expect(alone[0]?.accepts).toContain("the other WEBHOOK_FILES_S3 settings need it")
+      expect(yield* faults(key)).toMatchObject([{ name: "WEBHOOK_FILES_S3" }])
+      expect(yield* faults({ WEBHOOK_FILES_S3_REGION: "eu-central-1" })).toHaveLength(3)
     })
   )
 

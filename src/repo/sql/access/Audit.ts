@@ -29,7 +29,10 @@ export const audited = (
 
 /** What events show of a webhook, a row of that name, as `jsonb`. */
 const shown = (row: string): string =>
-  `jsonb_build_object(${auditedFields.map((field) => `'${field}', ${row}.${field}`)})`
+  // A function has at most 100 arguments.
+  `(${[auditedFields.slice(0, 50), auditedFields.slice(50)]
+    .map((fields) => `jsonb_build_object(${fields.map((field) => `'${field}', ${row}.${field}`)})`)
+    .join(" || ")})`
 
 const cut = `case when length(each.value #>> '{}') > ${auditedLength} and jsonb_typeof(each.value) in ('string', 'object')
   then to_jsonb(left(each.value #>> '{}', ${auditedLength}) || '…') else each.value end`

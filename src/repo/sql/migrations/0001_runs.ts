@@ -144,12 +144,16 @@ export const runs = Effect.gen(function* () {
       where webhook_id is null and idempotency_key is not null`
 
   // The contents of `files`, which replays share. They are stored before their runs, and removed some time after them. Most
-  // are compressed already.
+  // are compressed already. Without bytes: they are in the bucket, or the source is where they are fetched from when the leader
+  // asks for them.
   yield* sql`
     create table webhook_trigger.file_contents (
       key text collate "C" primary key,
-      bytes bytea not null,
-      stored_at timestamptz not null default now()
+      bytes bytea,
+      source json,
+      in_bucket boolean not null default false,
+      stored_at timestamptz not null default now(),
+      check (num_nonnulls(bytes, source) + in_bucket::integer = 1)
     )`
   yield* sql`alter table webhook_trigger.file_contents alter column bytes set storage external`
   yield* sql`
@@ -160,6 +164,8 @@ export const runs = Effect.gen(function* () {
       primary key (run_id, id)
     )`
   yield* sql`create index run_files_content on webhook_trigger.run_files (content)`
+  // The keys of objects whose contents have been removed, until the objects are removed, too.
+  yield* sql`create table webhook_trigger.removed_objects (key text collate "C" primary key)`
 
   // Windows of `coalesce`; the requests kept for their prompts; and the idempotency keys of triggers that joined an earlier
   // trigger's run. A closed window waits for its prompt.

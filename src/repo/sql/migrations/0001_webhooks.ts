@@ -48,6 +48,7 @@ export const webhooks = Effect.gen(function* () {
       accept_if text,
       singleton json,
       cancel_if text,
+      attachments json,
 
       timeout_seconds integer,
       max_work_seconds integer,

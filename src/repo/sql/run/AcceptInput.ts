@@ -29,7 +29,7 @@ export const toInput =
       layout: run.layout,
       agent: run.agent,
       variables: run.variables,
-      files: run.files?.map(({ bytes: _, ...file }) => file),
+      files: run.files?.map(({ bytes: _, source: __, ...file }) => file),
       thread_key: run.thread_key,
       singleton_key: singleton?.key,
       on_new: singleton?.on_new,

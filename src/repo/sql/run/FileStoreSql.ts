@@ -1,10 +1,12 @@
+import { randomUUID } from "node:crypto"
 import { SqlClient, type Statement } from "@effect/sql"
-import { DateTime, Effect, Layer } from "effect"
+import { DateTime, Effect, Layer, Option } from "effect"
 import { NotFound } from "../../../domain/Errors.ts"
 import type { RunId } from "../../../domain/Id.ts"
 import { type SentFile, sentId, storedFile } from "../../../domain/run/RunFile.ts"
 import { whenTraced } from "../../../telemetry/Span.ts"
-import { FileStore } from "../../run/FileStore.ts"
+import { FileBucket, unavailable } from "../../run/FileBucket.ts"
+import { FileStore, type WantedFile } from "../../run/FileStore.ts"
 import type { NewRun } from "../../run/RunStore.ts"
 import { recordset } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
@@ -12,22 +14,40 @@ import { isOut } from "../RunColumns.ts"
 
 const keyOf = (run_id: RunId, id: string): string => `${run_id}/${id}`
 
+/** Objects that are put at a time. More of them would be slower each, and must arrive in time. */
+const putsAtOnce = 4
+
 /**
  * Stores the contents of files before their runs: under the locks of an acceptance, other runs would wait for them. Those of runs
- * that are then refused are removed later.
+ * that are then refused are removed later. An object has a row first, so that it is removed even after a crash.
  */
-export const makeStoreContents = Effect.map(SqlClient.SqlClient, (sql) => (runs: ReadonlyArray<NewRun>) => {
-  const contents = runs.flatMap(({ files = [], run_id }) =>
-    files.flatMap(({ bytes, id }) => (bytes === undefined ? [] : { key: keyOf(run_id, id), bytes }))
-  )
-  return Effect.forEach(
-    contents,
-    ({ bytes, key }) =>
-      bounded(sql`
-        insert into webhook_trigger.file_contents (key, bytes) values (${key}, ${bytes}) on conflict (key) do nothing`),
-    { discard: true }
-  )
-})
+export const makeStoreContents = Effect.map(Effect.all([SqlClient.SqlClient, FileBucket]), ([sql, bucket]) =>
+  Effect.fnUntraced(function* (runs: ReadonlyArray<NewRun>) {
+    const contents = runs.flatMap(({ files = [], run_id }) =>
+      files.flatMap(({ bytes, id, source }) =>
+        bytes === undefined && source === undefined ? [] : { key: keyOf(run_id, id), bytes, source }
+      )
+    )
+    const inBucket = Option.isSome(bucket)
+    yield* Effect.forEach(
+      contents,
+      ({ bytes = null, key, source }) =>
+        bounded(sql`
+            insert into webhook_trigger.file_contents (key, bytes, source, in_bucket)
+            values (
+              ${key}, ${inBucket ? null : bytes}, ${source === undefined ? null : JSON.stringify(source)}::json,
+              ${inBucket && bytes !== null}
+            ) on conflict (key) do nothing`),
+      { discard: true }
+    )
+    if (Option.isNone(bucket)) return
+    yield* Effect.forEach(
+      contents,
+      ({ bytes, key }) => (bytes === undefined ? Effect.void : bucket.value.put(key, bytes)),
+      { concurrency: putsAtOnce, discard: true }
+    )
+  })
+)
 
 const fileTypes = { run_id: "uuid", id: "text", content: "text" } as const
 
@@ -35,7 +55,9 @@ const fileTypes = { run_id: "uuid", id: "text", content: "text" } as const
 export const filesOf = (sql: SqlClient.SqlClient, runs: ReadonlyArray<NewRun>): Statement.Fragment => {
   if (!runs.some(({ files }) => files !== undefined)) return sql``
   const sent = runs.flatMap(({ files = [], run_id }) =>
-    files.flatMap(({ bytes, id }) => (bytes === undefined ? [] : { run_id, id, content: keyOf(run_id, id) }))
+    files.flatMap(({ bytes, id, source }) =>
+      bytes === undefined && source === undefined ? [] : { run_id, id, content: keyOf(run_id, id) }
+    )
   )
   return sql`filed as (
     insert into webhook_trigger.run_files (run_id, id, content)
@@ -55,58 +77,129 @@ export const layer: Layer.Layer<FileStore, never, SqlClient.SqlClient> = Layer.e
   FileStore,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
+    const bucket = yield* FileBucket
+    let hasWarned = false
 
-    const fileBytes = Effect.fnUntraced(
+    const fileBytes = Effect.fnUntraced(function* (run_id: RunId, id: string) {
+      const [row] = yield* bounded(sql<{ readonly key: string; readonly bytes: Uint8Array | null }>`
+        select c.key, c.bytes from webhook_trigger.run_files f join webhook_trigger.file_contents c on c.key = f.content
+        where f.run_id = ${run_id} and f.id = ${id} and c.source is null`)
+      if (row === undefined) return yield* new NotFound()
+      // Also with a bucket: it may have been stored before.
+      if (row.bytes !== null) return row.bytes
+      if (Option.isNone(bucket)) {
+        const error = unavailable(`The file ${id} of run ${run_id} is in a bucket, but WEBHOOK_FILES_S3 is not set.`)
+        return yield* Effect.zipRight(Effect.logWarning(error.detail), error)
+      }
+      const object = yield* bucket.value.get(row.key)
+      if (Option.isSome(object)) return object.value
+      yield* Effect.logWarning(`The bucket has no object ${row.key}. Does a lifecycle rule delete objects?`)
+      return yield* new NotFound()
+    }, whenTraced("FileStore.fileBytes"))
+
+    /** Stores a content under a key that no other has, if `wanted` has a row. Returns the key for the run to refer to. */
+    const store = Effect.fnUntraced(function* (
+      run_id: RunId,
+      id: string,
+      bytes: Uint8Array,
+      wanted: Statement.Fragment
+    ) {
+      const key = `${keyOf(run_id, id)}.${randomUUID()}`
+      const inBucket = Option.isSome(bucket)
+      const rows = yield* bounded(sql`
+        insert into webhook_trigger.file_contents (key, bytes, in_bucket)
+        select ${key}::text, ${inBucket ? null : bytes}::bytea, ${inBucket}::boolean ${wanted} returning key`)
+      if (rows.length === 0) return Option.none<string>()
+      if (Option.isSome(bucket)) yield* bucket.value.put(key, bytes)
+      return Option.some(key)
+    })
+
+    const wantedFile = Effect.fnUntraced(
       function* (run_id: RunId, id: string) {
-        const [row] = yield* sql<{ readonly bytes: Uint8Array }>`
-          select c.bytes from webhook_trigger.run_files f join webhook_trigger.file_contents c on c.key = f.content
-          where f.run_id = ${run_id} and f.id = ${id}`
-        return row?.bytes ?? (yield* new NotFound())
+        const [row] = yield* sql<WantedFile>`
+          select c.source, r.team, w.id as webhook_id from webhook_trigger.run_files f
+          join webhook_trigger.file_contents c on c.key = f.content
+          join webhook_trigger.runs r on r.id = f.run_id
+          left join webhook_trigger.webhooks w on w.id = r.webhook_id and w.team = r.team
+          where f.run_id = ${run_id} and f.id = ${id} and c.source is not null`
+        return Option.fromNullable(row)
       },
       bounded,
-      whenTraced("FileStore.fileBytes")
+      whenTraced("FileStore.wantedFile")
     )
 
-    const addFile = Effect.fnUntraced(
-      function* (run_id: RunId, n: number, sent: SentFile) {
-        const { bytes, ...file } = storedFile(sentId(n), sent, [])
-        const key = keyOf(run_id, file.id)
-        const mayAdd = sql`r.id = ${run_id} and (${isOut} or r.finished_at > now() - interval '1 hour')`
-        // Without a lock of the run, for which others would wait.
-        yield* sql`
-          insert into webhook_trigger.file_contents (key, bytes)
-          select ${key}::text, ${bytes}::bytea from webhook_trigger.runs r where ${mayAdd}
-          on conflict (key) do update set bytes = excluded.bytes, stored_at = now()`
-        yield* sql`
-          with stored as (
-            insert into webhook_trigger.run_files (run_id, id, content)
-            select r.id, ${file.id}::text, c.key from webhook_trigger.runs r join webhook_trigger.file_contents c on c.key = ${key}
-            where ${mayAdd}
-            on conflict (run_id, id) do update set content = excluded.content returning run_id
+    const keepFetched = Effect.fnUntraced(function* (run_id: RunId, id: string, bytes: Uint8Array) {
+      const wanted = sql`
+        from webhook_trigger.run_files w join webhook_trigger.file_contents c on c.key = w.content
+        where w.run_id = ${run_id} and w.id = ${id} and c.source is not null`
+      const key = yield* store(run_id, id, bytes, wanted)
+      if (Option.isNone(key)) return
+      yield* bounded(sql`
+        with wanted as (select c.key ${wanted}), stored as (
+          update webhook_trigger.run_files f set content = ${key.value} from wanted w where f.content = w.key returning f.run_id
+        )
+        update webhook_trigger.runs r set files = (
+          select json_agg(
+            case when f.file ->> 'id' = ${id}
+              then (f.file::jsonb || jsonb_build_object('size', ${bytes.length}::int))::json else f.file end
+            order by f.ord
           )
-          update webhook_trigger.runs r set files = (
-            select json_agg(f order by f ->> 'id' like 'out-%', length(f ->> 'id'), f ->> 'id') from (
-              select f from json_array_elements(r.files) as f where f ->> 'id' <> ${file.id}
-              union all select ${JSON.stringify(file)}::json
-            ) as files
-          )
-          from stored where r.id = stored.run_id`
-      },
-      bounded,
-      whenTraced("FileStore.addFile")
-    )
+          from json_array_elements(r.files) with ordinality as f (file, ord)
+        )
+        where r.id in (select run_id from stored)`)
+    }, whenTraced("FileStore.keepFetched"))
 
+    const addFile = Effect.fnUntraced(function* (run_id: RunId, n: number, sent: SentFile) {
+      const { bytes, ...file } = storedFile(sentId(n), sent, [])
+      const mayAdd = sql`r.id = ${run_id} and (${isOut} or r.finished_at > now() - interval '1 hour')`
+      // Without a lock of the run, for which others would wait.
+      const key = yield* store(run_id, file.id, bytes, sql`from webhook_trigger.runs r where ${mayAdd}`)
+      if (Option.isNone(key)) return
+      yield* bounded(sql`
+        with stored as (
+          insert into webhook_trigger.run_files (run_id, id, content)
+          select r.id, ${file.id}::text, ${key.value}::text from webhook_trigger.runs r where ${mayAdd}
+          on conflict (run_id, id) do update set content = excluded.content returning run_id
+        )
+        update webhook_trigger.runs r set files = (
+          select json_agg(f order by f ->> 'id' like 'out-%', length(f ->> 'id'), f ->> 'id') from (
+            select f from json_array_elements(r.files) as f where f ->> 'id' <> ${file.id}
+            union all select ${JSON.stringify(file)}::json
+          ) as files
+        )
+        from stored where r.id = stored.run_id`)
+    }, whenTraced("FileStore.addFile"))
+
+    /**
+     * A content's row is deleted before its object. From then on, the reference of `run_files` keeps a replay that begins now from
+     * sharing it. Its key remains in `removed_objects` until the object is gone, also after a crash.
+     */
     const removeContents = Effect.fn("FileStore.removeContents")(function* (before: DateTime.Utc) {
-      const removed = yield* sql`
-        delete from webhook_trigger.file_contents where key = any (array(
-          select c.key from webhook_trigger.file_contents c
-          where c.stored_at < ${DateTime.toDateUtc(before)}
-            and not exists (select from webhook_trigger.run_files f where f.content = c.key)
-          limit ${removedInOneStep}
-        )) returning key`
-      return removed.length
-    }, bounded)
+      const rows = yield* bounded(sql<{ readonly key: string; readonly in_bucket: boolean }>`
+        with removed as (
+          delete from webhook_trigger.file_contents where key = any (array(
+            select c.key from webhook_trigger.file_contents c
+            where c.stored_at < ${DateTime.toDateUtc(before)}
+              and not exists (select from webhook_trigger.run_files f where f.content = c.key)
+            limit ${removedInOneStep}
+          )) returning key, in_bucket
+        ), noted as (
+          insert into webhook_trigger.removed_objects (key) select key from removed where in_bucket on conflict do nothing
+        )
+        select key, in_bucket from removed
+        ${Option.isNone(bucket) ? sql`` : sql`union all (select key, true from webhook_trigger.removed_objects limit ${removedInOneStep})`}`)
+      const objects = rows.flatMap(({ in_bucket, key }) => (in_bucket ? key : []))
+      if (objects.length === 0) return rows.length
+      if (Option.isSome(bucket)) {
+        yield* Effect.forEach(objects, bucket.value.remove, { concurrency: removedInOneStep, discard: true })
+        yield* bounded(sql`delete from webhook_trigger.removed_objects where key in ${sql.in(objects)}`)
+      } else if (!hasWarned) {
+        hasWarned = true
+        yield* Effect.logWarning("Files of removed runs are left in the bucket: WEBHOOK_FILES_S3 is not set.")
+      }
+      return rows.length
+    })
 
-    return FileStore.of({ fileBytes, addFile, removeContents })
+    return FileStore.of({ fileBytes, wantedFile, keepFetched, addFile, removeContents })
   })
 )

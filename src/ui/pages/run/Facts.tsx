@@ -46,13 +46,18 @@ export const Facts = ({ run }: { readonly run: Run }) => {
         <section className="stack tight" aria-label="Files">
           <h2>Files</h2>
           <ul>
-            {run.files.map(({ id, name, size }) => (
+            {run.files.map(({ id, missing, name, size }) => (
               <li key={id}>
-                <a href={`${mount}/api/runs/${run.run_id}/files/${id}`} download={name}>
+                {size === undefined ? (
                   <UserText>{name}</UserText>
-                </a>{" "}
+                ) : (
+                  <a href={`${mount}/api/runs/${run.run_id}/files/${id}`} download={name}>
+                    <UserText>{name}</UserText>
+                  </a>
+                )}{" "}
                 <span className="muted small">
-                  {id.startsWith("in-") ? "from the request" : "from the agent"}, {sizeText(size)}
+                  {id.startsWith("in-") ? "from the request" : "from the agent"},{" "}
+                  {size === undefined ? (missing ?? "not fetched") : sizeText(size)}
                 </span>
               </li>
             ))}

@@ -1,9 +1,9 @@
 import { expect } from "@effect/vitest"
-import { DateTime, Effect } from "effect"
+import { DateTime, Effect, Option } from "effect"
 import { NotFound } from "../../../../src/domain/Errors.ts"
 import { incomingFiles, maxFile, mostFiles } from "../../../../src/domain/run/RunFile.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
-import { acceptOne, admitNext, createWebhook, endOne, epoch, newRun, outcomes, queueRun } from "../fixtures.ts"
+import { acceptOne, admitNext, createWebhook, endOne, epoch, newRun, ops, outcomes, queueRun } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
 
 const bytes = Uint8Array.from({ length: 1_000 }, (_, i) => i & 255)
@@ -27,6 +27,33 @@ export const runFiles = (test: Test): void => {
       expect(yield* Effect.flip(repo.fileBytes(refused.run_id, "in-1"))).toEqual(new NotFound())
       yield* repo.deleteWebhook(webhook.id)
       expect(yield* Effect.flip(repo.fileBytes(run_id, "in-1"))).toEqual(new NotFound())
+    })
+  )
+
+  test(
+    "files: those by URL are stored once they are fetched, for replays, too",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const source = { url: "https://a.example/b?signature=s3cret", hosts: ["a.example"] }
+      const named = { id: "in-2", name: "b", type: "text/plain" }
+      const run_id = yield* queueRun(webhook, { files: [...files, { ...named, source }] })
+      expect((yield* repo.run(run_id)).files).toEqual([stored, named])
+      const early = yield* queueRun(webhook, { replay_of: run_id, files: [stored, named] })
+      const wanted = Option.some({ source, team: ops, webhook_id: webhook.id })
+      for (const id of [run_id, early]) expect(yield* repo.wantedFile(id, "in-2")).toEqual(wanted)
+      expect(yield* Effect.flip(repo.fileBytes(run_id, "in-2"))).toEqual(new NotFound())
+      expect(yield* repo.wantedFile(run_id, "in-1")).toEqual(Option.none())
+      yield* repo.keepFetched(run_id, "in-2", bytes)
+      yield* repo.keepFetched(run_id, "in-2", new Uint8Array(1))
+      expect(Buffer.from(yield* repo.fileBytes(run_id, "in-2")).equals(bytes)).toBe(true)
+      expect(yield* repo.wantedFile(run_id, "in-2")).toEqual(Option.none())
+      const fetched = { ...named, size: bytes.length }
+      const late = yield* queueRun(webhook, { replay_of: run_id, files: [stored, fetched] })
+      for (const id of [run_id, early, late]) {
+        expect((yield* repo.run(id)).files).toEqual([stored, fetched])
+        expect(Buffer.from(yield* repo.fileBytes(id, "in-2")).equals(bytes)).toBe(true)
+      }
     })
   )
 

@@ -43,8 +43,8 @@ const enter = async (field: Locator, text: string): Promise<void> => {
 describe("a webhook's optional settings", () => {
   const settings: ReadonlyArray<readonly [name: string, setting: WebhookSetting]> = Object.entries(
     webhookSettings
-    // `shares` excludes some of the others.
-  ).filter(([, { kind }]) => kind !== "webhook")
+    // `shares` and `attachments` exclude some of the others.
+  ).filter(([name, { kind }]) => kind !== "webhook" && name !== "attachments")
 
   it("have a field each, with the default in it, that rejects what the API would", async () => {
     const server = await ui.call("GET", "/api/server")

@@ -1,0 +1,18 @@
+import { Context, type Effect, Option } from "effect"
+import { Unavailable } from "../../domain/Errors.ts"
+
+/** A store outside the database. An object is written once, under a key that nothing else has. */
+export interface Bucket {
+  readonly put: (key: string, bytes: Uint8Array) => Effect.Effect<void, Unavailable>
+  /** None: there is no such object. */
+  readonly get: (key: string) => Effect.Effect<Option.Option<Uint8Array>, Unavailable>
+  /** Succeeds if there is no such object, too. */
+  readonly remove: (key: string) => Effect.Effect<void, Unavailable>
+}
+
+/** Where the contents of new files are stored. Default: in the database. A reference, so that a host need not provide it. */
+export class FileBucket extends Context.Reference<FileBucket>()("webhook-trigger/FileBucket", {
+  defaultValue: () => Option.none<Bucket>()
+}) {}
+
+export const unavailable = (detail: string) => new Unavailable({ what: "files", detail, not_done: true })
