@@ -86,7 +86,7 @@ describe("a webhook's optional settings", () => {
       Object.fromEntries(settings.map(([name, setting]) => [name, valid(setting)]))
     )
     for (const [, setting] of settings) await facts.getByText(shown(setting), { exact: true }).first().waitFor()
-    await facts.getByText("1 default", { exact: true }).waitFor()
+    await facts.getByText("2 defaults", { exact: true }).waitFor()
     const cleared = await save(() => "")
     for (const [name] of settings) expect(cleared).not.toHaveProperty(name)
     await allDefaults.waitFor()
