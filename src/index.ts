@@ -25,6 +25,7 @@ export { CannotListen } from "./http/serve/Listener.ts"
 export * as NodeServer from "./http/serve/NodeServer.ts"
 export * as Routes from "./http/serve/Routes.ts"
 export type * from "./repo/Repo.ts"
+export { type Bucket, FileBucket } from "./repo/run/FileBucket.ts"
 export * as S3 from "./repo/s3/S3.ts"
 
 // Services for the host's own code, their records and errors.

@@ -38,7 +38,8 @@ const notRun: { readonly [page: string]: { readonly [block: number]: string } } 
   "docs/run/deploy.md": {
     1: "docs/start/first-webhook.md's and test/package's installations",
     2: rights,
-    3: "needs Docker"
+    3: "needs Docker",
+    4: "needs a bucket; test/http/trigger/files.test.ts has one"
   },
   "docs/run/kubernetes.md": Object.fromEntries(
     blocksOf("docs/run/kubernetes.md").map((_, index) => [
