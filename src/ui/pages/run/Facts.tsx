@@ -56,8 +56,12 @@ export const Facts = ({ run }: { readonly run: Run }) => {
                   </a>
                 )}{" "}
                 <span className="muted small">
-                  {id.startsWith("in-") ? "from the request" : "from the agent"},{" "}
-                  {size === undefined ? (missing ?? "not fetched") : sizeText(size)}
+                  {id.startsWith("in-") ? "from the request" : "from the agent"}
+                  {size !== undefined
+                    ? `, ${sizeText(size)}`
+                    : missing !== undefined
+                      ? `. ${missing}`
+                      : ", not fetched"}
                 </span>
               </li>
             ))}
