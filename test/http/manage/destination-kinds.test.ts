@@ -13,13 +13,14 @@ const rateLimited = {
   "x-ratelimit-reset": String(Math.ceil(Date.now() / 1000) + 86_400)
 }
 
-/** A server and a webhook with a destination of a service, whose leader answers with Markdown. */
-const withDestination = (draft: object, options: Options & { readonly response?: string | undefined } = {}) =>
+/** A webhook with a destination of a service, whose team's leader answers with Markdown. */
+const addDestination = (
+  server: Effect.Effect.Success<ReturnType<typeof start>>,
+  draft: object,
+  { response = answer, team = "ops" }: { readonly response?: string | undefined; readonly team?: string } = {}
+) =>
   Effect.gen(function* () {
-    const server = yield* start(options)
-    const hook = yield* server.webhook(
-      yield* server.team("ops", ({ reply }) => reply({ _tag: "Answered", response: options.response ?? answer }))
-    )
+    const hook = yield* server.webhook(yield* server.team(team, ({ reply }) => reply({ _tag: "Answered", response })))
     const path = `/api/webhooks/${hook.id}`
     const created = yield* server.admin("POST", `${path}/destinations`, { body: draft })
     expect(created.status, created.text).toBe(201)
@@ -45,6 +46,10 @@ const withDestination = (draft: object, options: Options & { readonly response?:
       triggered: Effect.flatMap(trigger, (id) => attempted(id))
     }
   })
+
+/** A server with such a webhook. */
+const withDestination = (draft: object, options: Options & { readonly response?: string | undefined } = {}) =>
+  Effect.flatMap(start(options), (server) => addDestination(server, draft, options))
 
 describe("destinations by name", () => {
   it.scopedLive("send the answer to Slack in its form, and show only the host of the secret URL", () =>
@@ -332,10 +337,11 @@ describe("destinations by name", () => {
         ["slack-message", "C01/{{ values.text | size }}.1", ofSlack("not_in_channel"), true],
         ["slack-message", "C01/{{ values.text | size }}.1", ofSlack("cannot_reply_to_message"), false]
       ]
-      for (const [kind, target, answer, counts] of cases) {
+      const server = yield* start()
+      for (const [index, [kind, target, answer, counts]] of cases.entries()) {
         const { port } = yield* receiver(answer)
         const draft = { kind, url: `http://127.0.0.1:${port}`, token: "x", target }
-        const { admin, destinationPath, triggered } = yield* withDestination(draft)
+        const { admin, destinationPath, triggered } = yield* addDestination(server, draft, { team: `ops-${index}` })
         const { status } = yield* triggered
         const { failing_since } = (yield* admin("GET", destinationPath)).json
         expect([target, answer, status, failing_since !== undefined]).toEqual([target, answer, "pending", counts])
