@@ -87,20 +87,17 @@ export class AttachedFiles extends Context.Tag("webhook-trigger/AttachedFiles")<
               return yield* missing(`Its host redirects to ${to.hostname}, which the webhook does not allow.`)
             if (url.protocol === "https:" && to.protocol !== "https:")
               return yield* missing("Its host redirects to a URL without https.")
-            // Another place, and whatever that redirects to, gets no token.
-            if (to.origin !== url.origin || !isAt(to, hosts)) token = undefined
+            token = undefined
             url = to
           }
           return yield* missing("Its host redirects too often.")
         })
 
-        const fetchNow = (run_id: RunId, id: string, { team }: WantedFile) =>
+        const fetchNow = (run_id: RunId, id: string, wanted: WantedFile) =>
           Effect.gen(function* () {
-            const ofTeam = yield* RcMap.get(turnsOfTeams, team)
+            const ofTeam = yield* RcMap.get(turnsOfTeams, wanted.team)
             const inTurn = Effect.gen(function* () {
-              const wanted = yield* files.wantedFile(run_id, id)
-              if (Option.isNone(wanted)) return
-              const bytes = yield* Effect.timeoutFail(download(wanted.value), {
+              const bytes = yield* Effect.timeoutFail(download(wanted), {
                 duration: timeLimit,
                 onTimeout: () => missing(`It did not arrive within ${Duration.format(timeLimit)}.`)
               })

@@ -26,6 +26,7 @@ const fakeHost = Effect.acquireRelease(
       const path = url.replace(/\?.*/, "")
       const redirect = (location: string) => response.writeHead(302, { location }).end()
       if (path.endsWith("/elsewhere")) redirect(`http://cdn.test:${port}/kept?signature=s3cret`)
+      else if (path.endsWith("/moved")) redirect("/files/kept")
       else if (path.endsWith("/private")) redirect(`http://127.0.0.1:${port}/metadata?signature=s3cret`)
       else if (path.endsWith("/round")) redirect("/files/round")
       else if (path.endsWith("/gone")) response.writeHead(404).end("s3cret")
@@ -205,7 +206,9 @@ http://${".".repeat(100_000)}a`
         }
       })
       expect(created.status, created.text).toBe(201)
-      const prompt = yield* taken({ files: [at("a"), at("elsewhere"), `http://cdn.test:${host.port}/b`, at("public")] })
+      const prompt = yield* taken({
+        files: [at("a"), at("elsewhere"), `http://cdn.test:${host.port}/b`, at("public"), at("moved")]
+      })
       for (const { id } of prompt.files) expect(yield* file(prompt, id)).toHaveProperty("text")
       expect(host.received.map(({ headers, url }) => [url, headers.authorization])).toEqual([
         ["/files/a", "Bearer xoxb-s3cret"],
@@ -214,7 +217,9 @@ http://${".".repeat(100_000)}a`
         ["/b", undefined],
         // What everybody may read is not lost by a token.
         ["/files/public", "Bearer xoxb-s3cret"],
-        ["/files/public", undefined]
+        ["/files/public", undefined],
+        ["/files/moved", "Bearer xoxb-s3cret"],
+        ["/files/kept", undefined]
       ])
     })
   )
