@@ -3,14 +3,14 @@ import { Effect } from "effect"
 import { Webhook as StandardWebhook } from "standardwebhooks"
 import { receiver } from "../../support/Receiver.ts"
 import { untilEffect } from "../../support/Until.ts"
-import { failing, hello, start, unusedId } from "../Server.ts"
+import { failing, hello, quickPace, start, unusedId } from "../Server.ts"
 
 const destinations = "/api/alerts/destinations"
 const rules = "/api/alerts/rules"
 
 /** A server with a webhook whose runs fail. */
 const failingWebhook = Effect.gen(function* () {
-  const server = yield* start()
+  const server = yield* start({ pace: quickPace })
   const hook = yield* server.webhook(yield* server.team("ops", failing))
   const addDestination = (body: object) => server.admin("POST", destinations, { body })
   const addRule = (body: object) => server.admin("POST", rules, { body })

@@ -4,13 +4,13 @@ import type { Delivery } from "../../../src/bus/Bus.ts"
 import { receiver } from "../../support/Receiver.ts"
 import { untilEffect } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
-import { hello, repoAtNoon, start, unusedId } from "../Server.ts"
+import { hello, quickPace, repoAtNoon, start, unusedId } from "../Server.ts"
 
 /** A server with a webhook that pauses after two failures, and a leader whose runs fail while `works` is false. */
 const pausingWith = (settings: object) =>
   Effect.gen(function* () {
     const leader = { works: false, seen: [] as Array<string> }
-    const server = yield* start({ repo: repoAtNoon })
+    const server = yield* start({ pace: quickPace, repo: repoAtNoon })
     const lead = ({ prompt, reply }: Delivery) => {
       leader.seen.push(prompt.prompt)
       return reply(leader.works ? { _tag: "Answered", response: "Done" } : { _tag: "Failed", message: "No" })

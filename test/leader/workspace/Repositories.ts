@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process"
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { expect } from "@effect/vitest"
 import { Duration, Effect, Queue } from "effect"
 import { Bus, type Prompt, type Reply } from "../../../src/bus/Bus.ts"
 import { ThreadId } from "../../../src/domain/Id.ts"
@@ -87,3 +88,14 @@ export const foldersOf = (workspaces: string, its: string = team): ReadonlyArray
     return []
   }
 }
+
+export const response = (text: string) => ({ _tag: "Answered", response: text })
+export const failed = (message: string) => ({ _tag: "Failed", message: expect.stringContaining(message) })
+
+/** Git refuses submodules that are paths, unless it is told. */
+export const withFileSubmodules = Effect.gen(function* () {
+  process.env.GIT_CONFIG_COUNT = "1"
+  process.env.GIT_CONFIG_KEY_0 = "protocol.file.allow"
+  process.env.GIT_CONFIG_VALUE_0 = "always"
+  yield* Effect.addFinalizer(() => Effect.sync(() => delete process.env.GIT_CONFIG_COUNT))
+})

@@ -8,8 +8,7 @@ import { newFolder, serve } from "../../cli/Program.ts"
 import { repository } from "../../leader/workspace/Repositories.ts"
 import { freshDatabase } from "../../support/fresh.ts"
 import { untilEffect } from "../../support/Until.ts"
-
-const ADMIN_API_KEY = "a-key-for-these-tests"
+import { ADMIN_API_KEY, call } from "./Management.ts"
 
 /** What stands still at each step, once, when the file `step` names it. */
 const programOf = (folder: string, real: string) => `#!/bin/sh
@@ -44,25 +43,12 @@ it.scopedLive(
       const LEADERS = `ops=--workspace git:${url} --workspace-setup 'sh-at setup && touch done' sh -c 'sh-at work; eval "$(cat)"'`
       const start = serve({ DATABASE_URL, ADMIN_API_KEY, AGENTS_DIR, LEADERS, PATH: `${folder}:${process.env.PATH}` })
       const stopped = join(folder, "stopped")
-      const call = (
-        server: { readonly url: string },
-        method: string,
-        path: string,
-        body?: object
-      ): Effect.Effect<any> =>
-        Effect.promise(async () => {
-          const headers = { authorization: `Bearer ${ADMIN_API_KEY}`, "content-type": "application/json" }
-          return (
-            await fetch(server.url + path, { method, headers, ...(body && { body: JSON.stringify(body) }) })
-          ).json()
-        })
-
       let server = yield* start
       // All but the setup and the work are of git; the last one is after the work.
       for (const step of ["fetch", "clone", "checkout", "setup", "work", "--shortstat"]) {
         writeFileSync(join(folder, "step"), step)
         const message = { message: "ls; git status --short", thread: step }
-        const { message_id } = yield* call(server, "POST", "/api/teams/ops/messages", message)
+        const { message_id } = yield* call(server.url, "POST", "/api/teams/ops/messages", message)
         yield* untilEffect(
           `${step} stands still`,
           Effect.sync(() => existsSync(stopped))
@@ -79,7 +65,7 @@ it.scopedLive(
         server = yield* start
         const ended = yield* untilEffect(
           `the run at ${step} has ended`,
-          Effect.map(call(server, "GET", `/api/runs/${message_id}`), (run) => (run.finished_at ? run : false))
+          Effect.map(call(server.url, "GET", `/api/runs/${message_id}`), (run) => (run.finished_at ? run : false))
         )
         expect(ended, step).toMatchObject({
           conversation: { response: "done\nreadme.md\n?? done" },
@@ -90,7 +76,7 @@ it.scopedLive(
 
       const ids = join(AGENTS_DIR, ".workspaces/folders/ops")
       // Of a run without a conversation, the copy is removed at the end.
-      yield* call(server, "POST", "/api/teams/ops/messages", { message: `printf %s -rf > '${folder}/step'` })
+      yield* call(server.url, "POST", "/api/teams/ops/messages", { message: `printf %s -rf > '${folder}/step'` })
       yield* untilEffect(
         "the removal stands still",
         Effect.sync(() => existsSync(stopped))
