@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto"
 import { connect } from "node:net"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, Logger } from "effect"
 import { ProgressStore } from "../../../src/repo/run/ProgressStore.ts"
 import { repeatUntil } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
-import { start } from "../Server.ts"
+import { start, unusedId } from "../Server.ts"
 
 type Server = Effect.Effect.Success<ReturnType<typeof start>>
 
@@ -87,6 +87,24 @@ describe("leaders over HTTP", () => {
         yield* admin("POST", `/api/runs/${replied.json.message_id}/replay`)
         expect((yield* leader.next()).json).toMatchObject({ prompt: "Go on.", agent })
       })
+  )
+
+  it.scopedLive("leave no line in the log for what they repeat all the time, unless it is refused", () =>
+    Effect.gen(function* () {
+      const lines: Array<string> = []
+      const logger = Logger.make((entry) => void lines.push(Logger.logfmtLogger.log(entry)))
+      const { first, key, leader, trigger } = yield* Effect.provide(led, Logger.add(logger))
+      yield* trigger("one")
+      const { json: prompt } = yield* first
+      expect((yield* leader.work(prompt.run_id)).status).toBe(200)
+      expect((yield* leader.work(unusedId)).status).toBe(409)
+      yield* reply(key, prompt, "progress", { seq: 0, activity: "Reading" })
+      yield* reply(key, prompt, "response", { response: "Done" })
+      const ofLeader = lines.flatMap(
+        (line) => /"POST (\/leader\/.*?)".* status=(\d+)/.exec(line)?.slice(1).join(" ") ?? []
+      )
+      expect(ofLeader).toEqual(["/leader/work 409", "/leader/reply 204"])
+    })
   )
 
   it.scopedLive("cannot give other codes, nor an answer with another error", () =>

@@ -209,6 +209,24 @@ describe("an access token at /mcp", () => {
     })
   )
 
+  it.scopedLive("is in the log as its person's, also when it is refused because its session was ended", () =>
+    Effect.gen(function* () {
+      const provider = yield* startProvider()
+      const lines: Array<string> = []
+      const logger = Logger.make((entry) => void lines.push(Logger.logfmtLogger.log(entry)))
+      const server = yield* Effect.provide(startWith(provider), Logger.add(logger))
+      const token = provider.sign(claims(provider))
+      yield* listWith(server, token)
+      const [session] = (yield* server.admin("GET", "/api/sessions")).json.data
+      yield* server.admin("DELETE", `/api/sessions/${session.id}`)
+      yield* listWith(server, token)
+      const ofPerson = lines.filter(
+        (line) => line.includes('"POST /mcp"') && line.includes(`person_id=${session.person.id} `)
+      )
+      expect(ofPerson.map((line) => /status=(\d+)/.exec(line)![1])).toEqual(["200", "401"])
+    })
+  )
+
   it.scopedLive("may have signatures of elliptic curves", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()

@@ -57,6 +57,20 @@ describe("metrics", () => {
       expect(new Set(types).size).toBe(types.length)
     })
   )
+
+  it.scopedLive("show how long the process kept its timers waiting since the last reading", () =>
+    Effect.gen(function* () {
+      const { http } = yield* start()
+      const delay = Effect.map(http("GET", "/metrics"), ({ text }) =>
+        Number(/^nodejs_eventloop_lag_p99_seconds (\S+)$/m.exec(text)![1])
+      )
+      yield* delay
+      // A timer that was due runs before the next reading.
+      yield* Effect.sleep("50 millis")
+      yield* Effect.sync(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500))
+      expect(yield* delay).toBeGreaterThan(0.4)
+    })
+  )
 })
 
 describe("metrics of runs and teams", () => {

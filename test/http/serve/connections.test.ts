@@ -151,3 +151,27 @@ it.scoped(
       expect(socket.timeout).toBe(5_000)
     })
 )
+
+it.scopedLive("a connection is kept when little of a refused body was left, and closed when much was", () =>
+  Effect.gen(function* () {
+    const { port } = yield* start()
+    /** Sends a body after its response, then another request; returns what comes until the end or a second response. */
+    const answersTo = (body: string) =>
+      Effect.promise(async () => {
+        const socket = connectTo(port, "127.0.0.1").setEncoding("utf8")
+        socket.on("error", () => {})
+        socket.write("POST /none HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n")
+        let received = ""
+        socket.on("data", (data) => {
+          received += data
+        })
+        await once(socket, "data")
+        const chunk = `${body.length.toString(16)}\r\n${body}\r\n`
+        socket.write(`${chunk}0\r\n\r\nGET /health/live HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n`)
+        await once(socket, "close")
+        return [...received.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)
+      })
+    expect(yield* answersTo("little")).toEqual(["404", "200"])
+    expect(yield* answersTo("much".repeat(50_000))).toEqual(["404"])
+  })
+)

@@ -75,6 +75,24 @@ describe("the search for everything with a name", () => {
     await page.context().close()
   })
 
+  it("goes to each page by its name", async () => {
+    const page = await ui.newSignedInPage()
+    for (const [name, path] of [
+      ["Teams", "/teams"],
+      ["Runs", "/runs"],
+      ["Questions and approvals", "/runs?status=asks"],
+      ["Alerts", "/alerts"],
+      ["Webhooks", "/webhooks"],
+      ["Overview", "/"]
+    ] as const) {
+      await opened(page)
+      await field(page).fill(name)
+      await options(page).getByText(name, { exact: true }).first().click()
+      await eventually(() => page.url().replace(new URL(page.url()).origin, "")).toBe(path)
+    }
+    await page.context().close()
+  })
+
   it("offers recipes, with the mark of each service, and to a viewer no page that the role may not use", async () => {
     const page = await ui.newSignedInPage()
     expect(await page.getByTitle("GitHub").textContent()).toBe("GHGitHub")
