@@ -29,11 +29,8 @@ const release = [
   "test/ui/frame/reflow.test.ts"
 ]
 
-/**
- * Node options of a worker: room for Effect's short-lived objects, whose copying takes a tenth of the CPU time, and
- * WebAssembly without optimization, since tests' databases are short-lived.
- */
-const execArgv = ["--max-semi-space-size=64", "--no-wasm-tier-up", "--no-wasm-dynamic-tiering"]
+/** Node options of a worker: room for Effect's short-lived objects, whose copying takes a tenth of the CPU time. */
+const execArgv = ["--max-semi-space-size=64"]
 
 const project = (test: TestProjectInlineConfiguration["test"]): TestProjectInlineConfiguration => ({
   test: {
