@@ -7,9 +7,14 @@ import { restorable } from "../../../src/repo/sql/database/TestDatabase.ts"
 import * as RepoSql from "../../../src/repo/sql/RepoSql.ts"
 import type { WithRepo } from "../contract/RepoContract.ts"
 
-const prepare = Effect.flatMap(SqlClient.SqlClient, (sql) =>
-  Effect.zipRight(sql`create schema testing`, sql.unsafe(restorable))
-)
+const prepare = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [known] = yield* sql<{ exists: boolean }>`select to_regprocedure('testing.restore()') is not null as exists`
+  // A `TestDatabase` has it, from before it had any rows of tests.
+  if (known!.exists) return
+  yield* sql`create schema testing`
+  yield* sql.unsafe(restorable)
+})
 
 const emptied = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`select testing.restore()`)
 

@@ -23,7 +23,7 @@ const withRepo = withSqlRepo(
 )
 const test: Test = (name, body) => it.live(name, () => withRepo(body))
 
-/** With the bucket's server, which works at first. The repo's layer has all that tests need, and its type less. */
+/** With the bucket's server, which works at first and is empty. The repo's layer has all that tests need, and its type less. */
 const inBucket = (
   name: string,
   body: (
@@ -34,6 +34,7 @@ const inBucket = (
     name,
     Effect.flatMap(Server, (server) => {
       server.faultsOf.clear()
+      server.objects.clear()
       server.requests.length = 0
       return body(server)
     }) as Effect.Effect<unknown, unknown, Repo | Scope.Scope>
@@ -74,7 +75,6 @@ describe("files in a bucket", () => {
     ({ faults, faultsOf, objects, requests }) =>
       Effect.gen(function* () {
         const repo = yield* Repo
-        yield* removeAll(repo)
         const webhook = yield* createWebhook()
         const run = yield* newRun(webhook, { files })
         faultsOf.set("PUT", [503, "SlowDown"])
