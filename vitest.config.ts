@@ -29,8 +29,11 @@ const release = [
   "test/ui/frame/reflow.test.ts"
 ]
 
-/** Node options of a worker: room for Effect's short-lived objects, whose copying takes a tenth of the CPU time. */
-const execArgv = ["--max-semi-space-size=64"]
+/**
+ * Node options of a worker: room for Effect's short-lived objects, whose copying takes a tenth of the CPU time, and
+ * WebAssembly without optimization, since compiling the database takes longer than all that a worker does with it.
+ */
+const execArgv = ["--max-semi-space-size=64", "--no-wasm-tier-up", "--no-wasm-dynamic-tiering"]
 
 const project = (test: TestProjectInlineConfiguration["test"]): TestProjectInlineConfiguration => ({
   test: {
