@@ -117,7 +117,7 @@ it.scopedLive("a run whose caller waits for the answer, alone", () =>
   Effect.gen(function* () {
     const { read, wait } = yield* scenario()
     // One at a time: pages are notified once in a while, so some runs meet no notification, however slow they are.
-    const counts = yield* perUnitOf(1, 240, read, () => wait())
+    const counts = yield* perUnitOf(1, 240, read, wait)
     expectAtMost(counts, alone)
   })
 )

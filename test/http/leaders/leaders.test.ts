@@ -100,12 +100,14 @@ describe("leaders over HTTP", () => {
       expect((yield* leader.work(unusedId)).status).toBe(409)
       yield* reply(key, prompt, "progress", { seq: 0, activity: "Reading" })
       yield* reply(key, prompt, "response", { response: "Done" })
+      yield* leader.leave
       const ofLeader = Effect.sync(() =>
         lines.flatMap((line) => /"POST (\/leader\/.*?)".* status=(\d+)/.exec(line)?.slice(1).join(" ") ?? [])
       )
-      expect(yield* repeatUntil(ofLeader, (all) => all.includes("/leader/reply 204"))).toEqual([
+      expect(yield* repeatUntil(ofLeader, (all) => all.at(-1)!.includes("/leader/leave"))).toEqual([
         "/leader/work 409",
-        "/leader/reply 204"
+        "/leader/reply 204",
+        "/leader/leave 204"
       ])
     })
   )

@@ -3,18 +3,11 @@ import { SqlClient } from "@effect/sql"
 import { afterAll, beforeAll } from "@effect/vitest"
 import { Effect, Layer, ManagedRuntime } from "effect"
 import type { Notifications } from "../../../src/repo/sql/database/Notifications.ts"
-import { restorable } from "../../../src/repo/sql/database/TestDatabase.ts"
+import { makeRestore } from "../../../src/repo/sql/database/TestDatabase.ts"
 import * as RepoSql from "../../../src/repo/sql/RepoSql.ts"
 import type { WithRepo } from "../contract/RepoContract.ts"
 
-const prepare = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const [known] = yield* sql<{ exists: boolean }>`select to_regprocedure('testing.restore()') is not null as exists`
-  // A `TestDatabase` has it, from before it had any rows of tests.
-  if (known!.exists) return
-  yield* sql`create schema testing`
-  yield* sql.unsafe(restorable)
-})
+const prepare = Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe(makeRestore))
 
 const emptied = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`select testing.restore()`)
 

@@ -5,6 +5,7 @@ import * as SettingsConfig from "../../../src/engine/SettingsConfig.ts"
 import * as Environment from "../../../src/server/environment/Environment.ts"
 import * as FilesEnvironment from "../../../src/server/environment/FilesEnvironment.ts"
 import * as MailEnvironment from "../../../src/server/environment/MailEnvironment.ts"
+import { refusedServer } from "../../cli/CommandLine.ts"
 import { faults, loaded } from "./Load.ts"
 
 const docs = readFileSync(new URL("../../../docs/reference/settings.md", import.meta.url), "utf8")
@@ -262,6 +263,14 @@ describe("settings", () => {
       expect(alone[0]?.accepts).toContain("the other WEBHOOK_FILES_S3 settings need it")
       expect(yield* faults(key)).toMatchObject([{ name: "WEBHOOK_FILES_S3" }])
       expect(yield* faults({ WEBHOOK_FILES_S3_REGION: "eu-central-1" })).toHaveLength(3)
+    })
+  )
+
+  it.effect("are shown by a server that does not start, except those that may be secret", () =>
+    Effect.gen(function* () {
+      const { stderr } = yield* refusedServer({ PORT: "many", ADMIN_API_KEY: "short" })
+      expect(stderr).toMatch(/PORT.*, not "many"/)
+      expect(stderr).toMatch(/ADMIN_API_KEY.* \(the value is not shown because it may be secret\)/)
     })
   )
 
