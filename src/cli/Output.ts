@@ -1,4 +1,6 @@
-import { Console, DateTime, Effect } from "effect"
+import { fstatSync, statSync } from "node:fs"
+import { devNull } from "node:os"
+import { Console, Data, DateTime, Effect } from "effect"
 import * as Json from "../domain/Json.ts"
 
 type Cell = string | number | undefined
@@ -167,6 +169,22 @@ export const write = (text: string): Effect.Effect<void> =>
       // The event follows the callback.
       setImmediate(() => process.stdout.off("error", ignored))
       resume(Effect.void)
+    })
+  })
+/** Nobody can have read the text. */
+export class NotShown extends Data.TaggedError("NotShown")<{ readonly because: string }> {}
+/** Prints a text that cannot be printed again, and fails if standard output is closed or discarded. */
+export const printOnce = (text: string): Effect.Effect<void, NotShown> =>
+  Effect.async((resume) => {
+    const fail = (because: string) => resume(new NotShown({ because }))
+    // Node opens it there if it was closed.
+    if (fstatSync(1).rdev === statSync(devNull).rdev && fstatSync(1).isCharacterDevice()) return fail("goes nowhere")
+    const ended = (error: NodeJS.ErrnoException) => fail(`fails with ${error.code}`)
+    process.stdout.on("error", ended)
+    process.stdout.write(`${text}\n`, (error) => {
+      setImmediate(() => process.stdout.off("error", ended))
+      if (error) ended(error)
+      else resume(Effect.void)
     })
   })
 export const printJson = (value: unknown): Effect.Effect<void> => print(Json.stringify(value, 2))

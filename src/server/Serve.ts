@@ -1,7 +1,7 @@
 import { Effect, Layer, Option } from "effect"
 import { exitCodes, Failure } from "../cli/Failure.ts"
 import type { Overrides } from "../cli/LocalCommands.ts"
-import { print } from "../cli/Output.ts"
+import { type NotShown, print, printOnce } from "../cli/Output.ts"
 import type { Unavailable } from "../domain/Errors.ts"
 import { AdminKey } from "../engine/access/AdminKey.ts"
 import * as Listener from "../http/serve/Listener.ts"
@@ -23,9 +23,11 @@ export interface Started {
   readonly welcome: string
   /** The addresses of its listeners, as `host:port`. */
   readonly address: string
+  /** The welcome has an admin key, which nobody sees again. */
+  readonly isOnlyChance: boolean
 }
 
-type Announce = (started: Started) => Effect.Effect<void>
+type Announce = (started: Started) => Effect.Effect<void, NotShown>
 
 const serveWith = (
   environment: Environment.Environment,
@@ -41,21 +43,23 @@ const serveWith = (
     const url = Option.getOrElse(environment.publicUrl, () => ListenAddress.urlOf(address))
     const admin = yield* Server.AdminAddress
     const adminUrl = Option.map(admin, ListenAddress.urlOf)
-    const { generated } = yield* AdminKey
-    const adminKey = { isGiven: Option.isSome(environment.adminKey), generated }
-    const welcome = Welcome.text({
-      version,
-      url,
-      adminUrl,
-      apiDocs: environment.apiDocs,
-      drivers,
-      adminKey,
-      demo,
-      localTeams
-    })
-    yield* announce({
-      welcome: environment.logFormat === "json" ? Welcome.json(welcome) : welcome,
-      address: [address, ...Option.toArray(admin)].map(ListenAddress.toText).join(" and ")
+    const { claim } = yield* AdminKey
+    yield* claim((generated) => {
+      const welcome = Welcome.text({
+        version,
+        url,
+        adminUrl,
+        apiDocs: environment.apiDocs,
+        drivers,
+        adminKey: { isGiven: Option.isSome(environment.adminKey), generated },
+        demo,
+        localTeams
+      })
+      return announce({
+        welcome: environment.logFormat === "json" ? Welcome.json(welcome) : welcome,
+        address: [address, ...Option.toArray(admin)].map(ListenAddress.toText).join(" and "),
+        isOnlyChance: Option.isSome(generated)
+      })
     })
     return yield* Effect.never
   }).pipe(Effect.provide(Server.layer(environment, drivers, version)))
@@ -79,6 +83,7 @@ export const run = (version: string, announce: Announce): Effect.Effect<void, Fa
       DataFolderInUse: (error) => Effect.fail(folderInUse(error)),
       DataFolderUnusable: (error) => Effect.fail(folderUnusable(error)),
       Unavailable: (error) => Effect.fail(unavailable(error)),
+      NotShown: (error) => Effect.fail(notShown(error)),
       ProgramMissing: ({ message }) => Effect.fail(leaderUnusable(message)),
       OptionsUnusable: ({ message }) => Effect.fail(leaderUnusable(message)),
       FolderUnusable: ({ message }) => Effect.fail(leaderUnusable(message)),
@@ -90,8 +95,8 @@ export const run = (version: string, announce: Announce): Effect.Effect<void, Fa
 
 /** The `serve` command. Runs until a signal arrives. */
 export const serve = (overrides: Overrides, version: string): Effect.Effect<void, Failure> =>
-  run(version, ({ address, welcome }) =>
-    Effect.zipRight(print(welcome), Effect.logInfo(`Listening on ${address}`))
+  run(version, ({ address, isOnlyChance, welcome }) =>
+    Effect.zipRight(isOnlyChance ? printOnce(welcome) : print(welcome), Effect.logInfo(`Listening on ${address}`))
   ).pipe(withOverrides(overrides))
 
 const cannotListen = ({ code, host, port }: Listener.ListenFault, ofPort: string, ofAddress: string) =>
@@ -120,6 +125,13 @@ const folderUnusable = ({ code, folder }: DataFolderUnusable) =>
 
 const leaderUnusable = (detail: string) =>
   new Failure({ exit: exitCodes.usage, title: "The server did not start", detail })
+
+const notShown = ({ because }: NotShown) =>
+  new Failure({
+    exit: exitCodes.refused,
+    title: "The server did not start",
+    detail: `its first start prints a new admin key once, but standard output ${because}; set ADMIN_API_KEY to a key of your own, or start it where its output is seen`
+  })
 
 const unavailable = ({ detail }: Unavailable) =>
   new Failure({ exit: exitCodes.outOfReach, title: "The server did not start", detail })

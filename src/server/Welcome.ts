@@ -83,7 +83,7 @@ const keyLine = (isGiven: boolean, generated: Option.Option<Redacted.Redacted>):
   if (Option.isSome(generated)) return `${Redacted.value(generated.value)}   (shown only once; only its hash is stored)`
   return isGiven
     ? "the value of ADMIN_API_KEY"
-    : "shown at the first start; if you lost it, set a new one in ADMIN_API_KEY"
+    : "shown at an earlier start; if you lost it, restart with a key of your own in ADMIN_API_KEY"
 }
 
 /** The text on standard output after a start: addresses, admin key and a first example. */

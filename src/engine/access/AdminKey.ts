@@ -15,24 +15,42 @@ export class AdminKey extends Context.Tag("webhook-trigger/AdminKey")<
      * trying keys against it is slow (RFC 7914). Computed once, when first needed.
      */
     readonly fingerprint: Effect.Effect<Uint8Array>
-    /** The key that this start generated, to be shown once; none if it was given or generated before. */
-    readonly generated: Option.Option<Redacted.Redacted>
+    /**
+     * The last act of a successful start: calls `show` once, with a new key if none was given or stored. The key's hash is
+     * stored only if `show` succeeds, so a key that nobody has seen is never in force. If several servers start at once, the
+     * one that stores its key shows it, and `show` gets none in the others.
+     */
+    readonly claim: <E>(
+      show: (made: Option.Option<Redacted.Redacted>) => Effect.Effect<void, E>
+    ) => Effect.Effect<void, E | Unavailable>
   }
 >() {
   /** The operator's key. It is not stored. */
   static readonly layerGiven = (key: Redacted.Redacted): Layer.Layer<AdminKey> =>
-    Layer.effect(AdminKey, make(hash(key)))
+    Layer.effect(
+      AdminKey,
+      Effect.map(make(hash(key)), (current) => ({ ...current, claim: (show) => show(Option.none()) }))
+    )
 
-  /** Generated on the first start. Only its hash is stored. If several servers start at once, one generates it. */
+  /** Generated on the first start, by `claim`. Only its hash is stored. */
   static readonly layerGenerated: Layer.Layer<AdminKey, Unavailable, AdminKeyStore> = Layer.effect(
     AdminKey,
     Effect.gen(function* () {
       const store = yield* AdminKeyStore
       const known = yield* store.adminKeyHash
-      if (Option.isSome(known)) return yield* make(known.value)
       const made = Redacted.make(makeSecret("wha_"))
-      const adminKey = yield* make(yield* store.claimAdminKeyHash(hash(made)))
-      return { ...adminKey, generated: Option.liftPredicate(made, adminKey.verify) }
+      // Until it is shown, nobody has the new one.
+      let current = yield* make(Option.getOrElse(known, () => hash(made)))
+      return AdminKey.of({
+        verify: (candidate) => current.verify(candidate),
+        fingerprint: Effect.suspend(() => current.fingerprint),
+        claim: (show) =>
+          Effect.gen(function* () {
+            if (Option.isSome(known)) return yield* show(Option.none())
+            current = yield* make(yield* store.claimAdminKeyHash(hash(made), show(Option.some(made))))
+            if (!current.verify(made)) yield* show(Option.none())
+          })
+      })
     })
   )
 }
@@ -43,8 +61,7 @@ const hash = (key: Redacted.Redacted): Uint8Array => createHash("sha256").update
 const make = (expected: Uint8Array) =>
   Effect.map(Effect.cached(Effect.uninterruptible(fingerprintOf(expected))), (fingerprint) => ({
     verify: (candidate: Redacted.Redacted) => timingSafeEqual(hash(candidate), expected),
-    fingerprint,
-    generated: Option.none<Redacted.Redacted>()
+    fingerprint
   }))
 
 /** The salt is the same everywhere, as all servers with this key must agree. */

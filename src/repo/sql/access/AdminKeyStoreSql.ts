@@ -14,11 +14,20 @@ export const layer: Layer.Layer<AdminKeyStore, never, SqlClient.SqlClient> = Lay
       Effect.withSpan("AdminKeyStore.adminKeyHash")
     )
 
-    const claimAdminKeyHash = Effect.fn("AdminKeyStore.claimAdminKeyHash")(function* (hash: Uint8Array) {
-      yield* bounded(sql`
-        insert into webhook_trigger.secrets (name, hash) values ('admin_key', ${hash}) on conflict do nothing`)
-      return Option.getOrElse(yield* adminKeyHash, () => hash)
-    })
+    const claimAdminKeyHash = <E>(hash: Uint8Array, show: Effect.Effect<void, E>) =>
+      Effect.gen(function* () {
+        const stored = yield* sql`
+          insert into webhook_trigger.secrets (name, hash) values ('admin_key', ${hash})
+          on conflict do nothing returning name`
+        // What was shown is committed, unless the database fails then.
+        if (stored.length > 0) yield* Effect.uninterruptible(show)
+      }).pipe(
+        sql.withTransaction,
+        bounded,
+        Effect.zipRight(adminKeyHash),
+        Effect.map(Option.getOrElse(() => hash)),
+        Effect.withSpan("AdminKeyStore.claimAdminKeyHash")
+      )
 
     return AdminKeyStore.of({ adminKeyHash, claimAdminKeyHash })
   })
