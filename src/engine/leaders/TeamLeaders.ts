@@ -9,6 +9,19 @@ import * as ReplacementGrace from "./ReplacementGrace.ts"
 /** How often the teams with leaders over HTTP are read, and the shortest time between two such reads. */
 const pollInterval = "1 second"
 const pause = "50 millis"
+/** Questions to the broker at a time, and how long the answers may take. */
+const atOnce = 8
+const answersWithin = "3 seconds"
+
+/** Which teams have a leader. */
+export interface FoundLeaders {
+  readonly led: ReadonlyArray<TeamName>
+  readonly leaderless: ReadonlyArray<TeamName>
+  /** The broker did not say. */
+  readonly unknown: ReadonlyArray<TeamName>
+  /** That it did not answer in time is the reason. */
+  readonly timedOut: boolean
+}
 
 /** Who leads teams: consumers of their queues, and leaders over HTTP. While one of the latter is present, it gets the runs. */
 export class TeamLeaders extends Context.Tag("webhook-trigger/TeamLeaders")<
@@ -17,6 +30,8 @@ export class TeamLeaders extends Context.Tag("webhook-trigger/TeamLeaders")<
     /** A leader over HTTP is present, as this process knows: it reads that each second, and when leaders change. */
     readonly isOverHttp: (team: TeamName) => boolean
     readonly isLed: (team: TeamName) => Effect.Effect<boolean, Unavailable>
+    /** The same for several, in bounded time. */
+    readonly find: (teams: ReadonlyArray<TeamName>) => Effect.Effect<FoundLeaders>
     /** The consumers of the team's queue, and its leader over HTTP, without those that stand by for that one. */
     readonly count: (team: TeamName) => Effect.Effect<number, Unavailable>
     /** As in `ReplacementGrace`. */
@@ -50,10 +65,19 @@ export class TeamLeaders extends Context.Tag("webhook-trigger/TeamLeaders")<
       }).pipe(Effect.forever, Effect.forkScoped)
 
       const isOverHttp = (team: TeamName) => overHttp.has(team)
+      const isLed = (team: TeamName) =>
+        isOverHttp(team) ? Effect.succeed(true) : Effect.map(bus.queue(team), ({ consumers }) => consumers > 0)
       return TeamLeaders.of({
         isOverHttp,
-        isLed: (team) =>
-          isOverHttp(team) ? Effect.succeed(true) : Effect.map(bus.queue(team), ({ consumers }) => consumers > 0),
+        isLed,
+        find: Effect.fnUntraced(function* (teams) {
+          const answers = new Map<TeamName, boolean>()
+          const ask = (team: TeamName) => Effect.ignore(Effect.map(isLed(team), (isLed) => answers.set(team, isLed)))
+          const asked = Effect.forEach(teams, ask, { concurrency: atOnce, discard: true })
+          const timedOut = Option.isNone(yield* Effect.timeoutOption(asked, answersWithin))
+          const having = (answer: boolean | undefined) => teams.filter((team) => answers.get(team) === answer)
+          return { led: having(true), leaderless: having(false), unknown: having(undefined), timedOut }
+        }),
         count: (team) => Effect.map(bus.queue(team), ({ consumers }) => consumers + Number(isOverHttp(team))),
         mayReplace: grace.mayReplace
       })

@@ -1,7 +1,7 @@
-import { Context, DateTime, Effect, Either, Exit, Layer } from "effect"
+import { Context, DateTime, Effect, Either, Exit, FiberSet, Layer } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
-import { type Outcome, outcomeFields, type Run } from "../../domain/run/Run.ts"
+import { type Outcome, outcomeFields, type Run, waitsForLeader } from "../../domain/run/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { LaneStore } from "../../repo/run/LaneStore.ts"
 import type { EndedRun, RunEnd, RunEvent } from "../../repo/run/RunEnd.ts"
@@ -12,10 +12,12 @@ import {
   type NewRun,
   type OutRun,
   RunStore,
-  type SingletonRuns
+  type SingletonRuns,
+  type StepResult
 } from "../../repo/run/RunStore.ts"
 import * as GroupCommit from "../../runtime/GroupCommit.ts"
-import { TeamLeaders } from "../leaders/TeamLeaders.ts"
+import { stopwatch } from "../../runtime/Stopwatch.ts"
+import { type FoundLeaders, TeamLeaders } from "../leaders/TeamLeaders.ts"
 import { Outcomes } from "../outcome/Outcomes.ts"
 import { Settings } from "../Settings.ts"
 import * as Backlog from "./Backlog.ts"
@@ -36,9 +38,12 @@ type Item =
   | ({ readonly _tag: "Accept" } & Accepting)
   | ({ readonly _tag: "End" } & RunEnd)
   | ({ readonly _tag: "Release" } & RunEvent)
-  | { readonly _tag: "Admit"; readonly teams: ReadonlyArray<TeamName>; readonly led: ReadonlyArray<TeamName> }
+  | { readonly _tag: "Admit"; readonly teams: ReadonlyArray<TeamName>; readonly found?: FoundLeaders }
 
-type Result = Accepted | EndedRun | ReadonlyArray<TeamName> | undefined
+type Result = Accepted | EndedRun | undefined
+
+/** In milliseconds: for so long, a team whose leader was found counts as led. */
+const ledFor = 1_000
 
 /** Who sends and stops the runs. */
 export interface StepListener {
@@ -69,11 +74,8 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
     readonly cancelSingletons: (of: SingletonRuns, event: CancelEvent) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
     /** No leader has, or will have, a prompt of these ended runs: their teams and slots are free. */
     readonly release: (ids: ReadonlyArray<RunId>) => Effect.Effect<void, Unavailable>
-    /** Admits the next runs of these teams. Returns the teams whose next run needs a leader, and which are not `led`. */
-    readonly admit: (
-      teams: ReadonlyArray<TeamName>,
-      led?: ReadonlyArray<TeamName>
-    ) => Effect.Effect<ReadonlyArray<TeamName>, Unavailable>
+    /** Admits the next runs of these teams. `found`: what is known of their leaders. */
+    readonly admit: (teams: ReadonlyArray<TeamName>, found?: FoundLeaders) => Effect.Effect<void, Unavailable>
     /** From now on, this is told of each step. */
     readonly listen: (listener: StepListener) => void
   }
@@ -91,40 +93,61 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
         const backlog = yield* Backlog.make(maxQueued)
         let listener: StepListener = { admitted: () => {}, ended: () => {} }
 
+        const fork = yield* FiberSet.makeRuntime<never>()
+        /** Teams whose next run needed a leader, which was found at this stopwatch time. */
+        const foundAt = new Map<TeamName, number>()
+        /** Teams that are asked for at present. */
+        const asking = new Set<TeamName>()
+
         const now = () => DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
+
+        /** What a step with these items knows of leaders. */
+        const leadersFor = (accepting: ReadonlyArray<Accepting>, found: ReadonlyArray<FoundLeaders>) => {
+          const time = stopwatch(clock)
+          const leaderless = new Set(found.flatMap(({ leaderless, unknown }) => [...leaderless, ...unknown]))
+          for (const { isLed, run } of accepting) if (!isLed) leaderless.add(run.team)
+          for (const [team, at] of foundAt) if (time - at >= ledFor || leaderless.has(team)) foundAt.delete(team)
+          for (const { led } of found) for (const team of led) foundAt.set(team, time)
+          for (const { isLed, run } of accepting) if (isLed && waitsForLeader(run)) foundAt.set(run.team, time)
+          const led = new Set(foundAt.keys())
+          for (const { isLed, run } of accepting) if (isLed) led.add(run.team)
+          return { led, leaderless: found.some(({ timedOut }) => timedOut) ? ("all others" as const) : leaderless }
+        }
+
+        const admitted = ({ admitted, needLeader }: StepResult) => {
+          listener.admitted(admitted)
+          const unasked = needLeader.filter((team) => !asking.has(team))
+          if (unasked.length > 0) fork(Effect.ignoreLogged(admitLed(unasked)))
+        }
 
         const commit = (items: ReadonlyArray<Item>): Effect.Effect<ReadonlyArray<Result>, Unavailable> =>
           Effect.suspend(() => {
             const { accepting, admitting, ending, releasing } = sorted(items)
             const accepts = accepting.map(({ run }) => run)
             const teams = admitting.flatMap(({ teams }) => teams)
-            const led = new Set(admitting.flatMap(({ led }) => led))
-            for (const { isLed, run } of accepting) if (isLed) led.add(run.team)
-            const asked = new Set([...teams, ...accepts.map(({ team }) => team)])
+            const found = leadersFor(
+              accepting,
+              admitting.flatMap(({ found }) => found ?? [])
+            )
             const { options, ended: counted } = backlog(accepts)
             const ends = outcomes.begin(ending)
             const input = { accepts, ends, releases: releasing, teams }
-            const stepped = store.step(input, { ...options, maxQueued, at: now(), limits: limiter.limits(), led })
+            const stepped = store.step(input, { ...options, ...found, maxQueued, at: now(), limits: limiter.limits() })
             return Effect.onExit(stepped, (exit) => {
-              const admitted = new Set(Exit.isSuccess(exit) ? exit.value.admitted.map(({ run_id }) => run_id) : [])
+              const sent = new Set(Exit.isSuccess(exit) ? exit.value.admitted.map(({ run_id }) => run_id) : [])
               counted((index) => {
                 if (Exit.isFailure(exit)) return true
                 const answer = exit.value.accepted[index]!
-                return (
-                  Either.isRight(answer) && answer.right._tag === "Accepted" && !admitted.has(accepts[index]!.run_id)
-                )
+                return Either.isRight(answer) && answer.right._tag === "Accepted" && !sent.has(accepts[index]!.run_id)
               })
               if (Exit.isSuccess(exit)) {
-                listener.admitted(exit.value.admitted)
+                admitted(exit.value)
                 outcomes.committed(ends, exit.value.ended)
                 replaced(exit.value.superseded)
                 listener.ended(exit.value.ended.flatMap(({ run }) => run ?? []))
-                const unasked = exit.value.needLeader.filter((team) => !asked.has(team))
-                return unasked.length === 0 ? Effect.void : Effect.forkDaemon(Effect.ignore(admitLed(unasked)))
-              }
-              outcomes.failed(ends)
+              } else outcomes.failed(ends)
               return Effect.void
-            }).pipe(Effect.map(({ accepted, ended, needLeader }) => resultsOf(items, accepted, ended, needLeader)))
+            }).pipe(Effect.map(({ accepted, ended }) => resultsOf(items, accepted, ended)))
           })
 
         /** Cancelled by something else than an end in a step. Of a failed run, that was its retry. */
@@ -138,11 +161,16 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
         /** Files take seconds to store. No other run waits for that, and none fails with it. */
         const withFiles = yield* GroupCommit.make(groups)
 
-        /** Their last run has ended, and their leader may have left. */
-        const admitLed = (teams: ReadonlyArray<TeamName>) =>
-          Effect.flatMap(Effect.filter(teams, leaders.isLed), (led) =>
-            led.length === 0 ? Effect.void : Effect.asVoid(together([{ _tag: "Admit", teams: led, led }]))
+        /** A slot is kept for them until this is known: those that have a leader get it, or else the teams behind them. */
+        const admitLed = (teams: ReadonlyArray<TeamName>) => {
+          for (const team of teams) asking.add(team)
+          const asked = Effect.sync(() => {
+            for (const team of teams) asking.delete(team)
+          })
+          return Effect.flatMap(Effect.ensuring(leaders.find(teams), asked), (found) =>
+            together([{ _tag: "Admit", teams, found }])
           )
+        }
 
         const endAll = (ends: ReadonlyArray<Ending>) =>
           Effect.suspend(() => {
@@ -162,9 +190,9 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
             Effect.suspend(() =>
               Effect.map(
                 store.step({ accepts: [run] }, { maxQueued: 0, at: now(), limits: limiter.limits(), led: [] }),
-                ({ accepted: [answer], admitted }) => {
-                  listener.admitted(admitted)
-                  return answer!
+                (result) => {
+                  admitted(result)
+                  return result.accepted[0]!
                 }
               )
             ),
@@ -175,7 +203,7 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
             Effect.suspend(() => store.cancelSingletons(of, { ...event, at: now() })).pipe(
               Effect.tap((runs) => {
                 replaced(runs)
-                return runs.length === 0 ? Effect.void : together([{ _tag: "Admit", teams: [of.team], led: [] }])
+                return runs.length === 0 ? Effect.void : together([{ _tag: "Admit", teams: [of.team] }])
               })
             ),
           release: (ids) =>
@@ -183,11 +211,7 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
               const at = now()
               return together(ids.map((run_id) => ({ _tag: "Release", run_id, at })))
             }),
-          admit: (teams, led = []) =>
-            Effect.map(
-              together([{ _tag: "Admit", teams, led }]),
-              ([needLeader]) => needLeader as ReadonlyArray<TeamName>
-            ),
+          admit: (teams, found) => together([{ _tag: "Admit", teams, ...(found && { found }) }]),
           listen: (it) => {
             listener = it
           }
@@ -215,8 +239,7 @@ const sorted = (items: ReadonlyArray<Item>) => {
 const resultsOf = (
   items: ReadonlyArray<Item>,
   accepted: ReadonlyArray<Accepted>,
-  ended: ReadonlyArray<EndedRun>,
-  needLeader: ReadonlyArray<TeamName>
+  ended: ReadonlyArray<EndedRun>
 ): ReadonlyArray<Result> => {
   const [nextAccepted, nextEnded] = [accepted.values(), ended.values()]
   return items.map((item) => {
@@ -226,9 +249,8 @@ const resultsOf = (
       case "End":
         return nextEnded.next().value
       case "Release":
-        return undefined
       case "Admit":
-        return needLeader.filter((team) => item.teams.includes(team))
+        return undefined
     }
   })
 }

@@ -113,11 +113,14 @@ export class Ticks extends Context.Tag("webhook-trigger/Ticks")<
       })
 
       const admit = Effect.gen(function* () {
-        const teams = yield* lanes.lanes
-        const needLeader = yield* steps.admit(teams)
-        const led = yield* Effect.filter(needLeader, leaders.isLed, { concurrency: atOnce })
-        stopped = needLeader.filter((team) => !led.includes(team))
-        if (led.length > 0) yield* steps.admit(led, led)
+        const waiting = yield* lanes.lanes
+        const needLeader = waiting.filter((lane) => lane.needs_leader).map(({ team }) => team)
+        const found = yield* leaders.find(needLeader)
+        stopped = found.leaderless
+        yield* steps.admit(
+          waiting.map(({ team }) => team),
+          found
+        )
       })
 
       /** Runs whose prompts were not found at the last look, and why. */

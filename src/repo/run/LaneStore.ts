@@ -14,6 +14,13 @@ export interface Queued {
   readonly webhooks: ReadonlyMap<WebhookId, number>
 }
 
+/** A team whose next run may be sent. */
+export interface Lane {
+  readonly team: TeamName
+  /** That run is sent only to a leader. */
+  readonly needs_leader: boolean
+}
+
 /** A run that is out, without what it is sent with. */
 export interface OutState
   extends Pick<RunRow, "run_id" | "webhook_id" | "team" | "admitted_at" | "sent_at" | "stop_at"> {
@@ -47,7 +54,7 @@ export class LaneStore extends Context.Tag("webhook-trigger/LaneStore")<
     /** The number of queued runs that are not admitted: over all teams, counted up to `most`, and of these webhooks. */
     readonly queued: (most: number, webhooks?: ReadonlyArray<WebhookId>) => Effect.Effect<Queued, Unavailable>
     /** Teams that are not paused, have a run in their lane, and none out. */
-    readonly lanes: Effect.Effect<ReadonlyArray<TeamName>, Unavailable>
+    readonly lanes: Effect.Effect<ReadonlyArray<Lane>, Unavailable>
     /** The runs that are out, of all teams. */
     readonly out: Effect.Effect<ReadonlyArray<OutState>, Unavailable>
     /** Those of these runs that are out. */

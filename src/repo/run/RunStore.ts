@@ -232,6 +232,8 @@ export interface StepOptions extends AcceptOptions {
   readonly limits: SlotLimits
   /** Teams that have a leader. */
   readonly led: Iterable<TeamName>
+  /** Teams that have none. Default: it is not known of any. */
+  readonly leaderless?: Iterable<TeamName> | "all others"
 }
 
 /** The results, in the order of the items. */
@@ -242,7 +244,10 @@ export interface StepResult {
   readonly superseded: ReadonlyArray<Run>
   /** They may be sent, and nobody else sends them. */
   readonly admitted: ReadonlyArray<OutRun>
-  /** The next run of these teams is only sent to a leader, and they are not `led`. */
+  /**
+   * A slot is free for the next run of these teams, but it is only sent to a leader, and they are neither `led` nor
+   * `leaderless`. They keep their turn, and nobody else got the slot: the next step needs to know.
+   */
   readonly needLeader: ReadonlyArray<TeamName>
 }
 

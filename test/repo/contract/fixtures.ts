@@ -147,6 +147,11 @@ export const drain = (team: TeamName = ops): Effect.Effect<ReadonlyArray<RunId>,
     return ids
   })
 
+/** The names of the teams in `LaneStore.lanes`. */
+export const laneTeams = Effect.flatMap(Repo, (repo) =>
+  Effect.map(repo.lanes, (lanes) => lanes.map(({ team }) => team))
+)
+
 /** The runs that are out. */
 export const outIds = Effect.flatMap(Repo, (repo) =>
   Effect.map(repo.out, (runs) => runs.map(({ run_id }) => run_id).sort())

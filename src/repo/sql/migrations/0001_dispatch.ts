@@ -12,7 +12,7 @@ const isWaiting = "r.status = 'queued' and r.admitted_at is null and r.place is 
 const headOf = (team: string) => `
   select h.*, coalesce((own ->> h.webhook_id::text)::integer, w.max_concurrent, most) as own_limit
   from webhook_trigger.teams t cross join lateral (
-    select r.id, r.team, r.webhook_id, r.mode = 'async' and r.deadline_at is not null as needs_leader
+    select r.id, r.team, r.webhook_id, r.mode = 'async' and r.deadline_at is not null and r.team <> all (led) as needs_leader
     from webhook_trigger.runs r
     where r.team = t.team and ${isWaiting} and (r.mode = 'wait' and r.deadline_at <= clock) is not true
     order by r.place limit 1
@@ -52,14 +52,19 @@ export const dispatch = Effect.gen(function* () {
     ) with (fillfactor = 50)`
 
   // Admits the next run of each team that was touched, and of those that wait for a slot, as many as the limits leave: at
-  // most `most`, or more for a webhook with a higher limit of its own. A chat message needs no slot. `led`: teams with a
-  // leader. The next run of another one, if it is sent only to a leader, is returned without a change. `thread_report`: of
+  // most `most`, or more for a webhook with a higher limit of its own. A chat message needs no slot. `thread_report`: of
   // the last run of its thread that named a session, also if it ends with this statement.
+  //
+  // Some runs are sent only to a leader. `led`: teams with a leader; `leaderless`: teams without one, null: all others. The
+  // next run of a leaderless team takes no part. If neither list has its team, it takes part, but nobody gets its slot: it is
+  // returned without a change, and keeps its turn until the caller knows whether there is a leader.
   //
   // Its lock comes first, and each query sees what was committed before that. It takes no other lock that it would wait for:
   // a run that another statement is ending belongs to the admission of that one.
   yield* sql`
-    create function webhook_trigger.admit(touched text[], led text[], clock timestamptz, most integer, own jsonb)
+    create function webhook_trigger.admit(
+      touched text[], led text[], leaderless text[], clock timestamptz, most integer, own jsonb
+    )
     returns table (run webhook_trigger.runs, thread_report json) language plpgsql
     set plan_cache_mode = force_generic_plan
     set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
@@ -69,6 +74,7 @@ export const dispatch = Effect.gen(function* () {
         highest integer;
         head record;
         lane text;
+        in_doubt boolean := false;
         ids uuid[] := '{}';
         candidates uuid[] := '{}';
         teams text[] := '{}';
@@ -80,17 +86,20 @@ export const dispatch = Effect.gen(function* () {
         for head in
           select h.* from (select distinct unnest(touched) as team) c cross join lateral (${headOf("c.team")}) h
         loop
-          if head.needs_leader and head.team <> all (led) then
-            return query select r, null::json from webhook_trigger.runs r where r.id = head.id;
+          if head.needs_leader and (leaderless is null or head.team = any (leaderless)) then
+            served := served || head.team;
           elsif head.webhook_id is null then
             ids := ids || head.id;
           else
             candidates := candidates || head.id;
             teams := teams || head.team;
+            in_doubt := in_doubt or head.needs_leader;
           end if;
         end loop;
 
-        if taken + cardinality(candidates) <= most and not exists (select from webhook_trigger.lanes l where l.waits) then
+        if taken + cardinality(candidates) <= most and not in_doubt
+          and not exists (select from webhook_trigger.lanes l where l.waits)
+        then
           ids := ids || candidates;
         else
           insert into webhook_trigger.lanes as l (team, waits, turn)
@@ -107,15 +116,23 @@ export const dispatch = Effect.gen(function* () {
           for lane in select l.team from webhook_trigger.lanes l where l.waits order by l.turn nulls first, l.team loop
             exit when taken >= highest;
             select h.* into head from (${headOf("lane")}) as h;
-            if head.id is null or head.webhook_id is null or head.needs_leader and head.team <> all (led) then
+            if head.id is null or head.webhook_id is null
+              or head.needs_leader and (leaderless is null or head.team = any (leaderless))
+            then
               served := served || lane;
             elsif taken < greatest(most, head.own_limit) then
-              ids := ids || head.id;
-              served := served || lane;
               taken := taken + 1;
+              if head.needs_leader then
+                return query select r, null::json from webhook_trigger.runs r where r.id = head.id;
+              else
+                ids := ids || head.id;
+                served := served || lane;
+              end if;
             end if;
           end loop;
-          update webhook_trigger.lanes l set waits = false where l.team = any (served);
+        end if;
+        if cardinality(served) > 0 then
+          update webhook_trigger.lanes l set waits = false where l.team = any (served) and l.waits;
         end if;
 
         return query

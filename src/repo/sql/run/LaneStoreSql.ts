@@ -1,8 +1,7 @@
 import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect, Layer } from "effect"
 import type { RunId, WebhookId } from "../../../domain/Id.ts"
-import type { TeamName } from "../../../domain/Team.ts"
-import { LaneStore, type OutState } from "../../run/LaneStore.ts"
+import { type Lane, LaneStore, type OutState } from "../../run/LaneStore.ts"
 import { fromRow, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { inLane, isOut, isWaiting, live, runColumns, unreleased } from "../RunColumns.ts"
@@ -75,7 +74,7 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
     }, bounded)
 
     // From one team to the next through the index, so a hundred thousand waiting runs of a team cost as much as one.
-    const lanes = bounded(sql<{ readonly team: TeamName }>`
+    const lanes = bounded(sql<Lane>`
       with recursive lane as (
         (select r.team from webhook_trigger.runs r where ${inLane} order by r.team limit 1)
         union all
@@ -84,10 +83,13 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
           where ${inLane} and r.team > lane.team order by r.team limit 1
         ) from lane where lane.team is not null
       )
-      select team from lane where team is not null
+      select team, (
+        select r.mode = 'async' and r.deadline_at is not null from webhook_trigger.runs r
+        where r.team = lane.team and ${inLane} order by r.place limit 1
+      ) as needs_leader
+      from lane where team is not null
         and exists (select from webhook_trigger.teams t where t.team = lane.team and t.paused_at is null)
         and not exists (select from webhook_trigger.runs r where r.team = lane.team and ${isOut})`).pipe(
-      Effect.map((rows) => rows.map((row) => row.team)),
       Effect.withSpan("LaneStore.lanes")
     )
 

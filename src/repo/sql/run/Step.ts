@@ -48,7 +48,10 @@ export const makeStep = Effect.fnUntraced(function* (notifySoon: NotifySoon, { p
 
   const textArray = (names: Iterable<string>) => sql`(select ${`{${[...names].join(",")}}`}::text[])::text[]`
 
-  const statement = ({ accepts, ends, releases, teams }: Part, { at, led, limits, ...options }: StepOptions) => {
+  const statement = (
+    { accepts, ends, releases, teams }: Part,
+    { at, leaderless = [], led, limits, ...options }: StepOptions
+  ) => {
     const withLeader = textArray(led)
     const inserted = insert(accepts, { ...options, at, slots: limits.total, led: withLeader })
     const ended = partOf(ends, releases)
@@ -60,7 +63,7 @@ export const makeStep = Effect.fnUntraced(function* (notifySoon: NotifySoon, { p
           ${inserted.superseded ? sql`, (select count(*) from (${inserted.superseded}) as s) as superseded` : sql``}
       ), next as materialized (
         select (a.run).*, a.thread_report from touched, lateral webhook_trigger.admit(
-          touched.teams, ${withLeader}, ${DateTime.toDateUtc(at)}::timestamptz, ${limits.total}::integer,
+          touched.teams, ${withLeader}, ${leaderless === "all others" ? sql`null::text[]` : textArray(leaderless)}, ${DateTime.toDateUtc(at)}::timestamptz, ${limits.total}::integer,
           ${JSON.stringify(Object.fromEntries(limits.webhooks))}::jsonb
         ) as a
       )

@@ -4,7 +4,7 @@ import type { AuditDraft } from "../../../../src/domain/access/AuditEvent.ts"
 import { auditEventIdAt, type RunId, type WebhookId } from "../../../../src/domain/Id.ts"
 import { keptKey } from "../../../../src/repo/manage/WebhookStore.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
-import { acceptOne, at, count, createWebhook, drain, epoch, newRun, ops, together } from "../fixtures.ts"
+import { acceptOne, at, count, createWebhook, drain, epoch, laneTeams, newRun, ops, together } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
 
 const draft = (action: AuditDraft["action"], ms: number): AuditDraft => ({
@@ -84,7 +84,7 @@ export const pauses = (test: Test): void => {
       const other = yield* newRun(paused, { coalesce: { ...kept, key: "other" } })
       yield* acceptOne(other)
       yield* repo.closeWindows(at(10_000))
-      expect(yield* repo.lanes).toEqual([])
+      expect(yield* laneTeams).toEqual([])
       expect(yield* repo.resumeWebhook(webhook.id, at(20_000))).toBe(true)
       yield* repo.closeWindows(at(20_000))
       const later = DateTime.add(at(20_000), { hours: 1 })

@@ -9,6 +9,7 @@ import {
   count,
   createWebhook,
   endOne,
+  laneTeams,
   newMessage,
   newRun,
   ops,
@@ -31,17 +32,33 @@ export const laneStore = (test: Test): void => {
   test(
     "names the teams that have a run in their lane and none out",
     Effect.gen(function* () {
-      const repo = yield* Repo
-      expect(yield* repo.lanes).toEqual([])
+      expect(yield* laneTeams).toEqual([])
       const webhook = yield* createWebhook()
       const id = yield* queueRun(webhook)
       yield* admitOne(id)
       yield* queueRun(yield* createWebhook({ team: team("a") }))
-      expect(yield* repo.lanes).toEqual(["a"])
+      expect(yield* laneTeams).toEqual(["a"])
       yield* queueRun(webhook)
-      expect(yield* repo.lanes).toEqual(["a"])
+      expect(yield* laneTeams).toEqual(["a"])
       yield* endOne(id, success("done"), 1)
-      expect(yield* repo.lanes).toEqual(["a", "ops"])
+      expect(yield* laneTeams).toEqual(["a", "ops"])
+    })
+  )
+
+  test(
+    "says of each team whether its next run is sent only to a leader",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const [plain, queues] = [yield* createWebhook({ team: team("a") }), yield* createWebhook({ team: team("b") })]
+      yield* queueRun(plain)
+      yield* queueRun(plain, { deadline_at: at(60_000) })
+      yield* queueRun(queues, { deadline_at: at(60_000) })
+      yield* queueRun(yield* createWebhook({ team: team("c") }), { mode: "wait", deadline_at: at(60_000) })
+      expect(yield* repo.lanes).toEqual([
+        { team: "a", needs_leader: false },
+        { team: "b", needs_leader: true },
+        { team: "c", needs_leader: false }
+      ])
     })
   )
 
@@ -178,6 +195,109 @@ export const admissions = (test: Test): void => {
         ended = admitted
       }
       expect(turns).toEqual(["a", "b", "c", "a", "b", "a"])
+    })
+  )
+
+  /** Each team has so many waiting runs, which are sent only to a leader or not. */
+  const backlog = Effect.fnUntraced(function* (of: { readonly [team: string]: "leader" | "any" }, runs = 3) {
+    for (const [name, needs] of Object.entries(of)) {
+      const webhook = yield* inTeam(name)
+      const fields = needs === "leader" ? { deadline_at: at(60_000) } : {}
+      yield* Effect.replicateEffect(queueRun(webhook, fields), runs, { discard: true })
+    }
+    return Object.keys(of).map(team)
+  })
+
+  for (const needs of [
+    { a: "any", b: "any", c: "any" },
+    { a: "leader", b: "leader", c: "leader" },
+    { a: "leader", b: "any", c: "any" },
+    { a: "any", b: "leader", c: "leader" }
+  ] as const) {
+    test(
+      `takes turns among teams whose runs need a leader, or not: ${Object.values(needs).join(", ")}`,
+      Effect.gen(function* () {
+        const teams = yield* backlog(needs)
+        const turns: Array<string> = []
+        let result = yield* step({ teams }, slots(1))
+        for (const ms of count(9)) {
+          // The answer to the question who leads comes later, or was known, in turn.
+          for (const led of result.needLeader) {
+            result = yield* step({ teams: [led] }, { ...slots(1), led: [led] }, ms)
+          }
+          expect(result.admitted).toHaveLength(1)
+          const { run_id, team } = result.admitted[0]!
+          turns.push(team)
+          const led = ms % 2 === 0 ? teams : []
+          result = yield* step(
+            { ends: [{ run_id, outcome: success("done"), at: at(ms) }] },
+            { ...slots(1), led },
+            ms + 1
+          )
+        }
+        expect(turns.join("")).toBe("abcabcabc")
+      })
+    )
+  }
+
+  test(
+    "keeps a slot for each team that may have a leader, and for no more",
+    Effect.gen(function* () {
+      const teams = yield* backlog({ a: "leader", b: "leader", c: "any", d: "leader" })
+      const first = yield* step({ teams }, slots(2))
+      expect([first.admitted, first.needLeader]).toEqual([[], ["a", "b"]])
+      const other = yield* newRun(yield* inTeam("e"))
+      const second = yield* step({ accepts: [other] }, slots(2))
+      expect([second.admitted, second.needLeader]).toEqual([[], ["a", "b"]])
+      const third = yield* step(
+        { teams: [team("a"), team("b")] },
+        { ...slots(2), led: [team("a")], leaderless: [team("b")] }
+      )
+      expect(third.admitted.map(({ team }) => team)).toEqual(["a", "c"])
+    })
+  )
+
+  test(
+    "passes over a team without a leader until it is touched again",
+    Effect.gen(function* () {
+      const teams = yield* backlog({ a: "leader", b: "leader", c: "any", d: "leader" })
+      yield* step({ teams }, slots(1))
+      const known = yield* step({ teams: [teams[0]!] }, { ...slots(1), leaderless: [teams[0]!] })
+      expect([known.admitted, known.needLeader]).toEqual([[], ["b"]])
+      const next = yield* step({ teams: [teams[1]!] }, { ...slots(1), leaderless: [teams[1]!] }, 1)
+      expect(next.admitted).toMatchObject([{ team: "c" }])
+      expect(next.needLeader).toEqual([])
+      const ends = [{ run_id: next.admitted[0]!.run_id, outcome: success("done"), at: at(2) }]
+      expect((yield* step({ ends }, slots(1), 2)).needLeader).toEqual(["d"])
+      const led = yield* step({ teams: [teams[0]!] }, { ...slots(1), led: [teams[0]!] }, 3)
+      expect(led.admitted).toMatchObject([{ team: "a" }])
+    })
+  )
+
+  test(
+    "forgets the turn of a team without a leader also while there is no slot",
+    Effect.gen(function* () {
+      const busy = yield* sendRun(yield* inTeam("z"), 0)
+      const teams = yield* backlog({ a: "leader", b: "any" })
+      yield* step({ teams }, slots(1))
+      yield* step({ teams: [teams[0]!] }, { ...slots(1), leaderless: [teams[0]!] })
+      const { admitted, needLeader } = yield* step(
+        { ends: [{ run_id: busy, outcome: success("done"), at: at(1) }] },
+        slots(1)
+      )
+      expect(needLeader).toEqual([])
+      expect(admitted).toMatchObject([{ team: "b" }])
+    })
+  )
+
+  test(
+    "passes over all teams that are not known to have a leader, if nobody can say",
+    Effect.gen(function* () {
+      const teams = yield* backlog({ a: "leader", b: "leader", c: "any", d: "leader" })
+      const options = { ...slots(2), leaderless: "all others" as const, led: [team("d")] }
+      const { admitted, needLeader } = yield* step({ teams }, options)
+      expect(admitted.map(({ team }) => team)).toEqual(["c", "d"])
+      expect(needLeader).toEqual([])
     })
   )
 

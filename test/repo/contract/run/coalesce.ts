@@ -13,6 +13,7 @@ import {
   drain,
   endOne,
   epoch,
+  laneTeams,
   newRun,
   ops,
   queueRun,
@@ -222,13 +223,13 @@ export const coalesce = (test: Test): void => {
       const webhook = yield* createWebhook()
       const first = yield* trigger(webhook, "a", "1")
       yield* acceptOne(first)
-      expect(yield* repo.lanes).toEqual([])
+      expect(yield* laneTeams).toEqual([])
       const [opening, next] = [yield* trigger(webhook, "b", "2"), yield* newRun(webhook)]
       const { admitted } = yield* step({ accepts: [opening, next] })
       expect(admitted.map(({ run_id }) => run_id)).toEqual([next.run_id])
       yield* endOne(next.run_id, success("done"), 1)
       yield* repo.closeWindows(until)
-      expect(yield* repo.lanes).toEqual([ops])
+      expect(yield* laneTeams).toEqual([ops])
       const behind = yield* newRun(webhook)
       yield* acceptOne(behind)
       expect(yield* drain()).toEqual([first.run_id, opening.run_id, behind.run_id])

@@ -10,6 +10,7 @@ import {
   createWebhook,
   drain,
   endOne,
+  laneTeams,
   newMessage,
   newRun,
   ops,
@@ -53,7 +54,7 @@ export const pause = (test: Test): void => {
       const other = yield* queueRun(elsewhere)
       yield* repo.pauseTeam(ops, at(10))
       ids.push(yield* queueRun(webhook))
-      expect(yield* repo.lanes).toEqual(["other"])
+      expect(yield* laneTeams).toEqual(["other"])
       yield* endOne(sent, success("done"), 15)
       expect(yield* admitNext([ops, team("other")], {}, 20)).toEqual([other])
       expect((yield* repo.team(ops)).queued).toBe(2)
@@ -64,7 +65,7 @@ export const pause = (test: Test): void => {
       yield* repo.resumeTeam(ops, at(30))
       const wakes = (change: Change) => change._tag === "RunAccepted" && change.team === ops
       yield* Stream.runHead(Stream.filter(Stream.fromQueue(changes), wakes))
-      expect(yield* repo.lanes).toEqual(["ops"])
+      expect(yield* laneTeams).toEqual(["ops"])
       expect(yield* drain()).toEqual([...ids, message.run_id])
     })
   )
