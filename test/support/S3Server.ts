@@ -20,11 +20,17 @@ type Fault = readonly [status: number, code: string] | "reset" | "silence"
 const timeOf = (text: string): number =>
   Date.parse(text.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, "$1-$2-$3T$4:$5:$6Z"))
 
+interface Key {
+  readonly keyId: string
+  readonly secret: string
+  readonly sessionToken?: string
+}
+
 /** Why S3 would refuse the request. */
 const refusalOf = async (
   { headers, method = "", url = "" }: IncomingMessage,
   body: Buffer,
-  now: number
+  { isLocked, key, now }: { readonly isLocked: boolean; readonly key: Key; readonly now: number }
 ): Promise<readonly [number, string] | undefined> => {
   const { authorization = "", host = "" } = headers
   const [, id, date, givenRegion, names = ""] =
@@ -32,7 +38,8 @@ const refusalOf = async (
       authorization
     ) ?? []
   if (id === undefined) return [403, "AccessDenied"]
-  if (id !== keyId) return [403, "InvalidAccessKeyId"]
+  if (id !== key.keyId) return [403, "InvalidAccessKeyId"]
+  if (headers["x-amz-security-token"] !== key.sessionToken) return [400, "InvalidToken"]
   if (givenRegion !== region) return [400, "AuthorizationHeaderMalformed"]
   const signedHeaders = names.split(";")
   if (!["host", "x-amz-content-sha256", "x-amz-date"].every((name) => signedHeaders.includes(name))) {
@@ -44,7 +51,7 @@ const refusalOf = async (
   }
   const signer = new SignatureV4({
     ...{ service: "s3", region, sha256: Sha256, uriEscapePath: false, applyChecksum: false },
-    credentials: { accessKeyId: keyId, secretAccessKey: secret }
+    credentials: { ...key, accessKeyId: key.keyId, secretAccessKey: key.secret }
   })
   const { hostname, pathname, port, searchParams } = new URL(url, `http://${host}`)
   const signed = await signer.sign(
@@ -59,6 +66,10 @@ const refusalOf = async (
   if (createHash("sha256").update(body).digest("hex") !== headers["x-amz-content-sha256"]) {
     return [400, "XAmzContentSHA256Mismatch"]
   }
+  const md5 = headers["content-md5"]
+  if (md5 !== undefined && createHash("md5").update(body).digest("base64") !== md5) return [400, "BadDigest"]
+  // https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html
+  if (isLocked && method === "PUT" && md5 === undefined) return [400, "InvalidRequest"]
   return undefined
 }
 
@@ -72,11 +83,19 @@ export const s3Server = Effect.acquireRelease(
       faults: [] as Array<Fault>,
       /** For all requests with this method, until it is deleted. */
       faultsOf: new Map<string, Fault>(),
+      /** Objects at whose requests it does not answer. */
+      silentFor: undefined as RegExp | undefined,
+      /** The key that it knows. */
+      key: { keyId, secret } as Key,
+      /** Whether uploads need a checksum, as with Object Lock. */
+      isLocked: false,
+      /** Whether it says that an object does not exist. */
+      mayList: true,
       /** Milliseconds that its clock is ahead. */
       skew: 0,
       keyId,
       /** Called when an object has been put, before the answer. */
-      onPut: () => {}
+      onPut: (): void | Promise<void> => {}
     }
 
     const answer = (response: ServerResponse, status: number, body: string | Buffer = "") =>
@@ -100,13 +119,15 @@ export const s3Server = Effect.acquireRelease(
       state.requests.push(`${method} ${url}`)
       const fault = state.faults.shift() ?? state.faultsOf.get(method)
       if (fault !== undefined) return fail(response, fault)
-      const refusal = await refusalOf(request, body, Date.now() + state.skew)
+      if (state.silentFor?.test(url)) return
+      const { isLocked, key: knownKey, skew } = state
+      const refusal = await refusalOf(request, body, { isLocked, key: knownKey, now: Date.now() + skew })
       if (refusal !== undefined) return fail(response, refusal)
       const [, name, key] = /^\/([^/]+)\/([\w./-]+)$/.exec(url) ?? []
       if (name !== bucket || key === undefined) return fail(response, [404, "NoSuchBucket"])
       if (method === "PUT") {
         state.objects.set(key, body)
-        state.onPut()
+        await state.onPut()
         return answer(response, 200)
       }
       if (method === "DELETE") {
@@ -114,16 +135,17 @@ export const s3Server = Effect.acquireRelease(
         return answer(response, 204)
       }
       const object = state.objects.get(key)
-      return object === undefined ? fail(response, [404, "NoSuchKey"]) : answer(response, 200, object)
+      const missing: Fault = state.mayList ? [404, "NoSuchKey"] : [403, "AccessDenied"]
+      return object === undefined ? fail(response, missing) : answer(response, 200, object)
     }
 
     const server = createServer((request, response) => void serve(request, response).catch(() => response.destroy()))
     await new Promise<void>((done) => server.listen(0, "127.0.0.1", done))
     const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const settings: S3Settings = {
+    const settings = {
       ...{ url: `${origin}/${bucket}/hooks`, region },
       ...{ keyId: Redacted.make(keyId), secret: Redacted.make(secret) }
-    }
+    } satisfies S3Settings
     const variables = {
       WEBHOOK_FILES_S3: settings.url,
       WEBHOOK_FILES_S3_KEY_ID: keyId,

@@ -2,6 +2,7 @@
 import { type Channel, type ChannelModel, type ConfirmChannel, connect } from "amqplib"
 import { Deferred, Effect, Redacted, type Scope } from "effect"
 import { Unavailable } from "../../domain/Errors.ts"
+import { DeadlinePassed, withDeadline } from "../../runtime/Deadline.ts"
 
 export interface Connection {
   readonly model: ChannelModel
@@ -44,9 +45,8 @@ export class NoAnswer extends Error {
 
 /** Rejects with `NoAnswer` after `ms` milliseconds. Works in uninterruptible regions, unlike Effect's timeout. */
 export const within = <A>(ms: number, promise: Promise<A>): Promise<A> =>
-  new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new NoAnswer()), ms)
-    promise.then(resolve, reject).finally(() => clearTimeout(timer))
+  withDeadline(ms, () => promise).catch((error) => {
+    throw error instanceof DeadlinePassed ? new NoAnswer() : error
   })
 
 /** One round trip to the broker. */

@@ -114,10 +114,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
           Effect.flatMap((outcome) =>
             outcome === "confirmed"
               ? Effect.void
-              : reply._tag === "File"
-                ? // The answer counts more: an older server has no queue for files.
-                  Effect.logWarning(`a file of run ${prompt.run_id} is not kept: the server takes none`)
-                : Effect.fail(unavailable(`there is no queue for replies to ${exchange}`))
+              : Effect.fail(unavailable(`there is no queue for replies to ${exchange}`))
           )
         )
 

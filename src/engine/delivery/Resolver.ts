@@ -1,6 +1,6 @@
 /** How the addresses of a destination's host are found. */
 import { lookup, Resolver } from "node:dns/promises"
-import { setTimeout } from "node:timers/promises"
+import { DeadlinePassed, withDeadline } from "../../runtime/Deadline.ts"
 
 /** All addresses of a name, of both families. Fails if there are none. */
 export type Resolve = (hostname: string) => Promise<ReadonlyArray<string>>
@@ -39,9 +39,7 @@ const both = async (resolver: Resolver, hostname: string): Promise<ReadonlyArray
   return addresses
 }
 
-const withinLimit = <A>(hostname: string, found: Promise<A>): Promise<A> => {
-  const tooLate = setTimeout(ofName, undefined, { ref: false }).then(() => {
-    throw new Error(`the name servers do not answer for ${hostname}`)
+const withinLimit = <A>(hostname: string, found: Promise<A>): Promise<A> =>
+  withDeadline(ofName, () => found).catch((error) => {
+    throw error instanceof DeadlinePassed ? new Error(`the name servers do not answer for ${hostname}`) : error
   })
-  return Promise.race([found, tooLate])
-}

@@ -1,15 +1,15 @@
 /** Fetches the files that requests name by URL, when a leader first asks for one, and stores them like sent ones. */
 import { request as httpRequest, type IncomingMessage } from "node:http"
 import { request as httpsRequest } from "node:https"
-import { Context, Data, Duration, Effect, Exit, Fiber, FiberMap, Layer, Option, RcMap, Schedule } from "effect"
+import { Context, Data, Duration, Effect, Exit, Fiber, FiberMap, Layer, Option, Schedule } from "effect"
 import { FileMissing, type Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { isAt } from "../../domain/run/Attachments.ts"
 import { maxFile } from "../../domain/run/RunFile.ts"
-import type { TeamName } from "../../domain/Team.ts"
 import type { SecretKeyStore } from "../../repo/access/SecretKeyStore.ts"
 import { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
 import { FileStore, type WantedFile } from "../../repo/run/FileStore.ts"
+import { makeFairTurns } from "../../runtime/FairTurns.ts"
 import { AddressPolicy, type AddressPolicyService } from "../delivery/AddressPolicy.ts"
 import * as Sealing from "../verify/Sealing.ts"
 
@@ -18,10 +18,8 @@ const timeLimit = Duration.seconds(30)
 /** With the wait for the turn. */
 const patience = Duration.seconds(50)
 const mostRedirects = 5
-/** Each may be in memory, twice. */
-const atOnce = 12
-/** Slow hosts of one team hold up few others. */
-const atOnceOfTeam = 3
+/** Each may be in memory, twice. Slow hosts of one team hold up no other's. */
+const atOnce = { each: 3, shared: 12 }
 /** After a failure that may pass. */
 const again = Schedule.intersect(Schedule.spaced("1 second"), Schedule.recurs(2))
 
@@ -53,8 +51,7 @@ export class AttachedFiles extends Context.Tag("webhook-trigger/AttachedFiles")<
         const destinations = yield* DestinationStore
         const sealing = yield* Sealing.make
         const policy = yield* AddressPolicy
-        const turns = yield* Effect.makeSemaphore(atOnce)
-        const turnsOfTeams = yield* RcMap.make({ lookup: (_: TeamName) => Effect.makeSemaphore(atOnceOfTeam) })
+        const { inTurn } = makeFairTurns(atOnce)
         const fetching = yield* FiberMap.make<string, Exit.Exit<void, FileMissing | Unavailable>, never>()
 
         /** The token for the URL, if it is at the service of the webhook's destination. */
@@ -94,25 +91,16 @@ export class AttachedFiles extends Context.Tag("webhook-trigger/AttachedFiles")<
         })
 
         const fetchNow = (run_id: RunId, id: string, wanted: WantedFile) =>
-          Effect.gen(function* () {
-            const ofTeam = yield* RcMap.get(turnsOfTeams, wanted.team)
-            const inTurn = Effect.gen(function* () {
-              const bytes = yield* Effect.timeoutFail(download(wanted), {
-                duration: timeLimit,
-                onTimeout: () => missing(`It did not arrive within ${Duration.format(timeLimit)}.`)
-              })
-              yield* files.keepFetched(run_id, id, bytes)
-            })
-            yield* inTurn.pipe(
-              turns.withPermits(1),
-              ofTeam.withPermits(1),
-              Effect.timeoutFail({
-                duration: patience,
-                onTimeout: () => missing("Too many other files are being fetched.")
-              })
-            )
+          Effect.timeoutFail(download(wanted), {
+            duration: timeLimit,
+            onTimeout: () => missing(`It did not arrive within ${Duration.format(timeLimit)}.`)
           }).pipe(
-            Effect.scoped,
+            Effect.flatMap((bytes) => files.keepFetched(run_id, id, bytes)),
+            inTurn(wanted.team),
+            Effect.timeoutFail({
+              duration: patience,
+              onTimeout: () => missing("Too many other files are being fetched.")
+            }),
             Effect.catchTag("NotGot", ({ reason }) =>
               Effect.zipRight(
                 Effect.logInfo(`the file ${id} of run ${run_id} was not fetched: ${reason}`),

@@ -1,12 +1,14 @@
-import { Effect, FiberSet, Layer, Option } from "effect"
+import { Effect, FiberSet, Layer } from "effect"
 import { Bus, type ReplyHandler, type WantedFile } from "../../bus/Bus.ts"
 import type { NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { sentId } from "../../domain/run/RunFile.ts"
+import type { TeamName } from "../../domain/Team.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { FileStore } from "../../repo/run/FileStore.ts"
 import { untilAvailable } from "../../runtime/Availability.ts"
+import { makeFairTurns } from "../../runtime/FairTurns.ts"
 import { AttachedFiles } from "../files/AttachedFiles.ts"
 import { ProgressReports } from "../progress/ProgressReports.ts"
 import { Settings } from "../Settings.ts"
@@ -66,11 +68,12 @@ export const layer: Layer.Layer<
   })
 )
 
-/** Files that leaders have asked for and that are not sent yet; and those that are fetched first. Further requests are dropped:
- * leaders ask again. */
-const mostWanted = 100
+/** Files of a team's runs that leaders have asked for and that are not sent yet. Further requests are dropped: leaders ask again. */
+const mostWanted = 50
+/** One that a bucket holds up delays few of its team's, and no other's. */
+const readAtOnce = { each: 2, shared: 4 }
 
-/** Sends files to their runs' leaders. One at a time: each is in memory. What does not arrive, the leader asks for again. */
+/** Sends files to their runs' leaders. What does not arrive, the leader asks for again. */
 const makeSender = Effect.gen(function* () {
   const bus = yield* Bus
   const files = yield* FileStore
@@ -78,50 +81,53 @@ const makeSender = Effect.gen(function* () {
   const history = yield* HistoryStore
   const fork = yield* FiberSet.makeRuntime<never>()
   const wanted = new Set<string>()
-  const fetched = new Set<string>()
-  const turns = yield* Effect.makeSemaphore(1)
-  const sendFile = (run_id: RunId, file: WantedFile) =>
-    Effect.gen(function* () {
-      const { team } = yield* history.run(run_id)
-      if (bus.sendFile !== undefined) yield* bus.sendFile(team, run_id, file)
-    })
+  const ofTeams = new Map<TeamName, number>()
+  const { inTurn } = makeFairTurns(readAtOnce)
+  const none = new Uint8Array()
+  const sendFile = (team: TeamName, run_id: RunId, file: WantedFile) =>
+    bus.sendFile?.(team, run_id, file) ?? Effect.void
   const logged = (run_id: RunId, id: string) => (sent: Effect.Effect<void, NotFound | Unavailable>) =>
     Effect.catchAll(sent, (error) => Effect.logDebug(`nothing was sent about the file ${id} of run ${run_id}`, error))
-  const read = (run_id: RunId, id: string) =>
-    turns.withPermits(1)(Effect.flatMap(files.fileBytes(run_id, id), (bytes) => sendFile(run_id, { id, bytes })))
-  const fetch = (run_id: RunId, id: string) =>
-    Effect.matchEffect(attached.fetch(run_id, id), {
-      onSuccess: () => read(run_id, id),
-      onFailure: (error) =>
-        error._tag === "FileMissing"
-          ? sendFile(run_id, { id, bytes: new Uint8Array(), missing: error.reason })
-          : Effect.fail(error)
+
+  const get = (team: TeamName, run_id: RunId, id: string) =>
+    // Those that are not here yet have turns of their own: their hosts may be slow.
+    Effect.zipRight(
+      attached.fetch(run_id, id),
+      inTurn(team)(Effect.flatMap(files.fileBytes(run_id, id), (bytes) => sendFile(team, run_id, { id, bytes })))
+    ).pipe(
+      Effect.catchTag("FileMissing", ({ reason }) => sendFile(team, run_id, { id, bytes: none, missing: reason })),
+      Effect.catchTag("NotFound", () =>
+        sendFile(team, run_id, { id, bytes: none, missing: "The server does not have it." })
+      )
+    )
+
+  const send = (run_id: RunId, id: string): Effect.Effect<void, NotFound | Unavailable> =>
+    Effect.flatMap(history.run(run_id), ({ team }) => {
+      const ofTeam = ofTeams.get(team) ?? 0
+      if (ofTeam === mostWanted) return Effect.void
+      ofTeams.set(team, ofTeam + 1)
+      const done = Effect.sync(() => {
+        const left = ofTeams.get(team)! - 1
+        if (left === 0) ofTeams.delete(team)
+        else ofTeams.set(team, left)
+      })
+      return Effect.ensuring(get(team, run_id, id), done)
     })
-  /** Does the work for a file, unless it is being done or the set is full. */
-  const oneOf = (
-    keys: Set<string>,
-    [run_id, id]: readonly [RunId, string],
-    work: Effect.Effect<void, NotFound | Unavailable>
-  ) => {
-    const key = `${run_id} ${id}`
-    if (keys.has(key) || keys.size === mostWanted) return
-    keys.add(key)
-    const done = Effect.sync(() => keys.delete(key))
-    fork(Effect.ensuring(logged(run_id, id)(work), done))
-  }
+
   return {
-    send: (run_id: RunId, id: string): void =>
-      oneOf(
-        wanted,
-        [run_id, id],
-        Effect.gen(function* () {
-          // Hosts may be slow, and other files do not wait for them.
-          if (Option.isNone(yield* turns.withPermits(1)(files.wantedFile(run_id, id)))) yield* read(run_id, id)
-          else oneOf(fetched, [run_id, id], fetch(run_id, id))
-        })
-      ),
+    send: (run_id: RunId, id: string): void => {
+      const key = `${run_id} ${id}`
+      if (wanted.has(key)) return
+      wanted.add(key)
+      const done = Effect.sync(() => wanted.delete(key))
+      fork(Effect.ensuring(logged(run_id, id)(send(run_id, id)), done))
+    },
     /** One that its agent left is stored. */
     confirm: (run_id: RunId, id: string): void =>
-      void fork(sendFile(run_id, { id, bytes: new Uint8Array() }).pipe(logged(run_id, id)))
+      void fork(
+        Effect.flatMap(history.run(run_id), ({ team }) => sendFile(team, run_id, { id, bytes: none })).pipe(
+          logged(run_id, id)
+        )
+      )
   }
 })

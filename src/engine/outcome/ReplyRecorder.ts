@@ -6,7 +6,6 @@ import type { RunId } from "../../domain/Id.ts"
 import type { AgentReport } from "../../domain/run/AgentReport.ts"
 import { linesOf, readAnswer } from "../../domain/run/Answer.ts"
 import type { Outcome } from "../../domain/run/Run.ts"
-import { FileBucket } from "../../repo/run/FileBucket.ts"
 import { FileStore } from "../../repo/run/FileStore.ts"
 import type { UncheckedAnswer } from "../../repo/run/RunEnd.ts"
 import { untilAvailable } from "../../runtime/Availability.ts"
@@ -44,7 +43,6 @@ export class ReplyRecorder extends Context.Tag("webhook-trigger/ReplyRecorder")<
       const outcomes = yield* Outcomes
       const steps = yield* Steps
       const { addFile } = yield* FileStore
-      const isInBucket = Option.isSome(yield* FileBucket)
       const { evaluate } = yield* Evaluator
       const reach = yield* Checkpoints
       const clock = yield* Effect.clock
@@ -104,9 +102,7 @@ export class ReplyRecorder extends Context.Tag("webhook-trigger/ReplyRecorder")<
             Effect.catchAllDefect(addFile(run_id, n, file), (error) =>
               Effect.logError(`file ${n} of run ${run_id} is not kept`, error)
             )
-          // A bucket may be slow or out of reach, and answers need not wait for it.
-          if (isInBucket) for (const file of files) later(file, store(file))
-          const stored = isInBucket ? Effect.void : Effect.forEach(files, store, { discard: true })
+          const stored = Effect.forEach(files, store, { discard: true })
           const end = ends.length === 0 ? Effect.succeed([]) : endAll(ends)
           return Effect.flatMap(files.length === 0 ? end : Effect.zipRight(stored, end), (begun) => {
             for (const run_id of begun) checked.add(run_id)

@@ -7,6 +7,7 @@ import type { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import type { TeamStore } from "../../repo/manage/TeamStore.ts"
 import type { WebhookStore } from "../../repo/manage/WebhookStore.ts"
+import { FileBucket } from "../../repo/run/FileBucket.ts"
 import { FileStore } from "../../repo/run/FileStore.ts"
 import { ProgressStore } from "../../repo/run/ProgressStore.ts"
 import { RunStore } from "../../repo/run/RunStore.ts"
@@ -33,6 +34,7 @@ export interface Task<R = never> {
 }
 
 const engineTasks = Effect.gen(function* () {
+  const bucket = yield* FileBucket
   const files = yield* FileStore
   const history = yield* HistoryStore
   const outcomes = yield* Outcomes
@@ -76,6 +78,16 @@ const engineTasks = Effect.gen(function* () {
       // A minute after the end, for watchers that reconnect, and for servers with different clocks.
       run: Effect.flatMap(DateTime.now, (now) => progress.removeProgress(DateTime.subtract(now, { minutes: 1 })))
     },
+    ...(Option.isSome(bucket)
+      ? [
+          {
+            name: "moves of files to the bucket",
+            every: "5 seconds",
+            alone: "no",
+            run: inPortions(Effect.map(files.moveContents, (moved) => moved > 0))
+          } as const
+        ]
+      : []),
     {
       name: "removal of files",
       every: "10 minutes",

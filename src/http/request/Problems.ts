@@ -17,6 +17,7 @@ import { securityHeaders } from "./SecurityHeaders.ts"
 
 /** Every error that can refuse a request. */
 export type Refusal =
+  | Errors.FileMissing
   | Errors.NotFound
   | Errors.NotVerified
   | Errors.MethodNotAllowed
@@ -120,6 +121,7 @@ const table = {
         "This action requires a sign-in within the last 10 minutes. Enter the key again, or sign in again at the provider. Requests with an API key do not need this."
     })
   ],
+  FileMissing: [404, ({ reason }) => ({ code: "not_found", detail: reason })],
   NotFound: [404, () => ({ code: "not_found", detail: "It does not exist, was deleted, or is disabled." })],
   MethodNotAllowed: [405, ({ allow }) => ({ code: "method_not_allowed", detail: `Allowed here: ${allow}.` })],
   NotAcceptable: [

@@ -1,8 +1,19 @@
 /** The files of a run in its agent's folder: those that came with the request, in `in/`, and those that it leaves in `out/`. */
-import { chmodSync, chownSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { isUtf8 } from "node:buffer"
+import {
+  chmodSync,
+  chownSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  type Stats,
+  writeFileSync
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { FileMissing } from "../../domain/Errors.ts"
 import { maxFile, mostFiles, type RunFile, storedFile } from "../../domain/run/RunFile.ts"
 import type { Task } from "../agents/Agent.ts"
@@ -108,16 +119,38 @@ const place = (task: Task, given: ReadonlyArray<RunFile>, { file }: Transfer) =>
     return withText(task, "Files that came with this message:", files, `${to}/`)
   })
 
-/** The regular files directly in `out`, by their names, with what tells an earlier state from a later one. */
-const leftIn = (folder: string): ReadonlyMap<string, { readonly size: number; readonly state: string }> => {
+interface Left {
+  readonly size: number
+  /** Tells an earlier state from a later one. */
+  readonly state: string
+  /** Why it cannot be kept. */
+  readonly fault?: string
+}
+
+const faultOf = (name: Buffer, found: Stats): string | undefined => {
+  if (!isUtf8(name)) return "Its name is not UTF-8. Rename it."
+  if (found.isFile()) return undefined
+  return found.isDirectory()
+    ? "It is a folder. Only files directly in out/ are kept: pack it, for example with zip."
+    : "It is no regular file. Copy its content to one."
+}
+
+/** What is directly in `out`, by its name. */
+const leftIn = (folder: string): ReadonlyMap<string, Left> => {
   const out = join(folder, "out")
-  const files = new Map<string, { readonly size: number; readonly state: string }>()
+  const files = new Map<string, Left>()
   try {
     if (!lstatSync(out).isDirectory()) return files
-    for (const name of readdirSync(out).sort()) {
-      const found = lstatSync(join(out, name), { throwIfNoEntry: false })
-      const isOne = found?.isFile() === true && name !== ".gitignore"
-      if (isOne) files.set(name, { size: found.size, state: `${found.ino} ${found.size} ${found.ctimeMs}` })
+    for (const name of readdirSync(out, { encoding: "buffer" }).sort(Buffer.compare)) {
+      const found = lstatSync(Buffer.concat([Buffer.from(`${out}/`), name]), { throwIfNoEntry: false })
+      if (found === undefined || name.toString() === ".gitignore") continue
+      const fault = faultOf(name, found)
+      // A folder changes with what is in it.
+      const size = fault === undefined ? found.size : 0
+      files.set(name.toString(fault === undefined || isUtf8(name) ? "utf8" : "latin1"), {
+        ...{ size, state: `${found.ino} ${found.size} ${found.ctimeMs}` },
+        ...(fault !== undefined && { fault })
+      })
     }
   } catch {
     // There is no such folder.
@@ -146,15 +179,24 @@ const contents = (): Output<Buffer> => {
 const read = (place: Place, path: string) =>
   runProgram({ ...place, command: "cat", args: ["--", path], env: withoutPrompt(place), input: "" }, contents())
 
-/** Sends what is new or changed. */
-const send = ({ place, progress }: Task, folder: string, before: ReturnType<typeof leftIn>, { sendFile }: Transfer) =>
+/** Sends what is new or changed. `unsent`: the names of those that are neither sent nor refused yet. */
+const send = (
+  { place, progress }: Task,
+  folder: string,
+  { before, unsent }: { readonly before: ReturnType<typeof leftIn>; readonly unsent: Set<string> },
+  { sendFile }: Transfer
+) =>
   Effect.gen(function* () {
     const kept: Array<Pick<RunFile, "name">> = []
-    for (const [name, { size, state }] of leftIn(folder)) {
-      if (before.get(name)?.state === state) continue
-      const refuse = (why: string) =>
+    const left = [...leftIn(folder)].filter(([name, { state }]) => before.get(name)?.state !== state)
+    for (const [name] of left) unsent.add(name)
+    for (const [name, { fault, size }] of left) {
+      const refuse = (why: string) => {
+        unsent.delete(name)
         progress({ steps: [{ kind: "file", status: "failed", title: `Not kept: out/${name}`, detail: why }] })
-      if (size > maxFile) refuse(`It is larger than ${maxFile / 1e6} MB.`)
+      }
+      if (fault !== undefined) refuse(fault)
+      else if (size > maxFile) refuse(`It is larger than ${maxFile / 1e6} MB.`)
       else if (kept.length === mostFiles) refuse(`At most ${mostFiles} files of a run are kept.`)
       else {
         yield* read(place, join(folder, "out", name)).pipe(
@@ -163,6 +205,7 @@ const send = ({ place, progress }: Task, folder: string, before: ReturnType<type
             const unique = storedFile("", { name, bytes }, kept).name
             return sendFile(kept.push({ name: unique }), { name: unique, bytes })
           }),
+          Effect.tap(() => unsent.delete(name)),
           Effect.catchAll((error) => Effect.sync(() => refuse(error.message)))
         )
       }
@@ -186,17 +229,27 @@ export const during = <A>(
     const before = leftIn(folder)
     const exit = yield* Effect.exit(work(placed))
     // Whatever becomes of the files, the answer follows.
-    const late = `Sending them took longer than ${sendTimeout}.`
-    yield* send(task, folder, before, transfer).pipe(
-      Effect.timeoutTo({
-        duration: sendTimeout,
-        onSuccess: () => {},
-        onTimeout: () =>
-          task.progress({
-            steps: [{ kind: "file", status: "failed", title: "Not all of out/ was kept", detail: late }]
-          })
-      }),
-      Effect.catchAllDefect((error) => Effect.logWarning("not all files of the agent were sent", error))
+    const unsent = new Set<string>()
+    const refuseRest = (detail: string) =>
+      Effect.sync(() => {
+        const names = [...unsent].map((name) => `out/${name}`).join(", ")
+        if (names !== "")
+          task.progress({ steps: [{ kind: "file", status: "failed", title: `Not kept: ${names}`, detail }] })
+      })
+    yield* send(task, folder, { before, unsent }, transfer).pipe(
+      Effect.timeoutOption(sendTimeout),
+      Effect.flatMap(
+        Option.match({
+          onSome: () => Effect.void,
+          onNone: () => refuseRest(`Sending took longer than ${sendTimeout}.`)
+        })
+      ),
+      Effect.catchAllDefect((error) =>
+        Effect.zipRight(
+          Effect.logWarning("not all files of the agent were sent", error),
+          refuseRest("The leader could not send it. Its log says why.")
+        )
+      )
     )
     return yield* exit
   }).pipe(Effect.scoped)

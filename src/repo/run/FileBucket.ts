@@ -1,11 +1,11 @@
 import { Context, type Effect, Option } from "effect"
-import { Unavailable } from "../../domain/Errors.ts"
+import { type FileMissing, Unavailable } from "../../domain/Errors.ts"
 
 /** A store outside the database. An object is written once, under a key that nothing else has. */
 export interface Bucket {
   readonly put: (key: string, bytes: Uint8Array) => Effect.Effect<void, Unavailable>
-  /** None: there is no such object. */
-  readonly get: (key: string) => Effect.Effect<Option.Option<Uint8Array>, Unavailable>
+  /** None: there is no such object. `FileMissing`: there is none, or the server may not read it. */
+  readonly get: (key: string) => Effect.Effect<Option.Option<Uint8Array>, FileMissing | Unavailable>
   /** Succeeds if there is no such object, too. */
   readonly remove: (key: string) => Effect.Effect<void, Unavailable>
 }

@@ -1,5 +1,5 @@
 import { Context, type DateTime, type Effect, type Option } from "effect"
-import type { NotFound, Unavailable } from "../../domain/Errors.ts"
+import type { FileMissing, NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
 import type { FileSource } from "../../domain/run/Attachments.ts"
 import type { SentFile } from "../../domain/run/RunFile.ts"
@@ -19,8 +19,8 @@ export interface WantedFile {
 export class FileStore extends Context.Tag("webhook-trigger/FileStore")<
   FileStore,
   {
-    /** The content of a run's file. `NotFound`: also if it is not fetched yet. */
-    readonly fileBytes: (run_id: RunId, id: string) => Effect.Effect<Uint8Array, NotFound | Unavailable>
+    /** The content of a run's file. `NotFound`: also if it is not fetched yet. `FileMissing`: the bucket does not return it. */
+    readonly fileBytes: (run_id: RunId, id: string) => Effect.Effect<Uint8Array, FileMissing | NotFound | Unavailable>
     /** Where a run's file is fetched from; none: it is here, or there is none. */
     readonly wantedFile: (run_id: RunId, id: string) => Effect.Effect<Option.Option<WantedFile>, Unavailable>
     /** Stores such a file. The first content remains. */
@@ -30,6 +30,8 @@ export class FileStore extends Context.Tag("webhook-trigger/FileStore")<
      * after the run's end: the answer may come before a file that was sent first.
      */
     readonly addFile: (run_id: RunId, n: number, file: SentFile) => Effect.Effect<void, Unavailable>
+    /** Moves some contents from the database to the bucket, if there is one, and returns how many. Each is in one of them. */
+    readonly moveContents: Effect.Effect<number, Unavailable>
     /** Removes some of the contents that no run has and that were stored before, and returns their number. 0: there are none. */
     readonly removeContents: (before: DateTime.Utc) => Effect.Effect<number, Unavailable>
   }

@@ -1,17 +1,19 @@
 /** Contents of files in a bucket of an S3-compatible store: https://docs.aws.amazon.com/AmazonS3/latest/API/ */
+import { createHash, getFips } from "node:crypto"
 import { setTimeout } from "node:timers/promises"
 import { Effect, Layer, Option, Redacted } from "effect"
+import { FileMissing, type Unavailable } from "../../domain/Errors.ts"
+import { DeadlinePassed, withDeadline } from "../../runtime/Deadline.ts"
 import { type Bucket, FileBucket, unavailable } from "../run/FileBucket.ts"
+import { type Credentials, keySource } from "./Credentials.ts"
 
-export interface S3Settings {
+export type S3Settings = Credentials & {
   /** Of the bucket, in path style, with a prefix for the keys if they need one: `https://s3.example.com/bucket/prefix`. */
   readonly url: string
-  readonly keyId: Redacted.Redacted
-  readonly secret: Redacted.Redacted
   readonly region: string
 }
 
-/** For an operation with all its attempts, in milliseconds: as long as for one of the database. */
+/** For an operation with all its attempts, and the request for a key, in milliseconds: as long as for one of the database. */
 const limit = 10_000
 const attempts = 3
 /** Milliseconds before the second attempt. The third waits twice as long. */
@@ -31,41 +33,70 @@ const codeOf = ({ bytes }: Answer): string =>
 /** The service is busy, or has a fault that may pass. */
 const isTemporary = ({ status }: Answer): boolean => status >= 500 || status === 429
 
+/** Of a key that was valid for some hours: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html */
+const keyIsOver = [
+  "ExpiredToken",
+  "ExpiredTokenException",
+  "InvalidAccessKeyId",
+  "InvalidToken",
+  "TokenRefreshRequired"
+]
+
+/** What 403 means if it is not about the object. */
+const isOfKey = [...keyIsOver, "SignatureDoesNotMatch", "RequestTimeTooSkewed", "AccountProblem", "NotSignedUp"]
+
+/** A bucket with Object Lock asks for a checksum. MD5 is the one that all stores know, and a FIPS mode forbids. */
+const checksumOf = (bytes: Uint8Array): Record<string, string> =>
+  getFips() === 1
+    ? { "x-amz-checksum-sha256": createHash("sha256").update(bytes).digest("base64") }
+    : { "content-md5": createHash("md5").update(bytes).digest("base64") }
+
+/** Without the right to list, S3 answers 403 for an object that does not exist. */
+const notReadable = new FileMissing({
+  reason:
+    "The bucket answered 403: the file is gone, or the server may not read it. Grant s3:GetObject for its objects, and s3:ListBucket for the bucket to tell the two apart."
+})
+
 const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return "unknown"
-  // While it waits for the next attempt, the cause is one.
-  if ([error, error.cause].some((it) => it instanceof Error && it.name === "TimeoutError"))
-    return `no answer within ${limit / 1000} seconds`
+  if (error instanceof DeadlinePassed) return `no answer within ${limit / 1000} seconds`
   const { code, message } = (error.cause ?? error) as { readonly code?: string; readonly message?: string }
   return code ?? message ?? error.name
 }
 
 /** Details name the bucket and S3's code, and neither the key nor the secret. */
-export const make = ({ keyId, region, secret, url }: S3Settings): Bucket => {
+export const make = ({ region, url, ...credentials }: S3Settings): Bucket => {
+  const keys = keySource(credentials, region)
   /** Of the day's signing key. */
-  const cache = new Map<string, ArrayBuffer>()
+  let cache = new Map<string, ArrayBuffer>()
   let warnedAt = Number.NEGATIVE_INFINITY
 
   const send = async (method: string, key: string, body: Uint8Array<ArrayBuffer>, signal: AbortSignal) => {
     // Loaded with the first request.
     const { AwsV4Signer } = await import("aws4fetch")
-    const hash = Buffer.from(await crypto.subtle.digest("SHA-256", body)).toString("hex")
+    const hash = createHash("sha256").update(body).digest("hex")
+    const accessKey = await keys.current(signal)
+    const { keyId, secret, sessionToken } = accessKey
     const signed = await new AwsV4Signer({
       ...{ method, url: `${url}/${key}`, service: "s3", region, cache },
       ...{ accessKeyId: Redacted.value(keyId), secretAccessKey: Redacted.value(secret) },
-      headers: { "x-amz-content-sha256": hash }
+      ...(sessionToken && { sessionToken: Redacted.value(sessionToken) }),
+      headers: { "x-amz-content-sha256": hash, ...(method === "PUT" && checksumOf(body)) }
     }).sign()
     const sent = method === "PUT" ? { body } : {}
     // A redirect names another bucket, region or host. What is meant for this one goes nowhere else.
     const response = await fetch(signed.url, { method, headers: signed.headers, ...sent, redirect: "manual", signal })
-    return { status: response.status, bytes: new Uint8Array(await response.arrayBuffer()) }
+    const answer: Answer = { status: response.status, bytes: new Uint8Array(await response.arrayBuffer()) }
+    const isRefused = answer.status >= 400 && keyIsOver.includes(codeOf(answer)) && keys.refused(accessKey)
+    if (isRefused) cache = new Map()
+    return { ...answer, isTemporary: isRefused || isTemporary(answer) }
   }
 
   const attempt = async (method: string, key: string, bytes: Uint8Array, signal: AbortSignal): Promise<Answer> => {
     for (let left = attempts - 1; ; left--) {
       try {
         const answer = await send(method, key, bytes as Uint8Array<ArrayBuffer>, signal)
-        if (left === 0 || !isTemporary(answer)) return answer
+        if (left === 0 || !answer.isTemporary) return answer
       } catch (error) {
         if (left === 0 || signal.aborted) throw error
       }
@@ -84,7 +115,7 @@ export const make = ({ keyId, region, secret, url }: S3Settings): Bucket => {
   const call = (method: "PUT" | "GET" | "DELETE", key: string, bytes: Uint8Array = new Uint8Array()) =>
     Effect.tryPromise({
       // In the process's own time: a test clock makes no store faster.
-      try: (interrupted) => attempt(method, key, bytes, AbortSignal.any([interrupted, AbortSignal.timeout(limit)])),
+      try: (interrupted) => withDeadline(limit, (signal) => attempt(method, key, bytes, signal), interrupted),
       catch: (error) => unavailable(`The bucket ${url} is out of reach: ${reasonOf(error)}.`)
     }).pipe(
       Effect.flatMap((answer) => {
@@ -92,16 +123,21 @@ export const make = ({ keyId, region, secret, url }: S3Settings): Bucket => {
         if (status >= 200 && status < 300) return Effect.succeed(Option.some(bytes))
         const code = codeOf(answer)
         if (status === 404 && code === "NoSuchKey") return Effect.succeedNone
-        return unavailable(`The bucket ${url} answered ${method} with ${[status, code].join(" ").trim()}.`)
+        const detail = `The bucket ${url} answered ${method} with ${[status, code].join(" ").trim()}.`
+        const isDenied = method === "GET" && status === 403 && !isOfKey.includes(code)
+        return Effect.fail<FileMissing | Unavailable>(isDenied ? notReadable : unavailable(detail))
       }),
-      Effect.tapError(({ detail }) => warn(detail)),
+      Effect.tapError((error) => warn(error._tag === "FileMissing" ? `${url}: ${error.reason}` : error.detail)),
       Effect.withSpan(`S3.${method}`)
     )
+  /** Only reading fails otherwise. */
+  const write = (method: "PUT" | "DELETE", key: string, bytes?: Uint8Array): Effect.Effect<void, Unavailable> =>
+    Effect.catchTag(Effect.asVoid(call(method, key, bytes)), "FileMissing", ({ reason }) => unavailable(reason))
 
   return {
-    put: (key, bytes) => Effect.asVoid(call("PUT", key, bytes)),
+    put: (key, bytes) => write("PUT", key, bytes),
     get: (key) => call("GET", key),
-    remove: (key) => Effect.asVoid(call("DELETE", key))
+    remove: (key) => write("DELETE", key)
   }
 }
 

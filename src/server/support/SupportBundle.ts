@@ -10,6 +10,7 @@ import { print } from "../../cli/Output.ts"
 import { settings as engineSettings } from "../../engine/SettingsConfig.ts"
 import { keys } from "../../leader/Place.ts"
 import { connection } from "../../repo/sql/database/PostgresAddress.ts"
+import { withDeadline } from "../../runtime/Deadline.ts"
 import type { Setting } from "../../settings/EnvironmentVariable.ts"
 import * as Services from "../doctor/Services.ts"
 import { settings } from "../environment/Environment.ts"
@@ -64,12 +65,12 @@ const isPrivate = ({ hostname, protocol }: URL): boolean =>
 const fromServer = (url: string, path: string, token?: string) =>
   orReason(async () => {
     const isSent = token !== undefined && isPrivate(new URL(url))
-    const response = await fetch(`${url}${path}`, {
-      headers: isSent ? { authorization: `Bearer ${token}` } : {},
-      signal: AbortSignal.timeout(patience)
-    })
+    const headers: Record<string, string> = isSent ? { authorization: `Bearer ${token}` } : {}
     const note = token !== undefined && !isSent ? "METRICS_TOKEN is not sent over plain HTTP to another host.\n" : ""
-    return `${note}${response.status} ${response.headers.get("content-type")}\n\n${await response.text()}`
+    return withDeadline(patience, async (signal) => {
+      const response = await fetch(`${url}${path}`, { headers, signal })
+      return `${note}${response.status} ${response.headers.get("content-type")}\n\n${await response.text()}`
+    })
   })
 
 // The state of the tables, without anything that callers, agents or people wrote.

@@ -63,7 +63,11 @@ const started = (options: Options = {}) =>
     }
     const filesOf = (run_id: string) =>
       Effect.map(server.admin("GET", `/api/runs/${run_id}/files`), ({ json }) => json.data)
-    return { ...server, hook, runs, post, download, filesOf }
+    const isLed = untilEffect(
+      "the team has a leader",
+      Effect.map(server.admin("GET", `/api/teams/${team}`), ({ json }) => json.running === true)
+    )
+    return { ...server, hook, runs, post, download, filesOf, isLed }
   })
 
 type Started = Effect.Effect.Success<ReturnType<typeof started>>
@@ -79,10 +83,7 @@ const roundTrip = (options: Options, bus: (server: Started) => Effect.Effect<Lay
     yield* Effect.provide(agent(workspace), yield* Layer.build(yield* bus(server)))
     const task = `ls in; mkdir -p out; cp in/data.bin out/copy.bin; echo "<script>alert(1)</script>" > out/page.html
 ln -s /etc/passwd out/link; exit`
-    yield* untilEffect(
-      "the team has a leader",
-      Effect.map(server.admin("GET", `/api/teams/${team}`), ({ json }) => json.running === true)
-    )
+    yield* server.isLed
     const { json, status, text } = yield* server.post(
       [
         ["task", task],
@@ -142,10 +143,14 @@ describe("files in a bucket", () => {
   it.scopedLive("come from there and go there, with a leader in the server's process", () =>
     Effect.gen(function* () {
       const { objects, settings } = yield* s3Server
-      const { run_id } = yield* roundTrip({ bucket: settings }, ({ context }) =>
+      const { download, run_id } = yield* roundTrip({ bucket: settings }, ({ context }) =>
         Effect.succeed(Layer.succeedContext(context))
       )
-      expect(objects.size).toBe(4)
+      yield* untilEffect(
+        "the files are moved to the bucket",
+        Effect.sync(() => objects.size === 4)
+      )
+      expect((yield* download(run_id, "out-1")).bytes.equals(binary)).toBe(true)
       for (const key of objects.keys()) expect(key).toContain(`hooks/${run_id}/`)
     })
   )
@@ -154,56 +159,111 @@ describe("files in a bucket", () => {
     Effect.flatMap(s3Server, ({ settings }) => roundTrip({ bucket: settings }, overHttp))
   )
 
-  it.scopedLive("that cannot be stored are refused with 503, and no run begins", () =>
-    Effect.gen(function* () {
-      const { faultsOf, origin, settings } = yield* s3Server
-      const { post, runs } = yield* started({ bucket: settings })
-      const parts: ReadonlyArray<Part> = [
-        ["task", "x"],
-        ["file", binary, "data.bin"]
-      ]
-      const fault = [503, "SlowDown"] as const
-      faultsOf.set("PUT", fault)
-      const refused = yield* post(parts)
-      expect(refusal(refused)).toStrictEqual([503, "unavailable"])
-      expect(refused.json.detail).toBe("The file store is out of reach.")
-      expect(refused.text).not.toContain(origin)
-      // Others need no bucket.
-      expect((yield* post([["task", "without a file"]])).status).toBe(202)
-      expect(yield* runs).toHaveLength(1)
-      faultsOf.clear()
-      expect((yield* post(parts)).status).toBe(202)
-      expect(yield* runs).toHaveLength(2)
-    })
-  )
-
   const holdUpNone = (options: Options) =>
     Effect.gen(function* () {
-      const { faultsOf, requests, settings } = yield* s3Server
-      const server = yield* started({ ...options, bucket: settings })
+      const bucket = yield* s3Server
+      const server = yield* started({ ...options, bucket: bucket.settings })
       yield* Effect.provide(agent(yield* folder), server.context)
-      const other = yield* server.webhook(yield* server.team("other"))
-      faultsOf.set("PUT", [503, "SlowDown"])
-      const { json, text } = yield* server.post([["task", "mkdir -p out; echo late > out/late.txt; exit"]])
-      yield* untilEffect(
-        "the server has tried to store the file",
-        Effect.sync(() => requests.length >= 3)
+      yield* server.isLed
+      bucket.silentFor = /./
+      const task = "cat in/data.bin | wc -c; mkdir -p out; echo late > out/late.txt; exit"
+      const { json, status } = yield* server.post(
+        [
+          ["task", task],
+          ["file", binary, "data.bin"]
+        ],
+        "?wait=true"
       )
-      expect(
-        (yield* server.http("POST", `${other.path}?wait=true`, { body: { variables: { text: "hi" } } })).status
-      ).toBe(200)
-      expect(yield* server.filesOf(json.run_id), text).toEqual([])
-      faultsOf.clear()
+      expect([status, json.response]).toEqual([200, String(binary.length)])
       yield* untilEffect(
-        "the file is stored",
-        Effect.map(server.filesOf(json.run_id), (files) => files.length === 1)
+        "the agent's file is kept",
+        Effect.map(server.filesOf(json.run_id), (files) => files.length === 2)
       )
       expect((yield* server.download(json.run_id, "out-1")).bytes.toString()).toBe("late\n")
+      expect(bucket.objects.size).toBe(0)
     })
 
-  it.scopedLive("hold up no other answers while they cannot be stored, and are stored later", () => holdUpNone({}))
+  it.scopedLive("hold up no request, agent or answer while the bucket does not answer", () => holdUpNone({}))
 
-  it.scopedLive("hold up no other answers on RabbitMQ either", () => holdUpNone({ bus: busOnRabbitMq }))
+  it.scopedLive("hold up none on RabbitMQ either", () => holdUpNone({ bus: busOnRabbitMq }))
+
+  const missing = (
+    options: Options,
+    bus: (server: Started) => Effect.Effect<Layer.Layer<LeaderBus, unknown>> = ({ context }) =>
+      Effect.succeed(Layer.succeedContext(context))
+  ) =>
+    Effect.gen(function* () {
+      const bucket = yield* s3Server
+      const server = yield* started({ ...options, bucket: bucket.settings })
+      const { json } = yield* server.post([
+        ["task", "cat in/data.bin; exit"],
+        ["file", binary, "data.bin"]
+      ])
+      yield* untilEffect(
+        "the file is moved to the bucket",
+        Effect.sync(() => bucket.objects.size === 1)
+      )
+      bucket.objects.clear()
+      bucket.mayList = false
+      const { response } = yield* server.download(json.run_id, "in-1")
+      expect(response.status).toBe(404)
+      // The agent works without it.
+      yield* Effect.provide(agent(yield* folder), yield* Layer.build(yield* bus(server)))
+      const run = yield* untilEffect(
+        "the run has ended",
+        Effect.map(server.admin("GET", `/api/runs/${json.run_id}`), ({ json }) => json.finished_at && json)
+      )
+      const { json: steps } = yield* server.admin("GET", `/api/runs/${json.run_id}/steps`)
+      expect(steps.data, run.status).toContainEqual(
+        expect.objectContaining({
+          title: "Not available: data.bin",
+          detail: expect.stringContaining("Grant s3:GetObject")
+        })
+      )
+    })
+  it.scopedLive("that are gone or forbidden are named in the run at once, with the reason", () => missing({}))
+
+  it.scopedLive("that are gone or forbidden are named to a leader over HTTP, too", () => missing({}, overHttp))
+
+  it.scopedLive("that are gone or forbidden are named to a leader on RabbitMQ, too", () =>
+    missing({ bus: busOnRabbitMq })
+  )
+})
+
+describe("what an agent leaves in out/", () => {
+  it.scopedLive("and cannot be kept is named in the run, whatever it is", () =>
+    Effect.gen(function* () {
+      const server = yield* started()
+      yield* Effect.provide(agent(yield* folder), server.context)
+      yield* server.isLed
+      const task = `mkdir -p out/report; cd out; echo a > report/index.html; ln -s /etc/passwd link; mkfifo pipe
+printf x > "$(printf 'a\\377b')"; echo kept > '-- a "quoted" name.txt'; head -c 5000001 /dev/zero > big.bin; exit`
+      const { json, status, text } = yield* server.post([["task", task]], "?wait=true")
+      expect(status, text).toBe(200)
+      const steps = yield* untilEffect(
+        "the steps are there",
+        Effect.map(
+          server.admin("GET", `/api/runs/${json.run_id}/steps`),
+          ({ json }) => json.data.length >= 5 && json.data
+        )
+      )
+      const kept = steps.map(({ detail, title }: { detail: string; title: string }) => [title, detail])
+      expect(kept).toEqual(
+        expect.arrayContaining([
+          ["Not kept: out/a\u00ffb", "Its name is not UTF-8. Rename it."],
+          ["Not kept: out/big.bin", "It is larger than 5 MB."],
+          ["Not kept: out/link", "It is no regular file. Copy its content to one."],
+          ["Not kept: out/pipe", "It is no regular file. Copy its content to one."],
+          ["Not kept: out/report", expect.stringContaining("It is a folder.")]
+        ])
+      )
+      const files = yield* untilEffect(
+        "the other one is kept",
+        Effect.map(server.filesOf(json.run_id), (files) => files.length === 1 && files)
+      )
+      expect(files).toMatchObject([{ id: "out-1", size: 5 }])
+    })
+  )
 })
 
 describe("files that are refused", () => {

@@ -1,16 +1,17 @@
 /** The contents of files in a bucket, whose server may fail. */
 import { SqlClient } from "@effect/sql"
-import { describe, expect, it } from "@effect/vitest"
-import { Context, DateTime, Effect, Layer, Option, Redacted, type Scope } from "effect"
-import { NotFound } from "../../../src/domain/Errors.ts"
+import { describe, expect, it, vi } from "@effect/vitest"
+import { Context, DateTime, Deferred, Effect, Fiber, Layer, Option, Redacted, Runtime, type Scope } from "effect"
+import type { RunId } from "../../../src/domain/Id.ts"
 import { incomingFiles } from "../../../src/domain/run/RunFile.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { FileBucket } from "../../../src/repo/run/FileBucket.ts"
 import * as S3 from "../../../src/repo/s3/S3.ts"
 import * as TestDatabase from "../../../src/repo/sql/database/TestDatabase.ts"
 import * as RepoSql from "../../../src/repo/sql/RepoSql.ts"
+import { collectGarbage } from "../../support/Garbage.ts"
 import { s3Server } from "../../support/S3Server.ts"
-import { acceptOne, admitNext, createWebhook, newRun, queueRun } from "../contract/fixtures.ts"
+import { admitNext, createWebhook, newRun, queueRun } from "../contract/fixtures.ts"
 import type { Test } from "../contract/RepoContract.ts"
 import { runFiles } from "../contract/run/files.ts"
 import { withSqlRepo } from "./SqlRepo.ts"
@@ -28,16 +29,23 @@ const inBucket = (
   name: string,
   body: (
     server: Server["Type"]
-  ) => Effect.Effect<unknown, unknown, Repo | Server | SqlClient.SqlClient | RepoSql.Notifications | Scope.Scope>
+  ) => Effect.Effect<unknown, unknown, Repo | Server | SqlClient.SqlClient | RepoSql.Notifications | Scope.Scope>,
+  timeout?: number
 ) =>
-  test(
+  it.live(
     name,
-    Effect.flatMap(Server, (server) => {
-      server.faultsOf.clear()
-      server.objects.clear()
-      server.requests.length = 0
-      return body(server)
-    }) as Effect.Effect<unknown, unknown, Repo | Scope.Scope>
+    () =>
+      withRepo(
+        Effect.flatMap(Server, (server) => {
+          server.faultsOf.clear()
+          server.objects.clear()
+          server.requests.length = 0
+          server.silentFor = undefined
+          server.mayList = true
+          return body(server)
+        }) as Effect.Effect<unknown, unknown, Repo | Scope.Scope>
+      ),
+    timeout
   )
 
 /** The same rows, as a server with other settings has them. */
@@ -51,6 +59,14 @@ const bytes = Uint8Array.from({ length: 1_000 }, (_, i) => i & 255)
 const files = incomingFiles([{ name: "a.bin", bytes }])
 const later = DateTime.unsafeMake(Date.now() + 3_600_000)
 
+/** As the servers do it. Those that were tried before are due again. */
+const moveAll = (repo: Effect.Effect.Success<typeof Repo>) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`update webhook_trigger.file_contents set move_at = now()`
+    yield* Effect.repeat(repo.moveContents, { while: (moved) => moved > 0 })
+  })
+
 const removeAll = (repo: Effect.Effect.Success<typeof Repo>) =>
   Effect.repeat(repo.removeContents(later), { while: (removed) => removed > 0 })
 
@@ -59,40 +75,71 @@ const equal = (one: Uint8Array, other: Uint8Array) => Buffer.compare(one, other)
 describe("files in a bucket", () => {
   runFiles(test)
 
-  inBucket("are not in the database", ({ objects }) =>
+  inBucket("are in the database until they are in the bucket, and in one of them from then on", ({ objects }) =>
     Effect.gen(function* () {
+      const repo = yield* Repo
       const run_id = yield* queueRun(yield* createWebhook(), { files })
-      expect(equal(objects.get(`hooks/${run_id}/in-1`)!, bytes)).toBe(true)
       const sql = yield* SqlClient.SqlClient
-      const rows = yield* sql`
-        select bytes, in_bucket from webhook_trigger.file_contents where key = ${`${run_id}/in-1`}`
-      expect(rows).toEqual([{ bytes: null, in_bucket: true }])
+      const stored = sql`
+        select bytes is not null as here, in_bucket from webhook_trigger.file_contents where key = ${`${run_id}/in-1`}`
+      expect(yield* stored).toEqual([{ here: true, in_bucket: true }])
+      expect([objects.size, equal(yield* repo.fileBytes(run_id, "in-1"), bytes)]).toEqual([0, true])
+      yield* moveAll(repo)
+      expect(yield* stored).toEqual([{ here: false, in_bucket: true }])
+      expect(equal(objects.get(`hooks/${run_id}/in-1`)!, bytes)).toBe(true)
+      expect(equal(yield* repo.fileBytes(run_id, "in-1"), bytes)).toBe(true)
+      expect(yield* repo.moveContents).toBe(0)
     })
   )
 
   inBucket(
-    "a run is not accepted until its files are stored, and what a failure leaves is removed",
-    ({ faults, faultsOf, objects, requests }) =>
+    "no request and no agent's file waits for a bucket, and one that it does not take delays no other's move",
+    (server) =>
       Effect.gen(function* () {
         const repo = yield* Repo
+        yield* moveAll(repo)
         const webhook = yield* createWebhook()
-        const run = yield* newRun(webhook, { files })
-        faultsOf.set("PUT", [503, "SlowDown"])
-        requests.length = 0
-        const error = yield* Effect.flip(acceptOne(run))
-        expect(error).toMatchObject({ _tag: "Unavailable", what: "files", not_done: true })
-        expect((error as { readonly detail: string }).detail).toMatch(/answered PUT with 503 SlowDown\.$/)
-        expect(requests).toHaveLength(3)
-        expect(yield* Effect.flip(repo.run(run.run_id))).toEqual(new NotFound())
-        // As after a crash.
-        expect(yield* repo.removeContents(later)).toBe(1)
-        faultsOf.clear()
-        // The third attempt succeeds.
-        faults.push([500, "InternalError"], "reset")
-        const run_id = yield* queueRun(webhook, { files })
-        expect(equal(yield* repo.fileBytes(run_id, "in-1"), bytes)).toBe(true)
-        expect([...objects.keys()]).toEqual([`hooks/${run_id}/in-1`])
-      })
+        const held: Array<RunId> = []
+        for (let n = 0; n < 5; n++) held.push(yield* queueRun(webhook, { files }))
+        server.silentFor = new RegExp(held.join("|"))
+        yield* admitNext()
+        yield* repo.addFile(held[0]!, 1, { name: "out.txt", bytes })
+        const other = yield* queueRun(webhook, { files })
+        expect(equal(yield* repo.fileBytes(held[0]!, "out-1"), bytes)).toBe(true)
+        // The first ones wait as long as an operation on the bucket may take. Those behind them are next.
+        expect(yield* repo.moveContents).toBe(0)
+        expect(yield* repo.moveContents).toBe(1)
+        expect([...server.objects.keys()]).toEqual([`hooks/${other}/in-1`])
+        server.silentFor = undefined
+        yield* moveAll(repo)
+        expect(server.objects.size).toBe(7)
+        for (const run_id of held) expect(equal(yield* repo.fileBytes(run_id, "in-1"), bytes)).toBe(true)
+      }),
+    60_000
+  )
+
+  inBucket("what was removed while it was moved leaves no object", (server) =>
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const sql = yield* SqlClient.SqlClient
+      const webhook = yield* createWebhook()
+      const run_id = yield* queueRun(webhook, { files })
+      const removed = yield* Deferred.make<void>()
+      const runtime = yield* Effect.runtime()
+      server.onPut = () => {
+        server.onPut = () => {}
+        const remove = Effect.zipRight(
+          repo.deleteWebhook(webhook.id),
+          sql`delete from webhook_trigger.file_contents where key = ${`${run_id}/in-1`}`
+        )
+        return Runtime.runPromise(runtime)(
+          Effect.asVoid(Effect.intoDeferred(Effect.asVoid(Effect.orDie(remove)), removed))
+        )
+      }
+      yield* moveAll(repo)
+      yield* Deferred.await(removed)
+      expect(server.objects.size).toBe(0)
+    })
   )
 
   inBucket("objects are removed as soon as the bucket can be reached", ({ faultsOf, objects }) =>
@@ -102,6 +149,8 @@ describe("files in a bucket", () => {
       const run_id = yield* queueRun(webhook, { files })
       yield* admitNext()
       for (const name of ["first.txt", "second.txt"]) yield* repo.addFile(run_id, 1, { name, bytes })
+      yield* moveAll(repo)
+      expect(objects.size).toBe(3)
       yield* removeAll(repo)
       // Without that of the earlier attempt.
       expect(objects.size).toBe(2)
@@ -131,6 +180,7 @@ describe("files in a bucket", () => {
         expect(objects.size).toBe(0)
         expect(equal(yield* repo.fileBytes(run.run_id, "in-1"), bytes)).toBe(true)
         const run_id = yield* queueRun(webhook, { files })
+        yield* moveAll(repo)
         expect(yield* Effect.flip(before.fileBytes(run_id, "in-1"))).toMatchObject({
           what: "files",
           detail: expect.stringContaining("WEBHOOK_FILES_S3 is not set")
@@ -143,17 +193,24 @@ describe("files in a bucket", () => {
       })
   )
 
-  inBucket(
-    "one whose object is gone is not found, and one that the server may not read is unavailable",
-    ({ faults, objects }) =>
-      Effect.gen(function* () {
-        const repo = yield* Repo
-        const run_id = yield* queueRun(yield* createWebhook(), { files })
-        faults.push([403, "AccessDenied"])
-        expect(yield* Effect.flip(repo.fileBytes(run_id, "in-1"))).toMatchObject({ what: "files" })
-        objects.clear()
-        expect(yield* Effect.flip(repo.fileBytes(run_id, "in-1"))).toEqual(new NotFound())
+  inBucket("one whose object is gone, or may not be read, is named as missing, with what to grant", (server) =>
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const run_id = yield* queueRun(yield* createWebhook(), { files })
+      yield* moveAll(repo)
+      const failure = Effect.flip(repo.fileBytes(run_id, "in-1"))
+      server.faults.push([403, "SignatureDoesNotMatch"])
+      expect(yield* failure).toMatchObject({ _tag: "Unavailable", what: "files" })
+      server.objects.clear()
+      expect(yield* failure).toMatchObject({
+        _tag: "FileMissing",
+        reason: "The bucket of the server no longer has it."
       })
+      server.mayList = false
+      server.requests.length = 0
+      expect(yield* failure).toMatchObject({ _tag: "FileMissing", reason: expect.stringContaining("s3:ListBucket") })
+      expect(server.requests).toHaveLength(1)
+    })
   )
 })
 
@@ -161,7 +218,7 @@ describe("a bucket", () => {
   it.scopedLive("that refuses says why, without secrets and once", () =>
     Effect.gen(function* () {
       const server = yield* s3Server
-      const put = (settings: Partial<S3.S3Settings> = {}) =>
+      const put = (settings: Partial<typeof server.settings> = {}) =>
         Effect.map(
           Effect.flip(S3.make({ ...server.settings, ...settings }).put("a", bytes)),
           ({ detail }) => /(?:with|:) ([^:]+)\.$/.exec(detail)?.[1]
@@ -181,13 +238,33 @@ describe("a bucket", () => {
     })
   )
 
-  it.scopedLive("that does not answer is given up after ten seconds", () =>
+  it.scopedLive(
+    "that does not answer is given up after ten seconds, however many wait and whatever the garbage collector does",
+    () =>
+      Effect.gen(function* () {
+        const { faultsOf, requests, settings } = yield* s3Server
+        for (const method of ["GET", "PUT", "DELETE"]) faultsOf.set(method, "silence")
+        const bucket = S3.make(settings)
+        const waiting = yield* Effect.fork(
+          Effect.all([bucket.get("a"), bucket.put("a", bytes), bucket.remove("a"), bucket.get("b")].map(Effect.flip), {
+            concurrency: "unbounded"
+          })
+        )
+        yield* Effect.promise(() => vi.waitUntil(() => requests.length === 4))
+        collectGarbage()
+        for (const error of yield* Fiber.join(waiting))
+          expect(error).toMatchObject({ detail: expect.stringContaining("no answer within 10 seconds") })
+        expect(requests).toHaveLength(4)
+      }),
+    60_000
+  )
+
+  it.scopedLive("with Object Lock gets the checksum that it asks for", () =>
     Effect.gen(function* () {
-      const { faultsOf, requests, settings } = yield* s3Server
-      faultsOf.set("GET", "silence")
-      const { detail } = yield* Effect.flip(S3.make(settings).get("a"))
-      expect(detail).toContain("no answer within 10 seconds")
-      expect(requests).toHaveLength(1)
+      const server = yield* s3Server
+      server.isLocked = true
+      for (const content of [bytes, new Uint8Array()]) yield* S3.make(server.settings).put("a", content)
+      expect(server.objects.get("hooks/a")).toHaveLength(0)
     })
   )
 

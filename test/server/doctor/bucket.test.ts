@@ -12,6 +12,15 @@ describe("doctor", () => {
       const server = yield* s3Server
       const fine = yield* examineBucket(server.settings)
       expect([results(fine), fine.help]).toStrictEqual([["yes", "yes", "yes"], undefined])
+      server.mayList = false
+      const unlisted = yield* examineBucket(server.settings)
+      expect(unlisted.checks.slice(3)).toEqual([
+        { what: "bucket listed", result: "warning", detail: expect.stringContaining("allow s3:ListBucket") }
+      ])
+      server.mayList = true
+      const { region, url } = server.settings
+      const noRole = yield* examineBucket({ region, url, roleArn: "arn:aws:iam::1:role/r", tokenFile: "/no/such" })
+      expect([results(noRole)[0], noRole.help]).toEqual(["no", expect.stringContaining("AWS_ROLE_ARN")])
       const stranger = yield* examineBucket({ ...server.settings, secret: Redacted.make("another-secret") })
       expect([results(stranger), stranger.help]).toStrictEqual([
         ["no", "unknown", "unknown"],

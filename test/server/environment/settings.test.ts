@@ -248,9 +248,12 @@ describe("settings", () => {
       const key = { WEBHOOK_FILES_S3_KEY_ID: "AKID", WEBHOOK_FILES_S3_SECRET: "s3cret" }
       const WEBHOOK_FILES_S3 = "https://s3.example.com:9000/bucket/a/b_c/"
       const found = FilesEnvironment.s3Settings(yield* loaded({ WEBHOOK_FILES_S3, ...key }))
-      const { keyId, region, secret, url } = Option.getOrThrow(found)
-      expect([url, region]).toEqual(["https://s3.example.com:9000/bucket/a/b_c", "us-east-1"])
-      expect([keyId, secret].map(Redacted.value)).toEqual(["AKID", "s3cret"])
+      const ofKey = { keyId: Redacted.make("AKID"), secret: Redacted.make("s3cret") }
+      const ofBucket = { url: "https://s3.example.com:9000/bucket/a/b_c", region: "us-east-1" }
+      expect(Option.getOrThrow(found)).toEqual({ ...ofKey, ...ofBucket })
+      const session = yield* loaded({ WEBHOOK_FILES_S3, ...key, WEBHOOK_FILES_S3_SESSION_TOKEN: "t0ken" })
+      const sessionToken = Redacted.make("t0ken")
+      expect(FilesEnvironment.s3Settings(session)).toEqual(Option.some({ ...ofKey, ...ofBucket, sessionToken }))
       expect(FilesEnvironment.s3Settings(yield* loaded({}))).toEqual(Option.none())
       const wrong = ["s3://bucket", "bucket", "https://s3", "https://u:p@s3/b", "https://s3/b?x", "https://s3/b/../c"]
       for (const WEBHOOK_FILES_S3 of [...wrong, "https://s3/b//c", "https://s3/b/ü", "https://s3/b/%41"]) {
@@ -264,6 +267,42 @@ describe("settings", () => {
       expect(yield* faults(key)).toMatchObject([{ name: "WEBHOOK_FILES_S3" }])
       expect(yield* faults({ WEBHOOK_FILES_S3_REGION: "eu-central-1" })).toHaveLength(3)
     })
+  )
+
+  it.effect(
+    "of a bucket may be what the cloud gives: a role for a service account, or an endpoint beside the container",
+    () =>
+      Effect.gen(function* () {
+        const WEBHOOK_FILES_S3 = "https://s3.eu-central-1.amazonaws.com/bucket"
+        const found = (given: Readonly<Record<string, string>>) =>
+          Effect.map(loaded({ WEBHOOK_FILES_S3, AWS_REGION: "eu-central-1", ...given }), (settings) =>
+            Option.getOrUndefined(FilesEnvironment.s3Settings(settings))
+          )
+        const ofBucket = { url: WEBHOOK_FILES_S3, region: "eu-central-1" }
+        const role = { AWS_ROLE_ARN: "arn:aws:iam::1:role/r", AWS_WEB_IDENTITY_TOKEN_FILE: "/token" }
+        const container = { AWS_CONTAINER_CREDENTIALS_FULL_URI: "http://169.254.170.23/v1/credentials" }
+        expect(yield* found({ ...role, ...container })).toEqual({
+          ...{ ...ofBucket, roleArn: role.AWS_ROLE_ARN, tokenFile: "/token" }
+        })
+        const file = { AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: "/pod" }
+        expect(yield* found({ ...container, ...file })).toEqual({
+          ...{ ...ofBucket, credentialsUrl: "http://169.254.170.23/v1/credentials", authorizationFile: "/pod" }
+        })
+        expect(yield* found({ AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: "/v2/a" })).toMatchObject({
+          credentialsUrl: "http://169.254.170.2/v2/a"
+        })
+        const key = { WEBHOOK_FILES_S3_KEY_ID: "AKID", WEBHOOK_FILES_S3_SECRET: "s3cret" }
+        // A store that is not the cloud's has its own region.
+        expect(yield* found({ ...role, ...key })).toMatchObject({ keyId: Redacted.make("AKID"), region: "us-east-1" })
+        const half = yield* faults({ WEBHOOK_FILES_S3, ...role, WEBHOOK_FILES_S3_KEY_ID: "AKID" })
+        expect(half).toMatchObject([{ name: "WEBHOOK_FILES_S3_SECRET" }])
+        const strange = { AWS_CONTAINER_CREDENTIALS_FULL_URI: "http://10.0.0.1/credentials" }
+        expect(yield* faults({ WEBHOOK_FILES_S3, ...strange })).toMatchObject([
+          { name: "AWS_CONTAINER_CREDENTIALS_FULL_URI" }
+        ])
+        // Without a bucket, they are for something else.
+        for (const of of [role, container, strange]) expect(yield* faults(of)).toEqual([])
+      })
   )
 
   it.effect("are shown by a server that does not start, except those that may be secret", () =>

@@ -145,7 +145,7 @@ export const runs = Effect.gen(function* () {
 
   // The contents of `files`, which replays share. They are stored before their runs, and removed some time after them. Most
   // are compressed already. Without bytes: they are in the bucket, or the source is where they are fetched from when the leader
-  // asks for them.
+  // asks for them. `in_bucket` with bytes: they are to be moved there, not before `move_at`.
   yield* sql`
     create table webhook_trigger.file_contents (
       key text collate "C" primary key,
@@ -153,8 +153,11 @@ export const runs = Effect.gen(function* () {
       source json,
       in_bucket boolean not null default false,
       stored_at timestamptz not null default now(),
-      check (num_nonnulls(bytes, source) + in_bucket::integer = 1)
+      move_at timestamptz not null default now(),
+      check (case when source is null then in_bucket or bytes is not null else bytes is null and not in_bucket end)
     )`
+  yield* sql`
+    create index file_contents_to_move on webhook_trigger.file_contents (move_at) where in_bucket and bytes is not null`
   yield* sql`alter table webhook_trigger.file_contents alter column bytes set storage external`
   yield* sql`
     create table webhook_trigger.run_files (

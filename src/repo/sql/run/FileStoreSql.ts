@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto"
 import { SqlClient, type Statement } from "@effect/sql"
-import { DateTime, Effect, Layer, Option } from "effect"
-import { NotFound } from "../../../domain/Errors.ts"
+import { DateTime, Effect, Either, Layer, Option } from "effect"
+import { FileMissing, NotFound } from "../../../domain/Errors.ts"
 import type { RunId } from "../../../domain/Id.ts"
 import { type SentFile, sentId, storedFile } from "../../../domain/run/RunFile.ts"
 import { whenTraced } from "../../../telemetry/Span.ts"
-import { FileBucket, unavailable } from "../../run/FileBucket.ts"
+import { type Bucket, FileBucket, unavailable } from "../../run/FileBucket.ts"
 import { FileStore, type WantedFile } from "../../run/FileStore.ts"
 import type { NewRun } from "../../run/RunStore.ts"
 import { recordset } from "../Columns.ts"
@@ -14,40 +14,27 @@ import { isOut } from "../RunColumns.ts"
 
 const keyOf = (run_id: RunId, id: string): string => `${run_id}/${id}`
 
-/** Objects that are put at a time. More of them would be slower each, and must arrive in time. */
-const putsAtOnce = 4
-
 /**
  * Stores the contents of files before their runs: under the locks of an acceptance, other runs would wait for them. Those of runs
- * that are then refused are removed later. An object has a row first, so that it is removed even after a crash.
+ * that are then refused are removed later. A bucket gets them later, too (`moveContents`): no request waits for it.
  */
-export const makeStoreContents = Effect.map(Effect.all([SqlClient.SqlClient, FileBucket]), ([sql, bucket]) =>
-  Effect.fnUntraced(function* (runs: ReadonlyArray<NewRun>) {
-    const contents = runs.flatMap(({ files = [], run_id }) =>
-      files.flatMap(({ bytes, id, source }) =>
-        bytes === undefined && source === undefined ? [] : { key: keyOf(run_id, id), bytes, source }
-      )
-    )
-    const inBucket = Option.isSome(bucket)
-    yield* Effect.forEach(
-      contents,
-      ({ bytes = null, key, source }) =>
-        bounded(sql`
-            insert into webhook_trigger.file_contents (key, bytes, source, in_bucket)
-            values (
-              ${key}, ${inBucket ? null : bytes}, ${source === undefined ? null : JSON.stringify(source)}::json,
-              ${inBucket && bytes !== null}
-            ) on conflict (key) do nothing`),
+export const makeStoreContents = Effect.map(Effect.all([SqlClient.SqlClient, FileBucket]), ([sql, bucket]) => {
+  const inBucket = Option.isSome(bucket)
+  return (runs: ReadonlyArray<NewRun>) =>
+    Effect.forEach(
+      runs.flatMap(({ files = [], run_id }) => files.map((file) => ({ ...file, key: keyOf(run_id, file.id) }))),
+      ({ bytes, key, source }) =>
+        bytes === undefined && source === undefined
+          ? Effect.void
+          : bounded(sql`
+              insert into webhook_trigger.file_contents (key, bytes, source, in_bucket)
+              values (
+                ${key}, ${bytes ?? null}, ${source === undefined ? null : JSON.stringify(source)}::json,
+                ${inBucket && bytes !== undefined}
+              ) on conflict (key) do nothing`),
       { discard: true }
     )
-    if (Option.isNone(bucket)) return
-    yield* Effect.forEach(
-      contents,
-      ({ bytes, key }) => (bytes === undefined ? Effect.void : bucket.value.put(key, bytes)),
-      { concurrency: putsAtOnce, discard: true }
-    )
-  })
-)
+})
 
 const fileTypes = { run_id: "uuid", id: "text", content: "text" } as const
 
@@ -72,6 +59,10 @@ export const filesOf = (sql: SqlClient.SqlClient, runs: ReadonlyArray<NewRun>): 
 
 /** Contents of files that one statement removes. */
 const removedInOneStep = 10
+/** Those that a server moves to the bucket at a time. */
+const movedInOneStep = 4
+/** So long one that was not moved waits for the next try, by any server. Longer than the bucket's time limit. */
+const moveAgain = "30 seconds"
 
 export const layer: Layer.Layer<FileStore, never, SqlClient.SqlClient> = Layer.effect(
   FileStore,
@@ -94,7 +85,7 @@ export const layer: Layer.Layer<FileStore, never, SqlClient.SqlClient> = Layer.e
       const object = yield* bucket.value.get(row.key)
       if (Option.isSome(object)) return object.value
       yield* Effect.logWarning(`The bucket has no object ${row.key}. Does a lifecycle rule delete objects?`)
-      return yield* new NotFound()
+      return yield* new FileMissing({ reason: "The bucket of the server no longer has it." })
     }, whenTraced("FileStore.fileBytes"))
 
     /** Stores a content under a key that no other has, if `wanted` has a row. Returns the key for the run to refer to. */
@@ -105,13 +96,10 @@ export const layer: Layer.Layer<FileStore, never, SqlClient.SqlClient> = Layer.e
       wanted: Statement.Fragment
     ) {
       const key = `${keyOf(run_id, id)}.${randomUUID()}`
-      const inBucket = Option.isSome(bucket)
       const rows = yield* bounded(sql`
         insert into webhook_trigger.file_contents (key, bytes, in_bucket)
-        select ${key}::text, ${inBucket ? null : bytes}::bytea, ${inBucket}::boolean ${wanted} returning key`)
-      if (rows.length === 0) return Option.none<string>()
-      if (Option.isSome(bucket)) yield* bucket.value.put(key, bytes)
-      return Option.some(key)
+        select ${key}::text, ${bytes}::bytea, ${Option.isSome(bucket)}::boolean ${wanted} returning key`)
+      return rows.length === 0 ? Option.none<string>() : Option.some(key)
     })
 
     const wantedFile = Effect.fnUntraced(
@@ -200,6 +188,35 @@ export const layer: Layer.Layer<FileStore, never, SqlClient.SqlClient> = Layer.e
       return rows.length
     })
 
-    return FileStore.of({ fileBytes, wantedFile, keepFetched, addFile, removeContents })
+    /** Its object, in place of the bytes; or, if the row was removed meanwhile, no object either. */
+    const move = (bucket: Bucket, { bytes, key }: { readonly bytes: Uint8Array; readonly key: string }) =>
+      Effect.gen(function* () {
+        yield* bucket.put(key, bytes)
+        const moved = yield* bounded(
+          sql`update webhook_trigger.file_contents set bytes = null where key = ${key} returning key`
+        )
+        if (moved.length === 0) yield* bucket.remove(key)
+      })
+
+    /** Takes those that were tried longest ago: one that does not succeed delays no others. */
+    const moveContents = Effect.suspend(() =>
+      Option.match(bucket, {
+        onNone: () => Effect.succeed(0),
+        onSome: (bucket) =>
+          Effect.gen(function* () {
+            const rows = yield* bounded(sql<{ readonly key: string; readonly bytes: Uint8Array }>`
+              update webhook_trigger.file_contents set move_at = now() + ${moveAgain}::interval
+              where key = any (array(
+                select key from webhook_trigger.file_contents where in_bucket and bytes is not null and move_at <= now()
+                order by move_at limit ${movedInOneStep} for update skip locked
+              )) returning key, bytes`)
+            const moves = rows.map((row) => Effect.either(move(bucket, row)))
+            const moved = yield* Effect.all(moves, { concurrency: movedInOneStep })
+            return moved.filter(Either.isRight).length
+          }).pipe(whenTraced("FileStore.moveContents"))
+      })
+    )
+
+    return FileStore.of({ fileBytes, wantedFile, keepFetched, addFile, moveContents, removeContents })
   })
 )

@@ -1,0 +1,77 @@
+/**
+ * Turns for work that is held up by others' hosts and takes memory. Each team has one turn of its own, whatever the others do.
+ * Teams that want more share the rest, and the team that waited longest is next.
+ */
+import { Effect } from "effect"
+
+export interface FairTurns {
+  /** Does the work when it is the team's turn. Work of one team begins in order. */
+  readonly inTurn: (team: string) => <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+}
+
+interface Lane {
+  busy: number
+  readonly waiting: Set<() => void>
+}
+
+/** `each`: of a team at most. `shared`: in all, beyond the first of each team. */
+export const makeFairTurns = ({ each, shared }: { readonly each: number; readonly shared: number }): FairTurns => {
+  /** Those that work or wait. The one that was last given a shared turn is the last. */
+  const lanes = new Map<string, Lane>()
+  let free = shared
+
+  const mayBegin = ({ busy }: Lane) => busy === 0 || (busy < each && free > 0)
+  const begin = (lane: Lane) => {
+    if (lane.busy > 0) free--
+    lane.busy++
+  }
+  const next = (team: string, lane: Lane) => {
+    const [start] = lane.waiting
+    if (start === undefined || !mayBegin(lane)) return
+    lane.waiting.delete(start)
+    begin(lane)
+    lanes.delete(team)
+    lanes.set(team, lane)
+    start()
+  }
+  const end = (team: string, lane: Lane) => {
+    lane.busy--
+    if (lane.busy > 0) free++
+    if (lane.busy === 0) next(team, lane)
+    for (const [other, its] of [...lanes]) {
+      if (free === 0) break
+      next(other, its)
+    }
+    if (lane.busy === 0 && lane.waiting.size === 0) lanes.delete(team)
+  }
+
+  const laneOf = (team: string): Lane => {
+    const lane = lanes.get(team) ?? { busy: 0, waiting: new Set() }
+    lanes.set(team, lane)
+    return lane
+  }
+
+  return {
+    inTurn: (team) => (work) =>
+      Effect.uninterruptibleMask((restore) => {
+        const lane = laneOf(team)
+        let hasTurn = false
+        let start = () => {}
+        const turn = Effect.async<void>((resume) => {
+          start = () => {
+            hasTurn = true
+            resume(Effect.void)
+          }
+          lane.waiting.add(start)
+          next(team, lane)
+        })
+        return Effect.ensuring(
+          Effect.zipRight(restore(turn), restore(work)),
+          Effect.sync(() => {
+            if (hasTurn) end(team, lane)
+            else lane.waiting.delete(start)
+          })
+        )
+      })
+  }
+}
