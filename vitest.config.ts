@@ -7,7 +7,7 @@ import { TestOrder } from "./test/support/TestOrder.ts"
  */
 const withOwnClock = [
   "test/{engine,runtime}/**/*.test.ts",
-  "test/{bus/BusMemory,bus/amqp/CancelListener,bus/amqp/Link,bus/http/silent-server,leader/Work,leader/workspace/Lock,leader/agents/AgentTools,http/access/session}.test.ts",
+  "test/{bus/BusMemory,bus/amqp/CancelListener,bus/amqp/Link,bus/http/silent-server,leader/{Stall,Work},leader/workspace/Lock,leader/agents/AgentTools,http/access/session}.test.ts",
   "test/repo/sql/database/{PostgresClient,TestDatabase}.test.ts"
 ]
 

@@ -7,7 +7,7 @@ import { type Option, Predicate, Schema } from "effect"
 import { type AgentReport, readReport } from "../domain/run/AgentReport.ts"
 import { PromptBody } from "../domain/run/PromptBody.ts"
 import { isIncomingId, maxFile, mostFiles } from "../domain/run/RunFile.ts"
-import { isLimitCode } from "../domain/run/RunStatus.ts"
+import { isLeaderCode } from "../domain/run/RunStatus.ts"
 import { storable } from "../domain/StorableText.ts"
 import type { FileReply, LeaderReply, Prompt, Reply } from "./Bus.ts"
 
@@ -45,7 +45,7 @@ export const replyBody = (given: LeaderReply): readonly [type: ReplyType, body: 
     case "Answered":
       return ["response", { response: reply.response, ...(reply.truncated && { truncated: true }), ...reply.report }]
     case "Failed":
-      return ["error", { message: reply.message, ...limitOf(reply), ...reply.report }]
+      return ["error", { message: reply.message, ...codeOf(reply), ...reply.report }]
     case "Discarded":
       return ["discarded", {}]
   }
@@ -63,7 +63,7 @@ export const readReply = (type: ReplyType, body: unknown): LeaderReply | undefin
     if (typeof response !== "string") return undefined
     return { _tag: "Answered", response, ...(truncated === true && { truncated }), ...reportOf(body) }
   }
-  return typeof message === "string" ? { _tag: "Failed", message, ...limitOf(body), ...reportOf(body) } : undefined
+  return typeof message === "string" ? { _tag: "Failed", message, ...codeOf(body), ...reportOf(body) } : undefined
 }
 
 const fileReply = ({ content, media_type, n, name }: Readonly<Record<string, unknown>>): FileReply | undefined => {
@@ -73,9 +73,9 @@ const fileReply = ({ content, media_type, n, name }: Readonly<Record<string, unk
   return { _tag: "File", n, file: { name, bytes, ...(typeof media_type === "string" && { type: media_type }) } }
 }
 
-/** The limit at which the agent was stopped, and what there is of an answer; nothing for any other error. */
-const limitOf = ({ code, response }: { readonly code?: unknown; readonly response?: unknown }) =>
-  isLimitCode(code) ? { code, ...(typeof response === "string" && { response }) } : {}
+/** The code of the error, and what there is of an answer; nothing for any other error. */
+const codeOf = ({ code, response }: { readonly code?: unknown; readonly response?: unknown }) =>
+  isLeaderCode(code) ? { code, ...(typeof response === "string" && { response }) } : {}
 
 const reportOf = (body: object): { readonly report?: AgentReport } => {
   const report = readReport(body)

@@ -7,7 +7,7 @@ import type { NumberedProgress } from "../domain/run/Progress.ts"
 import type { ThreadTurn } from "../domain/run/PromptBody.ts"
 import type { RunFile, SentFile } from "../domain/run/RunFile.ts"
 import type { RunSource } from "../domain/run/RunSource.ts"
-import type { LimitCode } from "../domain/run/RunStatus.ts"
+import type { LeaderCode } from "../domain/run/RunStatus.ts"
 import type { TeamName } from "../domain/Team.ts"
 
 /** The conversation that a prompt belongs to. */
@@ -70,8 +70,8 @@ export type LeaderReply =
   | {
       readonly _tag: "Failed"
       readonly message: string
-      /** The agent was stopped at a limit. */
-      readonly code?: LimitCode
+      /** Why, if it is one of these reasons. */
+      readonly code?: LeaderCode
       /** Then: what there is of an answer. */
       readonly response?: string
       readonly report?: AgentReport

@@ -1,4 +1,4 @@
-/** Options of a leader that say in which folder its agent works, before the agent or the program. */
+/** Options of a leader, before the agent or the program: in which folder it works, and how long it may be silent. */
 export interface WorkspaceOption {
   /** Absent: the option is a switch. */
   readonly value?: string
@@ -6,6 +6,10 @@ export interface WorkspaceOption {
 }
 
 export const workspaceOptions = {
+  "stall-timeout": {
+    value: "duration",
+    help: "Stop the agent and fail the run when it has shown nothing for this long; default: AGENT_STALL_TIMEOUT"
+  },
   workspace: {
     value: "git:URL",
     help: "Work in a clean copy of this git repository, one for each thread or run without a thread; or in this folder, one run at a time"

@@ -12,6 +12,7 @@ import type { Agent, Task } from "./agents/Agent.ts"
 import * as Leader from "./Leader.ts"
 import { type Place, secretsIn } from "./Place.ts"
 import * as Shape from "./Shape.ts"
+import { unlessStalled } from "./Stall.ts"
 import type { LeaderWork } from "./Work.ts"
 import * as Files from "./workspace/Files.ts"
 import * as Workspace from "./workspace/Workspace.ts"
@@ -21,6 +22,8 @@ export interface AgentLeaderOptions extends Place {
   readonly agent: Agent
   /** Time limit for one prompt. Then the agent is stopped. Default: no limit. */
   readonly timeout?: Duration.DurationInput
+  /** How long the agent may show nothing. Then it is stopped, and the run ends as `error`, code `agent_stalled`. Default: no limit. */
+  readonly stallTimeout?: Duration.DurationInput
   /** How long the agent may continue after the leader is stopped. Default: 10 seconds. */
   readonly grace?: Duration.DurationInput
   /** Where its program works, one prompt at a time. Default: in `folder`, which is not locked. */
@@ -120,7 +123,9 @@ const answer = (
         // Endpoints work in no folder.
         const { folder: _, ...nowhere } = place
         const there = { ...task, place: options.agent.program === undefined ? nowhere : place }
-        return Files.during(there, work, (task) => Shape.answer(options.agent, task))
+        return Files.during(there, work, (task) =>
+          unlessStalled(options.stallTimeout, options.agent.title, task, (task) => Shape.answer(options.agent, task))
+        )
       }
       return workspace === undefined ? answerIn(options) : workspace.use(task, answerIn)
     })

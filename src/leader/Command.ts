@@ -2,7 +2,7 @@
 import type { Effect, Scope } from "effect"
 import type { LeaderBus } from "../bus/Bus.ts"
 import { readReport } from "../domain/run/Progress.ts"
-import { isLimitCode } from "../domain/run/RunStatus.ts"
+import { isLeaderCode } from "../domain/run/RunStatus.ts"
 import * as AgentLeader from "./AgentLeader.ts"
 import type { Agent } from "./agents/Agent.ts"
 import { eventLines } from "./agents/output/EventLines.ts"
@@ -34,7 +34,7 @@ const jsonLines: Events = {
     const failure = at(event, "type") === "error" ? textAt(event, "message") : undefined
     if (failure !== undefined) {
       const [code, response] = [at(event, "code"), textAt(event, "response")]
-      const limit = isLimitCode(code) ? { code, ...(response !== undefined && { answer: response }) } : {}
+      const limit = isLeaderCode(code) ? { code, ...(response !== undefined && { answer: response }) } : {}
       return { ...reported, failure, ...limit, isDone: true }
     }
     const answer = textAt(event, "response")
@@ -52,7 +52,7 @@ export const agent = ({ args, command, output = "text" }: ProgramOptions): Agent
     const { place, prompt } = task
     const program = { ...place, command, args, input: prompt.prompt, env: environment(prompt, place) }
     return output === "text"
-      ? runProgram(program, wholeText())
+      ? runProgram(program, wholeText(task.heard))
       : runProgram(program, eventLines(limiting(jsonLines, task.prompt.agent ?? {}), task))
   }
 })

@@ -17,17 +17,17 @@ import {
 import { answerTooLarge, limited } from "../bus/Bodies.ts"
 import { type Delivery, LeaderBus, type Prompt } from "../bus/Bus.ts"
 import { AgentReport, type AgentUsage } from "../domain/run/AgentReport.ts"
-import { limitCodes } from "../domain/run/RunStatus.ts"
+import { leaderCodes } from "../domain/run/RunStatus.ts"
 import type { TeamName } from "../domain/Team.ts"
 import { optional } from "../domain/Time.ts"
 import * as Answers from "./Answers.ts"
 import type { LeaderWork } from "./Work.ts"
 import * as Work from "./Work.ts"
 
-/** The handler failed. The run ends as `error` with this message. At a limit, `response` is what there is of an answer. */
+/** The handler failed. The run ends as `error` with this message. With a code, `response` is what there is of an answer. */
 export class LeaderError extends Schema.TaggedError<LeaderError>()("LeaderError", {
   message: Schema.String,
-  code: optional(Schema.Literal(...limitCodes)),
+  code: optional(Schema.Literal(...leaderCodes)),
   response: optional(Schema.String),
   report: optional(AgentReport)
 }) {}

@@ -43,13 +43,14 @@ const maxOutput = maxAnswer + "\r\n".length
 
 /**
  * The whole output, without one trailing newline. An exit code other than 0 is a failure with the end of the standard error.
- * Of an output that is too long for an answer, more is returned than an answer may have.
+ * Of an output that is too long for an answer, more is returned than an answer may have. `heard` is called at each piece.
  */
-export const wholeText = (): Output<string> => {
+export const wholeText = (heard?: () => void): Output<string> => {
   const chunks: Array<Buffer> = []
   let size = 0
   return {
     write: (chunk) => {
+      heard?.()
       size += chunk.length
       chunks.push(chunk)
       return size <= maxOutput

@@ -46,7 +46,8 @@ const run = (options: LeaderOptions, version: string): Effect.Effect<void, Failu
     const environment = yield* LeaderEnvironment.load
     const connection = yield* LeaderConnection.choose(environment, options.team)
     const { timeoutSeconds } = options
-    const { agent, workspace } = yield* agentOf(options)
+    const { agent, stallTimeout, workspace } = yield* agentOf(options)
+    const stall = Option.getOrElse(stallTimeout, () => environment.agentStallTimeout)
     const timeout = Option.map(timeoutSeconds, Duration.seconds)
     const user = yield* ProgramUser.find(options.user)
     const leading = (team: TeamName, place: string) =>
@@ -58,6 +59,7 @@ const run = (options: LeaderOptions, version: string): Effect.Effect<void, Failu
           withheld: secrets,
           ...(Option.isSome(user) && { user: user.value }),
           ...(Option.isSome(workspace) && { workspace: workspace.value }),
+          ...(Option.isSome(stall) && { stallTimeout: stall.value }),
           ...(Option.isSome(timeout) && { timeout: timeout.value })
         })
       )

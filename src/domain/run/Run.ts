@@ -10,7 +10,7 @@ import { valueIn } from "./Answer.ts"
 import { cancellers } from "./Canceller.ts"
 import { RunFile } from "./RunFile.ts"
 import { RunSource } from "./RunSource.ts"
-import { allStatuses, type FinalStatus, leaderErrors, limitCodes, runStatuses } from "./RunStatus.ts"
+import { allStatuses, type FinalStatus, leaderCodes, leaderErrors, limitCodes, runStatuses } from "./RunStatus.ts"
 
 export const RunStatus = Schema.Literal(...allStatuses).annotations({
   identifier: "RunStatus",
@@ -32,16 +32,15 @@ export type CancelledBy = typeof CancelledBy.Type
 
 export const RunErrorCode = Schema.Literal(
   "agent_error",
-  "answer_invalid",
   "answer_too_large",
   "budget_exceeded",
-  ...limitCodes,
+  ...leaderCodes,
   "team_gone",
   "team_not_running",
   "undeliverable"
 ).annotations({
   description:
-    "The leader said so (`agent_error`), the daily budget of cost was used up before the sending (`budget_exceeded`), the team's queue went away (`team_gone`), no leader came in time (`team_not_running`), or the broker gave up (`undeliverable`). With `answer_too_large`, the answer had more than 1 MiB, and `response` is its beginning; with `answer_invalid`, it does not match the webhook's `answer_schema`, and `response` is its text. At a limit of the run (`turns_exceeded`, `cost_exceeded`) the agent was stopped, and `response` is what there is of an answer."
+    "The leader said so (`agent_error`), the daily budget of cost was used up before the sending (`budget_exceeded`), the team's queue went away (`team_gone`), no leader came in time (`team_not_running`), or the broker gave up (`undeliverable`). With `answer_too_large`, the answer had more than 1 MiB, and `response` is its beginning; with `answer_invalid`, it does not match the webhook's `answer_schema`, and `response` is its text. At a limit of the run (`turns_exceeded`, `cost_exceeded`) the agent was stopped, and `response` is what there is of an answer. With `agent_stalled`, it was stopped because it had shown nothing for longer than its leader allows."
 })
 export const RunError = Schema.Struct({
   code: RunErrorCode,

@@ -62,12 +62,15 @@ export const isFinal = (status: RunStatus): status is FinalStatus => runStatuses
 
 /** The limits of a run at which its agent is stopped. */
 export const limitCodes = ["turns_exceeded", "cost_exceeded"] as const
-export type LimitCode = (typeof limitCodes)[number]
 
-export const isLimitCode = (code: unknown): code is LimitCode => limitCodes.some((each) => each === code)
+/** What a leader may say of its error: a limit, an agent that was silent for too long, or an answer that does not match its schema. */
+export const leaderCodes = [...limitCodes, "agent_stalled", "answer_invalid"] as const
+export type LeaderCode = (typeof leaderCodes)[number]
+
+export const isLeaderCode = (code: unknown): code is LeaderCode => leaderCodes.some((each) => each === code)
 
 /** The codes of errors that end a leader's work. */
-export const leaderErrors: ReadonlyArray<string> = ["agent_error", "answer_too_large", "answer_invalid", ...limitCodes]
+export const leaderErrors: ReadonlyArray<string> = ["agent_error", "answer_too_large", ...leaderCodes]
 
 /** Whether the run has ended, but its agent may still work: it holds its team and its slots. */
 export const isUnreleased = ({

@@ -15,6 +15,8 @@ export interface Task {
   readonly place: Place
   /** Shows what it does meanwhile. May be called often. */
   readonly progress: (progress: Progress) => void
+  /** Called at each sign of life that is not shown. Absent: silence ends nothing. */
+  readonly heard?: () => void
   /** Keeps what is known of the work so far, which is sent even if the run is cancelled. May be called often. */
   readonly report: (report: AgentReport) => void
 }

@@ -27,7 +27,7 @@ export interface Tools {
 }
 
 /** How long an agent that has asked may take to end its turn. Most write one more message, and then report what they used. */
-const grace = "1 minute"
+const grace = { interval: "500 millis", times: 120 } as const
 
 /** Only passes on what it reads: the leader itself serves the tools. So it starts at once, and needs no files of ours. */
 const relayTo = (socket: string) => `const s = require("node:net").connect(${JSON.stringify(socket)})
@@ -212,7 +212,12 @@ export const withTools = <E>(
     }
     const { asked, question, tools } = served.right
     const working = yield* Effect.fork(work(tools))
-    const overdue = Effect.zipRight(asked, Effect.sleep(grace))
+    // It may be silent meanwhile.
+    const pause = Effect.zipRight(
+      Effect.sync(() => task.heard?.()),
+      Effect.sleep(grace.interval)
+    )
+    const overdue = Effect.zipRight(asked, Effect.repeatN(pause, grace.times - 1))
     yield* Effect.forkScoped(Effect.zipRight(overdue, Fiber.interrupt(working)))
     // An agent that is interrupted may still report what it used, so it is waited for.
     const exit = yield* Effect.onInterrupt(Fiber.await(working), () => Fiber.interrupt(working))

@@ -37,10 +37,10 @@ export const readBounds = (
       permissions.set(profile, parseArgv(options))
     }
   }
-  const late = words.slice(next).find((word) => /^--(models|permissions|workspace[\w-]*)(=|$)/.test(word))
+  const late = words.slice(next).find((word) => /^--(models|permissions|stall-timeout|workspace[\w-]*)(=|$)/.test(word))
   if (late !== undefined)
     return Either.left(
-      `${late.split("=", 1)[0]} is in the wrong place: --workspace comes first, then --models and --permissions, then the agent's own options`
+      `${late.split("=", 1)[0]} is in the wrong place: --workspace and --stall-timeout come first, then --models and --permissions, then the agent's own options`
     )
   return Either.right({ bounds: { models, permissions }, options: words.slice(next) })
 }

@@ -3,7 +3,7 @@ import { readReport } from "../../domain/run/AgentReport.ts"
 import { type LeaderAnswer, LeaderError } from "../Leader.ts"
 import type { Agent, Preset, Task } from "./Agent.ts"
 import { takingOnly } from "./Bounds.ts"
-import { type RequestFailed, readJson, readStream } from "./Endpoint.ts"
+import { isBusy, isPassing, patiently, type RequestFailed, readJson, readStream } from "./Endpoint.ts"
 import { asQuestion, asResume } from "./langgraph/Interrupts.ts"
 import { interruptsOf, runEvents, runOf } from "./langgraph/Stream.ts"
 import { readHttpUrl, readOptions } from "./Options.ts"
@@ -36,7 +36,8 @@ const work = (
       headers: key ? { "x-api-key": key } : {},
       body
     })
-    const thread = session ?? textAt(yield* Effect.mapError(readJson(request("/threads")), failed), "thread_id")
+    const begin = patiently(task, isBusy, readJson(request("/threads")))
+    const thread = session ?? textAt(yield* Effect.mapError(begin, failed), "thread_id")
     if (thread === undefined || !uuid.test(thread)) {
       return yield* new LeaderError({ message: "The endpoint created no thread" })
     }
@@ -47,7 +48,7 @@ const work = (
       session === undefined
         ? undefined
         : yield* Effect.mapError(
-            readJson({ ...request(`/threads/${thread}/state`), method: "GET" }, maxLine),
+            patiently(task, isPassing, readJson({ ...request(`/threads/${thread}/state`), method: "GET" }, maxLine)),
             lostOrFailed
           )
     const pending = listAt(state, "tasks").flatMap((one) => listAt(one, "interrupts"))
@@ -73,7 +74,8 @@ const work = (
       }),
       reader.take
     )
-    yield* running.pipe(
+    // A run that was not refused may be at work.
+    yield* patiently(task, isBusy, running).pipe(
       Effect.onInterrupt(() => Effect.timeoutOption(Effect.interruptible(cancel), cancelTimeout)),
       Effect.mapError(lostOrFailed)
     )

@@ -4,7 +4,7 @@ import { type LeaderAnswer, LeaderError } from "../Leader.ts"
 import type { Agent, Preset, Task } from "./Agent.ts"
 import { inWords, isPlain, isStrict, withoutDraft } from "./AnswerSchema.ts"
 import { type Bounds, modelFault, readBounds, takingOnly } from "./Bounds.ts"
-import { type RequestFailed, readStream } from "./Endpoint.ts"
+import { isPassing, patiently, RequestFailed, readStream, streamEnd } from "./Endpoint.ts"
 import { readHttpUrl, readOptions } from "./Options.ts"
 import { type Events, readEvents } from "./output/EventReader.ts"
 import { appended, at, conclude, listAt, type Reading, reporting, textAt } from "./output/Reading.ts"
@@ -51,6 +51,7 @@ const responses: Events = {
         // The last message is the answer.
         return at(event, "item", "type") === "message" ? { ...reading, answer: "" } : reading
       case "response.completed":
+      case "response.done":
         return ended(reading, response)
       case "response.incomplete": {
         const reason = textAt(response, "incomplete_details", "reason") ?? "incomplete"
@@ -59,9 +60,13 @@ const responses: Events = {
       case "response.failed":
         return { ...ended(reading, response), failure: textAt(response, "error", "message") ?? "The model failed" }
       case "error":
-        return { ...reading, isDone: true, failure: textAt(event, "message") ?? "The model failed" }
+        return {
+          ...reading,
+          isDone: true,
+          failure: textAt(event, "message") ?? textAt(event, "error", "message") ?? "The model failed"
+        }
       default:
-        return reading
+        return event === streamEnd ? { ...reading, isDone: true } : reading
     }
   },
   progress: (event) => {
@@ -88,21 +93,29 @@ const withUsage = (reading: Reading, event: unknown): Reading =>
     }
   })
 
+/** How endpoints call the ends of an answer that is not whole. Any other end, such as `stop`, `eos` or `end_turn`, is a good one. */
+const isCut =
+  /length|max_?(\w+_)?tokens|context_window|filter|safety|sensitive|blocked|blocklist|prohibited|recitation|spii|refusal|tool|function|^(error|abort|aborted|cancelled|network_error|insufficient_system_resource)$/i
+
+/** Some endpoints say in each chunk that the answer has not ended. */
+const isNoEnd = /^(null|none|unspecified|finish_reason_unspecified)?$/i
+
 /** The events of Chat Completions: https://platform.openai.com/docs/api-reference/chat-streaming */
 const chat: Events = {
   read: (before, event) => {
+    if (event === streamEnd) return { ...before, isDone: true }
     const text = writtenChat(event)
     const answered = text === undefined ? before : { ...before, answer: appended(before.answer, text) }
     const reading = at(event, "usage") ? withUsage(answered, event) : answered
-    const failure = textAt(event, "error", "message")
+    const failure = textAt(event, "error", "message") ?? textAt(event, "error")
     if (failure !== undefined) return { ...reading, isDone: true, failure }
-    const reason = textAt(choiceOf(event), "finish_reason")
-    if (reason === undefined) return reading
-    return { ...reading, isDone: true, ...(reason !== "stop" && { failure: `The model stopped: ${reason}` }) }
+    const reason = textAt(choiceOf(event), "finish_reason") ?? ""
+    if (isNoEnd.test(reason)) return reading
+    return { ...reading, isDone: true, ...(isCut.test(reason) && { failure: `The model stopped: ${reason}` }) }
   },
   progress: (event) => {
     const text = writtenChat(event)
-    return text === undefined ? undefined : { text }
+    return text ? { text } : undefined
   }
 }
 
@@ -149,6 +162,25 @@ const isLost = ({ body = "", status }: RequestFailed): boolean =>
 const refusesSchema = ({ body = "", status }: RequestFailed): boolean =>
   (status === 400 || status === 422) && /json_schema|response_format|text\.format/.test(body)
 
+const broken = "The connection ended before the answer was complete"
+
+/** An error in the stream of an endpoint that had already accepted the request. */
+const errorIn = (event: unknown): unknown =>
+  at(event, "error") || at(event, "response", "error") || (at(event, "type") === "error" ? event : undefined)
+
+const busyCodes = /rate_limit|overloaded|server_error|unavailable|timeout/
+
+/** Some give the status that the request would have got as the code, others a word. */
+const failureOf = (error: unknown, { failure = "The model failed" }: Reading): RequestFailed => {
+  const code = at(error, "code") ?? at(error, "status") ?? at(error, "type")
+  const status = Number(code) || (busyCodes.test(String(code)) ? 503 : undefined)
+  return new RequestFailed({
+    message: failure,
+    body: JSON.stringify(error),
+    ...(status !== undefined && { status })
+  })
+}
+
 const ask = (
   options: OpenaiOptions,
   task: Task,
@@ -159,7 +191,6 @@ const ask = (
   // A chat has no sessions.
   if (session !== undefined && options.api === "chat") return new SessionLost()
   const key = process.env.OPENAI_API_KEY
-  const reader = readEvents(api.events, task)
   const request = {
     url: options.url + api.path,
     headers: key ? { authorization: `Bearer ${key}` } : {},
@@ -168,25 +199,38 @@ const ask = (
       ...(schema && api.format({ name: "answer", schema: withoutDraft(schema), strict: isStrict(schema) }))
     }
   }
-  return Effect.matchEffect(
-    Effect.suspend(() => readStream(request, ({ data }) => reader.take(data))),
-    {
-      onFailure: (failure): Effect.Effect<LeaderAnswer, LeaderError | SessionLost> => {
-        if (schema !== undefined && refusesSchema(failure)) {
-          const prompt = { ...task.prompt, prompt: task.prompt.prompt + inWords(schema) }
-          return ask(options, { ...task, prompt }, session, undefined)
-        }
-        return session !== undefined && isLost(failure)
-          ? new SessionLost()
-          : new LeaderError({ message: failure.message })
-      },
-      onSuccess: () => {
-        const reading = reader.reading()
-        const broken = "The connection ended before the answer was complete"
-        return conclude(reading.isDone ? reading : { failure: broken, ...reading }, "The model gave no answer")
-      }
+  /** Fails only if nothing of an answer was shown. */
+  const attempt = Effect.suspend(() => {
+    const reader = readEvents(api.events, task)
+    let error: unknown
+    const end = (failure?: RequestFailed): Effect.Effect<Reading, RequestFailed> => {
+      const reading = reader.reading()
+      if (error && !reading.answer) return failureOf(error, reading)
+      if (reading.isDone) return Effect.succeed(reading)
+      if (reading.answer) return Effect.succeed({ failure: failure?.message ?? broken, ...reading })
+      return failure ?? new RequestFailed({ message: broken, isBroken: true })
     }
-  )
+    const take = (event: unknown) => {
+      error ||= errorIn(event)
+      reader.take(event)
+    }
+    return Effect.matchEffect(
+      readStream(request, ({ data }) => take(data)),
+      { onFailure: end, onSuccess: () => end() }
+    )
+  })
+  return Effect.matchEffect(patiently(task, isPassing, attempt), {
+    onFailure: (failure): Effect.Effect<LeaderAnswer, LeaderError | SessionLost> => {
+      if (schema !== undefined && refusesSchema(failure)) {
+        const prompt = { ...task.prompt, prompt: task.prompt.prompt + inWords(schema) }
+        return ask(options, { ...task, prompt }, session, undefined)
+      }
+      return session !== undefined && isLost(failure)
+        ? new SessionLost()
+        : new LeaderError({ message: failure.message })
+    },
+    onSuccess: (reading) => conclude(reading, "The model gave no answer")
+  })
 }
 
 /** Each of its runs is one turn. */

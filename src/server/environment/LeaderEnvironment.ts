@@ -1,5 +1,5 @@
 /** Settings of leaders, which the server shares. `docs/reference/settings.md` explains every variable. */
-import { Schema } from "effect"
+import { Option, Schema } from "effect"
 import {
   baseUrl,
   type Format,
@@ -12,6 +12,7 @@ import {
 } from "../../settings/EnvironmentVariable.ts"
 import * as Buses from "../drivers/Buses.ts"
 import * as Logs from "../Logs.ts"
+import { stallTimeoutFormat } from "../leaders/WorkspaceWords.ts"
 import * as LoadSettings from "./LoadSettings.ts"
 
 const leaderKey: Format<string> = {
@@ -22,6 +23,8 @@ const leaderKey: Format<string> = {
 export const settings = {
   ...Buses.settings,
   ...Logs.settings,
+  /** How long an agent may show nothing before it is stopped. */
+  agentStallTimeout: withDefault("AGENT_STALL_TIMEOUT", stallTimeoutFormat, Option.none()),
   /** Receives traces, metrics and log lines. */
   otlpEndpoint: optional("OTEL_EXPORTER_OTLP_ENDPOINT", baseUrl("http://collector.example.com:4318")),
   /** For example the collector's API key. */

@@ -1,7 +1,7 @@
 /** Leaders in the server's own process: each runs a program for every prompt of its team, on whichever bus the server has. */
 import { chownSync, mkdirSync } from "node:fs"
 import { resolve } from "node:path"
-import { Data, DateTime, Effect, ExecutionStrategy, Layer, Option, Scope } from "effect"
+import { Data, DateTime, type Duration, Effect, ExecutionStrategy, Layer, Option, Scope } from "effect"
 import type { TeamName } from "../../domain/Team.ts"
 import * as AgentLeader from "../../leader/AgentLeader.ts"
 import type { Place } from "../../leader/Place.ts"
@@ -21,6 +21,8 @@ export interface Options {
   readonly agentsDir: string
   /** The folder in which running programs are remembered, if there is one. */
   readonly programsDir: string | undefined
+  /** How long each may show nothing, unless it says so itself. */
+  readonly agentStallTimeout: Option.Option<Duration.Duration>
   /** `user` or `user:group` that the programs run as. Absent: the server's. */
   readonly leaderUser: Option.Option<string>
   /** Environment variables with the server's secrets. */
@@ -68,7 +70,7 @@ const workingFolder = (agentsDir: string, team: TeamName, user: Option.Option<Sy
 const stopOfLeft = { signal: "SIGTERM", grace: "5 seconds" } as const
 
 /** Leads the teams while the layer lives. Their programs get none of the server's secrets. */
-export const layer = ({ agents, agentsDir, leaders, leaderUser, programsDir, secrets }: Options) =>
+export const layer = ({ agents, agentsDir, agentStallTimeout, leaders, leaderUser, programsDir, secrets }: Options) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
       if (leaders.length + agents.length === 0) return
@@ -82,13 +84,15 @@ export const layer = ({ agents, agentsDir, leaders, leaderUser, programsDir, sec
       const lead = (leader: TeamLeader, place: Pick<Place, "folder"> = {}) =>
         Effect.gen(function* () {
           const { team, title } = leader
-          const { agent, workspace } = yield* agentOf(leader)
+          const { agent, stallTimeout, workspace } = yield* agentOf(leader)
+          const stall = Option.getOrElse(stallTimeout, () => agentStallTimeout)
           const runsAs = Option.isSome(user) ? { user: user.value } : {}
           const leading = yield* Scope.fork(all, ExecutionStrategy.sequential)
           yield* Scope.extend(
             AgentLeader.start({
               ...{ team, agent, ...place, ...runsAs, withheld: secrets, ...remembered },
               ...(Option.isSome(workspace) && { workspace: workspace.value }),
+              ...(Option.isSome(stall) && { stallTimeout: stall.value }),
               workspaces: resolve(agentsDir, ".workspaces")
             }),
             leading

@@ -3,6 +3,7 @@ import { Duration, Either, Option, Schema } from "effect"
 import { type WorkspaceOption, workspaceOptions } from "../../domain/WorkspaceOption.ts"
 import type { Agent } from "../../leader/agents/Agent.ts"
 import type { WorkspaceOptions } from "../../leader/workspace/Workspace.ts"
+import { durationOrOff } from "../../settings/EnvironmentVariable.ts"
 import { DurationFromText, SizeFromText } from "../../settings/Quantity.ts"
 
 type Name = keyof typeof workspaceOptions
@@ -10,12 +11,12 @@ type Values = { readonly [N in Name]?: ReadonlyArray<string> }
 
 const isName = (name: string): name is Name => Object.hasOwn(workspaceOptions, name)
 
-/** The leading words that are options of the workspace, with their values; and the others. */
+/** The leading words that are such options, with their values; and the others. */
 const take = (words: ReadonlyArray<string>): Either.Either<readonly [Values, ReadonlyArray<string>], string> => {
   const values: { [N in Name]?: ReadonlyArray<string> } = {}
   let next = 0
   for (;;) {
-    const [, name = "", given] = /^--(workspace[^=]*)(?:=(.*))?$/s.exec(words[next] ?? "") ?? []
+    const [, name = "", given] = /^--((?:workspace|stall-)[^=]*)(?:=(.*))?$/s.exec(words[next] ?? "") ?? []
     if (name === "") return Either.right([values, words.slice(next)])
     if (!isName(name)) {
       const names = Object.keys(workspaceOptions).map((each) => `--${each}`)
@@ -46,7 +47,7 @@ const accepts: { readonly [N in Name]?: string } = {
 const isInside = (path: string): boolean =>
   !path.startsWith("/") && !path.split("/").some((name) => ["", ".", "..", ".git"].includes(name))
 
-const read = (values: Values): Either.Either<WorkspaceOptions | undefined, string> =>
+const read = ({ "stall-timeout": _, ...values }: Values): Either.Either<WorkspaceOptions | undefined, string> =>
   Either.gen(function* () {
     const [where] = values.workspace ?? []
     const [other] = Object.keys(values)
@@ -81,7 +82,12 @@ const read = (values: Values): Either.Either<WorkspaceOptions | undefined, strin
 export interface Placed {
   readonly agent: Agent
   readonly workspace: Option.Option<WorkspaceOptions>
+  /** Absent: that of the settings. */
+  readonly stallTimeout: Option.Option<Option.Option<Duration.Duration>>
 }
+
+/** How long an agent may show nothing, in which it may think, or wait for a tool. */
+export const stallTimeoutFormat = durationOrOff("1 second", "7 days", "15 minutes")
 
 /** The agent that the words after the options of the workspace make, and where it works; or what is wrong. */
 export const placed = (
@@ -91,9 +97,19 @@ export const placed = (
   Either.gen(function* () {
     const [values, rest] = yield* take(words)
     const workspace = Option.fromNullable(yield* read(values))
+    const text = values["stall-timeout"]?.at(-1)
+    const stallTimeout =
+      text === undefined
+        ? Option.none()
+        : Option.some(
+            yield* Either.mapLeft(
+              Schema.decodeEither(stallTimeoutFormat.schema)(text),
+              () => `--stall-timeout ${stallTimeoutFormat.accepts}; not "${text}"`
+            )
+          )
     const agent = yield* agentOf(rest)
     if (Option.isSome(workspace) && agent.program === undefined) {
       return yield* Either.left(`--workspace does not apply to ${agent.title}, which works in no folder. Remove it`)
     }
-    return { agent, workspace }
+    return { agent, workspace, stallTimeout }
   })

@@ -8,7 +8,6 @@ import { Bus, type LeaderBus, type Prompt, type Reply } from "../../../src/bus/B
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
 import { ThreadId } from "../../../src/domain/Id.ts"
 import { type Agent, AgentLeader, type Progress } from "../../../src/leader/index.ts"
-import type { Place } from "../../../src/leader/Place.ts"
 import { collectReplies, makePrompt, team, untilQueue } from "../../bus/contract/support.ts"
 
 export const behaviour = (name: string, test: Effect.Effect<unknown, unknown, Bus | LeaderBus | Scope.Scope>) =>
@@ -36,14 +35,14 @@ export const folderInPath = Effect.acquireRelease(
 ).pipe(Effect.map(({ folder }) => folder))
 
 /** Leads with the agent; the function that is returned sends it a prompt and gives its reply. */
-export const leading = (agent: Agent, place: Pick<Place, "folder"> = {}) =>
+export const leading = (agent: Agent, options: Pick<AgentLeader.AgentLeaderOptions, "folder" | "stallTimeout"> = {}) =>
   Effect.gen(function* () {
     const bus = yield* Bus
     const replies = yield* collectReplies
     const shown: Array<Progress> = []
     const answer: Agent["answer"] = (task) =>
       agent.answer({ ...task, progress: (progress) => shown.push(progress) && task.progress(progress) })
-    yield* AgentLeader.start({ team, agent: { ...agent, answer }, ...place })
+    yield* AgentLeader.start({ team, agent: { ...agent, answer }, ...options })
     yield* untilQueue(({ consumers }) => consumers === 1)
     const publish = (fields: Partial<Prompt>) => Effect.tap(makePrompt(fields), (prompt) => bus.publish(prompt))
     const end = Effect.repeat(Queue.take(replies), {
@@ -53,18 +52,27 @@ export const leading = (agent: Agent, place: Pick<Place, "folder"> = {}) =>
     return { bus, send, publish, end, shown }
   })
 
-/** Leads by a clock that is so many times slower, so that a busy machine keeps the leader's limits of a second. */
+/**
+ * Leads by a clock that is so many times slower, so that a busy machine keeps the leader's limits of a second. `slept` gets
+ * the milliseconds that the leader waits.
+ */
 export const slower =
-  (times: number) =>
+  (times: number, slept: Array<number> = []) =>
   <A, E, R>(start: Effect.Effect<A, E, R>) =>
     Effect.suspend(() => {
       const [begun, clock] = [Date.now(), Clock.make()]
       const slow = {
         unsafeCurrentTimeMillis: () => Math.round(begun + (Date.now() - begun) / times),
-        sleep: (duration: Duration.Duration) => clock.sleep(Duration.times(duration, times))
+        sleep: (duration: Duration.Duration) => {
+          slept.push(Duration.toMillis(duration))
+          return clock.sleep(Duration.times(duration, times))
+        }
       }
       return Effect.withClock(start, Object.assign(Clock.make(), slow))
     })
+
+/** Leads by a clock on which nothing takes long. */
+export const impatient = (slept?: Array<number>) => slower(1 / 1_000, slept)
 
 export const threadId = ThreadId.make("01890a5d-ac96-774b-bcce-b302099a8059")
 

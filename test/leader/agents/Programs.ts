@@ -14,14 +14,15 @@ export const recorded = (name: AgentName, what: string) =>
 export const preset = (
   name: AgentName,
   script: string,
-  options: ReadonlyArray<string> = presets[name].example.split(" ").slice(1)
+  options: ReadonlyArray<string> = presets[name].example.split(" ").slice(1),
+  leader: Parameters<typeof leading>[1] = {}
 ) =>
   Effect.gen(function* () {
     const folder = yield* folderInPath
     const command = join(folder, presets[name].title === "Claude Code" ? "claude" : name)
     writeFileSync(command, `#!/bin/sh\ncd '${folder}'\nprintf '%s\\n' "$@" >> args\n${script}\n`)
     chmodSync(command, 0o755)
-    const led = yield* leading(Either.getOrThrow(presets[name].agent(options)))
+    const led = yield* leading(Either.getOrThrow(presets[name].agent(options)), leader)
     return { ...led, read: (file: string) => readFileSync(join(folder, file), "utf8") }
   })
 

@@ -90,6 +90,9 @@ describe("permissions", () => {
     expect(fault("--models", "any", "--workspace", "git:/srv/x", "--permission-mode", "plan")).toContain(
       "--workspace is"
     )
+    expect(fault("--permission-mode", "plan", "--stall-timeout", "5m")).toContain(
+      "--stall-timeout is in the wrong place"
+    )
   })
 })
 

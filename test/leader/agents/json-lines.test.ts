@@ -42,6 +42,12 @@ describe("a program that prints JSON lines", () => {
       )
       const stopped = yield* send("Do it.", { agent })
       expect(stopped).toMatchObject({ code: "turns_exceeded", message: "m-2 edit", response: "7 0.5" })
+      for (const code of ["agent_stalled", "answer_invalid"]) {
+        const says = yield* jsonLines(`echo '{"type":"error","code":"${code}","message":"no","response":"half"}'`).pipe(
+          onBusOfItsOwn
+        )
+        expect(yield* says.send("Do it.")).toMatchObject({ _tag: "Failed", code, response: "half" })
+      }
       const spends = yield* jsonLines(`echo '{"usage":{"cost_usd":0.75}}'; sleep 600`).pipe(onBusOfItsOwn)
       expect(yield* spends.send("Do it.", { agent })).toMatchObject({ _tag: "Failed", code: "cost_exceeded" })
     })

@@ -7,7 +7,7 @@ import { presets } from "../../../src/leader/index.ts"
 import { team } from "../../bus/contract/support.ts"
 import { repeatUntil } from "../../support/Until.ts"
 import { endpoint, environment, refuse } from "./Endpoint.ts"
-import { behaviour, leading, onBusOfItsOwn, slower, threadId } from "./Leading.ts"
+import { behaviour, impatient, leading, onBusOfItsOwn, slower, threadId } from "./Leading.ts"
 
 const [thread, run] = ["9f0c6c0e-8a5b-4c53-9a2e-0a1f4f1f4b11", "1f0c6c0e-8a5b-6c53-9a2e-0a1f4f1f4b12"]
 
@@ -134,6 +134,34 @@ describe("a LangGraph server", () => {
         report: { session_id: thread }
       })
       expect(yield* Deferred.await(cancelled)).toBe(`/v1/threads/${thread}/runs/${run}/cancel?wait=false`)
+    })
+  )
+
+  behaviour(
+    "that is too busy is asked again, unless it may have begun the run",
+    Effect.gen(function* () {
+      for (const [status, requests, answer] of [
+        [429, 4, { _tag: "Answered", response: "yes" }],
+        [503, 4, { _tag: "Answered", response: "yes" }],
+        [500, 2, { _tag: "Failed", message: "HTTP 500: later" }]
+      ] as const) {
+        let refusals = 0
+        const { received, url } = yield* endpoint((response, { path }) => {
+          // Each path refuses its first request; one that only creates a thread, only if it is busy.
+          const isFirst = received.filter((one) => one.path === path).length === 1
+          if (isFirst && (status !== 500 || path.endsWith("/stream"))) {
+            refusals++
+            return refuse(response, status, { message: "later" })
+          }
+          if (path === "/v1/threads") return response.end(JSON.stringify({ thread_id: thread }))
+          sendEvents(response, metadata, state(human, { type: "ai", content: "yes" }))
+          response.end()
+        })
+        const { send } = yield* langgraph(url).pipe(impatient(), onBusOfItsOwn)
+        expect(yield* send("Do it.")).toMatchObject(answer)
+        expect(received).toHaveLength(requests)
+        expect(refusals).toBe(status === 500 ? 1 : 2)
+      }
     })
   )
 

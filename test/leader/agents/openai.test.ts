@@ -5,7 +5,7 @@ import { presets } from "../../../src/leader/index.ts"
 import { startFakeModel } from "../../agents/FakeModel.ts"
 import { team } from "../../bus/contract/support.ts"
 import { endpoint, environment, refuse, sendEvents } from "./Endpoint.ts"
-import { behaviour, leading, threadId } from "./Leading.ts"
+import { behaviour, impatient, leading, threadId } from "./Leading.ts"
 
 const fakeModel = Effect.acquireRelease(
   Effect.promise(() => startFakeModel()),
@@ -185,7 +185,7 @@ describe("an OpenAI-compatible endpoint", () => {
     "that cannot be reached is a failure that says so",
     Effect.gen(function* () {
       const { url } = yield* Effect.scoped(endpoint(() => {}))
-      const { send } = yield* openai(url)
+      const { send } = yield* openai(url).pipe(impatient())
       expect(yield* send("Hello.")).toMatchObject({
         _tag: "Failed",
         message: expect.stringMatching(/^The endpoint did not answer: .*ECONNREFUSED/)

@@ -47,6 +47,17 @@ it("the options of a workspace come before the program, and after an agent's nam
   expect(Either.getOrThrow(agent).workspace).toMatchObject({ _tag: "Some" })
 })
 
+it("how long an agent may show nothing comes before the program or the agent's own options", () => {
+  const stallOf = (list: typeof commands, line: string) => Either.getOrThrow(read(list, line)).stallTimeout
+  expect(stallOf(commands, "a=cat")).toEqual(Option.none())
+  expect(stallOf(commands, "a=--stall-timeout 90 --output json-lines cat")).toEqual(
+    Option.some(Option.some(Duration.seconds(90)))
+  )
+  expect(stallOf(agentLines, "a=openai --stall-timeout=off --model m")).toEqual(Option.some(Option.none()))
+  const both = "a=claude --stall-timeout '15 minutes' --workspace git:/srv/shop --permission-mode plan"
+  expect(stallOf(agentLines, both)).toEqual(Option.some(Option.some(Duration.minutes(15))))
+})
+
 it("wrong options of a workspace are named", () => {
   for (const [line, fault] of [
     ["--workspaces x", "--workspaces is not an option"],
@@ -57,7 +68,10 @@ it("wrong options of a workspace are named", () => {
     ["--workspace git:/srv/shop --workspace-include /etc/key", "--workspace-include takes a path inside"],
     ["--workspace git:/srv/shop --workspace-include .git/hooks/x", "--workspace-include takes a path inside"],
     ["--workspace git:/srv/shop --workspace-keep 3x", "takes a duration such as `7 days`"],
-    ["--workspace git:/srv/shop --workspace-disk much", "takes a size such as `20 GB`"]
+    ["--workspace git:/srv/shop --workspace-disk much", "takes a size such as `20 GB`"],
+    ["--stall-timeout", "--stall-timeout needs a value"],
+    ["--stall-timeout soon", "--stall-timeout takes `off`, seconds, or a number with a unit"],
+    ["--stall-time 5m", "--stall-time is not an option"]
   ] as const) {
     expect(read(agentLines, `a=claude ${line}`), line).toEqual(Either.left(expect.stringContaining(fault)))
   }

@@ -13,7 +13,8 @@ import * as InProcess from "../../support/InProcess.ts"
 import { untilEffect } from "../../support/Until.ts"
 import { ADMIN_API_KEY, call } from "./Management.ts"
 
-const ask = (url: string, message: string) => call(url, "POST", "/api/teams/demo/messages?wait=true", { message })
+const ask = (url: string, message: string, team = "demo") =>
+  call(url, "POST", `/api/teams/${team}/messages?wait=true`, { message })
 
 /** The line that triggers the team's webhook, as the start prints it. */
 const curlOf = (server: Server, team: string): string =>
@@ -86,6 +87,19 @@ describe("a server that leads teams itself", () => {
       expect(server.welcome).not.toContain("answers each prompt with the prompt itself")
       expect(yield* ask(server.url, "Hello.")).toMatchObject({ response: "mine: Hello." })
     })
+  )
+
+  it.scopedLive(
+    "stops an agent that shows nothing for the stall timeout of the settings, unless its own options say otherwise",
+    () =>
+      Effect.gen(function* () {
+        const LEADERS = "demo=sleep 600\nsteady=--stall-timeout off sh -c 'sleep 2; cat'"
+        const { url } = yield* InProcess.serve({ ADMIN_API_KEY, AGENT_STALL_TIMEOUT: "1 s", LEADERS })
+        expect(yield* ask(url, "Hello.")).toMatchObject({
+          detail: expect.stringContaining("sleep was stopped: it had shown nothing for 1s")
+        })
+        expect(yield* ask(url, "Hello.", "steady")).toMatchObject({ response: "Hello." })
+      })
   )
 
   it.scopedLive("lets a leader over HTTP take the demo team, and stays away from a team with a key", () =>

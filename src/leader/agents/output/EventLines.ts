@@ -18,7 +18,7 @@ const parse = (line: string): unknown => {
 /** `silence`: how it failed if it ended well, but without a result. */
 export const eventLines = (
   events: Events,
-  task: Pick<Task, "progress" | "report">,
+  task: Pick<Task, "heard" | "progress" | "report">,
   silence = "no answer in its output"
 ): Output<LeaderAnswer> => {
   const reader = readEvents(events, task)

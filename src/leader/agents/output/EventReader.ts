@@ -1,7 +1,7 @@
 import { activityIn, type Progress } from "../../../domain/run/Progress.ts"
 import type { StepReport } from "../../../domain/run/Step.ts"
 import type { Task } from "../Agent.ts"
-import { isOwnTool, nothing, type Reading } from "./Reading.ts"
+import { isOwnTool, nothing, type Reading, textAt } from "./Reading.ts"
 
 /** What an event shows of the work. */
 interface Piece extends Progress {
@@ -79,12 +79,19 @@ export interface EventReader {
   readonly reading: () => Reading
 }
 
+/** Endpoints and programs send these while nothing happens. */
+const isKeepAlive = (event: unknown): boolean => /^(ping|heartbeat|keep[-_]?alive)$/.test(textAt(event, "type") ?? "")
+
 /** A reader that also shows the work as progress, and keeps what is reported of it. */
-export const readEvents = (events: Events, { progress, report }: Pick<Task, "progress" | "report">): EventReader => {
+export const readEvents = (
+  events: Events,
+  { heard, progress, report }: Pick<Task, "heard" | "progress" | "report">
+): EventReader => {
   const show = inParagraphs(progress)
   let reading = nothing
   return {
     take: (event) => {
+      if (!isKeepAlive(event)) heard?.()
       const before = reading.report
       reading = events.read(reading, event)
       if (reading.report !== undefined && reading.report !== before) report(reading.report)

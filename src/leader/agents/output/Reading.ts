@@ -3,7 +3,7 @@
 import { Effect, Predicate } from "effect"
 import { maxAnswer } from "../../../bus/Bodies.ts"
 import { type AgentReport, readReport, type SessionUsage } from "../../../domain/run/AgentReport.ts"
-import type { LimitCode } from "../../../domain/run/RunStatus.ts"
+import type { LeaderCode } from "../../../domain/run/RunStatus.ts"
 import type { StepReport } from "../../../domain/run/Step.ts"
 import { type LeaderAnswer, LeaderError } from "../../Leader.ts"
 
@@ -12,8 +12,8 @@ export interface Reading {
   readonly answer?: string
   /** Why it failed. */
   readonly failure?: string
-  /** It failed because it reached this limit: then it is stopped, and what there is of an answer counts. */
-  readonly code?: LimitCode
+  /** It failed in this way, for example because it reached a limit: then it is stopped, and what there is of an answer is kept. */
+  readonly code?: LeaderCode
   readonly report?: AgentReport
   /** What the session has used, if the agent counts that. Some versions of an agent count the run. */
   readonly totals?: SessionUsage

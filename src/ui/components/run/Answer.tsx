@@ -1,6 +1,6 @@
 import { useState } from "react"
 import * as Json from "../../../domain/Json.ts"
-import { isLimitCode } from "../../../domain/run/RunStatus.ts"
+import { isLeaderCode } from "../../../domain/run/RunStatus.ts"
 import type { Run } from "../../api/Types.ts"
 import { formatNumber } from "../../format/Format.ts"
 import { RelativeTime } from "../../format/Time.tsx"
@@ -27,7 +27,7 @@ const foldOf = (text: string): number | undefined => {
 const titleOf = ({ error, status }: Pick<Run, "error" | "status">): string => {
   if (error?.code === "answer_too_large") return "Beginning of the answer"
   if (error?.code === "answer_invalid") return "Invalid answer"
-  if (isLimitCode(error?.code)) return "Answer so far"
+  if (isLeaderCode(error?.code)) return "Answer so far"
   return status === "success" ? "Answer" : "Late answer"
 }
 

@@ -10,6 +10,8 @@ import { warningFor } from "./Status.tsx"
 const advice: Record<NonNullable<Run["error"]>["code"], (again: string) => string> = {
   agent_error: (again) =>
     `The team's leader reported this error. Check its log for details and fix the cause, then ${again}.`,
+  agent_stalled: (again) =>
+    `The agent showed nothing for longer than the leader's stall timeout, and was stopped. If the prompt needs more time without output, raise the timeout, then ${again}.`,
   answer_invalid: (again) =>
     `The work is done, but the answer does not match the webhook's \`answer_schema\`. Describe the expected answer in the prompt, or correct the schema, then ${again}.`,
   answer_too_large: (again) =>
