@@ -11,10 +11,11 @@ export const layer: Layer.Layer<ChangeFeed, never, SqlClient.SqlClient | Notific
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { listen, notify } = makeChangeListeners()
+    const { deliver, send } = yield* makePublish
     yield* (yield* Notifications).listen((payload) => notify(parseChanges(payload)))
     return ChangeFeed.of({
       listen,
-      publish: Effect.fn("ChangeFeed.publish")(makePublish(sql)),
+      publish: Effect.fn("ChangeFeed.publish")((changes) => Effect.suspend(() => send(deliver(changes)))),
       ping: Effect.flatMap(
         bounded(sql<{ readonly read_only: string }>`select ${sql.literal(readOnly)} as read_only`),
         ([row]) => (row?.read_only === "on" ? unavailable("The database is read-only.") : Effect.void)

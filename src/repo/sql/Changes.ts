@@ -1,9 +1,9 @@
-import type { SqlClient, Statement } from "@effect/sql"
+import { SqlClient, type Statement } from "@effect/sql"
 import { Array as Arr, Effect } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { Change } from "../ChangeFeed.ts"
 import { bounded } from "./database/Database.ts"
-import { channel } from "./database/Notifications.ts"
+import { channel, Notifications } from "./database/Notifications.ts"
 
 type Tag = Change["_tag"]
 type FieldOf<C> = [Exclude<keyof C, "_tag">] extends [never] ? null : Exclude<keyof C, "_tag">
@@ -58,16 +58,27 @@ const toPayloads = (changes: ReadonlyArray<Change>): ReadonlyArray<string> => {
   )
 }
 
-/** Notifies every process of changes in committed rows, or in none. Does not wait for the disk. */
-export const makePublish =
-  (sql: SqlClient.SqlClient) =>
-  (changes: ReadonlyArray<Change>): Effect.Effect<void, Unavailable> =>
-    Effect.asVoid(
-      bounded(sql`
-        with relaxed as materialized (select set_config('synchronous_commit', 'off', true))
-        select pg_notify(${channel}, payload)
-        from relaxed, json_array_elements_text(${JSON.stringify(toPayloads(changes))}::json) as payloads (payload)`)
-    )
+/**
+ * Notifies every process of changes in committed rows, or in none. `deliver` does so if there is no other process, and returns
+ * the payloads that are left. `send` uses a statement, which does not wait for the disk.
+ */
+export const makePublish = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const { deliver = () => false } = yield* Notifications
+  return {
+    deliver: (changes: ReadonlyArray<Change>): ReadonlyArray<string> =>
+      toPayloads(changes).filter((payload) => !deliver(payload)),
+    send: (payloads: ReadonlyArray<string>): Effect.Effect<void, Unavailable> =>
+      payloads.length === 0
+        ? Effect.void
+        : Effect.asVoid(
+            bounded(sql`
+              with relaxed as materialized (select set_config('synchronous_commit', 'off', true))
+              select pg_notify(${channel}, payload)
+              from relaxed, json_array_elements_text(${JSON.stringify(payloads)}::json) as payloads (payload)`)
+          )
+  }
+})
 
 const isTag = (text: string): text is Tag => Object.hasOwn(fields, text)
 

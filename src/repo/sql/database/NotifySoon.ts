@@ -1,8 +1,9 @@
-import { SqlClient } from "@effect/sql"
+import type { SqlClient } from "@effect/sql"
 import { Effect, FiberSet, type Scope } from "effect"
 import { pause } from "../../../runtime/Pause.ts"
 import type { Change } from "../../ChangeFeed.ts"
 import { makePublish } from "../Changes.ts"
+import type { Notifications } from "./Notifications.ts"
 
 /**
  * In milliseconds: the shortest time between two notifications, the delay of a change that is only displayed, and the
@@ -22,23 +23,26 @@ const isUrgent = ({ _tag }: Change): boolean => _tag === "RunEnded"
  * unless there was a notification just before. Inside the statement that makes a change (`notify`), it is a sixth of
  * its work. A crash, or an unreachable database, loses notifications, which only shorten the wait for the next poll.
  */
-export const makeNotifySoon: Effect.Effect<NotifySoon, never, Scope.Scope | SqlClient.SqlClient> = Effect.gen(
-  function* () {
-    const publish = makePublish(yield* SqlClient.SqlClient)
+export const makeNotifySoon: Effect.Effect<NotifySoon, never, Notifications | Scope.Scope | SqlClient.SqlClient> =
+  Effect.gen(function* () {
+    const { deliver, send } = yield* makePublish
     const fork = yield* FiberSet.makeRuntime<never>()
     let waiting: Array<Change> = []
     let timer: NodeJS.Timeout | undefined
     let [notifiedAt, dueAt] = [0, Number.POSITIVE_INFINITY]
 
-    const flush = Effect.suspend(() => {
+    const flush = () => {
       const changes = waiting
       waiting = []
       clearTimeout(timer)
       ;[notifiedAt, dueAt] = [performance.now(), Number.POSITIVE_INFINITY]
-      return changes.length === 0 ? Effect.void : Effect.ignore(publish(changes))
-    })
+      return deliver(changes)
+    }
     // Finalizers are not interruptible, so the race would wait for its loser.
-    yield* Effect.addFinalizer(() => Effect.raceFirst(Effect.interruptible(flush), Effect.interruptible(pause(grace))))
+    yield* Effect.addFinalizer(() => {
+      const sent = Effect.ignore(send(flush()))
+      return Effect.raceFirst(Effect.interruptible(sent), Effect.interruptible(pause(grace)))
+    })
 
     return (changes) => {
       if (changes.length === 0) return
@@ -48,7 +52,9 @@ export const makeNotifySoon: Effect.Effect<NotifySoon, never, Scope.Scope | SqlC
       if (at >= dueAt) return
       clearTimeout(timer)
       dueAt = at
-      timer = setTimeout(() => fork(flush), at - now)
+      timer = setTimeout(() => {
+        const left = flush()
+        if (left.length > 0) fork(Effect.ignore(send(left)))
+      }, at - now)
     }
-  }
-)
+  })

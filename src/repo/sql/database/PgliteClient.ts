@@ -5,7 +5,7 @@ import type { PGlite } from "@electric-sql/pglite"
 import { Context, Effect, identity, Layer, Schedule, type Scope, Stream } from "effect"
 import { type DataFolderInUse, type DataFolderUnusable, hold } from "./DataFolder.ts"
 import { migrate } from "./Migrations.ts"
-import { channel, Notifications } from "./Notifications.ts"
+import { channel, makeListeners, Notifications } from "./Notifications.ts"
 import { open } from "./PgliteDatabase.ts"
 import * as Refusals from "./Refusals.ts"
 import { preparedName, sessionSettings } from "./Session.ts"
@@ -138,14 +138,18 @@ export const connect = Effect.fnUntraced(function* (db: PGlite, use: Use = ident
   yield* Effect.promise(() => db.exec(sessionSettings))
   const client = yield* makeClient(db, use)
   yield* Effect.orDie(Effect.provideService(migrate, SqlClient.SqlClient, client))
+  const listeners = makeListeners()
+  yield* Effect.acquireRelease(
+    Effect.promise(() => db.listen(channel, listeners.notify)),
+    (stop) => Effect.promise(() => stop())
+  )
+  // The database is this process's alone.
+  const deliver = (payload: string) => {
+    listeners.notify(payload)
+    return true
+  }
   return Context.make(SqlClient.SqlClient, client).pipe(
-    Context.add(Notifications, {
-      listen: (handle) =>
-        Effect.acquireRelease(
-          Effect.promise(() => db.listen(channel, handle)),
-          (stop) => Effect.promise(() => stop())
-        )
-    })
+    Context.add(Notifications, { listen: listeners.listen, deliver })
   )
 }, Effect.provide(Reactivity.layer))
 

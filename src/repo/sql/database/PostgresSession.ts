@@ -1,9 +1,16 @@
-import { type Context, Deferred, Effect, Schedule, type Scope } from "effect"
+import { type Context, Deferred, Effect, Option, Schedule, type Scope } from "effect"
 import type pg from "pg"
-import { channel, type Notifications } from "./Notifications.ts"
+import { channel, makeListeners, type Notifications } from "./Notifications.ts"
 import { readOnly } from "./Session.ts"
 
 const probeEvery = "5 seconds"
+/**
+ * Who listens has this lock, shared, and lets the others know when it begins. Every role sees all locks, and those of a process
+ * end with its session.
+ */
+const lock = [0x77686b, 1] as const
+const begins = "ListenerBegins"
+
 /** A connection that is silent for longer counts as dead. */
 const answerTimeout = "3 seconds"
 
@@ -16,14 +23,26 @@ const backoff = Schedule.exponential("100 millis").pipe(
  * A permanent session that listens on our channel. It is replaced when its connection breaks, goes
  * silent, or leads to a read-only server after a failover. Succeeds after the first attempt to listen, even a failed one.
  * (`PgClient.listen` stays silent after a restart of PostgreSQL.)
+ *
+ * It is alone if nobody else has the lock, as it sees after each probe, and nobody has begun since then.
  */
 export const openSession = (
   connect: () => pg.Client
 ): Effect.Effect<Context.Tag.Service<Notifications>, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const listeners = new Set<(payload: string) => void>()
+    const listeners = makeListeners()
     const attempted = yield* Deferred.make<void>()
     let interrupted = false
+    let isAlone = false
+    let othersBegun = 0
+
+    const lookForOthers = (client: pg.Client) =>
+      Effect.suspend(() => {
+        const begunBefore = othersBegun
+        return Effect.map(Effect.option(query(client, others)), (found) => {
+          isAlone = Option.isSome(found) && found.value.rows.length === 0 && othersBegun === begunBefore
+        })
+      })
 
     const openOnce = Effect.gen(function* () {
       const broken = yield* Deferred.make<never, unknown>()
@@ -31,15 +50,26 @@ export const openSession = (
       client.on("error", (error) => Deferred.unsafeDone(broken, Effect.fail(error)))
       client.on("end", () => Deferred.unsafeDone(broken, Effect.fail(new Error("the connection ended"))))
       client.on("notification", ({ payload }) => {
-        if (payload) for (const handle of listeners) handle(payload)
+        if (payload === begins) {
+          othersBegun++
+          isAlone = false
+        } else if (payload) listeners.notify(payload)
       })
+      yield* Effect.addFinalizer(() =>
+        Effect.sync(() => {
+          isAlone = false
+        })
+      )
       yield* Effect.tryPromise(() => client.connect())
       yield* requireWrites(client)
       yield* query(client, `listen ${channel}`)
+      yield* query(client, `select pg_advisory_lock_shared(${lock.join(", ")})`)
+      yield* query(client, `select pg_notify('${channel}', '${begins}')`)
+      yield* lookForOthers(client)
       yield* Deferred.succeed(attempted, undefined)
       if (interrupted) yield* Effect.logInfo("Notifications from the database are back")
       interrupted = false
-      const probe = Effect.delay(requireWrites(client), probeEvery)
+      const probe = Effect.delay(Effect.zipRight(requireWrites(client), lookForOthers(client)), probeEvery)
       yield* Effect.raceFirst(Deferred.await(broken), Effect.forever(probe))
     }).pipe(Effect.scoped)
 
@@ -57,13 +87,18 @@ export const openSession = (
     yield* Deferred.await(attempted)
 
     return {
-      listen: (handle) =>
-        Effect.acquireRelease(
-          Effect.sync(() => listeners.add(handle)),
-          () => Effect.sync(() => listeners.delete(handle))
-        )
+      listen: listeners.listen,
+      deliver: (payload) => {
+        if (isAlone) listeners.notify(payload)
+        return isAlone
+      }
     }
   })
+
+const others = `
+  select from pg_locks where locktype = 'advisory' and classid = ${lock[0]} and objid = ${lock[1]} and objsubid = 2
+    and database = (select oid from pg_database where datname = current_database()) and pid <> pg_backend_pid()
+  limit 1`
 
 const query = (client: pg.Client, sql: string) =>
   Effect.timeout(
