@@ -2,6 +2,10 @@
  * The clock of a server whose own clock may be wrong, or be changed while it runs. Servers that share a database
  * compare the current time with timestamps that others stored, so the current time is the database's. Between
  * comparisons, it follows the process's monotonic time, so a change of the system clock shortens or prolongs nothing.
+ *
+ * If the database's clock is set while the server runs, the deadlines that are stored are of the time before. So that change is
+ * followed by half a second every five seconds. If the server's own clock has changed as much, the machine was asleep, and the
+ * change is followed at once.
  */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { TimeStore } from "../../repo/TimeStore.ts"
@@ -17,6 +21,8 @@ export class ClockOffset extends Context.Reference<ClockOffset>()("webhook-trigg
 const interval = Duration.seconds(5)
 /** How many milliseconds they may differ without a warning. */
 const tolerated = 1_000
+/** How many milliseconds of a change of the database's clock are followed at each comparison. */
+const followed = 500
 
 class DatabaseClock implements Clock.Clock {
   readonly [Clock.ClockTypeId]: Clock.ClockTypeId = Clock.ClockTypeId
@@ -25,11 +31,14 @@ class DatabaseClock implements Clock.Clock {
   private readonly own: Clock.Clock
   /** The correction added to the monotonic time. */
   private correction: number
+  /** The same for the server's own clock, at the last comparison. */
+  private ownCorrection: number
+  private isCompared = false
 
   constructor(own: Clock.Clock) {
     this.own = own
     this.currentTimeNanos = own.currentTimeNanos
-    this.correction = own.unsafeCurrentTimeMillis() - stopwatch(own)
+    this.correction = this.ownCorrection = own.unsafeCurrentTimeMillis() - stopwatch(own)
   }
 
   unsafeCurrentTimeMillis(): number {
@@ -44,9 +53,20 @@ class DatabaseClock implements Clock.Clock {
     return this.own.sleep(duration)
   }
 
-  /** The database reported `now` between these two monotonic times. Corrects only as far as this proves the clock wrong. */
-  compare(now: number, asked: number, answered: number): void {
-    this.correction = Math.min(Math.max(this.correction, now - answered), now - asked)
+  /**
+   * The database reported `now` between these two monotonic times. Corrects only as far as this proves the clock wrong. Returns
+   * how much the database's clock is ahead after that.
+   */
+  compare(now: number, asked: number, answered: number): number {
+    const ownCorrection = this.own.unsafeCurrentTimeMillis() - stopwatch(this.own)
+    const ownChange = ownCorrection - this.ownCorrection
+    const change = Math.min(Math.max(this.correction, now - answered), now - asked) - this.correction
+    const isTime = !this.isCompared || Math.abs(change - ownChange) <= tolerated
+    const step = isTime ? change : Math.sign(change) * Math.min(Math.abs(change), followed)
+    this.correction += step
+    this.ownCorrection = ownCorrection
+    this.isCompared = true
+    return change - step
   }
 
   offset(): number {
@@ -56,6 +76,9 @@ class DatabaseClock implements Clock.Clock {
 
 const difference = (millis: number): string =>
   `This server's clock is ${Math.abs(millis / 1_000).toFixed(1)} s ${millis > 0 ? "ahead of" : "behind"} the database's`
+
+const changed = (millis: number): string =>
+  `The database's clock was set ${Math.abs(millis / 1_000).toFixed(1)} s ${millis > 0 ? "forward" : "back"}`
 
 /**
  * Sets the clock of everything built on this layer. A test that stops Effect's clock stops this one too, except for
@@ -67,10 +90,14 @@ export const layer: Layer.Layer<ClockOffset, never, TimeStore> = Layer.unwrapSco
     const { databaseTime } = yield* TimeStore
     const clock = new DatabaseClock(own)
     let isReported = false
+    let isSet = false
 
     const compare = Effect.gen(function* () {
       const asked = stopwatch(own)
-      clock.compare(yield* databaseTime, asked, stopwatch(own))
+      const left = clock.compare(yield* databaseTime, asked, stopwatch(own))
+      const wasSet = isSet
+      isSet = Math.abs(left) > tolerated
+      if (isSet && !wasSet) yield* Effect.logWarning(`${changed(left)}. Deadlines are kept; it is followed slowly`)
       const millis = clock.offset()
       const differs = Math.abs(millis) > tolerated
       if (differs === isReported) return

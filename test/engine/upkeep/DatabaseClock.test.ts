@@ -101,6 +101,52 @@ describe("the database's clock", () => {
   )
 })
 
+/** A clock on a database whose clock can be set. */
+const onSettable = Effect.gen(function* () {
+  const [own, database, real] = [yield* settable, yield* settable, yield* Effect.clock]
+  const time = Layer.succeed(TimeStore, { databaseTime: Effect.sync(() => database.clock.unsafeCurrentTimeMillis()) })
+  const lines: Array<string> = []
+  const logger = Logger.make(({ message }) => lines.push(String(message)))
+  const clock = yield* Layer.build(
+    Layer.effect(BuiltClock, Effect.clock).pipe(Layer.provide(DatabaseClock.layer), Layer.provide(time))
+  ).pipe(Effect.withClock(own.clock), Effect.provide(Logger.replace(Logger.defaultLogger, logger)))
+  const wrongBy = () => Context.get(clock, BuiltClock).unsafeCurrentTimeMillis() - real.unsafeCurrentTimeMillis()
+  return { own, database, lines, wrongBy }
+})
+
+class BuiltClock extends Context.Tag("test/Clock")<BuiltClock, Clock.Clock>() {}
+
+describe("a database's clock that is set while the server runs", () => {
+  for (const by of [hour, -hour]) {
+    it.scoped(`is followed slowly, so that no deadline passes because of it (by ${by} ms)`, () =>
+      Effect.gen(function* () {
+        const { database, lines, wrongBy } = yield* onSettable
+        expect(wrongBy()).toBe(0)
+        database.set(by)
+        yield* TestClock.adjust("1 minute")
+        expect(wrongBy()).toBe(Math.sign(by) * 6_000)
+        expect(lines).toEqual([
+          expect.stringMatching(/^The database's clock was set 3599\.5 s (forward|back)/),
+          expect.anything()
+        ])
+        database.set(0)
+        yield* TestClock.adjust("1 minute")
+        expect(wrongBy()).toBe(0)
+      })
+    )
+  }
+
+  it.scoped("is followed at once if the server's own clock changed as much: the machine was asleep", () =>
+    Effect.gen(function* () {
+      const { database, own, wrongBy } = yield* onSettable
+      database.set(hour)
+      own.set(hour)
+      yield* TestClock.adjust("5 seconds")
+      expect(wrongBy()).toBe(hour)
+    })
+  )
+})
+
 /** One more engine on these ports, whose clock may be wrong; what it runs on ends with the scope. */
 const engineOn = (context: Context.Context<Layer.Layer.Success<typeof ports>>, clock: Clock.Clock) =>
   Layer.build(
