@@ -11,6 +11,10 @@ import { Outcomes } from "./Outcomes.ts"
 
 type Service = Context.Tag.Service<Waiting>
 
+/** How long a caller waits after its deadline until the timeout is recorded. The work of each second records it otherwise. */
+const recordedWithin = "2 seconds"
+const noAnswer = new Unavailable({ what: "database", detail: "The database does not answer in time." })
+
 /** The end of a watched run. */
 export interface End {
   /** The run as it ended; none if the deadline came first. */
@@ -80,6 +84,7 @@ export class Waiting extends Context.Tag("webhook-trigger/Waiting")<
 
       const timeOut = (id: RunId) =>
         steps.end(id, { status: "timeout" }).pipe(
+          Effect.timeoutFail({ duration: recordedWithin, onTimeout: () => noAnswer }),
           Effect.mapError(({ what, detail }) => new Unavailable({ what, detail, run_id: id })),
           Effect.filterOrFail(
             (run) => run !== undefined,

@@ -5,6 +5,7 @@ import * as BusMemory from "../../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { LaneStore } from "../../../src/repo/run/LaneStore.ts"
+import { RunStore } from "../../../src/repo/run/RunStore.ts"
 import { advance, layerRepo } from "../../../src/testing.ts"
 import { engine, engineInMemory, inFlight, lead, makeTeam, makeWebhook, statusOf, until } from "../Scenario.ts"
 
@@ -29,6 +30,25 @@ it.scoped("answers timeout at the deadline, keeps the late answer, and then free
     expect(yield* statusOf(run.run_id)).toBe("timeout")
   }).pipe(Effect.provide(engineInMemory()))
 )
+
+it.scoped("answers two seconds after the deadline at the latest, while the database hangs", () => {
+  let hangs = false
+  const hanging = Layer.map(layerRepo, (context) => {
+    const store = Context.get(context, RunStore)
+    const step: typeof store.step = (...args) => Effect.suspend(() => (hangs ? Effect.never : store.step(...args)))
+    return Context.add(context, RunStore, { ...store, step })
+  })
+  return Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* makeWebhook(team, { timeout_seconds: 5 })
+    const asking = yield* Effect.fork(webhook.ask("slow"))
+    const { prompt } = yield* leader.next
+    hangs = true
+    yield* advance("7 seconds")
+    expect(yield* Effect.flip(Fiber.join(asking))).toMatchObject({ _tag: "Unavailable", run_id: prompt.run_id })
+  }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(Layer.merge(hanging, BusMemory.layer)))))
+})
 
 it.scoped("never sends a run whose deadline passed while it waited for a slot", () =>
   Effect.gen(function* () {
