@@ -162,9 +162,12 @@ export class Bus extends Context.Tag("webhook-trigger/Bus")<
     readonly durable: boolean
     /**
      * Sends a prompt to its team's queue. On success the broker has stored it. If the broker is unavailable, it may have stored
-     * it all the same.
+     * it all the same. `again`: it may have been sent before, which a leader can see.
      */
-    readonly publish: (prompt: Prompt) => Effect.Effect<void, QueueGone | Unavailable>
+    readonly publish: (
+      prompt: Prompt,
+      options?: { readonly again: boolean }
+    ) => Effect.Effect<void, QueueGone | Unavailable>
     /**
      * Sends a published prompt again in case the broker lost it. It is delivered only if the queue is empty and the leader
      * is idle; otherwise it is dropped. A bus that loses nothing may ignore it.

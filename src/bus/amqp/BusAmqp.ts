@@ -183,12 +183,12 @@ const make = ({ queueType, url }: AmqpOptions) =>
     return Bus.of({
       durable: true,
       publish: Effect.fnUntraced(
-        function* (prompt) {
+        function* (prompt, { again } = { again: false }) {
           const { deadline, run_id, team } = prompt
           const left = deadline && deadline.epochMillis - (yield* Clock.currentTimeMillis)
           if (left !== undefined && left <= 0) return inbox.put({ _tag: "DeadLettered", run_id, reason: "expired" })
           if (!cancellable.has(team)) yield* makeCancellable(team)
-          const message = encodePrompt(prompt, teamQueue(team), left)
+          const message = encodePrompt(prompt, teamQueue(team), left, again)
           if ((yield* publisher.publish(message)) === "confirmed") return
           // There is no queue, or one that was declared since the last prompt.
           const bound = yield* probe.bindQueue(team)

@@ -51,8 +51,11 @@ const fileType = "file"
 /** In bytes. The longest text, of control characters that JSON escapes, is shorter. */
 const maxProgress = 512 * 1024
 
+/** Marks a prompt that may have been sent before. */
+const offerHeader = "x-webhook-offer"
+
 /** @param left the time to the deadline in milliseconds, more than 0; `undefined` if the prompt does not expire. */
-export const encodePrompt = (prompt: Prompt, queue: string, left: number | undefined): Outgoing => {
+export const encodePrompt = (prompt: Prompt, queue: string, left: number | undefined, isAgain: boolean): Outgoing => {
   const { correlation_id, traceparent } = prompt
   return {
     id: prompt.run_id,
@@ -65,22 +68,17 @@ export const encodePrompt = (prompt: Prompt, queue: string, left: number | undef
       contentType: json,
       correlationId: correlation_id,
       replyTo: repliesExchange,
+      ...(isAgain && { headers: { [offerHeader]: true } }),
       ...(left === undefined ? {} : { expiration: String(Math.ceil(left)) })
     }
   }
 }
 
-/** Marks a prompt as an offer. */
-const offerHeader = "x-webhook-offer"
-
 /**
  * A prompt that reaches only an idle consumer, because it expires after a millisecond. With 0, a quorum queue would not
  * deliver it at all.
  */
-export const encodeOffer = (prompt: Prompt, queue: string): Outgoing => {
-  const outgoing = encodePrompt(prompt, queue, 1)
-  return { ...outgoing, options: { ...outgoing.options, headers: { [offerHeader]: true } } }
-}
+export const encodeOffer = (prompt: Prompt, queue: string): Outgoing => encodePrompt(prompt, queue, 1, true)
 
 /** A cancellation. Its id differs from the prompt's, because the publisher matches confirmations by id. */
 export const encodeCancel = (team: TeamName, run_id: RunId): Outgoing => ({

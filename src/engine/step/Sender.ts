@@ -23,6 +23,8 @@ import { Steps } from "./Steps.ts"
 
 /** For so long, nobody else sends an admitted run (`Ticks.ts`). After that, its row says whether it is still to be sent. */
 const certainFor = 1_000
+/** In milliseconds: for so long after the first attempt, no other one is made while replies wait at the broker. */
+const answersWaitFor = 10_000
 /** Between two attempts while the broker is out of reach. Short, because an attempt is cheap and callers may wait. */
 const pause = Duration.millis(250)
 /** The queue of a team that is gone is looked for once a second; it may come back. */
@@ -108,7 +110,7 @@ export class Sender extends Context.Tag("webhook-trigger/Sender")<
 
       const give = (run: OutRun, isAgain: boolean): Effect.Effect<unknown, QueueGone | Unavailable> => {
         if (leaders.isOverHttp(run.team)) return offerOverHttp(run, isAgain)
-        const publish = bus.publish(promptOf(run))
+        const publish = bus.publish(promptOf(run), { again: isAgain })
         if (!isAgain) return publish
         const withdrawn = Effect.flatMap(DateTime.now, (now) => httpLeaders.withdrawRun(run, now))
         return Effect.flatMap(withdrawn, (isWithdrawn) => (isWithdrawn ? publish : Effect.void))
@@ -152,18 +154,27 @@ export class Sender extends Context.Tag("webhook-trigger/Sender")<
         return run.stop_at === undefined && !isSentByOther
       })
 
+      /** Its answer may wait to be recorded. Others may, too, so this is not believed for long. */
+      const mayBeAnswered = (begunAt: number) =>
+        Effect.suspend(() =>
+          stopwatch(clock) - begunAt >= answersWaitFor
+            ? Effect.succeed(false)
+            : Effect.map(bus.repliesWaiting, (waiting) => waiting > 0)
+        )
+
       const sendUntilDone = (run: OutRun, isAgain: boolean): Effect.Effect<void> => {
         const begunAt = stopwatch(clock)
         let mayHave = isAgain
         let isFirst = !isAgain
-        const attempt: Effect.Effect<"done" | "late", QueueGone | Unavailable> = Effect.suspend(() => {
+        const attempt: Effect.Effect<"done" | "later", QueueGone | Unavailable> = Effect.suspend(() => {
+          const isOwnRetry = mayHave && !isAgain
           const isCertain = isFirst && stopwatch(clock) - begunAt < certainFor
           isFirst = false
           const due = isCertain ? Effect.succeed(true) : isDue(run, mayHave)
           return Effect.flatMap(due, (isDue) => {
             if (!isDue) return Effect.succeed("done")
             // Its caller's wait ends it, or the next tick.
-            if (isLate(run)) return Effect.succeed(mayHave ? "done" : "late")
+            if (isLate(run)) return Effect.succeed(mayHave ? "done" : "later")
             const sent = Effect.flatMap(overBudget(run), (outcome) => {
               if (outcome !== undefined) return end(run, outcome)
               return Effect.suspend(() => {
@@ -172,7 +183,10 @@ export class Sender extends Context.Tag("webhook-trigger/Sender")<
                 return publish(run, isAgain)
               })
             })
-            return Effect.as(sent, "done")
+            if (!isOwnRetry) return Effect.as(sent, "done")
+            return Effect.flatMap(mayBeAnswered(begunAt), (mayBe) =>
+              mayBe ? Effect.succeed("later") : Effect.as(sent, "done")
+            )
           })
         })
         let isWarned = false

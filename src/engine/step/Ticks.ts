@@ -18,6 +18,8 @@ import { Steps } from "./Steps.ts"
 const interval = Duration.seconds(1)
 /** In milliseconds: how long the reply path may take to reconnect and record the waiting replies. */
 const answersCatchUp = 10_000
+/** In milliseconds: a reply that waited at the broker is recorded, or waits there again, after this time. */
+const replyHandled = 3_000
 /** In milliseconds: an admitted run that is not known to be sent is sent again after this time, by any server. */
 const resendAfter = 2_500
 /** Questions to the broker at a time. */
@@ -72,15 +74,33 @@ export class Ticks extends Context.Tag("webhook-trigger/Ticks")<
       const letAnswersCatchUp = Effect.sync(() => {
         expireFrom = stopwatch(clock) + answersCatchUp
       })
+      /** Replies could not be received or recorded. */
+      const noticeOutage = Effect.zipRight(
+        letAnswersCatchUp,
+        Effect.sync(() => {
+          repliesWaitedAt = stopwatch(clock)
+        })
+      )
       /** The stopwatch time since which replies were waiting at every check. */
       let repliesWaitSince: number | undefined
+      /** The stopwatch time at which replies may have been waiting last. */
+      let repliesWaitedAt = Number.NEGATIVE_INFINITY
       /** Teams whose next run needs a leader, and which had none at the last look. */
       let stopped: ReadonlyArray<TeamName> = []
 
       const mayExpire = Effect.map(bus.repliesWaiting, (waiting) => {
         const now = stopwatch(clock)
         repliesWaitSince = waiting > 0 ? (repliesWaitSince ?? now) : undefined
-        return now >= expireFrom && (repliesWaitSince === undefined || now - repliesWaitSince >= answersCatchUp)
+        if (waiting > 0) repliesWaitedAt = now
+        return now >= expireFrom && (repliesWaitSince === undefined || waitLong(now))
+      })
+      const waitLong = (now: number) => repliesWaitSince !== undefined && now - repliesWaitSince >= answersCatchUp
+
+      /** A prompt whose answer waits to be recorded must not be sent again: an agent would do the work twice. */
+      const maySendAgain = Effect.map(bus.repliesWaiting, (waiting) => {
+        const now = stopwatch(clock)
+        if (waiting > 0) repliesWaitedAt = now
+        return now - repliesWaitedAt >= replyHandled || waitLong(now)
       })
 
       const expire = Effect.gen(function* () {
@@ -138,11 +158,11 @@ export class Ticks extends Context.Tag("webhook-trigger/Ticks")<
           const { consumers, isReplaced, messages } = yield* bus.inspect(team)
           const isEmpty = messages === 0
           if (!isReplaced && before !== "queue deleted" && (consumers > 0 || !isEmpty)) {
-            if (isEmpty && age >= lookedForAt[1]) yield* withRun(run, sender.offer)
+            if (isEmpty && age >= lookedForAt[1] && (yield* maySendAgain)) yield* withRun(run, sender.offer)
             return
           }
           const isSure = isReplaced || before !== undefined
-          if (!isSure || (yield* bus.repliesWaiting) > 0) {
+          if (!isSure || !(yield* maySendAgain)) {
             missing.set(run_id, isReplaced ? "queue deleted" : (before ?? "not in the queue"))
             return
           }
@@ -179,8 +199,11 @@ export class Ticks extends Context.Tag("webhook-trigger/Ticks")<
           if (isLost) return steps.release([run_id])
           return DateTime.toEpochMillis(stop_at) <= now ? sender.stop(run) : Effect.void
         }
-        if (isLost || (sent_at === undefined && age >= resendAfter)) return sendAgain(run)
-        if (sent_at === undefined) return Effect.void
+        if (isLost) return sendAgain(run)
+        if (sent_at === undefined)
+          return age < resendAfter
+            ? Effect.void
+            : Effect.if(maySendAgain, { onTrue: () => sendAgain(run), onFalse: () => Effect.void })
         const isTime = missing.has(run_id) || isLookedFor(age - now + (since ?? now), age)
         const lookIfTime = isTime ? lookFor(run, age) : Effect.void
         if (!leaders.isOverHttp(team)) return lookIfTime
@@ -208,11 +231,11 @@ export class Ticks extends Context.Tag("webhook-trigger/Ticks")<
         // Who does not reach the broker leaves the work to a server that does.
         const reachesBroker = yield* Effect.isSuccess(bus.ping)
         // A broker that takes no prompts takes no answers: the leaders may still have them.
-        if (!reachesBroker) yield* letAnswersCatchUp
+        if (!reachesBroker) yield* noticeOutage
         const wasHere = isHere
         isHere = false
         if (!reachesBroker) return
-        isHere = yield* Effect.tapError(lanes.claimTick(yield* DateTime.now, wasHere), () => letAnswersCatchUp)
+        isHere = yield* Effect.tapError(lanes.claimTick(yield* DateTime.now, wasHere), () => noticeOutage)
         if (!isHere) return
         if (!wasHere && bus.durable && (yield* lanes.out).length > 0) yield* letAnswersCatchUp
         if (resend) {
@@ -221,7 +244,7 @@ export class Ticks extends Context.Tag("webhook-trigger/Ticks")<
           yield* Effect.logWarning("Everything in flight is sent again, as RESEND_RUNNING says")
         }
         for (const step of [undoStuck, expire, closeWindows, admit, lookAtAll]) {
-          yield* Effect.ignoreLogged(Effect.tapError(step, () => letAnswersCatchUp))
+          yield* Effect.ignoreLogged(Effect.tapError(step, () => noticeOutage))
         }
       })
 

@@ -56,6 +56,23 @@ describe("a prompt on the wire", () => {
     })
   )
 
+  behaviour("says that it may have been sent before, if it is sent again or offered", (url) =>
+    Effect.gen(function* () {
+      const bus = yield* Bus
+      const channel = yield* rawChannel(url)
+      yield* declareTeam(channel, team)
+      const prompt = yield* makePrompt()
+      const header = Effect.map(
+        nextMessage(channel, "team.deploy"),
+        ({ properties }) => properties.headers?.["x-webhook-offer"]
+      )
+      yield* bus.publish(prompt)
+      expect(yield* header).toBeUndefined()
+      yield* bus.publish(prompt, { again: true })
+      expect(yield* header).toBe(true)
+    })
+  )
+
   behaviour("does not expire when no caller waits for the answer", (url) =>
     Effect.gen(function* () {
       const bus = yield* Bus

@@ -73,7 +73,7 @@ export const leaders = (behaviour: Behaviour, { isRelayed, withStandby }: Option
         Effect.zipRight(Queue.offer(deliveries, delivery), Deferred.await(delivery.cancelled))
       )
       const prompts = [yield* makePrompt(), yield* makePrompt(), yield* makePrompt(), yield* makePrompt()]
-      yield* Effect.forEach(prompts, bus.publish, { discard: true })
+      yield* Effect.forEach(prompts, (prompt) => bus.publish(prompt), { discard: true })
       const cancel = (index: number) => bus.cancel(prompts[index]!.team, prompts[index]!.run_id)
       // After the first one it is known that the leader listens.
       yield* untilCancelled(yield* Queue.take(deliveries), cancel(0))

@@ -42,7 +42,7 @@ export const prompts = (behaviour: Behaviour): void => {
       yield* startLeader(({ prompt }) => Effect.asVoid(Queue.offer(arrived, prompt.prompt)))
       const texts = Array.from({ length: 40 }, (_, n) => `${n} ${n % 5 === 3 ? "x".repeat(20_000) : "short"}`)
       const prompts = yield* Effect.forEach(texts, (prompt) => makePrompt({ prompt }))
-      yield* Effect.forEach(prompts, bus.publish, { discard: true })
+      yield* Effect.forEach(prompts, (prompt) => bus.publish(prompt), { discard: true })
       yield* bus.publish(yield* makePrompt({ prompt: "last" }))
       for (const text of [...texts, "last"]) expect(yield* Queue.take(arrived)).toBe(text)
     })

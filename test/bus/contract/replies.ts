@@ -89,7 +89,7 @@ export const replies = (behaviour: Behaviour): void => {
           : reply({ _tag: "Answered", response: "yes", report: prompt === "invalid" ? invalid : report })
       )
       const prompts = yield* Effect.forEach(["good", "fail", "invalid"], (prompt) => makePrompt({ prompt }))
-      yield* Effect.forEach(prompts, bus.publish, { discard: true })
+      yield* Effect.forEach(prompts, (prompt) => bus.publish(prompt), { discard: true })
       const [good, failed, repaired] = Chunk.toReadonlyArray(yield* Queue.takeN(collected, 3))
       expect(good).toMatchObject({ _tag: "Answered", response: "yes", report })
       expect(failed).toMatchObject({ _tag: "Failed", message: "no", report })
