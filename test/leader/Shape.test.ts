@@ -231,6 +231,45 @@ cat > input; printf '%s\\n' ${lines.join(" ")}`
     })
   )
 
+  behaviour(
+    "is named in the prompt for Codex if its model refuses it",
+    Effect.gen(function* () {
+      const message = JSON.stringify({
+        error: { message: "Invalid schema for response_format 'codex_output_schema'", code: "invalid_json_schema" }
+      })
+      const failed = JSON.stringify({ type: "turn.failed", error: { message } })
+      const said = JSON.stringify({ type: "item.completed", item: { type: "agent_message", text: good } })
+      const script = `cat > input; case "$*" in *--output-schema*) echo '${failed}'; exit 1;; esac
+        echo '${said}'; echo '{"type":"turn.completed","usage":{}}'`
+      const { read, send } = yield* preset("codex", script)
+      expect(yield* send("Review it.", { agent })).toMatchObject({ _tag: "Answered", response: good })
+      expect(read("input")).toBe(`Review it.${inWords}`)
+    })
+  )
+
+  behaviour(
+    "is not asked for again when Claude Code gave up",
+    Effect.gen(function* () {
+      const gaveUp = (fields: object) =>
+        JSON.stringify({ type: "result", subtype: "error_max_structured_output_retries", is_error: true, ...fields })
+      const use = { type: "tool_use", name: "StructuredOutput", input: { verdict: 1 } }
+      const content = [{ type: "text", text: "I approve." }]
+      const assistant = (parts: ReadonlyArray<object>) =>
+        JSON.stringify({ type: "assistant", message: { content: parts } })
+      for (const [lines, response] of [
+        [[assistant(content), gaveUp({ errors: ["too often"] })], "I approve."],
+        [[assistant(content), assistant([use]), gaveUp({})], '{"verdict":1}'],
+        [[assistant(content), gaveUp({ result: "It is approved." })], "It is approved."]
+      ] as const) {
+        const script = `read -r prompt; echo asked >> asked; cat <<'END'\n${lines.join("\n")}\nEND`
+        const { read, send } = yield* preset("claude", script).pipe(onBusOfItsOwn)
+        const reply = yield* send("Review it.", { agent })
+        expect(reply).toMatchObject({ _tag: "Failed", code: "answer_invalid", response })
+        expect(read("asked")).toBe("asked\n")
+      }
+    })
+  )
+
   const openai = (url: string, api: string) =>
     leading(Either.getOrThrow(presets.openai.agent(["--model", "m-1", "--base-url", url, "--api", api])))
 

@@ -27,18 +27,94 @@ export const isPlain = (schema: JsonObject): boolean =>
   schema.$ref === undefined &&
   every(withoutDraft(schema), (part) => Object.keys(part).every((keyword) => known.includes(keyword)))
 
-const isClosed = ({ additionalProperties, properties, required = [] }: JsonObject): boolean =>
-  additionalProperties === false &&
-  Object.keys((properties ?? {}) as object).every((name) => (required as Array<unknown>).includes(name))
+/** The object names all its properties, requires each of them and no others. */
+const isClosed = ({ additionalProperties, properties, required }: JsonObject): boolean => {
+  if (additionalProperties !== false || !Predicate.isReadonlyRecord(properties)) return false
+  const [names, needed] = [Object.keys(properties), new Set(Array.isArray(required) ? required : [])]
+  return needed.size === names.length && names.every((name) => needed.has(name))
+}
+
+const typeOf = (value: unknown): string => (value === null ? "null" : typeof value)
+
+/** Whether all of the values are plain, and of one of the types. */
+const areOf = (types: ReadonlyArray<unknown>, values: unknown): boolean =>
+  Array.isArray(values) &&
+  values.length > 0 &&
+  values.every((value) => {
+    const type = typeOf(value)
+    return type !== "object" && (types.includes(type) || (types.includes("integer") && Number.isInteger(value)))
+  })
+
+/** What only some engines of regular expressions have: lookaround, named groups, references, properties, and lazy repetition. */
+const unusualPattern = /\(\?(?!:)|\\[1-9bBckpPuxX]|[*+?}][?+]/
+
+const isCommonPattern = (pattern: unknown): boolean => {
+  try {
+    return typeof pattern === "string" && !unusualPattern.test(pattern) && new RegExp(pattern, "u") !== undefined
+  } catch {
+    return false
+  }
+}
+
+/** A long list of texts may have 15,000 characters. */
+const isShortEnum = (values: unknown): boolean =>
+  !Array.isArray(values) || values.length <= 250 || values.map(String).join("").length <= 15_000
+
+const besidesAnyOf = ["anyOf", "description", "title", "$defs"]
+
+const isStrictPart = (part: JsonObject, definitions: ReadonlyArray<string>): boolean => {
+  const { $ref, anyOf, const: value, enum: values, items, pattern, type } = part
+  const keywords = Object.keys(part)
+  if ($ref !== undefined)
+    return keywords.length === 1 && ($ref === "#" || definitions.some((name) => $ref === `#/$defs/${name}`))
+  if (anyOf !== undefined)
+    return Array.isArray(anyOf) && anyOf.length > 0 && keywords.every((keyword) => besidesAnyOf.includes(keyword))
+  const types = [type].flat()
+  return (
+    types[0] !== undefined &&
+    (!types.includes("object") ? part.properties === undefined : isClosed(part)) &&
+    (!types.includes("array") ? items === undefined : Predicate.isReadonlyRecord(items)) &&
+    (values === undefined || (areOf(types, values) && isShortEnum(values))) &&
+    (value === undefined || areOf(types, [value])) &&
+    (pattern === undefined || isCommonPattern(pattern))
+  )
+}
+
+/** What OpenAI's limits count. */
+const strictLimits = { depth: 10, properties: 5_000, characters: 120_000, enumValues: 1_000 }
+
+const isWithinLimits = (schema: JsonObject): boolean => {
+  const total = { properties: 0, characters: 0, enumValues: 0 }
+  const count = (part: unknown, depth: number): boolean => {
+    if (!Predicate.isReadonlyRecord(part)) return false
+    const { $defs = {}, const: value, enum: values = [], properties = {} } = part
+    const names = Object.keys(properties as object)
+    const texts = [...names, ...Object.keys($defs as object), ...(values as ReadonlyArray<unknown>), value ?? ""]
+    total.properties += names.length
+    total.characters += texts.reduce<number>((sum, text) => sum + String(text).length, 0)
+    total.enumValues += (values as ReadonlyArray<unknown>).length
+    return depth <= strictLimits.depth && partsOf(part).every((inner) => count(inner, depth + 1))
+  }
+  return (
+    count(schema, 0) &&
+    total.properties <= strictLimits.properties &&
+    total.characters <= strictLimits.characters &&
+    total.enumValues <= strictLimits.enumValues
+  )
+}
 
 /** What OpenAI takes as `strict`: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas */
-export const isStrict = (schema: JsonObject): boolean =>
-  isPlain(schema) &&
-  every(withoutDraft(schema), (part) => {
-    const { $ref, anyOf, type } = part
-    const isObject = [type].flat().includes("object") || part.properties !== undefined
-    return (type ?? $ref ?? anyOf) !== undefined && (!isObject || isClosed(part))
-  })
+export const isStrict = (schema: JsonObject): boolean => {
+  const plain = withoutDraft(schema)
+  const definitions = Object.keys((plain.$defs ?? {}) as object)
+  const isInner = (part: JsonObject) => part === plain || part.$defs === undefined
+  return (
+    isPlain(schema) && every(plain, (part) => isInner(part) && isStrictPart(part, definitions)) && isWithinLimits(plain)
+  )
+}
+
+/** How endpoints say that they do not take the schema. */
+export const refusedSchema = /invalid.{0,20}schema|json_schema|response_format|text\.format|output.?schema/i
 
 /** The end of a prompt whose agent does not get the schema in another way. */
 export const inWords = (schema: JsonObject): string =>

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Either } from "effect"
 import type { Prompt } from "../../bus/Bus.ts"
+import type { AgentReport, SessionUsage } from "../../domain/run/AgentReport.ts"
 import type { AgentRequest } from "../../domain/run/AgentRequest.ts"
 import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
 import { LeaderError } from "../Leader.ts"
@@ -12,7 +13,7 @@ import { environment } from "../Place.ts"
 import { runProgram } from "../Program.ts"
 import type { Agent, Preset, Task } from "./Agent.ts"
 import { noTools, type Tools, withTools } from "./AgentTools.ts"
-import { withoutDraft } from "./AnswerSchema.ts"
+import { inWords, refusedSchema, withoutDraft } from "./AnswerSchema.ts"
 import { type Bounds, optionsFor, type RequestOptions, readBounds } from "./Bounds.ts"
 import { eventLines } from "./output/EventLines.ts"
 import type { Events } from "./output/EventReader.ts"
@@ -54,6 +55,11 @@ export interface AgentProgram extends Pick<Preset, "title" | "example" | "help">
     readonly takes: (schema: JsonObject) => boolean
   }
   readonly requests: RequestOptions
+  /** What a session has used in all, from its own files: for a run that is stopped before it reports that. */
+  readonly totalsOf?: (
+    session: string,
+    environment: Readonly<Record<string, string | undefined>>
+  ) => SessionUsage | undefined
   readonly sessions: {
     /** The ids that it gives its sessions. */
     readonly format: RegExp
@@ -96,16 +102,24 @@ const schemaOptions = ({ inFile, option }: NonNullable<AgentProgram["answerSchem
   )
 }
 
-/** The work with the options for the schema of the task's answer, if the program takes it. */
+/**
+ * The work with the options for the schema of the task's answer, if the program takes it. If its model refuses the schema, the
+ * schema is named in the prompt.
+ */
 const withSchema = <A>(
   { answerSchema }: AgentProgram,
-  { prompt }: Task,
-  work: (options: ReadonlyArray<string>) => Effect.Effect<A, LeaderError>
+  task: Task,
+  work: (task: Task, options: ReadonlyArray<string>) => Effect.Effect<A, LeaderError>
 ): Effect.Effect<A, LeaderError> => {
-  const schema = prompt.agent?.answer_schema
-  return schema !== undefined && answerSchema?.takes(schema)
-    ? Effect.scoped(Effect.flatMap(schemaOptions(answerSchema, schema), work))
-    : work([])
+  const schema = task.prompt.agent?.answer_schema
+  if (schema === undefined || !answerSchema?.takes(schema)) return work(task, [])
+  const { prompt } = task
+  return Effect.scoped(Effect.flatMap(schemaOptions(answerSchema, schema), (options) => work(task, options))).pipe(
+    Effect.catchIf(
+      ({ message, report }) => refusedSchema.test(message) && !report?.usage?.output_tokens,
+      () => work({ ...task, said: prompt.prompt, prompt: { ...prompt, prompt: prompt.prompt + inWords(schema) } }, [])
+    )
+  )
 }
 
 /** Each of the operator's profiles grants all permissions of its runs, so that none of another way are added to them. */
@@ -132,7 +146,21 @@ const programAgent = (its: AgentProgram, words: ReadonlyArray<string>, bounds: B
     const { place, prompt } = task
     const tools = given === undefined ? {} : its.tools(given)
     const options = [...(tools.options ?? []), ...own]
-    const events = limiting(totals.counting(its, totals.before(session, prompt)), countedLimits(its, prompt.agent))
+    const before = totals.before(session, prompt)
+    const events = limiting(totals.counting(its, before), countedLimits(its, prompt.agent))
+    const env = { ...environment(prompt, place), ...tools.env }
+    let session_id = session
+    const report: Task["report"] = (known) => {
+      session_id = known.session_id ?? session_id
+      task.report(known)
+    }
+    /** Otherwise, what it used would count as the session's next run's. */
+    const spent = (): AgentReport => {
+      const used = session_id === undefined ? undefined : its.totalsOf?.(session_id, env)
+      return used === undefined
+        ? {}
+        : (totals.counted({ totals: used, report: { session_id: session_id! } }, before).report ?? {})
+    }
     const isLost = ({ message, report }: LeaderError) =>
       session !== undefined && sessions.lost.test(message) && !report?.usage?.output_tokens
     const work = runProgram(
@@ -141,13 +169,22 @@ const programAgent = (its: AgentProgram, words: ReadonlyArray<string>, bounds: B
         command: program,
         args: its.args({ options, ...(session !== undefined && { session }) }),
         input: its.input?.(prompt) ?? prompt.prompt,
-        env: { ...environment(prompt, place), ...tools.env },
+        env,
         stop,
         ...(interrupt !== undefined && { interrupt })
       },
-      eventLines(events, task, `${title} ended without a result (status 0)`)
+      eventLines(events, { ...task, report }, `${title} ended without a result (status 0)`)
     )
-    return Effect.mapError(work, (error) => (isLost(error) ? new SessionLost() : error))
+    return work.pipe(
+      Effect.onInterrupt(() => Effect.sync(() => task.report(spent()))),
+      Effect.mapError((error) => {
+        if (isLost(error)) return new SessionLost()
+        if (error.report?.usage !== undefined) return error
+        const { code, message, response } = error
+        const report = { ...error.report, ...spent() }
+        return new LeaderError({ message, report, ...(code && { code }), ...(response !== undefined && { response }) })
+      })
+    )
   }
   return {
     title,
@@ -160,7 +197,7 @@ const programAgent = (its: AgentProgram, words: ReadonlyArray<string>, bounds: B
           (fault) => new LeaderError({ message: `${title} was not started: ${fault}` })
         ),
         (options) =>
-          withSchema(its, task, (more) =>
+          withSchema(its, task, (task, more) =>
             inSession(sessions.format, task, (task, session) => {
               const work = (tools?: Tools) => run(task, [...options, ...more], session, tools)
               return hasTools ? withTools(task, work) : work()

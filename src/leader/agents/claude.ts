@@ -38,6 +38,8 @@ interface ClaudeReading extends Reading {
   readonly hasResult?: boolean
   /** Agents and commands of it work in the background; when they end, it begins another turn. */
   readonly hasTasks?: boolean
+  /** What it last gave to the tool for its answer, as JSON. */
+  readonly shaped?: string
 }
 
 const withDone = (reading: ClaudeReading): ClaudeReading => ({
@@ -52,6 +54,13 @@ const said = (event: unknown): string =>
   listAt(event, "message", "content")
     .map((part) => textAt(part, "text") ?? "")
     .join("")
+
+/** The tool that takes an answer with a schema. */
+const shapedIn = (event: unknown): string | undefined => {
+  const use = listAt(event, "message", "content").findLast((part) => at(part, "name") === "StructuredOutput")
+  const input = at(use, "input")
+  return input === undefined ? undefined : JSON.stringify(input)
+}
 
 /** The tokens that it read include those that the cache saved. */
 const tokensOf = (input: unknown, cached: unknown, created: unknown, output: unknown) => ({
@@ -100,6 +109,11 @@ const withResult = ({ failure: _, ...before }: ClaudeReading, event: unknown): C
   const [error] = listAt(event, "errors")
   const subtype = textAt(event, "subtype")
   if (subtype === "error_max_turns") return { ...reading, ...turnsExceeded(undefined) }
+  if (subtype === "error_max_structured_output_retries") {
+    const answer = text ?? reading.shaped ?? reading.answer
+    const failure = "Claude Code gave up: its answers did not match the schema"
+    return { ...reading, code: "answer_invalid", failure, ...(answer !== undefined && { answer }) }
+  }
   if (subtype === "error_max_budget_usd") return { ...reading, ...costExceeded(undefined) }
   const ending = `Claude Code ended with ${subtype ?? "no result"}`
   return { ...reading, failure: text ?? (typeof error === "string" ? error : ending) }
@@ -151,8 +165,9 @@ export const claude = programPreset({
       case "stream_event":
         return isOwn(event) ? withDone({ ...reading, hasResult: false }) : reading
       case "assistant": {
-        const text = isOwn(event) ? said(event) : ""
-        return text === "" ? reading : { ...reading, answer: text }
+        if (!isOwn(event)) return reading
+        const [text, shaped] = [said(event), shapedIn(event)]
+        return { ...reading, ...(text !== "" && { answer: text }), ...(shaped !== undefined && { shaped }) }
       }
       default:
         return reading

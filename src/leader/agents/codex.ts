@@ -1,5 +1,6 @@
 import type { StepReport } from "../../domain/run/Step.ts"
 import { isStrict } from "./AnswerSchema.ts"
+import { totalsOf } from "./codex/Rollout.ts"
 import {
   activityOf,
   at,
@@ -74,6 +75,7 @@ export const codex = programPreset({
   answerSchema: { option: "--output-schema", inFile: true, takes: isStrict },
   grants: ["--sandbox", "-s", "--full-auto", "--yolo", "--dangerously-bypass-approvals-and-sandbox"],
   requests: { model: ["--model", "-m"], hidesCost: true },
+  totalsOf,
   sessions: {
     format: uuid,
     lost: /no rollout found for thread id/
@@ -82,6 +84,11 @@ export const codex = programPreset({
     switch (at(event, "type")) {
       case "thread.started":
         return reporting(reading, { session_id: at(event, "thread_id") })
+      case "turn.started": {
+        // Towards a goal, it begins further turns by itself: the last one has the answer.
+        const { failure: _, ...before } = reading
+        return { ...before, isDone: false }
+      }
       case "item.completed": {
         const item = at(event, "item")
         if (at(item, "status") === "declined") return denying(reading, activityOfItem(item) ?? "a tool")
@@ -98,6 +105,15 @@ export const codex = programPreset({
       default:
         return reading
     }
+  },
+  usesTool: (event) => {
+    const item = at(event, "item")
+    // Our own tools may end the run with a question.
+    const isOwn = at(item, "server") === toolServer
+    const tools = ["command_execution", "file_change", "mcp_tool_call", "web_search"]
+    return (
+      at(event, "type") === (isOwn ? "item.completed" : "item.started") && tools.includes(textAt(item, "type") ?? "")
+    )
   },
   speaker: (event) => {
     const isSaid = ["agent_message", "reasoning"].includes(textAt(event, "item", "type") ?? "")

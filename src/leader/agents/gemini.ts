@@ -3,6 +3,7 @@ import {
   appended,
   at,
   denying,
+  isOwnTool,
   messageOf,
   type Reading,
   reporting,
@@ -88,6 +89,8 @@ export const gemini = programPreset({
         return reading
     }
   },
+  // Our own tools may end the run with a question.
+  usesTool: (event) => at(event, "type") === "tool_use" && !isOwnTool(textAt(event, "tool_name")),
   speaker: (event) => {
     const type = at(event, "type")
     if (type === "tool_use" || (type === "message" && at(event, "role") === "assistant")) return "model"

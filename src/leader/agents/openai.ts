@@ -2,7 +2,7 @@ import { Effect, Either } from "effect"
 import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
 import { type LeaderAnswer, LeaderError } from "../Leader.ts"
 import type { Agent, Preset, Task } from "./Agent.ts"
-import { inWords, isPlain, isStrict, withoutDraft } from "./AnswerSchema.ts"
+import { inWords, isPlain, isStrict, refusedSchema, withoutDraft } from "./AnswerSchema.ts"
 import { type Bounds, modelFault, readBounds, takingOnly } from "./Bounds.ts"
 import { isPassing, patiently, RequestFailed, readStream, streamEnd } from "./Endpoint.ts"
 import { readHttpUrl, readOptions } from "./Options.ts"
@@ -160,7 +160,7 @@ const isLost = ({ body = "", status }: RequestFailed): boolean =>
 
 /** Many endpoints know no schemas, or other ones. */
 const refusesSchema = ({ body = "", status }: RequestFailed): boolean =>
-  (status === 400 || status === 422) && /json_schema|response_format|text\.format/.test(body)
+  (status === 400 || status === 422) && refusedSchema.test(body)
 
 const broken = "The connection ended before the answer was complete"
 

@@ -92,6 +92,9 @@ export const opencode = programPreset({
         return reading
     }
   },
+  // It reports tools when they have been used, and then what the step has used.
+  usesTool: (event) =>
+    at(event, "type") === "step_finish" && goesOn.includes(textAt(at(event, "part"), "reason") ?? ""),
   speaker: (event) => {
     const type = at(event, "type")
     return type === "step_start" ? "model" : type === "step_finish" ? "tool" : undefined

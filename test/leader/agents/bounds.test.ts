@@ -129,9 +129,12 @@ describe("limits", () => {
   )
   for (const name of ["codex", "gemini", "opencode"] as const) {
     behaviour(
-      `of turns stop ${name}, which has none itself, at the next answer of its model`,
+      `of turns stop ${name}, which has none itself, before it asks its model once more`,
       Effect.gen(function* () {
-        const { send } = yield* preset(name, `${print(name, "tool")}; sleep 600`)
+        // The events up to the use of the tool in the last turn; nothing of another turn.
+        const first = { codex: "item.started", gemini: "tool_use", opencode: "step_finish" }[name]
+        const untilTool = `sed '/"type":"${first}"/q'`
+        const { send } = yield* preset(name, `${print(name, "tool")} | ${untilTool}; sleep 600`)
         const stopped = yield* send("Do it.", { agent: { max_turns: 1 } })
         expect(stopped).toMatchObject({ _tag: "Failed", code: "turns_exceeded" })
         expect(stopped).toHaveProperty("message", expect.stringContaining("max_turns"))

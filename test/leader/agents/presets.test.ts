@@ -1,11 +1,14 @@
 /** The presets on what the real programs printed: `npm run test:agents -- --write` records it. */
+import { mkdirSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Either, Option } from "effect"
 import { toSteps } from "../../../src/domain/run/Step.ts"
 import { presets } from "../../../src/leader/index.ts"
 import { team } from "../../bus/contract/support.ts"
 import { repeatUntil } from "../../support/Until.ts"
-import { behaviour, isRunning, onBusOfItsOwn, slower, threadId, written } from "./Leading.ts"
+import { environment } from "./Endpoint.ts"
+import { behaviour, folderInPath, isRunning, onBusOfItsOwn, slower, threadId, written } from "./Leading.ts"
 import { preset, print, programNames, sessions, usages } from "./Programs.ts"
 
 const history = [{ prompt: "Remember: the word is heron.", response: "Noted." }]
@@ -174,6 +177,62 @@ describe("Codex", () => {
       const thread = { id: threadId, session_id }
       expect(yield* send("Begin.")).toHaveProperty("report.usage", { input_tokens: 100, output_tokens: 100 })
       expect(yield* send("Go on.", { thread })).toHaveProperty("report.usage", { input_tokens: 30, output_tokens: 30 })
+    })
+  )
+
+  behaviour(
+    "reports what a run that is stopped has used, from the session's file, so that it is not charged to the next run",
+    Effect.gen(function* () {
+      const [session_id] = sessions.codex
+      const home = yield* folderInPath
+      yield* environment("CODEX_HOME", home)
+      const began = new Date(Number.parseInt(session_id.replaceAll("-", "").slice(0, 12), 16))
+      const day = [began.getMonth() + 1, began.getDate()].map((part) => `${part}`.padStart(2, "0")).join("/")
+      const folder = join(home, "sessions", `${began.getFullYear()}`, day)
+      mkdirSync(folder, { recursive: true })
+      const counted = (tokens: number) => {
+        const total_token_usage = { input_tokens: tokens, cached_input_tokens: 0, output_tokens: tokens / 10 }
+        return JSON.stringify({ type: "event_msg", payload: { type: "token_count", info: { total_token_usage } } })
+      }
+      writeFileSync(
+        join(folder, `rollout-${session_id}.jsonl`),
+        `${counted(1_100)}\n${counted(1_400)}\n{"type":"end"}\n`
+      )
+      const events = [
+        { type: "thread.started", thread_id: session_id },
+        { type: "item.started", item: { type: "command_execution", command: "true" } }
+      ]
+      const print = events.map((event) => `echo '${JSON.stringify(event)}'`).join("\n")
+      const { bus, end, publish, read, send } = yield* preset(
+        "codex",
+        `${print}\necho yes > "started-$WEBHOOK_RUN_ID"; sleep 600`
+      )
+      const session_usage = { input_tokens: 1_000, cached_input_tokens: 0, output_tokens: 100 }
+      const thread = { id: threadId, session_id, session_usage }
+      const used = {
+        usage: { input_tokens: 400, cached_input_tokens: 0, output_tokens: 40 },
+        session_usage: { input_tokens: 1_400, cached_input_tokens: 0, output_tokens: 140 }
+      }
+      const stopped = yield* send("Do it.", { thread, agent: { max_turns: 1 } })
+      expect(stopped).toMatchObject({ _tag: "Failed", code: "turns_exceeded", report: used })
+      const { run_id } = yield* publish({ prompt: "Do it.", thread })
+      yield* written(read, `started-${run_id}`)
+      yield* bus.cancel(team, run_id)
+      expect(yield* end).toMatchObject({ _tag: "Failed", report: used })
+    })
+  )
+
+  behaviour(
+    "that begins another turn by itself works until that has ended, however long it is silent",
+    Effect.gen(function* () {
+      const said = (text: string) => JSON.stringify({ type: "item.completed", item: { type: "agent_message", text } })
+      const [begun, ended] = ['{"type":"turn.started"}', '{"type":"turn.completed","usage":{}}']
+      const first = [begun, said("Half of it."), ended, begun].map((line) => `'${line}'`).join(" ")
+      const { send } = yield* preset(
+        "codex",
+        `printf '%s\\n' ${first}; sleep 6; printf '%s\\n' '${said("All of it.")}' '${ended}'`
+      )
+      expect(yield* send("Do it.")).toMatchObject({ _tag: "Answered", response: "All of it." })
     })
   )
 

@@ -127,17 +127,23 @@ const connect = (
   let hasBegun = false
   let isAsking = false
   let replayed = 0
+  const stopAtLimit = () => {
+    const isReached = reader.reading().code !== undefined
+    if (isReached) Deferred.unsafeDone(limit, Effect.void)
+    return isReached
+  }
   const { agent, signal } = acp
     .client({ name: "webhook-trigger" })
     .onNotification(acp.methods.client.session.update, ({ params }) => {
       if (hasBegun) reader.take(params.update)
       else replayed++
-      if (reader.reading().code !== undefined) Deferred.unsafeDone(limit, Effect.void)
+      stopAtLimit()
     })
     .onRequest(acp.methods.client.session.requestPermission, ({ params }) => {
       const decision = decide(allowed, params, task.granted)
       // Gemini CLI shows the use of a tool only so.
       reader.take({ ...params.toolCall, sessionUpdate: "tool_call" })
+      if (stopAtLimit()) return { outcome: { outcome: "cancelled" } }
       if (decision.denied !== undefined && task.tools?.mayAsk && asked.has(params.toolCall.kind ?? "other")) {
         if (!isAsking) task.tools.ask(...task.asked.ask(params.sessionId, params))
         isAsking = true

@@ -6,6 +6,7 @@ import {
   at,
   costsSomething,
   denying,
+  isOwnTool,
   listAt,
   messageOf,
   type Reading,
@@ -81,6 +82,8 @@ export const updates: Events = {
         return reading
     }
   },
+  usesTool: (update) =>
+    at(update, "sessionUpdate") === "tool_call" && !isOwnTool(textAt(update, "title") ?? textAt(update, "kind")),
   speaker: (update) => {
     switch (at(update, "sessionUpdate")) {
       case "agent_message_chunk":

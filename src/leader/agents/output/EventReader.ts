@@ -68,6 +68,8 @@ export interface Events {
   readonly read: (reading: Reading, event: unknown) => Reading
   /** Whether the event shows what the model said, or the result of a tool, which begins another turn. */
   readonly speaker?: (event: unknown) => "model" | "tool" | undefined
+  /** Whether the event shows that the model uses a tool, after which it is asked again: at the limit of turns, it is stopped before. */
+  readonly usesTool?: (event: unknown) => boolean
   /** What the event shows of the work. */
   readonly progress: (event: unknown) => Piece | undefined
 }

@@ -18,8 +18,9 @@ export const limiting = (events: Events, { max_cost, max_turns }: AgentRequest):
   if (max_turns === undefined && max_cost === undefined) return events
   let turns = 0
   let isModel = false
-  const exceeded = (reading: Reading): Reading | undefined => {
-    if (max_turns !== undefined && turns > max_turns) return turnsExceeded(max_turns)
+  const exceeded = (reading: Reading, event: unknown): Reading | undefined => {
+    const isOver = max_turns !== undefined && (turns > max_turns || (turns === max_turns && events.usesTool?.(event)))
+    if (isOver) return turnsExceeded(max_turns)
     const cost = reading.report?.usage?.cost_usd
     return max_cost !== undefined && cost !== undefined && cost > max_cost ? costExceeded(max_cost) : undefined
   }
@@ -31,7 +32,7 @@ export const limiting = (events: Events, { max_cost, max_turns }: AgentRequest):
       if (speaker === "model" && !isModel) turns++
       if (speaker !== undefined) isModel = speaker === "model"
       const reading = events.read(before, event)
-      return reading.isDone ? reading : { ...reading, ...exceeded(reading) }
+      return reading.isDone ? reading : { ...reading, ...exceeded(reading, event) }
     }
   }
 }
