@@ -27,6 +27,8 @@ export const valid = (setting: WebhookSetting): Value => {
       return { type: "object" }
     case "networks":
       return ["10.0.0.0/8", "::1"]
+    case "list":
+      return ["role:admin", "key:release 2", "slack:T0123/U0456", "self"]
     case "retries":
       return { max_retries: 3, backoff_seconds: 60 }
   }
@@ -70,6 +72,8 @@ export const invalid = (setting: WebhookSetting): readonly [string, ...ReadonlyA
       return ["7", "{", "[]", "null", `{"title":"${"x".repeat(70_000)}"}`, ""]
     case "networks":
       return ["7", "10.0.0", "10.0.0.0/33", "fe80::1%eth0", "host.example", "1.2.3.4,x", ","]
+    case "list":
+      return ["ann", "role:boss", "slack:U0456", "slack:T0123/", "key:", "role:admin,ann", ","]
     case "retries":
       return ["7", "0/60", "11/60", "3/0", "3/86401", "3/60s", "/60", ""]
   }

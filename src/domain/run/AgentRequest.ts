@@ -25,6 +25,12 @@ export const AgentRequest = Schema.Struct({
   workspace_ref: optional(
     text("The branch, tag, ref or commit to work on, for an agent with a repository. It may come from a caller.")
   ),
+  workspace_exact: optional(
+    Schema.Boolean.annotations({
+      description:
+        "`true`: a person approved the run for the commit `workspace_ref`, so the agent must work on no other."
+    })
+  ),
   answer_schema: optional(AnswerSchema)
 }).annotations({ identifier: "AgentRequest", description: "What the webhook asks of the agent besides the prompt." })
 export type AgentRequest = typeof AgentRequest.Type
@@ -36,7 +42,10 @@ export const settingOf = {
   max_turns: "max_turns",
   max_cost: "max_cost"
 } as const satisfies {
-  readonly [Part in Exclude<keyof AgentRequest, "answer_schema" | "may_ask" | "workspace_ref">]: keyof SettingValues
+  readonly [Part in Exclude<
+    keyof AgentRequest,
+    "answer_schema" | "may_ask" | "workspace_exact" | "workspace_ref"
+  >]: keyof SettingValues
 }
 
 type Settings = { readonly [Name in keyof SettingValues]?: SettingValues[Name] | undefined }

@@ -13,8 +13,7 @@ export const cancellerNames = {
 
 export type CancelledBy = keyof typeof cancellerNames
 
-/** Not by somebody: what came later made the run needless, so it must not start again. */
-export const isOvertaken = ({ cancelled_by }: { readonly cancelled_by?: CancelledBy }): boolean =>
-  cancelled_by === "superseded" || cancelled_by === "event"
+/** What came later made the run needless, or somebody denied it: a redelivery of its request must not start it again. */
+export const staysCancelled = ["superseded", "event", "denied"] as const satisfies ReadonlyArray<CancelledBy>
 
 export const cancellers = Object.keys(cancellerNames) as [CancelledBy, ...Array<CancelledBy>]

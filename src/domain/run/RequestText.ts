@@ -1,5 +1,6 @@
 /** Plain code: the web UI loads it without `Schema`. */
 import type { AgentRequest } from "./AgentRequest.ts"
+import { isCommit } from "./WorkspaceRef.ts"
 
 /** What a webhook asks of the agent, in a line: `model haiku, permissions read-only, at most 10 turns, at most $0.50`. */
 export const requestText = ({
@@ -14,7 +15,7 @@ export const requestText = ({
   [
     model === undefined ? [] : `model ${model}`,
     permissions === undefined ? [] : `permissions ${permissions}`,
-    workspace_ref === undefined ? [] : `commit ${workspace_ref}`,
+    workspace_ref === undefined ? [] : `${isCommit(workspace_ref) ? "commit" : "ref"} ${workspace_ref}`,
     max_turns === undefined ? [] : `at most ${max_turns} turns`,
     max_cost === undefined ? [] : `at most $${max_cost.toFixed(2)}`,
     may_ask === false ? "no questions" : [],

@@ -142,6 +142,12 @@ const record = Struct({
         "For a run that an MCP tool started: the ID of the API key that called the tool, or `admin_key`. For a reply by a button in Slack: `slack:` and the member's ID."
     })
   ),
+  asked_by: optional(
+    Schema.String.annotations({
+      description:
+        "Who asked for the run, besides `triggered_by`: the IDs of members of Slack (`slack:U0456`) and of keys, one in a line. They cannot approve it, unless the webhook's `approvers` has `self`. Absent: unknown."
+    })
+  ),
   callback_url: optional(
     Schema.String.annotations({ description: "Where its caller wanted the end to be sent (`callback_url`)." })
   ),

@@ -1,6 +1,7 @@
 /** Risky settings of a webhook, which is saved all the same. */
 import { Schema } from "effect"
 import { pathOf } from "../prompt/Path.ts"
+import { riskOfRef } from "../run/WorkspaceRef.ts"
 import type { Source } from "../verification/Description.ts"
 import { describe, type Options } from "../verification/Presets.ts"
 import { isShortSecret } from "./SecretHint.ts"
@@ -20,6 +21,8 @@ interface Warned {
   readonly coalesce?: Window
   readonly verification?: Options
   readonly secret_hint?: string
+  readonly approval?: string
+  readonly workspace_ref?: string
 }
 
 const shortSecret = {
@@ -36,10 +39,22 @@ const unsigned = (pointer: string, what: string, names: ReadonlyArray<string>) =
 const headersIn = (sources: ReadonlyArray<Source> = []): ReadonlyArray<string> =>
   sources.flatMap((source) => ("header" in source ? [source.header] : []))
 
+const ofRef = ({ approval, workspace_ref }: Warned): ReadonlyArray<Warning> => {
+  const detail = workspace_ref === undefined ? undefined : riskOfRef(workspace_ref, approval === "required")
+  return detail === undefined ? [] : [{ pointer: "/workspace_ref", detail }]
+}
+
+type Names = { readonly thread_key: ReadonlyArray<string>; readonly singleton: ReadonlyArray<string> }
+
 /** @param names the names that these templates of the webhook read */
-export const warningsOf = (
+export const warningsOf = (webhook: Warned, names: Names): ReadonlyArray<Warning> => [
+  ...ofVerification(webhook, names),
+  ...ofRef(webhook)
+]
+
+const ofVerification = (
   { coalesce, input, secret_hint, variables, verification }: Warned,
-  names: { readonly thread_key: ReadonlyArray<string>; readonly singleton: ReadonlyArray<string> }
+  names: Names
 ): ReadonlyArray<Warning> => {
   // Without the secret, this gives GitLab's unsigned variant.
   const description = verification && describe(verification, "")

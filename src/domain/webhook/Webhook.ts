@@ -118,6 +118,11 @@ const plainSchemaOf = (setting: WebhookSetting): Schema.Schema<any> => {
           arbitrary: () => (fc) => fc.constantFrom(["192.0.2.7"], ["10.0.0.0/8", "2001:db8::/32"])
         })
       )
+    case "list":
+      return Schema.Array(Schema.String.pipe(Schema.pattern(new RegExp(setting.pattern)))).pipe(
+        Schema.minItems(1),
+        Schema.maxItems(setting.most)
+      )
     case "retries":
       return Schema.Struct({
         max_retries: Schema.Int.pipe(Schema.between(1, setting.mostRetries)).annotations({

@@ -137,6 +137,16 @@ export interface NetworksSetting extends Described {
   readonly most: number
 }
 
+/** A list of short texts in a fixed format, separated by commas. */
+export interface ListSetting extends Described {
+  readonly kind: "list"
+  readonly most: number
+  /** A regular expression for each of them, also for JSON Schema. */
+  readonly pattern: string
+  /** As an error message: `must be …`. */
+  readonly accepts: string
+}
+
 /** The number of retries and the first delay: `3/60`. */
 export interface RetriesSetting extends Described {
   readonly kind: "retries"
@@ -164,6 +174,7 @@ export type WebhookSetting =
   | SingletonSetting
   | JsonSetting
   | NetworksSetting
+  | ListSetting
   | RetriesSetting
 
 export type JsonObject = { readonly [name: string]: unknown }
@@ -179,7 +190,7 @@ export type SettingValue<Setting extends WebhookSetting> = Setting extends Whole
   ? number
   : Setting extends ChoiceSetting
     ? Setting["words"][number]
-    : Setting extends NetworksSetting
+    : Setting extends NetworksSetting | ListSetting
       ? ReadonlyArray<string>
       : Setting extends SwitchSetting
         ? boolean
@@ -203,6 +214,7 @@ export const accepts = (setting: WebhookSetting): string => {
     case "amount":
       return `must be an amount of US dollars from 0.01 to ${setting.max}, such as 2.50`
     case "text":
+    case "list":
       return setting.accepts
     case "expression":
       return `must be a ${setting.language} expression of at most ${setting.maxLength} characters`
@@ -264,6 +276,11 @@ export const valueOf = ({ kind }: WebhookSetting, typed: string): Value => {
       }
     case "networks":
       return typed.split(/[\s,]+/).filter((text) => text !== "")
+    case "list":
+      return typed
+        .split(",")
+        .map((text) => text.trim())
+        .filter((text) => text !== "")
     case "retries": {
       const [, retries, seconds] = /^(\d+)\s*\/\s*(\d+)$/.exec(typed) ?? []
       return retries === undefined ? typed : { max_retries: Number(retries), backoff_seconds: Number(seconds) }
@@ -307,6 +324,15 @@ export const isAccepted = (setting: WebhookSetting, value: Value): boolean => {
       return isObject(value) && JSON.stringify(value).length <= setting.maxLength
     case "networks":
       return Array.isArray(value) && value.length > 0 && value.length <= setting.most && value.every(isNetwork)
+    case "list": {
+      const pattern = new RegExp(setting.pattern)
+      return (
+        Array.isArray(value) &&
+        value.length > 0 &&
+        value.length <= setting.most &&
+        value.every((text) => typeof text === "string" && pattern.test(text))
+      )
+    }
     case "retries": {
       if (!isRetries(value)) return false
       const { max_retries, backoff_seconds } = value

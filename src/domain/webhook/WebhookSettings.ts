@@ -3,6 +3,7 @@
  * each entry. Plain data: the web UI loads it without `Schema`, which is 120 KB of compressed JavaScript.
  */
 
+import { approverPattern } from "./Approvers.ts"
 import { rateAccepts, ratePattern } from "./Rate.ts"
 import type { SettingValue, WebhookSetting } from "./WebhookSettingKinds.ts"
 
@@ -352,12 +353,27 @@ export const webhookSettings = {
     group: "requests",
     words: ["none", "required"],
     description:
-      "Whether a person must approve each run before its prompt is sent: no (`none`, the default), or yes (`required`). Until then, the run holds neither a slot nor its team; after 7 days without a decision it is cancelled. Callers cannot wait for the answer. Runs that a person starts or replays, retries and replies need no approval.",
+      "Whether a person must approve each run before its prompt is sent: no (`none`, the default), or yes (`required`). Until then, the run holds neither a slot nor its team; after 7 days without a decision it is cancelled. Callers cannot wait for the answer. This applies to all requests, tool calls, chains and replies. What operators who may approve start, replay or reply themselves needs no approval, nor do retries.",
     label: "Approval",
     option: "approval",
     value: "none|required",
     help: "Whether a person must approve each run before its prompt is sent",
     default: "none"
+  },
+  approvers: {
+    kind: "list",
+    group: "requests",
+    most: 50,
+    pattern: approverPattern,
+    accepts:
+      "must be 1 to 50 of `role:NAME`, `key:NAME`, `person:ID`, `slack:TEAM/USER`, `slack` and `self`, such as role:admin,slack:T0123/U0456",
+    description:
+      "Who may approve and deny the webhook's runs: a role or a higher one (`role:operator`), an API key by its name (`key:release`), a person of the OpenID provider by ID (`person:…`), a member of a Slack workspace by the IDs of the workspace and the member (`slack:T0123/U0456`), or all members of the Slack app's own workspace (`slack`). Keys and persons also need the role `operator`. Nobody decides about a run that they asked for, unless the list has `self`. Default: `role:operator` and `slack`.",
+    label: "Approvers",
+    option: "approvers",
+    value: "list",
+    help: "Who may approve runs, separated by commas: role:NAME, key:NAME, person:ID, slack:TEAM/USER, slack, and self for those who asked",
+    default: "operators, and members of the Slack app's workspace"
   },
   coalesce: {
     kind: "window",

@@ -3,12 +3,15 @@ import { type RunId, runIdAt } from "../../domain/Id.ts"
 import { type AgentRequest, agentRequestOf } from "../../domain/run/AgentRequest.ts"
 import type { RunMode, Variables } from "../../domain/run/Run.ts"
 import { isIncoming } from "../../domain/run/RunFile.ts"
+import { isCommit } from "../../domain/run/WorkspaceRef.ts"
 import type { TeamName } from "../../domain/Team.ts"
+import { type Actor, needsApproval } from "../../domain/webhook/Approvers.ts"
 import type { Budget } from "../../domain/webhook/Budget.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { Retries } from "../../domain/webhook/WebhookSettingKinds.ts"
 import type { WholeRun } from "../../repo/history/HistoryStore.ts"
 import type { NewRun } from "../../repo/run/RunStore.ts"
+import { approvalUntil } from "../manage/Approvals.ts"
 import type { Rendered } from "../prompt/Renderer.ts"
 import type { RunTexts } from "../prompt/RunTexts.ts"
 import { Settings } from "../Settings.ts"
@@ -41,13 +44,15 @@ export interface RunRequest extends RunTexts {
     readonly message: string
     /** Only a repeat of the accepted answer gets a run. */
     readonly isAnswered: boolean
-    /** Somebody wrote it in a chat. */
-    readonly isFromChat?: boolean
   }
   /** Its window, when it may become the run of an earlier trigger. */
   readonly coalesce?: NonNullable<NewRun["coalesce"]>
-  /** Until when it waits for its approval; absent: it needs none. */
-  readonly approval_until?: DateTime.Utc
+  /** Who starts it by hand, with a key or in the web UI; absent: strangers, or somebody in Slack. */
+  readonly by?: Actor
+  /** Who else asked for it, as in `Run`. */
+  readonly asked_by?: string
+  /** Its prompt has been approved, or needed no approval, in an earlier attempt. */
+  readonly isRepeat?: boolean
   readonly singleton?: NonNullable<NewRun["singleton"]>
   /** The version that the prompt was made from, if it is not the current one. `null`: it was made from none. */
   readonly webhook_version?: number | null
@@ -152,8 +157,11 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
     const by = { id, token_hash, version, max_queued, ...(rate !== undefined && { rate }), ...(budget && { budget }) }
     const origin = { source: "webhook", webhook: by, team, ...rendered, variables } as const
     const run = newRun(origin, timeoutOf(webhook), maxWorkOf(webhook), request)
-    const deadline_at =
-      queues && leaderDeadline(webhook, request.approval_until ?? request.coalesce?.until ?? run.accepted_at)
+    const placed_at = request.coalesce?.until ?? request.received_at
+    const approval_until =
+      request.isRepeat !== true && needsApproval(webhook, request.by) ? approvalUntil(placed_at) : undefined
+    const asked_by = approval_until === undefined ? request.asked_by : askedBy(request)
+    const deadline_at = queues && leaderDeadline(webhook, approval_until ?? request.coalesce?.until ?? run.accepted_at)
     const retries = request.wait ? undefined : webhook.retries
     const agent = agentRequestOf(webhook)
     return {
@@ -161,12 +169,13 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
         ...run,
         ...(deadline_at && { deadline_at }),
         ...(request.workspace_ref !== undefined
-          ? { agent: { ...agent, workspace_ref: request.workspace_ref } }
+          ? { agent: { ...agent, workspace_ref: request.workspace_ref, ...exactly(webhook, request.workspace_ref) } }
           : agent && { agent }),
         ...(request.files && { files: request.files }),
         ...(request.title !== undefined && { title: request.title }),
         ...(request.coalesce && { coalesce: request.coalesce }),
-        ...(request.approval_until && { approval_until: request.approval_until }),
+        ...(approval_until && { approval_until }),
+        ...(asked_by !== undefined && { asked_by }),
         ...(request.singleton && { singleton: request.singleton }),
         ...(request.webhook_version !== undefined && { webhook_version: request.webhook_version }),
         ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
@@ -216,7 +225,8 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
         ...(triggered_by !== undefined && { triggered_by }),
         ...(callback_url !== undefined && { callback_url }),
         ...chainOf(run),
-        webhook_version: webhook_version ?? null
+        webhook_version: webhook_version ?? null,
+        isRepeat: true
       }
       const rendered = { prompt: conversation.prompt, ...(layout && { layout }) }
       const candidate = ofReplay(webhook, request, rendered, run_id)
@@ -243,6 +253,13 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
     }
   }
 })
+
+/** What was approved is this commit, and no other. */
+const exactly = ({ approval }: WebhookRow, ref: string) =>
+  approval === "required" && isCommit(ref) ? { workspace_exact: true } : {}
+
+const askedBy = ({ asked_by, by }: RunRequest): string | undefined =>
+  by === undefined ? asked_by : asked_by === undefined ? by.id : `${asked_by}\n${by.id}`
 
 /** The texts of an earlier run, for one that is about the same: it need not have stored what they name. */
 export const textsOf = ({ agent, title }: Pick<WholeRun, "agent" | "title">): RunTexts => ({

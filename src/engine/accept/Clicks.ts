@@ -15,7 +15,7 @@ import { isSlackUrl } from "../delivery/kinds/Slack.ts"
 import { mrkdwn } from "../delivery/markdown/Dialects.ts"
 import { Poster } from "../delivery/Poster.ts"
 import * as Signature from "../delivery/Signature.ts"
-import { byMember, memberOf } from "../delivery/SlackEvents.ts"
+import { byMember, memberOf, slackActor } from "../delivery/SlackMembers.ts"
 import { Approvals, type Decision } from "../manage/Approvals.ts"
 import type { RunRequest } from "./Candidates.ts"
 import * as QuestionAnswers from "./QuestionAnswers.ts"
@@ -64,10 +64,11 @@ export const make = Effect.gen(function* () {
     )
   }
 
-  const decide = ({ run_id, user }: Click, decision: Decision) =>
-    approvals.decide(run_id, decision, `${user.name} (Slack)`).pipe(
+  const decide = ({ member, run_id }: Click, decision: Decision) =>
+    approvals.decide(run_id, decision, slackActor(member)).pipe(
       Audit.recordDone<Run>(decision === "approve" ? "run.approved" : "run.denied", run_id),
-      Effect.as<Told>({ toAll: `${mention(user.id)} ${decided[decision]} it.` }),
+      Effect.as<Told>({ toAll: `${mention(member.id)} ${decided[decision]} it.` }),
+      Effect.catchTag("Forbidden", ({ detail }) => Effect.succeed<Told>({ toOne: detail })),
       Effect.catchTag("ApprovalOver", ({ decided_by, isDenied, status }) =>
         Effect.succeed<Told>({
           toOne:
@@ -91,18 +92,18 @@ export const make = Effect.gen(function* () {
   const reply = (
     trigger: Pick<Trigger["Type"], "open" | "triggerRead">,
     team: WebhookRow["team"],
-    { choice, user }: Click,
+    { choice, member: { id } }: Click,
     run: Run,
     received_at: RunRequest["received_at"]
   ) =>
     Effect.gen(function* () {
       const message = run.asks?.[Number(choice)]
       if (!QuestionAnswers.isQuestion(run) || message === undefined) return yield* new NotFound()
-      const triggered_by = byMember(user.id)
+      const triggered_by = byMember(id)
       const request_hash = createHash("sha256").update(`${triggered_by} ${message}`).digest()
       const given = { message, received_at, request_hash, triggered_by }
       yield* answer(trigger, run, given, (webhook) => webhook.enabled && webhook.team === team)
-      return { toAll: `${mention(user.id)} answered: ${mrkdwn.text(message)}` } satisfies Told
+      return { toAll: `${mention(id)} answered: ${mrkdwn.text(message)}` } satisfies Told
     }).pipe(
       Effect.catchTags({
         IdempotencyKeyReused: () =>
@@ -125,8 +126,8 @@ export const make = Effect.gen(function* () {
   ) => {
     const click = takesClicks(webhook) ? clickIn(payload, sign) : undefined
     if (click === undefined) return undefined
-    const { choice, run_id, user } = click
-    const person = { person_id: byMember(user.id), person_name: `${user.name} (Slack)` }
+    const { choice, member, run_id } = click
+    const person = { person_id: byMember(member.id), person_name: slackActor(member).name }
     return Effect.gen(function* () {
       const run = yield* runFor(trigger, webhook, run_id)
       return typeof choice === "number"

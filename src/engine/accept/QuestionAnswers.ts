@@ -56,7 +56,7 @@ export const make = Effect.gen(function* () {
       ...(files.length > 0 && { files }),
       // Contains a line break, so that it cannot equal a caller's key.
       idempotency: { key: `reply\n${chat?.id ?? run.run_id}`, request_hash },
-      answer: { message, isAnswered: chat === undefined && !(yield* isLast), isFromChat: chat !== undefined }
+      answer: { message, isAnswered: chat === undefined && !(yield* isLast) }
     }
     /** By the webhook as it is when the reply is accepted. */
     const read = (webhook: WebhookRow) =>

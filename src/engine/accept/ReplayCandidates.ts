@@ -4,6 +4,7 @@ import {
   type FilterFailed,
   type IdempotencyKeyReused,
   Invalid,
+  type InvalidParameter,
   type InvalidVariables,
   type MissingVariables,
   type NotFound,
@@ -16,8 +17,10 @@ import {
 } from "../../domain/Errors.ts"
 import * as Combined from "../../domain/prompt/Combined.ts"
 import type { Variables } from "../../domain/run/Run.ts"
+import { type Actor, needsApproval } from "../../domain/webhook/Approvers.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { WholeRun } from "../../repo/history/HistoryStore.ts"
+import { askedAs, waitRefused } from "../manage/Approvals.ts"
 import * as Input from "../prompt/Input.ts"
 import { InputChecks } from "../prompt/InputChecks.ts"
 import * as Rendering from "../prompt/Rendering.ts"
@@ -33,6 +36,8 @@ export interface ReplayRequest {
   readonly variables?: Variables
   /** Replaces the text of a message. */
   readonly message?: string
+  /** Who repeats them; absent: somebody who may not approve them. */
+  readonly by?: Actor
   /** The key of another thread; `null`: none. Default: the thread of the run. */
   readonly thread?: string | null
   /** Each key replays a run once. The hash covers the other fields. */
@@ -42,6 +47,7 @@ export interface ReplayRequest {
 export type ReplayRefused =
   | NotFound
   | Invalid
+  | InvalidParameter
   | WebhookDisabled
   | InvalidVariables
   | MissingVariables
@@ -88,6 +94,8 @@ export const make = Effect.gen(function* () {
         return yield* mismatch("/message", "must not be given for a webhook's run: give `variables`")
       }
       if (!webhook.enabled) return yield* new WebhookDisabled()
+      const { by } = request
+      if (waitsSince !== undefined && needsApproval(webhook, by)) return yield* waitRefused
       const given = request.variables ?? run.variables
       // A reply is its own prompt: no template made it.
       const isReply = run.webhook_version === undefined && request.variables === undefined
@@ -110,6 +118,8 @@ export const make = Effect.gen(function* () {
         // Its caller waits for an answer.
         ...(run.callback_url !== undefined && { callback_url: run.callback_url }),
         ...Candidates.chainOf(run),
+        ...(by && { by }),
+        ...askedAs(run),
         ...(isSame && { webhook_version: run.webhook_version ?? null })
       }
       return candidates.ofReplay(webhook, own, rendered, run.run_id)

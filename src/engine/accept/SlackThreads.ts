@@ -18,7 +18,8 @@ import * as Audit from "../access/Audit.ts"
 import { takesClicks } from "../delivery/Buttons.ts"
 import { ephemeralFault, ephemeralPost } from "../delivery/kinds/Slack.ts"
 import { NoAnswer, Poster } from "../delivery/Poster.ts"
-import { byMember, type SlackReaction, type SlackReply, slackEventIn } from "../delivery/SlackEvents.ts"
+import { type SlackReaction, type SlackReply, slackEventIn } from "../delivery/SlackEvents.ts"
+import { byMember, slackActor } from "../delivery/SlackMembers.ts"
 import { Approvals } from "../manage/Approvals.ts"
 import { InputChecks } from "../prompt/InputChecks.ts"
 import * as Sealing from "../verify/Sealing.ts"
@@ -52,15 +53,13 @@ export const make = Effect.gen(function* () {
   const inputChecks = yield* InputChecks
   const runFor = yield* Clicks.makeRunFor
 
-  const decide = ({ decision, user }: SlackReaction, { run_id }: Run) =>
-    approvals.decide(run_id, decision, `${user} (Slack)`).pipe(
-      Audit.recordDone<Run>(decision === "approve" ? "run.approved" : "run.denied", run_id),
-      Effect.as(ignored("It is the decision about a run that waited for approval.")),
-      Effect.catchTag("ApprovalOver", () => Effect.succeed(ignored("The run does not wait for approval.")))
-    )
-
-  /** Tells the writer of a reply, by the destination that wrote before it, why the agent does not get it. */
-  const refuse = ({ chat, user }: SlackReply, { webhook_id }: Run, by: DestinationId, reason: string) => {
+  /** Tells a member, by the destination that wrote the message, why what they did there is not taken. */
+  const refuse = (
+    { chat, user }: Pick<SlackReply, "chat" | "user">,
+    { webhook_id }: Run,
+    by: DestinationId,
+    reason: string
+  ) => {
     const tell = Effect.gen(function* () {
       const row = yield* destinations.destinationRow(webhook_id!, by)
       const token = sealing.open(row.id, row.sealed_secret)
@@ -79,6 +78,16 @@ export const make = Effect.gen(function* () {
       Effect.as(ignored(reason))
     )
   }
+
+  const decide = ({ decision, id, member, user }: SlackReaction, run: Run, by: DestinationId) =>
+    approvals.decide(run.run_id, decision, slackActor(member)).pipe(
+      Audit.recordDone<Run>(decision === "approve" ? "run.approved" : "run.denied", run.run_id),
+      Effect.as(ignored("It is the decision about a run that waited for approval.")),
+      Effect.catchTags({
+        ApprovalOver: () => Effect.succeed(ignored("The run does not wait for approval.")),
+        Forbidden: ({ detail }) => refuse({ chat: { id: `${id} ${user}`, thread: id }, user }, run, by, detail)
+      })
+    )
 
   /** Those of another team would be fetched with a token of the run's. */
   const filesIn = (webhook: OpenedWebhook, run: Run, variables: RunRequest["variables"]) =>
@@ -143,7 +152,7 @@ export const make = Effect.gen(function* () {
       const run = yield* runFor(trigger, webhook, about.run_id)
       const act: Effect.Effect<Submitted | undefined, NotFound | Unavailable, AuditStore> =
         "decision" in event
-          ? decide(event, run)
+          ? decide(event, run, about.destination_id)
           : Effect.flatMap(filesIn(webhook, run, variables), (files) =>
               reply(trigger, event, run, about.destination_id, { files, received_at })
             )

@@ -22,6 +22,7 @@ import { webhookIdOf } from "../../domain/ParsedId.ts"
 import type { Run, Variables } from "../../domain/run/Run.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
 import type { TeamName } from "../../domain/Team.ts"
+import { needsApproval } from "../../domain/webhook/Approvers.ts"
 import { isShownToCallers, type OpenedWebhook, type WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { AuditStore } from "../../repo/access/AuditStore.ts"
 import type { ReplyKeyStore } from "../../repo/access/ReplyKeyStore.ts"
@@ -37,6 +38,7 @@ import * as Metrics from "../../telemetry/Metrics.ts"
 import * as Callbacks from "../delivery/Callbacks.ts"
 import * as OwnMessages from "../delivery/OwnMessages.ts"
 import type { Poster } from "../delivery/Poster.ts"
+import { askerIn } from "../delivery/SlackMembers.ts"
 import * as Approvals from "../manage/Approvals.ts"
 import type { Threads } from "../manage/Threads.ts"
 import { Waiting } from "../outcome/Waiting.ts"
@@ -234,11 +236,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const reply = (webhook: WebhookRow, request: TriggerRequest, prompt: string) =>
         isTooLarge(prompt)
           ? Effect.fail(new PromptTooLarge({ limit_bytes: settings.maxPrompt }))
-          : submitOf(
-              webhook,
-              request,
-              candidates.ofWebhook(webhook, { ...withApproval(webhook, request), webhook_version: null }, { prompt })
-            )
+          : submitOf(webhook, request, candidates.ofWebhook(webhook, { ...request, webhook_version: null }, { prompt }))
 
       const triggerOnce = (
         webhook: OpenedWebhook,
@@ -309,15 +307,14 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
               : combines
                 ? Coalescing.windowOf(webhook, request.variables, request.received_at, request.chain_depth)
                 : undefined
-            const needsApproval = webhook.approval === "required" && request.isManual !== true
-            if (needsApproval && request.wait) return Effect.fail(Approvals.waitRefused)
-            const approval_until = needsApproval && Approvals.approvalUntil(coalesce?.until ?? request.received_at)
+            if (request.wait && needsApproval(webhook, request.by)) return Effect.fail(Approvals.waitRefused)
             const start = (keys: Pick<TriggerRequest, "singleton" | "thread_key"> = {}) =>
               Effect.flatMap(render(webhook, variables), (rendered) => {
+                const asked_by = request.asked_by ?? askerOf(webhook, request)
                 const run = {
                   ...{ ...request, variables, ...keys },
-                  ...(coalesce && { coalesce: Coalescing.withSingleton(coalesce, keys.singleton) }),
-                  ...(approval_until && { approval_until })
+                  ...(asked_by !== undefined && { asked_by }),
+                  ...(coalesce && { coalesce: Coalescing.withSingleton(coalesce, keys.singleton) })
                 }
                 const submitNow = (run: TriggerRequest) =>
                   submitOf(webhook, request, candidates.ofWebhook(webhook, run, rendered))
@@ -516,11 +513,8 @@ const cancelledText = (runs: number): string =>
 
 const sameKey = "A run with the same key is queued or in progress."
 
-/** A person must approve what somebody wrote in a chat, as any other request. Replies that the agent suggested need none. */
-const withApproval = ({ approval }: WebhookRow, request: TriggerRequest): TriggerRequest =>
-  request.answer?.isFromChat === true && approval === "required"
-    ? { ...request, approval_until: Approvals.approvalUntil(request.received_at) }
-    : request
+const askerOf = ({ verification }: WebhookRow, { isVerified, variables: { payload } }: TriggerRequest) =>
+  isVerified === true && verification?.preset === "slack" ? askerIn(payload) : undefined
 
 /** Why only a repeat of this request may get a run. */
 const refusalIfNew = (webhook: WebhookRow, request: TriggerRequest) => {

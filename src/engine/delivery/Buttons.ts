@@ -7,6 +7,7 @@ import { phaseOf } from "../../domain/run/RunStatus.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { Decision } from "../manage/Approvals.ts"
 import type { Sign } from "./Signature.ts"
+import { clickedBy, type SlackMember } from "./SlackMembers.ts"
 
 /** A decision, or the position of a suggested reply. */
 export type Choice = Decision | number
@@ -46,7 +47,7 @@ export const actionPrefix = "webhook-trigger "
 export interface Click {
   readonly run_id: RunId
   readonly choice: Choice
-  readonly user: { readonly id: string; readonly name: string }
+  readonly member: SlackMember
   readonly response_url: string
   /** Of the message, without the buttons. */
   readonly blocks: ReadonlyArray<unknown>
@@ -61,17 +62,17 @@ const clicked = /^([\da-f-]{36}) (approve|deny|\d{1,2}) ([\da-f]{32})$/
 
 /** A click on one of our buttons (https://docs.slack.dev/reference/interaction-payloads/block_actions-payload). */
 export const clickIn = (payload: unknown, sign: Sign): Click | undefined => {
-  const { actions, message, response_url, type, user } = membersOf(payload)
+  const click = membersOf(payload)
+  const { actions, message, response_url, type } = click
   const action = type === "block_actions" ? listOf(actions).find(isOurs) : undefined
   const [, id, word, signature] = clicked.exec(textOf(membersOf(action).value)) ?? []
   if (id === undefined || word === undefined) return undefined
   const run_id = id as RunId
   const choice = word === "approve" || word === "deny" ? word : Number(word)
   if (signature !== sign(`click ${run_id} ${choice}`)) return undefined
-  const { id: user_id, name, username } = membersOf(user)
   return {
     ...{ run_id, choice, response_url: textOf(response_url) },
-    user: { id: textOf(user_id), name: textOf(name) || textOf(username) || textOf(user_id) },
+    member: clickedBy(click),
     blocks: listOf(membersOf(message).blocks).filter((block) => !listOf(membersOf(block).elements).some(isOurs))
   }
 }

@@ -7,6 +7,7 @@ import { maxChainDepth } from "../../domain/delivery/DestinationKind.ts"
 import * as Json from "../../domain/Json.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { Trigger, type TriggerRefused } from "../accept/Trigger.ts"
+import { askedAs } from "../manage/Approvals.ts"
 import * as Input from "../prompt/Input.ts"
 import type { Message, Sent } from "./kinds/Sender.ts"
 
@@ -42,6 +43,7 @@ export const make: Effect.Effect<StartChained, never, Trigger> = Effect.map(Trig
             received_at,
             wait: false,
             ...(!isTest && { chained_from: run.run_id }),
+            ...askedAs(run),
             chain_depth,
             // Contains a line break, so that it cannot equal a caller's key.
             idempotency: { key: `chain\n${id}`, request_hash: createHash("sha256").update(id).digest(), life: keyLife }

@@ -41,6 +41,8 @@ const thin = (run: Run, webhook: WebhookName) => ({
   attempt: run.attempt,
   retry_at: formatTime(run.retry_at),
   approval_until: formatTime(run.approval_until),
+  asked_by: run.asked_by,
+  workspace_ref: run.agent?.workspace_ref,
   cancelled_by: run.cancelled_by,
   superseded_by: run.superseded_by,
   accepted_at: formatTime(run.accepted_at),

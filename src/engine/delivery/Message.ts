@@ -3,6 +3,7 @@ import { DateTime, Duration } from "effect"
 import { type Alert, describeAlert } from "../../domain/alert/Alert.ts"
 import { approvalEvent, type DestinationRunEvent, isEarly } from "../../domain/delivery/DestinationEvent.ts"
 import { type CancelledBy, type Run, stepForOthers } from "../../domain/run/Run.ts"
+import { isCommit } from "../../domain/run/WorkspaceRef.ts"
 import type { AlertSubject, RunSubject, Subject } from "./EventBody.ts"
 import { asCode, escapeMarkdown, safeUrl } from "./markdown/Markdown.ts"
 
@@ -53,6 +54,10 @@ export const titleOf = (subject: Subject): string => {
   return `${name} ${end}`.replace(/\s+/g, " ")
 }
 
+/** What an agent with a repository works on, for those who approve it. */
+const workOf = (ref: string): string =>
+  isCommit(ref) ? `Commit: ${ref}` : `Branch or tag: ${ref}, whatever it is when the agent starts`
+
 /** Characters of an error that are shown. */
 const ofError = 2_000
 
@@ -68,7 +73,11 @@ export const markdownOf = (subject: Subject, body: "thin" | "full"): string => {
   }
   const { end, name } = ofRun(subject)
   const title = `**${escapeMarkdown(name)}** ${escapeMarkdown(end.slice(0, ofError).replace(/\s+/g, " "))}`
-  if (subject.event === approvalEvent) return `${title}\n\n${asCode(subject.run.conversation.prompt)}`
+  if (subject.event === approvalEvent) {
+    const { agent, conversation } = subject.run
+    const work = agent?.workspace_ref === undefined ? "" : `\n\n${escapeMarkdown(workOf(agent.workspace_ref))}`
+    return `${title}\n\n${asCode(conversation.prompt)}${work}`
+  }
   if (body === "thin" || isEarly(subject.event)) return title
   const { conversation, links = [] } = subject.run
   const list = links.flatMap(({ title, url }) => {

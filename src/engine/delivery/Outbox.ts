@@ -31,7 +31,7 @@ import { asCode } from "./markdown/Markdown.ts"
 import type { MarkdownText, Shown } from "./markdown/Shown.ts"
 import { NoAnswer, Poster } from "./Poster.ts"
 import * as Signature from "./Signature.ts"
-import { memberOf } from "./SlackEvents.ts"
+import { memberOf } from "./SlackMembers.ts"
 
 /** Of a destination, the IDs that are remembered. */
 const maxAuthors = 20

@@ -3,6 +3,7 @@ import { membersOf } from "../../domain/Json.ts"
 import type { ChatMessage } from "../../repo/delivery/DeliveryStore.ts"
 import type { Decision } from "../manage/Approvals.ts"
 import { chatMessageOf } from "./kinds/Slack.ts"
+import { reactedBy, type SlackMember } from "./SlackMembers.ts"
 
 /** A message in the thread of another one. */
 export interface SlackReply {
@@ -16,16 +17,8 @@ export interface SlackReaction {
   readonly id: ChatMessage["id"]
   readonly decision: Decision
   readonly user: string
+  readonly member: SlackMember
 }
-
-const prefix = "slack:"
-
-/** How `triggered_by` names a member of a Slack workspace. */
-export const byMember = (id: string): string => `${prefix}${id}`
-
-/** The member's ID; `undefined`: nobody in Slack started the run. */
-export const memberOf = (triggered_by: string | undefined): string | undefined =>
-  triggered_by?.startsWith(prefix) ? triggered_by.slice(prefix.length) : undefined
 
 const decisions: ReadonlyMap<unknown, Decision> = new Map([
   ["+1", "approve"],
@@ -42,7 +35,8 @@ const entities: Readonly<Record<string, string>> = { "&amp;": "&", "&lt;": "<", 
  * edited.
  */
 export const slackEventIn = (payload: unknown): SlackReaction | SlackReply | undefined => {
-  const { authorizations, event, type } = membersOf(payload)
+  const all = membersOf(payload)
+  const { authorizations, event, type } = all
   const { bot_id, edited, item, reaction, subtype, text, thread_ts, type: what, user, ...message } = membersOf(event)
   if (type !== "event_callback" || typeof user !== "string" || user === "") return undefined
   if (bot_id !== undefined || edited !== undefined || isOwnBot(user, authorizations)) return undefined
@@ -51,7 +45,7 @@ export const slackEventIn = (payload: unknown): SlackReaction | SlackReply | und
     const id = chatMessageOf({ channel, ts })?.id
     // A skin tone may follow.
     const decision = decisions.get(String(reaction).split("::")[0])
-    return id === undefined || decision === undefined ? undefined : { id, decision, user }
+    return id === undefined || decision === undefined ? undefined : { id, decision, user, member: reactedBy(user, all) }
   }
   const chat = what === "message" || what === "app_mention" ? chatMessageOf({ ...message, thread_ts }) : undefined
   if (chat === undefined || chat.id === chat.thread || !newMessages.includes(subtype)) return undefined

@@ -1,8 +1,10 @@
 import { Context, DateTime, Effect, Layer } from "effect"
-import { ApprovalOver, InvalidParameter, type NotFound, type Unavailable } from "../../domain/Errors.ts"
+import { ApprovalOver, Forbidden, InvalidParameter, type NotFound, type Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
+import { type Actor, refusalOf } from "../../domain/webhook/Approvers.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
+import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import { RunStore } from "../../repo/run/RunStore.ts"
 import { Outcomes } from "../outcome/Outcomes.ts"
 import { Steps } from "../step/Steps.ts"
@@ -18,42 +20,66 @@ export const waitRefused = new InvalidParameter({
 /** Until when a run waits for its approval that takes its place in the lane at this time, or would. */
 export const approvalUntil = (placed_at: DateTime.Utc): DateTime.Utc => DateTime.add(placed_at, { days: 7 })
 
+/** What a run that repeats this one, or follows it, says of who asked for it. */
+export const askedAs = (run: Pick<Run, "asked_by" | "triggered_by">): Pick<Run, "asked_by"> => {
+  const askers = askersOf(run)
+  return askers.length === 0 ? {} : { asked_by: askers.join("\n") }
+}
+
 /** Approves and denies runs of webhooks with `approval: required`. The row is the decision: it survives any crash. */
 export class Approvals extends Context.Tag("webhook-trigger/Approvals")<
   Approvals,
   {
     /**
-     * An approved run takes its place in its team's lane now; a denied one is cancelled. `by`: for people. `ApprovalOver`: it does
-     * not wait for approval, or somebody was first.
+     * An approved run takes its place in its team's lane now; a denied one is cancelled. `Forbidden`: by the webhook's `approvers`.
+     * `ApprovalOver`: the run does not wait for approval, or no longer, or somebody was first.
      */
     readonly decide: (
       id: RunId,
       decision: Decision,
-      by: string
-    ) => Effect.Effect<Run, ApprovalOver | NotFound | Unavailable>
+      by: Actor
+    ) => Effect.Effect<Run, ApprovalOver | Forbidden | NotFound | Unavailable>
   }
 >() {
-  static readonly layer: Layer.Layer<Approvals, never, HistoryStore | Outcomes | RunStore | Steps> = Layer.effect(
-    Approvals,
-    Effect.gen(function* () {
-      const history = yield* HistoryStore
-      const outcomes = yield* Outcomes
-      const runs = yield* RunStore
-      const steps = yield* Steps
-      return Approvals.of({
-        decide: Effect.fn("Approvals.decide")(function* (run_id, decision, by) {
-          const team = yield* runs.decide(run_id, { approves: decision === "approve", at: yield* DateTime.now, by })
-          // If this fails, the next tick admits it.
-          if (team !== undefined && decision === "approve") yield* Effect.ignore(steps.admit([team]))
-          const run = yield* history.run(run_id)
-          if (team !== undefined) {
-            if (decision === "deny") outcomes.recorded(run)
-            return run
-          }
-          const { cancelled_by, decided_by, status } = run
-          return yield* new ApprovalOver({ run_id, status, isDenied: cancelled_by === "denied", decided_by })
+  static readonly layer: Layer.Layer<Approvals, never, HistoryStore | Outcomes | RunStore | Steps | WebhookStore> =
+    Layer.effect(
+      Approvals,
+      Effect.gen(function* () {
+        const history = yield* HistoryStore
+        const outcomes = yield* Outcomes
+        const runs = yield* RunStore
+        const steps = yield* Steps
+        const { webhookRow } = yield* WebhookStore
+        return Approvals.of({
+          decide: Effect.fn("Approvals.decide")(function* (run_id, decision, by) {
+            const asked = yield* history.run(run_id)
+            const refusal = refusalOf(
+              asked.webhook_id === undefined ? {} : yield* webhookRow(asked.webhook_id),
+              by,
+              askersOf(asked)
+            )
+            if (refusal !== undefined) return yield* new Forbidden({ detail: refusal })
+            const at = yield* DateTime.now
+            const team = yield* runs.decide(run_id, { approves: decision === "approve", at, by: by.name })
+            // If this fails, the next tick admits it.
+            if (team !== undefined && decision === "approve") yield* Effect.ignore(steps.admit([team]))
+            // The tick has not come to it yet.
+            if (team === undefined) for (const run of yield* runs.expireApprovals(at)) outcomes.recorded(run)
+            const run = yield* history.run(run_id)
+            if (team !== undefined) {
+              if (decision === "deny") outcomes.recorded(run)
+              return run
+            }
+            const { cancelled_by, decided_by, status } = run
+            return yield* new ApprovalOver({ run_id, status, isDenied: cancelled_by === "denied", decided_by })
+          })
         })
       })
-    })
-  )
+    )
 }
+
+/** Who asked for the run, by their IDs. */
+export const askersOf = ({ asked_by, triggered_by }: Pick<Run, "asked_by" | "triggered_by">): ReadonlyArray<string> => [
+  ...(asked_by?.split("\n") ?? []),
+  ...(triggered_by === undefined ? [] : [triggered_by])
+]

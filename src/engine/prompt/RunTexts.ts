@@ -2,17 +2,22 @@ import { Effect } from "effect"
 import { TemplateFailed, type Unavailable } from "../../domain/Errors.ts"
 import type { Variables } from "../../domain/run/Run.ts"
 import { titleOfText } from "../../domain/run/RunTitle.ts"
+import { commitBeside, isCommit } from "../../domain/run/WorkspaceRef.ts"
 import { storable } from "../../domain/StorableText.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { Renderer } from "./Renderer.ts"
 
-type Webhook = Pick<WebhookRow, "id" | "run_title" | "template_language" | "workspace_ref">
+type Webhook = Pick<WebhookRow, "approval" | "id" | "run_title" | "template_language" | "workspace_ref">
 
 /** What a run gets from its webhook's templates beside the prompt. */
 export interface RunTexts {
   readonly title?: string
   readonly workspace_ref?: string
 }
+
+/** A run is approved for a commit, not for what a branch has when the agent starts, if the request says which one it is. */
+const pinned = ({ approval, workspace_ref = "" }: Webhook, ref: string, input: Variables): string =>
+  approval === "required" && !isCommit(ref) ? (commitBeside(workspace_ref, input) ?? ref) : ref
 
 /** The longest ref, in characters. */
 const maxRef = 500
@@ -52,7 +57,7 @@ export const make: Effect.Effect<TextsOf, never, Renderer> = Effect.map(Renderer
       refOf(webhook, input),
       (titleText, refText) => {
         const [title, ref] = [titleOfText(titleText), refText.trim()]
-        return { ...(title && { title }), ...(ref !== "" && { workspace_ref: ref }) }
+        return { ...(title && { title }), ...(ref !== "" && { workspace_ref: pinned(webhook, ref, input) }) }
       }
     )
 })

@@ -12,6 +12,8 @@ import type { Person } from "../../domain/access/Person.ts"
 import { personName } from "../../domain/access/PersonName.ts"
 import type { Session } from "../../domain/access/Session.ts"
 import { Unauthorized } from "../../domain/Errors.ts"
+import type { Actor as Starter } from "../../domain/webhook/Approvers.ts"
+import { nameOf, type OriginValues } from "../../engine/access/Audit.ts"
 import { Oidc } from "../../engine/access/oidc/OidcSettings.ts"
 import { Sessions } from "../../engine/access/Sessions.ts"
 import type { OwnerStore } from "../../repo/access/OwnerStore.ts"
@@ -78,7 +80,7 @@ export const makeActorOf = Effect.map(
 )
 
 /** For the log, and for audit events. */
-export const factsOf = (found: Found): RequestFacts.RequestFacts => {
+export const factsOf = (found: Found): RequestFacts.RequestFacts & Pick<OriginValues, "actor"> => {
   const { key, session } = found
   const { teams } = grantOf(found)
   const person = session?.person
@@ -93,6 +95,15 @@ export const factsOf = (found: Found): RequestFacts.RequestFacts => {
 
 /** Safe methods change nothing. A page of another site may cause such a request, but cannot read the response. */
 const isSafe = (method: string): boolean => method === "GET" || method === "HEAD"
+
+/** The sender, for the rule of approvals. */
+export const makeStarter = Effect.map(makeStarterOf, (starterOf) => (found: Found): Starter => {
+  const { key, session: { person } = {} } = found
+  return {
+    ...{ id: starterOf(found), name: nameOf(factsOf(found)), role: grantOf(found).role },
+    entries: [...(key ? [`key:${key.name}`] : []), ...(person ? [`person:${person.id}`] : [])]
+  }
+})
 
 export const layer: Layer.Layer<Admin, never, KeyCheck | OwnerStore | Sessions> = Layer.effect(
   Admin,

@@ -10,6 +10,7 @@ import { isLimited } from "../../domain/access/Grant.ts"
 import { NotFound } from "../../domain/Errors.ts"
 import { piecesOf } from "../../domain/prompt/PromptLayout.ts"
 import type { TeamName } from "../../domain/Team.ts"
+import type { Actor as Starter } from "../../domain/webhook/Approvers.ts"
 import { Trigger } from "../../engine/accept/Trigger.ts"
 import { recordStart } from "../../engine/access/Audit.ts"
 import { Overview } from "../../engine/manage/Overview.ts"
@@ -20,6 +21,7 @@ import * as Input from "../../engine/prompt/Input.ts"
 import { Settings } from "../../engine/Settings.ts"
 import { maxQueuedOfWebhook } from "../../engine/SettingsConfig.ts"
 import * as ActorStreams from "../access/ActorStreams.ts"
+import * as Auth from "../access/Auth.ts"
 import { OperationsAccess } from "../access/OperationsAccess.ts"
 import * as TeamScope from "../access/TeamScope.ts"
 import { Events } from "../events/Events.ts"
@@ -50,8 +52,8 @@ const ofDraft = ({ names: variables, places, rendered }: DraftPreview) => ({
  * A run of the role `caller` does not bypass the pause of its webhook. The caller finds it by `triggered_by`, and has its own
  * threads.
  */
-const startedBy = (triggered_by: string | undefined) =>
-  triggered_by === undefined ? { isManual: true } : { triggered_by, thread_owner: triggered_by }
+const startedBy = (triggered_by: string | undefined, by: Starter) =>
+  triggered_by === undefined ? { isManual: true, by } : { triggered_by, thread_owner: triggered_by, by }
 
 /** Reads what belongs to the actor's teams. */
 const ofOwners = <A, E>(read: (owners?: ReadonlyArray<TeamName>) => Effect.Effect<A, E>) =>
@@ -69,6 +71,7 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
     const originFor = yield* makeTriggerOriginFor
     const { agents, ...facts } = yield* ServerFacts
     const { apiDocs } = yield* OperationsAccess
+    const starterOf = yield* Auth.makeStarter
 
     return handlers
       .handle("server", ({ request }) =>
@@ -111,7 +114,8 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
       .handleRaw("run", ({ path, urlParams, request }) =>
         Effect.gen(function* () {
           const received_at = yield* DateTime.now
-          const { triggered_by } = (yield* Actor).grant
+          const actor = yield* Actor
+          const { triggered_by } = actor.grant
           const webhook = yield* trigger.open(path.id)
           // For a role that only starts runs, a disabled webhook does not exist, as for callers with a token.
           if (triggered_by !== undefined && !webhook.enabled) return yield* new NotFound()
@@ -122,7 +126,15 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
           const started = yield* recordStart(
             "webhook.run_started",
             webhook.id
-          )(trigger.trigger(webhook, { variables, received_at, wait, ...startedBy(triggered_by), ...idempotency }))
+          )(
+            trigger.trigger(webhook, {
+              variables,
+              received_at,
+              wait,
+              ...startedBy(triggered_by, starterOf(actor)),
+              ...idempotency
+            })
+          )
           return yield* withLocation(request, RunAnswer.ofRun(request, started), started)
         }).pipe(
           Effect.catchTag("RateLimited", "BudgetExceeded", (refusal) =>

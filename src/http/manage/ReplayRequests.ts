@@ -18,6 +18,8 @@ const invalid = (pointer: string, detail: string) => {
   return new Invalid({ faults })
 }
 
+type How = Omit<ReplayRequest, "by">
+
 /** The options of a replay. The key's hash covers only these: a key replays a run in one way. */
 const requestOf = (
   request: HttpServerRequest.HttpServerRequest,
@@ -30,7 +32,7 @@ const requestOf = (
         thread === undefined ? content : { content, thread }
       )
     ),
-    ({ idempotency }): ReplayRequest => ({
+    ({ idempotency }): How => ({
       prompt,
       ...(thread !== undefined && { thread }),
       ...(variables !== undefined && { variables }),
@@ -79,7 +81,7 @@ const whichOf = (body: typeof ReplayManyBody.Type): Effect.Effect<Which, Invalid
 }
 
 /** A request with a caller's key is the same as an earlier one with that key; one without is like no other. */
-const onceForEachRun = ({ idempotency, ...how }: ReplayRequest): ReplayRequest => ({
+const onceForEachRun = ({ idempotency, ...how }: How): How => ({
   ...how,
   idempotency: {
     key: onceKey,

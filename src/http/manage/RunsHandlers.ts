@@ -28,6 +28,7 @@ import type { RunFilter } from "../../repo/history/RunQuery.ts"
 import { FileStore } from "../../repo/run/FileStore.ts"
 import { ProgressStore } from "../../repo/run/ProgressStore.ts"
 import * as ActorStreams from "../access/ActorStreams.ts"
+import * as Auth from "../access/Auth.ts"
 import * as TeamScope from "../access/TeamScope.ts"
 import { RunEvents } from "../events/RunEvents.ts"
 import { withoutSteps } from "../events/RunEventText.ts"
@@ -108,6 +109,7 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
     const watch = yield* RunWatch
     const runEvents = yield* RunEvents
     const streams = yield* ActorStreams.make
+    const starterOf = yield* Auth.makeStarter
     /** What the actor may see of the runs that match. */
     const ownFilter = (conditions: typeof RunFilterParameters.Type) =>
       Effect.gen(function* () {
@@ -212,7 +214,7 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
         Effect.gen(function* () {
           const id = yield* runIdOf(path.run_id)
           const { decision } = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeApproval)
-          const decided = decide(id, decision, Audit.nameOf(yield* Audit.Origin))
+          const decided = decide(id, decision, starterOf(yield* Actor))
           return yield* Audit.recordDone<Run>(decision === "approve" ? "run.approved" : "run.denied", id)(decided)
         }).pipe(Effect.mapError(Problems.of))
       )
@@ -228,7 +230,7 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
           const received_at = yield* DateTime.now
           const id = yield* runIdOf(path.run_id)
           const body = yield* Effect.flatMap(Body.readOptionalObject(request, maxBody), decodeReplay)
-          const how = yield* ReplayRequests.one(request, body)
+          const how = { ...(yield* ReplayRequests.one(request, body)), by: starterOf(yield* Actor) }
           const started =
             urlParams.wait === true
               ? replays.replayAndWait(id, how, received_at)
@@ -251,7 +253,7 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
                 )
           if (isDry || ids.length === 0) return ReplayRequests.answer(which, ids, more, [])
           const [refused, allowed] = Array.partition(ids, yield* scope.isAllowed(ids))
-          return yield* replays.replayRuns(allowed, how).pipe(
+          return yield* replays.replayRuns(allowed, { ...how, by: starterOf(yield* Actor) }).pipe(
             Effect.map((results) => [...results, ...refused.map(notFound)]),
             Effect.map((results) => ReplayRequests.answer(which, ids, more, results)),
             Audit.recordDone("runs.replayed", body.webhook_id ?? body.team, ({ refused, replayed }) => ({

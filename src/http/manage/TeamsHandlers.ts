@@ -2,6 +2,7 @@
 import { HttpApiBuilder, type HttpServerRequest } from "@effect/platform"
 import { DateTime, Effect, Either, Layer } from "effect"
 import { Api } from "../../api/Api.ts"
+import { Actor } from "../../api/access/Auth.ts"
 import { asWhole } from "../../api/List.ts"
 import { pageSize } from "../../api/PageSize.ts"
 import { Message, Reply } from "../../api/run/Messages.ts"
@@ -17,6 +18,7 @@ import { Teams } from "../../engine/manage/Teams.ts"
 import { Threads } from "../../engine/manage/Threads.ts"
 import { validate } from "../../engine/manage/Validation.ts"
 import { Settings } from "../../engine/Settings.ts"
+import * as Auth from "../access/Auth.ts"
 import { onlyOwned } from "../access/TeamScope.ts"
 import * as Body from "../request/Body.ts"
 import * as Problems from "../request/Problems.ts"
@@ -100,6 +102,7 @@ const threadsLayer = HttpApiBuilder.group(Api, "threads", (handlers) =>
   Effect.gen(function* () {
     const threads = yield* Threads
     const sendMessage = yield* makeSendMessage
+    const starterOf = yield* Auth.makeStarter
     const { maxBody } = yield* Settings
 
     return handlers
@@ -115,7 +118,7 @@ const threadsLayer = HttpApiBuilder.group(Api, "threads", (handlers) =>
           const received_at = yield* DateTime.now
           const id = yield* runIdOf(path.run_id)
           const { message } = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeReply)
-          const { agent, key, team } = yield* threads.ofReply(id)
+          const { agent, key, team } = yield* threads.ofOperatorsReply(id, starterOf(yield* Actor))
           const audited = ["run.replied", id] as const
           return yield* sendMessage(request, { team, message, thread_key: key, agent, received_at, wait, audited })
         }).pipe(Effect.mapError(Problems.of))

@@ -5,6 +5,7 @@ import { type Grant, ofStarter } from "../../domain/access/Grant.ts"
 import { personName } from "../../domain/access/PersonName.ts"
 import { mayDo } from "../../domain/access/Roles.ts"
 import { Unauthorized } from "../../domain/Errors.ts"
+import type { Actor } from "../../domain/webhook/Approvers.ts"
 import { ApiKeys } from "../../engine/access/ApiKeys.ts"
 import { Origin } from "../../engine/access/Audit.ts"
 import * as AccessTokens from "../../engine/access/oidc/AccessTokens.ts"
@@ -24,14 +25,14 @@ import type { Caller } from "./Runs.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-const callerWith = (grant: Grant, id: string, works: Effect.Effect<boolean>) =>
+const callerWith = (grant: Grant, by: Actor, works: Effect.Effect<boolean>) =>
   mayDo(grant.role, "call")
-    ? Effect.succeed<Caller>({ id, grant: ofStarter(grant, id), works })
+    ? Effect.succeed<Caller>({ id: by.id, by, grant: ofStarter(grant, by.id), works })
     : lacksRole(grant.role, "call")
 
 export const make = Effect.gen(function* () {
   const { check } = yield* KeyCheck
-  const starterOf = yield* Auth.makeStarterOf
+  const starterOf = yield* Auth.makeStarter
   const actorOf = yield* Auth.makeActorOf
   const keys = yield* ApiKeys
   const sessions = yield* Sessions

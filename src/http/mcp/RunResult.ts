@@ -3,7 +3,7 @@ import type { CallToolResult } from "@modelcontextprotocol/server"
 import { DateTime, Predicate } from "effect"
 import * as Json from "../../domain/Json.ts"
 import type { Run } from "../../domain/run/Run.ts"
-import { isFinal } from "../../domain/run/RunStatus.ts"
+import { isFinal, phaseOf } from "../../domain/run/RunStatus.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
 import * as Problems from "../request/Problems.ts"
 
@@ -63,12 +63,16 @@ export const ofEnded = (run: Run): CallToolResult => {
 }
 
 /** The run goes on after the call. */
-export const ofUnfinished = ({ run_id, status }: Pick<Run, "run_id" | "status">): CallToolResult => ({
+export const ofUnfinished = (
+  run: Pick<Run, "approval_until" | "collecting_until" | "run_id" | "status">
+): CallToolResult => ({
   ...textResult(
-    `The run is ${status === "queued" ? "waiting for its turn" : "still in progress"}. ` +
-      `Call \`get_run\` with the run_id ${run_id}: it waits up to 50 seconds for the answer.`
+    phaseOf(run) === "waits for approval"
+      ? `The run waits until a person approves it. Then call \`get_run\` with the run_id ${run.run_id} for the answer.`
+      : `The run is ${run.status === "queued" ? "waiting for its turn" : "still in progress"}. ` +
+          `Call \`get_run\` with the run_id ${run.run_id}: it waits up to 50 seconds for the answer.`
   ),
-  _meta: { "webhook-trigger/run_id": run_id }
+  _meta: { "webhook-trigger/run_id": run.run_id }
 })
 
 /** Of an answer in a list. */

@@ -6,6 +6,8 @@ import { NotFound, type Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { runIdOf } from "../../domain/ParsedId.ts"
 import type { Run, Variables } from "../../domain/run/Run.ts"
+import { phaseOf } from "../../domain/run/RunStatus.ts"
+import type { Actor } from "../../domain/webhook/Approvers.ts"
 import { type Submitted, Trigger } from "../../engine/accept/Trigger.ts"
 import * as Audit from "../../engine/access/Audit.ts"
 import { Cancellation } from "../../engine/manage/Cancellation.ts"
@@ -28,6 +30,8 @@ export interface Caller {
   /** Identifies its key. Its runs are stored with it (`triggered_by`), and it sees no others. */
   readonly id: string
   readonly grant: Grant
+  /** The same for the rule of approvals. */
+  readonly by: Actor
   /** Whether its key has neither been revoked nor expired meanwhile. */
   readonly works: Effect.Effect<boolean>
 }
@@ -119,7 +123,7 @@ export const make = Effect.gen(function* () {
       )
       const { triggered_by: thread_owner } = caller.grant
       const request = {
-        ...{ variables, received_at, wait: false, triggered_by: caller.id },
+        ...{ variables, received_at, wait: false, triggered_by: caller.id, by: caller.by },
         ...{ ...(thread_owner !== undefined && { thread_owner }), ...idempotency }
       }
       const submitted = yield* Audit.recordStart("webhook.run_started", webhook.id)(trigger.trigger(webhook, request))
@@ -132,10 +136,13 @@ export const make = Effect.gen(function* () {
     /** The caller's run as it ends, or as it is after `LongestWait`. */
     wait: (caller: Caller, run_id: string, onProgress: OnProgress | undefined) =>
       Effect.gen(function* () {
-        const { run_id: id } = yield* Effect.flatMap(
+        const last = yield* Effect.flatMap(
           Effect.flatMap(runIdOf(run_id), (id) => read(caller, id)),
           (run) => lastAttempt(caller, run)
         )
+        // A person may take days.
+        if (phaseOf(last) === "waits for approval") return last
+        const id = last.run_id
         // Its webhook may be moved to another team meanwhile.
         const isShown = Effect.if(caller.works, {
           onTrue: () => Effect.orElseSucceed(isOwn(caller, id), () => false),
@@ -174,7 +181,7 @@ export const make = Effect.gen(function* () {
         if (!mayDo(caller.grant.role, "operate")) {
           return idOf(yield* answer(caller, run, { message, received_at, idempotency_key: extra.idempotency_key }))
         }
-        const { agent, key, team } = yield* threads.ofReply(id)
+        const { agent, key, team } = yield* threads.ofOperatorsReply(id, caller.by)
         const idempotency = yield* idempotencyOf(caller, extra, { run_id: id, message })
         const request = {
           ...{ received_at, wait: false, thread_key: key, triggered_by: caller.id },

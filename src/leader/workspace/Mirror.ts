@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto"
 import { join } from "node:path"
 import { Effect, Option } from "effect"
+import { isCommit } from "../../domain/run/WorkspaceRef.ts"
 import { LeaderError } from "../Leader.ts"
 import type { Place } from "../Place.ts"
 import * as Lock from "./Lock.ts"
@@ -31,7 +32,6 @@ const own = "refs/webhook"
 /** Branches and tags. What they no longer have stays in the objects, as folders may still use it. */
 const everything = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]
 
-const isCommit = (ref: string): boolean => /^([\da-f]{40}|[\da-f]{64})$/i.test(ref)
 const isFetched = (ref: string): boolean => /^refs\/(heads|tags)\//.test(ref)
 
 /**

@@ -195,6 +195,11 @@ const copies = (repository: Repository, place: WorkspacePlace): Effect.Effect<Wo
           yield* Tools.unlock(Tools.inPlace(inside), join(folder, ".git"))
           const begin = Effect.suspend(() => remember(kept.made, state!.base, true))
           const moved = yield* Checkout.move(kept, commit, { ...state!, begin })
+          if (typeof moved === "string" && prompt.agent?.workspace_exact === true) {
+            return yield* new LeaderError({
+              message: `This run was approved for one commit, which its folder cannot be moved to. ${moved} Push or discard that work, or reset the conversation`
+            })
+          }
           const [made, note] = typeof moved === "string" ? [kept.made, moved] : [moved, undefined]
           const base = note === undefined ? commit.sha : state!.base
           yield* remember(made, base)

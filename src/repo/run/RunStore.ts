@@ -85,6 +85,8 @@ export interface NewRun {
   readonly traceparent?: string
   /** Of a tool's call: its key, as in `Run`. */
   readonly triggered_by?: string
+  /** Who else asked for it, as in `Run`. */
+  readonly asked_by?: string
   /** Where its caller wants the end to be sent, as `URL` writes it. */
   readonly callback_url?: string
   /** It joins the run of an earlier trigger with this key, webhook and team, if that run's window is open. */
@@ -328,7 +330,7 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
     readonly countQueued: (of: QueuedRuns) => Effect.Effect<number, Unavailable>
     /**
      * The run no longer waits for its approval: it takes its place in its team's lane, or ends as `cancelled`. The first decision
-     * wins. Returns its team; undefined: it does not wait for approval.
+     * wins. Returns its team; undefined: it does not wait for approval, or its time is over.
      */
     readonly decide: (
       id: RunId,

@@ -1,6 +1,6 @@
 /** Webhooks whose runs wait for a person's approval. */
 import { describe, expect, it } from "@effect/vitest"
-import { DateTime, Effect, Exit, Layer, Scope } from "effect"
+import { DateTime, Effect, Exit, Layer, Scope, TestClock } from "effect"
 import type { RunId } from "../../../src/domain/Id.ts"
 import { Trigger } from "../../../src/engine/accept/Trigger.ts"
 import { actionPrefix } from "../../../src/engine/delivery/Buttons.ts"
@@ -8,12 +8,25 @@ import * as Signature from "../../../src/engine/delivery/Signature.ts"
 import { Approvals, type Decision } from "../../../src/engine/manage/Approvals.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { advance } from "../../../src/testing.ts"
-import { echo, engine, engineInMemory, inFlight, makeTeam, makeWebhook, ports, statusOf, until } from "../Scenario.ts"
+import {
+  echo,
+  engine,
+  engineInMemory,
+  inFlight,
+  lead,
+  makeTeam,
+  makeWebhook,
+  ports,
+  statusOf,
+  until
+} from "../Scenario.ts"
 
 const needsApproval = { approval: "required" } as const
 
-const decide = (id: RunId, decision: Decision, by = "Ann") =>
-  Effect.flatMap(Approvals, (approvals) => approvals.decide(id, decision, by))
+const decide = (id: RunId, decision: Decision, name = "Ann") =>
+  Effect.flatMap(Approvals, (approvals) =>
+    approvals.decide(id, decision, { id: name, name, role: "operator", entries: [] })
+  )
 
 const runOf = (id: RunId) => Effect.flatMap(Repo, (repo) => repo.run(id))
 
@@ -34,6 +47,28 @@ describe("a webhook whose runs need approval", () => {
         ...{ status: "cancelled", cancelled_by: "denied", decided_by: "Ann" }
       })
       expect((yield* guarded.ask("in vain").pipe(Effect.flip))._tag).toBe("InvalidParameter")
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("is approved for the commit that the request names beside a branch, and its agent gets no other", () =>
+    Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const settings = { input: "payload", workspace_ref: "{{payload.head.ref}}", prompt_template: "go" } as const
+      const sha = "5f0c2a9be1d47f36a1b2c3d4e5f60718293a4b5c"
+      const submit = Effect.fnUntraced(function* (more: object) {
+        const { id } = yield* makeWebhook(team, { ...settings, when_team_stopped: "queue", ...more })
+        const trigger = yield* Trigger
+        const request = { variables: { payload: { head: { ref: "main", sha } } }, wait: false }
+        const sent = yield* trigger.trigger(yield* trigger.open(id), { ...request, received_at: yield* DateTime.now })
+        return yield* runOf((sent as { readonly run_id: RunId }).run_id)
+      })
+      const leader = yield* lead(team)
+      const asked = yield* submit(needsApproval)
+      expect(asked.agent).toEqual({ workspace_ref: sha, workspace_exact: true })
+      yield* decide(asked.run_id, "approve")
+      expect((yield* leader.next).prompt.agent).toEqual(asked.agent)
+      expect((yield* submit({ ...needsApproval, workspace_ref: "main" })).agent).toEqual({ workspace_ref: "main" })
+      expect((yield* submit({})).agent).toEqual({ workspace_ref: "main" })
     }).pipe(Effect.provide(engineInMemory()))
   )
 
@@ -73,6 +108,20 @@ describe("a webhook whose runs need approval", () => {
       expect(yield* statusOf(forgotten)).toBe("queued")
       expect(yield* expired(7)).toEqual([forgotten])
       expect(yield* runOf(forgotten)).toMatchObject({ status: "cancelled", cancelled_by: "approval_expired" })
+    }).pipe(Effect.provide(engineInMemory()))
+  )
+
+  it.scoped("refuses a decision after the end of its time, also before the tick has cancelled it", () =>
+    Effect.gen(function* () {
+      const webhook = yield* makeWebhook(yield* makeTeam("deploy"), { ...needsApproval, when_team_stopped: "queue" })
+      const id = yield* webhook.submit("late")
+      const repo = yield* Repo
+      const at = (yield* runOf(id)).approval_until!
+      for (const approves of [true, false]) expect(yield* repo.decide(id, { approves, at, by: "Ann" })).toBeUndefined()
+      expect(yield* statusOf(id)).toBe("queued")
+      yield* TestClock.setTime(at.epochMillis)
+      expect(yield* Effect.flip(decide(id, "approve"))).toMatchObject({ _tag: "ApprovalOver", status: "cancelled" })
+      expect(yield* runOf(id)).toMatchObject({ cancelled_by: "approval_expired" })
     }).pipe(Effect.provide(engineInMemory()))
   )
 

@@ -44,10 +44,11 @@ const inSlack = (
       webhook(team, "{{payload.type}}", { input: "payload", verification: { preset: "slack" }, secret, ...more })
     const events = yield* eventsOf("ops")
     let requests = 0
-    const send = (event: object, to = events, event_id = `Ev${++requests}`) => {
+    const send = (event: object, to = events, event_id = `Ev${++requests}`, more: object = {}) => {
       const raw = JSON.stringify({
         ...{ type: "event_callback", api_app_id: "A1", event_id, authorizations: [{ user_id: "UBOT", is_bot: true }] },
-        event: { user: "UANN", channel, ...event }
+        event: { user: "UANN", channel, ...event },
+        ...more
       })
       return http("POST", to.path, sentAs(recipes["slack-mention"], secret, raw))
     }
@@ -296,6 +297,39 @@ describe("a reaction in Slack", () => {
       expect((yield* history(hook.id))[0]).toMatchObject({ run_id, approval_until: expect.any(String) })
       const { json } = yield* admin("GET", `/api/audit?object=${id}`)
       expect(json.data).toMatchObject([{ action: "run.denied", person_name: "UANN (Slack)" }])
+    })
+  )
+  it.scopedLive("approves nothing for who asked, or in a channel that another workspace shares", () =>
+    Effect.gen(function* () {
+      const { delivered, destination, eventsOf, history, messages, send } = yield* inSlack()
+      const { prompt_template, settings } = recipes["slack-mention"]
+      const mentions = yield* eventsOf("ops", { ...settings, prompt_template, approval: "required" })
+      yield* destination(mentions.id, recipes["slack-mention"].destination!.target)
+      yield* send({ type: "app_mention", text: "<@U0> hi", ts: "1700000003.5" }, mentions)
+      yield* delivered(mentions.id, 1)
+      expect(yield* history(mentions.id)).toMatchObject([{ status: "queued", asked_by: "slack:UANN" }])
+      const react = (user: string, more: object = {}) =>
+        send(
+          { type: "reaction_added", user, reaction: "+1", item: { type: "message", channel, ts: "1700000000.1" } },
+          mentions,
+          `Ev of ${user}`,
+          { team_id: "THOME", ...more }
+        )
+      yield* react("UANN")
+      yield* react("USHARED", { is_ext_shared_channel: true })
+      yield* react("UGUEST", {
+        team_id: "TGUEST",
+        authorizations: [{ team_id: "THOME", user_id: "UBOT", is_bot: true }]
+      })
+      const told = (yield* messages(4)).slice(1)
+      expect(told.map(({ text, user }: any) => [user, text.split(" ").slice(0, 2).join(" ")])).toEqual([
+        ["UANN", "You asked"],
+        ["USHARED", "Only operators,"],
+        ["UGUEST", "Only operators,"]
+      ])
+      expect(yield* history(mentions.id)).toMatchObject([{ status: "queued" }])
+      yield* react("UBOB")
+      expect((yield* history(mentions.id))[0]).toMatchObject({ decided_by: "UBOB (Slack)" })
     })
   )
 })

@@ -58,6 +58,14 @@ describe("an agent with a repository", () => {
       expect(yield* send("git rev-parse HEAD", inThread(1, first))).toMatchObject(response(first))
       // Work that is not committed, or not in the new commit, is kept.
       yield* send("echo mine >> readme.md", inThread(1, first))
+      const exact = yield* send("echo never", {
+        ...inThread(1),
+        agent: { workspace_ref: next, workspace_exact: true }
+      })
+      expect(exact).toMatchObject({
+        _tag: "Failed",
+        message: expect.stringMatching(/approved for one commit.*has uncommitted changes/)
+      })
       const stays = yield* send("tail -1 readme.md; git rev-parse HEAD", inThread(1, next))
       expect(stays).toMatchObject({
         ...response(`mine\n${first}`),

@@ -49,6 +49,7 @@ const columnsOf: { readonly [Field in keyof Run]-?: ReadonlyArray<Column> } = {
   released_at: timeOf("released_at"),
   unconfirmed: [["unconfirmed", (run) => (run.unconfirmed ? "true" : undefined)]],
   triggered_by: own("triggered_by"),
+  asked_by: own("asked_by"),
   callback_url: own("callback_url"),
   cancelled_by: own("cancelled_by"),
   decided_by: own("decided_by"),

@@ -37,6 +37,7 @@ export const runs = Effect.gen(function* () {
       released_at timestamptz(3),
       unconfirmed boolean,
       triggered_by text,
+      asked_by text,
       callback_url text,
       cancelled_by text,
       superseded_by uuid,

@@ -76,6 +76,7 @@ export const webhooks = Effect.gen(function* () {
       when_team_stopped text,
       queue_for_seconds integer,
       approval text,
+      approvers json,
       coalesce json,
       retries json,
       store_requests text,

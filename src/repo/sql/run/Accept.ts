@@ -1,6 +1,6 @@
 import { Effect, Either } from "effect"
 import { IdempotencyKeyReused, NotFound, RateLimited, TooManyQueued, type Unavailable } from "../../../domain/Errors.ts"
-import { isOvertaken } from "../../../domain/run/Canceller.ts"
+import { staysCancelled } from "../../../domain/run/Canceller.ts"
 import { budgetExceeded } from "../../../domain/webhook/Budget.ts"
 import type { Change } from "../../ChangeFeed.ts"
 import { type Acceptance, type AcceptanceRefused, type NewRun, Skipped, WebhookEdited } from "../../run/RunStore.ts"
@@ -156,7 +156,10 @@ const hasSameToken = (one: NewRun, other: NewRun): boolean =>
   one === other || one.webhook === undefined || Buffer.compare(one.webhook.token_hash, other.webhook!.token_hash) === 0
 
 const isFree = ({ expired, run }: EarlierRun, { idempotency }: NewRun): boolean =>
-  expired || (idempotency?.renewsCancelled === true && run.status === "cancelled" && !isOvertaken(run))
+  expired ||
+  (idempotency?.renewsCancelled === true &&
+    run.status === "cancelled" &&
+    !staysCancelled.some((by) => by === run.cancelled_by))
 
 const repeated = ({ request_hash, run, deadline_at }: EarlierRun, { idempotency }: NewRun): Answer =>
   idempotency && Buffer.from(request_hash).equals(idempotency.request_hash)

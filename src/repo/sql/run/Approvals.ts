@@ -18,10 +18,11 @@ export const makeApprovals = Effect.map(SqlClient.SqlClient, (sql) => {
     status = 'cancelled', finished_at = ${at}, released_at = ${at}, recorded_at = now(), approval_until = null`
 
   /** Of two at the same time, the second waits for the first one's row lock, and then finds no such run. */
-  const change = (id: RunId, set: Statement.Fragment, tag: "RunChanged" | "RunEnded") =>
+  const change = (id: RunId, time: Date, set: Statement.Fragment, tag: "RunChanged" | "RunEnded") =>
     bounded(sql<{ readonly team: TeamName }>`
       with changed as (
-        update webhook_trigger.runs r set ${set} where r.id = ${id} and ${isAwaitingApproval} returning r.id, r.team
+        update webhook_trigger.runs r set ${set} where r.id = ${id} and ${isAwaitingApproval} and r.approval_until > ${time}
+        returning r.id, r.team
       ), ${notify(sql, tag, sql`select id::text as name from changed`)}
       select team, (select count(*) from notified) from changed`)
 
@@ -30,11 +31,12 @@ export const makeApprovals = Effect.map(SqlClient.SqlClient, (sql) => {
     const decided = approves
       ? change(
           id,
+          time,
           sql`place = ${nextPlace(sql)}, approval_until = null, decided_by = ${by},
             deadline_at = ${time}::timestamptz + (r.deadline_at - r.approval_until)`,
           "RunChanged"
         )
-      : change(id, sql`${cancelledAt(time)}, cancelled_by = 'denied', decided_by = ${by}`, "RunEnded")
+      : change(id, time, sql`${cancelledAt(time)}, cancelled_by = 'denied', decided_by = ${by}`, "RunEnded")
     return Effect.map(decided, ([row]) => row?.team)
   }
 

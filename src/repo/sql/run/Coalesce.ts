@@ -5,6 +5,7 @@ import { IdempotencyKeyReused, type Unavailable } from "../../../domain/Errors.t
 import type { RunId, WebhookId } from "../../../domain/Id.ts"
 import * as Json from "../../../domain/Json.ts"
 import * as Combined from "../../../domain/prompt/Combined.ts"
+import { staysCancelled } from "../../../domain/run/Canceller.ts"
 import { storable } from "../../../domain/StorableText.ts"
 import type { CombinedRun, PlacedRun } from "../../run/LaneStore.ts"
 import type { Acceptance, AcceptanceRefused, NewRun } from "../../run/RunStore.ts"
@@ -182,6 +183,7 @@ const types = {
   prompt: "text",
   layout: "json",
   agent: "json",
+  asked_by: "text",
   variables: "json",
   approval_until: "timestamptz",
   until: "timestamptz",
@@ -204,6 +206,7 @@ const toInput = (run: Coalescing, ord: number) => ({
   prompt: run.prompt,
   layout: run.layout,
   agent: run.agent,
+  asked_by: run.asked_by,
   variables: run.variables,
   approval_until: run.approval_until,
   until: run.coalesce.until,
@@ -237,7 +240,7 @@ const deliveredOf = (sql: SqlClient.SqlClient, input: Statement.Fragment): State
   select i.ord, d.run_id, d.request_hash = i.request_hash as same_request, true as repeated,
     exists (
       select from webhook_trigger.runs r
-      where r.id = d.run_id and r.status = 'cancelled' and r.cancelled_by not in ('superseded', 'event')
+      where r.id = d.run_id and r.status = 'cancelled' and r.cancelled_by not in ${sql.in(staysCancelled)}
     ) as cancelled
   from ${input} join webhook_trigger.window_deliveries d using (webhook_id, idempotency_key)
   where d.expires_at > i.accepted_at`
@@ -335,12 +338,15 @@ export const makeCoalesce = Effect.gen(function* () {
       ), newest as materialized (
         select distinct on (w.run_id) w.run_id, f.title, f.prompt, f.layout, f.agent, f.variables, f.version, f.approval_until,
           f.template,
+          string_agg(f.asked_by, chr(10)) over (partition by w.run_id) as asked_by,
           least(w.latest, greatest(w.until, max(f.until) over (partition by w.run_id))) as until,
           w.template is not null as combined, count(*) over (partition by w.run_id)::int as joined
         from fresh f join wanted w using (webhook_id, team, key) order by w.run_id, f.ord desc
       ), merged as (
         update webhook_trigger.runs r set
           title = n.title, prompt = n.prompt, layout = n.layout::json, agent = n.agent::json, variables = n.variables::json,
+          asked_by = case when strpos(concat(chr(10), r.asked_by, chr(10)), concat(chr(10), n.asked_by, chr(10))) > 0
+            then r.asked_by else concat_ws(chr(10), r.asked_by, n.asked_by) end,
           webhook_version = n.version, joined = r.joined + n.joined, collecting_until = n.until,
           approval_until = coalesce(r.approval_until + (n.until - r.collecting_until), n.approval_until),
           deadline_at = r.deadline_at - r.collecting_until + case

@@ -1,4 +1,5 @@
 import { phaseOf } from "../../../domain/run/RunStatus.ts"
+import { isCommit } from "../../../domain/run/WorkspaceRef.ts"
 import { useMay } from "../../api/Access.ts"
 import { api } from "../../api/Client.ts"
 import { queries } from "../../api/Queries.ts"
@@ -8,6 +9,7 @@ import { Button } from "../Button.tsx"
 import { useKeyedAction } from "../form/KeyedAction.ts"
 import { ErrorNotice } from "../Notice.tsx"
 import { RawText } from "../RawText.tsx"
+import { showDirectionMarks } from "../UserText.tsx"
 
 /** The prompt of a run that waits for its approval, and the buttons for those who may decide. */
 export const Approval = ({ run }: { readonly run: Run }) =>
@@ -16,6 +18,7 @@ export const Approval = ({ run }: { readonly run: Run }) =>
 const Decide = ({ run }: { readonly run: Run }) => {
   const { error, pending, perform } = useKeyedAction()
   const mayDecide = useMay()("runs.decide")
+  const ref = run.agent?.workspace_ref
   const decide = async (decision: "approve" | "deny") => {
     const decided = await perform(() => api.runs.decide({ path: run, payload: { decision } }))
     if (decided !== undefined) queries.setQueryData(["run", run.run_id], decided)
@@ -25,6 +28,13 @@ const Decide = ({ run }: { readonly run: Run }) => {
     <section className="card stack tight" aria-label="Approval">
       <h2>Waiting for approval</h2>
       <RawText text={run.conversation.prompt} title="Prompt" what="the prompt" />
+      {ref !== undefined && (
+        <p>
+          {isCommit(ref) ? "Commit" : "Branch or tag"}: <code>{ref}</code>
+          {!isCommit(ref) && ", whatever it is when the agent starts"}
+        </p>
+      )}
+      {run.asked_by !== undefined && <p>Asked for by {showDirectionMarks(run.asked_by.split("\n").join(", "))}</p>}
       {mayDecide && (
         <div className="row">
           <Button variant="primary" icon="check" pending={pending} onPress={() => void decide("approve")}>
