@@ -32,7 +32,7 @@ const isNamed = ({ approvers = byDefault }: Approving, { entries, role }: Actor)
 
 /**
  * Whether a run of the webhook that this actor starts waits for approval. What is not known to be an operator's own act has text of
- * strangers; so has what somebody says in Slack, whoever may approve there.
+ * strangers; so has what somebody says in Slack, even an approver.
  */
 export const needsApproval = (webhook: Approving, actor?: Actor): boolean =>
   webhook.approval === "required" &&

@@ -368,7 +368,7 @@ export const webhookSettings = {
     accepts:
       "must be 1 to 50 of `role:NAME`, `key:NAME`, `person:ID`, `slack:TEAM/USER`, `slack` and `self`, such as role:admin,slack:T0123/U0456",
     description:
-      "Who may approve and deny the webhook's runs: a role or a higher one (`role:operator`), an API key by its name (`key:release`), a person of the OpenID provider by ID (`person:…`), a member of a Slack workspace by the IDs of the workspace and the member (`slack:T0123/U0456`), or all members of the Slack app's own workspace (`slack`). Keys and persons also need the role `operator`. Nobody decides about a run that they asked for, unless the list has `self`. Default: `role:operator` and `slack`.",
+      "Who may approve and deny the webhook's runs. `role:operator`: this role or a higher one. `key:release`: the API key with this name. `person:…`: a person of the OpenID provider, by ID. `slack:T0123/U0456`: a member of a Slack workspace, by the IDs of both. `slack`: all members of the Slack app's own workspace. Keys and persons also need the role `operator`. Nobody decides about a run that they asked for, unless the list has `self`. Default: `role:operator` and `slack`.",
     label: "Approvers",
     option: "approvers",
     value: "list",

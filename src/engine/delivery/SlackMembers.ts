@@ -55,7 +55,7 @@ export const clickedBy = ({ message, team, user }: Members): SlackMember => {
   }
 }
 
-/** Who reacted. In a channel that two workspaces share, Slack does not say of which one they are. */
+/** Who reacted. In a channel that two workspaces share, Slack does not say where they are from. */
 export const reactedBy = (
   id: string,
   { authorizations, event, is_ext_shared_channel, team_id }: Members
