@@ -13,6 +13,7 @@ import * as Leader from "./Leader.ts"
 import { type Place, secretsIn } from "./Place.ts"
 import * as Shape from "./Shape.ts"
 import { unlessStalled } from "./Stall.ts"
+import * as TemporaryFolder from "./TemporaryFolder.ts"
 import type { LeaderWork } from "./Work.ts"
 import * as Files from "./workspace/Files.ts"
 import * as Workspace from "./workspace/Workspace.ts"
@@ -62,6 +63,7 @@ const lead = (given: AgentLeaderOptions) =>
     const url = given.workspace !== undefined && "url" in given.workspace ? given.workspace.url : undefined
     const options = { ...given, scrub: Scrub.makeWhole(secretsIn(given, url)) }
     const { grace = "10 seconds", team } = options
+    yield* TemporaryFolder.removeLeft
     const workspace = yield* Workspace.make(options)
     let atWork: Prompt | undefined
     const workOn = <A, E>(prompt: Prompt, work: Effect.Effect<A, E>) =>

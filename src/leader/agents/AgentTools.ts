@@ -1,15 +1,17 @@
 /** Tools of ours for an agent's program, over the Model Context Protocol: it can ask, link a result, and say what it does. */
-import { chmodSync, chownSync, lstatSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, chownSync, writeFileSync } from "node:fs"
 import { createServer, type Socket } from "node:net"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { Readable } from "node:stream"
 import type { Server } from "@modelcontextprotocol/server"
 import { Cause, Deferred, Effect, Either, Exit, Fiber, FiberId, Option, type Scope } from "effect"
+import { maxAnswer } from "../../bus/Bodies.ts"
 import { type AgentReport, readReport } from "../../domain/run/AgentReport.ts"
 import { type LeaderAnswer, LeaderError } from "../Leader.ts"
-import * as Lock from "../workspace/Lock.ts"
+import * as TemporaryFolder from "../TemporaryFolder.ts"
 import type { Task } from "./Agent.ts"
 import { listAt, textAt, toolServer } from "./output/Reading.ts"
+import { makePace } from "./Pace.ts"
 
 /** The operator's option for an agent without the tools. */
 export const noTools = "--no-tools"
@@ -25,6 +27,15 @@ export interface Tools {
   /** Asks a question in the agent's place, which is to end its turn then. */
   readonly ask: (question: string, suggestions: ReadonlyArray<unknown>) => void
 }
+
+/** Of a run. Further ones are closed. */
+const mostConnections = 16
+/** Of a run: each is a paragraph of what the person reads. */
+const mostQuestions = 10
+/** Of all of them, in UTF-16 code units, as of an answer. */
+const longestQuestions = maxAnswer
+/** Milliseconds from one line of progress that is shown to the next. */
+const betweenLines = 100
 
 /** How long an agent that has asked may take to end its turn. Most write one more message, and then report what they used. */
 const grace = { interval: "500 millis", times: 120 } as const
@@ -87,18 +98,47 @@ const uses = ({ progress, prompt, report }: Pick<Task, "progress" | "prompt" | "
   const questions: Array<string> = []
   let asks: ReadonlyArray<string> = []
   let links: ReadonlyArray<unknown> = []
+  const mayAskMore = (question: string) =>
+    questions.length < mostQuestions && [...questions, question].join("\n\n").length <= longestQuestions
+  /** The newest line that is not shown yet. More than one in a moment nobody could read. */
+  let line: string | undefined
+  let shownAt = Number.NEGATIVE_INFINITY
+  let timer: NodeJS.Timeout | undefined
+  const show = () => {
+    timer = undefined
+    if (line !== undefined) progress({ activity: line })
+    line = undefined
+    shownAt = performance.now()
+  }
+  const showSoon = (next: string) => {
+    line = next
+    const wait = shownAt + betweenLines - performance.now()
+    if (wait <= 0 && timer === undefined) show()
+    else timer ??= setTimeout(show, wait)
+  }
+  const end = () => {
+    clearTimeout(timer)
+    if (timer !== undefined) show()
+  }
   const ask = (question: string, suggestions: ReadonlyArray<unknown>) => {
+    if (!mayAskMore(question)) return
     questions.push(question)
     // Suggestions for one of several questions would not say which.
     asks = questions.length > 1 ? [] : (readReport({ asks: suggestions })?.asks ?? [])
     Deferred.unsafeDone(asked, Effect.void)
   }
   const call = (name: string, args: unknown) => {
-    const [question, line] = [textAt(args, "question")?.trim(), textAt(args, "text")?.trim()]
+    const [question, text] = [textAt(args, "question")?.trim(), textAt(args, "text")?.trim()]
     switch (name) {
       case "ask": {
         if (!mayAsk) return result("Nobody can answer questions here. Decide for yourself.", true)
         if (!question) return result("The question is missing.", true)
+        if (!mayAskMore(question)) {
+          return result(
+            `Not asked: up to ${mostQuestions} questions can be asked, together no longer than an answer. End your turn now.`,
+            true
+          )
+        }
         ask(question, listAt(args, "suggestions"))
         return result("The question will be asked when your turn ends. End it now; the reply is your next message.")
       }
@@ -111,8 +151,8 @@ const uses = ({ progress, prompt, report }: Pick<Task, "progress" | "prompt" | "
         return result("Added.")
       }
       case "progress":
-        if (!line) return result("The text is missing.", true)
-        progress({ activity: line })
+        if (!text) return result("The text is missing.", true)
+        showSoon(text)
         return result("Shown.")
       default:
         return result(`There is no tool ${name}.`, true)
@@ -121,10 +161,10 @@ const uses = ({ progress, prompt, report }: Pick<Task, "progress" | "prompt" | "
   /** The question as the answer; `undefined` if there is none. */
   const question = (report: AgentReport | undefined): LeaderAnswer | undefined =>
     questions.length === 0 ? undefined : { response: questions.join("\n\n"), report: { ...report, asks } }
-  return { ask, asked: Deferred.await(asked), call, mayAsk, question }
+  return { ask, asked: Deferred.await(asked), call, end, mayAsk, question }
 }
 
-const serveOn = async (socket: Socket, { call, mayAsk }: ReturnType<typeof uses>) => {
+const serveOn = async (socket: Socket, input: Readable, { call, mayAsk }: ReturnType<typeof uses>) => {
   const [sdk, stdio] = await Promise.all([
     import("@modelcontextprotocol/server"),
     import("@modelcontextprotocol/server/stdio")
@@ -138,43 +178,27 @@ const serveOn = async (socket: Socket, { call, mayAsk }: ReturnType<typeof uses>
     server.setRequestHandler("tools/call", ({ params }) => call(params.name, params.arguments))
     return server
   }
-  stdio.serveStdio(make, { transport: new stdio.StdioServerTransport(socket, socket) })
-}
-
-const folderName = "webhook-tools-"
-
-/**
- * Removes the folders of leaders that were killed. One of another user's could be changed while it is removed, and reading a
- * pipe in it would hold up the leader forever.
- */
-const removeLeft = (): void => {
-  for (const name of readdirSync(tmpdir())) {
-    if (!name.startsWith(folderName)) continue
-    const folder = join(tmpdir(), name)
-    const found = lstatSync(folder, { throwIfNoEntry: false })
-    if (!found?.isDirectory() || found.uid !== process.geteuid?.()) continue
-    if (Lock.isLeft(folder)) rmSync(folder, { recursive: true, force: true })
-  }
+  stdio.serveStdio(make, { transport: new stdio.StdioServerTransport(input, socket) })
 }
 
 /** Serves the tools on a socket that only the program's user can connect to. */
 const serve = (task: Task): Effect.Effect<{ readonly tools: Tools } & ReturnType<typeof uses>, unknown, Scope.Scope> =>
   Effect.gen(function* () {
     const used = uses(task)
+    yield* Effect.addFinalizer(() => Effect.sync(used.end))
     const { user } = task.place
-    yield* Effect.ignore(Effect.try(removeLeft))
-    const folder = yield* Effect.acquireRelease(
-      Effect.try(() => mkdtempSync(join(tmpdir(), folderName))),
-      (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
-    )
-    yield* Effect.try(() => Lock.mark(folder))
+    const folder = yield* TemporaryFolder.make("webhook-tools-")
     const [path, script] = [join(folder, "socket"), join(folder, "tools.cjs")]
     const sockets = new Set<Socket>()
+    const paced = makePace()
     const listener = createServer((socket) => {
       sockets.add(socket)
       socket.on("error", () => {}).on("close", () => sockets.delete(socket))
-      serveOn(socket, used).catch(() => socket.destroy())
+      const input = Readable.from(paced(socket), { objectMode: false }).on("error", () => socket.destroy())
+      serveOn(socket, input, used).catch(() => socket.destroy())
     })
+    // An agent has one connection, and perhaps one for each agent of its own.
+    listener.maxConnections = mostConnections
     yield* Effect.acquireRelease(
       Effect.tryPromise(
         () => new Promise<void>((resolve, reject) => listener.on("error", reject).listen(path, resolve))

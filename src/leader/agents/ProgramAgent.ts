@@ -1,7 +1,5 @@
 /** Agents that are programs: what makes an agent of a command line and of the events that it prints. */
-import { randomUUID } from "node:crypto"
-import { rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { chmodSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Either } from "effect"
 import type { Prompt } from "../../bus/Bus.ts"
@@ -11,6 +9,7 @@ import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
 import { LeaderError } from "../Leader.ts"
 import { environment } from "../Place.ts"
 import { runProgram } from "../Program.ts"
+import * as TemporaryFolder from "../TemporaryFolder.ts"
 import type { Agent, Preset, Task } from "./Agent.ts"
 import { noTools, type Tools, withTools } from "./AgentTools.ts"
 import { inWords, refusedSchema, withoutDraft } from "./AnswerSchema.ts"
@@ -91,15 +90,13 @@ export const programPreset = (its: AgentProgram): Preset => ({
 const schemaOptions = ({ inFile, option }: NonNullable<AgentProgram["answerSchema"]>, schema: JsonObject) => {
   const text = JSON.stringify(withoutDraft(schema))
   if (!inFile) return Effect.succeed([option, text])
-  const file = join(tmpdir(), `answer-schema-${randomUUID()}.json`)
-  return Effect.acquireRelease(
-    Effect.sync(() => {
-      // The program may run as another user.
-      writeFileSync(file, text, { flag: "wx", mode: 0o644 })
-      return [option, file]
-    }),
-    () => Effect.sync(() => rmSync(file, { force: true }))
-  )
+  return Effect.map(TemporaryFolder.make("webhook-schema-"), (folder) => {
+    const file = join(folder, "schema.json")
+    // The program may run as another user.
+    writeFileSync(file, text, { flag: "wx", mode: 0o644 })
+    chmodSync(folder, 0o711)
+    return [option, file]
+  }).pipe(Effect.orDie)
 }
 
 /**

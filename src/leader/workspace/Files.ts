@@ -1,17 +1,6 @@
 /** The files of a run in its agent's folder: those that came with the request, in `in/`, and those that it leaves in `out/`. */
 import { isUtf8 } from "node:buffer"
-import {
-  chmodSync,
-  chownSync,
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  type Stats,
-  writeFileSync
-} from "node:fs"
-import { tmpdir } from "node:os"
+import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, type Stats, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Option } from "effect"
 import { FileMissing } from "../../domain/Errors.ts"
@@ -20,6 +9,7 @@ import type { Task } from "../agents/Agent.ts"
 import { LeaderError } from "../Leader.ts"
 import { type Place, withoutPrompt } from "../Place.ts"
 import { type Output, runProgram } from "../Program.ts"
+import * as TemporaryFolder from "../TemporaryFolder.ts"
 import type { LeaderWork } from "../Work.ts"
 import * as Tools from "./Tools.ts"
 
@@ -62,10 +52,7 @@ const cannotPlace = (why: unknown) =>
 /** Places the files until the scope closes, as the agent's user. */
 const place = (task: Task, given: ReadonlyArray<RunFile>, { file }: Transfer) =>
   Effect.gen(function* () {
-    const staged = yield* Effect.acquireRelease(
-      Effect.try({ try: () => mkdtempSync(join(tmpdir(), "webhook-files-")), catch: cannotPlace }),
-      (staged) => Effect.sync(() => rmSync(staged, { recursive: true, force: true }))
-    )
+    const staged = yield* Effect.mapError(TemporaryFolder.make("webhook-files-"), cannotPlace)
     const attempt = (work: () => void) => Effect.try({ try: work, catch: cannotPlace })
     // Whatever the umask, the agent's user reads them. No other user gets into the folder, which is found by its name.
     const write = (name: string, content: string | Uint8Array) =>

@@ -1,7 +1,9 @@
 import { execFileSync, spawn } from "node:child_process"
 import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { connect } from "node:net"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
+import { createInterface } from "node:readline"
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Option, TestClock } from "effect"
 import { type Tools, withTools } from "../../../src/leader/agents/AgentTools.ts"
@@ -95,4 +97,60 @@ it.effect.skipIf(process.getuid!() !== 0)(
       writer.kill()
       expect(yield* Effect.promise(() => code)).toBeNull()
     }).pipe(Effect.scoped)
+)
+
+/** Calls the tools as a program does, and returns whether each call failed. */
+const callTools = (tools: Tools, calls: ReadonlyArray<readonly [name: string, args: object]>) =>
+  Effect.promise(
+    () =>
+      new Promise<ReadonlyArray<boolean>>((resolve, reject) => {
+        const socket = connect(join(dirname(tools.script), "socket"))
+        const send = (message: object) => socket.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`)
+        const failed: Array<boolean> = []
+        createInterface(socket).on("line", (line) => {
+          const { id, result } = JSON.parse(line)
+          if (id === "init") {
+            send({ method: "notifications/initialized" })
+            for (const [id, [name, args]] of calls.entries())
+              send({ id, method: "tools/call", params: { name, arguments: args } })
+          } else failed[id] = result.isError === true
+          if (Object.keys(failed).length < calls.length) return
+          socket.end()
+          resolve(failed)
+        })
+        socket.on("error", reject)
+        const clientInfo = { name: "test", version: "1" }
+        send({
+          id: "init",
+          method: "initialize",
+          params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo }
+        })
+      })
+  )
+
+it.live("of a flood of progress the newest is shown, and there is an end to questions and links", () =>
+  Effect.gen(function* () {
+    const shown: Array<string | undefined> = []
+    const given = { ...(yield* task), progress: ({ activity }: { activity?: string }) => void shown.push(activity) }
+    const calls = [
+      ...Array.from({ length: 300 }, (_, n) => ["progress", { text: `step ${n}` }] as const),
+      ...Array.from({ length: 12 }, (_, n) => ["ask", { question: `question ${n}?` }] as const),
+      ...Array.from({ length: 30 }, (_, n) => ["link", { url: `https://example.com/${n}` }] as const)
+    ]
+    let failed: ReadonlyArray<boolean> = []
+    const answer = yield* withTools(given, (tools) =>
+      Effect.map(callTools(tools!, calls), (found) => {
+        failed = found
+        return { response: "done" }
+      })
+    )
+    expect(failed.slice(0, 310)).toEqual(Array.from({ length: 310 }, () => false))
+    expect(failed.slice(310, 312)).toEqual([true, true])
+    expect(failed.slice(312).filter((it) => it).length).toBeGreaterThan(0)
+    expect(shown[0]).toBe("step 0")
+    expect(shown.at(-1)).toBe("step 299")
+    expect(shown.length).toBeLessThan(150)
+    const response = Array.from({ length: 10 }, (_, n) => `question ${n}?`).join("\n\n")
+    expect(answer).toMatchObject({ response })
+  })
 )
