@@ -21,7 +21,7 @@ interface AllowedHosts {
 }
 
 export interface Attachments extends AllowedHosts {
-  /** An expression for a URL, `{url, name?, type?}`, or a list of them. */
+  /** An expression for a URL, `{url, name?, type?}`, or a list of them. Slack's files may have an `id` in place of a URL. */
   readonly urls?: string
   /** An expression for a text, or a list of texts, whose links to `hosts` are files. */
   readonly links_in?: string
@@ -91,6 +91,8 @@ export const isAt = (url: URL, hosts: ReadonlyArray<string>): boolean =>
 
 export interface Found {
   readonly url?: string | undefined
+  /** Slack's, of a file without a URL. */
+  readonly id?: string | undefined
   readonly name?: string | undefined
   readonly type?: string | undefined
 }
@@ -102,8 +104,8 @@ const textOf = (value: unknown): string | undefined => (typeof value === "string
 
 const foundIn = (item: unknown): Found => {
   if (typeof item !== "object") return { url: textOf(item) }
-  const { name, type, url } = item as Readonly<Record<string, unknown>>
-  return { url: textOf(url), name: textOf(name), type: textOf(type) }
+  const { id, name, type, url } = item as Readonly<Record<string, unknown>>
+  return { url: textOf(url), id: textOf(id), name: textOf(name), type: textOf(type) }
 }
 
 /** In Markdown and HTML, also as the value of an attribute. The work for one, and for comparing it with each host. */
@@ -140,7 +142,10 @@ export const findIn = (
     ...listOf(valueOf(links_in)).flatMap((text) => linksIn(text, hosts, budget))
   ]
   const known = new Set<string>()
-  return found.slice(0, mostFound).filter(({ url }) => url === undefined || (!known.has(url) && known.add(url)))
+  return found.slice(0, mostFound).filter(({ id, url }) => {
+    const key = url ?? id
+    return key === undefined || (!known.has(key) && known.add(key))
+  })
 }
 
 const lastPart = ({ pathname }: URL): string => {
@@ -151,6 +156,10 @@ const lastPart = ({ pathname }: URL): string => {
     return part
   }
 }
+
+/** The scheme of a source that only has Slack's ID of a file: where the file is, `files.info` says. */
+export const slackFile = "slack-file:"
+const slackId = /^F[A-Z0-9]{2,30}$/
 
 /** The files of a run whose request named these, beside those that it sent. What cannot be fetched is there, too, and why. */
 export const namedFiles = (
@@ -171,7 +180,11 @@ export const namedFiles = (
     return named
   }
   const room = Math.max(0, mostFiles - sent.length)
-  for (const { name, type, url: text } of found.slice(0, room)) {
+  for (const { id, name, type, url: text } of found.slice(0, room)) {
+    if (text === undefined && token_of === "slack-message" && id !== undefined && slackId.test(id)) {
+      add(name ?? id, type, { source: { url: slackFile + id, hosts, ...(redirects && { redirects }), token_of } })
+      continue
+    }
     const url = text !== undefined && text.length <= longestUrl && URL.canParse(text) ? new URL(text) : undefined
     const given = name ?? (url === undefined ? "file" : lastPart(url))
     if (url === undefined || !isStorable(url.href)) add(given, type, { missing: "The request names no URL for it." })

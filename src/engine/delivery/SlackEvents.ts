@@ -4,6 +4,7 @@ import type { ChatMessage } from "../../repo/delivery/DeliveryStore.ts"
 import type { Decision } from "../manage/Approvals.ts"
 import { chatMessageOf } from "./kinds/Slack.ts"
 import { reactedBy, type SlackMember } from "./SlackMembers.ts"
+import { slackText } from "./SlackText.ts"
 
 /** A message in the thread of another one. */
 export interface SlackReply {
@@ -26,9 +27,7 @@ const decisions: ReadonlyMap<unknown, Decision> = new Map([
 ])
 
 /** Other subtypes are about a message, such as its removal. */
-const newMessages: ReadonlyArray<unknown> = [undefined, "file_share", "thread_broadcast"]
-
-const entities: Readonly<Record<string, string>> = { "&amp;": "&", "&lt;": "<", "&gt;": ">" }
+const newMessages: ReadonlyArray<unknown> = [undefined, "file_share", "thread_broadcast", "me_message"]
 
 /**
  * `undefined`: it is none, or a bot's. A mention in a thread is reported twice, as such and as a message; and again when it is
@@ -37,7 +36,7 @@ const entities: Readonly<Record<string, string>> = { "&amp;": "&", "&lt;": "<", 
 export const slackEventIn = (payload: unknown): SlackReaction | SlackReply | undefined => {
   const all = membersOf(payload)
   const { authorizations, event, type } = all
-  const { bot_id, edited, item, reaction, subtype, text, thread_ts, type: what, user, ...message } = membersOf(event)
+  const { bot_id, edited, item, reaction, subtype, thread_ts, type: what, user, ...message } = membersOf(event)
   if (type !== "event_callback" || typeof user !== "string" || user === "") return undefined
   if (bot_id !== undefined || edited !== undefined || isOwnBot(user, authorizations)) return undefined
   if (what === "reaction_added") {
@@ -49,8 +48,8 @@ export const slackEventIn = (payload: unknown): SlackReaction | SlackReply | und
   }
   const chat = what === "message" || what === "app_mention" ? chatMessageOf({ ...message, thread_ts }) : undefined
   if (chat === undefined || chat.id === chat.thread || !newMessages.includes(subtype)) return undefined
-  if (typeof text !== "string" || text.trim() === "") return undefined
-  return { chat, text: text.replaceAll(/&(?:amp|lt|gt);/g, (entity) => entities[entity]!), user }
+  const text = slackText(membersOf(event))
+  return text === "" ? undefined : { chat, text, user }
 }
 
 /** The app's own: a reaction does not say that a bot made it. */

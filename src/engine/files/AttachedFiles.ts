@@ -4,7 +4,8 @@ import { request as httpsRequest } from "node:https"
 import { Context, Data, Duration, Effect, Exit, Fiber, FiberMap, Layer, Option, Schedule } from "effect"
 import { FileMissing, type Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
-import { isAt } from "../../domain/run/Attachments.ts"
+import { membersOf } from "../../domain/Json.ts"
+import { isAt, slackFile } from "../../domain/run/Attachments.ts"
 import { maxFile } from "../../domain/run/RunFile.ts"
 import type { SecretKeyStore } from "../../repo/access/SecretKeyStore.ts"
 import { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
@@ -12,6 +13,7 @@ import { FileStore, type WantedFile } from "../../repo/run/FileStore.ts"
 import { makeFairTurns } from "../../runtime/FairTurns.ts"
 import { AddressPolicy, type AddressPolicyService } from "../delivery/AddressPolicy.ts"
 import * as Sealing from "../verify/Sealing.ts"
+import { isNotTheFile } from "./Pages.ts"
 
 /** From its turn until the file's end. Shorter than a leader waits. */
 const timeLimit = Duration.seconds(30)
@@ -25,6 +27,13 @@ const again = Schedule.intersect(Schedule.spaced("1 second"), Schedule.recurs(2)
 
 /** A file's next place. */
 class Redirect extends Data.TaggedClass("Redirect")<{ readonly to: URL }> {}
+
+/** What its host sent, and how. */
+interface Got {
+  readonly bytes: Uint8Array
+  readonly type: string
+  readonly disposition: string
+}
 
 /** `status`: of the answer; 0: the connection failed; none: another try would be the same. */
 class NotGot extends Data.TaggedError("NotGot")<{ readonly reason: string; readonly status?: number }> {}
@@ -54,20 +63,53 @@ export class AttachedFiles extends Context.Tag("webhook-trigger/AttachedFiles")<
         const { inTurn } = makeFairTurns(atOnce)
         const fetching = yield* FiberMap.make<string, Exit.Exit<void, FileMissing | Unavailable>, never>()
 
-        /** The token for the URL, if it is at the service of the webhook's destination. */
-        const tokenFor = Effect.fnUntraced(function* (url: URL, { source, webhook_id }: WantedFile) {
+        /** The token of the webhook's first destination of the service that `isIts` accepts, and where its API is. */
+        const accessTo = Effect.fnUntraced(function* (
+          { source, webhook_id }: WantedFile,
+          isIts: (destination: Service) => boolean
+        ) {
           if (source.token_of === undefined || webhook_id === null) return undefined
           const all = yield* destinations.destinations(webhook_id)
-          const found = all.find((it) => it.kind === source.token_of && it.enabled && isOfService(url, it))
+          const found = all.find((it) => it.kind === source.token_of && it.enabled && isIts(it))
           if (found === undefined) return undefined
           const row = yield* Effect.option(destinations.destinationRow(webhook_id, found.id))
-          return Option.isNone(row) ? undefined : sealing.open(row.value.id, row.value.sealed_secret)
+          const token = Option.isNone(row) ? undefined : sealing.open(row.value.id, row.value.sealed_secret)
+          return token === undefined ? undefined : { api: found.url, token }
+        })
+
+        /** Of a file in a channel that two workspaces share, Slack's event has the ID only. */
+        const locate = Effect.fnUntraced(function* (wanted: WantedFile) {
+          const given = new URL(wanted.source.url)
+          if (given.protocol !== slackFile) return given
+          const slack = yield* accessTo(wanted, ({ url }) => URL.canParse(url))
+          if (slack === undefined)
+            return yield* missing(
+              "Only Slack can say where it is, and no Slack destination of the webhook has a token."
+            )
+          const method = new URL(`${slack.api.replace(/\/+$/, "")}/files.info?file=${given.pathname}`)
+          const answer = yield* Effect.retry(get(policy, method, slack.token), { schedule: again, while: mayPass })
+          const { error, file, ok } = answer instanceof Redirect ? {} : membersOf(jsonIn(answer.bytes))
+          const { url_private, url_private_download } = membersOf(file)
+          const url = [url_private_download, url_private].find(
+            (it): it is string => typeof it === "string" && it !== ""
+          )
+          if (ok !== true || url === undefined || !URL.canParse(url))
+            return yield* missing(
+              error === "missing_scope"
+                ? "The token of the webhook's Slack destination lacks the scope files:read."
+                : `Slack does not say where it is: ${String(error ?? "files.info has no URL").slice(0, 100)}.`
+            )
+          const found = new URL(url)
+          return isAt(found, wanted.source.hosts)
+            ? found
+            : yield* missing("Its URL is not at one of the webhook's hosts.")
         })
 
         const download = Effect.fnUntraced(function* (wanted: WantedFile) {
-          const { hosts, redirects = [], url: text } = wanted.source
-          let url = new URL(text)
-          let token = yield* tokenFor(url, wanted)
+          const { hosts, redirects = [], token_of } = wanted.source
+          let url = yield* locate(wanted)
+          const access = yield* accessTo(wanted, (it) => isOfService(url, it))
+          let token = access?.token
           for (let hops = 0; hops <= mostRedirects; hops++) {
             const from = url
             const got = yield* get(policy, from, token).pipe(
@@ -78,7 +120,14 @@ export class AttachedFiles extends Context.Tag("webhook-trigger/AttachedFiles")<
               ),
               Effect.retry({ schedule: again, while: mayPass })
             )
-            if (!(got instanceof Redirect)) return got
+            if (!(got instanceof Redirect)) {
+              const { bytes, disposition, type } = got
+              const announced = { name: wanted.name, type: wanted.type, path: url.pathname }
+              if (!isNotTheFile(announced, { disposition, type }, bytes)) return bytes
+              const scope =
+                token_of === "slack-message" ? " Does the destination's token have the scope files:read?" : ""
+              return yield* missing(`Its host answered with a web page or a refusal, perhaps to sign in.${scope}`)
+            }
             const { to } = got
             if (!isAt(to, [...hosts, ...redirects]))
               return yield* missing(`Its host redirects to ${to.hostname}, which the webhook does not allow.`)
@@ -127,8 +176,21 @@ export class AttachedFiles extends Context.Tag("webhook-trigger/AttachedFiles")<
     )
 }
 
+interface Service {
+  readonly kind: string
+  readonly url: string
+}
+
+const jsonIn = (bytes: Uint8Array): unknown => {
+  try {
+    return JSON.parse(Buffer.from(bytes).toString())
+  } catch {
+    return undefined
+  }
+}
+
 /** Whether the URL is a file of the service whose API the destination calls, where the token can read nothing else. */
-const isOfService = (file: URL, destination: { readonly kind: string; readonly url: string }): boolean => {
+const isOfService = (file: URL, destination: Service): boolean => {
   if (!URL.canParse(destination.url)) return false
   const api = new URL(destination.url)
   if (file.protocol !== api.protocol) return false
@@ -139,10 +201,10 @@ const isOfService = (file: URL, destination: { readonly kind: string; readonly u
 
 /** One request. Reasons are without the URL, whose query may be a secret. */
 const get = (policy: AddressPolicyService, url: URL, token: string | undefined) =>
-  Effect.suspend((): Effect.Effect<Uint8Array | Redirect, NotGot> => {
+  Effect.suspend((): Effect.Effect<Got | Redirect, NotGot> => {
     const fault = policy.faultOf(url)
     if (fault !== undefined) return missing(`Its URL ${fault}.`)
-    return Effect.async<Uint8Array | Redirect, NotGot>((resume, signal) => {
+    return Effect.async<Got | Redirect, NotGot>((resume, signal) => {
       const failed = (error: Error & { readonly code?: string }) =>
         resume(missing(error.message === "" ? (error.code ?? "The connection failed.") : error.message, 0))
       const headers = {
@@ -170,10 +232,6 @@ const withoutContent = ({ headers, statusCode = 0 }: IncomingMessage, url: URL) 
   }
   if (statusCode !== 200) return missing(`Its host answered ${statusCode}.`, statusCode)
   if (encoding !== "identity") return missing("Its host sent it compressed, though it was asked not to.")
-  // Slack and others answer so to who is not signed in.
-  const isPage = /^text\/html\b/i.test(headers["content-type"] ?? "")
-  if (isPage && !/\.html?$/i.test(url.pathname))
-    return missing("Its host answered with a web page, perhaps to sign in.")
   return Number(length) > maxFile ? tooLarge : undefined
 }
 
@@ -182,11 +240,11 @@ const tooLarge = missing(`It is larger than ${maxFile / 1e6} MB.`)
 const read = (
   response: IncomingMessage,
   url: URL,
-  resume: (result: Effect.Effect<Uint8Array | Redirect, NotGot>) => void,
+  resume: (result: Effect.Effect<Got | Redirect, NotGot>) => void,
   failed: (error: Error) => void
 ): void => {
   response.on("error", failed)
-  const end = (result: Effect.Effect<Uint8Array | Redirect, NotGot>) => {
+  const end = (result: Effect.Effect<Got | Redirect, NotGot>) => {
     resume(result)
     response.destroy()
   }
@@ -202,5 +260,6 @@ const read = (
     if (size > maxFile) end(tooLarge)
     else chunks.push(chunk)
   })
-  response.once("end", () => resume(Effect.sync(() => Buffer.concat(chunks))))
+  const { "content-disposition": disposition = "", "content-type": type = "" } = response.headers
+  response.once("end", () => resume(Effect.sync(() => ({ bytes: Buffer.concat(chunks), disposition, type }))))
 }

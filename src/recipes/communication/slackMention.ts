@@ -15,11 +15,11 @@ export const slackMention: Recipe = {
     ...wholeRequest,
     template_language: "liquid",
     accept_if:
-      "(payload.event.type == 'app_mention' || (payload.event.type == 'message' && payload.event.channel_type == 'im')) && (payload.event.subtype == `null` || payload.event.subtype == 'file_share') && payload.event.bot_id == `null` && payload.event.edited == `null`",
+      "(payload.event.type == 'app_mention' || (payload.event.type == 'message' && payload.event.channel_type == 'im')) && (payload.event.subtype == `null` || payload.event.subtype == 'file_share' || payload.event.subtype == 'thread_broadcast' || payload.event.subtype == 'me_message') && payload.event.bot_id == `null` && payload.event.edited == `null`",
     thread_key: "{{ payload.event.channel }}/{{ payload.event.thread_ts | default: payload.event.ts }}",
     run_title: "{{ payload.event.text }}",
     attachments: {
-      urls: "payload.event.files[].{url: url_private_download, name: name, type: mimetype}",
+      urls: "payload.event.[files || `[]`, attachments[].files[] || `[]`][].{url: url_private_download || url_private, id: id, name: name, type: mimetype}",
       hosts: ["files.slack.com"],
       token_of: "slack-message"
     }

@@ -8,6 +8,9 @@ import type { TeamName } from "../../domain/Team.ts"
 /** A file that is not fetched yet. */
 export interface WantedFile {
   readonly source: FileSource
+  /** As it was announced. */
+  readonly name: string
+  readonly type: string
   /** Of its run. */
   readonly team: TeamName
   /** Of its run. `null`: it was deleted, or belongs to another team now. */

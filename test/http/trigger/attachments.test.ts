@@ -33,6 +33,15 @@ const fakeHost = Effect.acquireRelease(
       else if (path.endsWith("/public") && headers.authorization !== undefined) response.writeHead(403).end()
       else if (path.endsWith("/busy") && times === 0) response.writeHead(503).end()
       else if (path.endsWith("/cut") && times === 0) response.destroy()
+      else if (path === "/api/files.info") {
+        const id = new URL(url, "http://x").searchParams.get("file")
+        const file = { id, url_private_download: `http://files.test:${port}/files/${id}.png` }
+        const isAllowed = headers.authorization === "Bearer xoxb-s3cret" && id !== "FDENIED"
+        response.end(JSON.stringify(isAllowed ? { ok: true, file } : { ok: false, error: "missing_scope" }))
+      } else if (/\/page[^/]*$/.test(path)) {
+        const type = path.includes("typed") ? "text/html" : "application/octet-stream"
+        response.writeHead(200, { "content-type": type }).end("\ufeff <!DOCTYPE html><html><form>")
+      } else if (path.endsWith("/refused.png")) response.end('{"ok":false,"error":"not_authed"}')
       else if (path.endsWith("/login")) response.writeHead(200, { "content-type": "text/html" }).end("<form>")
       else if (path.endsWith("/declared")) response.writeHead(200, { "content-length": 5_000_001 }).flushHeaders()
       else if (path.endsWith("/long")) {
@@ -172,7 +181,7 @@ http://${".".repeat(100_000)}a`
       expect(all.map(({ missing }) => missing)).toEqual([
         "Its URL must have a public address, or one that CALLBACK_ALLOW allows.",
         "Its host answered 404.",
-        "Its host answered with a web page, perhaps to sign in.",
+        "Its host answered with a web page or a refusal, perhaps to sign in.",
         "It is larger than 5 MB.",
         "It is larger than 5 MB."
       ])
@@ -221,6 +230,50 @@ http://${".".repeat(100_000)}a`
         ["/files/moved", "Bearer xoxb-s3cret"],
         ["/files/kept", undefined]
       ])
+    })
+  )
+
+  it.scopedLive("is looked for with files.info if Slack names only its ID, as in channels of two workspaces", () =>
+    Effect.gen(function* () {
+      const { admin, file, hook, host, taken } = yield* started((port) => ({
+        ...{ token_of: "slack-message", hosts: [`files.test:${port}`] }
+      }))
+      const files = [{ id: "F1ABC", name: "shot.png", type: "image/png" }, { id: "FDENIED" }, { id: "../x" }]
+      const early = yield* taken({ files, task: "early" })
+      expect(early.files.map(({ missing, name }: any) => [name, missing])).toEqual([
+        ["shot.png", undefined],
+        ["FDENIED", undefined],
+        ["file", "The request names no URL for it."]
+      ])
+      expect((yield* file(early, "in-1")).missing).toContain("no Slack destination of the webhook has a token")
+      const body = { kind: "slack-message", url: `http://test:${host.port}/api`, token: "xoxb-s3cret", target: "C1" }
+      expect((yield* admin("POST", `/api/webhooks/${hook.id}/destinations`, { body })).status).toBe(201)
+      expect(yield* file(early, "in-1")).toEqual({ text: "content of /files/F1ABC.png" })
+      expect((yield* file(early, "in-2")).missing).toContain("lacks the scope files:read")
+    })
+  )
+
+  it.scopedLive("is named as missing if its host answers with a page or a refusal in its place", () =>
+    Effect.gen(function* () {
+      const { at, file, taken } = yield* started((port) => ({
+        ...{ token_of: "slack-message", hosts: [`files.test:${port}`] }
+      }))
+      const { files, ...prompt } = yield* taken({
+        files: [
+          { url: at("page"), name: "report.png", type: "image/png" },
+          { url: at("page-2"), name: "data" },
+          { url: at("page-typed"), name: "report.pdf" },
+          { url: at("refused.png"), type: "image/png" },
+          { url: at("page-3"), name: "page.html", type: "text/html" },
+          { url: at("page-typed-4"), name: "saved", type: "text/html" }
+        ]
+      })
+      expect(files).toHaveLength(6)
+      for (const n of [1, 2, 3, 4]) {
+        const { missing } = yield* file(prompt, `in-${n}`)
+        expect(missing, `file ${n}`).toMatch(/^Its host answered with a web page or a refusal.*files:read\?$/)
+      }
+      for (const n of [5, 6]) expect((yield* file(prompt, `in-${n}`)).text, `file ${n}`).toContain("<form>")
     })
   )
 

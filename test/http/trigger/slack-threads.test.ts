@@ -120,6 +120,66 @@ describe("a reply in Slack's thread of a run", () => {
     })
   )
 
+  it.scopedLive("is taken in whatever shape it comes: pictures, forwarded messages, blocks", () =>
+    Effect.gen(function* () {
+      const { delivered, history, hook, send, trigger } = yield* inSlack()
+      yield* trigger
+      yield* delivered(hook.id, 1)
+      const shared = {
+        is_share: true,
+        author_name: "Bob",
+        text: "1 &lt; 2",
+        from_url: "https://x.slack.com/archives/C1/p1"
+      }
+      const forwarded = "Forwarded message of Bob (https://x.slack.com/archives/C1/p1):\n1 < 2"
+      const section = (...elements: ReadonlyArray<object>) => ({ type: "rich_text_section", elements })
+      const blocks = [
+        {
+          type: "rich_text",
+          elements: [
+            section({ type: "text", text: "see " }, { type: "link", url: "https://a.example", text: "this" }),
+            {
+              type: "rich_text_list",
+              elements: [section({ type: "text", text: "one" }), section({ type: "emoji", name: "ok" })]
+            }
+          ]
+        },
+        { type: "section", text: { type: "mrkdwn", text: "two" } }
+      ]
+      const shapes: ReadonlyArray<readonly [event: object, prompt: string]> = [
+        [
+          { subtype: "file_share", text: "", files: [{ id: "F1", name: "shot.png" }] },
+          "(No text, but files: shot.png)"
+        ],
+        [{ subtype: "file_share", files: [{ id: "F2", file_access: "check_file_info" }] }, "(No text, but files: F2)"],
+        [{ text: "", attachments: [shared] }, forwarded],
+        [
+          { text: "Look", attachments: [shared, { from_url: "https://a.example", title: "A page" }] },
+          `Look\n\n${forwarded}`
+        ],
+        [{ text: "", attachments: [{ fallback: "A card" }] }, "A card"],
+        [{ text: "", blocks }, "see this (https://a.example)\none\n:ok:\ntwo"],
+        [{ subtype: "thread_broadcast", text: "to all" }, "to all"],
+        [{ subtype: "me_message", text: "waves" }, "waves"]
+      ]
+      for (const [n, [event]] of shapes.entries()) {
+        const { json } = yield* send({
+          type: "message",
+          thread_ts: "1700000000.1",
+          ts: `170000000${n + 1}.5`,
+          ...event
+        })
+        expect(json.run_id, `shape ${n}`).toBeTypeOf("string")
+      }
+      yield* send({ type: "message", thread_ts: "1700000000.1", ts: "1700000099.5", text: " " })
+      const runs = yield* history(hook.id)
+      expect(runs.map(({ conversation }: any) => conversation.prompt).reverse()).toEqual([
+        "hello",
+        ...shapes.map(([, prompt]) => prompt)
+      ])
+    })
+  )
+
   it.scopedLive("is taken from nobody else: bots, other teams, other threads, requests without a signature", () =>
     Effect.gen(function* () {
       const { admin, delivered, events, eventsOf, history, hook, send, team, trigger } = yield* inSlack()

@@ -105,9 +105,11 @@ export const layer: Layer.Layer<FileStore, never, SqlClient.SqlClient> = Layer.e
     const wantedFile = Effect.fnUntraced(
       function* (run_id: RunId, id: string) {
         const [row] = yield* sql<WantedFile>`
-          select c.source, r.team, w.id as webhook_id from webhook_trigger.run_files f
+          select c.source, shown.file ->> 'name' as name, shown.file ->> 'type' as type, r.team, w.id as webhook_id
+          from webhook_trigger.run_files f
           join webhook_trigger.file_contents c on c.key = f.content
           join webhook_trigger.runs r on r.id = f.run_id
+          join json_array_elements(r.files) as shown (file) on shown.file ->> 'id' = f.id
           left join webhook_trigger.webhooks w on w.id = r.webhook_id and w.team = r.team
           where f.run_id = ${run_id} and f.id = ${id} and c.source is not null`
         return Option.fromNullable(row)

@@ -40,7 +40,7 @@ export const runFiles = (test: Test): void => {
       const run_id = yield* queueRun(webhook, { files: [...files, { ...named, source }] })
       expect((yield* repo.run(run_id)).files).toEqual([stored, named])
       const early = yield* queueRun(webhook, { replay_of: run_id, files: [stored, named] })
-      const wanted = Option.some({ source, team: ops, webhook_id: webhook.id })
+      const wanted = Option.some({ source, name: "b", type: "text/plain", team: ops, webhook_id: webhook.id })
       for (const id of [run_id, early]) expect(yield* repo.wantedFile(id, "in-2")).toEqual(wanted)
       expect(yield* Effect.flip(repo.fileBytes(run_id, "in-2"))).toEqual(new NotFound())
       expect(yield* repo.wantedFile(run_id, "in-1")).toEqual(Option.none())
