@@ -118,7 +118,12 @@ const textsIn = (source) =>
 
 const faultsInCode = (file) => {
   const source = readFileSync(file, "utf8")
-  return [...overlong(textsIn(source).flatMap(sentencesOf)), ...bannedIn(source), ...missingPagesIn(source), ...missingFilesIn(source)]
+  return [
+    ...overlong(textsIn(source).flatMap(sentencesOf)),
+    ...bannedIn(source),
+    ...missingPagesIn(source),
+    ...missingFilesIn(source)
+  ]
 }
 
 const everyPage = [
