@@ -82,6 +82,12 @@ const missingPagesIn = (source) =>
     existsSync(page) ? [] : [`no page ${page}`]
   )
 
+/** The source files that a comment or a page names by a path, and that do not exist. The path may begin in `src`. */
+const missingFilesIn = (source) =>
+  [...source.matchAll(/`(?:src\/)?((?:[\w-]+\/)+[\w-]+\.tsx?)`/g)].flatMap(([, path]) =>
+    [path, `src/${path}`].some((file) => existsSync(file)) ? [] : [`no file ${path}`]
+  )
+
 const faultsOf = (page) => {
   const source = readFileSync(page, "utf8")
   const sentences = paragraphsOf(marked.lexer(source)).flatMap(sentencesOf)
@@ -92,6 +98,7 @@ const faultsOf = (page) => {
     ...overlong(sentences),
     ...bannedIn(prose),
     ...brokenLinksOf(page, source),
+    ...(page.startsWith("docs/internals/decisions") || page === "CHANGELOG.md" ? [] : missingFilesIn(source)),
     ...missingPagesIn(source)
   ]
 }
@@ -111,7 +118,12 @@ const textsIn = (source) =>
 
 const faultsInCode = (file) => {
   const source = readFileSync(file, "utf8")
-  return [...overlong(textsIn(source).flatMap(sentencesOf)), ...bannedIn(source), ...missingPagesIn(source)]
+  return [
+    ...overlong(textsIn(source).flatMap(sentencesOf)),
+    ...bannedIn(source),
+    ...missingPagesIn(source),
+    ...missingFilesIn(source)
+  ]
 }
 
 const everyPage = [

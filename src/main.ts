@@ -5,7 +5,7 @@ import { runMain } from "@effect/platform-node/NodeRuntime"
 import { Cause, Effect } from "effect"
 import * as Cli from "./cli/Cli.ts"
 import type { LocalCommands } from "./cli/LocalCommands.ts"
-import { killGroups } from "./runtime/Processes.ts"
+import { killGroups, stop } from "./runtime/Processes.ts"
 
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as { version: string }
 
@@ -51,13 +51,12 @@ type Signal = (typeof signals)[number]
  */
 const sameSignal = 1_000
 
-let signal: Signal | undefined
 let mayBeSame = true
 
 /** `runMain` interrupts at the first signal. A later one ends the process immediately, as if there were no handler. */
 const onSignal = (name: Signal): void => {
-  if (signal === undefined) {
-    signal = name
+  if (stop.signal === undefined) {
+    stop.signal = name
     // Signals that came while the event loop was busy are delivered between the timer and the immediate.
     setTimeout(() => setImmediate(() => (mayBeSame = false)), sameSignal).unref()
   } else if (!mayBeSame) {
@@ -69,7 +68,8 @@ const onSignal = (name: Signal): void => {
 for (const name of signals) process.on(name, onSignal)
 
 /** As shells report the end of a program by a signal. */
-const interrupted = (): number => (signal === undefined || isStoppedBySignal ? 0 : 128 + constants.signals[signal])
+const interrupted = (): number =>
+  stop.signal === undefined || isStoppedBySignal ? 0 : 128 + constants.signals[stop.signal]
 
 Cli.run(process.argv.slice(2), version, local).pipe(
   Effect.catchAllCause((cause) =>
@@ -85,6 +85,6 @@ Cli.run(process.argv.slice(2), version, local).pipe(
     disableErrorReporting: true,
     disablePrettyLogger: true,
     // Without a signal the process ends by itself, once its output is written.
-    teardown: (_, end) => end(signal === undefined ? 0 : Number(process.exitCode ?? interrupted()))
+    teardown: (_, end) => end(stop.signal === undefined ? 0 : Number(process.exitCode ?? interrupted()))
   })
 )

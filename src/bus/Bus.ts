@@ -1,4 +1,4 @@
-import { Context, Data, type DateTime, type Deferred, type Duration, type Effect, type Scope } from "effect"
+import { Context, Data, type DateTime, type Deferred, type Effect, type Scope } from "effect"
 import type { FileMissing, Unavailable } from "../domain/Errors.ts"
 import type { RunId, ThreadId, WebhookId } from "../domain/Id.ts"
 import type { AgentReport, SessionUsage } from "../domain/run/AgentReport.ts"
@@ -233,13 +233,13 @@ export class LeaderBus extends Context.Tag("webhook-trigger/LeaderBus")<
     /**
      * Consumes the team's prompts, one at a time, until the scope closes. Declares the queue if needed, and reconnects. A
      * prompt is acknowledged after `handle`, redelivered first if `handle` was interrupted, and rejected if it dies. If a
-     * team has several leaders, only one receives prompts. When the scope closes, `handle` may continue for `grace`
-     * (default: none).
+     * team has several leaders, only one receives prompts. When the scope closes, it takes no other prompt, and `handle` may
+     * continue until `grace` ends (default: at once). Until then it stays the team's leader, so that nobody repeats the work.
      */
     readonly lead: (
       team: TeamName,
       handle: (delivery: Delivery) => Effect.Effect<void, Unavailable>,
-      options?: { readonly grace?: Duration.DurationInput }
+      options?: { readonly grace?: Effect.Effect<unknown> }
     ) => Effect.Effect<void, never, Scope.Scope>
   }
 >() {}

@@ -29,6 +29,9 @@ interface TeamQueue {
   readonly consumers: Array<Consumer>
 }
 
+/** In milliseconds: how long a leader that stops waits until its answer is recorded. */
+const recordedWithin = 5_000
+
 const wakeActive = (queue: TeamQueue): void => {
   queue.consumers[0]?.woken.unsafeOpen()
 }
@@ -190,7 +193,7 @@ const make = Effect.gen(function* () {
   })
 
   const leaderBus = LeaderBus.of({
-    lead: (team, handle, { grace = 0 } = {}) =>
+    lead: (team, handle, { grace = Effect.void } = {}) =>
       Effect.asVoid(
         Effect.acquireRelease(
           Effect.suspend(() => {
@@ -204,7 +207,8 @@ const make = Effect.gen(function* () {
             Effect.suspend(() => {
               consumer.stopping = true
               consumer.woken.unsafeOpen()
-              return Effect.map(finishBefore(Effect.sleep(grace), fiber), () => {
+              // Its answer is nowhere else, and the process may end next.
+              return Effect.map(Effect.zipRight(finishBefore(grace, fiber), inbox.emptied(recordedWithin)), () => {
                 queue.consumers.splice(queue.consumers.indexOf(consumer), 1)
                 wakeActive(queue)
               })

@@ -20,6 +20,8 @@ export interface Inbox {
   readonly put: (reply: Reply) => void
   /** How much of what was `put` is unacknowledged. */
   readonly size: () => number
+  /** Ends when all of it is acknowledged, when nobody consumes it, or after `limit` milliseconds of real time. */
+  readonly emptied: (limit: number) => Effect.Effect<void>
   /**
    * As `Bus.consume`. Of several consumers one gets everything that is `put`. The returned function takes a reply that a
    * broker stores until it is acknowledged. It is forgotten when the scope closes, since the broker delivers it again.
@@ -33,9 +35,15 @@ export interface Inbox {
 export const makeInbox = (): Inbox => {
   /** All that was `put` and not acknowledged, oldest first. What a consumer leaves behind, the next one finds here. */
   const stored = new Set<Waiting>()
+  const listeners = new Set<() => void>()
   const consumers: Array<Queue.Queue<Waiting>> = []
   const offerStored = () => {
     for (const waiting of stored) consumers[0]?.unsafeOffer(waiting)
+  }
+
+  const forget = (waiting: Waiting) => {
+    stored.delete(waiting)
+    if (stored.size === 0) for (const listener of listeners) listener()
   }
 
   const join = Effect.map(Queue.unbounded<Waiting>(), (queue) => {
@@ -51,11 +59,22 @@ export const makeInbox = (): Inbox => {
 
   return {
     put: (reply) => {
-      const waiting: Waiting = { reply: storableReply(reply), acknowledge: () => stored.delete(waiting), deaths: 0 }
+      const waiting: Waiting = { reply: storableReply(reply), acknowledge: () => forget(waiting), deaths: 0 }
       stored.add(waiting)
       consumers[0]?.unsafeOffer(waiting)
     },
     size: () => stored.size,
+    emptied: (limit) =>
+      Effect.async((resume) => {
+        const end = () => {
+          clearTimeout(timer)
+          listeners.delete(end)
+          resume(Effect.void)
+        }
+        const timer = setTimeout(end, limit)
+        listeners.add(end)
+        if (stored.size === 0 || consumers.length === 0) end()
+      }),
     consume: Effect.fnUntraced(function* (handle, { atOnce = defaultAtOnce } = {}) {
       const scope = yield* Effect.scope
       const queue = yield* Effect.acquireRelease(join, leave)

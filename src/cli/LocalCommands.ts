@@ -76,6 +76,13 @@ const repeated = (option: string, value: string, name: string, meaning: string) 
     Options.map((values) => (values.length === 0 ? Option.none() : Option.some([name, values.join("\n")] as const)))
   )
 
+const drain = override(
+  "drain",
+  "duration",
+  "LEADER_DRAIN",
+  "At SIGTERM, how long leaders may finish the run in hand; Ctrl-C gives 10 s at most"
+)
+
 export const serve = (local: LocalCommands) =>
   Command.make(
     "serve",
@@ -96,6 +103,7 @@ export const serve = (local: LocalCommands) =>
         `Lead this team with an agent in the server's process: ${agentNames.join(", ")}, and its options; may be repeated`
       ),
       leaderUser: override("leader-user", "user[:group]", "LEADER_USER", "Run the leaders' commands as this user"),
+      drain,
       resendRunning: Options.boolean("resend-running").pipe(
         Options.withDescription(
           "After a restore of the database: send all runs in progress again, once; default: RESEND_RUNNING"
@@ -197,7 +205,7 @@ const misplaced = Args.text({ name: "program" }).pipe(
 export const leader = (local: LocalCommands, command: ReadonlyArray<string> | undefined) =>
   Command.make(
     "leader",
-    { team, agent, output, timeout, url, keyFile, amqpUrl, amqpUrlFile, user, workspace, misplaced },
+    { team, agent, output, timeout, url, keyFile, amqpUrl, amqpUrlFile, user, drain, workspace, misplaced },
     (options) =>
       Effect.gen(function* () {
         const words = command ?? []
@@ -226,7 +234,7 @@ export const leader = (local: LocalCommands, command: ReadonlyArray<string> | un
           command: words,
           output: options.output,
           workspace: options.workspace,
-          overrides: new Map([options.amqpUrl, options.url].flatMap(Option.toArray))
+          overrides: new Map([options.amqpUrl, options.url, options.drain].flatMap(Option.toArray))
         })
       })
   ).pipe(

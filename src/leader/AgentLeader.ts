@@ -26,7 +26,7 @@ export interface AgentLeaderOptions extends Place {
   /** How long the agent may show nothing. Then it is stopped, and the run ends as `error`, code `agent_stalled`. Default: no limit. */
   readonly stallTimeout?: Duration.DurationInput
   /** How long the agent may continue after the leader is stopped. Default: 10 seconds. */
-  readonly grace?: Duration.DurationInput
+  readonly grace?: Leader.Grace
   /** Where its program works, one prompt at a time. Default: in `folder`, which is not locked. */
   readonly workspace?: Workspace.WorkspaceOptions
   /** The folder with what workspaces need. Default: `.workspaces` in that of this process. */
@@ -79,9 +79,9 @@ const lead = (given: AgentLeaderOptions) =>
     })
     yield* Effect.addFinalizer(() => {
       if (atWork === undefined) return Effect.void
-      const limit = Duration.format(Duration.decode(grace))
+      const limit = Duration.format(Leader.decodeGrace(grace))
       return Effect.logInfo(
-        `Stopping: up to ${limit} for run ${atWork.run_id} of the team ${team}; then its agent is stopped, and the prompt sent again. A second signal ends this at once`
+        `Stopping: up to ${limit} for run ${atWork.run_id} of the team ${team}; then its agent is stopped, and the prompt sent again. No other prompt is taken. A second signal ends this at once`
       )
     })
   })

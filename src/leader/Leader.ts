@@ -4,7 +4,7 @@ import {
   Clock,
   DateTime,
   Deferred,
-  type Duration,
+  Duration,
   Effect,
   Exit,
   Layer,
@@ -44,8 +44,14 @@ export interface LeaderOptions<E, R> {
    */
   readonly handler: (prompt: Prompt, work: LeaderWork) => Effect.Effect<LeaderAnswer, E, R>
   /** How long a handler may continue after the leader is stopped. Default: it is interrupted at once. */
-  readonly grace?: Duration.DurationInput
+  readonly grace?: Grace
 }
+
+/** A time, or what says at the stop how long it is. */
+export type Grace = Duration.DurationInput | (() => Duration.DurationInput)
+
+export const decodeGrace = (grace: Grace): Duration.Duration =>
+  Duration.decode(typeof grace === "function" ? grace() : grace)
 
 /**
  * Leads the team until the scope closes. Every prompt is answered at least once, but handled only once unless the
@@ -111,7 +117,9 @@ export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, n
         yield* Effect.retry(reply(now), Work.untilSent)
       })
 
-    yield* bus.lead(options.team, answer, options.grace === undefined ? {} : { grace: options.grace })
+    yield* bus.lead(options.team, answer, {
+      grace: Effect.suspend(() => Effect.sleep(decodeGrace(options.grace ?? 0)))
+    })
   })
 
 /** Nobody waits for the answer any longer. A broker that was unreachable may still deliver such a prompt. */

@@ -40,6 +40,9 @@ export const killGroups = (): void => {
   for (const group of groups) signalGroup(group, "SIGKILL")
 }
 
+/** The signal that stops this process, once it has arrived. */
+export const stop: { signal: NodeJS.Signals | undefined } = { signal: undefined }
+
 /** Signals all processes of the group. Returns false if there is none. */
 export const signalGroup = (group: number, name: NodeJS.Signals | 0): boolean => {
   try {

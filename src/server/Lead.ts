@@ -12,6 +12,7 @@ import { settingsInvalid, withOverrides } from "./environment/Overrides.ts"
 import * as Logs from "./Logs.ts"
 import { hideFromPrograms } from "./leaders/HiddenSecrets.ts"
 import * as LeaderConnection from "./leaders/LeaderConnection.ts"
+import * as LeaderDrain from "./leaders/LeaderDrain.ts"
 import * as ProgramUser from "./leaders/ProgramUser.ts"
 import { type Placed, placed } from "./leaders/WorkspaceWords.ts"
 import * as Telemetry from "./Telemetry.ts"
@@ -57,6 +58,7 @@ const run = (options: LeaderOptions, version: string): Effect.Effect<void, Failu
           team,
           agent,
           withheld: secrets,
+          grace: LeaderDrain.graceOf(environment.leaderDrain, Option.isSome(options.agent) ? "agent" : "program"),
           ...(Option.isSome(user) && { user: user.value }),
           ...(Option.isSome(workspace) && { workspace: workspace.value }),
           ...(Option.isSome(stall) && { stallTimeout: stall.value }),

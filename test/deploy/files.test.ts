@@ -5,6 +5,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
 import { parse } from "yaml"
+import { agentNames } from "../../src/domain/AgentName.ts"
 
 const folder = new URL("../../deploy/", import.meta.url).pathname
 const read = (name: string) => readFileSync(join(folder, name), "utf8")
@@ -106,7 +107,17 @@ describe("deploy/helm", () => {
       name.replaceAll('"', "")
     )
     expect(names).toContain("ADMIN_LISTEN")
-    expect(names.filter((name) => !settings.has(name))).toEqual([])
+    const ofNode = "NODE_EXTRA_CA_CERTS"
+    expect(names.filter((name) => name !== ofNode && !settings.has(name))).toEqual([])
+  })
+
+  it("explains each value of a leader, uses it, and has all agents by name", () => {
+    const { properties } = JSON.parse(read("helm/values.schema.json")).properties.leaders.items
+    const explained = [...read("helm/values.yaml").matchAll(/^# {3}(?: |-) (\w+):/gm)].map(([, name]) => name!)
+    expect([...new Set(explained)].sort()).toEqual(Object.keys(properties).sort())
+    const text = read("helm/templates/leaders.yaml") + read("helm/templates/_helpers.tpl")
+    expect(explained.filter((name) => !new RegExp(`\\.${name}\\b`).test(text))).toEqual([])
+    expect(properties.agent.enum).toEqual(agentNames)
   })
 
   it("leaves more time for a stop than the server takes", () => {

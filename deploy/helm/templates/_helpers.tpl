@@ -45,6 +45,42 @@ seccompProfile:
 {{- int64 . }}
 {{- end }}
 
+{{- /* What server and leaders mount beside their own folders. The list holds the values of the chart and those of the part. */}}
+{{- define "webhook-trigger.mounts" -}}
+{{- $ca := (index . 0).caBundle }}
+{{- if $ca.configMap }}
+- name: ca-bundle
+  mountPath: /etc/webhook-trigger/ca
+  readOnly: true
+{{- end }}
+{{- with (index . 1).extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "webhook-trigger.volumes" -}}
+{{- $ca := (index . 0).caBundle }}
+{{- if $ca.configMap }}
+- name: ca-bundle
+  configMap:
+    name: {{ $ca.configMap }}
+{{- end }}
+{{- with (index . 1).extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "webhook-trigger.env" -}}
+{{- $ca := (index . 0).caBundle }}
+{{- if $ca.configMap }}
+- name: NODE_EXTRA_CA_CERTS
+  value: {{ printf "/etc/webhook-trigger/ca/%s" $ca.key | quote }}
+{{- end }}
+{{- with (index . 1).extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
 {{- /* `quote` alone would turn 10000000 into "1e+07". */}}
 {{- define "webhook-trigger.setting" -}}
 {{- kindIs "string" . | ternary (toString .) (toJson .) | quote }}

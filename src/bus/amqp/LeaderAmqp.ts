@@ -1,5 +1,5 @@
 import type { Channel, ConsumeMessage } from "amqplib"
-import { Deferred, type Duration, Effect, FiberSet, Layer, Option, Queue, Scope } from "effect"
+import { Deferred, Effect, FiberSet, Layer, Option, Queue, Scope } from "effect"
 import { flow, identity } from "effect/Function"
 import type { TeamName } from "../../domain/Team.ts"
 import { whenTraced } from "../../telemetry/Span.ts"
@@ -27,7 +27,7 @@ import { decodePrompt, encodeProgress, encodeReply, type Outgoing } from "./Wire
 interface LeadOptions {
   readonly team: TeamName
   readonly handle: PromptHandler
-  readonly grace: Duration.DurationInput
+  readonly grace: Effect.Effect<unknown>
 }
 
 /** Sends messages that may be lost: without confirmations, and on a channel whose failures do not affect the replies. */
@@ -183,7 +183,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
           Effect.uninterruptible(Effect.flatMap(workOn(message, options), (settlement) => settle(message, settlement)))
         )
         // After a lost connection, another leader may already have the prompt.
-        const mayFinish = Effect.raceFirst(Effect.sleep(grace), Deferred.await(connection.lost))
+        const mayFinish = Effect.raceFirst(grace, Deferred.await(connection.lost))
         yield* Effect.acquireRelease(Effect.forkDaemon(Effect.interruptible(Effect.forever(next))), (fiber) =>
           Effect.zipRight(Queue.shutdown(inbox), finishBefore(mayFinish, fiber))
         )
@@ -210,7 +210,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
       })
 
     return LeaderBus.of({
-      lead: (team, handle, { grace = 0 } = {}) =>
+      lead: (team, handle, { grace = Effect.void } = {}) =>
         Effect.flatMap(shared, (link) =>
           Effect.asVoid(
             Link.make({

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto"
-import { Context, Deferred, type Duration, Effect, FiberId, FiberSet, Layer, Option, Schedule } from "effect"
+import { Context, Deferred, Effect, FiberId, FiberSet, Layer, Option, Schedule } from "effect"
 import { flow, identity } from "effect/Function"
 import type { Unavailable } from "../../domain/Errors.ts"
 import { LeaderId, type RunId } from "../../domain/Id.ts"
@@ -62,7 +62,7 @@ const make = (options: LeaderHttpOptions) =>
     const untilAnswered = <A>(request: Effect.Effect<A, LeaderRefused | Unavailable>, subject: string) =>
       untilAvailable(unlessRefused(request), { subject })
 
-    const lead = (team: TeamName, handle: PromptHandler, grace: Duration.DurationInput) =>
+    const lead = (team: TeamName, handle: PromptHandler, grace: Effect.Effect<unknown>) =>
       Effect.gen(function* () {
         const leader = LeaderId.make(randomUUID())
         const fork = yield* FiberSet.makeRuntime<never>()
@@ -192,7 +192,7 @@ const make = (options: LeaderHttpOptions) =>
           )
         )
         let isStopping = false
-        const mayFinish = Effect.raceFirst(Effect.sleep(grace), Effect.exit(Deferred.await(refusal)))
+        const mayFinish = Effect.raceFirst(grace, Effect.exit(Deferred.await(refusal)))
         yield* Effect.acquireRelease(
           Effect.forkDaemon(Effect.interruptible(Effect.repeat(step, { while: () => !isStopping }))),
           (fiber) =>
@@ -206,7 +206,7 @@ const make = (options: LeaderHttpOptions) =>
       })
 
     const bus = LeaderBus.of({
-      lead: (team, handle, { grace = 0 } = {}) =>
+      lead: (team, handle, { grace = Effect.void } = {}) =>
         team === keyTeam ? lead(team, handle, grace) : refuse(wrongTeam(keyTeam, team))
     })
     return Context.make(LeaderBus, bus).pipe(Context.add(Access, { team: keyTeam, refused: watched }))

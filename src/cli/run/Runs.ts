@@ -74,11 +74,17 @@ const list = Command.make("list", { webhook, ...filterOptions, limit, cursor, ..
     const names = new Map(webhooks.map(({ id, name }) => [id, name]))
     yield* show(options, RunPage, page, ({ data, next_cursor, searched_back_to }) =>
       [
-        data.length === 0 ? "No runs." : runTable(data, ofWebhook === undefined ? names : undefined),
+        ...(data.length > 0 ? [runTable(data, ofWebhook === undefined ? names : undefined)] : []),
         ...(searched_back_to === undefined
+          ? data.length === 0
+            ? ["No runs."]
+            : []
+          : [
+              `The search stopped early, at ${time(searched_back_to)}${data.length === 0 ? ": no run since then matches" : ""}. Older runs may match.`
+            ]),
+        ...(next_cursor === null
           ? []
-          : [`Search stopped early; showing runs since ${time(searched_back_to)}.`]),
-        ...(next_cursor === null ? [] : [`Older runs: --cursor ${next_cursor}`])
+          : [`${searched_back_to === undefined ? "Older runs" : "Search on"}: --cursor ${next_cursor}`])
       ].join("\n\n")
     )
   })

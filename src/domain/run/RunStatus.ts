@@ -93,6 +93,16 @@ export const isCancellable = (run: {
 
 export const finalStatuses = allStatuses.filter(isFinal)
 
+/** The ends that say how well a webhook works. A run that somebody or a newer run has cancelled says nothing about that. */
+export const ratedStatuses = ["success", "error", "timeout"] as const
+
+export const countRated = (counts: { readonly [S in (typeof ratedStatuses)[number]]: number }): number =>
+  ratedStatuses.reduce((sum, status) => sum + counts[status], 0)
+
+/** The share of successes among the runs that succeeded, failed or timed out; `undefined` if there are none. */
+export const successShare = (counts: Parameters<typeof countRated>[0]): number | undefined =>
+  countRated(counts) === 0 ? undefined : counts.success / countRated(counts)
+
 const finalWhere = (fact: "answered" | "storesLateAnswer") =>
   finalStatuses.filter((status) => runStatuses[status][fact])
 

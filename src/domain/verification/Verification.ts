@@ -1,4 +1,4 @@
-/** How a webhook verifies its callers: a preset (`verification/Presets.ts`) and its options. */
+/** How a webhook verifies its callers: a preset (`domain/verification/Presets.ts`) and its options. */
 import { Schema } from "effect"
 import { optional } from "../Time.ts"
 import { type Option, optionTexts } from "./Description.ts"

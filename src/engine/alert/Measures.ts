@@ -5,6 +5,7 @@ import { type AlertCondition, conditionOf, leastRuns } from "../../domain/alert/
 import type { AlertRule } from "../../domain/alert/AlertRule.ts"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { WebhookId } from "../../domain/Id.ts"
+import { countRated } from "../../domain/run/RunStatus.ts"
 import { countedCost } from "../../domain/webhook/Budget.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import type { Breach } from "../../repo/alert/AlertChanges.ts"
@@ -31,6 +32,9 @@ const ofWebhook = ({ id, name, team }: Webhook, value: number): Measured => ({
 
 const minutesBetween = (from: DateTime.Utc, to: DateTime.Utc): number =>
   Duration.toMinutes(Duration.millis(Math.max(0, DateTime.distance(from, to))))
+
+type Rated = Parameters<typeof countRated>[0]
+const none: Rated = { success: 0, error: 0, timeout: 0 }
 
 const hour = Duration.hours(1)
 
@@ -59,12 +63,13 @@ export const make = Effect.gen(function* () {
     /** The runs of a period, summed up. */
     const activity = (hours: number) =>
       Effect.map(history.activity(startOf(hours), hour), (buckets) => {
-        const sums = new Map<WebhookId, { ended: number; failed: number; cost: number | undefined }>()
+        const sums = new Map<WebhookId, Rated & { readonly cost: number | undefined }>()
         for (const { error, success, timeout, usage, webhook_id } of buckets) {
-          const sum = sums.get(webhook_id) ?? { ended: 0, failed: 0, cost: undefined }
+          const sum = sums.get(webhook_id) ?? { ...none, cost: undefined }
           sums.set(webhook_id, {
-            ended: sum.ended + success + error + timeout,
-            failed: sum.failed + error + timeout,
+            success: sum.success + success,
+            error: sum.error + error,
+            timeout: sum.timeout + timeout,
             cost: usage?.cost_usd === undefined ? sum.cost : (sum.cost ?? 0) + usage.cost_usd
           })
         }
@@ -79,8 +84,9 @@ export const make = Effect.gen(function* () {
       failure_rate: (hours) =>
         Effect.flatMap(activity(hours), (sums) =>
           ofEach(({ id }) => {
-            const { ended, failed } = sums.get(id) ?? { ended: 0, failed: 0 }
-            return ended < leastRuns ? undefined : (failed / ended) * 100
+            const sum = sums.get(id) ?? none
+            const rated = countRated(sum)
+            return rated < leastRuns ? undefined : ((rated - sum.success) / rated) * 100
           })
         ),
       latency: (hours) =>

@@ -29,7 +29,7 @@ export interface LanguageOptions {
 }
 
 export interface RenderOptions extends LanguageOptions {
-  /** Blocks of data, and values outside them, are marked, see `domain/prompt/Fence.ts`; default: not. */
+  /** Blocks of data, and values outside them, are marked (`fenceOf`); default: not. */
   readonly fence?: boolean
   /** The webhook's ID, whose CPU time it takes; absent: a draft. */
   readonly id?: WebhookId

@@ -2,6 +2,7 @@
 import { Option, Schema } from "effect"
 import {
   baseUrl,
+  duration,
   type Format,
   headerList,
   optional,
@@ -25,6 +26,8 @@ export const settings = {
   ...Logs.settings,
   /** How long an agent may show nothing before it is stopped. */
   agentStallTimeout: withDefault("AGENT_STALL_TIMEOUT", stallTimeoutFormat, Option.none()),
+  /** How long leaders may finish the run in hand when they are stopped. Default: 10 minutes for agents, 10 s for commands. */
+  leaderDrain: optional("LEADER_DRAIN", duration("0 seconds", "1 day", "10 minutes")),
   /** Receives traces, metrics and log lines. */
   otlpEndpoint: optional("OTEL_EXPORTER_OTLP_ENDPOINT", baseUrl("http://collector.example.com:4318")),
   /** For example the collector's API key. */

@@ -4,13 +4,13 @@ import { resolve } from "node:path"
 import { Data, DateTime, type Duration, Effect, ExecutionStrategy, Layer, Option, Scope } from "effect"
 import type { TeamName } from "../../domain/Team.ts"
 import * as AgentLeader from "../../leader/AgentLeader.ts"
-import type { Place } from "../../leader/Place.ts"
 import * as ProcessGroup from "../../leader/ProcessGroup.ts"
 import type { SystemUser } from "../../leader/SystemUser.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import * as FirstWebhook from "./FirstWebhook.ts"
 import { hideFromPrograms } from "./HiddenSecrets.ts"
+import * as LeaderDrain from "./LeaderDrain.ts"
 import type { TeamLeader } from "./LeaderList.ts"
 import * as ProgramUser from "./ProgramUser.ts"
 
@@ -25,6 +25,8 @@ export interface Options {
   readonly agentStallTimeout: Option.Option<Duration.Duration>
   /** `user` or `user:group` that the programs run as. Absent: the server's. */
   readonly leaderUser: Option.Option<string>
+  /** How long they may finish the run in hand at a stop. Default: of `LeaderDrain`. */
+  readonly leaderDrain: Option.Option<Duration.Duration>
   /** Environment variables with the server's secrets. */
   readonly secrets: ReadonlyArray<string>
 }
@@ -70,7 +72,16 @@ const workingFolder = (agentsDir: string, team: TeamName, user: Option.Option<Sy
 const stopOfLeft = { signal: "SIGTERM", grace: "5 seconds" } as const
 
 /** Leads the teams while the layer lives. Their programs get none of the server's secrets. */
-export const layer = ({ agents, agentsDir, agentStallTimeout, leaders, leaderUser, programsDir, secrets }: Options) =>
+export const layer = ({
+  agents,
+  agentsDir,
+  agentStallTimeout,
+  leaderDrain,
+  leaders,
+  leaderUser,
+  programsDir,
+  secrets
+}: Options) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
       if (leaders.length + agents.length === 0) return
@@ -81,7 +92,7 @@ export const layer = ({ agents, agentsDir, agentStallTimeout, leaders, leaderUse
       if (Option.isNone(user)) yield* hideFromPrograms("the server's secrets", secrets, values)
       // They stop at the same time: each may take its whole grace period.
       const all = yield* Effect.acquireRelease(Scope.make(ExecutionStrategy.parallel), Scope.close)
-      const lead = (leader: TeamLeader, place: Pick<Place, "folder"> = {}) =>
+      const lead = (leader: TeamLeader, more: Pick<AgentLeader.AgentLeaderOptions, "folder" | "grace">) =>
         Effect.gen(function* () {
           const { team, title } = leader
           const { agent, stallTimeout, workspace } = yield* agentOf(leader)
@@ -90,7 +101,7 @@ export const layer = ({ agents, agentsDir, agentStallTimeout, leaders, leaderUse
           const leading = yield* Scope.fork(all, ExecutionStrategy.sequential)
           yield* Scope.extend(
             AgentLeader.start({
-              ...{ team, agent, ...place, ...runsAs, withheld: secrets, ...remembered },
+              ...{ team, agent, ...more, ...runsAs, withheld: secrets, ...remembered },
               ...(Option.isSome(workspace) && { workspace: workspace.value }),
               ...(Option.isSome(stall) && { stallTimeout: stall.value }),
               workspaces: resolve(agentsDir, ".workspaces")
@@ -99,8 +110,12 @@ export const layer = ({ agents, agentsDir, agentStallTimeout, leaders, leaderUse
           )
           yield* Effect.logInfo(`${title} leads the team ${team} in this process`)
         })
-      for (const leader of leaders) yield* lead(leader)
-      for (const agent of agents) yield* lead(agent, { folder: yield* workingFolder(agentsDir, agent.team, user) })
+      const graceOf = (leads: "agent" | "program") => LeaderDrain.graceOf(leaderDrain, leads)
+      for (const leader of leaders) yield* lead(leader, { grace: graceOf("program") })
+      for (const agent of agents) {
+        const folder = yield* workingFolder(agentsDir, agent.team, user)
+        yield* lead(agent, { folder, grace: graceOf("agent") })
+      }
     })
   )
 

@@ -60,7 +60,7 @@ export const startLeader = (
   Effect.gen(function* () {
     const scope = yield* Effect.acquireRelease(Scope.make(), (scope, exit) => Scope.close(scope, exit))
     const leaders = yield* LeaderBus
-    yield* leaders.lead(team, handle, { grace: options?.grace ?? 0 }).pipe(Scope.extend(scope))
+    yield* leaders.lead(team, handle, { grace: Effect.sleep(options?.grace ?? 0) }).pipe(Scope.extend(scope))
     yield* untilQueue(({ consumers }) => consumers >= (options?.consumers ?? 1))
     return Scope.close(scope, Exit.void)
   })

@@ -28,7 +28,8 @@ const withComments = (answerTo: Answer, answers: Effect.Effect<unknown> = Effect
         Effect.map(server.admin("GET", `${path}/deliveries`), ({ json }) => json.data),
         (all) => all.length >= count && all.every(({ status }: any) => status === "delivered")
       )
-    return { ...server, delivered, received, trigger }
+    const sendTest = server.admin("POST", `${path}/destinations/${created.json.destination.id}/test`)
+    return { ...server, delivered, received, sendTest, trigger }
   })
 
 /** Without its hidden first line. */
@@ -83,6 +84,32 @@ it.scopedLive("a run that was cancelled or failed is a line below the answer, un
     yield* delivered(4)
     expect(shown(all[0]!.body)).toBe(`${title}third`)
     expect(all).toHaveLength(1)
+  })
+)
+
+it.scopedLive("a test has a comment of its own, and never changes that of the runs", () =>
+  Effect.gen(function* () {
+    const { all, answerTo } = comments()
+    const { delivered, sendTest, trigger } = yield* withComments(answerTo)
+    // Before there is a run, too: the first run does not take over the test's comment.
+    expect((yield* sendTest).json).toMatchObject({ http_status: 201 })
+    yield* trigger("review")
+    yield* delivered(1)
+    const review = all[1]!.body
+    expect(shown(review)).toBe("**a webhook** succeeded\n\nreview")
+    expect((yield* sendTest).json).toMatchObject({ http_status: 200 })
+    expect((yield* sendTest).json).toMatchObject({ http_status: 200 })
+    expect(all.map(({ body }) => shown(body))).toEqual([
+      "**Test: a webhook** succeeded\n\nreview",
+      "**a webhook** succeeded\n\nreview"
+    ])
+    expect(all[1]!.body).toBe(review)
+    yield* trigger("again")
+    yield* delivered(2)
+    expect(all.map(({ body }) => shown(body))).toEqual([
+      "**Test: a webhook** succeeded\n\nreview",
+      "**a webhook** succeeded\n\nagain"
+    ])
   })
 )
 

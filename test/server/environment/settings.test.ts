@@ -36,6 +36,7 @@ describe("settings", () => {
         "adminKey",
         "adminListen",
         "adminAllowFrom",
+        "leaderDrain",
         "otlpEndpoint",
         "otlpHeaders"
       ] as const) {
@@ -94,6 +95,7 @@ describe("settings", () => {
         METRICS_TOKEN: "a-token-of-enough-length",
         API_DOCS: "false",
         SHUTDOWN_GRACE: "0",
+        LEADER_DRAIN: "1 hour",
         LOG_LEVEL: "Warn",
         LOG_FORMAT: "json",
         OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318",
@@ -134,6 +136,7 @@ describe("settings", () => {
       expect(Option.map(settings.stepsRetention, Duration.toHours)).toEqual(Option.some(12))
       expect(Option.map(settings.auditRetention, Duration.toDays)).toEqual(Option.some(30))
       expect(Duration.toMillis(settings.shutdownGrace)).toBe(0)
+      expect(Option.map(settings.leaderDrain, Duration.toMinutes)).toEqual(Option.some(60))
     })
   )
 
@@ -180,6 +183,7 @@ describe("settings", () => {
         AUDIT_RETENTION: "1 hour",
         AUDIT_LOG: "file",
         SHUTDOWN_GRACE: "2 days",
+        LEADER_DRAIN: "2 days",
         LOG_LEVEL: "loud",
         LOG_FORMAT: "xml",
         SMTP_FROM: "Web hooks",
@@ -206,6 +210,7 @@ describe("settings", () => {
         ["AMQP_QUEUE_TYPE", "fast"],
         ["LOG_LEVEL", "loud"],
         ["LOG_FORMAT", "xml"],
+        ["LEADER_DRAIN", "2 days"],
         ["OTEL_EXPORTER_OTLP_ENDPOINT", "collector"]
       ])
       for (const { accepts, name } of found) expect(accepts, name).toMatch(/^takes .+/)

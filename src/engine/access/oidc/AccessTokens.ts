@@ -1,5 +1,5 @@
 /** Access tokens that the OpenID provider issues for this server, as JWTs (RFC 9068). */
-import { Clock, DateTime, Duration, Effect, Option } from "effect"
+import { Clock, DateTime, Duration, Effect, Either, Option } from "effect"
 import type * as Jose from "jose"
 import type { PersonWithGrant } from "../../../domain/access/Person.ts"
 import { Forbidden, Unauthorized, Unavailable } from "../../../domain/Errors.ts"
@@ -143,14 +143,10 @@ export const make = (settings: OidcSettings, provider: Provider, audience: strin
       const latest = Math.min(expires, issued + Duration.toMillis(settings.sessionLifetime))
       if (latest <= now) return yield* invalid("The access token has expired.")
       const person = personOf(settings, sub, payload)
-      if (Option.isNone(person)) {
-        return yield* new Forbidden({
-          detail: `No group in the token's claim \`${settings.groupsClaim}\` has a role on this server.`
-        })
-      }
+      if (Either.isLeft(person)) return yield* new Forbidden({ detail: person.left })
       const client = [client_id, azp].find((id) => typeof id === "string") ?? "unknown"
       return {
-        person: person.value,
+        person: person.right,
         oauth_client: storable(client as string).slice(0, maxClient),
         expires_at: DateTime.unsafeMake(latest)
       }

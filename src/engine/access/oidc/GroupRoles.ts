@@ -17,22 +17,45 @@ export interface GroupRole {
 
 type Claims = { readonly [name: string]: unknown }
 
-/** A claim by its name or, if there is none, by a path of members: `realm_access.roles`. Own properties only. */
-const claimAt = (claims: Claims, name: string): unknown => {
+/**
+ * A claim by its name or, if there is none, by a path of members: `realm_access.roles`. Members may have dots in their names,
+ * as in `resource_access.my.app.roles`. Own properties only.
+ */
+const claimAt = (claims: unknown, name: string): unknown => {
+  if (!Predicate.isRecord(claims)) return undefined
   if (Object.hasOwn(claims, name)) return claims[name]
-  let value: unknown = claims
-  for (const part of name.split(".")) {
-    if (!Predicate.isRecord(value) || !Object.hasOwn(value, part)) return undefined
-    value = value[part]
+  for (let dot = name.lastIndexOf("."); dot > 0; dot = name.lastIndexOf(".", dot - 1)) {
+    const member = name.slice(0, dot)
+    const found = Object.hasOwn(claims, member) ? claimAt(claims[member], name.slice(dot + 1)) : undefined
+    if (found !== undefined) return found
   }
-  return value
+  return undefined
 }
 
-/** The groups in a claim: a text, or a list. Undefined: there is no such claim. */
+/**
+ * The groups in a claim: a text, a list, or the members of an object whose values are objects. ZITADEL names roles so, each with
+ * the organizations that grant it. Undefined: there is no such claim.
+ */
 export const groupsIn = (claims: Claims, name: string): ReadonlyArray<string> | undefined => {
   const value = claimAt(claims, name)
   if (value === undefined) return undefined
+  if (Predicate.isRecord(value)) return Object.keys(value).filter((key) => Predicate.isRecord(value[key]))
   return (Array.isArray(value) ? value : [value]).filter(Predicate.isString)
+}
+
+/** Whether a line names a group: then nobody's role is known without their groups. */
+export const needsGroups = (roles: ReadonlyArray<GroupRole>): boolean => roles.some(({ group }) => group !== everybody)
+
+/**
+ * Whether the provider has left the groups out because there are too many, and says where to ask for them: a distributed claim
+ * (OpenID Connect Core 1.0, 5.6.2) or, in Entra ID's short form, `hasgroups`.
+ */
+export const hasTooManyGroups = (claims: Claims, name: string): boolean => {
+  if (groupsIn(claims, name) !== undefined) return false
+  const { _claim_names: elsewhere, hasgroups } = claims
+  if (Predicate.isRecord(elsewhere) && [name, name.split(".")[0]!].some((it) => Object.hasOwn(elsewhere, it)))
+    return true
+  return hasgroups === true || hasgroups === "true"
 }
 
 /**

@@ -1,12 +1,12 @@
 /** The OpenID provider: authorization code flow with PKCE (OpenID Connect Core 1.0; RFC 7636; RFC 9700). */
-import { Clock, Context, Data, DateTime, Duration, Effect, Layer, Option, Redacted } from "effect"
+import { Clock, Context, Data, DateTime, Duration, Effect, Either, Layer, Option, Redacted } from "effect"
 import type * as Client from "openid-client"
 import type { PersonWithGrant } from "../../../domain/access/Person.ts"
 import { mayDo } from "../../../domain/access/Roles.ts"
 import type { SignInProblem } from "../../../domain/access/SignInProblem.ts"
 import { storable } from "../../../domain/StorableText.ts"
 import { isRecent, recentFor } from "../RecentSignIn.ts"
-import { grantOf, groupsIn } from "./GroupRoles.ts"
+import { grantOf, groupsIn, hasTooManyGroups, needsGroups } from "./GroupRoles.ts"
 import { Oidc, type OidcSettings } from "./OidcSettings.ts"
 
 /** Loaded by the first sign-in: most servers have no provider. */
@@ -143,18 +143,30 @@ const maxSubject = 255
 export const isSubject = (sub: unknown): sub is string =>
   typeof sub === "string" && sub.trim() !== "" && sub.length <= maxSubject
 
-/** The person with this ID, as the provider's claims show them, with what their groups allow. None: nothing. */
-export const personOf = (settings: OidcSettings, sub: string, claims: Claims): Option.Option<PersonWithGrant> =>
-  Option.map(grantOf(settings.roles, groupsIn(claims, settings.groupsClaim) ?? []), ({ role, teams }) => {
-    const [name, email] = [textOf(claims.name) ?? textOf(claims.preferred_username), textOf(claims.email)]
-    return {
-      id: storable(sub),
-      ...(name !== undefined && { name }),
-      ...(email !== undefined && { email }),
-      role,
-      ...(teams && { teams })
-    }
+/** The person with this ID, as the provider's claims show them, with what their groups allow; or why they may do nothing. */
+export const personOf = (
+  { groupsClaim, roles }: OidcSettings,
+  sub: string,
+  claims: Claims
+): Either.Either<PersonWithGrant, string> => {
+  if (needsGroups(roles) && hasTooManyGroups(claims, groupsClaim)) {
+    return Either.left(
+      `The token has no claim ${groupsClaim}, as the person is in too many groups. At the provider, limit the claim to the groups that are assigned to this application (Entra ID: "Groups assigned to the application"), or use app roles, with OIDC_GROUPS_CLAIM=roles`
+    )
+  }
+  const grant = grantOf(roles, groupsIn(claims, groupsClaim) ?? [])
+  if (Option.isNone(grant))
+    return Either.left(`No group in the token's claim \`${groupsClaim}\` has a role on this server.`)
+  const { role, teams } = grant.value
+  const [name, email] = [textOf(claims.name) ?? textOf(claims.preferred_username), textOf(claims.email)]
+  return Either.right({
+    id: storable(sub),
+    ...(name !== undefined && { name }),
+    ...(email !== undefined && { email }),
+    role,
+    ...(teams && { teams })
   })
+}
 
 export const make = (settings: OidcSettings): Effect.Effect<Provider> =>
   Effect.gen(function* () {
@@ -218,7 +230,10 @@ export const make = (settings: OidcSettings): Effect.Effect<Provider> =>
         return { url: url.href, transaction }
       })
 
-    /** The claims of the ID token, and of the provider's user information for those that are not in it. */
+    /**
+     * The claims of the ID token, and of the provider's user information for those that are not in it. That may fail as long as
+     * the groups are known: Entra ID refuses access tokens that are for another server.
+     */
     const claimsOf = (
       client: typeof Client,
       config: Client.Configuration,
@@ -226,12 +241,19 @@ export const make = (settings: OidcSettings): Effect.Effect<Provider> =>
       idToken: Client.IDToken
     ) =>
       Effect.gen(function* () {
-        const isComplete =
-          groupsIn(idToken, settings.groupsClaim) !== undefined &&
-          idToken.name !== undefined &&
-          idToken.email !== undefined
+        const hasGroups =
+          groupsIn(idToken, settings.groupsClaim) !== undefined || hasTooManyGroups(idToken, settings.groupsClaim)
+        const isComplete = hasGroups && idToken.name !== undefined && idToken.email !== undefined
         if (isComplete || config.serverMetadata().userinfo_endpoint === undefined) return idToken
-        const more = yield* attempt(client, () => client.fetchUserInfo(config, tokens.access_token, idToken.sub))
+        const more = yield* attempt(client, () => client.fetchUserInfo(config, tokens.access_token, idToken.sub)).pipe(
+          Effect.tapError(({ detail }) =>
+            Effect.logWarning(`The OpenID provider's UserInfo cannot be read, only the ID token: ${detail}`)
+          ),
+          Effect.catchIf(
+            () => hasGroups || !needsGroups(settings.roles),
+            () => Effect.succeed({})
+          )
+        )
         return { ...more, ...idToken }
       })
 
@@ -258,14 +280,15 @@ export const make = (settings: OidcSettings): Effect.Effect<Provider> =>
         }
         const claims: Claims = yield* claimsOf(client, config, tokens, idToken)
         const person = personOf(settings, idToken.sub, claims)
-        if (Option.isNone(person) || !mayDo(person.value.role, "read")) {
+        if (Either.isLeft(person) || !mayDo(person.right.role, "read")) {
+          const because = Either.isLeft(person) ? person.left : "The role caller does not allow the web UI."
           return yield* new SignInFailed({
             problem: "no_role",
-            detail: `no group of ${printable(idToken.sub)} has a role for the web UI`
+            detail: `${printable(idToken.sub)} has no role for the web UI: ${because}`
           })
         }
         return {
-          person: person.value,
+          person: person.right,
           ...authenticated,
           ...(config.serverMetadata().end_session_endpoint !== undefined &&
             tokens.id_token !== undefined &&

@@ -8,7 +8,7 @@ import { startEvent } from "../../../domain/delivery/DestinationEvent.ts"
 import type { Dialect } from "../markdown/Markdown.ts"
 import { type Answer, NoAnswer } from "../Poster.ts"
 import { commentOf, contentOf, contentWith } from "./Comment.ts"
-import { type Access, asJson, isSuccess, jsonOf, type Send, type Sender, type Sent } from "./Sender.ts"
+import { type Access, asJson, isSuccess, jsonOf, type Message, type Send, type Sender, type Sent } from "./Sender.ts"
 
 /** An attempt, with all its requests. */
 const timeLimit = Duration.seconds(15)
@@ -51,10 +51,13 @@ interface Comment {
   readonly body: string
 }
 
-/** Nobody else can make it for another issue, so a comment with it is the server's. */
-const markerOf = ({ id, secrets: [token] }: Access, target: string): string =>
+/**
+ * Nobody else can make it for another issue, so a comment with it is the server's. Test messages have a comment of their own: the
+ * one of the runs stays as it is.
+ */
+const markerOf = ({ id, secrets: [token] }: Access, { isTest, target }: Pick<Message, "isTest" | "target">): string =>
   `<!-- webhook-trigger ${createHmac("sha256", token ?? "")
-    .update(`${id} ${target}`)
+    .update(`${isTest ? "test " : ""}${id} ${target.trim()}`)
     .digest("hex")
     .slice(0, 32)} `
 
@@ -149,12 +152,18 @@ export const stickyComment =
         if (isRepeated?.(answer)) return { ...answer, http_status: 200 }
         return answer.http_status === 404 ? yield* unseen(answer) : withAuthor(answer)
       }
-      const marker = markerOf(access, target)
-      const found = yield* find({ ...service, comments, headers, known: access.comment, marker, target, url }, send)
+      const { isTest } = message
+      const marker = markerOf(access, message)
+      const known = isTest ? undefined : access.comment
+      const found = yield* find({ ...service, comments, headers, known, marker, target, url }, send)
       if ("http_status" in found) return found.http_status === 404 ? yield* unseen(found) : found
       const { own } = found
       const text = yield* show(service.name, message)
-      const content = contentWith({ ...message, text }, service.dialect, own && contentOf(own.body, marker))
+      const content = contentWith(
+        { ...message, text },
+        service.dialect,
+        isTest ? undefined : own && contentOf(own.body, marker)
+      )
       if (content === undefined) return { ...found.answer, answer: "The comment has the answer of a later run." }
       const method = own === undefined ? "POST" : service.update
       const written = yield* send({
@@ -166,7 +175,7 @@ export const stickyComment =
       })
       const created: unknown = isSuccess(written) ? jsonOf(written) : undefined
       const id = own?.id ?? (Predicate.hasProperty(created, "id") ? created.id : undefined)
-      const isNews = id !== undefined && String(id) !== access.comment && !isNamed.test(target)
+      const isNews = id !== undefined && String(id) !== access.comment && !isTest && !isNamed.test(target)
       return { ...withAuthor(written), ...(isNews && { comment_id: String(id) }) }
     }).pipe(
       Effect.timeoutFail({

@@ -1,5 +1,5 @@
 /** Counts of runs by status, for charts and summaries. */
-import { type FinalStatus, finalStatuses } from "../../../domain/run/RunStatus.ts"
+import { countRated, type FinalStatus, finalStatuses, successShare } from "../../../domain/run/RunStatus.ts"
 import type { Counts } from "../../api/Types.ts"
 import { formatNumber, locale, plural } from "../../format/Format.ts"
 import type { Tone } from "../Notice.tsx"
@@ -34,9 +34,20 @@ export const sumCounts = (all: ReadonlyArray<Partial<Counts>>): Counts =>
 
 const percent = new Intl.NumberFormat(locale, { style: "percent", maximumFractionDigits: 1 })
 
-/** The share of successes among ended runs; `undefined` if there are none. */
-export const successRate = (counts: Counts): string | undefined =>
-  countEnded(counts) === 0 ? undefined : percent.format(counts.success / countEnded(counts))
+/** As in `98.5%`; `undefined` if there are no runs to rate. */
+export const successRate = (counts: Counts): string | undefined => {
+  const share = successShare(counts)
+  return share === undefined ? undefined : percent.format(share)
+}
+
+/** As in `50% of 2 runs`, or what there is else: `3 unfinished`, `1 cancelled`. `undefined`: no runs. */
+export const summarizeCounts = (counts: Counts): string | undefined => {
+  const rate = successRate(counts)
+  if (rate !== undefined) return `${rate} of ${plural(countRated(counts), "run")}`
+  const others = series.filter(({ key }) => counts[key] > 0)
+  if (others.length === 0) return undefined
+  return others.map(({ key, label }) => `${formatNumber(counts[key])} ${label.toLowerCase()}`).join(", ")
+}
 
 /** As in `3 successes, 1 error, 0 timeouts, 2 unfinished`. */
 export const describeCounts = (counts: Counts): string =>

@@ -1,5 +1,6 @@
+import { successShare } from "../../../domain/run/RunStatus.ts"
 import type { Totals } from "../../api/Types.ts"
-import { countAll, countEnded } from "../../components/run/Counts.ts"
+import { countAll } from "../../components/run/Counts.ts"
 import { formatDollars, formatDuration, formatNumber, locale } from "../../format/Format.ts"
 
 type Bucket = Totals["last_day"]
@@ -22,7 +23,7 @@ const figures: ReadonlyArray<Figure> = [
   { label: "Runs", of: countAll, format: formatNumber, change: byPercent },
   {
     label: "Success rate",
-    of: (bucket) => (countEnded(bucket) === 0 ? undefined : bucket.success / countEnded(bucket)),
+    of: successShare,
     format: (rate) => percent.format(rate),
     change: (now, before) => `${signed.format((now - before) * 100)} pts`
   },

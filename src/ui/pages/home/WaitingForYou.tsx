@@ -1,9 +1,10 @@
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
+import { countRated } from "../../../domain/run/RunStatus.ts"
 import { titleOf } from "../../../domain/run/RunTitle.ts"
 import type { Activity, Alert, RunSummary, Team, Webhook } from "../../api/Types.ts"
 import { Icon } from "../../components/Icon.tsx"
-import { countEnded, countFailures, sumCounts } from "../../components/run/Counts.ts"
+import { countFailures, sumCounts } from "../../components/run/Counts.ts"
 import { StatusBadge, TeamStatus } from "../../components/run/Status.tsx"
 import { showDirectionMarks, UserText } from "../../components/UserText.tsx"
 import { formatNumber, plural } from "../../format/Format.ts"
@@ -37,7 +38,7 @@ export const WaitingForYou = ({
   )
   const failures = activity
     .map(({ webhook_id, hours }) => ({ webhook_id, name: nameOf(webhook_id), counts: sumCounts(hours) }))
-    .filter(({ counts }) => countFailures(counts) > 0 && countFailures(counts) >= failing * countEnded(counts))
+    .filter(({ counts }) => countFailures(counts) > 0 && countFailures(counts) >= failing * countRated(counts))
     .sort((a, b) => countFailures(b.counts) - countFailures(a.counts))
   const items = [
     ...questions.map((run) => <Question key={run.run_id} run={run} name={nameOf(run.webhook_id) ?? run.team} />),
@@ -60,7 +61,7 @@ export const WaitingForYou = ({
                 <UserText>{name}</UserText>
               </Link>
               <span className="row small muted">
-                {formatNumber(countFailures(counts))} of {plural(countEnded(counts), "run")} in 24 hours
+                {formatNumber(countFailures(counts))} of {plural(countRated(counts), "run")} in 24 hours
                 <span className="badge danger">
                   <Icon name="cross" />
                   Failing

@@ -8,6 +8,7 @@ import { dateTime } from "../../components/form/DateField.tsx"
 import { Loaded } from "../../components/Loaded.tsx"
 import { Page } from "../../components/Page.tsx"
 import { PageButtons } from "../../components/PageButtons.tsx"
+import { NoRuns } from "../../components/run/NoRuns.tsx"
 import { describeUsage, formatNumber, plural } from "../../format/Format.ts"
 import { useShortcuts } from "../../frame/Shortcuts.ts"
 import { FoundRuns } from "./FoundRuns.tsx"
@@ -44,9 +45,11 @@ const RunsPage = () => {
         {({ data, next_cursor, searched_back_to }) => (
           <section className="card stack" aria-label="Runs found" aria-busy={runs.isPlaceholderData}>
             {data.length === 0 ? (
-              <div className="empty">
-                <p>{filtered || filter.cursor ? "No runs match." : "No runs yet."}</p>
-              </div>
+              <NoRuns
+                filtered={filtered || filter.cursor !== undefined}
+                searchedBackTo={searched_back_to}
+                none="No runs yet."
+              />
             ) : (
               <FoundRuns
                 key={JSON.stringify(filter)}
@@ -57,7 +60,7 @@ const RunsPage = () => {
                 nameOf={nameOf}
               />
             )}
-            {searched_back_to !== undefined && (
+            {data.length > 0 && searched_back_to !== undefined && (
               <p className="small" role="status">
                 Search stopped early; showing runs since {dateTime.format(new Date(searched_back_to))}.
               </p>

@@ -7,6 +7,7 @@ import { SelectField } from "../../components/form/SelectField.tsx"
 import { Loaded } from "../../components/Loaded.tsx"
 import { PageButtons } from "../../components/PageButtons.tsx"
 import { LiveRuns } from "../../components/run/LiveRuns.tsx"
+import { NoRuns } from "../../components/run/NoRuns.tsx"
 import { ReplayRuns } from "../../components/run/ReplayRuns.tsx"
 import { RunList } from "../../components/run/RunList.tsx"
 import { statusDisplays } from "../../components/run/Status.tsx"
@@ -70,12 +71,14 @@ export const RunHistory = ({ webhook }: { readonly webhook: Webhook }) => {
         </p>
       )}
       <Loaded query={runs}>
-        {({ data, next_cursor }) => (
+        {({ data, next_cursor, searched_back_to }) => (
           <div className="stack" aria-busy={runs.isPlaceholderData}>
             {data.length === 0 ? (
-              <div className="empty">
-                <p>{filtered || cursor ? "No runs match." : "No runs yet. Send a test, or call the webhook."}</p>
-              </div>
+              <NoRuns
+                filtered={filtered || cursor !== ""}
+                searchedBackTo={searched_back_to}
+                none="No runs yet. Send a test, or call the webhook."
+              />
             ) : (
               // Placeholders must not be held in place.
               <LiveRuns key={`${status} ${from} ${to} ${cursor} ${runs.isPlaceholderData}`} runs={data}>
@@ -86,6 +89,7 @@ export const RunHistory = ({ webhook }: { readonly webhook: Webhook }) => {
               label="Pages of the run history"
               cursor={cursor}
               next={next_cursor}
+              older={searched_back_to === undefined ? "Older" : "Search older runs"}
               onChange={(cursor) => filters.set({ cursor })}
             />
           </div>

@@ -1,10 +1,11 @@
+import { countRated } from "../../../domain/run/RunStatus.ts"
 import { api } from "../../api/Client.ts"
 import { useStatistics } from "../../api/Queries.ts"
 import type { StatisticsRange, Webhook } from "../../api/Types.ts"
 import { SelectField } from "../../components/form/SelectField.tsx"
 import { Loaded } from "../../components/Loaded.tsx"
 import { CancelQueued } from "../../components/run/CancelQueued.tsx"
-import { countEnded, successRate, sumCounts } from "../../components/run/Counts.ts"
+import { successRate, sumCounts } from "../../components/run/Counts.ts"
 import { formatDollars, formatNumber } from "../../format/Format.ts"
 import { useUrlFilters } from "../../frame/UrlFilters.ts"
 import { Charts } from "./chart/Charts.tsx"
@@ -74,7 +75,7 @@ export const WebhookActivity = ({ webhook }: { readonly webhook: Webhook }) => {
                   <dt>Success rate</dt>
                   <dd className="big">
                     {successRate(sumCounts(data.buckets)) ?? "–"}{" "}
-                    <span className="muted">of {formatNumber(countEnded(sumCounts(data.buckets)))}</span>
+                    <span className="muted">of {formatNumber(countRated(sumCounts(data.buckets)))}</span>
                   </dd>
                 </div>
               </dl>

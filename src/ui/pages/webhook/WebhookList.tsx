@@ -6,14 +6,7 @@ import { Button, LinkButton } from "../../components/Button.tsx"
 import { SelectField } from "../../components/form/SelectField.tsx"
 import { TextField } from "../../components/form/TextField.tsx"
 import { Icon } from "../../components/Icon.tsx"
-import {
-  countAll,
-  countEnded,
-  countFailures,
-  describeCounts,
-  successRate,
-  sumCounts
-} from "../../components/run/Counts.ts"
+import { countAll, countFailures, describeCounts, sumCounts, summarizeCounts } from "../../components/run/Counts.ts"
 import { TeamStatus } from "../../components/run/Status.tsx"
 import { ServiceMark } from "../../components/ServiceMark.tsx"
 import { UserText } from "../../components/UserText.tsx"
@@ -127,8 +120,7 @@ const Row = ({
   readonly activity: Activity | undefined
   readonly most: number
 }) => {
-  const counts = activity && sumCounts(activity.hours)
-  const rate = counts && successRate(counts)
+  const counts = activity && summarizeCounts(sumCounts(activity.hours))
   return (
     <li className={webhook.enabled ? "webhook" : "webhook off"}>
       <div className="webhook-name row">
@@ -158,9 +150,7 @@ const Row = ({
       </span>
       <div className="webhook-activity">
         <ActivityBars activity={activity} most={most} />
-        <span className="small muted">
-          {rate && counts ? `${rate} of ${plural(countEnded(counts), "run")}` : "no runs in 24 h"}
-        </span>
+        <span className="small muted">{counts ?? "no runs in 24 h"}</span>
       </div>
       <div className="webhook-last small muted">
         {webhook.last_triggered_at ? <RelativeTime at={webhook.last_triggered_at} /> : "never triggered"}
