@@ -131,13 +131,23 @@ export class Evaluator extends Context.Tag("webhook-trigger/Evaluator")<
             if (output !== undefined) return Effect.succeed(output)
             return Effect.flatMap(
               key === undefined ? Effect.map(Origin, keyOf) : Effect.succeed(key),
-              (key) => refusalOf(key) ?? evaluateThere(key, name, input)
+              (key) =>
+                refusalOf(key) ??
+                Effect.flatMap(OnThread, (tell) => {
+                  tell()
+                  return evaluateThere(key, name, input)
+                })
             )
           })
       })
     })
   )
 }
+
+/** Told when an evaluation goes to another thread, so that nobody waits for it who need not. */
+export class OnThread extends Context.Reference<OnThread>()("webhook-trigger/OnThread", {
+  defaultValue: (): (() => void) => () => {}
+}) {}
 
 /** Made by the build: relative to the built program, to the library, to the tests' server, and to the sources. */
 const program = ["./", "../", "../../", "../../dist/", "../../../dist/"]

@@ -99,13 +99,6 @@ const howAnswered = (
         Either.map(Parameters.wait(request, true), (wait) => ({ wait, events, follows: true }))
       )
 
-/** Several runs have no one answer, and no one end. */
-const sharedRefused = (name: string) =>
-  new InvalidParameter({
-    name,
-    detail: "is refused: other webhooks share this URL (`shares`), so a request may start several runs"
-  })
-
 /** The received part of a body. */
 interface PartialBody extends Body.BodyListener {
   bytes: number
@@ -207,8 +200,6 @@ export const make = Effect.gen(function* () {
           const callback = Parameters.callbackUrl(request)
           if (Either.isLeft(callback)) return Either.left(callback.left)
           const callback_url = callback.right
-          const oneOnly = how.events ? "Accept" : how.wait ? "wait" : callback_url !== undefined && "callback_url"
-          if (webhook.shared_by !== undefined && oneOnly) return Either.left(sharedRefused(oneOnly))
           const delivery = CallerCheck.idempotencyOf(caller)
           const keyed =
             delivery === undefined
