@@ -154,6 +154,8 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
     readonly offerAgain: Effect.Effect<void, Unavailable>
     /** Refuses a large request before it is read for its webhook, if the webhook's CPU time is used up for now. */
     readonly mayBeLarge: (webhook: WebhookRow) => Effect.Effect<void, Unavailable>
+    /** Counts the CPU time, in milliseconds, that a large request took when it was read. */
+    readonly wasLarge: (webhook: WebhookRow, milliseconds: number) => Effect.Effect<void>
     /** A chat message into the team's lane. `NotFound`: no such team. */
     readonly message: (team: TeamName, message: string, request: MessageRequest) => Effect.Effect<Submitted, Refused>
     /**
@@ -472,6 +474,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         offer: offers.offer(offerTo, ignoring),
         offerAgain: offers.offerAgain(offerTo, (id) => Effect.flatMap(webhooks.webhookRow(id), cache.refresh)),
         mayBeLarge: ({ id }) => inputChecks.refusalOf(id) ?? Effect.void,
+        wasLarge: ({ id }, milliseconds) => Effect.sync(() => inputChecks.charge(id, milliseconds)),
         message,
         run,
         follow: (webhook, id, options) =>

@@ -58,6 +58,8 @@ export class Evaluator extends Context.Tag("webhook-trigger/Evaluator")<
     ) => EvaluationTasks.OutputOf<Name> | undefined
     /** The refusal of whatever is not quick, if the CPU time of this key is used up for now. */
     readonly refusalOf: (key: string) => Unavailable | undefined
+    /** Counts other work for this key, in milliseconds of CPU time. */
+    readonly charge: (key: string, milliseconds: number) => void
   }
 >() {
   static readonly layer: Layer.Layer<Evaluator> = Layer.scoped(
@@ -124,6 +126,7 @@ export class Evaluator extends Context.Tag("webhook-trigger/Evaluator")<
 
       return Evaluator.of({
         refusalOf,
+        charge: (key, milliseconds) => allowances.take(key, milliseconds),
         evaluateNow,
         evaluate: (name, input, key) =>
           Effect.suspend(() => {

@@ -1,6 +1,7 @@
 import { Context, DateTime, Effect, Either, Exit, FiberSet, Layer } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
+import * as Json from "../../domain/Json.ts"
 import { type Outcome, outcomeFields, type Run, waitsForLeader } from "../../domain/run/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { LaneStore } from "../../repo/run/LaneStore.ts"
@@ -271,7 +272,7 @@ const resultsOf = (
 const sizeOf = (item: Item): number => {
   if (item._tag === "Accept") {
     const { files = [], prompt, variables } = item.run
-    return files.reduce((sum, { size = 0 }) => sum + size, prompt.length + JSON.stringify(variables).length)
+    return files.reduce((sum, { size = 0 }) => sum + size, prompt.length + Json.lengthOf(variables))
   }
   if (item._tag !== "End") return 0
   const { response = "", error_message = "" } = outcomeFields(item.outcome)

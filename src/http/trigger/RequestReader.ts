@@ -31,6 +31,7 @@ import * as Input from "../../engine/prompt/Input.ts"
 import { Settings } from "../../engine/Settings.ts"
 import type { Certificate } from "../../engine/verify/AmazonSns.ts"
 import { SnsRequests } from "../../engine/verify/SnsRequests.ts"
+import { threadTime } from "../../runtime/ThreadTime.ts"
 import * as TraceContext from "../../telemetry/TraceContext.ts"
 import * as EventRequest from "../events/EventRequest.ts"
 
@@ -235,7 +236,10 @@ export const make = Effect.gen(function* () {
       // A test of the URL shows that the secret is right, but not that events arrive.
       if (caller._tag === "Handshake") return Effect.fail(caller)
       onVerified(webhook)
-      return Either.map(inputOf(webhook, incomingOf(body), caller), (read) => (last = read))
+      const isLarge = body.length > largeBody
+      const begun = isLarge ? threadTime() : 0
+      const read = Either.map(inputOf(webhook, incomingOf(body), caller), (read) => (last = read))
+      return isLarge ? Effect.zipRight(trigger.wasLarge(webhook, threadTime() - begun), read) : read
     }
 
     /** A request with several faults is refused for the first: the order is part of the contract. */
