@@ -11,7 +11,7 @@ export const mediaType = "application/problem+json"
 
 export const problemCode = Schema.Literal(...problemCodes)
 
-/** What the webhooks that share a URL did with a request. */
+/** What the webhooks that share a URL did with a request: without their names and reasons, which their own teams see. */
 export const offeredFields = {
   runs: optional(
     Schema.Array(Schema.Struct({ webhook_id: WebhookId, run_id: RunId })).annotations({
@@ -28,9 +28,20 @@ export const offeredFields = {
       Schema.Struct({
         webhook_id: WebhookId,
         code: problemCode.annotations({ description: "As in a problem." }),
-        detail: Schema.String.annotations({ description: "The reason." })
+        retried: optional(
+          Schema.Literal(true).annotations({
+            description: "The server offers the request to this webhook again, for up to 10 minutes."
+          })
+        )
       })
-    ).annotations({ description: "If webhooks share the URL: those that refused the request, and why." })
+    ).annotations({
+      description: "Webhooks that share the URL and refused the request. Do not send it again for them."
+    })
+  ),
+  pending: optional(
+    Schema.Array(WebhookId).annotations({
+      description: "Webhooks that share the URL and have not decided yet."
+    })
   )
 }
 

@@ -58,70 +58,315 @@ export const numberOf = (source: string): number | JsonNumber => {
   return String(number) === source ? number : new JsonNumber(source)
 }
 
-/** Fails with a `SyntaxError`. */
+/** Fails with a `SyntaxError`. Takes hardly longer than `JSON.parse`, and with numbers to keep about twice as long. */
 export const parse = (json: string): unknown => {
-  const numbers = numbersToKeep(json)
-  if (numbers.length === 0) return JSON.parse(json)
-  // Each becomes a marked text, so that the parser itself stays the platform's.
-  let text = ""
-  let copied = 0
-  for (const [from, to] of numbers) {
-    text += `${json.slice(copied, from)}"${mark}${json.slice(from, to)}"`
-    copied = to
-  }
-  return JSON.parse(text + json.slice(copied), (_, value) =>
-    typeof value === "string" && value.startsWith(mark) ? new JsonNumber(value.slice(mark.length)) : value
-  )
+  if (!hasNumbersToKeep(json)) return JSON.parse(json)
+  const value = parseKeeping(json)
+  // What is no JSON has the platform's error.
+  return value === notParsed ? JSON.parse(json) : value
 }
 
 const quote = 0x22
 const plus = 0x2b
+const comma = 0x2c
 const minus = 0x2d
 const point = 0x2e
 const zero = 0x30
 const nine = 0x39
+const colon = 0x3a
 const upperE = 0x45
+const openBracket = 0x5b
 const backslash = 0x5c
+const closeBracket = 0x5d
 const lowerE = 0x65
+const openBrace = 0x7b
+const closeBrace = 0x7d
 
-/** Where the numbers begin and end that JavaScript would write in another way. What is no JSON has any. */
-const numbersToKeep = (json: string): ReadonlyArray<readonly [from: number, to: number]> => {
-  const found: Array<readonly [number, number]> = []
-  const end = json.length
-  let at = 0
-  while (at < end) {
-    const character = json.charCodeAt(at)
-    if (character === quote) {
-      at++
-      while (at < end && json.charCodeAt(at) !== quote) at += json.charCodeAt(at) === backslash ? 2 : 1
-      at++
-    } else if (character === minus || (character >= zero && character <= nine)) {
-      const from = at
-      // Integers of up to 15 digits, such as nearly all numbers, need no look at their text.
-      let isPlain = character !== minus && character !== zero
-      for (at++; at < end; at++) {
-        const next = json.charCodeAt(at)
-        if (next >= zero && next <= nine) continue
-        if (next !== point && next !== minus && next !== plus && next !== lowerE && next !== upperE) break
-        isPlain = false
-      }
-      if (isPlain && at - from <= 15) continue
-      const source = json.slice(from, at)
-      if (String(Number(source)) !== source && numberText.test(source)) found.push([from, at])
-    } else at++
+/** A decimal number with so many digits is the only one of that length for its JavaScript number. */
+const exactDigits = 15
+/** JavaScript never writes more digits than that of a fraction. */
+const mostDigits = 17
+/** JavaScript writes a longer whole number with an exponent. */
+const longestWhole = 21
+
+const isDigit = (character: number): boolean => character >= zero && character <= nine
+
+/** Where the text ends whose beginning is before `at`: at its closing quote; -1: nowhere. */
+const endOfText = (json: string, at: number): number => {
+  let end = json.indexOf('"', at)
+  while (end >= 0) {
+    let before = end
+    while (json.charCodeAt(before - 1) === backslash) before--
+    if (((end - before) & 1) === 0) return end
+    end = json.indexOf('"', end + 1)
   }
-  return found
+  return -1
 }
 
-const numberText = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/
+/** Whether there may be numbers that JavaScript would write in another way. Most JSON has none: it need not be parsed here. */
+const hasNumbersToKeep = (json: string): boolean => {
+  for (let at = 0; at < json.length; at++) {
+    const character = json.charCodeAt(at)
+    if (character === quote) {
+      at = endOfText(json, at + 1)
+      if (at < 0) return false
+    } else if (character === minus || isDigit(character)) {
+      const from = at
+      while (isDigit(json.charCodeAt(at + 1))) at++
+      const next = json.charCodeAt(at + 1)
+      if (next === point || next === lowerE || next === upperE) {
+        while (isOfNumber(json.charCodeAt(at + 1))) at++
+        if (isKept(json, from, at + 1)) return true
+      } else if (at - from >= exactDigits || character === minus) {
+        if (isKept(json, from, at + 1)) return true
+      }
+    }
+  }
+  return false
+}
+
+const isOfNumber = (character: number): boolean =>
+  isDigit(character) ||
+  character === point ||
+  character === plus ||
+  character === minus ||
+  character === lowerE ||
+  character === upperE
+
+/**
+ * Whether JavaScript would write this number in another way. Most are decided by their digits: to write a number takes ten times
+ * as long as to read it.
+ */
+const isKept = (json: string, from: number, to: number): boolean => {
+  let at = json.charCodeAt(from) === minus ? from + 1 : from
+  const whole = at
+  while (at < to && isDigit(json.charCodeAt(at))) at++
+  const wholeDigits = at - whole
+  const isZero = wholeDigits === 1 && json.charCodeAt(whole) === zero
+  if (at === to) {
+    if (wholeDigits > longestWhole) return true
+    if (wholeDigits <= exactDigits) return isZero && whole > from
+    return isWrittenOtherwise(json, from, to)
+  }
+  if (json.charCodeAt(at) === point) {
+    const fraction = at + 1
+    at = fraction
+    while (at < to && isDigit(json.charCodeAt(at))) at++
+    // JavaScript writes no zeros at the end.
+    if (json.charCodeAt(at - 1) === zero) return true
+    const digits = wholeDigits + at - fraction
+    if (at === to) {
+      if (digits <= exactDigits && !isZero) return false
+      if (digits > mostDigits && !isZero) return true
+      return isWrittenOtherwise(json, from, to)
+    }
+    if (wholeDigits > 1) return true
+  }
+  // It writes exponents as e+21 and e-7.
+  const sign = json.charCodeAt(at + 1)
+  if (json.charCodeAt(at) !== lowerE || (sign !== plus && sign !== minus) || to - at > 5) return true
+  const exponent = Number(json.slice(at + 2, to))
+  if (sign === plus ? exponent < longestWhole : exponent < 7) return true
+  return isWrittenOtherwise(json, from, to)
+}
+
+const isWrittenOtherwise = (json: string, from: number, to: number): boolean => {
+  const source = json.slice(from, to)
+  return String(Number(source)) !== source
+}
+
+/** The parser's own answer: the text is no JSON, or is nested too deeply for it. */
+const notParsed = Symbol("no JSON")
+/** No value in use is nested so deeply. */
+const deepest = 500
+/** Shorter texts are read by their characters, which is quicker. */
+const shortText = 24
+/** A backslash, or a control character. */
+const special = /[^ -[\]-\uffff]/
+
+/** Of JSON with numbers to keep. A reviver of `JSON.parse` takes twenty times as long. */
+const parseKeeping = (json: string): unknown => {
+  let at = 0
+  let depth = 0
+  /** Numbers that were kept, by some of their characters: many repeat. */
+  const recent: Array<JsonNumber | undefined> = new Array(256).fill(undefined)
+
+  /** The next character that is no white space. */
+  const skipSpace = (): number => {
+    for (;;) {
+      const character = json.charCodeAt(at)
+      if (character !== 0x20 && character !== 0x0a && character !== 0x0d && character !== 0x09) return character
+      at++
+    }
+  }
+
+  const readValue = (first: number): unknown => {
+    if (first === minus || isDigit(first)) return readNumber(first)
+    if (first === quote) return readText()
+    if (first === openBracket || first === openBrace) {
+      if (depth === deepest) return notParsed
+      depth++
+      at++
+      const value = first === openBracket ? readArray() : readObject()
+      depth--
+      return value
+    }
+    for (const [word, value] of words) {
+      if (!json.startsWith(word, at)) continue
+      at += word.length
+      return value
+    }
+    return notParsed
+  }
+
+  const readArray = (): unknown => {
+    const array: Array<unknown> = []
+    let next = skipSpace()
+    if (next === closeBracket) {
+      at++
+      return array
+    }
+    for (;;) {
+      const value = readValue(next)
+      if (value === notParsed) return notParsed
+      array.push(value)
+      next = skipSpace()
+      at++
+      if (next === closeBracket) return array
+      if (next !== comma) return notParsed
+      next = skipSpace()
+    }
+  }
+
+  const readObject = (): unknown => {
+    const object: Record<string, unknown> = {}
+    if (skipSpace() === closeBrace) {
+      at++
+      return object
+    }
+    for (;;) {
+      const name = skipSpace() === quote ? readText() : notParsed
+      if (typeof name !== "string" || skipSpace() !== colon) return notParsed
+      at++
+      const value = readValue(skipSpace())
+      if (value === notParsed) return notParsed
+      if (name === "__proto__") Object.defineProperty(object, name, { value, ...ordinary })
+      else object[name] = value
+      const next = skipSpace()
+      at++
+      if (next === closeBrace) return object
+      if (next !== comma) return notParsed
+    }
+  }
+
+  const readText = (): string | typeof notParsed => {
+    const from = ++at
+    for (let to = from; to - from <= shortText; to++) {
+      const character = json.charCodeAt(to)
+      if (character === quote) {
+        at = to + 1
+        return json.slice(from, to)
+      }
+      if (character === backslash || !(character >= 0x20)) break
+    }
+    const end = endOfText(json, from)
+    if (end < 0) return notParsed
+    at = end + 1
+    const text = json.slice(from, end)
+    if (!special.test(text)) return text
+    try {
+      return JSON.parse(json.slice(from - 1, at))
+    } catch {
+      return notParsed
+    }
+  }
+
+  const readNumber = (first: number): number | JsonNumber | typeof notParsed => {
+    const from = at
+    if (first === minus) at++
+    const whole = at
+    let value = 0
+    let next = json.charCodeAt(at)
+    for (; isDigit(next); next = json.charCodeAt(++at)) value = value * 10 + next - zero
+    const digits = at - whole
+    if (digits === 0 || (digits > 1 && json.charCodeAt(whole) === zero)) return notParsed
+    const isWhole = next !== point && next !== lowerE && next !== upperE
+    if (isWhole && digits <= exactDigits) return first !== minus ? value : value === 0 ? new JsonNumber("-0") : -value
+    if (next === point) {
+      const fraction = ++at
+      while (isDigit(json.charCodeAt(at))) at++
+      if (at === fraction) return notParsed
+      next = json.charCodeAt(at)
+    }
+    if (next === lowerE || next === upperE) {
+      next = json.charCodeAt(++at)
+      if (next === plus || next === minus) at++
+      const exponent = at
+      while (isDigit(json.charCodeAt(at))) at++
+      if (at === exponent) return notParsed
+    }
+    const slot = (json.charCodeAt(from) * 31 + json.charCodeAt(at - 1) * 7 + at - from) & 255
+    const known = recent[slot]
+    if (known !== undefined && known.source.length === at - from && json.startsWith(known.source, from)) return known
+    const source = json.slice(from, at)
+    if (!isKept(json, from, at)) return Number(source)
+    const kept = new JsonNumber(source)
+    recent[slot] = kept
+    return kept
+  }
+
+  const value = readValue(skipSpace())
+  skipSpace()
+  return at < json.length ? notParsed : value
+}
+
+const words = [
+  ["true", true],
+  ["false", false],
+  ["null", null]
+] as const
+
+const ordinary = { configurable: true, enumerable: true, writable: true }
 
 /** Marked numbers in a JSON text, or in any text with JSON in it, as they were written. */
 export const withNumbers = (json: string): string => (json.includes(mark) ? json.replaceAll(marked, "$1") : json)
 
 /** Like `JSON.stringify`, also with `undefined`, which has no JSON. */
 export const stringify = (value: unknown, space?: number): string => {
+  if (space === undefined && hasExact(value)) return written(value)!
   const json = JSON.stringify(value, null, space)
   return json && withNumbers(json)
+}
+
+/** The JSON of a value with exact numbers: `JSON.stringify` would ask each for its text, and mark it. */
+const written = (value: unknown): string | undefined => {
+  if (value instanceof JsonNumber) return value.source
+  if (Array.isArray(value)) {
+    let json = "["
+    for (let at = 0; at < value.length; at++) json += `${at === 0 ? "" : ","}${written(value[at]) ?? "null"}`
+    return `${json}]`
+  }
+  if (typeof value !== "object" || value === null || "toJSON" in value)
+    return withNumbers(JSON.stringify(value) ?? "") || undefined
+  let json = ""
+  for (const name of Object.keys(value)) {
+    const member = written((value as Record<string, unknown>)[name])
+    if (member !== undefined) json += `${json === "" ? "" : ","}${JSON.stringify(name)}:${member}`
+  }
+  return `{${json}}`
+}
+
+/** About how long the JSON of a value is, in UTF-16 code units. */
+export const lengthOf = (value: unknown): number => {
+  if (typeof value === "string") return value.length + 2
+  if (value instanceof JsonNumber) return value.source.length
+  if (typeof value !== "object" || value === null) return 8
+  let length = 2
+  if (Array.isArray(value)) for (let at = 0; at < value.length; at++) length += 1 + lengthOf(value[at])
+  else
+    for (const name of Object.keys(value))
+      length += name.length + 4 + lengthOf((value as Record<string, unknown>)[name])
+  return length
 }
 
 /** Its sign, its digits without zeros at the ends, and how many of them are before the point. */
@@ -129,14 +374,21 @@ const partsOf = (value: number | JsonNumber) => {
   const [, sign = "", whole = "", fraction = "", exponent = "0"] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([-+]?\d+))?$/.exec(String(value)) ?? []
   const all = whole + fraction
-  const digits = all.replace(/^0+/, "").replace(/0+$/, "")
-  const before = whole.length - (all.length - all.replace(/^0+/, "").length) + Number(exponent)
+  let [from, to] = [0, all.length]
+  while (all.charCodeAt(from) === zero) from++
+  while (to > from && all.charCodeAt(to - 1) === zero) to--
+  const digits = all.slice(from, to)
+  const before = whole.length - from + Number(exponent)
   return digits === "" ? { sign: 0, digits, before: 0 } : { sign: sign === "" ? 1 : -1, digits, before }
 }
 
+/** JavaScript's numbers have the same order and equality as those that are written with so few digits, and no exponent. */
+const isSimple = (value: number | JsonNumber): boolean =>
+  typeof value === "number" || (value.source.length <= exactDigits && !/[eE]/.test(value.source))
+
 /** Of the numbers as they were written: negative if the first one is smaller, 0 if they are equal. */
 export const compare = (a: number | JsonNumber, b: number | JsonNumber): number => {
-  if (typeof a === "number" && typeof b === "number") return a - b
+  if (isSimple(a) && isSimple(b)) return Number(a) - Number(b)
   const [one, two] = [partsOf(a), partsOf(b)]
   if (one.sign !== two.sign) return one.sign - two.sign
   if (one.before !== two.before) return one.sign * (one.before - two.before)
@@ -145,9 +397,12 @@ export const compare = (a: number | JsonNumber, b: number | JsonNumber): number 
 
 /** One text for all ways to write a number: for keys and hashes. */
 export const canonical = (value: number | JsonNumber): string => {
+  if (isSimple(value)) return String(Number(value))
   const { before, digits, sign } = partsOf(value)
+  const exact = `${sign < 0 ? "-" : ""}0.${digits}e${before}`
+  if (digits.length > mostDigits) return exact
   const plain = String(Number(`${sign < 0 ? "-" : ""}0.${digits || "0"}e${before}`))
-  return compare(numberOf(plain), value) === 0 ? plain : `${sign < 0 ? "-" : ""}0.${digits}e${before}`
+  return compare(numberOf(plain), value) === 0 ? plain : exact
 }
 
 const mapped = (
@@ -166,8 +421,16 @@ const mapped = (
 const none = () => false
 
 /** Whether there is such a number in a JSON value. */
-export const hasExact = (value: unknown): boolean =>
-  value instanceof JsonNumber || (typeof value === "object" && value !== null && Object.values(value).some(hasExact))
+export const hasExact = (value: unknown): boolean => {
+  if (typeof value !== "object" || value === null) return false
+  if (value instanceof JsonNumber) return true
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length; at++) if (hasExact(value[at])) return true
+    return false
+  }
+  for (const name in value) if (hasExact((value as Record<string, unknown>)[name])) return true
+  return false
+}
 
 /** Members of requests and responses with values of callers, and schemas for them. */
 export const ofCallers = ["variables", "payload", "schema", "answer"]

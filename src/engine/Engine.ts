@@ -44,7 +44,8 @@ import { SnsRequests } from "./verify/SnsRequests.ts"
 // A service is a tag with a layer if several others share its state. Anything else is a function `make`.
 
 /** The flow: `Trigger` accepts, `Steps` admits, `Sender` sends, the reply path records. */
-const flow = Layer.mergeAll(Trigger.layer, Replay.layer, Replies.layer, HttpLeaders.layer, Upkeep.layer).pipe(
+const flow = Layer.mergeAll(Replay.layer, Replies.layer, HttpLeaders.layer, Upkeep.layer).pipe(
+  Layer.provideMerge(Trigger.layer),
   Layer.provide(Layer.mergeAll(Approvals.layer, HandOver.layer, Threads.layer, Waiting.layer)),
   Layer.provide(AttachedFiles.layer),
   Layer.provide(Ticks.layer),

@@ -25,6 +25,7 @@ import { WebhookStore } from "./manage/WebhookStore.ts"
 import { FileStore } from "./run/FileStore.ts"
 import { HttpLeaderStore } from "./run/HttpLeaderStore.ts"
 import { LaneStore } from "./run/LaneStore.ts"
+import { OfferStore } from "./run/OfferStore.ts"
 import { ProgressStore } from "./run/ProgressStore.ts"
 import { RunStore } from "./run/RunStore.ts"
 import { ThreadStore } from "./run/ThreadStore.ts"
@@ -43,6 +44,7 @@ export type {
   HttpLeaderStore,
   LaneStore,
   LeaderKeyStore,
+  OfferStore,
   OwnerStore,
   ProgressStore,
   ReplyKeyStore,
@@ -67,6 +69,7 @@ export const ports = [
   ProgressStore,
   FileStore,
   RequestStore,
+  OfferStore,
   DestinationStore,
   DeliveryStore,
   AlertStore,

@@ -39,6 +39,84 @@ describe("JSON", () => {
     }
   })
 
+  it("is parsed as JavaScript does with numbers to keep, whatever else is in it", () => {
+    const shapes = fc.letrec((tie) => ({
+      value: fc.oneof(
+        { maxDepth: 4 },
+        jsonNumber,
+        fc.string({ unit: "binary" }).map((text) => JSON.stringify(text)),
+        fc.constantFrom(
+          "true",
+          "false",
+          "null",
+          '"\\u0041\\n"',
+          '"\\\\"',
+          '"\\""',
+          `"${"long ".repeat(9)}\\t"`,
+          "[]",
+          "{}",
+          " [ ] "
+        ),
+        fc.array(tie("value")).map((items) => `[ ${items.join(" ,\n")}]`),
+        fc
+          .array(fc.tuple(fc.constantFrom("a", "b", "1", "0", "__proto__", "toString", "\\u0061", ""), tie("value")))
+          .map((members) => `{${members.map(([name, value]) => `"${name}" :\t${value}`).join()}}`)
+      )
+    }))
+    fc.assert(
+      fc.property(shapes.value, (text) => {
+        const json = `[1.0,${text}]`
+        expect(Json.withPlainNumbers(Json.parse(json))).toEqual(JSON.parse(json))
+        const compact = Json.stringify(Json.parse(json))
+        expect(Json.stringify(Json.parse(compact))).toBe(compact)
+        expect(JSON.parse(compact)).toEqual(JSON.parse(json))
+      })
+    )
+    // Also what is no JSON, or too deep for anybody.
+    fc.assert(
+      fc.property(
+        shapes.value,
+        fc.nat(),
+        fc.constantFrom("", ",", "]", '"', "\\", "-", "\u0001", "0"),
+        (text, at, other) => {
+          const json = `[1.0,${text}]`
+          const broken = json.slice(0, at % json.length) + other + json.slice((at % json.length) + 1)
+          const attempt = (parse: (json: string) => unknown) => {
+            try {
+              return { value: parse(broken) }
+            } catch (error) {
+              return { error: String(error) }
+            }
+          }
+          expect(attempt((json) => Json.withPlainNumbers(Json.parse(json)))).toEqual(attempt(JSON.parse))
+        }
+      )
+    )
+    const deep = `${"[".repeat(2_000)}1.0${"]".repeat(2_000)}`
+    expect(Json.parse(deep)).toEqual(JSON.parse(deep))
+  })
+
+  it("asks the platform's parser and writer nothing for each number", () => {
+    const asked: Array<string> = []
+    const [parse, stringify] = [JSON.parse, JSON.stringify]
+    const json = `[${Array.from({ length: 500 }, (_, n) => `${n}.0,1e${n},-0,1${n}${"7".repeat(20)}`)}]`
+    try {
+      Object.assign(JSON, {
+        parse: (text: string) => asked.push(text),
+        stringify: (value: unknown) => asked.push(String(value))
+      })
+      expect(Json.stringify(Json.parse(json)).length).toBe(json.length)
+    } finally {
+      Object.assign(JSON, { parse, stringify })
+    }
+    expect(asked).toStrictEqual([])
+  })
+
+  it("knows about how long its text is", () => {
+    const value = Json.parse('{"a":[1.10,"text",{"b":null}],"c":820982911946154508}')
+    expect(Math.abs(Json.lengthOf(value) - Json.stringify(value).length)).toBeLessThan(20)
+  })
+
   it("compares numbers as they were written", () => {
     fc.assert(
       fc.property(jsonNumber, jsonNumber, (a, b) => {

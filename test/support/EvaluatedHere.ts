@@ -9,5 +9,6 @@ const tasks: Record<string, { readonly run: (input: any, budget: Budget) => any 
 export const evaluatedHere = Layer.succeed(Evaluator, {
   evaluate: (name, input) => Effect.sync(() => tasks[name]!.run(input, new Budget())),
   evaluateNow: (name, input, budget) => tasks[name]!.run(input, budget),
-  refusalOf: () => undefined
+  refusalOf: () => undefined,
+  charge: () => {}
 })

@@ -70,7 +70,8 @@ export const Answered = Schema.Struct({
   status: status("success"),
   response: Schema.String.annotations({ description: "The agent's answer." }),
   run_id: RunId,
-  ...ShownReport.fields
+  ...ShownReport.fields,
+  ...offeredFields
 }).annotations({ description: "The team has answered." })
 export const Ignored = Schema.Struct({
   status: status("ignored"),
@@ -80,7 +81,8 @@ export const Ignored = Schema.Struct({
         "Why: a destination wrote what the request reports (`own_messages`), or the webhook takes no runs now (`when_team_stopped`), or a run with the same key is on (`singleton`)."
     })
   ),
-  run_id: optional(RunId.annotations({ description: "The run with the same key, of a webhook with `singleton`." }))
+  run_id: optional(RunId.annotations({ description: "The run with the same key, of a webhook with `singleton`." })),
+  ...offeredFields
 }).annotations({
   description:
     "The request starts no run: it is a service's ping, does not pass the filter `accept_if`, is about a message of a destination, or comes while the webhook ignores requests or a run with its key is on."
@@ -90,12 +92,15 @@ export const Cancelled = Schema.Struct({
   run_ids: Schema.Array(RunId).annotations({
     description: "The runs with the request's key that were queued, in progress or waiting for a retry."
   }),
-  refused: offeredFields.refused
+  ...offeredFields
 }).annotations({ description: "The filter `cancel_if` holds: the request starts no run and cancels earlier ones." })
 /** The errors of runs have a tag in the typed client, which is not part of the response. */
-const TimeOut = Schema.Struct({ status: status("timeout"), run_id: RunId, last_step: Run.fields.last_step }).pipe(
-  Schema.attachPropertySignature("_tag", "TimedOut")
-)
+const TimeOut = Schema.Struct({
+  status: status("timeout"),
+  run_id: RunId,
+  last_step: Run.fields.last_step,
+  ...offeredFields
+}).pipe(Schema.attachPropertySignature("_tag", "TimedOut"))
 export const TimedOut = TimeOut.annotations({
   ...HttpApiSchema.annotations({ status: 408 }),
   description: "The timeout has passed. A late answer is stored with the run."
@@ -109,7 +114,8 @@ export const Failed = Schema.Struct({
   status: status("error"),
   run_id: RunId,
   error: RunError,
-  ...ShownReport.fields
+  ...ShownReport.fields,
+  ...offeredFields
 })
   .pipe(Schema.attachPropertySignature("_tag", "Failed"))
   .annotations({

@@ -91,7 +91,15 @@ export const checkVariables = (variables: Variables, root = "/variables"): Reado
 /** Whether arrays and objects are nested within the limit, so that plain recursion is safe. */
 export const isShallow = (value: unknown, depth = 0): boolean => {
   if (typeof value !== "object" || value === null) return true
-  return depth < maxDepth && Object.values(value).every((member) => isShallow(member, depth + 1))
+  if (depth >= maxDepth) return false
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length; at++) if (!isShallow(value[at], depth + 1)) return false
+    return true
+  }
+  for (const name of Object.keys(value)) {
+    if (!isShallow((value as Variables)[name], depth + 1)) return false
+  }
+  return true
 }
 
 /** The rule of `isShallow`, as an error message. */

@@ -98,6 +98,7 @@ export const fieldsOf = <Value>(
 
 /** As strict as for UTF-8: `URLSearchParams` would replace what it cannot decode. */
 const decodedPart = (part: string, decoder: Decoder): string => {
+  if (!/[+%]/.test(part)) return part
   const spaced = part.replaceAll("+", " ")
   if (decoder === utf8) return decodeURIComponent(spaced)
   return spaced.replace(/(?:%[0-9a-f]{2})+/gi, (bytes) =>

@@ -27,6 +27,8 @@ export interface RunRequest extends RunTexts {
   readonly wait: boolean
   /** Its caller follows the run instead of waiting for its end here. */
   readonly follows?: boolean
+  /** Run once the run is accepted, before its end is waited for. */
+  readonly onAccepted?: Effect.Effect<unknown>
   readonly idempotency?: {
     readonly key: string
     readonly request_hash: Uint8Array

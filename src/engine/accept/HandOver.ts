@@ -17,6 +17,8 @@ export interface Candidate {
   readonly run: NewRun
   /** Only a repeat of an accepted request is answered. This is why a new one is refused. */
   readonly refusedIfNew?: IdempotencyKeyReused | WebhookPaused
+  /** Its webhook shares a URL, whose own webhook must not wait for it. */
+  readonly isShared?: boolean
 }
 
 /** An earlier run that a trigger repeats or joins. */
@@ -49,8 +51,8 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
       const shutdown = yield* Shutdown
       const reach = yield* Checkpoints.Checkpoints
       const steps = yield* Steps
-      const commitOne = ({ run }: Candidate, isLed: boolean) =>
-        Effect.flatMap(steps.accept([{ run, isLed }]), ([answer]) => answer!)
+      const commitOne = ({ isShared = false, run }: Candidate, isLed: boolean) =>
+        Effect.flatMap(steps.accept([{ run, isLed }], { apart: isShared }), ([answer]) => answer!)
 
       const unlessStopping = <A, E>(begin: () => Effect.Effect<A, E>): Effect.Effect<A, E | Unavailable> =>
         shutdown.hasBegun() ? Effect.fail(stopping) : begin()

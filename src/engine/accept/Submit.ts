@@ -3,6 +3,7 @@ import type { NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import type { Waiting } from "../outcome/Waiting.ts"
+import type { RunRequest } from "./Candidates.ts"
 import type { Candidate, HandOver, HandOverRefused } from "./HandOver.ts"
 
 /** `Accepted`: the run is stored. `Ended`: the caller waited, and this is the run as it ended. */
@@ -18,7 +19,7 @@ export const make =
   ({ accept }: Context.Tag.Service<HandOver>, waiting: Context.Tag.Service<Waiting>) =>
   (
     candidate: Candidate,
-    { follows = false }: { readonly follows?: boolean } = {}
+    { follows = false, onAccepted = Effect.void }: Pick<RunRequest, "follows" | "onAccepted"> = {}
   ): Effect.Effect<AcceptedOrEnded, HandOverRefused | NotFound | Unavailable> => {
     const { run } = candidate
     const { deadline_at: deadline } = run
@@ -30,7 +31,7 @@ export const make =
     }
     return waiting
       .watch(run.run_id, { isNew: true }, (end) =>
-        Effect.flatMap(accept(candidate), (earlier) =>
+        Effect.flatMap(Effect.zipLeft(accept(candidate), onAccepted), (earlier) =>
           earlier === undefined
             ? end.before(deadline)
             : waiting.endOf(earlier.run.run_id, earlier.deadline_at ?? deadline)

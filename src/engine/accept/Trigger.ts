@@ -33,6 +33,7 @@ import type { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
+import type { OfferStore } from "../../repo/run/OfferStore.ts"
 import { WebhookEdited } from "../../repo/run/RunStore.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"
 import * as Callbacks from "../delivery/Callbacks.ts"
@@ -59,6 +60,7 @@ import * as Clicks from "./Clicks.ts"
 import * as Coalescing from "./Coalescing.ts"
 import type { Candidate } from "./HandOver.ts"
 import { HandOver } from "./HandOver.ts"
+import * as Offers from "./Offers.ts"
 import { passing } from "./RefusalTexts.ts"
 import * as SlackThreads from "./SlackThreads.ts"
 import * as Submit from "./Submit.ts"
@@ -111,12 +113,6 @@ export type Refused =
 /** Why a webhook's request starts no run. */
 export type TriggerRefused = InvalidParameter | Refused
 
-/** What a webhook did with a request to a shared URL. */
-export interface Offered {
-  readonly webhook: WebhookRow
-  readonly result: Either.Either<Submitted, TriggerRefused>
-}
-
 /** The front of the flow: authenticate, render, accept; and wait, when the caller wants the answer. */
 export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
   Trigger,
@@ -145,12 +141,21 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       read: ReadFor<Request, E>
     ) => Effect.Effect<Triggered<Request>, E | TriggerRefused>
     /**
-     * Offers a request, which `triggerRead` has accepted, ignored or refused for this webhook, to those that share its URL. One
-     * that no longer does has no part in it.
+     * Begins to offer a request, which `triggerRead` has accepted, ignored or refused for this webhook, to those that share its
+     * URL. The effect inside waits until each has decided, or needs time. One that no longer shares the URL has no part in it.
+     * `onEnd` gets what each has decided, also after that.
      */
-    readonly offer: (webhook: OpenedWebhook, request: TriggerRequest) => Effect.Effect<ReadonlyArray<Offered>>
+    readonly offer: (
+      webhook: OpenedWebhook,
+      request: TriggerRequest,
+      onEnd: (offered: Offers.Offered) => void
+    ) => Effect.Effect<Effect.Effect<ReadonlyArray<Offers.Offered | Offers.Undecided>>>
+    /** Offers what webhooks that share a URL refused for a moment to them again. */
+    readonly offerAgain: Effect.Effect<void, Unavailable>
     /** Refuses a large request before it is read for its webhook, if the webhook's CPU time is used up for now. */
     readonly mayBeLarge: (webhook: WebhookRow) => Effect.Effect<void, Unavailable>
+    /** Counts the CPU time, in milliseconds, that a large request took when it was read. */
+    readonly wasLarge: (webhook: WebhookRow, milliseconds: number) => Effect.Effect<void>
     /** A chat message into the team's lane. `NotFound`: no such team. */
     readonly message: (team: TeamName, message: string, request: MessageRequest) => Effect.Effect<Submitted, Refused>
     /**
@@ -181,6 +186,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
     | HandOver
     | HistoryStore
     | InputChecks
+    | OfferStore
     | Poster
     | Renderer
     | ReplyKeyStore
@@ -217,6 +223,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       const inputChecks = yield* InputChecks
       const click = yield* Clicks.make
       const inSlackThread = yield* SlackThreads.make
+      const offers = yield* Offers.make
       const open = (id: string) => Effect.flatMap(webhookIdOf(id), webhooks.webhookRow)
 
       const render = (webhook: WebhookRow, variables: Variables) => {
@@ -228,7 +235,8 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
 
       const submitOf = (webhook: WebhookRow, request: TriggerRequest, candidate: Candidate) => {
         const refusedIfNew = refusalIfNew(webhook, request)
-        const submitted = submit(refusedIfNew === undefined ? candidate : { ...candidate, refusedIfNew }, request)
+        const asked = webhook.shares === undefined ? candidate : { ...candidate, isShared: true }
+        const submitted = submit(refusedIfNew === undefined ? asked : { ...asked, refusedIfNew }, request)
         return Effect.catchTag(submitted, "Skipped", ({ run_id }) => new Ignored({ reason: sameKey, run_id }))
       }
 
@@ -381,7 +389,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         })
       }
 
-      const offerTo = (owner: OpenedWebhook, sharing: WebhookRow, request: TriggerRequest): Effect.Effect<Offered> =>
+      const offerTo: Offers.OfferTo = (owner, sharing, request) =>
         Effect.suspend(() => {
           let webhook = sharing
           const read = (current: WebhookRow) => {
@@ -399,17 +407,6 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
           }))
         })
 
-      /** Those that ignore the request for their filter alone, as far as that is known at once: mostly all but one. */
-      const ignoring = ({ shared_by = [] }: OpenedWebhook, request: TriggerRequest) =>
-        inputChecks
-          .ignoring(shared_by, request.variables)
-          .filter(
-            (webhook) =>
-              webhook.cancel_if === undefined &&
-              ownMessages.check(webhook, request) === undefined &&
-              Either.isRight(Input.used(webhook, request.variables))
-          )
-
       /** Those of them that were not edited. They are read again together: each by itself took ten times as long. */
       const unedited = (owner: OpenedWebhook, sharing: ReadonlyArray<WebhookRow>) =>
         sharing.length === 0
@@ -422,17 +419,17 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
               }
             })
 
-      const offer = (owner: OpenedWebhook, request: TriggerRequest) =>
-        Effect.flatMap(unedited(owner, ignoring(owner, request)), (ignoring) => {
-          const others = (owner.shared_by ?? []).filter((webhook) => !ignoring.includes(webhook))
-          return Effect.map(
-            Effect.forEach(others, (webhook) => offerTo(owner, webhook, request), { concurrency: "unbounded" }),
-            (offered) => [
-              ...ignoring.map((webhook): Offered => ({ webhook, result: Either.right(ignored(webhook)) })),
-              ...offered.filter(({ result }) => Either.isRight(result) || result.left._tag !== "NotFound")
-            ]
+      const ignoring: Offers.Ignoring = (owner, request) => {
+        const known = inputChecks
+          .ignoring(owner.shared_by ?? [], request.variables)
+          .filter(
+            (webhook) =>
+              webhook.cancel_if === undefined &&
+              ownMessages.check(webhook, request) === undefined &&
+              Either.isRight(Input.used(webhook, request.variables))
           )
-        })
+        return Effect.map(unedited(owner, known), (webhooks) => ({ webhooks, submitted: (of) => ignored(of) }))
+      }
 
       const trigger = (webhook: WebhookRow, request: TriggerRequest) =>
         Effect.map(
@@ -474,8 +471,10 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         open,
         trigger,
         triggerRead,
-        offer,
+        offer: offers.offer(offerTo, ignoring),
+        offerAgain: offers.offerAgain(offerTo, (id) => Effect.flatMap(webhooks.webhookRow(id), cache.refresh)),
         mayBeLarge: ({ id }) => inputChecks.refusalOf(id) ?? Effect.void,
+        wasLarge: ({ id }, milliseconds) => Effect.sync(() => inputChecks.charge(id, milliseconds)),
         message,
         run,
         follow: (webhook, id, options) =>

@@ -58,6 +58,8 @@ export class Evaluator extends Context.Tag("webhook-trigger/Evaluator")<
     ) => EvaluationTasks.OutputOf<Name> | undefined
     /** The refusal of whatever is not quick, if the CPU time of this key is used up for now. */
     readonly refusalOf: (key: string) => Unavailable | undefined
+    /** Counts other work for this key, in milliseconds of CPU time. */
+    readonly charge: (key: string, milliseconds: number) => void
   }
 >() {
   static readonly layer: Layer.Layer<Evaluator> = Layer.scoped(
@@ -124,6 +126,7 @@ export class Evaluator extends Context.Tag("webhook-trigger/Evaluator")<
 
       return Evaluator.of({
         refusalOf,
+        charge: (key, milliseconds) => allowances.take(key, milliseconds),
         evaluateNow,
         evaluate: (name, input, key) =>
           Effect.suspend(() => {
@@ -131,13 +134,23 @@ export class Evaluator extends Context.Tag("webhook-trigger/Evaluator")<
             if (output !== undefined) return Effect.succeed(output)
             return Effect.flatMap(
               key === undefined ? Effect.map(Origin, keyOf) : Effect.succeed(key),
-              (key) => refusalOf(key) ?? evaluateThere(key, name, input)
+              (key) =>
+                refusalOf(key) ??
+                Effect.flatMap(OnThread, (tell) => {
+                  tell()
+                  return evaluateThere(key, name, input)
+                })
             )
           })
       })
     })
   )
 }
+
+/** Told when an evaluation goes to another thread, so that nobody waits for it who need not. */
+export class OnThread extends Context.Reference<OnThread>()("webhook-trigger/OnThread", {
+  defaultValue: (): (() => void) => () => {}
+}) {}
 
 /** Made by the build: relative to the built program, to the library, to the tests' server, and to the sources. */
 const program = ["./", "../", "../../", "../../dist/", "../../../dist/"]

@@ -48,11 +48,13 @@ export class InputChecks extends Context.Tag("webhook-trigger/InputChecks")<
     readonly ignoredBecause: (webhook: Webhook, input: Variables) => FilterReason | undefined
     /** The refusal of whatever is not quick, if the CPU time of this webhook is used up for now. */
     readonly refusalOf: (id: WebhookId) => Unavailable | undefined
+    /** Counts other work for this webhook, in milliseconds of CPU time. */
+    readonly charge: (id: WebhookId, milliseconds: number) => void
   }
 >() {
   static readonly layer: Layer.Layer<InputChecks, never, Evaluator> = Layer.effect(
     InputChecks,
-    Effect.map(Evaluator, ({ evaluate, evaluateNow, refusalOf }) => {
+    Effect.map(Evaluator, ({ charge, evaluate, evaluateNow, refusalOf }) => {
       const holds = (
         id: WebhookId,
         accept_if: string,
@@ -114,6 +116,7 @@ export class InputChecks extends Context.Tag("webhook-trigger/InputChecks")<
           )
         },
         refusalOf,
+        charge,
         ignoredBecause: ({ accept_if }, input) =>
           accept_if === undefined ? undefined : reasonOf(accept_if, input, { budget: new Budget(reasonWork) })
       }

@@ -1,6 +1,7 @@
 import { Context, DateTime, Effect, Either, Exit, FiberSet, Layer } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
+import * as Json from "../../domain/Json.ts"
 import { type Outcome, outcomeFields, type Run, waitsForLeader } from "../../domain/run/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { LaneStore } from "../../repo/run/LaneStore.ts"
@@ -60,8 +61,14 @@ export interface StepListener {
 export class Steps extends Context.Tag("webhook-trigger/Steps")<
   Steps,
   {
-    /** In this order. The answers have the same order. */
-    readonly accept: (runs: ReadonlyArray<Accepting>) => Effect.Effect<ReadonlyArray<Accepted>, Unavailable>
+    /**
+     * In this order. The answers have the same order. `apart`: not in one commit with the runs of others, who would wait as
+     * well if a row is locked.
+     */
+    readonly accept: (
+      runs: ReadonlyArray<Accepting>,
+      options?: { readonly apart?: boolean }
+    ) => Effect.Effect<ReadonlyArray<Accepted>, Unavailable>
     /** The run that this one's idempotency key names. Accepts nothing. */
     readonly repeatOnly: (run: NewRun) => Effect.Effect<Accepted, Unavailable>
     /** Makes this the run's end, unless another came first. Returns the run as it ended; `undefined`: it does not exist. */
@@ -160,6 +167,7 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
         const together = yield* GroupCommit.make(groups)
         /** Files take seconds to store. No other run waits for that, and none fails with it. */
         const withFiles = yield* GroupCommit.make(groups)
+        const apartTogether = yield* GroupCommit.make(groups)
 
         /** A slot is kept for them until this is known: those that have a leader get it, or else the teams behind them. */
         const admitLed = (teams: ReadonlyArray<TeamName>) => {
@@ -182,10 +190,15 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
           })
 
         return Steps.of({
-          accept: (runs) =>
-            (runs.some(({ run }) => run.files?.some(({ bytes }) => bytes !== undefined)) ? withFiles : together)(
-              runs.map((run) => ({ _tag: "Accept", ...run }))
-            ) as Effect.Effect<ReadonlyArray<Accepted>, Unavailable>,
+          accept: (runs, { apart = false } = {}) =>
+            (runs.some(({ run }) => run.files?.some(({ bytes }) => bytes !== undefined))
+              ? withFiles
+              : apart
+                ? apartTogether
+                : together)(runs.map((run) => ({ _tag: "Accept", ...run }))) as Effect.Effect<
+              ReadonlyArray<Accepted>,
+              Unavailable
+            >,
           repeatOnly: (run) =>
             Effect.suspend(() =>
               Effect.map(
@@ -259,7 +272,7 @@ const resultsOf = (
 const sizeOf = (item: Item): number => {
   if (item._tag === "Accept") {
     const { files = [], prompt, variables } = item.run
-    return files.reduce((sum, { size = 0 }) => sum + size, prompt.length + JSON.stringify(variables).length)
+    return files.reduce((sum, { size = 0 }) => sum + size, prompt.length + Json.lengthOf(variables))
   }
   if (item._tag !== "End") return 0
   const { response = "", error_message = "" } = outcomeFields(item.outcome)

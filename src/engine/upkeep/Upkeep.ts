@@ -14,6 +14,7 @@ import { RunStore } from "../../repo/run/RunStore.ts"
 import { ThreadStore } from "../../repo/run/ThreadStore.ts"
 import type { HandOver } from "../accept/HandOver.ts"
 import * as Retries from "../accept/Retries.ts"
+import { Trigger } from "../accept/Trigger.ts"
 import * as AlertEvaluation from "../alert/AlertEvaluation.ts"
 import type { TeamLeaders } from "../leaders/TeamLeaders.ts"
 import { Outcomes } from "../outcome/Outcomes.ts"
@@ -42,11 +43,13 @@ const engineTasks = Effect.gen(function* () {
   const runs = yield* RunStore
   const threads = yield* ThreadStore
   const { threadIdle } = yield* Settings
+  const { offerAgain } = yield* Trigger
   const { tries } = yield* AlertEvaluation.Pace
   const deliverEarly = yield* makeDeliverEarly
 
   const tasks: ReadonlyArray<Task> = [
     { name: "retries of failed runs", every: "1 second", alone: "tick", run: yield* Retries.make },
+    { name: "offers to webhooks that share a URL", every: "1 second", alone: "tick", run: offerAgain },
     {
       name: "deliveries of early events",
       every: "1 second",
@@ -157,6 +160,7 @@ export const layer: Layer.Layer<
   | TeamStore
   | ThreadStore
   | Ticks
+  | Trigger
   | WebhookStore
 > = Layer.scopedDiscard(
   Effect.gen(function* () {

@@ -303,7 +303,7 @@ const table = {
   ]
 } as const satisfies Table
 
-export interface Problem<Status extends number = number> {
+export interface Problem<Status extends number = number> extends OfOthers {
   readonly type: string
   readonly title: string
   readonly status: Status
@@ -311,10 +311,14 @@ export interface Problem<Status extends number = number> {
   readonly code: Code
   readonly errors?: ReadonlyArray<Errors.Fault>
   readonly run_id?: RunId
-  /** Of a request to a shared URL. */
+}
+
+/** What the webhooks that share a URL did with a request. */
+export interface OfOthers {
   readonly runs?: ReadonlyArray<{ readonly webhook_id: WebhookId; readonly run_id: RunId }>
   readonly cancelled?: ReadonlyArray<RunId>
-  readonly refused?: ReadonlyArray<{ readonly webhook_id: WebhookId; readonly code: Code; readonly detail: string }>
+  readonly refused?: ReadonlyArray<{ readonly webhook_id: WebhookId; readonly code: Code; readonly retried?: true }>
+  readonly pending?: ReadonlyArray<WebhookId>
 }
 
 type StatusOf<E extends Refusal> = (typeof table)[E["_tag"]][0]

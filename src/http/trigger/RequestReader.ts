@@ -31,6 +31,7 @@ import * as Input from "../../engine/prompt/Input.ts"
 import { Settings } from "../../engine/Settings.ts"
 import type { Certificate } from "../../engine/verify/AmazonSns.ts"
 import { SnsRequests } from "../../engine/verify/SnsRequests.ts"
+import { threadTime } from "../../runtime/ThreadTime.ts"
 import * as TraceContext from "../../telemetry/TraceContext.ts"
 import * as EventRequest from "../events/EventRequest.ts"
 
@@ -98,13 +99,6 @@ const howAnswered = (
     : Either.flatMap(EventRequest.formatOf(request), (events) =>
         Either.map(Parameters.wait(request, true), (wait) => ({ wait, events, follows: true }))
       )
-
-/** Several runs have no one answer, and no one end. */
-const sharedRefused = (name: string) =>
-  new InvalidParameter({
-    name,
-    detail: "is refused: other webhooks share this URL (`shares`), so a request may start several runs"
-  })
 
 /** The received part of a body. */
 interface PartialBody extends Body.BodyListener {
@@ -207,8 +201,6 @@ export const make = Effect.gen(function* () {
           const callback = Parameters.callbackUrl(request)
           if (Either.isLeft(callback)) return Either.left(callback.left)
           const callback_url = callback.right
-          const oneOnly = how.events ? "Accept" : how.wait ? "wait" : callback_url !== undefined && "callback_url"
-          if (webhook.shared_by !== undefined && oneOnly) return Either.left(sharedRefused(oneOnly))
           const delivery = CallerCheck.idempotencyOf(caller)
           const keyed =
             delivery === undefined
@@ -244,7 +236,10 @@ export const make = Effect.gen(function* () {
       // A test of the URL shows that the secret is right, but not that events arrive.
       if (caller._tag === "Handshake") return Effect.fail(caller)
       onVerified(webhook)
-      return Either.map(inputOf(webhook, incomingOf(body), caller), (read) => (last = read))
+      const isLarge = body.length > largeBody
+      const begun = isLarge ? threadTime() : 0
+      const read = Either.map(inputOf(webhook, incomingOf(body), caller), (read) => (last = read))
+      return isLarge ? Effect.zipRight(trigger.wasLarge(webhook, threadTime() - begun), read) : read
     }
 
     /** A request with several faults is refused for the first: the order is part of the contract. */

@@ -1,11 +1,12 @@
 /** Records requests for the people who manage a webhook. */
 import type { HttpServerRequest } from "@effect/platform"
-import { type DateTime, Effect } from "effect"
+import { DateTime, Effect, Either } from "effect"
 import type { NotFound } from "../../domain/Errors.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
+import type { Offered } from "../../engine/accept/Offers.ts"
 import type { Submitted } from "../../engine/accept/Trigger.ts"
 import { storesAccepted } from "../../engine/manage/RequestToStore.ts"
-import { isOpenedByOldToken, StoredRequests } from "../../engine/manage/StoredRequests.ts"
+import { isOpenedByOldToken, StoredRequests, type UncodedRequest } from "../../engine/manage/StoredRequests.ts"
 import { clientAddress } from "../request/ClientAddress.ts"
 import * as Problems from "../request/Problems.ts"
 import { TrustedProxies } from "../request/TrustedProxies.ts"
@@ -56,21 +57,46 @@ export const make = Effect.gen(function* () {
     })
   }
 
-  const accepted = (
-    request: Request,
-    { incoming, received_at, variables, webhook }: ReadRequest,
+  type Answered = Omit<UncodedRequest, "status" | "run_id"> & Pick<ReadRequest, "variables">
+
+  const answeredOf = (request: Request, { incoming, received_at, variables }: ReadRequest): Answered => ({
+    ...{ received_at, incoming, variables, size: incoming.body.length },
+    client_address: clientAddress(proxies, request)
+  })
+
+  const acceptedBy = (
+    webhook: WebhookRow,
+    { variables, ...answered }: Answered,
     submitted: Submitted,
     status: number
   ): void => {
     const run_id = runIdOf(submitted)
     if (run_id !== undefined && !storesAccepted(webhook)) return
-    const answered = {
-      ...{ received_at, status, incoming, size: incoming.body.length },
-      client_address: clientAddress(proxies, request)
-    }
-    if (submitted._tag === "Ignored") requests.recordIgnored(webhook, answered, variables, submitted.reason)
-    else if (run_id !== undefined) requests.recordAccepted(webhook, { ...answered, run_id })
+    if (submitted._tag === "Ignored")
+      requests.recordIgnored(webhook, { ...answered, status }, variables, submitted.reason)
+    else if (run_id !== undefined) requests.recordAccepted(webhook, { ...answered, status, run_id })
   }
 
-  return { token, notFound, refused, accepted, verified: requests.recordVerified }
+  const accepted = (request: Request, read: ReadRequest, submitted: Submitted, status: number): void =>
+    acceptedBy(read.webhook, answeredOf(request, read), submitted, status)
+
+  /**
+   * For what webhooks that share the URL decide, maybe after the response. A server error is the sharing webhook's own, such as
+   * its CPU time that is used up.
+   */
+  const shared = (request: Request, read: ReadRequest): ((offered: Offered) => void) => {
+    const answered = answeredOf(request, read)
+    return ({ again_until, result, webhook }) => {
+      if (Either.isRight(result)) {
+        acceptedBy(webhook, answered, result.right, runIdOf(result.right) === undefined ? 200 : 202)
+        return
+      }
+      const { code, detail, status } = Problems.bodyOf(result.left)
+      const { variables: _, ...request } = answered
+      const again = again_until && ` The webhook is offered it again until ${DateTime.formatIso(again_until)}.`
+      requests.recordRefused(webhook, { ...request, status, code, detail: `${detail}${again ?? ""}` })
+    }
+  }
+
+  return { token, notFound, refused, accepted, shared, verified: requests.recordVerified }
 })

@@ -11,11 +11,12 @@ import type {
   TimedOut,
   TimedOutInPage
 } from "../../api/run/RunAnswers.ts"
-import type { RunId } from "../../domain/Id.ts"
+import type { RunId, WebhookId } from "../../domain/Id.ts"
 import * as Json from "../../domain/Json.ts"
 import { reportOf, type ShownReport } from "../../domain/run/AgentReport.ts"
 import { type Run, type RunError, stepForOthers } from "../../domain/run/Run.ts"
-import type { Offered, Submitted } from "../../engine/accept/Trigger.ts"
+import type { Offered, Undecided } from "../../engine/accept/Offers.ts"
+import type { Submitted } from "../../engine/accept/Trigger.ts"
 import * as Problems from "../request/Problems.ts"
 import * as RequestFacts from "../request/RequestFacts.ts"
 
@@ -51,13 +52,13 @@ export const bodies = {
 
 /** The differences between a webhook's run and a message. */
 interface Format {
-  readonly accepted: (id: RunId) => Response
-  readonly success: (id: RunId, response: string, report: ShownReport) => Response
-  readonly error: (id: RunId, error: RunError, report: ShownReport) => Response
+  readonly accepted: (id: RunId, others: Problems.OfOthers) => Response
+  readonly success: (id: RunId, response: string, report: ShownReport & Problems.OfOthers) => Response
+  readonly error: (id: RunId, error: RunError, report: ShownReport & Problems.OfOthers) => Response
 }
 
 const run: Format = {
-  accepted: (id) => json<typeof Accepted.Type>(202, bodies.accepted(id)),
+  accepted: (id, others) => json<typeof Accepted.Type>(202, { ...bodies.accepted(id), ...others }),
   success: (id, response, report) => json<typeof Answered.Type>(200, bodies.success(id, response, report)),
   error: (id, error, report) => json<typeof Failed.Encoded>(502, bodies.error(id, error, report))
 }
@@ -81,104 +82,84 @@ const isOfPage = ({ headers }: Request): boolean =>
   headers["sec-fetch-site"] !== undefined || headers.origin !== undefined
 
 /** A browser resends a POST that is answered with 408, once for each open connection: each would start another run. */
-const timedOut = (request: Request, run: Run): Response =>
+const timedOut = (request: Request, run: Run, others: Problems.OfOthers): Response =>
   isOfPage(request)
-    ? json<typeof TimedOutInPage.Encoded>(504, bodies.timeout(run))
-    : json<typeof TimedOut.Encoded>(408, bodies.timeout(run))
+    ? json<typeof TimedOutInPage.Encoded>(504, { ...bodies.timeout(run), ...others })
+    : json<typeof TimedOut.Encoded>(408, { ...bodies.timeout(run), ...others })
 
-const write = (request: Request, format: Format, submitted: Submitted): Response => {
+const write = (request: Request, format: Format, submitted: Submitted, others: Problems.OfOthers): Response => {
   if (submitted._tag === "Ignored") {
     const { cancelled, reason, run_id } = submitted
-    if (cancelled !== undefined) return json<typeof Cancelled.Type>(200, { status: "cancelled", run_ids: cancelled })
+    if (cancelled !== undefined) {
+      return json<typeof Cancelled.Type>(200, { status: "cancelled", run_ids: cancelled, ...others })
+    }
     return json<typeof Ignored.Type>(200, {
       status: "ignored",
       ...(reason !== undefined && { reason }),
-      ...(run_id !== undefined && { run_id })
+      ...(run_id !== undefined && { run_id }),
+      ...others
     })
   }
-  if (submitted._tag === "Accepted") return format.accepted(submitted.run_id)
+  if (submitted._tag === "Accepted") return format.accepted(submitted.run_id, others)
   const { run_id, status, conversation, error } = submitted.run
   switch (status) {
     case "success":
-      return format.success(run_id, conversation.response ?? "", reportOf(submitted.run))
+      return format.success(run_id, conversation.response ?? "", { ...reportOf(submitted.run), ...others })
     case "error":
-      return format.error(run_id, error!, reportOf(submitted.run))
+      return format.error(run_id, error!, { ...reportOf(submitted.run), ...others })
     case "timeout":
-      return timedOut(request, submitted.run)
+      return timedOut(request, submitted.run, others)
     case "cancelled":
-      return Problems.toResponse(bodies.cancelled(run_id))
+      return Problems.toResponse({ ...bodies.cancelled(run_id), ...others })
     // Not the end of a run. If it happened anyway, this answer would be true.
     case "queued":
     case "running":
-      return format.accepted(run_id)
+      return format.accepted(run_id, others)
   }
 }
 
-/** Requests that are refused for a state may be accepted later, unlike those that are refused for their content. */
-const mayBeRepeated = ({ status }: Problems.Problem): boolean => status === 409 || status === 429 || status >= 500
-
-const soon: ReadonlyArray<Problems.Problem["code"]> = [
-  "unavailable",
-  "rate_limited",
-  "too_many_queued",
-  "too_many_queued_of_webhook"
-]
-
 /**
- * The answer to a request that several webhooks were offered. Once one of them has acted on it, it is a refusal only if a
- * repeat helps soon, and starts no second run (`isKeyed`): services disable URLs that refuse for long.
+ * What a URL's answer says of the webhooks that share it, which change nothing else in it. `own`: the run of the URL's own
+ * webhook. They have no names and reasons here: the sender's team need not be theirs.
  */
-export const ofOffered = (
-  request: Request,
-  offered: ReadonlyArray<Offered>,
-  { isKeyed }: { readonly isKeyed: boolean }
-): Response => {
-  const runs = offered.flatMap(({ result, webhook: { id: webhook_id } }) => {
-    const run_id = Either.isRight(result) ? runIdOf(result.right) : undefined
-    return run_id === undefined ? [] : [{ webhook_id, run_id }]
-  })
-  const ignored = offered.flatMap(({ result }) =>
-    Either.isRight(result) && result.right._tag === "Ignored" ? [result.right] : []
-  )
-  const cancels = ignored.flatMap(({ cancelled }) => (cancelled === undefined ? [] : [cancelled]))
-  const refusals = offered.flatMap(({ result, webhook: { id: webhook_id } }) =>
-    Either.isLeft(result) ? [{ webhook_id, refusal: result.left, problem: Problems.bodyOf(result.left) }] : []
-  )
-  const refused = refusals.map(({ problem: { code, detail }, webhook_id }) => ({ webhook_id, code, detail }))
-  const others = {
-    ...(cancels.length > 0 && { cancelled: cancels.flat() }),
-    ...(refused.length > 0 && { refused })
+export const ofOthers = (
+  own: { readonly webhook_id: WebhookId; readonly run_id: RunId } | undefined,
+  offered: ReadonlyArray<Offered | Undecided>
+): Problems.OfOthers => {
+  const runs: Array<{ readonly webhook_id: WebhookId; readonly run_id: RunId }> = own === undefined ? [] : [own]
+  const cancelled: Array<RunId> = []
+  let isCancelled = false
+  const refused: Array<NonNullable<Problems.OfOthers["refused"]>[number]> = []
+  const pending: Array<WebhookId> = []
+  for (const of of offered) {
+    const { result, webhook } = of
+    if (result === undefined) pending.push(webhook.id)
+    else if (Either.isLeft(result)) {
+      const { code } = Problems.bodyOf(result.left)
+      refused.push({ webhook_id: webhook.id, code, ...(of.again_until && { retried: true }) })
+    } else {
+      const run_id = runIdOf(result.right)
+      if (run_id !== undefined) runs.push({ webhook_id: webhook.id, run_id })
+      else if (result.right._tag === "Ignored" && result.right.cancelled) {
+        isCancelled = true
+        cancelled.push(...result.right.cancelled)
+      }
+    }
   }
-  const [first] = runs
-  if (first !== undefined) RequestFacts.add(request, { run_id: first.run_id })
-  const passing = isKeyed ? refusals.find(({ problem }) => soon.includes(problem.code)) : undefined
-  const answered =
-    first === undefined && cancels.length === 0
-      ? (refusals.find(({ problem }) => mayBeRepeated(problem)) ?? refusals[0])
-      : passing
-  if (answered !== undefined) {
-    const { problem, refusal } = answered
-    return HttpServerResponse.setHeaders(
-      Problems.toResponse({ ...problem, ...(first !== undefined && { runs }), ...others }),
-      Problems.ownHeadersOf(refusal)
-    )
+  return {
+    ...(runs.length > 0 && { runs }),
+    ...(isCancelled && { cancelled }),
+    ...(refused.length > 0 && { refused }),
+    ...(pending.length > 0 && { pending })
   }
-  if (first !== undefined) {
-    return json<typeof Accepted.Type>(202, { ...bodies.accepted(first.run_id), runs, ...others })
-  }
-  if (cancels.length > 0) {
-    const { cancelled: run_ids = [], ...rest } = others
-    return json<typeof Cancelled.Type>(200, { status: "cancelled", run_ids, ...rest })
-  }
-  return write(request, run, ignored.find(({ reason }) => reason !== undefined) ?? { _tag: "Ignored" })
 }
 
 const answer =
   (format: Format) =>
-  (request: Request, submitted: Submitted): Response => {
-    const run_id = runIdOf(submitted)
+  (request: Request, submitted: Submitted, others: Problems.OfOthers = {}): Response => {
+    const run_id = runIdOf(submitted) ?? others.runs?.[0]?.run_id
     if (run_id !== undefined) RequestFacts.add(request, { run_id })
-    return write(request, format, submitted)
+    return write(request, format, submitted, others)
   }
 
 /** The run that the response is about; `undefined`: none was started. */

@@ -1,17 +1,19 @@
 /** `POST /webhook/trigger/:token`: starts a run and, with `wait`, answers with its end or with its events. */
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { DateTime, Effect, Either, Redacted, type Scope } from "effect"
+import { DateTime, Effect, Redacted, type Scope } from "effect"
 import { triggerUrl } from "../../api/run/TriggerUrl.ts"
 import { MethodNotAllowed, type NotFound, type NotVerified, Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { OpenedWebhook } from "../../domain/webhook/Webhook.ts"
-import { type Offered, type Submitted, Trigger, type TriggerRefused } from "../../engine/accept/Trigger.ts"
+import type { Offered, Undecided } from "../../engine/accept/Offers.ts"
+import { type Submitted, Trigger } from "../../engine/accept/Trigger.ts"
 import { SnsRequests } from "../../engine/verify/SnsRequests.ts"
 import { bearerOf } from "../access/Bearer.ts"
 import type { Format } from "../events/EventRequest.ts"
 import { RunEvents } from "../events/RunEvents.ts"
 import * as Body from "../request/Body.ts"
+import * as Problems from "../request/Problems.ts"
 import { mountedAt, PublicUrl } from "../request/PublicUrl.ts"
 import * as RequestFacts from "../request/RequestFacts.ts"
 import type { Answer } from "./Answer.ts"
@@ -44,7 +46,12 @@ interface Source {
 }
 
 /** A request that started a run, or was ignored. */
-type Started = Source & { readonly read: RequestReader.ReadRequest; readonly submitted: Submitted }
+type Started = Source & {
+  readonly read: RequestReader.ReadRequest
+  readonly submitted: Submitted
+  /** What webhooks that share the URL did with it. */
+  readonly others: Problems.OfOthers
+}
 
 /** The token was right, and the webhook that it opens refuses the request for itself. */
 const isOfWebhook = (refusal: {
@@ -69,13 +76,13 @@ export const make = Effect.gen(function* () {
   const withKeyStatus = ({ ignoresKey }: RequestReader.ReadRequest, response: Response): Response =>
     ignoresKey ? HttpServerResponse.setHeader(response, "idempotency-key-status", "ignored") : response
 
-  const answerTo = ({ inPath, read, request, submitted }: Started): Response => {
-    const answer = withKeyStatus(read, RunAnswer.ofRun(request, submitted))
+  const answerTo = ({ inPath, others, read, request, submitted }: Started): Response => {
+    const answer = withKeyStatus(read, RunAnswer.ofRun(request, submitted, others))
     record.accepted(request, read, submitted, answer.status)
-    if (submitted._tag !== "Accepted") return answer
-    return read.reply
-      ? CallerCheck.replyTo(read.webhook, read.reply)
-      : withLocation(request, answer, locationOf(inPath, submitted.run_id))
+    // A command that only another webhook takes has this answer as well.
+    const isTaken = submitted._tag === "Accepted" || others.runs !== undefined || others.pending !== undefined
+    if (read.reply && isTaken) return CallerCheck.replyTo(read.webhook, read.reply)
+    return submitted._tag === "Accepted" ? withLocation(request, answer, locationOf(inPath, submitted.run_id)) : answer
   }
 
   /** The run is accepted: it continues even if it cannot be followed now. */
@@ -91,29 +98,21 @@ export const make = Effect.gen(function* () {
     )
   }
 
-  /** Offers the request to the webhooks that share the URL, after its own webhook. */
-  const share = (
-    source: Source,
-    reader: RequestReader.RequestReader,
-    read: RequestReader.ReadRequest,
-    own: Offered["result"]
-  ) =>
-    Effect.map(trigger.offer(read.webhook, read), (others): Response => {
-      const { inPath, received_at, request } = source
-      const offered = [{ webhook: read.webhook, result: own }, ...others]
-      const answer = withKeyStatus(
-        read,
-        RunAnswer.ofOffered(request, offered, { isKeyed: read.idempotency !== undefined })
+  /** Offers a request to the webhooks that share the URL, once; then, how its own webhook's answer describes that. */
+  const makeShare = (request: Request) => {
+    let begun: Effect.Effect<ReadonlyArray<Offered | Undecided>> | undefined
+    const begin = (read: RequestReader.ReadRequest) =>
+      Effect.suspend(() =>
+        begun === undefined
+          ? Effect.map(trigger.offer(read.webhook, read, record.shared(request, read)), (decided) => (begun = decided))
+          : Effect.succeed(begun)
       )
-      for (const { result, webhook } of offered) {
-        if (Either.isLeft(result)) record.refused(request, webhook, received_at, result.left, reader)
-        else record.accepted(request, { ...read, webhook }, result.right, answer.status)
-      }
-      if (answer.status !== 202) return answer
-      if (read.reply) return CallerCheck.replyTo(read.webhook, read.reply)
-      const run_id = Either.isRight(own) ? RunAnswer.runIdOf(own.right) : undefined
-      return run_id === undefined ? answer : withLocation(request, answer, locationOf(inPath, run_id))
-    })
+    const others = (read: RequestReader.ReadRequest, run_id?: RunId) =>
+      Effect.map(Effect.flatten(begin(read)), (offered) =>
+        RunAnswer.ofOthers(run_id === undefined ? undefined : { webhook_id: read.webhook.id, run_id }, offered)
+      )
+    return { begin, others }
+  }
 
   const start = <E, R>(
     webhook: OpenedWebhook,
@@ -124,22 +123,37 @@ export const make = Effect.gen(function* () {
     RequestFacts.add(request, { webhook_id: webhook.id })
     record.token(request, webhook)
     const reader = readerFor(request, token, received_at, webhook, record.verified)
-    return Effect.matchEffect(trigger.triggerRead(webhook, reader.read), {
+    const share = makeShare(request)
+    /** Others do not wait until the caller has its answer. */
+    const read = (webhook: OpenedWebhook) =>
+      Effect.map(reader.read(webhook), (read) =>
+        read.wait && read.webhook.shared_by !== undefined ? { ...read, onAccepted: share.begin(read) } : read
+      )
+    return Effect.matchEffect(trigger.triggerRead(webhook, read), {
       onSuccess: ({ request: read, submitted }): Effect.Effect<Response, E, R> =>
         read.webhook.shared_by === undefined || (submitted._tag === "Ignored" && submitted.isOfSlack)
-          ? respond({ ...source, read, submitted })
-          : share(source, reader, read, Either.right(submitted)),
+          ? respond({ ...source, read, submitted, others: {} })
+          : Effect.flatMap(share.others(read, RunAnswer.runIdOf(submitted)), (others) =>
+              respond({ ...source, read, submitted, others })
+            ),
       onFailure: (refusal) => {
         if (refusal._tag === "Handshake") {
           const answer = Effect.sync(() => CallerCheck.handshakeAnswer(refusal))
           return refusal.confirm === undefined ? answer : Effect.zipRight(sns.confirm(refusal.confirm), answer)
         }
-        const read = reader.last()
-        if (read?.webhook.shared_by !== undefined && isOfWebhook(refusal)) {
-          return share(source, reader, read, Either.left(refusal as TriggerRefused))
-        }
         record.refused(request, webhook, received_at, refusal, reader)
-        return Effect.zipRight(CallerCheck.report(webhook, refusal), Effect.fail(refusal))
+        const refused = Effect.zipRight(CallerCheck.report(webhook, refusal), Effect.fail(refusal))
+        const read = reader.last()
+        if (read?.webhook.shared_by === undefined || !isOfWebhook(refusal)) return refused
+        return Effect.map(share.others(read), (others) =>
+          withKeyStatus(
+            read,
+            HttpServerResponse.setHeaders(
+              Problems.toResponse({ ...Problems.bodyOf(refusal), ...others }),
+              Problems.ownHeadersOf(refusal)
+            )
+          )
+        )
       }
     })
   }

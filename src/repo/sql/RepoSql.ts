@@ -21,6 +21,7 @@ import * as WebhookStoreSql from "./manage/WebhookStoreSql.ts"
 import * as FileStoreSql from "./run/FileStoreSql.ts"
 import * as HttpLeaderStoreSql from "./run/HttpLeaderStoreSql.ts"
 import * as LaneStoreSql from "./run/LaneStoreSql.ts"
+import * as OfferStoreSql from "./run/OfferStoreSql.ts"
 import * as ProgressStoreSql from "./run/ProgressStoreSql.ts"
 import * as RunStoreSql from "./run/RunStoreSql.ts"
 import * as ThreadStoreSql from "./run/ThreadStoreSql.ts"
@@ -64,6 +65,7 @@ export const layer: Layer.Layer<Repo, never, SqlClient.SqlClient | Notifications
   ProgressStoreSql.layer,
   FileStoreSql.layer,
   RequestStoreSql.layer,
+  OfferStoreSql.layer,
   DestinationStoreSql.layer,
   DeliveryStoreSql.layer,
   AlertStoreSql.layer,

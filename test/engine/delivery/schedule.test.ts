@@ -130,6 +130,7 @@ it.scoped("a delivery whose template gets no CPU time now is tried again", () =>
     const evaluator = Layer.succeed(Evaluator, {
       evaluate: () => Effect.fail(busy),
       evaluateNow: () => undefined,
+      charge: () => {},
       refusalOf: () => busy
     })
     const template = { body: "template", template: "{{ run.response }}" } as const

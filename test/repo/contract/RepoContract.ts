@@ -39,6 +39,7 @@ import { httpLeaderStore } from "./run/HttpLeaderStore.ts"
 import { idempotency } from "./run/idempotency.ts"
 import { admissions, laneStore } from "./run/LaneStore.ts"
 import { limits } from "./run/limits.ts"
+import { offers } from "./run/offers.ts"
 import { pause } from "./run/pause.ts"
 import { progress } from "./run/progress.ts"
 import { replays } from "./run/replays.ts"
@@ -92,6 +93,7 @@ export const repoContract = (withRepo: WithRepo): void => {
     rollUp(test)
   })
   describe("RequestStore", () => requestStore(test))
+  describe("OfferStore", () => offers(test))
   describe("DestinationStore and DeliveryStore", () => {
     deliveryStore(test)
     deliveryAttempts(test)

@@ -192,4 +192,20 @@ export const webhooks = Effect.gen(function* () {
       primary key (webhook_id, begins_at)
     ) with (fillfactor = 50)`
   yield* sql`create index ignored_counts_begins_at on webhook_trigger.ignored_counts (begins_at)`
+
+  // Requests that a webhook refused for a moment: they came to a URL that it shares, and are offered to it again.
+  yield* sql`
+    create table webhook_trigger.offers (
+      id uuid primary key,
+      webhook_id uuid not null references webhook_trigger.webhooks on delete cascade,
+      shares uuid not null,
+      team text collate "C" not null,
+      request text not null,
+      length integer not null,
+      tries integer not null,
+      due_at timestamptz not null,
+      until timestamptz not null
+    )`
+  yield* sql`create index offers_webhook on webhook_trigger.offers (webhook_id, id)`
+  yield* sql`create index offers_due on webhook_trigger.offers (due_at)`
 })
