@@ -49,6 +49,10 @@ export const toColumns = (record: object): Record<string, unknown> => mapFields(
 const toJson = (value: unknown): unknown =>
   value instanceof Uint8Array ? `\\x${Buffer.from(value).toString("hex")}` : toColumn(value)
 
+/** Records as JSON for PostgreSQL. JSON values are texts in it, because PostgreSQL would refuse an escaped U+0000 in them. */
+export const jsonOf = (records: ReadonlyArray<object>): string =>
+  JSON.stringify(records.map((record) => mapFields(record, Object.keys(record), toJson)))
+
 /** Columns by name, and their PostgreSQL types. */
 export type ColumnTypes = Readonly<Record<string, string>>
 

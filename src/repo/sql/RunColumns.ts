@@ -26,6 +26,8 @@ const fields = Object.keys(RunRow.fields) as ReadonlyArray<keyof RunRow>
 
 /** All fields of a run, for `runFromRow`. */
 export const runColumns = columnsOf(fields)
+/** The same as text. */
+export const runColumnsText = fields.map(columnOf).join(", ")
 
 export const runFromRow = (row: object): Run => toRun(fromRow<RunRow>(row, fields))
 

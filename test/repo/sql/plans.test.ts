@@ -305,7 +305,8 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
       yield* releaseOne(behind, many + 90_001)
     })
   )
-  reads("a step, sent, started and another one", 20, () =>
+  // Of a step, what its functions read, and the entries of indexes.
+  reads("a step, sent, started and another one", 40, () =>
     Effect.gen(function* () {
       const [id] = yield* admitNext()
       yield* sentOne(id!, 1)
@@ -321,7 +322,7 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
   it.live("the team is paused", () =>
     Effect.flatMap(repo, ({ pauseTeam }) => pauseTeam(ops, at(0))).pipe(Effect.provide(runtime))
   )
-  reads("a step of a paused team", 1, () => Effect.map(admitNext(), (admitted) => expect(admitted).toEqual([])))
+  reads("a step of a paused team", 10, () => Effect.map(admitNext(), (admitted) => expect(admitted).toEqual([])))
 
   it.live(
     "of two webhooks, one is paused after many successes, and one has many failures from before its count began",

@@ -7,7 +7,6 @@ import type { RunStatus } from "../../../domain/run/RunStatus.ts"
 import type { DayUse } from "../../../domain/webhook/Budget.ts"
 import { uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
-import { costsOfDay } from "../history/DayUse.ts"
 import { uncounted } from "../history/RollUp.ts"
 
 /** How many runs may have ended in another order than they were accepted in, and still count right. */
@@ -76,13 +75,12 @@ export const makeMeasured = Effect.gen(function* () {
   const dayUses = Effect.fn("AlertStore.dayUses")(function* (ids: ReadonlyArray<WebhookId>, at: DateTime.Utc) {
     if (ids.length === 0) return new Map<WebhookId, DayUse>()
     const day = sql`(${DateTime.toDateUtc(at)}::timestamptz at time zone 'utc')::date`
-    const webhooks = sql`select unnest(${uuids(sql, ids)})`
     const rows = yield* sql<DayUse & { readonly webhook_id: WebhookId }>`
       select w.id as webhook_id, coalesce(r.day_runs, 0) as runs, coalesce(c.priced_runs, 0) as priced_runs,
         coalesce(c.cost_usd, 0) as cost_usd
       from (select unnest(${uuids(sql, ids)}) as id) as w
         left join webhook_trigger.webhook_rates r on r.webhook_id = w.id and r.day = ${day}
-        left join (${costsOfDay(sql, webhooks, day)}) as c on c.webhook_id = w.id`
+        left join webhook_trigger.costs_of_day(${uuids(sql, ids)}, ${day}) as c on c.webhook_id = w.id`
     return new Map(rows.map(({ webhook_id, ...use }) => [webhook_id, use]))
   }, bounded)
 

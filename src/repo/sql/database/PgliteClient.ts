@@ -8,7 +8,7 @@ import { migrate } from "./Migrations.ts"
 import { channel, makeListeners, Notifications } from "./Notifications.ts"
 import { open } from "./PgliteDatabase.ts"
 import * as Refusals from "./Refusals.ts"
-import { preparedName, sessionSettings } from "./Session.ts"
+import { preparedStatements, sessionSettings } from "./Session.ts"
 
 export interface PgliteOptions {
   /** The folder for the rows; absent: in memory. */
@@ -32,9 +32,14 @@ const preparing = (db: PGlite, { parse, protocol }: typeof import("@electric-sql
   const { serialize } = protocol
   const parameterTypes = new Map<string, ReadonlyArray<number>>()
   const exchange = (...messages: ReadonlyArray<Uint8Array>) => db.execProtocolStream(Buffer.concat(messages))
+  const unused: Array<string> = []
+  const preparedName = preparedStatements((name) => unused.push(name))
 
   const prepare = async (name: string, text: string): Promise<ReadonlyArray<number>> => {
+    const closed = unused.splice(0)
+    for (const old of closed) parameterTypes.delete(old)
     const answers = await exchange(
+      ...closed.map((old) => serialize.close({ type: "S", name: old })),
       serialize.parse({ name, text }),
       serialize.describe({ type: "S", name }),
       serialize.sync()

@@ -11,7 +11,7 @@ import * as PoolMetrics from "./PoolMetrics.ts"
 import { addressFault, advice, codeOf, connection, isPermanent } from "./PostgresAddress.ts"
 import { openSession } from "./PostgresSession.ts"
 import * as Refusals from "./Refusals.ts"
-import { planSettings, preparedName, readOnly, sessionSettings, silence } from "./Session.ts"
+import { planSettings, preparedStatements, readOnly, sessionSettings, silence } from "./Session.ts"
 
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database`, with PostgreSQL's URL parameters. */
@@ -34,6 +34,13 @@ const startTimeout = "30 seconds"
  */
 const boundedClient = ({ ended }: Refusals.Refusals): typeof pg.Client =>
   class extends pg.Client {
+    private readonly preparedName = preparedStatements((name) => {
+      const { connection } = this as any
+      connection.close({ type: "S", name })
+      delete connection.parsedStatements[name]
+      delete connection.submittedNamedStatements[name]
+    })
+
     override query(...args: ReadonlyArray<any>): any {
       const last = args.at(-1)
       if (typeof last !== "function") return (super.query as any)(...args)
@@ -48,7 +55,7 @@ const boundedClient = ({ ended }: Refusals.Refusals): typeof pg.Client =>
         last(error, ...results)
       }
       return typeof statement === "string" && Array.isArray(values) && values.length > 0
-        ? (super.query as any)({ name: preparedName(statement), text: statement, values }, callback)
+        ? (super.query as any)({ name: this.preparedName(statement), text: statement, values }, callback)
         : (super.query as any)(...args.slice(0, -1), callback)
     }
   }

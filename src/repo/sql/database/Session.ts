@@ -1,18 +1,45 @@
-/** More than there are: beyond this number, statements would be planned at every call. */
-const most = 500
+/**
+ * Statements that a connection keeps prepared. The least recently used one is closed for another: a plan takes a tenth of a
+ * megabyte, the larger ones more, in each connection.
+ */
+const mostPrepared = 100
 
-const names = new Map<string, string>()
+/** A text is prepared at its third use by this process. A search with rare conditions is not used as often. */
+const usesBefore = 2
+const mostCounted = 1_000
+const uses = new Map<string, number>()
+
+const isUsedOften = (text: string): boolean => {
+  const count = uses.get(text) ?? 0
+  if (count >= usesBefore) return true
+  uses.delete(text)
+  uses.set(text, count + 1)
+  if (uses.size > mostCounted) for (const oldest of uses.keys()) return uses.delete(oldest) && false
+  return false
+}
 
 /**
- * The name under which a statement is prepared, the same on every connection. So each connection plans it once:
- * planning the larger statements takes longer than running them. `undefined`: not prepared.
+ * The statements that a connection has prepared, so that it plans each once: planning the larger ones takes longer than running
+ * them. `close` forgets one there.
  */
-export const preparedName = (text: string): string | undefined => {
-  const known = names.get(text)
-  if (known !== undefined || names.size === most) return known
-  const name = `webhook_trigger_${names.size}`
-  names.set(text, name)
-  return name
+export const preparedStatements = (close: (name: string) => void) => {
+  const names = new Map<string, string>()
+  let count = 0
+  /** The name under which a statement is, or is to be, prepared. `undefined`: it is not. */
+  return (text: string): string | undefined => {
+    const known = names.get(text)
+    if (known === undefined && !isUsedOften(text)) return undefined
+    const name = known ?? `webhook_trigger_${count++}`
+    // The map is in the order of use.
+    names.delete(text)
+    names.set(text, name)
+    if (names.size > mostPrepared) {
+      const [oldest, oldestName] = names.entries().next().value!
+      names.delete(oldest)
+      close(oldestName)
+    }
+    return name
+  }
 }
 
 /**

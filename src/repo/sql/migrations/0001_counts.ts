@@ -73,4 +73,29 @@ export const counts = Effect.gen(function* () {
       select key, value::numeric from json_each_text(report -> 'usage')
       where key in ('cost_usd', 'input_tokens', 'cached_input_tokens', 'output_tokens')
     $$`
+
+  // By webhook, what the runs accepted on a day, in UTC, cost, and how many of them reported it: the costs kept by day, and
+  // the ends that are not among them yet. Nothing is late.
+  yield* sql`
+    create function webhook_trigger.costs_of_day(hooks uuid[], day date)
+    returns table (webhook_id uuid, priced_runs integer, cost_usd float8) language sql stable as $$
+      select webhook_id, sum(runs)::integer, sum(total)::float8
+      from (
+        select webhook_id, runs, total from webhook_trigger.run_usage
+        where webhook_id = any (hooks) and hours = 24 and begins_at = day::timestamp at time zone 'utc'
+          and amount = 'cost_usd'
+        union all
+        select webhook_id, 1, (report -> 'usage' ->> 'cost_usd')::numeric
+        from (
+          select webhook_id, date_bin('1 hour', accepted_at, 'epoch') as accepted_hour, report from webhook_trigger.runs
+          where webhook_id is not null
+            and recorded_at >= (select counted_to from webhook_trigger.run_counts_state)
+          order by recorded_at offset 0
+        ) as uncounted
+        where webhook_id = any (hooks) and accepted_hour >= day::timestamp at time zone 'utc'
+          and accepted_hour < day::timestamp at time zone 'utc' + interval '24 hours'
+          and report -> 'usage' ->> 'cost_usd' is not null
+      ) as each
+      group by 1
+    $$`
 })

@@ -6,9 +6,9 @@ import type { Change } from "../../ChangeFeed.ts"
 import { type Acceptance, type AcceptanceRefused, type NewRun, Skipped, WebhookEdited } from "../../run/RunStore.ts"
 import { unavailable } from "../database/Database.ts"
 import type { NotifySoon } from "../database/NotifySoon.ts"
+import type { Inserted } from "./AcceptInput.ts"
 import { makeCoalesce, makeFindDelivered } from "./Coalesce.ts"
 import { type EarlierRun, makeKeys } from "./IdempotencyKeys.ts"
-import type { Inserted } from "./Insert.ts"
 
 type Answer = Either.Either<Acceptance, AcceptanceRefused>
 

@@ -26,37 +26,6 @@ interface Coalescing extends NewRun {
 
 export const isCoalescing = (run: NewRun): run is Coalescing => run.webhook !== undefined && run.coalesce !== undefined
 
-interface Windows {
-  /** The windows that the accepted runs open. */
-  readonly opened: Statement.Fragment
-  /** False if another run has opened the window in the meantime. */
-  readonly hasOpened: Statement.Fragment
-  /** The columns of coalesced runs, and of those that need approval: they get no place; an ordinary run does. */
-  readonly columns: Statement.Fragment
-  readonly values: Statement.Fragment
-}
-
-export const windowsOf = (sql: SqlClient.SqlClient, runs: ReadonlyArray<NewRun>): Windows =>
-  runs.some((run) => isCoalescing(run) || run.approval_until !== undefined)
-    ? {
-        columns: sql`, place, collecting_until, approval_until, joined`,
-        values: sql`,
-          case when window_key is null and approval_until is null then ${nextPlace(sql)} end, window_until, approval_until,
-          case when window_key is not null or approval_until is not null then 0 end`,
-        opened: sql`opened as (
-          insert into webhook_trigger.windows (webhook_id, team, key, run_id, until, latest, template)
-          select webhook_id, team, window_key, id, window_until, window_latest, window_template::json from placed
-          where fits and window_key is not null order by webhook_id, team, window_key
-          on conflict do nothing returning run_id
-        ), kept as (
-          insert into webhook_trigger.window_requests (run_id, request, bytes)
-          select id, window_request::json, octet_length(window_request) from placed
-          where window_request is not null and id in (select run_id from opened)
-        ),`,
-        hasOpened: sql`and (window_key is null or id in (select run_id from opened))`
-      }
-    : { opened: sql``, hasOpened: sql``, columns: sql``, values: sql`` }
-
 /** How many windows one statement closes, and how many keys it forgets. */
 const portion = 1000
 
@@ -298,18 +267,6 @@ const firstOfEachDelivery = (runs: ReadonlyArray<Coalescing>): ReadonlyArray<Coa
 export const makeCoalesce = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  /** Keeps the requests in the order of acceptance, and drops the oldest. */
-  const keptOf = (runs: ReadonlyArray<Coalescing>): Statement.Fragment =>
-    runs.every(({ coalesce }) => coalesce.request === undefined)
-      ? sql``
-      : sql`kept as (
-          insert into webhook_trigger.window_requests (run_id, request, bytes)
-          select run_id, request::json, octet_length(request) from taken where request is not null order by ord
-        ), dropped as (
-          delete from webhook_trigger.window_requests k using (${latest(sql, sql`join newest using (run_id)`)}) l
-          where (k.run_id, k.seq) = (l.run_id, l.seq) and not l.fits
-        ),`
-
   return Effect.fnUntraced(function* (given: ReadonlyArray<NewRun>) {
     const runs = firstOfEachDelivery(given.filter(isCoalescing))
     const answers = new Map<NewRun, Answer>()
@@ -362,7 +319,14 @@ export const makeCoalesce = Effect.gen(function* () {
         select f.ord, f.webhook_id, f.request, f.idempotency_key, f.request_hash, f.expires_at, w.run_id
         from fresh f join wanted w using (webhook_id, team, key)
         where w.run_id in (select id from merged)
-      ), ${keptOf(runs)} remembered as (
+      ), kept as (
+        -- In the order of acceptance.
+        insert into webhook_trigger.window_requests (run_id, request, bytes)
+        select run_id, request::json, octet_length(request) from taken where request is not null order by ord
+      ), dropped as (
+        delete from webhook_trigger.window_requests k using (${latest(sql, sql`join newest using (run_id)`)}) l
+        where (k.run_id, k.seq) = (l.run_id, l.seq) and not l.fits
+      ), remembered as (
         insert into webhook_trigger.window_deliveries (webhook_id, idempotency_key, run_id, request_hash, expires_at)
         select webhook_id, idempotency_key, run_id, request_hash, expires_at from taken where idempotency_key is not null
         on conflict (webhook_id, idempotency_key) do update set

@@ -1,4 +1,4 @@
-import { SqlClient, type Statement } from "@effect/sql"
+import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import type { Unavailable } from "../../../domain/Errors.ts"
 import type { RunId } from "../../../domain/Id.ts"
@@ -11,59 +11,42 @@ import {
   isUnchecked,
   type LateReport,
   type RunEnd,
-  type RunEvent,
   type UncheckedAnswer,
   withoutQuestion
 } from "../../run/RunEnd.ts"
 import { notify } from "../Changes.ts"
-import { type ColumnTypes, eventTypes, list, recordset, runIds, uuids } from "../Columns.ts"
+import { type ColumnTypes, recordset, runIds, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import type { NotifySoon } from "../database/NotifySoon.ts"
 import { addUsage } from "../history/RollUp.ts"
-import {
-  final,
-  lastStep,
-  live,
-  runColumns,
-  runFromRow,
-  sentBeforeStart,
-  stopAtOf,
-  storesLateAnswer,
-  unreleased
-} from "../RunColumns.ts"
+import { final, live, runColumns, runFromRow, storesLateAnswer, unreleased } from "../RunColumns.ts"
 
-/** The columns that an outcome sets. */
-const outcomeTypes = {
-  status: "text",
-  response: "text",
-  error_code: "text",
-  error_message: "text",
-  report: "json",
-  cancelled_by: "text"
-} as const satisfies { readonly [Name in keyof ReturnType<typeof outcomeFields>]-?: string }
-
-const inputTypes: ColumnTypes = {
+/** What a late end adds to its run. */
+const lateTypes: ColumnTypes = {
   run_id: "uuid",
   at: "timestamptz",
-  sent_at: "timestamptz",
-  started_at: "timestamptz",
-  answered: "boolean",
-  ends_work: "boolean",
-  unchecked: "boolean",
   unasked: "json",
-  ...outcomeTypes
+  response: "text",
+  report: "json",
+  cancelled_by: "text"
 }
 
-/** The part of a step that ends and releases runs. */
-export interface EndsPart {
-  /** Queries, to be followed by others. */
-  readonly queries: Statement.Fragment
-  /** The query of the runs that it ended. */
-  readonly ended: Statement.Fragment
-  /** The IDs of the runs that it released, as one text. */
-  readonly released: Statement.Fragment
-  /** The teams that may be free now. */
-  readonly teams: Statement.Fragment
+/** As data for the function `step`. */
+export const toEnd = (end: RunEnd) => {
+  const { run_id, at, sent_at, started_at, outcome } = end
+  const fields = outcomeFields(outcome)
+  return {
+    run_id,
+    at,
+    sent_at,
+    started_at,
+    answered: isAnswer(outcome),
+    ends_work: endsWork(outcome),
+    unchecked: isUnchecked(end),
+    may_be_retried: outcome.status === "error" && !finalErrors.includes(outcome.error.code),
+    unasked: withoutQuestion(end),
+    ...fields
+  }
 }
 
 /** What `storeLate` says of an end's run. */
@@ -74,88 +57,12 @@ const addedBy = (late: Late): Pick<EndedRun, "late" | "unchecked"> => {
   return report === null ? { unchecked: { team, answer_schema: late.answer_schema } } : { late: { report, team } }
 }
 
-/** The parts of `RunStore.step` that end runs, and `RunStore.ended`. */
+/** What follows the ends of `RunStore.step`, and `RunStore.ended`. */
 export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   const sql = yield* SqlClient.SqlClient
 
-  const toInput = (end: RunEnd) => {
-    const { run_id, at, sent_at, started_at, outcome } = end
-    const facts = { answered: isAnswer(outcome), ends_work: endsWork(outcome), unchecked: isUnchecked(end) }
-    return { run_id, at, sent_at, started_at, ...facts, unasked: withoutQuestion(end), ...outcomeFields(outcome) }
-  }
   const mayAsk = sql`r.agent ->> 'may_ask' is distinct from 'false'`
-  const isQuestion = sql`(i.unasked is not null and ${mayAsk})`
   const report = sql`case when ${mayAsk} then i.report else coalesce(i.unasked, i.report) end::json`
-  const { error_message: _, report: __, ...plain } = outcomeTypes
-  const outcomeSet = list(Object.keys(plain).map((name) => `${name} = i.${name}`))
-
-  // As in `timesOfEnd`.
-  const noLater = (time: Statement.Fragment) => sql`case when ${time} > i.at then i.at else ${time} end`
-  const reported = noLater(sql`coalesce(r.started_at, i.started_at)`)
-  const confirmed = sql`coalesce(r.sent_at, i.sent_at)`
-  const sent = sentBeforeStart(
-    sql,
-    sql`case
-      when ${confirmed} <= i.at then ${confirmed}
-      when ${confirmed} is not null or i.answered then ${noLater(sql`r.admitted_at`)}
-    end`,
-    reported
-  )
-
-  /** Ends unfinished runs; releases ended ones, whose team has, or will have, no prompt of theirs. */
-  const partOf = (ends: ReadonlyArray<RunEnd>, releases: ReadonlyArray<RunEvent>): EndsPart => ({
-    queries: sql`
-      ${
-        ends.length + releases.length > 0
-          ? sql`locked as materialized (
-        select r.id, r.status from webhook_trigger.runs r
-        where r.id = any(${runIds(sql, [...ends, ...releases])})
-        order by r.id for no key update
-      ),`
-          : sql``
-      } ${ends.length === 0 ? sql`` : ending(ends)} ${releases.length === 0 ? sql`` : releasing(releases)}`,
-    ended: ends.length === 0 ? sql`select r.* from webhook_trigger.runs r where false` : sql`select * from ended`,
-    released: releases.length === 0 ? sql`null::text` : sql`(select string_agg(id::text, ' ') from released)`,
-    teams: sql`
-      ${ends.length === 0 ? sql`select null::text as team where false` : sql`select team from ended`}
-      ${releases.length === 0 ? sql`` : sql`union all select team from released`}`
-  })
-
-  const ending = (ends: ReadonlyArray<RunEnd>) => sql`
-    ended as (
-      update webhook_trigger.runs r set
-        ${outcomeSet},
-        report = ${report},
-        error_message = case when i.status = 'timeout' then ${lastStep} else i.error_message end,
-        sent_at = ${sent},
-        started_at = coalesce(${reported}, ${sent}),
-        finished_at = i.at,
-        recorded_at = now(),
-        retry_at = case when i.status = 'error' and i.error_code not in ${sql.in(finalErrors)} then
-          i.at + r.retry_after_seconds * interval '1 second'
-        end,
-        released_at = case
-          when i.status in ${storesLateAnswer} and (r.admitted_at is null or i.ends_work) then i.at
-        end,
-        stop_at = case
-          when i.ends_work or r.admitted_at is null then null
-          when i.status = 'timeout' then ${stopAtOf(sql, sql`i.at`, sql`coalesce(${reported}, ${sent})`)}
-          else i.at
-        end,
-        collecting_until = null,
-        approval_until = null
-      from ${recordset(sql, inputTypes, ends.map(toInput))} join locked on locked.id = i.run_id
-      where r.id = i.run_id and locked.status in ${live} and not (i.unchecked and r.agent -> 'answer_schema' is not null and not ${isQuestion})
-      returning r.*
-    ),`
-
-  const releasing = (releases: ReadonlyArray<RunEvent>) => sql`
-    released as (
-      update webhook_trigger.runs r set released_at = coalesce(r.released_at, i.at), unconfirmed = null
-      from ${recordset(sql, eventTypes, releases)} join locked on locked.id = i.run_id
-      where r.id = i.run_id and (${unreleased} or r.unconfirmed)
-      returning r.id, r.team
-    ),`
 
   /**
    * Stores answers to runs that have ended without one, and the first report of each. Returns the reports' runs, and those
@@ -171,7 +78,7 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
       ), stored as (
         update webhook_trigger.runs r
         set response = i.response, report = coalesce(r.report, ${report})
-        from ${recordset(sql, inputTypes, ends.map(toInput))} join unanswered on unanswered.id = i.run_id
+        from ${recordset(sql, lateTypes, ends.map(toEnd))} join unanswered on unanswered.id = i.run_id
         where r.id = i.run_id
         returning r.*, is_unreported
       ), state as materialized (
@@ -204,7 +111,7 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
         select r.id from webhook_trigger.runs r where r.id = any(${runIds(sql, ends)}) order by r.id for no key update
       ), stopped as (
         update webhook_trigger.runs r set cancelled_by = i.cancelled_by, stop_at = least(r.stop_at, i.at)
-        from ${recordset(sql, inputTypes, ends.map(toInput))} join locked on locked.id = i.run_id
+        from ${recordset(sql, lateTypes, ends.map(toEnd))} join locked on locked.id = i.run_id
         where r.id = i.run_id and ${unreleased} and r.cancelled_by is null
         returning r.id
       ), ${notify(sql, "RunEnded", sql`select id::text as name from stopped`)}
@@ -263,5 +170,5 @@ export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
     whenTraced("RunStore.ended")
   )
 
-  return { partOf, settle, ended }
+  return { settle, ended }
 })

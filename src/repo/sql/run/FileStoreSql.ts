@@ -8,7 +8,6 @@ import { whenTraced } from "../../../telemetry/Span.ts"
 import { type Bucket, FileBucket, unavailable } from "../../run/FileBucket.ts"
 import { FileStore, type WantedFile } from "../../run/FileStore.ts"
 import type { NewRun } from "../../run/RunStore.ts"
-import { recordset } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { isOut } from "../RunColumns.ts"
 
@@ -36,26 +35,15 @@ export const makeStoreContents = Effect.map(Effect.all([SqlClient.SqlClient, Fil
     )
 })
 
-const fileTypes = { run_id: "uuid", id: "text", content: "text" } as const
-
-/** For an acceptance: the files of the runs that are `inserted`, from an `input`. A replay shares the contents of its run's. */
-export const filesOf = (sql: SqlClient.SqlClient, runs: ReadonlyArray<NewRun>): Statement.Fragment => {
-  if (!runs.some(({ files }) => files !== undefined)) return sql``
-  const sent = runs.flatMap(({ files = [], run_id }) =>
-    files.flatMap(({ bytes, id, source }) =>
-      bytes === undefined && source === undefined ? [] : { run_id, id, content: keyOf(run_id, id) }
-    )
-  )
-  return sql`filed as (
-    insert into webhook_trigger.run_files (run_id, id, content)
-    select f.run_id, f.id, f.content from inserted join (
-      select i.run_id, i.id, i.content from ${recordset(sql, fileTypes, sent)}
-      union all
-      select i.id, f.id, f.content from input i
-      join webhook_trigger.run_files f on f.run_id = i.replay_of and f.id like 'in-%'
-    ) as f on f.run_id = inserted.id
-  ),`
-}
+/** The contents that these runs' files refer to. `undefined`: none of the runs has files. */
+export const sentFiles = (runs: ReadonlyArray<NewRun>) =>
+  runs.some(({ files }) => files !== undefined)
+    ? runs.flatMap(({ files = [], run_id }) =>
+        files.flatMap(({ bytes, id, source }) =>
+          bytes === undefined && source === undefined ? [] : { run_id, id, content: keyOf(run_id, id) }
+        )
+      )
+    : undefined
 
 /** Contents of files that one statement removes. */
 const removedInOneStep = 10

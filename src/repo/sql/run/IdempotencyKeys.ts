@@ -6,7 +6,6 @@ import type { NewRun } from "../../run/RunStore.ts"
 import { fromRow, recordset, runIds } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { runColumns, runFromRow } from "../RunColumns.ts"
-import { toInput } from "./AcceptInput.ts"
 
 /** The input by which an earlier run is found. */
 const keyTypes = {
@@ -16,6 +15,14 @@ const keyTypes = {
   idempotency_key: "text",
   accepted_at: "timestamptz"
 } as const
+
+const toKey = ({ accepted_at, idempotency, team, webhook }: NewRun, ord: number) => ({
+  ord,
+  webhook_id: webhook?.id,
+  team,
+  idempotency_key: idempotency?.key,
+  accepted_at
+})
 
 const isKeyedTrigger = ({ idempotency, webhook }: NewRun) => idempotency !== undefined && webhook !== undefined
 const isKeyedMessage = ({ idempotency, webhook }: NewRun) => idempotency !== undefined && webhook === undefined
@@ -34,32 +41,12 @@ export const makeKeys = Effect.map(SqlClient.SqlClient, (sql) => {
   const namedByMessage = sql`
     i.webhook_id is null and r.webhook_id is null and r.team = i.team and r.idempotency_key = i.idempotency_key`
 
-  /** Whether the key of an input `i` names a run: its own, or the one that it joined. */
-  const isKnown = (runs: ReadonlyArray<NewRun>) => {
-    const ofTriggers = [
-      sql`exists (select from webhook_trigger.runs r where ${namedByTrigger})`,
-      sql`exists (
-        select from webhook_trigger.window_deliveries d
-        where d.webhook_id = i.webhook_id and d.idempotency_key = i.idempotency_key and d.expires_at > i.accepted_at
-      )`
-    ]
-    const ofMessages = sql`exists (select from webhook_trigger.runs r where ${namedByMessage})`
-    const ways = [...(runs.some(isKeyedTrigger) ? ofTriggers : []), ...(runs.some(isKeyedMessage) ? [ofMessages] : [])]
-    return ways.length === 0 ? sql`false` : sql.or(ways)
-  }
-
-  /** Of runs that are inserted at once with one key, also by other servers, only one is. */
-  const unlessKnown = (runs: ReadonlyArray<NewRun>) =>
-    runs.some(isKeyedMessage)
-      ? sql`on conflict do nothing`
-      : sql`on conflict (webhook_id, idempotency_key) where idempotency_key is not null do nothing`
-
   /** The runs that their keys named before, by their places in `runs`. */
   const findEarlier = (runs: ReadonlyArray<NewRun>) => {
     const find = (isNamed: Statement.Fragment) =>
       bounded(sql`
         select i.ord, ${runColumns}, r.request_hash, r.idempotency_expires_at <= i.accepted_at as expired
-        from ${recordset(sql, keyTypes, runs.map(toInput()))}
+        from ${recordset(sql, keyTypes, runs.map(toKey))}
         join webhook_trigger.runs r on ${isNamed}`)
     const kinds = [
       ...(runs.some(isKeyedTrigger) ? [namedByTrigger] : []),
@@ -76,7 +63,7 @@ export const makeKeys = Effect.map(SqlClient.SqlClient, (sql) => {
       update webhook_trigger.runs set idempotency_key = null
       where id = any(${runIds(sql, rows)})`)
 
-  return { isKnown, unlessKnown, findEarlier, free }
+  return { findEarlier, free }
 })
 
 /** The run that a key named before. */

@@ -1,5 +1,5 @@
-/** Pending retries of failed runs: the methods of `RunStore` that read and cancel them, and a part of `accept`. */
-import { SqlClient, type Statement } from "@effect/sql"
+/** Pending retries of failed runs: the methods of `RunStore` that read and cancel them. */
+import { SqlClient } from "@effect/sql"
 import { DateTime, Effect } from "effect"
 import type { RunId, WebhookId } from "../../../domain/Id.ts"
 import type { CancelledBy } from "../../../domain/run/Run.ts"
@@ -11,42 +11,6 @@ import { bounded } from "../database/Database.ts"
 
 /** Number of retries that one statement cancels. */
 const portion = 500
-
-/** The runs and their `retry_at`, locked in the order of ids. */
-const lockedRuns = (sql: SqlClient.SqlClient, ids: Statement.Fragment): Statement.Fragment => sql`
-  select r.id, r.retry_at from webhook_trigger.runs r where r.id = any(${ids})
-  order by r.id for no key update`
-
-/**
- * For an acceptance: whether an input `i` may be accepted as the next attempt of its `replay_of`, whose retry is then
- * no longer pending. So there is at most one next attempt, and none of a run whose retry was cancelled.
- */
-export const retriesOf = (
-  sql: SqlClient.SqlClient,
-  retries: ReadonlyArray<unknown>
-): {
-  readonly failed: Statement.Fragment
-  readonly mayBeRetried: Statement.Fragment
-  readonly retried: Statement.Fragment
-  /** A condition that holds once `retried` is done. */
-  readonly after: Statement.Fragment
-  readonly reported: Statement.Fragment
-} => {
-  if (retries.length === 0) return { failed: sql``, mayBeRetried: sql``, retried: sql``, after: sql``, reported: sql`` }
-  return {
-    failed: sql`failed as materialized (
-      ${lockedRuns(sql, sql`array(select i.replay_of from input i where i.attempt > 1)`)}
-    ),`,
-    mayBeRetried: sql`and (coalesce(i.attempt, 1) = 1 or i.replay_of in (select id from failed where retry_at is not null))`,
-    retried: sql`retried as (
-      update webhook_trigger.runs r set retry_at = null, retried_by = p.id
-      from placed p join inserted using (id) where p.attempt > 1 and r.id = p.replay_of
-      returning r.id
-    ), ${notify(sql, "RunEnded", sql`select id::text as name from retried`, "reported")},`,
-    after: sql`and (select count(*) from retried) >= 0`,
-    reported: sql`, (select count(*) from reported)`
-  }
-}
 
 export const makeRetries = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -64,7 +28,10 @@ export const makeRetries = Effect.gen(function* () {
 
   const callOff = (ids: ReadonlyArray<RunId>, by?: CancelledBy) =>
     bounded(sql<{ readonly id: RunId }>`
-      with locked as materialized (${lockedRuns(sql, uuids(sql, ids))}), called_off as (
+      with locked as materialized (
+        select r.id, r.retry_at from webhook_trigger.runs r where r.id = any(${uuids(sql, ids)})
+        order by r.id for no key update
+      ), called_off as (
         update webhook_trigger.runs r set retry_at = null, cancelled_by = ${by ?? null} from locked
         where r.id = locked.id and locked.retry_at is not null
         returning r.id

@@ -6,14 +6,15 @@ import type { TeamName } from "../../../domain/Team.ts"
 import { whenTraced } from "../../../telemetry/Span.ts"
 import { firstOfEach, type RunEnd, type RunEvent } from "../../run/RunEnd.ts"
 import type { NewRun, OutRun, StepInput, StepOptions } from "../../run/RunStore.ts"
+import { jsonOf } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import type { NotifySoon } from "../database/NotifySoon.ts"
-import { runColumns, runFromRow } from "../RunColumns.ts"
+import { runColumnsText, runFromRow } from "../RunColumns.ts"
 import { makeAccept } from "./Accept.ts"
-import type { makeEnds } from "./Ends.ts"
+import { acceptInput, type Inserted, accepted as isAccepted } from "./AcceptInput.ts"
+import { type makeEnds, toEnd } from "./Ends.ts"
 import { makeStoreContents } from "./FileStoreSql.ts"
-import { type Inserted, makeInsert } from "./Insert.ts"
-import { noOutColumns, outColumns, outRunFromRow } from "./OutRuns.ts"
+import { outRunFromRow } from "./OutRuns.ts"
 import { isExclusive } from "./Singletons.ts"
 
 type Ends = Effect.Effect.Success<ReturnType<typeof makeEnds>>
@@ -21,7 +22,7 @@ type Ends = Effect.Effect.Success<ReturnType<typeof makeEnds>>
 interface Row {
   readonly kind: "answers" | "ended" | "superseded" | "admitted" | "needs leader"
   readonly answers: string | null
-  readonly released: string | null
+  readonly changed: string | null
   readonly run_id: RunId
   readonly team: TeamName
 }
@@ -36,51 +37,51 @@ interface Part {
 
 const nothing: Part = { accepts: [], ends: [], releases: [], teams: [] }
 
-/**
- * `RunStore.step`. Its main statement ends and releases runs, writes accepted ones, and then admits: `webhook_trigger.admit`
- * sees all that, since it is called once the rows of those are there.
- */
-export const makeStep = Effect.fnUntraced(function* (notifySoon: NotifySoon, { partOf, settle }: Ends) {
+const arrayOf = (names: Iterable<string>): string => `{${[...names].join(",")}}`
+
+/** A call of the function `step`. It is the same text for all requests, and made once. */
+const text = `
+  select s.kind, s.answers, s.changed, s.webhook, s.thread_report, s.thread_history, r.layout, ${runColumnsText}
+  from webhook_trigger.step(
+    $1::json, $2::json, $3::json, $4::uuid[], $5::text[], $6::text[], $7::json, $8::json, $9::uuid[],
+    $10::text[], $11::text[], $12::text[], $13::timestamptz, $14::integer, $15::jsonb, $16::integer, $17::boolean
+  ) as s, lateral (select (s.run).*) as r`
+
+/** `RunStore.step`. */
+export const makeStep = Effect.fnUntraced(function* (notifySoon: NotifySoon, { settle }: Ends) {
   const sql = yield* SqlClient.SqlClient
-  const insert = yield* makeInsert
   const accept = yield* makeAccept(notifySoon)
   const storeContents = yield* makeStoreContents
-
-  const textArray = (names: Iterable<string>) => sql`(select ${`{${[...names].join(",")}}`}::text[])::text[]`
 
   const statement = (
     { accepts, ends, releases, teams }: Part,
     { at, leaderless = [], led, limits, ...options }: StepOptions
   ) => {
-    const withLeader = textArray(led)
-    const inserted = insert(accepts, { ...options, at, slots: limits.total, led: withLeader })
-    const ended = partOf(ends, releases)
-    return bounded(sql<Row>`
-      with ${ended.queries} ${inserted.queries} touched as materialized (
-        select array(
-          select unnest(${textArray(teams)}) union all ${inserted.teams} union all ${ended.teams}
-        ) as teams, ${inserted.answers} as answers, ${ended.released} as released
-          ${inserted.superseded ? sql`, (select count(*) from (${inserted.superseded}) as s) as superseded` : sql``}
-      ), next as materialized (
-        select (a.run).*, a.thread_report from touched, lateral webhook_trigger.admit(
-          touched.teams, ${withLeader}, ${leaderless === "all others" ? sql`null::text[]` : textArray(leaderless)}, ${DateTime.toDateUtc(at)}::timestamptz, ${limits.total}::integer,
-          ${JSON.stringify(Object.fromEntries(limits.webhooks))}::jsonb
-        ) as a
-      )
-      select case when r.admitted_at is null then 'needs leader' else 'admitted' end as kind,
-        null as answers, null as released, ${outColumns(sql, sql`r.thread_report`, ended.ended)}, ${runColumns}
-      from next r left join webhook_trigger.webhooks w on w.id = r.webhook_id
-      union all
-      select 'ended', null, null, ${noOutColumns}, ${runColumns} from (${ended.ended}) as r
-      ${
-        inserted.superseded
-          ? sql`union all select 'superseded', null, null, ${noOutColumns}, ${runColumns} from (${inserted.superseded}) as r`
-          : sql``
-      }
-      union all
-      select 'answers', answers, released, ${noOutColumns}, ${runColumns}
-      from touched left join (select null::webhook_trigger.runs as none) as n on true, lateral (select (n.none).*) as r`)
+    const { countQueued = true, maxQueued } = options
+    const input = acceptInput(accepts, options)
+    const ending = [...ends, ...releases]
+    const parameters = [
+      input.checks,
+      input.rows,
+      input.files,
+      arrayOf(input.hooks),
+      arrayOf(input.lanes),
+      arrayOf(input.features),
+      ends.length === 0 ? null : jsonOf(ends.map(toEnd)),
+      releases.length === 0 ? null : jsonOf(releases.map(({ at, run_id }) => ({ run_id, at }))),
+      ending.length === 0 ? null : arrayOf(ending.map(({ run_id }) => run_id)),
+      arrayOf(teams),
+      arrayOf(led),
+      leaderless === "all others" ? null : arrayOf(leaderless),
+      DateTime.toDateUtc(at),
+      limits.total,
+      JSON.stringify(Object.fromEntries(limits.webhooks)),
+      maxQueued,
+      countQueued
+    ]
+    return bounded(sql.unsafe<Row>(text, parameters))
   }
+
   return Effect.fnUntraced(function* (input: StepInput, options: StepOptions) {
     const admitted: Array<OutRun> = []
     const needLeader = new Set<TeamName>()
@@ -88,7 +89,7 @@ export const makeStep = Effect.fnUntraced(function* (notifySoon: NotifySoon, { p
     const superseded: Array<Run> = []
     const perform = Effect.fnUntraced(function* (part: Part) {
       const rows = yield* statement(part, options)
-      let inserted: ReadonlyArray<Inserted> = []
+      let inserted: ReadonlyArray<Inserted> | undefined
       for (const row of rows) {
         if (row.kind === "admitted") admitted.push(outRunFromRow(row))
         else if (row.kind === "needs leader") needLeader.add(row.team)
@@ -96,11 +97,11 @@ export const makeStep = Effect.fnUntraced(function* (notifySoon: NotifySoon, { p
         else if (row.kind === "superseded") superseded.push(runFromRow(row))
         else {
           if (row.answers !== null) inserted = JSON.parse(row.answers)
-          const released = row.released?.split(" ") as ReadonlyArray<RunId> | undefined
-          notifySoon(released?.map((run_id) => ({ _tag: "RunEnded", run_id })) ?? [])
+          const changed = (row.changed || undefined)?.split(" ") as ReadonlyArray<RunId> | undefined
+          notifySoon(changed?.map((run_id) => ({ _tag: "RunEnded", run_id })) ?? [])
         }
       }
-      return inserted
+      return inserted ?? part.accepts.map(() => isAccepted)
     })
 
     const { accepts = [], ends = [], releases = [], teams = [] } = input
