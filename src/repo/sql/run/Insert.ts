@@ -3,7 +3,7 @@ import { type DateTime, Effect } from "effect"
 import type { RunId } from "../../../domain/Id.ts"
 import { type AcceptOptions, isRetry, type NewRun } from "../../run/RunStore.ts"
 import { list, recordset } from "../Columns.ts"
-import { inLane, isOut, isWaiting } from "../RunColumns.ts"
+import { inLane, isOut, isWaiting, mayWork } from "../RunColumns.ts"
 import { inputTypes, type NewRunWebhook, storedTypes, toInput } from "./AcceptInput.ts"
 import { windowsOf } from "./Coalesce.ts"
 import { filesOf } from "./FileStoreSql.ts"
@@ -50,7 +50,7 @@ export const makeInsert = Effect.gen(function* () {
   const values = list(Object.entries(storedTypes).map(([name, type]) => `r.${name}::${type}`))
   const none: Insert = { queries: sql``, answers: sql`null::text`, teams: sql`select null::text as team where false` }
   /** The team `t` has nothing to do, and there is a slot: the next run of its lane does not wait, except for a leader. */
-  const isIdle = (slots: number) => sql`t.paused_at is null and not exists (
+  const isIdle = (slots: number) => sql`${mayWork} and not exists (
     select from webhook_trigger.runs r where r.team = t.team and ${inLane}
   ) and not exists (select from webhook_trigger.runs r where r.team = t.team and ${isOut}) and (
     select count(*) from webhook_trigger.runs r where ${isOut} and r.webhook_id is not null
