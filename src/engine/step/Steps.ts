@@ -221,7 +221,7 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
               ).pipe(Effect.annotateLogs({ team, run_id }))
             }
             // Others may have their slots. The tick repeats what a crash leaves undone.
-            if (rested.length > 0) yield* Effect.ignore(together([{ _tag: "Admit", teams: [], led: [] }]))
+            if (rested.length > 0) yield* Effect.ignore(together([{ _tag: "Admit", teams: [] }]))
             return ended
           }),
           release: (ids) =>

@@ -17,11 +17,7 @@ const patterns: Readonly<Record<string, ReadonlyArray<RegExp>>> = {
     // "This request would exceed your account's rate limit."
     /\brate_limit_error\b|\bexceed\w* (?:your|the) [\w'’ -]{0,40}rate limit\b/i
   ],
-  codex: [
-    /\busage_?limit_?(?:reached|exceeded)\b/i,
-    /\brate_limit_(?:reached|exceeded)\b/i,
-    /\bquota exceeded\b/i
-  ],
+  codex: [/\busage_?limit_?(?:reached|exceeded)\b/i, /\brate_limit_(?:reached|exceeded)\b/i, /\bquota exceeded\b/i],
   gemini: [
     /\bRESOURCE_EXHAUSTED\b|\bresource (?:has been )?exhausted\b/i,
     /\bexhausted your (?:[\w-]+ ){0,2}(?:capacity|quota)\b/i,
@@ -43,7 +39,8 @@ const all = Object.values(patterns).flat()
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /** `3 hours 12 minutes`, `2h47m56.58s`, `an hour` */
-const amount = "(\\d+(?:\\.\\d+)?|an?)\\s*(ms|milliseconds?|s|sec(?:ond)?s?|m|min(?:ute)?s?|h|hrs?|hours?|d|days?)(?![a-z])"
+const amount =
+  "(\\d+(?:\\.\\d+)?|an?)\\s*(ms|milliseconds?|s|sec(?:ond)?s?|m|min(?:ute)?s?|h|hrs?|hours?|d|days?)(?![a-z])"
 const duration = new RegExp(`\\b(?:in|after|for|within|:)\\s*((?:${amount}[\\s,]*(?:and )?)+)`, "gi")
 
 /** Before a time that is not the end of a limit, such as that of the next try, there is no such word. */
@@ -62,7 +59,8 @@ const durationIn = (text: string): number | undefined => {
 }
 
 /** A field of JSON, or a header, also within a text of JSON. */
-const field = (names: string, value: string) => new RegExp(`\\b(?:${names})[\\\\"']*\\s*[:=]\\s*[\\\\"'[]*(${value})`, "i")
+const field = (names: string, value: string) =>
+  new RegExp(`\\b(?:${names})[\\\\"']*\\s*[:=]\\s*[\\\\"'[]*(${value})`, "i")
 const seconds = field("resets?_in_seconds|retry[-_]?after(?:[-_]seconds)?|retryDelay", "\\d+(?:\\.\\d+)?")
 const epoch = field("resets?_?at|reset|anthropic-ratelimit-unified-reset", "\\d{10}(?:\\d{3})?\\b")
 const afterBar = /limit reached\|(\d{10}(?:\d{3})?)\b/i
@@ -105,7 +103,10 @@ const clockIn = (text: string, now: number): number | undefined => {
           DateTime.makeZoned(
             {
               year: (givenYear === undefined ? today.year : Number(givenYear)) + years,
-              month: month !== undefined ? months.split("|").indexOf(month.slice(0, 3).toLowerCase()) + 1 : Number(m ?? today.month),
+              month:
+                month !== undefined
+                  ? months.split("|").indexOf(month.slice(0, 3).toLowerCase()) + 1
+                  : Number(m ?? today.month),
               day: (dayOf === undefined ? today.day : Number(dayOf)) + days,
               hours,
               minutes: isTime ? Number(minute ?? 0) : 0,
@@ -133,14 +134,18 @@ const endIn = (text: string, now: number): number | undefined => {
   const left = seconds.exec(text)?.[1]
   if (left !== undefined) return now + Number(left) * 1_000
   const time = iso.exec(text)
-  if (time !== null && beforeTime.test(text.slice(0, time.index).replace(/[\\"':]+\s*[\\"']*$/, " "))) return Date.parse(time[0].replace(" ", "T"))
+  if (time !== null && beforeTime.test(text.slice(0, time.index).replace(/[\\"':]+\s*[\\"']*$/, " ")))
+    return Date.parse(time[0].replace(" ", "T"))
   const wait = durationIn(text)
   return wait === undefined ? clockIn(text, now) : now + wait
 }
 
 /** A limit that ends at this time, in milliseconds since 1970; undefined or invalid: unknown. */
 export const limitUntil = (end: number | undefined): UsageLimit =>
-  Option.match(end === undefined ? Option.none() : DateTime.make(end), { onNone: () => ({}), onSome: (until) => ({ until }) })
+  Option.match(end === undefined ? Option.none() : DateTime.make(end), {
+    onNone: () => ({}),
+    onSome: (until) => ({ until })
+  })
 
 /** The end by a header `Retry-After`: seconds, or a date. */
 export const retryAfter = (value: string | null, now = Date.now()): number | undefined => {

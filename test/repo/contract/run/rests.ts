@@ -13,6 +13,7 @@ import {
   createWebhook,
   drain,
   endOne,
+  laneTeams,
   newMessage,
   noSlots,
   ops,
@@ -72,7 +73,7 @@ export const rests = (test: Test): void => {
 
       const message = yield* newMessage()
       expect((yield* step({ accepts: [message] }, { limits: noSlots })).admitted).toEqual([])
-      expect(yield* repo.lanes).toEqual(["other"])
+      expect(yield* laneTeams).toEqual(["other"])
       expect(yield* admitNext([ops, team("other")], {}, 200)).toEqual([other])
       expect(yield* wake(minutes(90) - 1)).toEqual([])
       expect(yield* admitNext([ops], {}, minutes(90) - 1)).toEqual([])
