@@ -20,7 +20,7 @@ export const WaitsFor = Schema.Struct({
     "broker"
   ).annotations({
     description:
-      "The run waits for its window to close (`window`), for its webhook or its team to be resumed (`webhook_paused`, `team_paused`), for its approval (`approval`), for the end of a usage limit of its agent (`usage_limit`), for a leader (`leader`), or for earlier runs of its team (`earlier_runs`). `earlier_work`: the team's last run has ended, but its agent is still at work. `slot`: the limit of agents at work is reached. `broker`: the broker is out of reach, or has not confirmed the prompt."
+      "The run waits for its window to close (`window`), for its webhook or its team to be resumed (`webhook_paused`, `team_paused`), for its approval (`approval`), for a leader (`leader`), or for earlier runs of its team (`earlier_runs`). `usage_limit`: its team rests, because its agent has reached a usage limit. `earlier_work`: the team's last run has ended, but its agent is still at work. `slot`: the limit of agents at work is reached. `broker`: the broker is out of reach, or has not confirmed the prompt."
   }),
   message: Schema.String.annotations({ description: "The reason as a sentence." }),
   until: optional(time("With `usage_limit`: when the team's rest ends.")),

@@ -228,9 +228,7 @@ const ask = (
         const prompt = { ...task.prompt, prompt: task.prompt.prompt + inWords(schema) }
         return ask(options, { ...task, prompt }, session, undefined)
       }
-      return session !== undefined && isLost(failure)
-        ? new SessionLost()
-        : failed(failure)
+      return session !== undefined && isLost(failure) ? new SessionLost() : failed(failure)
     },
     onSuccess: (reading) => conclude(reading, "The model gave no answer")
   })

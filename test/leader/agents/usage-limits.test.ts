@@ -1,7 +1,7 @@
 /** Texts of the programs and services, as they and their users show them. */
 import { describe, expect, it } from "@effect/vitest"
 import { DateTime } from "effect"
-import { limitedBy, retryAfter } from "../../../src/leader/agents/output/UsageLimits.ts"
+import { limitedBy } from "../../../src/leader/agents/output/UsageLimits.ts"
 
 /** A Wednesday, 11:00 in UTC. */
 const now = Date.UTC(2026, 8, 9, 11)
@@ -30,28 +30,74 @@ describe("a usage limit", () => {
     ["5-hour limit reached ∙ resets 2am (UTC)", at("2026-09-10T02:00Z")],
     ["You're out of extra usage · resets 4pm (UTC)", at("2026-09-09T16:00Z")],
     ["Credit balance is too low", null],
-    ['API Error: 429 {"type":"error","error":{"type":"rate_limit_error","message":"This request would exceed your account\'s rate limit. Please try again later."}}', null],
+    [
+      'API Error: 429 {"type":"error","error":{"type":"rate_limit_error","message":"This request would exceed your account\'s rate limit. Please try again later."}}',
+      null
+    ],
     ["API Error: Request rejected (429)", null],
     // Codex
-    ["You've hit your usage limit. Upgrade to Pro (https://chatgpt.com/explore/pro) or try again in 3 hours 12 minutes.", hours(3.2)],
-    ["You've hit your usage limit. To get more access now, send a request to your admin or try again in 3 days 6 hours 57 minutes.", hours(78.95)],
-    ["You've hit your usage limit. Visit https://chatgpt.com/codex/settings/usage to purchase more credits or try again at Sep 18th, 2026 12:30 PM.", "local"],
+    [
+      "You've hit your usage limit. Upgrade to Pro (https://chatgpt.com/explore/pro) or try again in 3 hours 12 minutes.",
+      hours(3.2)
+    ],
+    [
+      "You've hit your usage limit. To get more access now, send a request to your admin or try again in 3 days 6 hours 57 minutes.",
+      hours(78.95)
+    ],
+    [
+      "You've hit your usage limit. Visit https://chatgpt.com/codex/settings/usage to purchase more credits or try again at Sep 18th, 2026 12:30 PM.",
+      "local"
+    ],
     ["You've hit your usage limit. Try again in less than a minute.", null],
-    [{ error: { type: "usage_limit_reached", message: "The usage limit has been reached", plan_type: "plus", resets_at: 1789000000 } }, 1_789_000_000_000 - now],
+    [
+      {
+        error: {
+          type: "usage_limit_reached",
+          message: "The usage limit has been reached",
+          plan_type: "plus",
+          resets_at: 1789000000
+        }
+      },
+      1_789_000_000_000 - now
+    ],
     [{ type: "usage_limit_reached", resets_in_seconds: 3600 }, hours(1)],
-    ["Rate limit reached for gpt-5 in organization org-x on tokens per min (TPM): Limit 30000. Please try again in 20.5s.", 20_500],
+    [
+      "Rate limit reached for gpt-5 in organization org-x on tokens per min (TPM): Limit 30000. Please try again in 20.5s.",
+      20_500
+    ],
     ["exceeded retry limit, last status: 429 Too Many Requests, request id: abc", null],
     ["Quota exceeded. Check your plan and billing details.", null],
     // Gemini
-    ["You exceeded your current quota, please check your plan and billing details.\n* Quota exceeded for metric: x, limit: 20\nPlease retry in 2h47m56.5s.", hours(2) + 47 * 60_000 + 56_500],
-    ["You have exhausted your capacity on this model. Your quota will reset after 5h12m3s.", hours(5) + 12 * 60_000 + 3_000],
+    [
+      "You exceeded your current quota, please check your plan and billing details.\n* Quota exceeded for metric: x, limit: 20\nPlease retry in 2h47m56.5s.",
+      hours(2) + 47 * 60_000 + 56_500
+    ],
+    [
+      "You have exhausted your capacity on this model. Your quota will reset after 5h12m3s.",
+      hours(5) + 12 * 60_000 + 3_000
+    ],
     ["TerminalQuotaError: You have exhausted your daily quota on this model.", null],
     [{ error: { code: 429, status: "RESOURCE_EXHAUSTED", details: [{ retryDelay: "56s" }] } }, 56_000],
-    ['{"error":{"message":"{\\n  \\"code\\": 429, \\"status\\": \\"RESOURCE_EXHAUSTED\\", \\"retryDelay\\": \\"34.07s\\"}"}}', 34_070],
+    [
+      '{"error":{"message":"{\\n  \\"code\\": 429, \\"status\\": \\"RESOURCE_EXHAUSTED\\", \\"retryDelay\\": \\"34.07s\\"}"}}',
+      34_070
+    ],
     // OpenCode, and services
-    ["weekly usage limit reached. It will reset in 5 days 10 hours. To continue using this model now, enable usage", hours(130)],
-    [{ name: "APIError", data: { message: "Rate limit exceeded", statusCode: 429, responseHeaders: { "retry-after": "3600" } } }, hours(1)],
-    ['429: {"type":"FreeUsageLimitError","message":"Error from provider (Console): Rate limit exceeded. Please try again later."}', null],
+    [
+      "weekly usage limit reached. It will reset in 5 days 10 hours. To continue using this model now, enable usage",
+      hours(130)
+    ],
+    [
+      {
+        name: "APIError",
+        data: { message: "Rate limit exceeded", statusCode: 429, responseHeaders: { "retry-after": "3600" } }
+      },
+      hours(1)
+    ],
+    [
+      '429: {"type":"FreeUsageLimitError","message":"Error from provider (Console): Rate limit exceeded. Please try again later."}',
+      null
+    ],
     ["RateLimitError: Error code: 429 - {'error': {'code': 'insufficient_quota'}}", null],
     ["You've hit your usage limit. Usage will reset when your monthly cycle ends on 9/23/2026.", "local day"]
   ])("is recognised in %j", (failure, expected) => {
@@ -84,10 +130,4 @@ describe("a usage limit", () => {
   ])("is not read into %j", (failure) => {
     expect(lasts(failure)).toBeUndefined()
   })
-})
-
-it("a header names seconds or a date", () => {
-  expect(retryAfter("120", now)).toBe(now + 120_000)
-  expect(retryAfter("Wed, 09 Sep 2026 12:00:00 GMT", now)).toBe(now + hours(1))
-  expect([retryAfter(null), retryAfter(""), retryAfter("soon")]).toEqual([undefined, undefined, undefined])
 })

@@ -147,14 +147,6 @@ export const limitUntil = (end: number | undefined): UsageLimit =>
     onSome: (until) => ({ until })
   })
 
-/** The end by a header `Retry-After`: seconds, or a date. */
-export const retryAfter = (value: string | null, now = Date.now()): number | undefined => {
-  if (value === null || value.trim() === "") return undefined
-  const seconds = Number(value)
-  const end = Number.isFinite(seconds) ? now + seconds * 1_000 : Date.parse(value)
-  return Number.isFinite(end) ? end : undefined
-}
-
 /** The usage limit that a failure reports, if any: its text, or an error as JSON. For a spread. */
 export const limitedBy = (failure: unknown, now = Date.now()): { readonly limited?: UsageLimit } => {
   const text = Predicate.isString(failure) ? failure : (JSON.stringify(failure) ?? "")
