@@ -87,6 +87,7 @@ describe("exporting runs", () => {
           "stop_at",
           "released_at",
           "unconfirmed",
+          "rests",
           "triggered_by",
           "callback_url",
           "cancelled_by",
