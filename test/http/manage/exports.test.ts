@@ -89,6 +89,7 @@ describe("exporting runs", () => {
           "unconfirmed",
           "rests",
           "triggered_by",
+          "asked_by",
           "callback_url",
           "cancelled_by",
           "decided_by",
