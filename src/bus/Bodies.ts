@@ -8,6 +8,7 @@ import { type AgentReport, readReport } from "../domain/run/AgentReport.ts"
 import { PromptBody } from "../domain/run/PromptBody.ts"
 import { isIncomingId, maxFile, mostFiles } from "../domain/run/RunFile.ts"
 import { isLeaderCode } from "../domain/run/RunStatus.ts"
+import { readUsageLimit, usageLimitBody } from "../domain/run/UsageLimit.ts"
 import { storable } from "../domain/StorableText.ts"
 import type { FileReply, LeaderReply, Prompt, Reply } from "./Bus.ts"
 
@@ -45,7 +46,7 @@ export const replyBody = (given: LeaderReply): readonly [type: ReplyType, body: 
     case "Answered":
       return ["response", { response: reply.response, ...(reply.truncated && { truncated: true }), ...reply.report }]
     case "Failed":
-      return ["error", { message: reply.message, ...codeOf(reply), ...reply.report }]
+      return ["error", { message: reply.message, ...usageLimitBody(reply.limited), ...codeOf(reply), ...reply.report }]
     case "Discarded":
       return ["discarded", {}]
   }
@@ -63,7 +64,8 @@ export const readReply = (type: ReplyType, body: unknown): LeaderReply | undefin
     if (typeof response !== "string") return undefined
     return { _tag: "Answered", response, ...(truncated === true && { truncated }), ...reportOf(body) }
   }
-  return typeof message === "string" ? { _tag: "Failed", message, ...codeOf(body), ...reportOf(body) } : undefined
+  if (typeof message !== "string") return undefined
+  return { _tag: "Failed", message, ...readUsageLimit(body), ...codeOf(body), ...reportOf(body) }
 }
 
 const fileReply = ({ content, media_type, n, name }: Readonly<Record<string, unknown>>): FileReply | undefined => {

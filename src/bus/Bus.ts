@@ -8,6 +8,7 @@ import type { ThreadTurn } from "../domain/run/PromptBody.ts"
 import type { RunFile, SentFile } from "../domain/run/RunFile.ts"
 import type { RunSource } from "../domain/run/RunSource.ts"
 import type { LeaderCode } from "../domain/run/RunStatus.ts"
+import type { UsageLimit } from "../domain/run/UsageLimit.ts"
 import type { TeamName } from "../domain/Team.ts"
 
 /** The conversation that a prompt belongs to. */
@@ -70,6 +71,8 @@ export type LeaderReply =
   | {
       readonly _tag: "Failed"
       readonly message: string
+      /** Its agent has reached a usage limit: the run goes back to its lane, and the team rests. */
+      readonly limited?: UsageLimit
       /** Why, if it is one of these reasons. */
       readonly code?: LeaderCode
       /** Then: what there is of an answer. */
@@ -86,7 +89,7 @@ export interface DeadLettered {
 }
 
 /** A message about a run, from its leader or from the broker. */
-export type Reply = (LeaderReply | DeadLettered) & { readonly run_id: RunId }
+export type Reply = (LeaderReply | DeadLettered) & Pick<Subject, "run_id" | "rests">
 
 /** What the leader of a run reports while it works. It may be lost. */
 export type RunProgress = NumberedProgress & { readonly run_id: RunId }
@@ -96,6 +99,8 @@ export interface Subject {
   readonly run_id: RunId
   /** Absent if unknown. Replies of one team never overtake each other. */
   readonly team?: TeamName
+  /** The run's `rests` when its prompt was sent. Absent if unknown. */
+  readonly rests?: number
 }
 
 /** Authenticates replies by their correlation ids. */

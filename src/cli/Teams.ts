@@ -32,6 +32,9 @@ import { validated } from "./Validated.ts"
 
 const pausedText = ({ paused_at }: Team): string => (paused_at === undefined ? "no" : `since ${time(paused_at)}`)
 
+const restText = ({ resting_reason, resting_until }: Team) =>
+  resting_until && { resting: `until ${time(resting_until)}, because of a usage limit: ${resting_reason ?? ""}` }
+
 const workText = ({ released_at, run_id, since, status, stop_at }: TeamWork): string => {
   const stop = stop_at && `, told to stop ${time(stop_at)}`
   const release = released_at && `, released ${time(released_at)} without confirmation`
@@ -45,6 +48,7 @@ const describe = (team: Team) =>
     leaders: team.consumers,
     queued: team.queued,
     paused: pausedText(team),
+    ...restText(team),
     created: timeAndAge(team.created_at)
   }) + (team.at_work ? section("At work", team.at_work.map(workText).join("\n")) : "")
 
@@ -145,7 +149,11 @@ const resume = Command.make("resume", { team, ...adminOptions }, (options) =>
     )
     yield* show(options, Team, resumed, ({ team }) => `Team ${team} resumed.`)
   })
-).pipe(Command.withDescription("Resume a paused team: queued runs are sent in order"))
+).pipe(
+  Command.withDescription(
+    "Resume a paused team, or one that rests because of a usage limit: queued runs are sent in order"
+  )
+)
 
 const release = Command.make("release", { team, yes, ...adminOptions }, (options) =>
   Effect.gen(function* () {

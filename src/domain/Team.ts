@@ -47,6 +47,13 @@ export const Team = Schema.Struct({
   paused_at: optional(
     time("Since when the team is paused: what is accepted for it waits, and nothing is sent. Absent: it is not paused.")
   ),
+  resting_since: optional(
+    time(
+      "Since when the team rests, because its agent has reached a usage limit: what is accepted for it waits, and nothing is sent. Absent: it does not rest."
+    )
+  ),
+  resting_until: optional(time("When the rest ends, unless the team is resumed before that.")),
+  resting_reason: optional(Schema.String.annotations({ description: "The limit in the agent's words." })),
   created_at: time("When the team was created.")
 }).annotations({ identifier: "Team", description: "A team that webhooks can put to work." })
 export type Team = typeof Team.Type

@@ -1,23 +1,22 @@
 import type { LeaderReply } from "../bus/Bus.ts"
-import type { RunId } from "../domain/Id.ts"
 
 /** How the work on a prompt ended. */
 export type Answer = Extract<LeaderReply, { readonly _tag: "Answered" | "Failed" }>
 
 /** The latest answers. They make it possible to answer a redelivered prompt without repeating the work. */
 export interface Answers {
-  readonly get: (id: RunId) => Answer | undefined
-  readonly put: (id: RunId, answer: Answer) => void
+  readonly get: (id: string) => Answer | undefined
+  readonly put: (id: string, answer: Answer) => void
 }
 
 /** Not a `RecentMap`, since it is also bounded by size: keeps up to `count` answers with up to `size` UTF-16 code units in total, but always the latest one. */
 export const make = ({ count = 1000, size = 64 * 1024 * 1024 } = {}): Answers => {
   // A map remembers the order of insertion.
-  const answers = new Map<RunId, Answer>()
+  const answers = new Map<string, Answer>()
   let held = 0
   const sizeOf = (answer: Answer) =>
     (answer.response?.length ?? 0) + (answer._tag === "Failed" ? answer.message.length : 0)
-  const forget = (id: RunId, answer: Answer) => {
+  const forget = (id: string, answer: Answer) => {
     answers.delete(id)
     held -= sizeOf(answer)
   }

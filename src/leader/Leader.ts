@@ -18,15 +18,20 @@ import { answerTooLarge, limited } from "../bus/Bodies.ts"
 import { type Delivery, LeaderBus, type Prompt } from "../bus/Bus.ts"
 import { AgentReport, type AgentUsage } from "../domain/run/AgentReport.ts"
 import { leaderCodes } from "../domain/run/RunStatus.ts"
+import { UsageLimit } from "../domain/run/UsageLimit.ts"
 import type { TeamName } from "../domain/Team.ts"
 import { optional } from "../domain/Time.ts"
 import * as Answers from "./Answers.ts"
 import type { LeaderWork } from "./Work.ts"
 import * as Work from "./Work.ts"
 
-/** The handler failed. The run ends as `error` with this message. With a code, `response` is what there is of an answer. */
+/**
+ * The handler failed. The run ends as `error` with this message. If the agent has reached a usage limit (`limited`), the run is queued
+ * again, and the team rests. With a code, `response` is what there is of an answer.
+ */
 export class LeaderError extends Schema.TaggedError<LeaderError>()("LeaderError", {
   message: Schema.String,
+  limited: optional(Schema.typeSchema(UsageLimit)),
   code: optional(Schema.Literal(...leaderCodes)),
   response: optional(Schema.String),
   report: optional(AgentReport)
@@ -91,7 +96,7 @@ export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, n
     const answer = (delivery: Delivery) =>
       Effect.gen(function* () {
         const { cancelled, prompt, reply } = delivery
-        const before = answers.get(prompt.run_id)
+        const before = answers.get(prompt.run_id) ?? answers.get(prompt.correlation_id)
         if (before !== undefined) {
           yield* Effect.logInfo(`run ${prompt.run_id} was redelivered; the same answer is sent again`)
           return yield* reply(before)
@@ -113,7 +118,8 @@ export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, n
             )
         const now = withReport(end, known)
         // Before it is sent: if this fails, the prompt is redelivered.
-        answers.put(prompt.run_id, now)
+        // After a usage limit, the run comes again with another correlation ID, and is worked on.
+        answers.put(now._tag === "Failed" && now.limited ? prompt.correlation_id : prompt.run_id, now)
         yield* Effect.retry(reply(now), Work.untilSent)
       })
 
@@ -153,11 +159,16 @@ const withReport = (answer: Answers.Answer, known: AgentReport): Answers.Answer 
   return Struct.keys(report).length === 0 ? answer : { ...answer, report }
 }
 
-const detailsOf = (cause: Cause.Cause<unknown>): Pick<LeaderError, "code" | "report" | "response"> => {
+const detailsOf = (cause: Cause.Cause<unknown>): Pick<LeaderError, "code" | "limited" | "report" | "response"> => {
   const failure = Option.getOrUndefined(Cause.failureOption(cause))
   if (!(failure instanceof LeaderError)) return {}
-  const { code, report, response } = failure
-  return { ...(code && { code }), ...(response !== undefined && { response }), ...(report && { report }) }
+  const { code, limited, report, response } = failure
+  return {
+    ...(limited && { limited }),
+    ...(code && { code }),
+    ...(response !== undefined && { response }),
+    ...(report && { report })
+  }
 }
 
 /** The error message for the webhook's caller. */

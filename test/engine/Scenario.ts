@@ -133,7 +133,9 @@ export const lead = (team: TeamName) =>
       answer: (response: string, report?: AgentReport) =>
         answers.offer({ _tag: "Answered", response, ...(report && { report }) }),
       fail: (message: string, report?: AgentReport) =>
-        answers.offer({ _tag: "Failed", message, ...(report && { report }) })
+        answers.offer({ _tag: "Failed", message, ...(report && { report }) }),
+      limit: (message: string, until?: DateTime.Utc) =>
+        answers.offer({ _tag: "Failed", message, limited: until === undefined ? {} : { until } })
     }
   })
 

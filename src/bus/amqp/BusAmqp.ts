@@ -133,7 +133,12 @@ const make = ({ queueType, url }: AmqpOptions) =>
                 return acknowledge()
               }
               countReceived(kind)
-              receive({ reply, acknowledge, span: Trace.spanOf(message) })
+              const { rests } = subject
+              receive({
+                reply: rests === undefined ? reply : { ...reply, rests },
+                acknowledge,
+                span: Trace.spanOf(message)
+              })
             })
           )
         yield* listen(repliesQueue, decodeReply)

@@ -68,6 +68,12 @@ export const alertConditions = {
     help: "How long the team has had no leader. Paused teams do not count.",
     threshold: { unit: "minutes", default: 5, min: 1, max: maxMinutes, whole: true }
   },
+  usage_limit: {
+    label: "Usage limit",
+    of: "team",
+    help: "How long the team has rested because its agent reached a usage limit.",
+    threshold: { unit: "minutes", default: 1, min: 1, max: maxMinutes, whole: true }
+  },
   queue_age: {
     label: "Queue age",
     of: "team",
@@ -122,6 +128,8 @@ export const describeMeasured = (condition: AlertCondition | typeof pausedCondit
       return `no run for ${minutes(value)}`
     case "no_leader":
       return `no leader for ${minutes(value)}`
+    case "usage_limit":
+      return `rests because of a usage limit for ${minutes(value)}`
     case "queue_age":
       return `the oldest queued run has waited for ${minutes(value)}`
     case "destination_failing":

@@ -136,6 +136,12 @@ const record = Struct({
         "True: it was released although its leader had not confirmed that its agent has stopped. The agent may still work."
     })
   ),
+  rests: optional(
+    Schema.Int.annotations({
+      description:
+        "How often it went back to the head of its team's queue, because its agent had reached a usage limit. Absent: never."
+    })
+  ),
   triggered_by: optional(
     Schema.String.annotations({
       description:
@@ -267,6 +273,9 @@ export const toRun = (row: RunRow): Run => {
 /** Whether a queued run is only sent while its team has a leader. */
 export const waitsForLeader = ({ deadline_at, mode }: Pick<RunRow, "deadline_at" | "mode">): boolean =>
   mode === "async" && deadline_at !== undefined
+
+/** How long a run waits for a leader if its webhook does not say, in seconds. */
+export const leaderWait = 24 * 3_600
 
 /** The end of a run that no leader took in time. */
 export const noLeaderInTime: RunError = {

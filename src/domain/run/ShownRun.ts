@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { optional } from "../Time.ts"
+import { optional, time } from "../Time.ts"
 import { Run } from "./Run.ts"
 
 /** Of the earlier runs of a queued one, so many are counted at most. */
@@ -12,6 +12,7 @@ export const WaitsFor = Schema.Struct({
     "webhook_paused",
     "approval",
     "team_paused",
+    "usage_limit",
     "leader",
     "earlier_runs",
     "earlier_work",
@@ -19,9 +20,10 @@ export const WaitsFor = Schema.Struct({
     "broker"
   ).annotations({
     description:
-      "The run waits for its window to close (`window`), for its webhook or its team to be resumed (`webhook_paused`, `team_paused`), for its approval (`approval`), for a leader (`leader`), or for earlier runs of its team (`earlier_runs`). `earlier_work`: the team's last run has ended, but its agent is still at work. `slot`: the limit of agents at work is reached. `broker`: the broker is out of reach, or has not confirmed the prompt."
+      "The run waits for its window to close (`window`), for its webhook or its team to be resumed (`webhook_paused`, `team_paused`), for its approval (`approval`), for a leader (`leader`), or for earlier runs of its team (`earlier_runs`). `usage_limit`: its team rests, because its agent has reached a usage limit. `earlier_work`: the team's last run has ended, but its agent is still at work. `slot`: the limit of agents at work is reached. `broker`: the broker is out of reach, or has not confirmed the prompt."
   }),
   message: Schema.String.annotations({ description: "The reason as a sentence." }),
+  until: optional(time("With `usage_limit`: when the team's rest ends.")),
   runs: optional(
     Schema.Int.annotations({
       description: `With \`earlier_runs\`: how many runs and messages of the team come first, counted up to ${mostCounted}.`

@@ -1,7 +1,7 @@
 import { DateTime, Duration, Effect } from "effect"
 import { type RunId, runIdAt } from "../../domain/Id.ts"
 import { type AgentRequest, agentRequestOf } from "../../domain/run/AgentRequest.ts"
-import type { RunMode, Variables } from "../../domain/run/Run.ts"
+import { leaderWait, type RunMode, type Variables } from "../../domain/run/Run.ts"
 import { isIncoming } from "../../domain/run/RunFile.ts"
 import { isCommit } from "../../domain/run/WorkspaceRef.ts"
 import type { TeamName } from "../../domain/Team.ts"
@@ -305,9 +305,6 @@ const longestBackoff = 24 * 3_600
 const backoffOf = ({ backoff_seconds }: Retries, attempt: number): number =>
   Math.min(backoff_seconds * 2 ** (attempt - 1), longestBackoff)
 
-/** How long a run waits for a leader when its webhook does not say, in seconds. */
-const queueFor = 24 * 3_600
-
 /** For a run that takes its place in the lane at this time. */
-const leaderDeadline = ({ queue_for_seconds = queueFor }: WebhookRow, placed_at: DateTime.Utc): DateTime.Utc =>
+const leaderDeadline = ({ queue_for_seconds = leaderWait }: WebhookRow, placed_at: DateTime.Utc): DateTime.Utc =>
   DateTime.add(placed_at, { seconds: queue_for_seconds })

@@ -76,8 +76,9 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
         return Effect.flatMap(isPaused(run.team), (paused) => unlessStopping(paused ? take : () => repeatOnly(run)))
       }
 
-      /** Runs of a paused team wait, even without a leader. */
-      const isPaused = (team: TeamName) => Effect.map(teams.team(team), ({ paused_at }) => paused_at !== undefined)
+      /** Runs of a paused or resting team wait, even without a leader. */
+      const isPaused = (team: TeamName) =>
+        Effect.map(teams.team(team), ({ paused_at, resting_until }) => (paused_at ?? resting_until) !== undefined)
 
       /** A run that waits for a leader is accepted even if the broker is out of reach. */
       const isLedFor = (run: NewRun): Effect.Effect<boolean, Unavailable> => {

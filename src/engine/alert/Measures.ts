@@ -129,6 +129,12 @@ export const make = Effect.gen(function* () {
           )
           return found.flat().map((team): Measured => ({ subject: `team ${team}`, name: team, team }))
         }),
+      usage_limit: () =>
+        Effect.map(teams.teams, (all) =>
+          all.flatMap(({ resting_since: since, team }): Measured | [] =>
+            since === undefined ? [] : { subject: `team ${team}`, name: team, team, value: minutesBetween(since, now) }
+          )
+        ),
       queue_age: () =>
         Effect.map(teams.oldestQueued, (oldest) =>
           [...oldest].map(

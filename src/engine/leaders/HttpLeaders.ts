@@ -1,6 +1,6 @@
 import { Context, DateTime, Deferred, Duration, Effect, FiberId, Layer, Option } from "effect"
 import { storableReply } from "../../bus/Bodies.ts"
-import type { LeaderReply, Prompt } from "../../bus/Bus.ts"
+import type { LeaderReply, Prompt, Subject } from "../../bus/Bus.ts"
 import {
   type FileMissing,
   NotFound,
@@ -9,7 +9,6 @@ import {
   type Unauthorized,
   type Unavailable
 } from "../../domain/Errors.ts"
-import type { RunId } from "../../domain/Id.ts"
 import type { NumberedProgress } from "../../domain/run/Progress.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
 import type { TeamName } from "../../domain/Team.ts"
@@ -165,18 +164,19 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
         }).pipe(Effect.ensuring(Effect.sync(() => stops.forEach((stop) => stop()))))
       })
 
-      const runOf = (team: TeamName, correlation_id: string): Effect.Effect<RunId, NotFound> => {
-        const subject = correlation.subjectOf(correlation_id)
-        return subject === undefined || (subject.team ?? team) !== team
-          ? new NotFound()
-          : Effect.succeed(subject.run_id)
+      const subjectOf = (team: TeamName, correlation_id: string): Effect.Effect<Omit<Subject, "team">, NotFound> => {
+        const found = correlation.subjectOf(correlation_id)
+        if (found === undefined) return new NotFound()
+        const { team: its = team, ...subject } = found
+        return its === team ? Effect.succeed(subject) : new NotFound()
       }
 
       return HttpLeaders.of({
         next: (asking, wait) => noticeClose(asking)(next(asking, wait)),
         work: (it) => noticeClose(it)(work(it)),
         reply: Effect.fnUntraced(function* (team: TeamName, correlation_id: string, reply: HttpReply) {
-          const run_id = yield* runOf(team, correlation_id)
+          const subject = yield* subjectOf(team, correlation_id)
+          const { run_id } = subject
           switch (reply._tag) {
             case "Started":
             case "File":
@@ -189,11 +189,11 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
             case "Answered":
             case "Failed":
             case "Discarded":
-              if (!recorder.isOver(run_id)) yield* recorder.handle([storableReply({ ...reply, run_id })])
+              if (!recorder.isOver(run_id)) yield* recorder.handle([storableReply({ ...reply, ...subject })])
           }
         }),
         file: (team, correlation_id, id) =>
-          Effect.flatMap(runOf(team, correlation_id), (run_id) =>
+          Effect.flatMap(subjectOf(team, correlation_id), ({ run_id }) =>
             Effect.zipRight(attached.fetch(run_id, id), files.fileBytes(run_id, id))
           ),
         leave: (leader) => Effect.flatMap(DateTime.now, (now) => store.leaveTeam(leader, now))

@@ -25,11 +25,18 @@ export const outsideLane = ({
 /** Why a queued run waits that none can join. `isLed`: its team has a leader; undefined if the broker is out of reach. */
 export const waitsFor = (
   { team, webhook_id }: Pick<Run, "team" | "webhook_id">,
-  { ahead, is_admitted, is_paused, needs_leader, out, webhook_is_full }: QueuedFacts,
+  { ahead, is_admitted, is_paused, needs_leader, out, resting_reason, resting_until, webhook_is_full }: QueuedFacts,
   isLed: boolean | undefined
 ): WaitsFor | undefined => {
   if (is_paused && !is_admitted) {
     return { code: "team_paused", message: `The team ${team} is paused. This run continues when the team is resumed.` }
+  }
+  if (resting_until !== undefined && !is_admitted) {
+    return {
+      code: "usage_limit",
+      message: `The agent of the team ${team} has reached a usage limit: “${resting_reason ?? ""}”. This run continues when the limit ends, or when the team is resumed.`,
+      until: resting_until
+    }
   }
   if (isLed === undefined) {
     return { code: "broker", message: "The server cannot reach the broker. This run continues when it can." }

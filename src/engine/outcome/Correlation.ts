@@ -5,6 +5,7 @@ import type { Correlation as Port } from "../../bus/Bus.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import { ReplyKeyStore } from "../../repo/access/ReplyKeyStore.ts"
+import type { OutRun } from "../../repo/run/RunStore.ts"
 import { untilAvailable } from "../../runtime/Availability.ts"
 import { RecentMap } from "../../runtime/RecentMap.ts"
 
@@ -21,13 +22,14 @@ type Subject = NonNullable<ReturnType<Port["subjectOf"]>>
 /**
  * The correlation IDs of prompts: a signature (the first half of an HMAC-SHA256), the run's ID and the team's name, as
  * base64url. Only servers can make one, so only the leader that got the prompt knows it. A run that is sent again has
- * the same one, so a leader that remembers it works once.
+ * the same one, so a leader that remembers it works once. Only after a rest is it another one, which ends in the number of rests:
+ * then the agent is to try again, and a late repeat of its earlier reply must not count for the new prompt.
  *
  * A run ID alone proves nothing: callers, logs and the history show it.
  */
 export class Correlation extends Context.Tag("webhook-trigger/Correlation")<
   Correlation,
-  Port & { readonly idOf: (run: { readonly run_id: RunId; readonly team: TeamName }) => string }
+  Port & { readonly idOf: (run: Pick<OutRun, "run_id" | "team" | "rests">) => string }
 >() {
   /** Waits at the start while the database is unreachable. */
   static readonly layer: Layer.Layer<Correlation, never, ReplyKeyStore> = Layer.effect(
@@ -43,10 +45,10 @@ export class Correlation extends Context.Tag("webhook-trigger/Correlation")<
       const made = new RecentMap<string, Subject>(mostRemembered)
 
       return {
-        idOf: ({ run_id, team }) => {
-          const subject = Buffer.concat([parse(run_id), Buffer.from(team)])
+        idOf: ({ rests = 0, run_id, team }) => {
+          const subject = Buffer.concat([parse(run_id), Buffer.from(rests === 0 ? team : `${team} ${rests}`)])
           const id = Buffer.concat([sign(subject), subject]).toString("base64url")
-          made.set(id, { run_id, team })
+          made.set(id, { run_id, team, rests })
           return id
         },
         subjectOf: (correlation_id) => {
@@ -56,9 +58,11 @@ export class Correlation extends Context.Tag("webhook-trigger/Correlation")<
           if (bytes.length <= signatureLength + runIdLength) return undefined
           const subject = bytes.subarray(signatureLength)
           if (!timingSafeEqual(sign(subject), bytes.subarray(0, signatureLength))) return undefined
+          const [team, rests = 0] = subject.subarray(runIdLength).toString().split(" ")
           return {
             run_id: stringify(subject.subarray(0, runIdLength)) as RunId,
-            team: subject.subarray(runIdLength).toString() as TeamName
+            team: team as TeamName,
+            rests: Number(rests)
           }
         }
       }

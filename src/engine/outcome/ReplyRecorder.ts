@@ -6,8 +6,10 @@ import type { RunId } from "../../domain/Id.ts"
 import type { AgentReport } from "../../domain/run/AgentReport.ts"
 import { linesOf, readAnswer } from "../../domain/run/Answer.ts"
 import type { Outcome } from "../../domain/run/Run.ts"
+import type { UsageLimit } from "../../domain/run/UsageLimit.ts"
 import { FileStore } from "../../repo/run/FileStore.ts"
 import type { UncheckedAnswer } from "../../repo/run/RunEnd.ts"
+import type { LimitedRun } from "../../repo/run/RunStore.ts"
 import { untilAvailable } from "../../runtime/Availability.ts"
 import { RecentMap } from "../../runtime/RecentMap.ts"
 import { busy } from "../../runtime/TimeLimit.ts"
@@ -92,10 +94,17 @@ export class ReplyRecorder extends Context.Tag("webhook-trigger/ReplyRecorder")<
           const started_at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
           for (const { _tag, run_id } of replies) if (_tag === "Started") outcomes.progress(run_id, { started_at })
           const checked = new Set(replies.flatMap(({ run_id }) => (FiberMap.unsafeHas(checks, run_id) ? run_id : [])))
-          const ends = replies.flatMap((reply) => {
-            const outcome = outcomeOf(reply)
-            return outcome === undefined || checked.has(reply.run_id) ? [] : [{ run_id: reply.run_id, outcome }]
-          })
+          const endsOf = (some: ReadonlyArray<Reply>) =>
+            some.flatMap((reply) => {
+              const outcome = outcomeOf(reply)
+              return outcome === undefined || checked.has(reply.run_id) ? [] : [{ run_id: reply.run_id, outcome }]
+            })
+          const ends = endsOf(replies.filter((reply) => !isLimited(reply)))
+          const limits = replies.filter(isLimited)
+          // What remains are errors of runs that have ended before.
+          const rest = Effect.flatMap(steps.rest(limits.map(toLimitedRun)), (ended) =>
+            ended.length === 0 ? Effect.void : endAll(endsOf(limits.filter(({ run_id }) => ended.includes(run_id))))
+          )
           // Before the ends of their runs, whose callers may ask for them. One that PostgreSQL refuses endangers no answer.
           const files = replies.filter((reply) => reply._tag === "File")
           const store = ({ file, n, run_id }: (typeof files)[number]) =>
@@ -104,7 +113,8 @@ export class ReplyRecorder extends Context.Tag("webhook-trigger/ReplyRecorder")<
             )
           const stored = Effect.forEach(files, store, { discard: true })
           const end = ends.length === 0 ? Effect.succeed([]) : endAll(ends)
-          return Effect.flatMap(files.length === 0 ? end : Effect.zipRight(stored, end), (begun) => {
+          const before = limits.length === 0 ? stored : Effect.zipRight(stored, rest)
+          return Effect.flatMap(files.length + limits.length === 0 ? end : Effect.zipRight(before, end), (begun) => {
             for (const run_id of begun) checked.add(run_id)
             const over: Array<RunId> = []
             for (const reply of replies) {
@@ -154,6 +164,19 @@ const isAnswered = (end: { readonly run_id: RunId; readonly outcome: Outcome }):
 const invalid = (success: Success, faults: ReadonlyArray<Fault>): Outcome => ({
   ...{ status: "error", response: success.response, ...reportOf(success) },
   error: { code: "answer_invalid", message: `The answer does not match the webhook's schema:\n${linesOf(faults)}` }
+})
+
+type Limited = Extract<Reply, { readonly _tag: "Failed" }> & { readonly limited: UsageLimit }
+
+/** It is no end of its run. */
+const isLimited = (reply: Reply): reply is Limited => reply._tag === "Failed" && reply.limited !== undefined
+
+const mostOfReason = 500
+
+const toLimitedRun = ({ limited, message, rests, run_id }: Limited): Omit<LimitedRun, "at"> => ({
+  ...{ run_id, reason: message.slice(0, mostOfReason) },
+  ...limited,
+  ...(rests !== undefined && { rests })
 })
 
 /** The end that the reply reports, if any. */

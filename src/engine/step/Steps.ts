@@ -10,6 +10,7 @@ import {
   type Acceptance,
   type AcceptanceRefused,
   type CancelEvent,
+  type LimitedRun,
   type NewRun,
   type OutRun,
   RunStore,
@@ -79,6 +80,11 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
     ) => Effect.Effect<ReadonlyArray<EndedRun>, Unavailable>
     /** Cancels the runs with a key that are on and older than the event (`RunStore.cancelSingletons`). */
     readonly cancelSingletons: (of: SingletonRuns, event: CancelEvent) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
+    /**
+     * Takes runs back whose agents have reached a usage limit, and lets their teams rest (`RunStore.rest`). Returns those that
+     * had ended before.
+     */
+    readonly rest: (runs: ReadonlyArray<Omit<LimitedRun, "at">>) => Effect.Effect<ReadonlyArray<RunId>, Unavailable>
     /** No leader has, or will have, a prompt of these ended runs: their teams and slots are free. */
     readonly release: (ids: ReadonlyArray<RunId>) => Effect.Effect<void, Unavailable>
     /** Admits the next runs of these teams. `found`: what is known of their leaders. */
@@ -219,6 +225,18 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
                 return runs.length === 0 ? Effect.void : together([{ _tag: "Admit", teams: [of.team] }])
               })
             ),
+          rest: Effect.fnUntraced(function* (runs) {
+            const at = now()
+            const { ended, rested } = yield* store.rest(runs.map((run) => ({ ...run, at })))
+            for (const { run_id, team, until } of rested) {
+              yield* Effect.logWarning(
+                `The agent has reached a usage limit. The run is queued again${until ? `, and its team rests until ${DateTime.formatIso(until)}` : ""}`
+              ).pipe(Effect.annotateLogs({ team, run_id }))
+            }
+            // Others may have their slots. The tick repeats what a crash leaves undone.
+            if (rested.length > 0) yield* Effect.ignore(together([{ _tag: "Admit", teams: [] }]))
+            return ended
+          }),
           release: (ids) =>
             Effect.suspend(() => {
               const at = now()

@@ -132,6 +132,12 @@ export class Ticks extends Context.Tag("webhook-trigger/Ticks")<
         yield* FiberHandle.run(prompts, Effect.ignoreLogged(makePrompts), { onlyIfMissing: true })
       })
 
+      const wake = Effect.gen(function* () {
+        for (const team of yield* lanes.wakeTeams(yield* DateTime.now)) {
+          yield* Effect.logInfo("The team's rest is over").pipe(Effect.annotateLogs({ team }))
+        }
+      })
+
       const admit = Effect.gen(function* () {
         const waiting = yield* lanes.lanes
         const needLeader = waiting.filter((lane) => lane.needs_leader).map(({ team }) => team)
@@ -243,7 +249,7 @@ export class Ticks extends Context.Tag("webhook-trigger/Ticks")<
           resend = false
           yield* Effect.logWarning("Everything in flight is sent again, as RESEND_RUNNING says")
         }
-        for (const step of [undoStuck, expire, closeWindows, admit, lookAtAll]) {
+        for (const step of [undoStuck, expire, closeWindows, wake, admit, lookAtAll]) {
           yield* Effect.ignoreLogged(Effect.tapError(step, () => noticeOutage))
         }
       })

@@ -23,5 +23,10 @@ export const teamGauges: ReadonlyArray<{
     name: "webhook_team_paused",
     description: "1 while the team is paused, else 0.",
     valueOf: ({ paused_at }) => (paused_at === undefined ? 0 : 1)
+  },
+  {
+    name: "webhook_team_resting",
+    description: "1 while the team rests because of a usage limit, else 0.",
+    valueOf: ({ resting_until }) => (resting_until === undefined ? 0 : 1)
   }
 ]

@@ -2,9 +2,11 @@
 import * as Sse from "@effect/experimental/Sse"
 import { Clock, Data, DateTime, Effect, Random } from "effect"
 import { type Dispatcher, fetch, getGlobalDispatcher } from "undici"
+import { LeaderError } from "../Leader.ts"
 import type { Task } from "./Agent.ts"
 import { maxLine } from "./output/Lines.ts"
 import { messageOf, retrying, textAt } from "./output/Reading.ts"
+import { limitedBy, limitUntil } from "./output/UsageLimits.ts"
 
 /** The endpoint refused the request, or cannot be reached. */
 export class RequestFailed extends Data.TaggedError("RequestFailed")<{
@@ -18,6 +20,16 @@ export class RequestFailed extends Data.TaggedError("RequestFailed")<{
   /** The beginning of its answer. */
   readonly body?: string
 }> {}
+
+/** Payment is required, or there were too many requests. */
+const limitStatuses: ReadonlyArray<number | undefined> = [402, 429]
+
+/** The failure of the run, with the usage limit that the endpoint reports, if any. */
+export const failed = ({ body = "", message, retryAfter, status }: RequestFailed): LeaderError => {
+  const { limited = limitStatuses.includes(status) ? {} : undefined } = status === undefined ? {} : limitedBy(body)
+  const end = retryAfter === undefined ? {} : limitUntil(Date.now() + retryAfter * 1_000)
+  return new LeaderError({ message, ...(limited && { limited: { ...limited, ...end } }) })
+}
 
 export interface EndpointRequest {
   /** Default: POST. */

@@ -5,6 +5,7 @@ import { costExceeded, turnsExceeded } from "./output/Limits.ts"
 import {
   at,
   costsSomething,
+  failing,
   listAt,
   type Reading,
   reporting,
@@ -16,6 +17,7 @@ import {
   toolResult,
   toolServer
 } from "./output/Reading.ts"
+import { limitUntil } from "./output/UsageLimits.ts"
 import { programPreset } from "./ProgramAgent.ts"
 import { uuid } from "./Session.ts"
 
@@ -116,7 +118,9 @@ const withResult = ({ failure: _, ...before }: ClaudeReading, event: unknown): C
   }
   if (subtype === "error_max_budget_usd") return { ...reading, ...costExceeded(undefined) }
   const ending = `Claude Code ended with ${subtype ?? "no result"}`
-  return { ...reading, failure: text ?? (typeof error === "string" ? error : ending) }
+  const failed = failing(text ?? (typeof error === "string" ? error : ending))
+  const isLimited = (failed.limited ?? reading.limited) !== undefined || at(event, "api_error_status") === 429
+  return { ...reading, ...failed, ...(isLimited && { limited: { ...failed.limited, ...reading.limited } }) }
 }
 
 const line = (message: unknown) => `${JSON.stringify(message)}\n`
@@ -161,6 +165,13 @@ export const claude = programPreset({
       case "init": {
         const version = textAt(event, "claude_code_version")
         return withDone({ ...reading, hasResult: false, ...(version !== undefined && { version }) })
+      }
+      case "rate_limit_event": {
+        const { limited: _, ...others } = reading
+        const info = at(event, "rate_limit_info")
+        if (at(info, "status") !== "rejected") return others
+        const end = at(info, "resetsAt")
+        return { ...others, limited: limitUntil(typeof end === "number" ? end * 1_000 : undefined) }
       }
       case "stream_event":
         return isOwn(event) ? withDone({ ...reading, hasResult: false }) : reading

@@ -5,8 +5,8 @@ import {
   activityOf,
   at,
   denying,
+  failing,
   listAt,
-  messageOf,
   type Reading,
   reporting,
   retrying,
@@ -100,7 +100,7 @@ export const codex = programPreset({
         return withTotals({ ...reading, isDone: true }, at(event, "usage"))
       case "turn.failed": {
         const message = textAt(event, "error", "message") ?? "The turn failed"
-        return { ...reading, failure: messageOf(message), isDone: true }
+        return { ...reading, ...failing(message), isDone: true }
       }
       default:
         return reading

@@ -3,8 +3,8 @@ import {
   appended,
   at,
   denying,
+  failing,
   isOwnTool,
-  messageOf,
   type Reading,
   reporting,
   sumOf,
@@ -83,7 +83,7 @@ export const gemini = programPreset({
         )
         if (at(event, "status") === "success") return done
         const message = textAt(event, "error", "message") ?? "It ended without a result"
-        return { ...done, failure: messageOf(message.replace(/^\[API Error: (.*)\]$/s, "$1")) }
+        return { ...done, ...failing(message.replace(/^\[API Error: (.*)\]$/s, "$1"), at(event, "error")) }
       }
       default:
         return reading

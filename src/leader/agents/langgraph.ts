@@ -3,7 +3,7 @@ import { readReport } from "../../domain/run/AgentReport.ts"
 import { type LeaderAnswer, LeaderError } from "../Leader.ts"
 import type { Agent, Preset, Task } from "./Agent.ts"
 import { takingOnly } from "./Bounds.ts"
-import { isBusy, isPassing, patiently, type RequestFailed, readJson, readStream } from "./Endpoint.ts"
+import { failed, isBusy, isPassing, patiently, type RequestFailed, readJson, readStream } from "./Endpoint.ts"
 import { asQuestion, asResume } from "./langgraph/Interrupts.ts"
 import { interruptsOf, runEvents, runOf } from "./langgraph/Stream.ts"
 import { readHttpUrl, readOptions } from "./Options.ts"
@@ -21,8 +21,6 @@ interface LanggraphOptions {
 
 /** How long the request that cancels a run may take. */
 const cancelTimeout = "1 second"
-
-const failed = ({ message }: RequestFailed) => new LeaderError({ message })
 
 const work = (
   { assistant, url }: LanggraphOptions,

@@ -4,10 +4,10 @@ import { type LeaderAnswer, LeaderError } from "../Leader.ts"
 import type { Agent, Preset, Task } from "./Agent.ts"
 import { inWords, isPlain, isStrict, refusedSchema, withoutDraft } from "./AnswerSchema.ts"
 import { type Bounds, modelFault, readBounds, takingOnly } from "./Bounds.ts"
-import { isPassing, patiently, RequestFailed, readStream, streamEnd } from "./Endpoint.ts"
+import { failed, isPassing, patiently, RequestFailed, readStream, streamEnd } from "./Endpoint.ts"
 import { readHttpUrl, readOptions } from "./Options.ts"
 import { type Events, readEvents } from "./output/EventReader.ts"
-import { appended, at, conclude, listAt, type Reading, reporting, textAt } from "./output/Reading.ts"
+import { appended, at, conclude, failing, listAt, type Reading, reporting, textAt } from "./output/Reading.ts"
 import { anyId, inSession, SessionLost } from "./Session.ts"
 
 const example = "openai --model gpt-5"
@@ -58,12 +58,15 @@ const responses: Events = {
         return { ...ended(reading, response), failure: `The model stopped: ${reason}` }
       }
       case "response.failed":
-        return { ...ended(reading, response), failure: textAt(response, "error", "message") ?? "The model failed" }
+        return {
+          ...ended(reading, response),
+          ...failing(textAt(response, "error", "message") ?? "The model failed", at(response, "error"))
+        }
       case "error":
         return {
           ...reading,
           isDone: true,
-          failure: textAt(event, "message") ?? textAt(event, "error", "message") ?? "The model failed"
+          ...failing(textAt(event, "message") ?? textAt(event, "error", "message") ?? "The model failed", event)
         }
       default:
         return event === streamEnd ? { ...reading, isDone: true } : reading
@@ -108,7 +111,7 @@ const chat: Events = {
     const answered = text === undefined ? before : { ...before, answer: appended(before.answer, text) }
     const reading = at(event, "usage") ? withUsage(answered, event) : answered
     const failure = textAt(event, "error", "message") ?? textAt(event, "error")
-    if (failure !== undefined) return { ...reading, isDone: true, failure }
+    if (failure !== undefined) return { ...reading, isDone: true, ...failing(failure, at(event, "error")) }
     const reason = textAt(choiceOf(event), "finish_reason") ?? ""
     if (isNoEnd.test(reason)) return reading
     return { ...reading, isDone: true, ...(isCut.test(reason) && { failure: `The model stopped: ${reason}` }) }
@@ -225,9 +228,7 @@ const ask = (
         const prompt = { ...task.prompt, prompt: task.prompt.prompt + inWords(schema) }
         return ask(options, { ...task, prompt }, session, undefined)
       }
-      return session !== undefined && isLost(failure)
-        ? new SessionLost()
-        : new LeaderError({ message: failure.message })
+      return session !== undefined && isLost(failure) ? new SessionLost() : failed(failure)
     },
     onSuccess: (reading) => conclude(reading, "The model gave no answer")
   })

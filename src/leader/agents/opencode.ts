@@ -3,6 +3,7 @@ import type { StepReport } from "../../domain/run/Step.ts"
 import {
   at,
   denying,
+  failing,
   type Reading,
   reporting,
   sumOf,
@@ -86,7 +87,10 @@ export const opencode = programPreset({
         return {
           ...reading,
           isDone: true,
-          failure: textAt(event, "error", "data", "message") ?? textAt(event, "error", "name") ?? "It failed"
+          ...failing(
+            textAt(event, "error", "data", "message") ?? textAt(event, "error", "name") ?? "It failed",
+            at(event, "error")
+          )
         }
       default:
         return reading

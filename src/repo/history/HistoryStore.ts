@@ -48,6 +48,9 @@ export interface QueuedFacts {
   readonly needs_leader: boolean
   /** Its team is paused. */
   readonly is_paused: boolean
+  /** Its team rests (`RunStore.rest`). */
+  readonly resting_until?: DateTime.Utc
+  readonly resting_reason?: string
   /** The runs that wait in front of it in its team's lane. */
   readonly ahead: number
   /** The status of the run that its team has out. */

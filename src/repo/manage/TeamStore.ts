@@ -6,7 +6,7 @@ import type { TeamName, TeamRecord } from "../../domain/Team.ts"
 
 /**
  * The teams. With a draft, a change writes its audit event in the same commit. Pausing a paused team, or resuming one
- * that is not paused, changes nothing.
+ * that is neither paused nor resting, changes nothing.
  */
 export class TeamStore extends Context.Tag("webhook-trigger/TeamStore")<
   TeamStore,
@@ -27,7 +27,7 @@ export class TeamStore extends Context.Tag("webhook-trigger/TeamStore")<
       at: DateTime.Utc,
       audit?: AuditDraft
     ) => Effect.Effect<TeamRecord, NotFound | Unavailable>
-    /** Undoes `pauseTeam`, and notifies `RunAccepted`. The clock of runs that wait for a leader starts again. */
+    /** Undoes `pauseTeam`, ends a rest (`RunStore.rest`), and notifies `RunAccepted`. The clock of runs that wait for a leader starts again. */
     readonly resumeTeam: (
       team: TeamName,
       at: DateTime.Utc,

@@ -53,12 +53,14 @@ export class LaneStore extends Context.Tag("webhook-trigger/LaneStore")<
     readonly undoStuck: Effect.Effect<number, Unavailable>
     /** The number of queued runs that are not admitted: over all teams, counted up to `most`, and of these webhooks. */
     readonly queued: (most: number, webhooks?: ReadonlyArray<WebhookId>) => Effect.Effect<Queued, Unavailable>
-    /** Teams that are not paused, have a run in their lane, and none out. */
+    /** Teams that are not paused, do not rest, have a run in their lane, and none out. */
     readonly lanes: Effect.Effect<ReadonlyArray<Lane>, Unavailable>
     /** The runs that are out, of all teams. */
     readonly out: Effect.Effect<ReadonlyArray<OutState>, Unavailable>
     /** Those of these runs that are out. */
     readonly outRuns: (ids: ReadonlyArray<RunId>) => Effect.Effect<ReadonlyArray<OutRun>, Unavailable>
+    /** Ends the rests (`RunStore.rest`) that were to last until `now`, and notifies `RunAccepted`. Returns their teams. */
+    readonly wakeTeams: (now: DateTime.Utc) => Effect.Effect<ReadonlyArray<TeamName>, Unavailable>
     /**
      * Closes the windows that have ended. From then on, no trigger joins their runs. The runs take their places behind
      * every run accepted before this call began, before every run whose acceptance begins after it, and in the order in

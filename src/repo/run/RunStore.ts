@@ -194,6 +194,7 @@ export interface OutRun
     | "accepted_at"
     | "admitted_at"
     | "sent_at"
+    | "rests"
   > {
   /** The parts of its prompt; absent for a chat message, and for runs of a release without layouts. */
   readonly layout?: PromptLayout
@@ -251,6 +252,22 @@ export interface StepResult {
    * `leaderless`. They keep their turn, and nobody else got the slot: the next step needs to know.
    */
   readonly needLeader: ReadonlyArray<TeamName>
+}
+
+/** A leader has reported that its agent reached a usage limit, and did not do the work. */
+export interface LimitedRun extends RunEvent {
+  /** The limit, in the agent's words. */
+  readonly reason: string
+  /** When it ends; absent: unknown. */
+  readonly until?: DateTime.Utc
+  /** The run's `rests` when its prompt was sent; absent: it is the prompt that is out. */
+  readonly rests?: number
+}
+
+/** A run that went back to its lane. */
+export interface Rest extends Pick<RunRow, "run_id" | "team"> {
+  /** Its team rests until then. */
+  readonly until?: DateTime.Utc
 }
 
 /** The runs with a key of `singleton` that are on. */
@@ -311,6 +328,15 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
     readonly started: (
       events: ReadonlyArray<RunEvent>
     ) => Effect.Effect<ReadonlyArray<Pick<Run, "run_id" | "team">>, Unavailable>
+    /**
+     * Takes runs back whose agents have reached a usage limit: each is `queued` at the head of its lane, and holds nothing. Its
+     * team rests, which means that none of its runs is admitted, until the limit ends. If that is unknown, for a minute, which
+     * doubles up to an hour with each limit in a row. A reply that is repeated changes nothing. Of those in `ended`, the
+     * end came first; the team rests nevertheless, if the reply was the first.
+     */
+    readonly rest: (
+      runs: ReadonlyArray<LimitedRun>
+    ) => Effect.Effect<{ readonly rested: ReadonlyArray<Rest>; readonly ended: ReadonlyArray<RunId> }, Unavailable>
     /**
      * Ends as `cancelled` the runs that were accepted no later than `at` and are not admitted. Returns their number.
      */

@@ -82,6 +82,9 @@ export const inLane = Statement.unsafeFragment(
   "(r.status = 'queued' and r.admitted_at is null and r.place is not null)"
 )
 
+/** The team `t` may get prompts: it is not paused, and does not rest. As in `headOf` of the function `admit`. */
+export const mayWork = Statement.unsafeFragment("(t.paused_at is null and t.resting_until is null)")
+
 /** A run `r` asks for its approval. The end of a run clears `approval_until`. */
 export const isAwaitingApproval = Statement.unsafeFragment(
   "(r.approval_until is not null and r.collecting_until is null)"

@@ -81,9 +81,9 @@ const query_timeout = 5_000
 const queries = {
   migrations: "select migration_id, name, created_at from webhook_trigger.migrations order by migration_id",
   tick: "select ticked_at from webhook_trigger.ticks",
-  queues: `select r.team, r.status, count(*)::int as runs, min(r.accepted_at) as oldest, t.paused_at
+  queues: `select r.team, r.status, count(*)::int as runs, min(r.accepted_at) as oldest, t.paused_at, t.resting_until
     from webhook_trigger.runs r left join webhook_trigger.teams t on t.team = r.team
-    where r.finished_at is null group by r.team, r.status, t.paused_at order by r.team, r.status`,
+    where r.finished_at is null group by r.team, r.status, t.paused_at, t.resting_until order by r.team, r.status`,
   tables: `select relname as table, n_live_tup::float8 as rows, n_dead_tup::float8 as dead_rows,
       pg_total_relation_size(relid)::float8 as bytes, last_autovacuum, last_autoanalyze
     from pg_stat_user_tables where schemaname = 'webhook_trigger' order by bytes desc`,

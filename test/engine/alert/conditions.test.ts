@@ -193,6 +193,21 @@ describe("an alert begins and ends", () => {
     }).pipe(Effect.provide(ports))
   )
 
+  it.scoped("when a team rests because of a usage limit, until it is resumed", () =>
+    Effect.gen(function* () {
+      const { firing, repo, rule } = yield* measuring
+      yield* rule("usage_limit", { threshold: 2 })
+      const run_id = yield* sendRun(yield* createWebhook(), 0)
+      yield* repo.rest([{ run_id, at: yield* DateTime.now, reason: "You've hit your limit", until: at(3_600_000) }])
+      yield* advance("1 minutes")
+      expect(yield* firing).toEqual([])
+      yield* advance("1 minutes")
+      expect(yield* firing).toEqual([expect.stringMatching(/^ops 2/)])
+      yield* repo.resumeTeam(ops, yield* DateTime.now)
+      expect(yield* firing).toEqual([])
+    }).pipe(Effect.provide(ports))
+  )
+
   it.scoped("when a team's oldest queued run has waited, for a rule of that team alone", () =>
     Effect.gen(function* () {
       const { firing, repo, rule, skip } = yield* measuring

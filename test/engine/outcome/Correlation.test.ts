@@ -28,11 +28,24 @@ describe("a correlation id", () => {
       for (const team of [deploy, TeamName.make("a"), TeamName.make("x".repeat(63))]) {
         const run = runOf(team)
         const id = one.idOf(run)
-        expect(other.subjectOf(id)).toEqual(run)
+        expect(other.subjectOf(id)).toEqual({ ...run, rests: 0 })
         expect(other.idOf(run)).toBe(id)
         expect(id).not.toContain(run.run_id)
         expect(id).toMatch(/^[\w-]{40,255}$/)
       }
+    })
+  )
+
+  it.effect("is another one after each rest of the run, and says which", () =>
+    Effect.gen(function* () {
+      const [one, other] = [yield* made(), yield* made()]
+      const run = runOf(TeamName.make("x".repeat(63)))
+      const ids = [0, 1, 12].map((rests) => {
+        const id = one.idOf({ ...run, rests })
+        for (const server of [one, other]) expect(server.subjectOf(id)).toEqual({ ...run, rests })
+        return id
+      })
+      expect(new Set([...ids, one.idOf(run)]).size).toBe(3)
     })
   )
 

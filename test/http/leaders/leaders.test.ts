@@ -54,6 +54,56 @@ const led = Effect.gen(function* () {
 })
 
 describe("leaders over HTTP", () => {
+  it.scopedLive("report a usage limit: the run is queued again, and its team rests until it is resumed", () =>
+    Effect.gen(function* () {
+      const { admin, first, http, key, leader, trigger } = yield* led
+      const { run_id } = (yield* trigger("one")).json
+      const { json: prompt } = yield* first
+      const until = new Date(Date.now() + 3_600_000).toISOString()
+      const limit = { message: "You've hit your limit · resets 2pm", limited: { until } }
+      expect((yield* reply(key, prompt, "error", limit)).status).toBe(200)
+      const run = (yield* admin("GET", `/api/runs/${run_id}`)).json
+      expect(run).toMatchObject({ status: "queued", rests: 1 })
+      expect(run.waits_for).toEqual({
+        code: "usage_limit",
+        message: `The agent of the team ops has reached a usage limit: “${limit.message}”. This run continues when the limit ends, or when the team is resumed.`,
+        until
+      })
+      const team = (yield* admin("GET", "/api/teams/ops")).json
+      expect(team).toMatchObject({ queued: 1, resting_until: until, resting_reason: limit.message })
+      expect(Date.parse(team.resting_since)).toBeLessThan(Date.parse(until))
+      expect((yield* http("GET", "/metrics")).text).toMatch(/^webhook_team_resting\{team="ops"\} 1$/m)
+      expect((yield* leader.next(0)).status).toBe(204)
+      // The leader may repeat its reply.
+      expect((yield* reply(key, prompt, "error", limit)).status).toBe(200)
+      expect((yield* admin("GET", `/api/runs/${run_id}`)).json.rests).toBe(1)
+
+      const resumed = (yield* admin("POST", "/api/teams/ops/resume")).json
+      for (const field of ["resting_since", "resting_until", "resting_reason"])
+        expect(resumed).not.toHaveProperty(field)
+      const [event] = (yield* admin("GET", "/api/audit?object=ops")).json.data
+      expect(event.action).toBe("team.resumed")
+      const again = (yield* leader.next()).json
+      expect(again).toMatchObject({ run_id, redelivered: false })
+      expect(again.correlation_id).not.toBe(prompt.correlation_id)
+      yield* reply(key, prompt, "error", limit)
+      yield* reply(key, again, "response", { response: "Done" })
+      expect((yield* admin("GET", `/api/runs/${run_id}`)).json).toMatchObject({ status: "success", rests: 1 })
+      // A limit without a time that can be read is one all the same; anything else is an error.
+      for (const [limited, status] of [
+        [{ until: "2pm" }, "queued"],
+        ["yes", "error"]
+      ]) {
+        const next = yield* Effect.fork(leader.next())
+        const { run_id } = (yield* trigger("two")).json
+        yield* reply(key, (yield* Fiber.join(next)).json, "error", { message: "No", limited })
+        expect((yield* admin("GET", `/api/runs/${run_id}`)).json.status).toBe(status)
+        if (status === "queued") yield* admin("POST", `/api/runs/${run_id}/cancel`)
+        yield* admin("POST", "/api/teams/ops/resume")
+      }
+    })
+  )
+
   it.scopedLive(
     "get what the webhook asks of the agent, as the run shows it, and say at which limit they stopped",
     () =>

@@ -65,6 +65,9 @@ const prompt = async ({ client, params: { prompt, sessionId } }) => {
   // A reply to its question for a permission.
   const [, tool] = /\[\[tool (\w+)]]/.exec(text.startsWith("Allow") ? session.texts.join() : text) ?? []
   if (text.includes("[[refuse]]")) throw RequestError.internalError(undefined, "the model refused")
+  if (text.includes("[[quota]]")) {
+    throw RequestError.internalError({ details: "Too many requests", retryDelay: "3600s" }, "429")
+  }
   if (text.includes("[[crash]]")) {
     process.stderr.write("out of memory")
     process.exit(3)

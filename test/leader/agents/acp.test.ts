@@ -40,6 +40,20 @@ const inSession = (session_id: string) => ({ thread: { id: threadId, session_id 
 
 describe("an ACP agent", () => {
   behaviour(
+    "that has reached a usage limit says so, and until when; one that only talks of it answers",
+    Effect.gen(function* () {
+      const { send } = yield* acp()
+      const before = Date.now()
+      const limited = yield* send("[[quota]]")
+      expect(limited).toMatchObject({ _tag: "Failed", message: "Too many requests" })
+      const { until } = (limited as Extract<typeof limited, { _tag: "Failed" }>).limited!
+      expect(until!.epochMillis - before).toBeGreaterThanOrEqual(3_600_000)
+      expect(yield* send("You've hit your usage limit. Try again in 3 hours.")).toMatchObject({ _tag: "Answered" })
+      expect(yield* send("[[refuse]]")).not.toHaveProperty("limited")
+    })
+  )
+
+  behaviour(
     "is stopped at the limit of turns, and not started for what it cannot keep",
     Effect.gen(function* () {
       const { send } = yield* acp({ options: ["--allow", "all"] })

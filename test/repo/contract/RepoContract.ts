@@ -43,6 +43,7 @@ import { offers } from "./run/offers.ts"
 import { pause } from "./run/pause.ts"
 import { progress } from "./run/progress.ts"
 import { replays } from "./run/replays.ts"
+import { rests } from "./run/rests.ts"
 import { retries } from "./run/retries.ts"
 import { sentAndStarted } from "./run/sentAndStarted.ts"
 import { singletons } from "./run/singletons.ts"
@@ -79,6 +80,7 @@ export const repoContract = (withRepo: WithRepo): void => {
   describe("RunStore, runs that have ended and whose agents may still work", () => unreleased(test))
   describe("RunStore.expire", () => expire(test))
   describe("TeamStore.pauseTeam and resumeTeam", () => pause(test))
+  describe("RunStore.rest and LaneStore.wakeTeams", () => rests(test))
   describe("ThreadStore", () => threadStore(test))
   describe("ProgressStore", () => progress(test))
   describe("LaneStore", () => laneStore(test))

@@ -48,6 +48,7 @@ const columnsOf: { readonly [Field in keyof Run]-?: ReadonlyArray<Column> } = {
   stop_at: timeOf("stop_at"),
   released_at: timeOf("released_at"),
   unconfirmed: [["unconfirmed", (run) => (run.unconfirmed ? "true" : undefined)]],
+  rests: own("rests"),
   triggered_by: own("triggered_by"),
   asked_by: own("asked_by"),
   callback_url: own("callback_url"),

@@ -12,6 +12,7 @@ import { type EventReader, readEvents } from "../output/EventReader.ts"
 import { limiting } from "../output/Limits.ts"
 import { at, conclude, textAt, toolServer } from "../output/Reading.ts"
 import type * as SessionTotals from "../output/SessionTotals.ts"
+import { limitedBy } from "../output/UsageLimits.ts"
 import { SessionLost } from "../Session.ts"
 import { decide, type Kinds, type makeAsked } from "./Permissions.ts"
 import { denied, updates, withResponse } from "./Updates.ts"
@@ -226,7 +227,11 @@ const authenticationRequired = -32000
 const failureOf = (error: unknown, authMethods: ReadonlyArray<Acp.AuthMethod>): LeaderError => {
   const message = error instanceof Error ? error.message : String(error)
   if (at(error, "code") !== authenticationRequired) {
-    return new LeaderError({ message: textAt(error, "data", "details") ?? message.replace(/^Internal error: /, "") })
+    const its = { message, code: at(error, "code"), data: at(error, "data") }
+    return new LeaderError({
+      message: textAt(error, "data", "details") ?? message.replace(/^Internal error: /, ""),
+      ...limitedBy(its)
+    })
   }
   const ways = authMethods.map((method) => `--auth ${method.id} (${method.name})`).join(", ")
   return new LeaderError({

@@ -6,9 +6,9 @@ import {
   at,
   costsSomething,
   denying,
+  failing,
   isOwnTool,
   listAt,
-  messageOf,
   type Reading,
   reporting,
   sessionUsage,
@@ -135,7 +135,7 @@ export const withResponse = (reading: AcpReading, response: unknown): Reading =>
   )
   // Stopped at a limit, which says why.
   if (reading.code !== undefined) return done
-  if (hasFailed) return { ...done, failure: messageOf((answer ?? "The agent failed").trim()) }
+  if (hasFailed) return { ...done, ...failing((answer ?? "The agent failed").trim()) }
   const reason = textAt(response, "stopReason")
   return reason === "end_turn"
     ? { ...done, least: costsSomething }

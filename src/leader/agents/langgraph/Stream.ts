@@ -1,7 +1,7 @@
 /** The events of a LangGraph server's run in the stream modes `messages-tuple` and `values`, as a reading. */
 import { mergeSteps } from "../../../domain/run/Step.ts"
 import type { Events } from "../output/EventReader.ts"
-import { at, listAt, type Reading, reporting, sumOf, textAt, toolCall, toolResult } from "../output/Reading.ts"
+import { at, failing, listAt, type Reading, reporting, sumOf, textAt, toolCall, toolResult } from "../output/Reading.ts"
 
 interface RunReading extends Reading {
   /** The server's id of the run. */
@@ -66,7 +66,7 @@ export const runEvents: Events = {
       case "values":
         return readState(reading, data)
       case "error":
-        return { ...reading, failure: textAt(data, "message") ?? textAt(data, "error") ?? "The run failed" }
+        return { ...reading, ...failing(textAt(data, "message") ?? textAt(data, "error") ?? "The run failed", data) }
       default:
         return reading
     }

@@ -5,6 +5,7 @@ import type { Task } from "../Agent.ts"
 import { type Events, readEvents } from "./EventReader.ts"
 import { splitLines } from "./Lines.ts"
 import { conclude } from "./Reading.ts"
+import { limitedBy } from "./UsageLimits.ts"
 
 const parse = (line: string): unknown => {
   try {
@@ -39,7 +40,9 @@ export const eventLines = (
       // What it said last is the answer only once it is done.
       const said = reading.isDone || !reading.answer ? "" : `\n\nIts last message: ${reading.answer}`
       const failure = `${hasEndedWell ? silence : status}${errors && `: ${errors}`}${said}`
-      return conclude(hasEndedWell && reading.isDone ? reading : { failure, ...reading }, failure)
+      // Not by its last message, which may be about such limits.
+      const limit = limitedBy(hasEndedWell ? "" : errors)
+      return conclude(hasEndedWell && reading.isDone ? reading : { failure, ...limit, ...reading }, failure)
     }
   }
 }

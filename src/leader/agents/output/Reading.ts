@@ -5,13 +5,17 @@ import { maxAnswer } from "../../../bus/Bodies.ts"
 import { type AgentReport, readReport, type SessionUsage } from "../../../domain/run/AgentReport.ts"
 import type { LeaderCode } from "../../../domain/run/RunStatus.ts"
 import type { StepReport } from "../../../domain/run/Step.ts"
+import type { UsageLimit } from "../../../domain/run/UsageLimit.ts"
 import { type LeaderAnswer, LeaderError } from "../../Leader.ts"
+import { limitedBy } from "./UsageLimits.ts"
 
 export interface Reading {
   /** The answer, or its beginning; of an agent that is not done, what it said last. */
   readonly answer?: string
   /** Why it failed. */
   readonly failure?: string
+  /** The usage limit that it has reached. It counts only with a failure: an agent may go on. */
+  readonly limited?: UsageLimit
   /** It failed in this way, for example because it reached a limit: then it is stopped, and what there is of an answer is kept. */
   readonly code?: LeaderCode
   readonly report?: AgentReport
@@ -32,13 +36,15 @@ export const costsSomething: SessionUsage = { cost_usd: 1e-9 }
 
 /** What the reading amounts to, once there is nothing more to read. `silence`: the failure if there is no answer. */
 export const conclude = (
-  { answer, code, failure, report }: Reading,
+  { answer, code, failure, limited, report }: Reading,
   silence: string
 ): Effect.Effect<LeaderAnswer, LeaderError> => {
   const known = report === undefined ? {} : { report }
   if (failure !== undefined) {
-    const limit = code === undefined ? {} : { code, ...(answer !== undefined && { response: answer }) }
-    return new LeaderError({ message: failure, ...limit, ...known })
+    if (code === undefined) {
+      return new LeaderError({ message: failure, ...(limited && { limited }), ...known })
+    }
+    return new LeaderError({ message: failure, code, ...(answer !== undefined && { response: answer }), ...known })
   }
   if (answer === undefined) return new LeaderError({ message: silence, ...known })
   return Effect.succeed({ response: answer, ...known })
@@ -91,6 +97,12 @@ export const messageOf = (text: string): string => {
     return text
   }
 }
+
+/** How it failed, by an error's text, and the usage limit that this, or the whole error, reports. */
+export const failing = (text: string, error: unknown = text): Pick<Reading, "failure" | "limited"> => ({
+  failure: messageOf(text),
+  ...limitedBy(error)
+})
 
 /** The name of our server of tools. */
 export const toolServer = "webhook"

@@ -159,7 +159,7 @@ export const makeStatistics = Effect.gen(function* () {
 
   const queuedFacts = Effect.fn("HistoryStore.queuedFacts")(function* (id: RunId, most: number) {
     const [row] = yield* sql`
-      select own.admitted_at is not null as is_admitted, t.paused_at is not null as is_paused,
+      select own.admitted_at is not null as is_admitted, t.paused_at is not null as is_paused, t.resting_until, t.resting_reason,
         own.mode = 'async' and own.deadline_at is not null as needs_leader, (
           select count(*)::int from (
             select from webhook_trigger.runs r where r.team = own.team and r.place < own.place and ${inLane} limit ${most}

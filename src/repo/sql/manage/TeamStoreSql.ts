@@ -9,7 +9,8 @@ import { audited } from "../access/Audit.ts"
 import { notify } from "../Changes.ts"
 import { fromRow } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
-import { answered, inLane, isWaiting, live, unreleased } from "../RunColumns.ts"
+import { answered, inLane, isWaiting, live, mayWork, unreleased } from "../RunColumns.ts"
+import { awake } from "../run/Rest.ts"
 
 export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.effect(
   TeamStore,
@@ -32,7 +33,10 @@ export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.e
     }, bounded)
 
     const records = sql`
-      select t.team, t.created_at, t.paused_at, coalesce(w.queued, 0) as queued from webhook_trigger.teams t
+      select t.team, t.created_at, t.paused_at,
+        case when t.resting_until is not null then t.resting_since end as resting_since, t.resting_until, t.resting_reason,
+        coalesce(w.queued, 0) as queued
+      from webhook_trigger.teams t
       left join (
         select team, count(*)::int as queued from webhook_trigger.runs where ${isWaiting} group by team
       ) as w using (team)`
@@ -106,8 +110,8 @@ export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.e
     const pauseTeam = set("TeamStore.pauseTeam", sql`t.paused_at is null`, (at) => sql`paused_at = ${at}`, false)
     const resumeTeam = set(
       "TeamStore.resumeTeam",
-      sql`t.paused_at is not null`,
-      (at) => sql`paused_at = null, resumed_at = ${at}`,
+      sql`not ${mayWork}`,
+      (at) => sql`paused_at = null, ${awake(sql, sql`${at}::timestamptz`)}`,
       true
     )
 

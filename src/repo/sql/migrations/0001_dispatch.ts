@@ -17,7 +17,7 @@ const headOf = (team: string) => `
     where r.team = t.team and ${isWaiting} and (r.mode = 'wait' and r.deadline_at <= clock) is not true
     order by r.place limit 1
   ) h left join webhook_trigger.webhooks w on w.id = h.webhook_id
-  where t.team = ${team} and t.paused_at is null
+  where t.team = ${team} and t.paused_at is null and t.resting_until is null
     and not exists (select from webhook_trigger.runs r where r.team = t.team and ${isOut})
     and (h.webhook_id is null or w.moved_at is null and own = '{}' or (
       select count(*) from webhook_trigger.runs r where ${isOut} and r.webhook_id = h.webhook_id

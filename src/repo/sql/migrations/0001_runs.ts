@@ -36,6 +36,7 @@ export const runs = Effect.gen(function* () {
       stop_at timestamptz(3),
       released_at timestamptz(3),
       unconfirmed boolean,
+      rests integer,
       triggered_by text,
       asked_by text,
       callback_url text,

@@ -10,8 +10,16 @@ export const webhooks = Effect.gen(function* () {
       team text collate "C" primary key,
       created_at timestamptz(3) not null,
       paused_at timestamptz(3),
-      resumed_at timestamptz(3)
+      resumed_at timestamptz(3),
+      rested_at timestamptz(3),
+      rest_count integer not null default 0,
+      resting_since timestamptz(3),
+      resting_until timestamptz(3),
+      resting_reason text
     )`
+  // `rested_at`: when the latest usage limit was reported. `rest_count`: how many in a row, the first one at `resting_since`.
+  yield* sql`
+    create index teams_resting on webhook_trigger.teams (resting_until) where resting_until is not null`
 
   yield* sql`
     create table webhook_trigger.leader_keys (

@@ -5,7 +5,7 @@ import type { TeamName } from "../../../domain/Team.ts"
 import type { ExpireOptions } from "../../run/RunStore.ts"
 import { notify } from "../Changes.ts"
 import { bounded } from "../database/Database.ts"
-import { lastStep, live, runColumns, runFromRow, stopAtOf } from "../RunColumns.ts"
+import { lastStep, live, mayWork, runColumns, runFromRow, stopAtOf } from "../RunColumns.ts"
 
 /** Number of runs that one statement checks. */
 const step = 500
@@ -17,7 +17,7 @@ export const makeExpire = Effect.gen(function* () {
   const expireSome = (now: Date, stopped: ReadonlyArray<TeamName>) => {
     /**
      * Before its admission, the deadline of an asynchronous run limits its wait for a leader, from its acceptance or the end of
-     * its team's last pause. After that, its clock begins when it is sent.
+     * its team's last pause or rest. After that, its clock begins when it is sent.
      */
     const isDue = sql`deadline_at <= ${now} and case
             when mode = 'wait' then true
@@ -30,7 +30,7 @@ export const makeExpire = Effect.gen(function* () {
     return bounded(sql`
       with stopped as materialized (
         select t.team as name, t.resumed_at from webhook_trigger.teams t
-        where t.paused_at is null
+        where ${mayWork}
           and t.team in (select json_array_elements_text(${JSON.stringify(stopped)}::json))
       ), due as materialized (
         select r.id, r.mode = 'async' and r.admitted_at is null as without_leader

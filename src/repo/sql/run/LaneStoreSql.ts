@@ -1,12 +1,15 @@
 import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect, Layer } from "effect"
 import type { RunId, WebhookId } from "../../../domain/Id.ts"
+import type { TeamName } from "../../../domain/Team.ts"
 import { type Lane, LaneStore, type OutState } from "../../run/LaneStore.ts"
+import { notify } from "../Changes.ts"
 import { fromRow, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
-import { inLane, isOut, isWaiting, live, runColumns, unreleased } from "../RunColumns.ts"
+import { inLane, isOut, isWaiting, live, mayWork, runColumns, unreleased } from "../RunColumns.ts"
 import { makeCloseWindows, makeCombined } from "./Coalesce.ts"
 import { outColumns, outRunFromRow } from "./OutRuns.ts"
+import { awake } from "./Rest.ts"
 import { lastReport } from "./Threads.ts"
 
 /** The number of runs `r` that are `waiting`; more than `most` count as `most`. */
@@ -88,7 +91,7 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
         where r.team = lane.team and ${inLane} order by r.place limit 1
       ) as needs_leader
       from lane where team is not null
-        and exists (select from webhook_trigger.teams t where t.team = lane.team and t.paused_at is null)
+        and exists (select from webhook_trigger.teams t where t.team = lane.team and ${mayWork})
         and not exists (select from webhook_trigger.runs r where r.team = lane.team and ${isOut})`).pipe(
       Effect.withSpan("LaneStore.lanes")
     )
@@ -123,9 +126,33 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
         where r.status in ${live} and r.admitted_at is not null`
     }, bounded)
 
+    const wakeTeams = Effect.fn("LaneStore.wakeTeams")(function* (now: DateTime.Utc) {
+      const time = sql`${DateTime.toDateUtc(now)}::timestamptz`
+      const rows = yield* sql<{ readonly team: TeamName }>`
+        with due as materialized (
+          select t.team from webhook_trigger.teams t where t.resting_until <= ${time} order by t.team for no key update
+        ), woken as (
+          update webhook_trigger.teams t set ${awake(sql, time)} from due where t.team = due.team
+          returning t.team
+        ), ${notify(sql, "RunAccepted", sql`select team as name from woken`)}
+        select team, (select count(*) from notified) from woken`
+      return rows.map(({ team }) => team)
+    }, bounded)
+
     const closeWindows = yield* makeCloseWindows
     const combined = yield* makeCombined
 
-    return LaneStore.of({ claimTick, undoStuck, queued, lanes, out, outRuns, closeWindows, forgetSent, ...combined })
+    return LaneStore.of({
+      claimTick,
+      undoStuck,
+      queued,
+      lanes,
+      out,
+      outRuns,
+      wakeTeams,
+      closeWindows,
+      forgetSent,
+      ...combined
+    })
   })
 )

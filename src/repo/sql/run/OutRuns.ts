@@ -36,6 +36,7 @@ const fields = [
   "accepted_at",
   "admitted_at",
   "sent_at",
+  "rests",
   "webhook"
 ] as const satisfies ReadonlyArray<keyof OutRun>
 

@@ -8,6 +8,7 @@ import { makeCancelQueued } from "./CancelQueued.ts"
 import { makeEnds } from "./Ends.ts"
 import { makeExpire } from "./Expire.ts"
 import { makeReleaseUnconfirmed } from "./Release.ts"
+import { makeRest } from "./Rest.ts"
 import { makeRetries } from "./Retries.ts"
 import { makeMarks } from "./SentAndStarted.ts"
 import { makeCancelSingletons } from "./Singletons.ts"
@@ -27,6 +28,7 @@ export const layer: Layer.Layer<RunStore, never, Notifications | SqlClient.SqlCl
       ended: ends.ended,
       ...(yield* makeMarks(notifySoon)),
       releaseUnconfirmed: yield* makeReleaseUnconfirmed,
+      rest: yield* makeRest,
       ...(yield* makeRetries),
       ...(yield* makeCancelQueued),
       ...(yield* makeApprovals),

@@ -2,6 +2,7 @@ import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
 import { useRun, useTeams } from "../../api/Queries.ts"
 import type { Run } from "../../api/Types.ts"
+import { ExactTime } from "../../format/Time.tsx"
 import { Notice } from "../Notice.tsx"
 import { showDirectionMarks } from "../UserText.tsx"
 import { warningFor } from "./Status.tsx"
@@ -53,13 +54,21 @@ export const RunNotice = ({ run, again }: { readonly run: Run; readonly again: s
   return run.status === "queued" ? <Waiting run={run} /> : run.status === "running" ? <Unled run={run} /> : null
 }
 
-const needsAttention: ReadonlyArray<string> = ["webhook_paused", "team_paused", "leader"]
+const needsAttention: ReadonlyArray<string> = ["webhook_paused", "team_paused", "usage_limit", "leader"]
 
 /** Why a queued run has not been sent. The run may be of a list, which does not say. */
 const Waiting = ({ run: { run_id } }: { readonly run: Run }) => {
   const waits = useRun(run_id).data?.waits_for
   return waits === undefined || waits.code === "approval" ? null : (
-    <Notice tone={needsAttention.includes(waits.code) ? "warning" : "neutral"}>{waits.message}</Notice>
+    <Notice tone={needsAttention.includes(waits.code) ? "warning" : "neutral"}>
+      {waits.message}
+      {waits.until !== undefined && (
+        <>
+          {" "}
+          Resting until <ExactTime at={waits.until} />.
+        </>
+      )}
+    </Notice>
   )
 }
 

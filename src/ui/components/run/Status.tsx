@@ -131,12 +131,21 @@ export const StatusBadge = ({ run }: { readonly run: Progress }) => {
   )
 }
 
-/** Whether a team receives prompts: a leader is connected and the team is not paused. */
-export const TeamStatus = ({ team }: { readonly team: Pick<Team, "running" | "paused_at"> | undefined }) =>
+/** Whether a team receives prompts: a leader is connected, and the team is neither paused nor resting. */
+export const TeamStatus = ({
+  team
+}: {
+  readonly team: Pick<Team, "running" | "paused_at" | "resting_until"> | undefined
+}) =>
   team === undefined ? null : team.paused_at !== undefined ? (
     <span className="badge warning">
       <Icon name="pause" />
       Paused
+    </span>
+  ) : team.resting_until !== undefined ? (
+    <span className="badge warning">
+      <Icon name="clock" />
+      Resting
     </span>
   ) : team.running ? (
     <span className="badge success">

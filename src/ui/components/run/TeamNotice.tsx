@@ -1,6 +1,7 @@
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
 import type { Team } from "../../api/Types.ts"
+import { ExactTime } from "../../format/Time.tsx"
 import { Notice } from "../Notice.tsx"
 
 /** By `when_team_stopped`. */
@@ -10,7 +11,7 @@ const outcomes: { readonly [word: string]: string } = {
   ignore: "ignored (200)"
 }
 
-/** What happens to requests while the team is paused or has no leader. */
+/** What happens to requests while the team is paused, rests or has no leader. */
 export const TeamNotice = ({
   team,
   when_team_stopped
@@ -21,6 +22,13 @@ export const TeamNotice = ({
   const link = <Link to={pathTo("team", team)}>{team.team}</Link>
   if (team.paused_at !== undefined) {
     return <Notice tone="warning">The team {link} is paused. Requests are queued until it is resumed.</Notice>
+  }
+  if (team.resting_until !== undefined) {
+    return (
+      <Notice tone="warning">
+        The agent of {link} has reached a usage limit. Requests are queued until <ExactTime at={team.resting_until} />.
+      </Notice>
+    )
   }
   if (team.running) return null
   return (

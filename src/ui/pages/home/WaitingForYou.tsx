@@ -33,8 +33,9 @@ export const WaitingForYou = ({
 }) => {
   const nameOf = (id: string | undefined) => webhooks.find((webhook) => webhook.id === id)?.name
   const away = teams.filter(
-    ({ paused_at, queued, running, team }) =>
-      paused_at !== undefined || (!running && (queued > 0 || webhooks.some((webhook) => webhook.team === team)))
+    ({ paused_at, queued, resting_until, running, team }) =>
+      (paused_at ?? resting_until) !== undefined ||
+      (!running && (queued > 0 || webhooks.some((webhook) => webhook.team === team)))
   )
   const failures = activity
     .map(({ webhook_id, hours }) => ({ webhook_id, name: nameOf(webhook_id), counts: sumCounts(hours) }))

@@ -18,6 +18,7 @@ import { CancelQueued } from "../../components/run/CancelQueued.tsx"
 import { TeamStatus } from "../../components/run/Status.tsx"
 import { SnippetTabs } from "../../components/Snippets.tsx"
 import { toast, toastFailure } from "../../components/Toasts.tsx"
+import { UserText } from "../../components/UserText.tsx"
 import { ExactTime } from "../../format/Time.tsx"
 import { AtWork } from "./AtWork.tsx"
 import { LeaderKeys } from "./LeaderKeys.tsx"
@@ -51,7 +52,21 @@ const Content = ({ team }: { readonly team: Team }) => (
         already sent will finish.
       </Notice>
     )}
-    {!team.running && team.paused_at === undefined && (
+    {team.resting_until !== undefined && team.resting_since !== undefined && (
+      <Notice tone="warning">
+        <p>
+          Resting since <ExactTime at={team.resting_since} />, until <ExactTime at={team.resting_until} />: the agent
+          has reached a usage limit. Requests and messages are queued, and nothing is sent.
+        </p>
+        {team.resting_reason && (
+          <p className="muted small">
+            <UserText>{team.resting_reason}</UserText>
+          </p>
+        )}
+        {team.paused_at === undefined && <ResumeNow team={team} />}
+      </Notice>
+    )}
+    {!team.running && team.paused_at === undefined && team.resting_until === undefined && (
       <Notice tone="warning">
         No leader is connected. Requests are rejected (409), unless their webhook queues them. Connect a leader as shown
         below.
@@ -136,21 +151,36 @@ const ConnectLeader = ({ team }: { readonly team: Team }) => {
 }
 
 /** Pauses or resumes the team. */
-const PauseTeam = ({ team: { paused_at, team } }: { readonly team: Team }) => {
+/** Pauses the team, or resumes it. */
+const useChange = (team: string, action: "pause" | "resume") => {
   const [pending, setPending] = useState(false)
-  const isPaused = paused_at !== undefined
   const change = async () => {
     setPending(true)
     try {
-      await runAction(() => (isPaused ? api.teams.resume : api.teams.pause)({ path: { team } }))
+      await runAction(() => api.teams[action]({ path: { team } }))
       await queries.invalidateQueries({ queryKey: ["teams"] })
-      toast(isPaused ? `Team ${team} resumed` : `Team ${team} paused`)
+      toast(`Team ${team} ${action}d`)
     } catch (error) {
       toastFailure(explain(error).title)
     } finally {
       setPending(false)
     }
   }
+  return { change, pending }
+}
+
+const ResumeNow = ({ team: { team } }: { readonly team: Team }) => {
+  const { change, pending } = useChange(team, "resume")
+  return (
+    <Button needs="teams.pause" compact icon="play" pending={pending} onPress={() => void change()}>
+      Resume now
+    </Button>
+  )
+}
+
+const PauseTeam = ({ team: { paused_at, team } }: { readonly team: Team }) => {
+  const isPaused = paused_at !== undefined
+  const { change, pending } = useChange(team, isPaused ? "resume" : "pause")
   return (
     <Button
       needs="teams.pause"

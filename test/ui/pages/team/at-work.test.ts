@@ -10,6 +10,41 @@ beforeAll(async () => {
 afterAll(() => ui?.close())
 
 describe("a team's page", () => {
+  it("shows why the team rests and until when, and ends the rest", async () => {
+    await ui.call("POST", "/api/teams", { team: "limited" })
+    const { key } = await ui.call("POST", "/api/teams/limited/leader-keys", { name: "agent" })
+    const ask = async (path: string, body: object) =>
+      (
+        await fetch(`${ui.server.url}/leader/${path}`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+          body: JSON.stringify(body)
+        })
+      ).json()
+    const leader = randomUUID()
+    const asking = ask("next", { leader })
+    await eventually(async () => (await ui.call("GET", "/api/teams/limited")).running).toBe(true)
+    const { message_id } = await ui.call("POST", "/api/teams/limited/messages", { message: "work" })
+    const { correlation_id } = (await asking) as { correlation_id: string }
+    const limited = { until: new Date(Date.now() + 3_600_000).toISOString() }
+    const reply = { type: "error", message: "You've hit your limit · resets 2pm", limited }
+    await ask("reply", { correlation_id, ...reply })
+
+    const page = await ui.newPage({ signedIn: true })
+    await page.goto("/teams/limited")
+    await page.getByText("the agent has reached a usage limit").waitFor()
+    await page.getByText(reply.message).waitFor()
+    await page.getByText("Resting", { exact: true }).waitFor()
+    await page.goto(`/runs/${message_id}`)
+    await page.getByText("This run continues when the limit ends").waitFor()
+    await page.goto("/teams/limited")
+    await page.getByRole("button", { name: "Resume now" }).click()
+    await page.getByText("Team limited resumed").waitFor()
+    await page.getByText("the agent has reached a usage limit").waitFor({ state: "detached" })
+    expect(await ui.call("GET", "/api/teams/limited")).not.toHaveProperty("resting_until")
+    await page.context().close()
+  })
+
   it("shows what holds the team, also a run that has ended while its agent works, and releases the team", async () => {
     await ui.call("POST", "/api/teams", { team: "held" })
     const { key } = await ui.call("POST", "/api/teams/held/leader-keys", { name: "deaf" })

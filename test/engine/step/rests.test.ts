@@ -1,0 +1,282 @@
+/** Usage limits of agents: the run goes back to the head of its lane, and its team rests. */
+
+import { expect, it } from "@effect/vitest"
+import { DateTime, Effect, Exit, Fiber, Layer, Scope } from "effect"
+import type { Delivery } from "../../../src/bus/Bus.ts"
+import { LeaderBus } from "../../../src/bus/Bus.ts"
+import type { RunId } from "../../../src/domain/Id.ts"
+import type { TeamName } from "../../../src/domain/Team.ts"
+import { HttpLeaders } from "../../../src/engine/leaders/HttpLeaders.ts"
+import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
+import { Overview } from "../../../src/engine/manage/Overview.ts"
+import { Teams } from "../../../src/engine/manage/Teams.ts"
+import { Leader } from "../../../src/leader/index.ts"
+import { Repo } from "../../../src/repo/Repo.ts"
+import { advance } from "../../../src/testing.ts"
+import {
+  echo,
+  engine,
+  engineInMemory,
+  inFlight,
+  lead,
+  makeTeam,
+  makeWebhook,
+  ports,
+  sendMessage,
+  statusOf,
+  until,
+  waiting
+} from "../Scenario.ts"
+
+const reason = "You've hit your limit · resets 2pm"
+
+const restsUntil = (team: TeamName) =>
+  Effect.map(
+    Effect.flatMap(Repo, (repo) => repo.team(team)),
+    ({ resting_until }) => resting_until
+  )
+const untilItRests = (team: TeamName) => until(Effect.map(restsUntil(team), (until) => until !== undefined))
+const resume = (team: TeamName) => Effect.flatMap(Teams, (teams) => teams.resume(team))
+const later = (millis: number) => Effect.map(DateTime.now, (now) => DateTime.add(now, { millis }))
+const minutes = (n: number) => n * 60_000
+
+/** Leads the team with our own leader: its agent has a limit until that time, and otherwise answers. Returns what it was given. */
+const limitedLeader = (team: TeamName, end: DateTime.Utc) =>
+  Effect.gen(function* () {
+    const given: Array<string> = []
+    yield* Leader.start({
+      team,
+      handler: ({ prompt }) =>
+        Effect.flatMap(DateTime.now, (now) => {
+          given.push(prompt)
+          return DateTime.lessThan(now, end)
+            ? new Leader.LeaderError({ message: reason, limited: { until: end } })
+            : Effect.succeed(`done: ${prompt}`)
+        })
+    })
+    return given
+  })
+
+it.scoped(
+  "of twenty queued runs, none ends and one is tried while the limit lasts, and all succeed in order after it",
+  () =>
+    Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const webhook = yield* makeWebhook(team, { retries: { max_retries: 3, backoff_seconds: 1 } })
+      const given = yield* limitedLeader(team, yield* later(40_000))
+      const texts = Array.from({ length: 20 }, (_, n) => `${n}`)
+      const ids = yield* Effect.forEach(texts, (text) => webhook.submit(text))
+      yield* untilItRests(team)
+      yield* advance("38 seconds")
+      expect(yield* Effect.forEach(ids, statusOf)).toEqual(ids.map(() => "queued"))
+      expect(given).toEqual(["0"])
+      expect([yield* waiting(team), yield* inFlight]).toEqual([0, 0])
+
+      yield* advance("4 seconds")
+      yield* until(Effect.map(Effect.forEach(ids, statusOf), (all) => all.every((status) => status === "success")))
+      expect(given).toEqual(["0", ...texts])
+      const runs = yield* Effect.forEach(ids, (id) => Effect.flatMap(Repo, (repo) => repo.run(id)))
+      expect(runs.map(({ rests }) => rests)).toEqual([1, ...texts.slice(1).map(() => undefined)])
+      expect(runs.map(({ attempt, retried_by }) => [attempt, retried_by])).toEqual(runs.map(() => [1, undefined]))
+    }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("without a time the pause grows, and the team can be woken by hand; what is accepted meanwhile waits", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const webhook = yield* makeWebhook(team)
+    const leader = yield* lead(team)
+    const id = yield* webhook.submit("1")
+    for (const pause of [1, 2]) {
+      expect((yield* leader.next).text).toBe("1")
+      yield* leader.limit(reason)
+      yield* untilItRests(team)
+      yield* advance(minutes(pause) - 2_000)
+      expect(yield* leader.idle).toBe(true)
+      yield* advance("3 seconds")
+    }
+    expect((yield* leader.next).text).toBe("1")
+    yield* leader.limit(reason)
+    yield* untilItRests(team)
+    yield* sendMessage(team, "2")
+    yield* webhook.submit("3")
+    const { waits_for } = yield* Effect.flatMap(Overview, (overview) => overview.run(id))
+    expect(waits_for).toEqual({
+      code: "usage_limit",
+      message: `The agent of the team deploy has reached a usage limit: “${reason}”. This run continues when the limit ends, or when the team is resumed.`,
+      until: yield* restsUntil(team)
+    })
+    const { resting_reason, running } = yield* Effect.flatMap(Teams, (teams) => teams.show(team))
+    expect([resting_reason, running]).toEqual([reason, true])
+    expect(yield* resume(team)).not.toHaveProperty("resting_until")
+    for (const text of ["1", "2", "3"]) {
+      expect((yield* leader.next).text).toBe(text)
+      yield* leader.answer("done")
+    }
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("the slot is free for other teams at once", () =>
+  Effect.gen(function* () {
+    const [limited, other] = [yield* makeTeam("limited"), yield* makeTeam("other")]
+    const [first, second] = [yield* makeWebhook(limited), yield* makeWebhook(other)]
+    const [leader, works] = [yield* lead(limited), yield* lead(other)]
+    yield* first.submit("1")
+    yield* leader.next
+    yield* second.submit("2")
+    expect(yield* works.idle).toBe(true)
+    yield* leader.limit(reason)
+    expect((yield* works.next).text).toBe("2")
+  }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
+)
+
+it.scoped("a waiting caller's deadline stays: its run ends as timeout, and is not sent again", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const webhook = yield* makeWebhook(team, { timeout_seconds: 30 })
+    const leader = yield* lead(team)
+    const asking = yield* Effect.fork(webhook.ask("1"))
+    yield* leader.next
+    yield* leader.limit(reason)
+    yield* untilItRests(team)
+    yield* advance("31 seconds")
+    expect((yield* Fiber.join(asking)).status).toBe("timeout")
+    yield* advance("31 seconds")
+    expect(yield* leader.idle).toBe(true)
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped(
+  "a run that is cancelled while its team rests is not sent again, nor one that was cancelled before the reply",
+  () =>
+    Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const webhook = yield* makeWebhook(team)
+      const leader = yield* lead(team)
+      const cancellation = yield* Cancellation
+      const id = yield* webhook.submit("1")
+      yield* leader.next
+      yield* leader.limit(reason)
+      yield* untilItRests(team)
+      yield* cancellation.cancel(id)
+      expect(yield* statusOf(id)).toBe("cancelled")
+
+      yield* resume(team)
+      const next = yield* webhook.submit("2")
+      yield* leader.next
+      yield* cancellation.cancel(next)
+      const last = yield* webhook.submit("3")
+      yield* leader.limit(reason, yield* later(20_000))
+      yield* until(Effect.map(inFlight, (out) => out === 0))
+      expect([yield* statusOf(next), yield* statusOf(last)]).toEqual(["cancelled", "queued"])
+      expect(yield* restsUntil(team)).toBeDefined()
+      yield* advance("22 seconds")
+      expect((yield* leader.next).text).toBe("3")
+    }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("a late repeat of the reply does not take back the run that is at work again", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const webhook = yield* makeWebhook(team)
+    const leader = yield* lead(team)
+    const id = yield* webhook.submit("1")
+    const before = yield* leader.next
+    yield* leader.limit(reason)
+    yield* untilItRests(team)
+    yield* resume(team)
+    const after = yield* leader.next
+    expect(after.prompt.correlation_id).not.toBe(before.prompt.correlation_id)
+    const { reply } = yield* HttpLeaders
+    yield* reply(team, before.prompt.correlation_id, { _tag: "Failed", message: reason, limited: {} })
+    expect([yield* inFlight, yield* restsUntil(team)]).toEqual([1, undefined])
+    yield* leader.answer("done")
+    yield* until(Effect.map(statusOf(id), (status) => status === "success"))
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("a leader that gets the same prompt again repeats the limit, and works on it when the rest is over", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const webhook = yield* makeWebhook(team)
+    const end = yield* later(10_000)
+    // A leader whose first prompt comes twice, as after a lost connection.
+    const bus = yield* LeaderBus
+    const tried: Array<RunId> = []
+    const repeated: Array<string> = []
+    yield* Leader.start({
+      team,
+      handler: ({ run_id }) => {
+        tried.push(run_id)
+        return Effect.flatMap(DateTime.now, (now) =>
+          DateTime.lessThan(now, end)
+            ? new Leader.LeaderError({ message: reason, limited: { until: end } })
+            : Effect.succeed("done")
+        )
+      }
+    }).pipe(
+      Effect.provideService(
+        LeaderBus,
+        LeaderBus.of({
+          lead: (name, handle, options) =>
+            bus.lead(
+              name,
+              (delivery: Delivery) => {
+                const again = {
+                  ...delivery,
+                  reply: (reply: { _tag: string }) => Effect.sync(() => repeated.push(reply._tag))
+                }
+                return Effect.zipRight(handle(delivery), handle(again as never))
+              },
+              options
+            )
+        })
+      )
+    )
+    const id = yield* webhook.submit("1")
+    yield* untilItRests(team)
+    expect([tried, repeated]).toEqual([[id], ["Failed"]])
+    yield* advance("12 seconds")
+    yield* until(Effect.map(statusOf(id), (status) => status === "success"))
+    expect(repeated.at(-1)).toBe("Answered")
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
+it.scoped("a server that takes over keeps the rest, and ends it in time", () =>
+  Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const first = yield* Scope.make()
+    const context = yield* Scope.extend(Layer.build(engine()), first)
+    const leader = yield* lead(team)
+    yield* Effect.gen(function* () {
+      const webhook = yield* makeWebhook(team)
+      yield* webhook.submit("1")
+      yield* leader.next
+      yield* leader.limit(reason, yield* later(30_000))
+      yield* untilItRests(team)
+    }).pipe(Effect.provide(context))
+    yield* Scope.close(first, Exit.void)
+
+    yield* Effect.gen(function* () {
+      yield* advance("28 seconds")
+      expect([yield* leader.idle, yield* waiting(team), yield* inFlight]).toEqual([true, 0, 0])
+      yield* advance("4 seconds")
+      expect((yield* leader.next).text).toBe("1")
+    }).pipe(Effect.provide(engine()))
+  }).pipe(Effect.provide(ports))
+)
+
+it.scoped("another team works while one rests", () =>
+  Effect.gen(function* () {
+    const [limited, other] = [yield* makeTeam("limited"), yield* makeTeam("other")]
+    const [first, second] = [yield* makeWebhook(limited), yield* makeWebhook(other)]
+    const leader = yield* lead(limited)
+    yield* echo(other)
+    yield* first.submit("1")
+    yield* leader.next
+    yield* leader.limit(reason)
+    yield* untilItRests(limited)
+    for (let n = 0; n < 3; n++) yield* first.submit("waits")
+    expect((yield* second.ask("works")).status).toBe("success")
+  }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
+)
