@@ -143,7 +143,7 @@ if 'limits' = any (features) then
     ), idle as materialized (
       select t.team from webhook_trigger.teams t
       where has_slot and t.team = any (array(select c.team from candidate c where c.max_queued is not null))
-        and t.paused_at is null and (
+        and t.paused_at is null and t.resting_until is null and (
           select true from webhook_trigger.runs r where r.team = t.team and ${isWaiting} and r.place is not null limit 1
         ) is null and (select true from webhook_trigger.runs r where r.team = t.team and ${isOut} limit 1) is null
     ), filled as (

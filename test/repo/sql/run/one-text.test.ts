@@ -14,7 +14,9 @@ import { recording } from "../Explain.ts"
 const features: Readonly<Record<string, (webhook: Target, n: number) => Partial<NewRun>>> = {
   queue: ({ id, token_hash, version }) => ({ webhook: { id, token_hash, version, max_queued: 1_000 } }),
   rate: ({ id, token_hash, version }) => ({ webhook: { id, token_hash, version, rate: "1000/hour" } }),
-  "runs a day": ({ id, token_hash, version }) => ({ webhook: { id, token_hash, version, budget: { runs: 1_000, unknown_cost_usd: 0 } } }),
+  "runs a day": ({ id, token_hash, version }) => ({
+    webhook: { id, token_hash, version, budget: { runs: 1_000, unknown_cost_usd: 0 } }
+  }),
   "cost a day": ({ id, token_hash, version }) => ({
     webhook: { id, token_hash, version, budget: { cost_usd: 1_000, unknown_cost_usd: 0 } }
   }),
