@@ -177,9 +177,14 @@ const programAgent = (its: AgentProgram, words: ReadonlyArray<string>, bounds: B
       Effect.mapError((error) => {
         if (isLost(error)) return new SessionLost()
         if (error.report?.usage !== undefined) return error
-        const { code, message, response } = error
-        const report = { ...error.report, ...spent() }
-        return new LeaderError({ message, report, ...(code && { code }), ...(response !== undefined && { response }) })
+        const { code, limited, message, response } = error
+        return new LeaderError({
+          message,
+          report: { ...error.report, ...spent() },
+          ...(limited && { limited }),
+          ...(code && { code }),
+          ...(response !== undefined && { response })
+        })
       })
     )
   }
