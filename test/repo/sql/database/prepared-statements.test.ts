@@ -48,8 +48,8 @@ const test = Effect.gen(function* () {
   expect((yield* reads) - before).toBeLessThan(200)
   const [settings] = yield* sql<{ readonly prepared: number; readonly texts: number }>`
     select count(*)::int as prepared, count(distinct statement)::int as texts from pg_prepared_statements`
-  // Two of them are the step and the marks.
-  expect(settings!.prepared).toBeGreaterThan(2)
+  // The step, and what marks a run as sent. The others are used less than three times, or have no parameters.
+  expect(settings!.prepared).toBeGreaterThanOrEqual(2)
   expect(settings!.prepared).toBe(settings!.texts)
 })
 
