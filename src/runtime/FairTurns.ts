@@ -12,41 +12,42 @@ export interface FairTurns {
 interface Lane {
   busy: number
   readonly waiting: Set<() => void>
+  /** The number of the shared turn that it was given last; 0: none yet. */
+  turn: number
 }
 
 /** `each`: of a team at most. `shared`: in all, beyond the first of each team. */
 export const makeFairTurns = ({ each, shared }: { readonly each: number; readonly shared: number }): FairTurns => {
-  /** Those that work or wait. The one that was last given a shared turn is the last. */
+  /** Those that work or wait. */
   const lanes = new Map<string, Lane>()
   let free = shared
+  let turns = 0
 
   const mayBegin = ({ busy }: Lane) => busy === 0 || (busy < each && free > 0)
-  const begin = (lane: Lane) => {
-    if (lane.busy > 0) free--
-    lane.busy++
-  }
-  const next = (team: string, lane: Lane) => {
+  const next = (lane: Lane) => {
     const [start] = lane.waiting
     if (start === undefined || !mayBegin(lane)) return
     lane.waiting.delete(start)
-    begin(lane)
-    lanes.delete(team)
-    lanes.set(team, lane)
+    if (lane.busy > 0) {
+      free--
+      lane.turn = ++turns
+    }
+    lane.busy++
     start()
   }
   const end = (team: string, lane: Lane) => {
     lane.busy--
     if (lane.busy > 0) free++
-    if (lane.busy === 0) next(team, lane)
-    for (const [other, its] of [...lanes]) {
+    if (lane.busy === 0) next(lane)
+    for (const other of [...lanes.values()].sort((a, b) => a.turn - b.turn)) {
       if (free === 0) break
-      next(other, its)
+      next(other)
     }
     if (lane.busy === 0 && lane.waiting.size === 0) lanes.delete(team)
   }
 
   const laneOf = (team: string): Lane => {
-    const lane = lanes.get(team) ?? { busy: 0, waiting: new Set() }
+    const lane = lanes.get(team) ?? { busy: 0, waiting: new Set(), turn: 0 }
     lanes.set(team, lane)
     return lane
   }
@@ -63,7 +64,7 @@ export const makeFairTurns = ({ each, shared }: { readonly each: number; readonl
             resume(Effect.void)
           }
           lane.waiting.add(start)
-          next(team, lane)
+          next(lane)
         })
         return Effect.ensuring(
           Effect.zipRight(restore(turn), restore(work)),
