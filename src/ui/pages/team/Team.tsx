@@ -150,7 +150,6 @@ const ConnectLeader = ({ team }: { readonly team: Team }) => {
   )
 }
 
-/** Pauses or resumes the team. */
 /** Pauses the team, or resumes it. */
 const useChange = (team: string, action: "pause" | "resume") => {
   const [pending, setPending] = useState(false)
