@@ -126,9 +126,6 @@ const writeState = (lock: string, state: State): void => {
   renameSync(written, join(lock, "state.json"))
 }
 
-/** A failure of git that a damaged mirror may have caused. */
-const isOfGit = /^git (?:clone|checkout) failed|cannot be updated \(git (?:fetch|checkout) failed/
-
 /** How often folders are looked for whose time is over. */
 const removalInterval = Duration.hours(1)
 
@@ -183,67 +180,35 @@ const copies = (repository: Repository, place: WorkspacePlace): Effect.Effect<Wo
               ? { ...checkout, made: { config: state.config, modules: state.modules } }
               : undefined
           const isKept = kept !== undefined && Option.isSome(yield* Checkout.headOf(kept))
-          const lost =
-            kept !== undefined && !isKept
-              ? [
-                  `The conversation's folder had no usable repository any more (its .git was removed or damaged), so it was made anew: work that was not pushed is lost.`
-                ]
-              : []
-          const commitOf = (damaged?: Mirror.MirrorOptions["damaged"]) =>
-            Mirror.commitOf({
-              ...{ mirrors, locks: mirrorLocks, url, place, who, ...(damaged && { damaged }) },
-              // A reply in a conversation names none.
-              ref: prompt.agent?.workspace_ref ?? (kept === undefined ? undefined : state!.base),
-              onWait: (holder) => task.progress({ activity: `Waiting for the repository: being fetched for ${holder}` })
-            })
-          const commit = yield* commitOf()
-          /** Once more with a new mirror, if this one is damaged. */
-          const again = <A>(use: (commit: Mirror.Commit) => Effect.Effect<A, LeaderError>, failed: string) =>
-            Effect.gen(function* () {
-              const why = isOfGit.test(failed) ? yield* Mirror.damageOf(place, commit) : undefined
-              if (why === undefined) return Option.none()
-              const other = yield* commitOf({ mirror: commit.mirror, why })
-              return Option.some([yield* use(other), other] as const)
-            })
+          const commit = yield* Mirror.commitOf({
+            ...{ mirrors, locks: mirrorLocks, url, place, who },
+            // A reply in a conversation names none.
+            ref: prompt.agent?.workspace_ref ?? (isKept ? state!.base : undefined),
+            onWait: (holder) => task.progress({ activity: `Waiting for the repository: being fetched for ${holder}` })
+          })
           if (!isKept) {
             rmSync(join(lock, "state.json"), { force: true })
-            const make = (commit: Mirror.Commit) => Checkout.make(checkout, commit)
-            const [made, used] = yield* Effect.map(make(commit), (made) => [made, commit] as const).pipe(
-              Effect.catchAll((failure) =>
-                Effect.flatMap(again(make, failure.message), (result) =>
-                  Option.match(result, {
-                    onNone: () => failure,
-                    onSome: Effect.succeed
-                  })
-                )
-              )
-            )
-            yield* remember(made, used.sha)
-            return { made, base: used.sha, notes: [used.note ?? [], lost].flat() }
+            const made = yield* Checkout.make(checkout, commit)
+            yield* remember(made, commit.sha)
+            return { made, base: commit.sha, note: undefined }
           }
           yield* Tools.unlock(Tools.inPlace(inside), join(folder, ".git"))
           const begin = Effect.suspend(() => remember(kept.made, state!.base, true))
-          const move = (commit: Mirror.Commit) => Checkout.move(kept, commit, { ...state!, begin })
-          const first = yield* move(commit)
-          const repaired = typeof first === "string" ? yield* again(move, first) : Option.none()
-          const [moved, { note, sha }] = Option.getOrElse(repaired, () => [first, commit] as const)
+          const moved = yield* Checkout.move(kept, commit, { ...state!, begin })
           if (typeof moved === "string" && prompt.agent?.workspace_exact === true) {
             return yield* new LeaderError({
               message: `This run was approved for one commit, which its folder cannot be moved to. ${moved} Push or discard that work, or reset the conversation`
             })
           }
-          const made = typeof moved === "string" ? kept.made : moved
-          const base = typeof moved === "string" ? state!.base : sha
+          const [made, note] = typeof moved === "string" ? [kept.made, moved] : [moved, undefined]
+          const base = note === undefined ? commit.sha : state!.base
           yield* remember(made, base)
-          return { made, base, notes: [note ?? [], typeof moved === "string" ? moved : []].flat() }
+          return { made, base, note }
         })
 
-        const { base, made, notes } = yield* prepare
+        const { base, made, note } = yield* prepare
         const worked = { ...checkout, made }
-        for (const note of notes) {
-          task.progress({ activity: note, steps: [{ kind: "file", status: "failed", title: note, detail: note }] })
-        }
-        const note = notes.length === 0 ? undefined : notes.join(" ")
+        if (note !== undefined) task.progress({ activity: note })
         const finish = (exit: Exit.Exit<unknown, unknown>) =>
           Effect.gen(function* () {
             const found = yield* Checkout.measure(worked, base)

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process"
-import { appendFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { appendFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { expect, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Fiber, Option, TestClock } from "effect"
@@ -112,67 +112,5 @@ it.scopedLive("runs nothing that an agent of the same user has written to the mi
     const sha = commit("main", { "readme.md": "second\n" })
     expect(yield* fetch).toEqual({ mirror, sha })
     expect(existsSync(ran)).toBe(false)
-  })
-)
-
-/** What a crash or a full disk leaves in a mirror. */
-const damages: Readonly<Record<string, (mirror: string, sha: string) => void>> = {
-  "garbage in packed-refs": (mirror) => writeFileSync(join(mirror, "packed-refs"), "garbage\n"),
-  "an empty ref": (mirror) => writeFileSync(join(mirror, "refs/heads/main"), ""),
-  "a ref to nothing": (mirror) => writeFileSync(join(mirror, "refs/heads/main"), `${"a".repeat(40)}\n`),
-  "an empty commit": (mirror, sha) => {
-    const object = join(mirror, "objects", sha.slice(0, 2), sha.slice(2))
-    rmSync(object)
-    writeFileSync(object, "")
-  },
-  "no HEAD": (mirror) => rmSync(join(mirror, "HEAD")),
-  "an empty HEAD": (mirror) => writeFileSync(join(mirror, "HEAD"), ""),
-  "no objects": (mirror) => rmSync(join(mirror, "objects"), { recursive: true }),
-  "locks and files of a killed gc": (mirror) => {
-    for (const name of ["packed-refs.lock", "HEAD.lock", "refs/heads/main.lock", "gc.pid.lock"]) {
-      writeFileSync(join(mirror, name), "")
-    }
-    writeFileSync(join(mirror, "gc.pid"), "1 elsewhere")
-    mkdirSync(join(mirror, "objects/pack"), { recursive: true })
-    writeFileSync(join(mirror, "objects/pack/tmp_pack_x"), "")
-  }
-}
-
-for (const [name, damage] of Object.entries(damages)) {
-  it.scopedLive(`goes on after a crash that left ${name}`, () =>
-    Effect.gen(function* () {
-      const { commit, first, url } = yield* repository
-      const folder = yield* temporaryFolder
-      const [mirrors, locks] = [join(folder, "mirrors"), join(folder, "locks")]
-      mkdirSync(mirrors)
-      const of = (ref: string) =>
-        Mirror.commitOf({ mirrors, locks, url, ref, place: {}, who: "run 1", onWait: () => {} })
-      damage((yield* of("main")).mirror, first)
-      expect((yield* of(first)).sha).toBe(first)
-      const next = commit("main", { "readme.md": "second\n" })
-      const now = yield* of("main")
-      expect(now.sha).toBe(next)
-      // Once, and not for each run.
-      expect(yield* of("main")).toEqual({ mirror: now.mirror, sha: next })
-      expect(readdirSync(mirrors).length).toBeLessThan(3)
-      expect((yield* Effect.flip(of("missing"))).message).toContain("is not in the repository")
-      expect(readdirSync(mirrors).length).toBeLessThan(3)
-    })
-  )
-}
-
-it.scopedLive("is not cloned anew while the remote is out of reach", () =>
-  Effect.gen(function* () {
-    const { folder: remote, first, url } = yield* repository
-    const folder = yield* temporaryFolder
-    const [mirrors, locks] = [join(folder, "mirrors"), join(folder, "locks")]
-    mkdirSync(mirrors)
-    const fetch = Mirror.commitOf({ mirrors, locks, url, ref: "main", place: {}, who: "run 1", onWait: () => {} })
-    const { mirror } = yield* fetch
-    renameSync(remote, `${remote}-away`)
-    expect((yield* Effect.flip(fetch)).message).toContain("git fetch failed")
-    renameSync(`${remote}-away`, remote)
-    expect(yield* fetch).toEqual({ mirror, sha: first })
-    expect(readdirSync(mirrors)).toHaveLength(1)
   })
 )

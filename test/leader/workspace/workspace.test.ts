@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect } from "@effect/vitest"
 import { Duration, Effect } from "effect"
@@ -77,39 +77,6 @@ describe("an agent with a repository", () => {
         report: {
           workspace: { base: first, files: 2, insertions: 2, note: expect.stringContaining("has commits of its own") }
         }
-      })
-    })
-  )
-
-  behaviour(
-    "clones a mirror with empty objects anew, once, and says so, as it says that a folder was lost",
-    Effect.gen(function* () {
-      const { commit, first, url } = yield* repository
-      const workspaces = yield* temporaryFolder
-      const { activities, send } = yield* leading(copiesOf(url), { workspaces })
-      yield* send("echo mine > mine.txt", inThread(1))
-      const [mirror = ""] = readdirSync(join(workspaces, "mirrors"))
-      const objects = join(workspaces, "mirrors", mirror, "objects")
-      for (const name of readdirSync(objects, { recursive: true, encoding: "utf8" })) {
-        if (!/^[\da-f]{2}\/[\da-f]{38}$/.test(name)) continue
-        rmSync(join(objects, name))
-        writeFileSync(join(objects, name), "")
-      }
-      const anew = expect.stringContaining("was damaged")
-      expect(yield* send("cat readme.md", inThread(2))).toMatchObject({
-        ...response("first"),
-        report: { workspace: { base: first, note: anew } }
-      })
-      expect(activities).toContainEqual(anew)
-      const again = (yield* send("cat readme.md", inThread(2))) as { readonly report?: AgentReport }
-      expect(again).toMatchObject(response("first"))
-      expect(again.report?.workspace?.note).toBeUndefined()
-      // The folder of a thread, too.
-      yield* send("echo mine > mine.txt; rm -rf .git", inThread(2))
-      const next = commit("main", { "readme.md": "second\n" })
-      expect(yield* send("ls; git rev-parse HEAD", inThread(2, "main"))).toMatchObject({
-        ...response(`readme.md\n${next}`),
-        report: { workspace: { base: next, note: expect.stringContaining("work that was not pushed is lost") } }
       })
     })
   )
