@@ -102,8 +102,10 @@ export class ReplyRecorder extends Context.Tag("webhook-trigger/ReplyRecorder")<
           const ends = endsOf(replies.filter((reply) => !isLimited(reply)))
           const limits = replies.filter(isLimited)
           // What remains are errors of runs that have ended before.
-          const rest = Effect.flatMap(steps.rest(limits.map(toLimitedRun)), (ended) =>
-            ended.length === 0 ? Effect.void : endAll(endsOf(limits.filter(({ run_id }) => ended.includes(run_id))))
+          const rest = Effect.suspend(() =>
+            Effect.flatMap(steps.rest(limits.map(toLimitedRun)), (ended) =>
+              ended.length === 0 ? Effect.void : endAll(endsOf(limits.filter(({ run_id }) => ended.includes(run_id))))
+            )
           )
           // Before the ends of their runs, whose callers may ask for them. One that PostgreSQL refuses endangers no answer.
           const files = replies.filter((reply) => reply._tag === "File")

@@ -61,7 +61,7 @@ describe("leaders over HTTP", () => {
       const { json: prompt } = yield* first
       const until = new Date(Date.now() + 3_600_000).toISOString()
       const limit = { message: "You've hit your limit · resets 2pm", limited: { until } }
-      expect((yield* reply(key, prompt, "error", limit)).status).toBe(200)
+      expect((yield* reply(key, prompt, "error", limit)).status).toBe(204)
       const run = (yield* admin("GET", `/api/runs/${run_id}`)).json
       expect(run).toMatchObject({ status: "queued", rests: 1 })
       expect(run.waits_for).toEqual({
@@ -75,7 +75,7 @@ describe("leaders over HTTP", () => {
       expect((yield* http("GET", "/metrics")).text).toMatch(/^webhook_team_resting\{team="ops"\} 1$/m)
       expect((yield* leader.next(0)).status).toBe(204)
       // The leader may repeat its reply.
-      expect((yield* reply(key, prompt, "error", limit)).status).toBe(200)
+      expect((yield* reply(key, prompt, "error", limit)).status).toBe(204)
       expect((yield* admin("GET", `/api/runs/${run_id}`)).json.rests).toBe(1)
 
       const resumed = (yield* admin("POST", "/api/teams/ops/resume")).json
