@@ -218,7 +218,7 @@ describe("a schema of the answer", () => {
         { type: "item.completed", item: { type: "agent_message", text: good } },
         { type: "turn.completed", usage: {} }
       ].map((event) => `'${JSON.stringify(event)}'`)
-      const script = `for each; do case $each in *answer-schema-*) cp "$each" schema; echo "$each" > file;; esac; done
+      const script = `for each; do case $each in *webhook-schema-*) cp "$each" schema; echo "$each" > file;; esac; done
 cat > input; printf '%s\\n' ${lines.join(" ")}`
       const { read, send } = yield* preset("codex", script)
       expect(yield* send("Review it.", { agent })).toMatchObject({ _tag: "Answered", response: good })

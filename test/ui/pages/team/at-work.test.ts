@@ -13,19 +13,17 @@ describe("a team's page", () => {
   it("shows why the team rests and until when, and ends the rest", async () => {
     await ui.call("POST", "/api/teams", { team: "limited" })
     const { key } = await ui.call("POST", "/api/teams/limited/leader-keys", { name: "agent" })
-    const ask = async (path: string, body: object) =>
-      (
-        await fetch(`${ui.server.url}/leader/${path}`, {
-          method: "POST",
-          headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-          body: JSON.stringify(body)
-        })
-      ).json()
+    const ask = (path: string, body: object) =>
+      fetch(`${ui.server.url}/leader/${path}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+        body: JSON.stringify(body)
+      })
     const leader = randomUUID()
     const asking = ask("next", { leader })
     await eventually(async () => (await ui.call("GET", "/api/teams/limited")).running).toBe(true)
     const { message_id } = await ui.call("POST", "/api/teams/limited/messages", { message: "work" })
-    const { correlation_id } = (await asking) as { correlation_id: string }
+    const { correlation_id } = (await (await asking).json()) as { correlation_id: string }
     const limited = { until: new Date(Date.now() + 3_600_000).toISOString() }
     const reply = { type: "error", message: "You've hit your limit · resets 2pm", limited }
     await ask("reply", { correlation_id, ...reply })
