@@ -69,7 +69,7 @@ type Text = Option.Option<string>
 const settingValue = (setting: WebhookSetting, text: string): unknown =>
   text === "default" ? null : valueOf(setting, text)
 
-const grouped = (text: string) => text.replace(/(?<![\d.])\d{4,}/g, (digits) => Number(digits).toLocaleString("en"))
+const grouped = (text: string) => text.replace(/(?<![\w.])\d{4,}/g, (digits) => Number(digits).toLocaleString("en"))
 
 /** The error message for each field. */
 const messages: Readonly<Record<string, string>> = {

@@ -134,7 +134,7 @@ describe("metrics of runs and teams", () => {
       const teamsShown = Effect.map(http("GET", "/metrics"), ({ text }) =>
         text.match(/^webhook_team_\w+\{team="\w+"\}/gm)
       )
-      const ofKept = ["queued", "consumers", "paused"].map((gauge) => `webhook_team_${gauge}{team="kept"}`)
+      const ofKept = ["queued", "consumers", "paused", "resting"].map((gauge) => `webhook_team_${gauge}{team="kept"}`)
       expect(yield* teamsShown).toContain('webhook_team_queued{team="gone"}')
       expect((yield* admin("DELETE", "/api/teams/gone")).status).toBe(204)
       expect(yield* teamsShown).toStrictEqual(ofKept)
