@@ -70,9 +70,15 @@ const make = (options: LeaderHttpOptions) =>
         let lastRun: RunId | undefined
         const clock = yield* Effect.clock
         let askedAt = stopwatch(clock)
+        let isLeading = false
+        /** The first request does not wait: only its response says that the server counts the leader. */
         const next = Effect.suspend(() => {
           askedAt = stopwatch(clock)
-          return requests.next(leader)
+          if (isLeading) return requests.next(leader)
+          return Effect.tap(requests.next(leader, 0), () => {
+            isLeading = true
+            return Effect.logInfo(`leading the team ${team}`)
+          })
         })
         const leave = Effect.suspend(() =>
           Effect.delay(Effect.ignore(requests.leave(leader)), Math.max(0, askedAt + arrival - stopwatch(clock)))
@@ -202,7 +208,6 @@ const make = (options: LeaderHttpOptions) =>
               return Effect.zipRight(finishBefore(mayFinish, fiber), leave)
             })
         )
-        yield* Effect.logInfo(`leading the team ${team}`)
       })
 
     const bus = LeaderBus.of({

@@ -32,8 +32,8 @@ type Request<A> = Effect.Effect<A, LeaderRefused | Unavailable>
 export interface LeaderRequests {
   /** The key's team. */
   readonly team: Request<TeamName>
-  /** The leader's next prompt. None: there is none yet. */
-  readonly next: (leader: LeaderId) => Request<Option.Option<TakenPrompt>>
+  /** The leader's next prompt. None: there was none for so long, in seconds; by default as long as the server waits. */
+  readonly next: (leader: LeaderId, wait_seconds?: number) => Request<Option.Option<TakenPrompt>>
   /** Shows that the leader works, and waits for a cancellation for two seconds. `lost`: the prompt is not its own any longer. */
   readonly work: (leader: LeaderId, run_id: RunId) => Request<"working" | "cancelled" | "lost">
   readonly reply: (correlation_id: string, reply: Exclude<LeaderReply, { readonly _tag: "Started" }>) => Request<void>
@@ -109,8 +109,8 @@ export const make = ({ key, url }: LeaderHttpOptions): LeaderRequests => {
         onSome: ({ team }) => Effect.succeed(team)
       })
     ),
-    next: (leader) =>
-      Effect.flatMap(send("next", JSON.stringify({ leader })), ({ status, text }) => {
+    next: (leader, wait_seconds) =>
+      Effect.flatMap(send("next", JSON.stringify({ leader, wait_seconds })), ({ status, text }) => {
         if (status === 204) return Effect.succeedNone
         const taken = takenPrompt(parseJson(text))
         return taken === undefined ? unreadable("next") : Effect.succeedSome(taken)

@@ -1,4 +1,4 @@
-import { DateTime, type Duration, Effect, FiberSet, Option, Schedule, type Scope } from "effect"
+import { DateTime, type Duration, Effect, FiberId, FiberSet, type Option, Schedule, type Scope } from "effect"
 import { TooManyStreams, Unauthorized, Unavailable } from "../../domain/Errors.ts"
 import type { LeaderId } from "../../domain/Id.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
@@ -24,7 +24,7 @@ interface Waiting {
 
 /** Leaders that wait for a run. All of them ask with one statement a second. */
 export interface AskingLeaders {
-  /** The leader's run, once it leads its team and there is one; none after that time. */
+  /** The leader's run, once it leads its team and there is one; none after that time, but not before it was asked for once. */
   readonly ask: (from: KeyedLeader, wait: Duration.Duration) => Answer
 }
 
@@ -84,7 +84,7 @@ export const make: Effect.Effect<
     return others >= mostOfKey
   }
 
-  const untilAnswered = (from: KeyedLeader): Answer => {
+  const answered = (from: KeyedLeader, wait: Duration.Duration): Answer => {
     const asking = { ...from, asked_at: DateTime.unsafeMake(clock.unsafeCurrentTimeMillis()) }
     let stop = () => {}
     return Effect.async<Option.Option<TakenRun>, Refusal>((resume) => {
@@ -93,20 +93,23 @@ export const make: Effect.Effect<
       const it: Waiting = { asking, answer: resume }
       waiting.set(asking.leader, it)
       const stopListening = shutdown.onStopWaiting(() => resume(stopping))
+      const untilThen = Effect.delay(
+        Effect.sync(() => resume(Effect.succeedNone)),
+        wait
+      )
+      const asked = fork(Effect.zipRight(askFor([it]), untilThen))
       stop = () => {
         stopListening()
+        asked.unsafeInterruptAsFork(FiberId.none)
         if (waiting.get(asking.leader) === it) waiting.delete(asking.leader)
       }
-      fork(askFor([it]))
     }).pipe(Effect.ensuring(Effect.sync(() => stop())))
   }
 
   return {
     ask: (from, wait) =>
       Effect.suspend(() =>
-        isOneTooMany(from)
-          ? new TooManyStreams({ limit: mostOfKey, of: "key" })
-          : Effect.map(Effect.timeoutOption(untilAnswered(from), wait), Option.flatten)
+        isOneTooMany(from) ? new TooManyStreams({ limit: mostOfKey, of: "key" }) : answered(from, wait)
       )
   }
 })

@@ -44,67 +44,80 @@ const logs = (process: { readonly log: () => string }, text: string) =>
 /** When the server has looked for the prompt of a run that is out, and offered it to a leader without work. */
 const lookedFor = 4_500
 
-/** A server with a team whose leaders are on the broker. */
-const world = Effect.gen(function* () {
-  const AMQP_URL = yield* freshVhost
-  const { url } = yield* InProcess.serve({ ADMIN_API_KEY, AMQP_URL })
-  yield* call(url, "POST", "/api/teams", { team: "ops" })
-  const lead = (PATH: string, ...more: ReadonlyArray<string>) =>
-    Effect.tap(
-      Program.lead(["--team", "ops", ...more, "--agent", "claude", "--", ...allowed], { AMQP_URL, PATH }),
-      (leader) => logs(leader, "leading the team ops")
-    )
-  const send = Effect.map(call(url, "POST", "/api/teams/ops/messages", { message: "Hello." }), ({ message_id }) =>
-    String(message_id)
-  )
-  return { lead, send, ended: (run_id: string) => ended(url, run_id) }
-})
+/** The words and variables of a leader of the team, by the ways that there are. */
+const ways = {
+  "through the broker": (_url: string, AMQP_URL: string) => Effect.succeed({ words: ["--team", "ops"], AMQP_URL }),
+  "over HTTP": (url: string) =>
+    Effect.map(call(url, "POST", "/api/teams/ops/leader-keys", { name: "ops" }), ({ key }) => ({
+      words: ["--url", url],
+      LEADER_KEY: key as string
+    }))
+}
 
-describe("a leader that gets SIGTERM", () => {
-  it.scopedLive("finishes the run in hand and takes no other, and nobody repeats it: the standby gets the next", () =>
-    Effect.gen(function* () {
-      const { ended, lead, send } = yield* world
-      const [old, next] = [yield* agent("from the old one"), yield* agent("from the next one")]
-      const leader = yield* lead(old.PATH)
-      const run = yield* send
-      yield* old.begins
-      yield* next.finish
-      yield* lead(next.PATH)
-      const stopping = yield* Effect.fork(leader.end("SIGTERM"))
-      yield* logs(leader, `Stopping: up to 10m for run ${run} of the team ops;`)
-      const later = yield* send
-      const since = performance.now()
-      yield* untilEffect(
-        "the server has looked for its prompt",
-        Effect.sync(() => performance.now() - since > lookedFor)
+const world = (way: keyof typeof ways) =>
+  Effect.gen(function* () {
+    const AMQP_URL = yield* freshVhost
+    const { url } = yield* InProcess.serve({ ADMIN_API_KEY, AMQP_URL })
+    yield* call(url, "POST", "/api/teams", { team: "ops" })
+    const { words, ...variables } = yield* ways[way](url, AMQP_URL)
+    const lead = (PATH: string, ...more: ReadonlyArray<string>) =>
+      Effect.tap(
+        Program.lead([...words, ...more, "--agent", "claude", "--", ...allowed], { ...variables, PATH }),
+        (leader) => logs(leader, "leading the team ops")
       )
-      expect(Option.isNone(yield* Fiber.poll(stopping))).toBe(true)
-      yield* old.finish
-      expect(yield* ended(run)).toMatchObject({ status: "success", conversation: { response: "from the old one" } })
-      expect((yield* Fiber.join(stopping)).code).toBe(0)
-      expect(yield* ended(later)).toMatchObject({ conversation: { response: "from the next one" } })
-      expect([old.times(), next.times()]).toEqual([1, 1])
-    })
-  )
+    const send = Effect.map(call(url, "POST", "/api/teams/ops/messages", { message: "Hello." }), ({ message_id }) =>
+      String(message_id)
+    )
+    return { lead, send, ended: (run_id: string) => ended(url, run_id) }
+  })
 
-  it.scopedLive("stops its agent when the time of --drain is over, and the next leader gets the prompt", () =>
-    Effect.gen(function* () {
-      const { ended, lead, send } = yield* world
-      const [old, next] = [yield* agent("from the old one"), yield* agent("from the next one")]
-      const leader = yield* lead(old.PATH, "--drain", "0")
-      const run = yield* send
-      yield* old.begins
-      expect((yield* leader.end("SIGTERM")).code).toBe(0)
-      yield* next.finish
-      yield* lead(next.PATH)
-      expect(yield* ended(run)).toMatchObject({ status: "success", conversation: { response: "from the next one" } })
-    })
-  )
-})
+for (const way of ["through the broker", "over HTTP"] as const) {
+  describe(`a leader ${way} that gets SIGTERM`, () => {
+    it.scopedLive("finishes the run in hand and takes no other, and nobody repeats it: the standby gets the next", () =>
+      Effect.gen(function* () {
+        const { ended, lead, send } = yield* world(way)
+        const [old, next] = [yield* agent("from the old one"), yield* agent("from the next one")]
+        const leader = yield* lead(old.PATH)
+        const run = yield* send
+        yield* old.begins
+        yield* next.finish
+        yield* lead(next.PATH)
+        const stopping = yield* Effect.fork(leader.end("SIGTERM"))
+        yield* logs(leader, `Stopping: up to 10m for run ${run} of the team ops;`)
+        const later = yield* send
+        const since = performance.now()
+        yield* untilEffect(
+          "the server has looked for its prompt, if that is at the broker",
+          Effect.sync(() => way === "over HTTP" || performance.now() - since > lookedFor)
+        )
+        expect(Option.isNone(yield* Fiber.poll(stopping))).toBe(true)
+        yield* old.finish
+        expect(yield* ended(run)).toMatchObject({ status: "success", conversation: { response: "from the old one" } })
+        expect((yield* Fiber.join(stopping)).code).toBe(0)
+        expect(yield* ended(later)).toMatchObject({ conversation: { response: "from the next one" } })
+        expect([old.times(), next.times()]).toEqual([1, 1])
+      })
+    )
+
+    it.scopedLive("stops its agent when the time of --drain is over, and the next leader gets the prompt", () =>
+      Effect.gen(function* () {
+        const { ended, lead, send } = yield* world(way)
+        const [old, next] = [yield* agent("from the old one"), yield* agent("from the next one")]
+        const leader = yield* lead(old.PATH, "--drain", "0")
+        const run = yield* send
+        yield* old.begins
+        expect((yield* leader.end("SIGTERM")).code).toBe(0)
+        yield* next.finish
+        yield* lead(next.PATH)
+        expect(yield* ended(run)).toMatchObject({ status: "success", conversation: { response: "from the next one" } })
+      })
+    )
+  })
+}
 
 it.scopedLive("Ctrl-C gives a leader 10 s at most, and says so; a second one ends it at once", () =>
   Effect.gen(function* () {
-    const { lead, send } = yield* world
+    const { lead, send } = yield* world("through the broker")
     const claude = yield* agent("never")
     const leader = yield* lead(claude.PATH, "--drain", "1 hour")
     const run = yield* send
