@@ -16,13 +16,20 @@ const waiting = Metric.gauge("webhook_database_waiting", {
 /** Reading at each use of a connection would be work for every run. */
 const interval = "1 second"
 
-/** Reads the pool every second. */
-export const observe = (pool: pg.Pool, max: number): Effect.Effect<void, never, Scope.Scope> => {
+const sum = (pools: ReadonlyArray<pg.Pool>, count: (pool: pg.Pool) => number): number =>
+  pools.reduce((total, pool) => total + count(pool), 0)
+
+/** Reads every second how the pools, which may open so many connections together, are used. */
+export const observe = (pools: ReadonlyArray<pg.Pool>, max: number): Effect.Effect<void, never, Scope.Scope> => {
   const read = Effect.sync(() => {
     record(limit, max)
-    record(connections, pool.totalCount - pool.idleCount, { state: "used" })
-    record(connections, pool.idleCount, { state: "idle" })
-    record(waiting, pool.waitingCount)
+    const idle = sum(pools, ({ idleCount }) => idleCount)
+    record(connections, sum(pools, ({ totalCount }) => totalCount) - idle, { state: "used" })
+    record(connections, idle, { state: "idle" })
+    record(
+      waiting,
+      sum(pools, ({ waitingCount }) => waitingCount)
+    )
   })
   return Effect.asVoid(Effect.forkScoped(Effect.forever(Effect.zipRight(read, Effect.sleep(interval)))))
 }

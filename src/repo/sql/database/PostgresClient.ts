@@ -12,15 +12,20 @@ import { addressFault, advice, codeOf, connection, isPermanent } from "./Postgre
 import { openSession } from "./PostgresSession.ts"
 import * as Refusals from "./Refusals.ts"
 import { planSettings, preparedStatements, readOnly, sessionSettings, silence } from "./Session.ts"
+import { StepClient } from "./StepClient.ts"
 
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database`, with PostgreSQL's URL parameters. */
   readonly url: Redacted.Redacted
   /**
-   * Maximum number of this process's connections. One more listens for changes, and one more migrates at the start.
+   * Maximum number of this process's connections. Up to three of them are for steps. One more listens for changes, and one more
+   * migrates at the start.
    */
   readonly maxConnections?: number
 }
+
+/** Steps run one at a time, beside those with files and those apart (`Steps`). */
+const mostForSteps = 3
 
 /** In milliseconds. */
 const closeTimeout = 2_000
@@ -179,12 +184,18 @@ export const layer = (options: PostgresOptions): Layer.Layer<SqlClient.SqlClient
 
       const max = options.maxConnections ?? 10
       const Client = boundedClient(yield* Refusals.make)
-      const config: pg.PoolConfig = { ...connection(options.url), max, idleTimeoutMillis: 30_000, Client }
-      const pool = yield* makePool(config, sessionSettings)
-      yield* PoolMetrics.observe(pool, max)
+      const forSteps = Math.min(mostForSteps, Math.floor(max / 3))
+      const open = (max: number) =>
+        makePool({ ...connection(options.url), max, idleTimeoutMillis: 30_000, Client }, sessionSettings)
+      const pool = yield* open(max - forSteps)
+      const stepPool = forSteps === 0 ? pool : yield* open(forSteps)
+      yield* PoolMetrics.observe([...new Set([pool, stepPool])], max)
       const client = yield* clientOf(pool)
       yield* start(client)
       const session = yield* openSession(() => new pg.Client(connection(options.url)))
-      return Context.add(Context.make(SqlClient.SqlClient, client), Notifications, session)
+      return Context.make(SqlClient.SqlClient, client).pipe(
+        Context.add(StepClient, yield* clientOf(stepPool)),
+        Context.add(Notifications, session)
+      )
     })
   ).pipe(Layer.provide(Reactivity.layer))

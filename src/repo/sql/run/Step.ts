@@ -9,6 +9,7 @@ import type { NewRun, OutRun, StepInput, StepOptions } from "../../run/RunStore.
 import { jsonOf } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import type { NotifySoon } from "../database/NotifySoon.ts"
+import { StepClient } from "../database/StepClient.ts"
 import { runColumnsText, runFromRow } from "../RunColumns.ts"
 import { makeAccept } from "./Accept.ts"
 import { acceptInput, type Inserted, accepted as isAccepted } from "./AcceptInput.ts"
@@ -49,7 +50,7 @@ const text = `
 
 /** `RunStore.step`. */
 export const makeStep = Effect.fnUntraced(function* (notifySoon: NotifySoon, { settle }: Ends) {
-  const sql = yield* SqlClient.SqlClient
+  const sql = (yield* StepClient) ?? (yield* SqlClient.SqlClient)
   const accept = yield* makeAccept(notifySoon)
   const storeContents = yield* makeStoreContents
 

@@ -38,14 +38,14 @@ describe("PostgresClient", () => {
             Effect.sync(() => ends.push(name))
           )
         )
-      // All connections, until they are cut. They begin to sleep only then: a statement has five seconds.
+      // All connections but the one for steps, until they are cut. They begin to sleep only then: a statement has five seconds.
       const isEnding = yield* Effect.makeLatch()
       const sleep = sql`set local idle_in_transaction_session_timeout = 0`.pipe(
         Effect.zipRight(isEnding.await),
         Effect.zipRight(sql`select pg_sleep(60)`),
         sql.withTransaction
       )
-      const busy = yield* Effect.replicateEffect(start("busy", sleep), 5)
+      const busy = yield* Effect.replicateEffect(start("busy", sleep), 4)
       const taken = "select from pg_stat_activity where datname = current_database() and state = 'idle in transaction'"
       yield* repeatUntil(
         Effect.promise(() => queryPostgres(url, taken)),

@@ -60,9 +60,11 @@ const vary = (webhook: Target, sets: ReadonlyArray<ReadonlyArray<string>>) =>
   })
 
 const recorder = recording()
-const client = Layer.unwrapScoped(
-  Effect.map(freshDatabase, (url) => PostgresClient.layer({ url: Redacted.make(url), maxConnections: 1 }))
-)
+const clientOf = (maxConnections: number) =>
+  Layer.unwrapScoped(
+    Effect.map(freshDatabase, (url) => PostgresClient.layer({ url: Redacted.make(url), maxConnections }))
+  )
+const client = clientOf(1)
 const layer = RepoSql.layer.pipe(Layer.provideMerge(client), Layer.provideMerge(recorder.layer))
 
 /** Bytes of this session's plans. */
@@ -86,4 +88,30 @@ it.scopedLive("a step is one text, whatever its runs need, and further combinati
     expect(texts.size).toBeLessThan(8)
     expect((yield* planned) - before).toBeLessThan(500_000)
   }).pipe(Effect.provide(layer))
+)
+
+it.scopedLive("steps have connections of their own, so that few connections have their plans", () =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const webhook = yield* createWebhook()
+    for (const _ of [1, 2, 3]) yield* vary(webhook, single)
+    const others = 4
+    const allTaken = yield* Effect.makeLatch()
+    let taken = 0
+    const prepared = sql.withTransaction(
+      Effect.gen(function* () {
+        const rows = yield* sql`
+          select from pg_prepared_statements where statement like ${"%webhook_trigger.step(%"}`
+        if (++taken === others) yield* allTaken.open
+        yield* allTaken.await
+        return rows.length
+      })
+    )
+    expect(
+      yield* Effect.all(
+        Array.from({ length: others }, () => prepared),
+        { concurrency: others }
+      )
+    ).toEqual([0, 0, 0, 0])
+  }).pipe(Effect.provide(RepoSql.layer.pipe(Layer.provideMerge(clientOf(6)))))
 )
