@@ -8,7 +8,7 @@ import { migrate } from "./Migrations.ts"
 import { channel, makeListeners, Notifications } from "./Notifications.ts"
 import { open } from "./PgliteDatabase.ts"
 import * as Refusals from "./Refusals.ts"
-import { preparedStatements, sessionSettings } from "./Session.ts"
+import { planSettings, preparedStatements } from "./Session.ts"
 
 export interface PgliteOptions {
   /** The folder for the rows; absent: in memory. */
@@ -138,9 +138,12 @@ export type Use = (
   taken: Effect.Effect<SqlConnection.Connection, never, Scope.Scope>
 ) => Effect.Effect<SqlConnection.Connection, never, Scope.Scope>
 
-/** A migrated database in this process, until the scope closes. */
+/**
+ * A migrated database in this process, until the scope closes. Without limits of time: their timers fire between two statements,
+ * where they end none that takes long, but may cancel the next one.
+ */
 export const connect = Effect.fnUntraced(function* (db: PGlite, use: Use = identity) {
-  yield* Effect.promise(() => db.exec(sessionSettings))
+  yield* Effect.promise(() => db.exec(planSettings))
   const client = yield* makeClient(db, use)
   yield* Effect.orDie(Effect.provideService(migrate, SqlClient.SqlClient, client))
   const listeners = makeListeners()
