@@ -3,7 +3,7 @@
  * or delay nothing. What one of them refuses for a moment is kept, and offered to it again.
  */
 import { createHash, randomUUID } from "node:crypto"
-import { DateTime, Duration, Effect, Either, FiberSet, Predicate } from "effect"
+import { DateTime, Duration, Effect, Either, Fiber, FiberSet, Predicate } from "effect"
 import { NotFound, Unavailable } from "../../domain/Errors.ts"
 import { runIdAt, type WebhookId } from "../../domain/Id.ts"
 import * as Json from "../../domain/Json.ts"
@@ -43,6 +43,8 @@ export type Ignoring = (
  * limits. One that evaluates on a thread is not waited for.
  */
 const patience = { least: 1_000, most: 5_000 }
+/** An offer is made again if a webhook has not decided after this time, since the process may have ended. */
+const decidesWithin = Duration.minutes(1)
 /** Offers of a webhook that are under way and not waited for. Further ones are kept. */
 const mostUnderWay = 20
 
@@ -165,34 +167,46 @@ export const make = Effect.gen(function* () {
       })
     )
 
-  /** Keeps what the webhook refused for a moment. */
-  const kept = (owner: OpenedWebhook, request: ReturnType<typeof asOffered>, offered: Offered) => {
-    const refusal = Either.isLeft(offered.result) ? offered.result.left : undefined
-    const at = now()
-    const until = DateTime.addDuration(request.received_at, offeredFor)
-    const due_at = refusal && dueAfter(refusal, { now: at, tries: 1, until })
-    if (due_at === undefined) return Effect.succeed(offered)
-    const { id: webhook_id, team } = offered.webhook
-    const offer = {
-      ...{ id: runIdAt(at.epochMillis), webhook_id, shares: owner.id, team, request: encode(request) },
-      ...{ tries: 1, due_at, until }
-    }
-    return Effect.match(keep([offer]), {
-      // The webhook's log shows that it was refused.
-      onFailure: () => offered,
-      onSuccess: ([isKept]): Offered => {
-        if (!isKept) return offered
-        skipUntil = 0
-        return { ...offered, again_until: until }
-      }
-    })
-  }
-
-  const offerOnce = (offerTo: OfferTo, owner: OpenedWebhook, webhook: WebhookRow, request: RunRequest) => {
+  /** The offer of a request to one webhook, made once. */
+  const single = (offerTo: OfferTo, owner: OpenedWebhook, webhook: WebhookRow, request: RunRequest) => {
     const asked = asOffered(request)
+    const id = runIdAt(now().epochMillis)
+    const until = DateTime.addDuration(asked.received_at, offeredFor)
+    const keepUntil = (due_at: DateTime.Utc, tries: number) => {
+      const { id: webhook_id, team } = webhook
+      const offer = { id, webhook_id, shares: owner.id, team, request: encode(asked), tries, due_at, until }
+      return Effect.match(keep([offer]), {
+        // The webhook's log shows that it was refused.
+        onFailure: () => false,
+        onSuccess: ([isKept]) => isKept === true
+      })
+    }
+    let keeping: Fiber.Fiber<unknown> | undefined
+
+    /** What the webhook refused for a moment is kept, and what it decided for good no longer. */
+    const decided = (offered: Offered): Effect.Effect<Offered> => {
+      const refusal = Either.isLeft(offered.result) ? offered.result.left : undefined
+      const due_at = refusal && dueAfter(refusal, { now: now(), tries: 1, until })
+      if (due_at !== undefined) {
+        return Effect.map(keepUntil(due_at, 1), (isKept) => {
+          if (!isKept) return offered
+          skipUntil = 0
+          return { ...offered, again_until: until }
+        })
+      }
+      if (keeping === undefined) return Effect.succeed(offered)
+      return Effect.as(Effect.zipRight(Fiber.await(keeping), Effect.ignore(store.removeOffer(id))), offered)
+    }
     const isFull = (underWay.get(webhook.id) ?? 0) > mostUnderWay
     const offered = isFull ? Effect.succeed({ webhook, result: Either.left(busy) }) : offerTo(owner, webhook, asked)
-    return Effect.flatMap(withoutDefects(offered, webhook), (offered) => kept(owner, asked, offered))
+    return {
+      decision: Effect.flatMap(withoutDefects(offered, webhook), decided),
+      /** The answer does not wait for the decision, so the offer is kept until then: this process may end before. */
+      keepUndecided: Effect.suspend(() => {
+        keeping = fork(Effect.asVoid(keepUntil(DateTime.addDuration(now(), decidesWithin), 0)))
+        return Fiber.await(keeping)
+      })
+    }
   }
 
   /**
@@ -211,6 +225,7 @@ export const make = Effect.gen(function* () {
         const ended = new Map<WebhookId, Offered>()
         const awaited = new Set<WebhookId>(shared_by.map(({ id }) => id))
         const late = new Set<WebhookId>()
+        const offers = new Map<WebhookId, ReturnType<typeof single>>()
         let resolve = () => {}
         const wait = new Promise<void>((done) => {
           resolve = done
@@ -218,11 +233,17 @@ export const make = Effect.gen(function* () {
         const settled = (id: WebhookId) => {
           if (awaited.delete(id) && awaited.size === 0) resolve()
         }
-        const leave = (id: WebhookId) => {
+        const offerOf = (webhook: WebhookRow) => {
+          const offer = offers.get(webhook.id) ?? single(offerTo, owner, webhook, request)
+          offers.set(webhook.id, offer)
+          return offer
+        }
+        const leave = (webhook: WebhookRow) => {
+          const { id } = webhook
           if (ended.has(id) || late.has(id)) return
           late.add(id)
           countUnderWay(id, 1)
-          settled(id)
+          fork(Effect.map(offerOf(webhook).keepUndecided, () => settled(id)))
         }
         const end = (offered: Offered, id = offered.webhook.id) => {
           ended.set(id, offered)
@@ -233,7 +254,7 @@ export const make = Effect.gen(function* () {
         // Of the process's own time, since a test clock makes no webhook faster.
         const took = now().epochMillis - request.received_at.epochMillis
         const timer = setTimeout(
-          () => awaited.forEach(leave),
+          () => shared_by.filter(({ id }) => awaited.has(id)).forEach(leave),
           Math.min(Math.max(patience.least, 2 * took), patience.most)
         )
         fork(
@@ -242,10 +263,10 @@ export const make = Effect.gen(function* () {
             const others = shared_by.filter(({ id }) => !ended.has(id))
             for (const webhook of others) {
               // It is late already.
-              if (underWay.has(webhook.id)) leave(webhook.id)
+              if (underWay.has(webhook.id)) leave(webhook)
               fork(
                 Effect.map(
-                  Effect.provideService(offerOnce(offerTo, owner, webhook, request), OnThread, () => leave(webhook.id)),
+                  Effect.provideService(offerOf(webhook).decision, OnThread, () => leave(webhook)),
                   (offered) => end(offered, webhook.id)
                 )
               )

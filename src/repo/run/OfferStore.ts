@@ -31,7 +31,7 @@ export interface OfferLimits {
 export class OfferStore extends Context.Tag("webhook-trigger/OfferStore")<
   OfferStore,
   {
-    /** Returns whether each is kept: its webhook exists, and has not as many as the limits allow. */
+    /** Returns whether each is kept: its webhook exists, and has not as many as the limits allow. One with a known ID is due anew. */
     readonly keepOffers: (
       offers: ReadonlyArray<Offer>,
       limits: OfferLimits

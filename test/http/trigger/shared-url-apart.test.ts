@@ -1,7 +1,9 @@
 /** The owner of a shared URL is answered by its own webhook alone, whatever the others do. */
 import { describe, expect, it } from "@effect/vitest"
-import { Context, Deferred, Effect, Fiber, Layer } from "effect"
+import { Context, DateTime, Deferred, Effect, Fiber, Layer } from "effect"
 import { Unavailable } from "../../../src/domain/Errors.ts"
+import type { Repo } from "../../../src/repo/Repo.ts"
+import { type Offer, OfferStore } from "../../../src/repo/run/OfferStore.ts"
 import { RunStore } from "../../../src/repo/run/RunStore.ts"
 import { layerRepo } from "../../../src/testing.ts"
 import { repeatUntil } from "../../support/Until.ts"
@@ -9,8 +11,11 @@ import { refusal } from "../Client.ts"
 import { echo, hello, lead, repoAtNoon, start, trigger } from "../Server.ts"
 
 /** Rows in which a test decides what becomes of the runs of some webhooks. */
-const repoWith = (beforeRunOf: (webhook_id: string) => Effect.Effect<void, Unavailable> | undefined) =>
-  Layer.map(layerRepo, (context) => {
+const repoWith = (
+  beforeRunOf: (webhook_id: string) => Effect.Effect<void, Unavailable> | undefined,
+  rows: Layer.Layer<Repo> = layerRepo
+) =>
+  Layer.map(rows, (context) => {
     const store = Context.get(context, RunStore)
     return Context.add(context, RunStore, {
       ...store,
@@ -298,6 +303,46 @@ describe("what a sharing webhook refused for a moment", () => {
       const [{ run_id }] = yield* repeatUntil(history(sent.other.id), ({ length }) => length > 0)
       const { json } = yield* admin("GET", `/api/runs/${run_id}`)
       expect([json.conversation.prompt, json.files]).toMatchObject(["with a file", [{ name: "a.txt", size: 7 }]])
+    })
+  )
+
+  trigger("reaches it also if the server ends before it has decided", () =>
+    Effect.gen(function* () {
+      const rows = Layer.succeedContext(yield* Layer.build(layerRepo))
+      let undecided = ""
+      const kept: Array<Offer> = []
+      // What is kept is due at once, rather than in a minute.
+      const repo = Layer.map(
+        repoWith((id) => (id === undecided ? Effect.never : undefined), rows),
+        (context) => {
+          const store = Context.get(context, OfferStore)
+          const keepOffers: typeof store.keepOffers = (offers, limits) => {
+            kept.push(...offers)
+            return store.keepOffers(
+              offers.map((offer) => ({ ...offer, due_at: DateTime.unsafeMake(0) })),
+              limits
+            )
+          }
+          return Context.add(context, OfferStore, { ...store, keepOffers })
+        }
+      )
+      const sent = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { http, team, webhook } = yield* start({ repo })
+          const [a, b] = [yield* team("a"), yield* team("b")]
+          const owner = yield* webhook(a)
+          const other = yield* webhook(b, "{{text}}", { shares: owner.id })
+          undecided = other.id
+          const { json, status } = yield* http("POST", owner.path, { body: hello })
+          expect([status, json.pending]).toStrictEqual([202, [other.id]])
+          expect(kept).toMatchObject([{ webhook_id: other.id, tries: 0 }])
+          return { other }
+        })
+      )
+      const { history, team } = yield* start({ repo: rows })
+      yield* team("b")
+      yield* repeatUntil(history(sent.other.id), ({ length }) => length > 0)
+      expect(yield* history(sent.other.id)).toHaveLength(1)
     })
   )
 })

@@ -27,6 +27,7 @@ export const layer: Layer.Layer<OfferStore, never, SqlClient.SqlClient> = Layer.
       offers: ReadonlyArray<Offer>,
       { length, offers: most }: OfferLimits
     ) {
+      const byId = new Map(offers.map((offer) => [offer.id, offer]))
       const webhooks = uuids(
         sql,
         offers.map(({ webhook_id }) => webhook_id)
@@ -36,7 +37,7 @@ export const layer: Layer.Layer<OfferStore, never, SqlClient.SqlClient> = Layer.
         with known as materialized (
           select id from webhook_trigger.webhooks where id = any (${webhooks}) order by id for key share
         ), input as (
-          select i.*, char_length(i.request) as length from ${recordset(sql, types, offers)}
+          select i.*, char_length(i.request) as length from ${recordset(sql, types, [...byId.values()])}
         ), placed as (
           select i.*, count(*) over own + k.offers as place, sum(i.length) over own + k.length as filled
           from input i, lateral (
@@ -48,6 +49,7 @@ export const layer: Layer.Layer<OfferStore, never, SqlClient.SqlClient> = Layer.
         )
         insert into webhook_trigger.offers (${list(names)}, length)
         select ${list(names)}, length from placed where place <= ${most}::int and filled <= ${length}::bigint
+        on conflict (id) do update set tries = excluded.tries, due_at = excluded.due_at
         returning id`
       const kept = new Set(rows.map(({ id }) => id))
       return offers.map(({ id }) => kept.has(id))
