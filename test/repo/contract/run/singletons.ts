@@ -306,6 +306,8 @@ export const singletons = (test: Test): void => {
       const first = yield* keyed(webhook, "supersede")
       const full = { _tag: "TooManyQueued" }
       yield* acceptOne(first)
+      // One that waits for its approval takes the place of none yet.
+      expect(yield* Effect.flip(acceptOne(yield* asked(webhook)))).toMatchObject(full)
       const [other, newer] = [yield* keyed(webhook, "supersede", {}, "b"), yield* keyed(webhook, "supersede")]
       expect(yield* acceptAll([other, newer])).toMatchObject([{ left: full }, Either.right({ _tag: "Accepted" })])
       expect(yield* shown(first.run_id)).toEqual(supersededBy(newer.run_id))
