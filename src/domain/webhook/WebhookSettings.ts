@@ -392,12 +392,24 @@ export const webhookSettings = {
     group: "requests",
     maxLength: 1_000,
     description:
-      "One run at a time for each `key`, a template over the same values as `thread_key`, such as `{{payload.pull_request.id}}`. `on_new` says what happens to a request while a run with its key is queued, collects requests, is in progress or waits for a retry. `queue`: it starts a run as usual, and the key is only for `cancel_if`. `skip`: it is ignored, and the response has the `run_id` of that run. `supersede`: its run replaces those with the key, which are cancelled. A request for which a value is missing, or whose key is blank, stands alone. So do test requests, tools, replies and replays. Default: off.",
+      "One run at a time for each `key`, a template over the same values as `thread_key`, such as `{{payload.pull_request.id}}`. `on_new` says what happens to a request while a run with its key is queued, collects requests, waits for its approval, is in progress or waits for a retry. `queue`: it starts a run as usual, and the key is only for `cancel_if`. `skip`: it is ignored, and the response has the `run_id` of that run. `supersede`: its run replaces older ones with the key, which are cancelled (`supersede_when`). A request for which a value is missing, or whose key is blank, stands alone. So do test requests, tools, replies and replays. Default: off.",
     label: "One run at a time",
     option: "singleton",
     value: "template word",
     help: "One run at a time for each key, and what a new request does: `queue`, `skip` or `supersede`, such as {{payload.pull_request.id}} supersede",
     default: "off"
+  },
+  supersede_when: {
+    kind: "choice",
+    group: "requests",
+    words: ["accepted", "started"],
+    description:
+      "With `singleton` and `on_new: supersede`, when a newer run replaces the one in progress: as soon as it is accepted, and approved if it needs approval (`accepted`, the default), or only when it starts itself (`started`). As a team works on one run at a time, the run in progress may then finish; if it fails, it is not retried. Runs that wait are replaced as soon as the newer one is accepted, in either case.",
+    label: "Replace the run in progress",
+    option: "supersede-when",
+    value: "accepted|started",
+    help: "With singleton supersede, when a newer run replaces the one in progress: as soon as it is `accepted`, or when it is `started` itself, so that work in progress may finish",
+    default: "accepted"
   },
   cancel_if: {
     kind: "expression",

@@ -294,7 +294,12 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
           const key = standsAlone(request) ? undefined : yield* singletonKeyOf(webhook, request.variables)
           return {
             ...(thread_key !== undefined && { thread_key }),
-            ...(key !== undefined && { singleton: { key, on_new: webhook.singleton!.on_new } })
+            ...(key !== undefined && {
+              singleton: {
+                ...{ key, on_new: webhook.singleton!.on_new },
+                ...(webhook.supersede_when && { supersede_when: webhook.supersede_when })
+              }
+            })
           }
         })
 

@@ -31,7 +31,7 @@ export class Approvals extends Context.Tag("webhook-trigger/Approvals")<
   Approvals,
   {
     /**
-     * An approved run takes its place in its team's lane now; a denied one is cancelled. `Forbidden`: by the webhook's `approvers`.
+     * An approved run takes its place in its team's lane now, and replaces others (`singleton`); a denied one is cancelled. `Forbidden`: by the webhook's `approvers`.
      * `ApprovalOver`: the run does not wait for approval, or no longer, or somebody was first.
      */
     readonly decide: (
@@ -60,13 +60,11 @@ export class Approvals extends Context.Tag("webhook-trigger/Approvals")<
             )
             if (refusal !== undefined) return yield* new Forbidden({ detail: refusal })
             const at = yield* DateTime.now
-            const team = yield* runs.decide(run_id, { approves: decision === "approve", at, by: by.name })
-            // If this fails, the next tick admits it.
-            if (team !== undefined && decision === "approve") yield* Effect.ignore(steps.admit([team]))
+            const isDecided = yield* steps.decide(run_id, { approves: decision === "approve", at, by: by.name })
             // The tick has not come to it yet.
-            if (team === undefined) for (const run of yield* runs.expireApprovals(at)) outcomes.recorded(run)
+            if (!isDecided) for (const run of yield* runs.expireApprovals(at)) outcomes.recorded(run)
             const run = yield* history.run(run_id)
-            if (team !== undefined) {
+            if (isDecided) {
               if (decision === "deny") outcomes.recorded(run)
               return run
             }

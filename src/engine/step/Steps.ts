@@ -78,6 +78,8 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
     readonly endAll: (
       ends: ReadonlyArray<Omit<Ending, "wantsRun">>
     ) => Effect.Effect<ReadonlyArray<EndedRun>, Unavailable>
+    /** Approves or denies the run (`RunStore.decide`). Returns whether this was the decision. */
+    readonly decide: (...decision: Parameters<typeof RunStore.Service.decide>) => Effect.Effect<boolean, Unavailable>
     /** Cancels the runs with a key that are on and older than the event (`RunStore.cancelSingletons`). */
     readonly cancelSingletons: (of: SingletonRuns, event: CancelEvent) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
     /**
@@ -218,6 +220,14 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
           end: (run_id, outcome) => Effect.map(endAll([{ run_id, outcome }]), ([ended]) => ended?.run),
           // A leader may repeat its reply. The run, whose answer may be long, is read again only for a watcher.
           endAll: (ends) => endAll(ends.map((end) => ({ ...end, wantsRun: outcomes.isWatched(end.run_id) }))),
+          decide: Effect.fnUntraced(function* (id, decision) {
+            const decided = yield* store.decide(id, decision)
+            if (decided === undefined) return false
+            replaced(decided.superseded)
+            // If this fails, the next tick admits it.
+            if (decision.approves) yield* Effect.ignore(together([{ _tag: "Admit", teams: [decided.team] }]))
+            return true
+          }),
           cancelSingletons: (of, event) =>
             Effect.suspend(() => store.cancelSingletons(of, { ...event, at: now() })).pipe(
               Effect.tap((runs) => {

@@ -21,6 +21,7 @@ import type { TeamName } from "../../domain/Team.ts"
 import type { Budget } from "../../domain/webhook/Budget.ts"
 import type { TokenHash } from "../../domain/webhook/Token.ts"
 import type { Singleton } from "../../domain/webhook/WebhookSettingKinds.ts"
+import type { SettingValues } from "../../domain/webhook/WebhookSettings.ts"
 import type { EndedRun, RunEnd, RunEvent } from "./RunEnd.ts"
 
 /** A run at acceptance: everything that later edits of its webhook must not change. */
@@ -106,9 +107,15 @@ export interface NewRun {
   }
   /**
    * Of its webhook and team, one run at a time with this key is on: not ended, or waiting for a retry. `on_new`: it is
-   * accepted in any case; only if none is on; or instead of those, which are cancelled.
+   * accepted in any case; only if none is on; or instead of older ones, which are cancelled. If it needs approval, it first
+   * replaces only those that wait for theirs. `supersede_when`: `started` leaves the one in progress, which is not retried then;
+   * default: `accepted`.
    */
-  readonly singleton?: { readonly key: string; readonly on_new: Singleton["on_new"] }
+  readonly singleton?: {
+    readonly key: string
+    readonly on_new: Singleton["on_new"]
+    readonly supersede_when?: SettingValues["supersede_when"]
+  }
   /** Identifies one run of its webhook, or one message to its team. */
   readonly idempotency?: {
     readonly key: string
@@ -254,6 +261,10 @@ export interface StepResult {
   readonly needLeader: ReadonlyArray<TeamName>
 }
 
+export interface Decided extends Pick<StepResult, "superseded"> {
+  readonly team: TeamName
+}
+
 /** A leader has reported that its agent reached a usage limit, and did not do the work. */
 export interface LimitedRun extends RunEvent {
   /** The limit, in the agent's words. */
@@ -355,13 +366,14 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
     /** The number of runs that `cancelQueued` would end. */
     readonly countQueued: (of: QueuedRuns) => Effect.Effect<number, Unavailable>
     /**
-     * The run no longer waits for its approval: it takes its place in its team's lane, or ends as `cancelled`. The first decision
-     * wins. Returns its team; undefined: it does not wait for approval, or its time is over.
+     * The run no longer waits for its approval: it takes its place in its team's lane and replaces others (`singleton`), or ends
+     * as `cancelled`. The first decision wins. Returns its team, and the runs that it has replaced. Undefined: it does not wait for
+     * approval, or its time is over.
      */
     readonly decide: (
       id: RunId,
       decision: { readonly approves: boolean; readonly at: DateTime.Utc; readonly by: string }
-    ) => Effect.Effect<TeamName | undefined, Unavailable>
+    ) => Effect.Effect<Decided | undefined, Unavailable>
     /** Ends as `cancelled` the runs that waited for their approval until `now`, and returns them. */
     readonly expireApprovals: (now: DateTime.Utc) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
     /**

@@ -3,7 +3,7 @@ import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { repeatUntil } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
-import { failing, type Leader, silent, start, trigger } from "../Server.ts"
+import { echo, failing, type Leader, silent, start, trigger } from "../Server.ts"
 
 const key = "{{repo}}#{{number}}"
 const of = (number: number, more: object = {}) => ({ body: { variables: { repo: "shop", number, ...more } } })
@@ -35,6 +35,107 @@ trigger("a newer request supersedes the key's runs, whose waiting callers get 40
     expect((yield* admin("POST", `/api/runs/${first}/replay`, { body: {} })).status).toBe(202)
     for (const id of [other, second]) expect((yield* shown(id)).finished_at).toBeUndefined()
     expect(yield* history(hook.id)).toHaveLength(8)
+  })
+)
+
+/** A webhook whose runs need approval, and what its callers and approvers do. */
+const guarded = (settings: object, leader: Leader) =>
+  Effect.gen(function* () {
+    const server = yield* start()
+    const { admin, http } = server
+    const hook = yield* server.webhook(yield* server.team("slow", leader), "{{number}}", {
+      ...{ approval: "required", singleton: { key, on_new: "supersede" } },
+      ...settings
+    })
+    const shown = (id: string) => Effect.map(admin("GET", `/api/runs/${id}`), ({ json }) => json)
+    const post = (number: number) =>
+      Effect.map(http("POST", hook.path, of(number)), ({ json }) => json.run_id as string)
+    const decide = (id: string, decision: string) =>
+      Effect.map(admin("POST", `/api/runs/${id}/approval`, { body: { decision } }), ({ status }) => status)
+    const until = (id: string, status: string) => repeatUntil(shown(id), (run) => run.status === status)
+    return { ...server, hook, decide, post, shown, until }
+  })
+
+trigger(
+  "a run that is denied replaces nothing but others that waited for approval, an approved one the run in progress",
+  () =>
+    Effect.gen(function* () {
+      const stopping: Leader = (delivery) => Effect.zipRight(Deferred.await(delivery.cancelled), failing(delivery))
+      const { decide, post, shown, until } = yield* guarded({}, stopping)
+      const [first, second] = [yield* post(7), yield* post(7)]
+      expect(yield* shown(first)).toMatchObject({ status: "cancelled", superseded_by: second })
+      expect([yield* decide(first, "approve"), yield* decide(second, "approve")]).toEqual([409, 200])
+      yield* until(second, "running")
+      const denied = yield* post(7)
+      expect((yield* shown(second)).status).toBe("running")
+      yield* decide(denied, "deny")
+      expect((yield* shown(second)).status).toBe("running")
+      const last = yield* post(7)
+      expect(yield* shown(denied)).toMatchObject({ cancelled_by: "denied" })
+      const decisions = yield* Effect.all([decide(last, "approve"), decide(last, "approve")], { concurrency: 2 })
+      expect(decisions.toSorted()).toEqual([200, 409])
+      expect(yield* shown(second)).toMatchObject({
+        ...{ status: "cancelled", cancelled_by: "superseded" },
+        superseded_by: last
+      })
+      yield* until(last, "running")
+    })
+)
+
+trigger(
+  "with supersede_when: started, the run in progress goes on until the newer one starts, and is not retried",
+  () =>
+    Effect.gen(function* () {
+      const gate = yield* Deferred.make<void>()
+      const settings = {
+        approval: "none",
+        supersede_when: "started",
+        retries: { max_retries: 3, backoff_seconds: 60 }
+      }
+      const { post, shown, until } = yield* guarded(settings, (delivery) =>
+        Effect.zipRight(Deferred.await(gate), failing(delivery))
+      )
+      const first = yield* post(7)
+      yield* until(first, "running")
+      const [second, other, third] = [yield* post(7), yield* post(8), yield* post(7)]
+      expect(yield* shown(second)).toMatchObject({ cancelled_by: "superseded", superseded_by: third })
+      expect((yield* shown(first)).status).toBe("running")
+      yield* Deferred.succeed(gate, undefined)
+      const failed = yield* until(first, "error")
+      expect(failed).toMatchObject({ cancelled_by: "superseded", superseded_by: third })
+      expect(failed.retry_at).toBeUndefined()
+      for (const id of [other, third]) expect((yield* until(id, "error")).retry_at).toBeDefined()
+    })
+)
+
+trigger("with supersede_when: started, an approved run replaces those that wait, not the one in progress", () =>
+  Effect.gen(function* () {
+    const gate = yield* Deferred.make<void>()
+    const { decide, post, shown, until } = yield* guarded({ supersede_when: "started" }, (delivery) =>
+      Effect.zipRight(Deferred.await(gate), echo(delivery))
+    )
+    const [first, other] = [yield* post(7), yield* post(8)]
+    for (const id of [first, other]) yield* decide(id, "approve")
+    yield* until(first, "running")
+    const [queued, last] = [yield* post(8), yield* post(7)]
+    expect((yield* shown(other)).status).toBe("queued")
+    for (const id of [queued, last]) expect(yield* decide(id, "approve")).toBe(200)
+    expect(yield* shown(other)).toMatchObject({ cancelled_by: "superseded", superseded_by: queued })
+    expect((yield* shown(first)).status).toBe("running")
+    yield* Deferred.succeed(gate, undefined)
+    const ended = yield* Effect.forEach([first, queued, last], (id) => until(id, "success"))
+    const times = ended.map(({ finished_at }) => finished_at)
+    expect(times).toEqual(times.toSorted())
+  })
+)
+
+trigger("a request is skipped also while a run with its key waits for approval", () =>
+  Effect.gen(function* () {
+    const { decide, hook, http, post } = yield* guarded({ singleton: { key, on_new: "skip" } }, silent)
+    const first = yield* post(7)
+    expect((yield* http("POST", hook.path, of(7))).json).toMatchObject({ status: "ignored", run_id: first })
+    yield* decide(first, "deny")
+    expect((yield* http("POST", hook.path, of(7))).status).toBe(202)
   })
 )
 

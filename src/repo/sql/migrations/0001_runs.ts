@@ -56,6 +56,7 @@ export const runs = Effect.gen(function* () {
       thread_id uuid,
       thread_key text collate "C",
       singleton_key text collate "C",
+      supersedes text check (supersedes in ('accepted', 'started')),
 
       title text,
       prompt text not null,

@@ -37,9 +37,11 @@ export const singletons = Effect.gen(function* () {
       end
     $$`
 
-  // Cancels the runs with these keys that were accepted until then, except the newer one of each. A retry counts by the
-  // attempt before it. Of one that has timed out, only the agent is stopped. Runs are
-  // locked in the order of their IDs, as everywhere.
+  // Cancels the runs with these keys: those that a newer one replaces, or those that were accepted until an event. A retry is of
+  // an older request, and counts by the attempt before it. A newer run that waits for its approval replaces only those that do,
+  // too. One that supersedes when it starts leaves the run in progress. It locks that one nevertheless: if that fails meanwhile, it
+  // waits for a retry, and is replaced. Of one that has timed out, only the agent is stopped. Runs are locked in the order of
+  // their IDs, as everywhere.
   yield* sql`
     create function webhook_trigger.cancel_singletons(
       hooks uuid[], lanes text[], keys text[], newer uuid[], canceller text, clock timestamptz, latest timestamptz
@@ -49,11 +51,17 @@ export const singletons = Effect.gen(function* () {
         perform from webhook_trigger.singletons for no key update;
         return query
           with unwanted as materialized (
-            select r.id, k.newer from unnest(hooks, lanes, keys, newer) as k (hook, lane, key, newer)
+            select r.id, k.newer, n.supersedes is distinct from 'started' or r.admitted_at is null or r.retry_at is not null as ends
+            from unnest(hooks, lanes, keys, newer) as k (hook, lane, key, newer)
             join webhook_trigger.runs r on r.webhook_id = k.hook and r.team = k.lane and r.singleton_key = k.key
-            where (${isOn} or ${stillWorks}) and r.id is distinct from k.newer and coalesce(
-              (select f.accepted_at from webhook_trigger.runs f where r.attempt > 1 and f.id = r.replay_of), r.accepted_at
-            ) <= latest
+            left join webhook_trigger.runs n on n.id = k.newer
+            where (${isOn} or ${stillWorks}) and case
+              when k.newer is not null then
+                r.id <> n.id and (r.attempt > 1 or r.seq < n.seq) and (n.approval_until is null or r.approval_until is not null)
+              else coalesce(
+                (select f.accepted_at from webhook_trigger.runs f where r.attempt > 1 and f.id = r.replay_of), r.accepted_at
+              ) <= latest
+            end
             order by r.id for no key update of r
           )
           update webhook_trigger.runs r set
@@ -67,7 +75,7 @@ export const singletons = Effect.gen(function* () {
               else r.stop_at
             end,
             collecting_until = null, approval_until = null, retry_at = null, cancelled_by = canceller, superseded_by = unwanted.newer
-          from unwanted where r.id = unwanted.id
+          from unwanted where r.id = unwanted.id and unwanted.ends
           returning r.*;
       end
     $$`

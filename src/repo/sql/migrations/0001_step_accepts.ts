@@ -60,9 +60,10 @@ if 'singletons' = any (features) then
     from ${input("webhook_id uuid, team text, singleton_key text, is_exclusive boolean")} order by i.ord
   );
   replaces := array(
-    select i.on_new = 'supersede' and (
-      select ${isWaiting} from webhook_trigger.runs r where r.id = on_runs[i.ord + 1]
-    ) from ${input("on_new text")} order by i.ord
+    select i.supersedes is not null and (
+      select ${isWaiting} and (i.approval_until is null or r.approval_until is not null)
+      from webhook_trigger.runs r where r.id = on_runs[i.ord + 1]
+    ) from ${input("supersedes text, approval_until timestamptz")} order by i.ord
   );
 end if;
 
@@ -269,6 +270,7 @@ const columns = {
   max_work_ms: "integer",
   thread_key: "text",
   singleton_key: "text",
+  supersedes: "text",
   replay_of: "uuid",
   chained_from: "uuid",
   chain_depth: "integer",
@@ -365,16 +367,17 @@ if 'retries' = any (features) then
 end if;
 
 if 'singletons' = any (features) then
-  -- Of several new runs with one key, the last one remains.
+  -- Of several new runs with one key, the last one remains, or the last one and one that waits for its approval.
   for one in
     select s as run from (
       select array_agg(n.webhook_id) as hooks, array_agg(n.team) as lanes, array_agg(n.singleton_key) as keys,
         array_agg(n.id) as newer
       from (
-        select distinct on (i.webhook_id, i.team, i.singleton_key) i.webhook_id, i.team, i.singleton_key, i.id
-        from ${input("webhook_id uuid, team text, singleton_key text, on_new text")}
-        where i.on_new = 'supersede' and i.id = any (ids)
-        order by i.webhook_id, i.team, i.singleton_key, i.ord desc
+        select distinct on (i.webhook_id, i.team, i.singleton_key, i.approval_until is null)
+          i.webhook_id, i.team, i.singleton_key, i.id
+        from ${input("webhook_id uuid, team text, singleton_key text, supersedes text, approval_until timestamptz")}
+        where i.supersedes is not null and i.id = any (ids)
+        order by i.webhook_id, i.team, i.singleton_key, i.approval_until is null, i.ord desc
       ) as n
     ) as k, lateral webhook_trigger.cancel_singletons(
       k.hooks, k.lanes, k.keys, k.newer, 'superseded', clock, 'infinity'

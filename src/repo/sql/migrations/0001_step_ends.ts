@@ -18,6 +18,14 @@ const started = `coalesce(${reported}, ${sent})`
 const lastStep =
   "(select t.steps -> -1 ->> 'title' from webhook_trigger.run_steps t where t.run_id = r.id order by t.position desc limit 1)"
 
+/** The newer run that waited for the end of `run`, and replaces its retry. If it comes later, `cancel_singletons` ends that. */
+const superseder = `
+  select n.id from webhook_trigger.runs n
+  where n.webhook_id = run.webhook_id and n.team = run.team and n.singleton_key = run.singleton_key
+    and n.supersedes is not null and n.finished_at is null and n.approval_until is null
+    and (run.attempt > 1 or n.seq > run.seq)
+  limit 1`
+
 /**
  * The runs are locked first, in the order of their IDs. Their status is compared with `true`, so that PostgreSQL finds them by
  * their IDs: an index of a status is full of runs that have had it.
@@ -61,6 +69,14 @@ if ends is not null then
     touched := touched || one.team;
     kind := 'ended';
     run := one.run;
+    if run.retry_at is not null and run.singleton_key is not null then
+      update webhook_trigger.runs r set retry_at = null, cancelled_by = 'superseded', superseded_by = n.id
+      from (${superseder}) as n where r.id = run.id
+      returning r.* into one;
+      if found then
+        run := one;
+      end if;
+    end if;
     return next;
   end loop;
 end if;

@@ -55,6 +55,7 @@ export const webhooks = Effect.gen(function* () {
       run_title text,
       accept_if text,
       singleton json,
+      supersede_when text,
       cancel_if text,
       attachments json,
 

@@ -30,6 +30,10 @@ type StoredField = Exclude<
   "run_id" | "webhook" | "timeout" | "max_work" | "idempotency" | "coalesce" | "singleton"
 >
 
+/** When it replaces the runs with its key; absent: it replaces none. */
+const supersedes = ({ singleton }: NewRun) =>
+  singleton?.on_new === "supersede" ? (singleton.supersede_when ?? "accepted") : undefined
+
 /** Field by field: spreading the run, with its many optional fields, takes eight times as long as all this. */
 const toRow = (run: NewRun, ord: number) => {
   const { run_id, webhook, timeout, max_work, idempotency, coalesce, singleton } = run
@@ -51,6 +55,7 @@ const toRow = (run: NewRun, ord: number) => {
     max_work_ms: max_work && Math.round(Duration.toMillis(max_work)),
     thread_key: run.thread_key,
     singleton_key: singleton?.key,
+    supersedes: supersedes(run),
     replay_of: run.replay_of,
     chained_from: run.chained_from,
     chain_depth: run.chain_depth,
@@ -90,6 +95,7 @@ const toCheck = (run: NewRun, ord: number, isCounted: boolean) => {
     thread_key: run.thread_key,
     singleton_key: singleton?.key,
     on_new: singleton?.on_new,
+    supersedes: supersedes(run),
     is_exclusive: isExclusive(run) || undefined,
     replay_of: run.replay_of,
     attempt: run.attempt,

@@ -17,14 +17,26 @@ export const makeApprovals = Effect.map(SqlClient.SqlClient, (sql) => {
   const cancelledAt = (at: Date) => sql`
     status = 'cancelled', finished_at = ${at}, released_at = ${at}, recorded_at = now(), approval_until = null`
 
-  /** Of two at the same time, the second waits for the first one's row lock, and then finds no such run. */
+  /**
+   * Of two at the same time, the second waits for the first one's lock, and then finds no such run. The lock of `singletons` comes
+   * before those of runs. The function sees the run as it is changed: it no longer waits for its approval, if it is approved.
+   */
   const change = (id: RunId, time: Date, set: Statement.Fragment, tag: "RunChanged" | "RunEnded") =>
-    bounded(sql<{ readonly team: TeamName }>`
-      with changed as (
-        update webhook_trigger.runs r set ${set} where r.id = ${id} and ${isAwaitingApproval} and r.approval_until > ${time}
-        returning r.id, r.team
-      ), ${notify(sql, tag, sql`select id::text as name from changed`)}
-      select team, (select count(*) from notified) from changed`)
+    bounded(sql<{ readonly decided: TeamName; readonly run_id: RunId | null }>`
+      with alone as materialized (
+        select from webhook_trigger.singletons for no key update
+      ), changed as (
+        update webhook_trigger.runs r set ${set} from alone
+        where r.id = ${id} and ${isAwaitingApproval} and r.approval_until > ${time}
+        returning r.*
+      ), superseded as materialized (
+        select s.* from changed c, lateral webhook_trigger.cancel_singletons(
+          array[c.webhook_id], array[c.team], array[c.singleton_key], array[c.id], 'superseded', ${time}::timestamptz, 'infinity'
+        ) as s where c.supersedes is not null and c.status = 'queued'
+      ), ${notify(sql, tag, sql`select id::text as name from changed`)},
+      ${notify(sql, "RunEnded", sql`select id::text as name from superseded`, "ended")}
+      select c.team as decided, ${runColumns}, (select count(*) from notified), (select count(*) from ended)
+      from changed c left join superseded r on true`)
 
   const decide: typeof RunStore.Service.decide = (id, { approves, at, by }) => {
     const time = DateTime.toDateUtc(at)
@@ -37,7 +49,14 @@ export const makeApprovals = Effect.map(SqlClient.SqlClient, (sql) => {
           "RunChanged"
         )
       : change(id, time, sql`${cancelledAt(time)}, cancelled_by = 'denied', decided_by = ${by}`, "RunEnded")
-    return Effect.map(decided, ([row]) => row?.team)
+    return Effect.map(
+      decided,
+      ([row, ...more]) =>
+        row && {
+          team: row.decided,
+          superseded: [row, ...more].flatMap((row) => (row.run_id === null ? [] : [runFromRow(row)]))
+        }
+    )
   }
 
   const expireApprovals = Effect.fnUntraced(function* (now: DateTime.Utc) {

@@ -6,6 +6,7 @@ import { type NewRun, Skipped } from "../../../../src/repo/run/RunStore.ts"
 import {
   acceptAll,
   acceptOne,
+  admitNext,
   at,
   count,
   createWebhook,
@@ -16,11 +17,13 @@ import {
   noSlots,
   ops,
   outcomes,
+  releaseOne,
   sendRun,
   step,
   success,
   type Target,
   team,
+  together,
   withKey
 } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
@@ -31,6 +34,7 @@ const keyed = (webhook: Target, on_new: OnNew, fields: Partial<NewRun> = {}, key
   newRun(webhook, { singleton: { key, on_new }, ...fields })
 
 const noSlot = { limits: noSlots }
+const asking = { approval_until: at(1_000_000) }
 const again = { attempt: 1, max_attempts: 3, retry_after_seconds: 60 }
 
 /** A failed run with a pending retry. */
@@ -56,6 +60,19 @@ const supersededBy = (superseded_by: RunId, status = "cancelled") => ({
   status,
   superseded_by
 })
+
+/** It supersedes when it starts. */
+const onStart: Partial<NewRun> = { singleton: { key: "a", on_new: "supersede", supersede_when: "started" } }
+
+/** It waits for its approval. */
+const asked = (webhook: Target, fields: Partial<NewRun> = {}) => keyed(webhook, "supersede", { ...asking, ...fields })
+
+/** The runs that it replaces. */
+const decide = (run: NewRun, approves: boolean) =>
+  Effect.map(
+    Effect.flatMap(Repo, (repo) => repo.decide(run.run_id, { approves, at: at(6_000), by: "Ann" })),
+    (decided) => decided?.superseded.map(({ run_id }) => run_id) ?? []
+  )
 
 const skippedFor = (run_id: RunId) => new Skipped({ run_id })
 
@@ -133,6 +150,110 @@ export const singletons = (test: Test): void => {
   )
 
   test(
+    "replaces by a run that waits for its approval only others that do, and the rest when it is approved",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      const running = yield* sendRun(webhook, 1, { singleton: { key: "a", on_new: "supersede" } })
+      const failed = yield* failedRun(webhook, "queue")
+      const queued = yield* keyed(webhook, "queue")
+      const collecting = yield* keyed(webhook, "queue", { coalesce: { key: "w", until: at(30_000) }, ...asking })
+      yield* acceptAll([queued, collecting])
+      const [first, denied, approved] = yield* Effect.all([asked(webhook), asked(webhook), asked(webhook)])
+      const replacedBy = (run: NewRun) =>
+        Effect.map(step({ accepts: [run] }, noSlot, 5_000), ({ superseded }) => superseded.map(({ run_id }) => run_id))
+      expect(yield* replacedBy(first)).toEqual([collecting.run_id])
+      expect(yield* replacedBy(denied)).toEqual([first.run_id])
+      expect(yield* decide(denied, false)).toEqual([])
+      expect(yield* replacedBy(approved)).toEqual([])
+      expect(yield* shown(running)).toMatchObject({ status: "running" })
+      // Accepted since then, and not by a webhook that supersedes.
+      const newer = yield* keyed(webhook, "queue", asking)
+      yield* acceptOne(newer)
+      // A retry is of an older request, wherever it stands.
+      const retry = yield* nextAttempt(webhook, failed)
+      yield* acceptOne(retry)
+      const gone = [running, queued.run_id, retry.run_id]
+      expect((yield* decide(approved, true)).sort()).toEqual(gone.toSorted())
+      for (const id of gone) expect(yield* shown(id)).toEqual(supersededBy(approved.run_id))
+      expect(yield* repo.run(running)).toMatchObject({ stop_at: at(6_000) })
+      expect(yield* shown(newer.run_id)).toMatchObject({ status: "queued" })
+      yield* step({ releases: [{ run_id: running, at: at(7_000) }] }, noSlot)
+      expect(yield* drain()).toEqual([approved.run_id])
+    })
+  )
+
+  test(
+    "leaves the run in progress until the newer one starts (`started`), and does not retry it",
+    Effect.gen(function* () {
+      const webhook = yield* createWebhook()
+      const running = yield* sendRun(webhook, 1, { ...again, singleton: { key: "a", on_new: "queue" } })
+      const failed = yield* failedRun(webhook, "queue")
+      const queued = yield* keyed(webhook, "queue")
+      const collecting = yield* keyed(webhook, "queue", { coalesce: { key: "w", until: at(30_000) } })
+      const pending = yield* keyed(webhook, "queue", asking)
+      yield* acceptAll([queued, collecting, pending])
+      const gone = yield* keyed(webhook, "supersede", onStart)
+      const { superseded } = yield* step({ accepts: [gone] }, noSlot)
+      const waited = [failed, queued.run_id, collecting.run_id, pending.run_id]
+      expect(superseded.map(({ run_id }) => run_id).sort()).toEqual(waited.toSorted())
+      const newer = yield* keyed(webhook, "supersede", onStart)
+      yield* acceptOne(newer)
+      expect(yield* shown(gone.run_id)).toEqual(supersededBy(newer.run_id))
+      expect(yield* shown(running)).toMatchObject({ status: "running" })
+      const result = yield* step({ ends: [{ run_id: running, outcome: outcomes.error, at: at(9) }] })
+      expect(result.ended.map(({ run }) => run?.superseded_by)).toEqual([newer.run_id])
+      expect(yield* shown(running)).toEqual(supersededBy(newer.run_id, "error"))
+      expect(result.admitted.map(({ run_id }) => run_id)).toEqual([newer.run_id])
+    })
+  )
+
+  test(
+    "retries the run in progress if the newer one (`started`) was denied, cancelled, or has another key",
+    Effect.gen(function* () {
+      const webhook = yield* createWebhook()
+      const running = yield* sendRun(webhook, 1, { ...again, singleton: { key: "a", on_new: "queue" } })
+      const pending = yield* asked(webhook, onStart)
+      yield* acceptOne(yield* newRun(webhook, { singleton: { ...onStart.singleton!, key: "b" } }))
+      yield* acceptOne(pending)
+      yield* decide(pending, false)
+      const cancelled = yield* keyed(webhook, "supersede", onStart)
+      yield* acceptOne(cancelled)
+      yield* endOne(cancelled.run_id, outcomes.cancelled, 7_000)
+      yield* acceptOne(yield* asked(webhook, onStart))
+      yield* endOne(running, outcomes.error, 9_000)
+      expect(yield* shown(running)).toMatchObject({ cancelled_by: undefined, retry_at: at(69_000), status: "error" })
+    })
+  )
+
+  test(
+    "loses no run and retries none when the older one fails while the newer one is approved",
+    Effect.gen(function* () {
+      const pairs = yield* Effect.forEach(count(30), (n) =>
+        Effect.gen(function* () {
+          const webhook = yield* createWebhook({ name: `hook ${n}`, team: team(`team-${n}`) })
+          const older = yield* sendRun(webhook, 1, { ...again, singleton: { key: "a", on_new: "queue" } })
+          const newer = yield* asked(webhook, n % 2 ? onStart : {})
+          yield* acceptOne(newer)
+          return { newer, older }
+        })
+      )
+      const race = ({ newer, older }: (typeof pairs)[number]) =>
+        Effect.all([endOne(older, outcomes.error, 6_000), decide(newer, true), decide(newer, true)], together)
+      yield* Effect.forEach(pairs, race, together)
+      for (const [n, { newer, older }] of pairs.entries()) {
+        const { status, ...rest } = yield* shown(older)
+        const { status: _, ...superseded } = supersededBy(newer.run_id)
+        expect(rest).toEqual(superseded)
+        expect(n % 2 ? ["error"] : ["error", "cancelled"]).toContain(status)
+        yield* releaseOne(older, 7_000)
+      }
+      const started = yield* admitNext(pairs.map(({ newer }) => newer.team))
+      expect(started.toSorted()).toEqual(pairs.map(({ newer }) => newer.run_id).toSorted())
+    })
+  )
+
+  test(
     "leaves the last of several with a key in one group, and ends others' runs first",
     Effect.gen(function* () {
       const webhook = yield* createWebhook()
@@ -185,6 +306,8 @@ export const singletons = (test: Test): void => {
       const first = yield* keyed(webhook, "supersede")
       const full = { _tag: "TooManyQueued" }
       yield* acceptOne(first)
+      // One that waits for its approval takes the place of none yet.
+      expect(yield* Effect.flip(acceptOne(yield* asked(webhook)))).toMatchObject(full)
       const [other, newer] = [yield* keyed(webhook, "supersede", {}, "b"), yield* keyed(webhook, "supersede")]
       expect(yield* acceptAll([other, newer])).toMatchObject([{ left: full }, Either.right({ _tag: "Accepted" })])
       expect(yield* shown(first.run_id)).toEqual(supersededBy(newer.run_id))

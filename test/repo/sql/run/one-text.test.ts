@@ -25,7 +25,9 @@ const features: Readonly<Record<string, (webhook: Target, n: number) => Partial<
   key: (_, n) => ({
     idempotency: { key: `key ${n}`, request_hash: new Uint8Array(32), expires_at: at(1_000_000) }
   }),
-  supersede: () => ({ singleton: { key: "one", on_new: "supersede" } }),
+  supersede: (_, n) => ({
+    singleton: { key: "one", on_new: "supersede", supersede_when: n % 2 ? "started" : "accepted" }
+  }),
   skip: (_, n) => ({ singleton: { key: `skip ${n}`, on_new: "skip" } }),
   retries: () => ({ attempt: 1, max_attempts: 3, retry_after_seconds: 1 }),
   approval: () => ({ approval_until: at(1_000) }),
