@@ -78,8 +78,10 @@ export const runProgram = <A>(options: ProgramOptions, output: Output<A>): Effec
     start(options, output),
     (running) =>
       Effect.gen(function* () {
-        const status = yield* Effect.raceFirst(running.ended, Effect.as(running.overdue, "terminated"))
-        if (status !== "terminated") yield* Effect.timeoutOption(running.drained, drainTimeout)
+        // A race waits for its loser, which would never end in a finalizer: nothing is interrupted there.
+        const overdue = Effect.interruptible(Effect.as(running.overdue, "terminated"))
+        const status = yield* Effect.raceFirst(Effect.interruptible(running.ended), overdue)
+        if (status !== "terminated") yield* Effect.timeoutOption(Effect.interruptible(running.drained), drainTimeout)
         return yield* output.result({ status, errors: running.errors() })
       }),
     (running, exit) => {

@@ -1,6 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as ProcessGroup from "../../src/leader/ProcessGroup.ts"
+import { runProgram, wholeText } from "../../src/leader/Program.ts"
 import { isRunning } from "./agents/Leading.ts"
 
 /**
@@ -38,4 +39,17 @@ it.scoped("a process that has ended, but that nobody waits for, does not delay t
     yield* ProcessGroup.end(running, { signal: "SIGTERM", grace: "5 seconds" })
     expect(isRunning(Number(printed))).toBe(true)
   })
+)
+
+it.live(
+  "a program that a finalizer runs ends, although nothing is interrupted there",
+  () =>
+    Effect.gen(function* () {
+      const printed: Array<string> = []
+      const args = ["-c", "sleep 600 & echo cleaned"]
+      const program = runProgram({ command: "sh", args, env: process.env, input: "" }, wholeText())
+      yield* Effect.ensuring(Effect.void, Effect.ignore(Effect.map(program, (text) => printed.push(text))))
+      expect(printed).toEqual(["cleaned"])
+    }),
+  60_000
 )

@@ -48,6 +48,14 @@ const toolsOf = ({ made, place }: Checkout): Tools.Tools => {
   }
 }
 
+/** A copy whose mirror was found damaged and replaced reads the new one's objects first. */
+const shareFirst = `
+f=.git/objects/info/alternates
+[ ! -f $f ] || [ "$(head -n 1 $f)" = "$1" ] || { { printf "%s\\n" "$1"; cat $f; } > $f.new && mv -f $f.new $f; }`
+
+export const share = ({ place }: Checkout, { mirror }: Commit): Effect.Effect<void> =>
+  Effect.ignore(Tools.inPlace(place).run("sh", "-c", shareFirst, "sh", join(mirror, "objects")))
+
 /** A repository in the copy, such as a submodule, has a configuration of its own, so git must not start there. */
 const ignoreInside = "--ignore-submodules=dirty"
 

@@ -39,6 +39,9 @@ const withoutPasswords = (text: string): string => text.replaceAll(/(:\/\/)[^/@\
 /** A remote that hangs must not hold up the others that wait for the lock of its mirror. */
 const longest = "15 minutes"
 
+/** How the message of a git that took too long ends. */
+export const tookTooLong = `it did not end within ${longest}`
+
 export interface Tools {
   /** What the program prints. */
   readonly run: (command: string, ...args: ReadonlyArray<string>) => Effect.Effect<string, LeaderError>
@@ -67,7 +70,7 @@ export const inPlace = (place: Place): Tools => {
       ).pipe(
         Effect.timeoutFail({
           duration: longest,
-          onTimeout: () => new LeaderError({ message: `it did not end within ${longest}` })
+          onTimeout: () => new LeaderError({ message: tookTooLong })
         }),
         Effect.mapError(
           ({ message }) => new LeaderError({ message: withoutPasswords(`git ${args[0]} failed: ${message}`) })

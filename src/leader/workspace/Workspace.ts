@@ -11,7 +11,7 @@ import {
   writeFileSync
 } from "node:fs"
 import { join, resolve } from "node:path"
-import { Clock, Duration, Effect, Exit, Option, Schedule, type Scope } from "effect"
+import { Clock, Duration, Effect, Either, Exit, Option, Schedule, type Scope } from "effect"
 import type { TeamName } from "../../domain/Team.ts"
 import type { Task } from "../agents/Agent.ts"
 import { LeaderError } from "../Leader.ts"
@@ -126,6 +126,13 @@ const writeState = (lock: string, state: State): void => {
   renameSync(written, join(lock, "state.json"))
 }
 
+/** What git says when it cannot read a repository, as after a crash. The copy's mirror may be the cause. */
+const isUnreadable =
+  /(?:^|\()git (?:clone|checkout|fetch) failed: [\s\S]*(?:object|corrupt|packfile|packed-refs|unable to read|not a tree|inflate|repository)/i
+
+const lostFolder =
+  "The conversation's folder was made anew, because its .git was removed or cannot be read. Work that was not pushed is lost."
+
 /** How often folders are looked for whose time is over. */
 const removalInterval = Duration.hours(1)
 
@@ -179,36 +186,73 @@ const copies = (repository: Repository, place: WorkspacePlace): Effect.Effect<Wo
             state?.url === url && state.config !== undefined && !state.once
               ? { ...checkout, made: { config: state.config, modules: state.modules } }
               : undefined
+          const asked = prompt.agent?.workspace_ref
+          const commitOf = (suspect?: Mirror.Commit) =>
+            Mirror.commitOf({
+              ...{ mirrors, locks: mirrorLocks, url, place, who, ...(suspect && { suspect }) },
+              // A reply in a conversation names none.
+              ...{ ref: asked ?? (kept && state?.base), orHead: asked === undefined },
+              onWait: (holder) => task.progress({ activity: `Waiting for the repository: being fetched for ${holder}` })
+            })
+          const commit = yield* commitOf()
+          if (kept !== undefined) yield* Checkout.share(kept, commit)
           const isKept = kept !== undefined && Option.isSome(yield* Checkout.headOf(kept))
-          const commit = yield* Mirror.commitOf({
-            ...{ mirrors, locks: mirrorLocks, url, place, who },
-            // A reply in a conversation names none.
-            ref: prompt.agent?.workspace_ref ?? (isKept ? state!.base : undefined),
-            onWait: (holder) => task.progress({ activity: `Waiting for the repository: being fetched for ${holder}` })
-          })
+          /** Uses the commit, and if its mirror is damaged, that of a new one: once in a run. */
+          const using = <A>(
+            use: (commit: Mirror.Commit) => Effect.Effect<A, LeaderError>,
+            whyNot: (used: A) => string
+          ) =>
+            Effect.gen(function* () {
+              const told = (commit: Mirror.Commit) =>
+                Effect.mapError(use(commit), (failure) =>
+                  commit.note === undefined
+                    ? failure
+                    : new LeaderError({ message: `${commit.note} ${failure.message}` })
+                )
+              const first = yield* Effect.either(told(commit))
+              const failed = Either.match(first, { onLeft: ({ message }) => message, onRight: whyNot })
+              if (commit.note === undefined && isUnreadable.test(failed)) {
+                const other = yield* commitOf(commit)
+                if (kept !== undefined) yield* Checkout.share(kept, other)
+                if (other.mirror !== commit.mirror) return [yield* told(other), other] as const
+              }
+              return [yield* first, commit] as const
+            })
           if (!isKept) {
             rmSync(join(lock, "state.json"), { force: true })
-            const made = yield* Checkout.make(checkout, commit)
-            yield* remember(made, commit.sha)
-            return { made, base: commit.sha, note: undefined }
+            const [made, { note, sha }] = yield* using(
+              (commit) => Checkout.make(checkout, commit),
+              () => ""
+            )
+            yield* remember(made, sha)
+            const lost = kept === undefined ? [] : lostFolder
+            return { made, base: sha, notes: [note ?? [], lost].flat() }
           }
           yield* Tools.unlock(Tools.inPlace(inside), join(folder, ".git"))
           const begin = Effect.suspend(() => remember(kept.made, state!.base, true))
-          const moved = yield* Checkout.move(kept, commit, { ...state!, begin })
+          const [moved, { note, sha }] = yield* using(
+            // Without a ref, it stays where it is.
+            ({ mirror, sha }) =>
+              Checkout.move(kept, { mirror, sha: asked === undefined ? state!.base : sha }, { ...state!, begin }),
+            (moved) => (typeof moved === "string" ? moved : "")
+          )
           if (typeof moved === "string" && prompt.agent?.workspace_exact === true) {
             return yield* new LeaderError({
               message: `This run was approved for one commit, which its folder cannot be moved to. ${moved} Push or discard that work, or reset the conversation`
             })
           }
-          const [made, note] = typeof moved === "string" ? [kept.made, moved] : [moved, undefined]
-          const base = note === undefined ? commit.sha : state!.base
+          const made = typeof moved === "string" ? kept.made : moved
+          const base = typeof moved === "string" || asked === undefined ? state!.base : sha
           yield* remember(made, base)
-          return { made, base, note }
+          return { made, base, notes: [note ?? [], typeof moved === "string" ? moved : []].flat() }
         })
 
-        const { base, made, note } = yield* prepare
+        const { base, made, notes } = yield* prepare
         const worked = { ...checkout, made }
-        if (note !== undefined) task.progress({ activity: note })
+        for (const note of notes) {
+          task.progress({ activity: note, steps: [{ kind: "file", status: "failed", title: note, detail: note }] })
+        }
+        const note = notes.length === 0 ? undefined : notes.join(" ")
         const finish = (exit: Exit.Exit<unknown, unknown>) =>
           Effect.gen(function* () {
             const found = yield* Checkout.measure(worked, base)

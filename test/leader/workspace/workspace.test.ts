@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect } from "@effect/vitest"
 import { Duration, Effect } from "effect"
@@ -78,6 +78,62 @@ describe("an agent with a repository", () => {
           workspace: { base: first, files: 2, insertions: 2, note: expect.stringContaining("has commits of its own") }
         }
       })
+    })
+  )
+
+  behaviour(
+    "clones a damaged mirror anew, once, and says so, and conversations go on in their folders",
+    Effect.gen(function* () {
+      const { commit, first, git, url } = yield* repository
+      const workspaces = yield* temporaryFolder
+      const { activities, send } = yield* leading(copiesOf(url), { workspaces })
+      const gone = commit("gone", { "gone.txt": "gone\n" })
+      yield* send("echo mine > mine.txt", inThread(1, "gone"))
+      git("checkout", "--quiet", "main")
+      git("branch", "--quiet", "-D", "gone")
+      const mirrors = join(workspaces, "mirrors")
+      const [mirror = ""] = readdirSync(mirrors)
+      const empty = (mirror: string, sha: string) => {
+        const object = join(mirrors, mirror, "objects", sha.slice(0, 2), sha.slice(2))
+        rmSync(object)
+        writeFileSync(object, "")
+      }
+      const anew = expect.stringMatching(/^The mirror of the repository was damaged .* so it was cloned anew\.$/)
+      const noteOf = (reply: unknown) => (reply as { readonly report?: AgentReport }).report?.workspace?.note
+      // Git needs it to fetch.
+      empty(mirror, first)
+      const one = yield* send("cat readme.md", inThread(2))
+      expect(one).toMatchObject({ ...response("first"), report: { workspace: { base: first, note: anew } } })
+      expect(activities).toContainEqual(anew)
+      // Only the damaged mirror has its last commit, and only the new one the first.
+      const two = yield* send("cat mine.txt; git log --format=%H", inThread(1))
+      expect(two).toMatchObject({
+        ...response(`mine\n${gone}\n${first}`),
+        report: { workspace: { base: gone, files: 1 } }
+      })
+      expect(noteOf(two)).toBeUndefined()
+      // And this only to check it out.
+      empty(`${mirror}.1`, git("rev-parse", `${first}:readme.md`))
+      const three = yield* send("cat readme.md", inThread(3))
+      expect(three).toMatchObject({ ...response("first"), report: { workspace: { base: first, note: anew } } })
+      expect(readdirSync(mirrors).sort()).toEqual([mirror, `${mirror}.1`, `${mirror}.2`])
+    })
+  )
+
+  behaviour(
+    "says when the folder of a conversation is made anew, because its .git was removed",
+    Effect.gen(function* () {
+      const { commit, url } = yield* repository
+      const workspaces = yield* temporaryFolder
+      const { activities, send } = yield* leading(copiesOf(url), { workspaces })
+      yield* send("echo mine > mine.txt; rm -rf .git", inThread(1))
+      commit("main", { "readme.md": "second\n" })
+      const note = expect.stringContaining("because its .git was removed")
+      // At the conversation's commit, as without the loss.
+      const reply = yield* send("ls; cat readme.md", inThread(1))
+      expect(reply).toMatchObject({ ...response("readme.md\nfirst"), report: { workspace: { note } } })
+      expect(activities).toContainEqual(note)
+      expect(yield* send("true", inThread(1))).not.toHaveProperty("report.workspace.note")
     })
   )
 
