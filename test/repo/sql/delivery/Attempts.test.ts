@@ -1,12 +1,12 @@
 /** What only PostgreSQL shows of deliveries: how many rows a claim reads, and what another transaction cannot see. */
 import { SqlClient } from "@effect/sql"
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Redacted } from "effect"
+import { DateTime, Deferred, Effect, Fiber, Layer, Redacted } from "effect"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import * as PostgresClient from "../../../../src/repo/sql/database/PostgresClient.ts"
 import * as RepoSql from "../../../../src/repo/sql/RepoSql.ts"
 import { freshDatabase } from "../../../support/fresh.ts"
-import { claim, deliveriesOf, endRun, newDestination } from "../../contract/delivery/fixtures.ts"
+import { attemptAt, claim, deliveriesOf, endRun, newDestination, recorded } from "../../contract/delivery/fixtures.ts"
 import { at, createWebhook, sendRun } from "../../contract/fixtures.ts"
 import { readsOf, recording } from "../Explain.ts"
 
@@ -70,6 +70,27 @@ describe("deliveries on PostgreSQL", () => {
           expect(rows).toBeLessThan(10)
         }
       }).pipe(Effect.provide(layer))
+  )
+
+  it.live("with buttons are looked for among the recent messages that have them", () =>
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      yield* newDestination(webhook.id)
+      yield* endRun(webhook, 100)
+      yield* copies("runs", 5_000)
+      const [due] = yield* claim(200)
+      const written = { message: { id: "C1/1.1", thread: "C1/1.1" }, hasButtons: true }
+      yield* recorded(due!, attemptAt(200), "delivered", written)
+      const sql = yield* SqlClient.SqlClient
+      yield* copies("deliveries", 5_000)
+      yield* sql`update webhook_trigger.deliveries set created_at = ${DateTime.toDateUtc(at(-1_000))} where id <> ${due!.id}`
+      yield* sql`analyze webhook_trigger.runs, webhook_trigger.deliveries`
+      const [statement] = yield* recorder.of(repo.endButtons(at(0), at(300)))
+      const { rows, scans } = yield* readsOf(statement!, ["runs", "deliveries"])
+      expect(scans).not.toContain("Seq Scan")
+      expect(rows).toBeLessThan(100)
+    }).pipe(Effect.provide(layer))
   )
 
   it.live("of a destination that was switched off as their run ended fail with the next claim", () =>
