@@ -64,7 +64,7 @@ export const make = Effect.gen(function* () {
 
   const decide = ({ member, run_id }: Click, decision: Decision) =>
     approvals.decide(run_id, decision, slackActor(member)).pipe(
-      Audit.recordDone<Run>(decision === "approve" ? "run.approved" : "run.denied", run_id),
+      Audit.recordDecision(decision, run_id),
       Effect.as<Told>({ toAll: `${ButtonOutcomes.mention(member.id)} ${decided[decision]} it.` }),
       Effect.catchTag("Forbidden", ({ detail }) => Effect.succeed<Told>({ toOne: detail })),
       Effect.catchTag("ApprovalOver", ({ decided_by, isDenied, status }) =>

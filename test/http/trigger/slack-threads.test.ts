@@ -383,7 +383,7 @@ describe("a reaction in Slack", () => {
   )
   it.scopedLive("approves nothing for who asked, or in a channel that another workspace shares", () =>
     Effect.gen(function* () {
-      const { delivered, destination, eventsOf, history, messages, send } = yield* inSlack()
+      const { admin, delivered, destination, eventsOf, history, messages, send } = yield* inSlack()
       const { prompt_template, settings } = recipes["slack-mention"]
       const mentions = yield* eventsOf("ops", { ...settings, prompt_template, approval: "required" })
       yield* destination(mentions.id, recipes["slack-mention"].destination!.target)
@@ -410,6 +410,8 @@ describe("a reaction in Slack", () => {
         ["UGUEST", "Only operators,"]
       ])
       expect(yield* history(mentions.id)).toMatchObject([{ status: "queued" }])
+      const { json } = yield* admin("GET", "/api/audit?action=run.decision_refused")
+      expect(json.data.map(({ person_id }: any) => person_id)).toEqual(["slack:UGUEST", "slack:USHARED", "slack:UANN"])
       yield* react("UBOB")
       expect((yield* history(mentions.id))[0]).toMatchObject({ decided_by: "UBOB (Slack)" })
     })
