@@ -17,6 +17,7 @@ import {
 import { type ColumnTypes, fromRow, list, recordset, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { runColumns, runFromRow } from "../RunColumns.ts"
+import { givenUp } from "./EndButtons.ts"
 
 /** An attempt as `attempts` has it: with its time as text. */
 const toStored = ({ at, ...rest }: DeliveryAttempt) => ({
@@ -64,9 +65,6 @@ export const makeAttempts = Effect.gen(function* () {
       ) as next
     )
   )`
-
-  /** Of a delivery `d` that ends without success: its message may be written, and only its buttons still there. */
-  const givenUp = sql`case when d.buttons = 'ending' then 'delivered' else 'failed' end`
 
   /** The attempts of a delivery `d`, with this one. */
   const withAttempt = (attempt: Statement.Fragment) => sql`(

@@ -125,7 +125,7 @@ export const startedDeliveries = (test: Test): void => {
       yield* recorded(first!, attemptAt(200), "delivered")
       yield* recorded(second!, failedAt(200), { next_attempt_at: at(300) })
       yield* recorded(third!, failedAt(200), { next_attempt_at: at(300) })
-      expect((yield* claim(400)).map(({ written }) => written?.id).toSorted()).toEqual(
+      expect((yield* claim(400, { limitOfFailing: 2 })).map(({ written }) => written?.id).toSorted()).toEqual(
         [second, third].map((one) => one?.written?.id).toSorted()
       )
       yield* repo.expireApprovals(at(1_000))
