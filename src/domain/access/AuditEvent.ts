@@ -32,6 +32,7 @@ export const AuditAction = Schema.Literal(
   "run.read",
   "run.approved",
   "run.denied",
+  "run.decision_refused",
   "run.cancelled",
   "run.replayed",
   "run.replied",
@@ -46,7 +47,8 @@ export const AuditAction = Schema.Literal(
   "sign_in.refused"
 ).annotations({
   identifier: "AuditAction",
-  description: "The action. `key.refused` and `sign_in.refused` are failed attempts."
+  description:
+    "The action. `run.decision_refused`, to somebody who may not approve the run, `key.refused` and `sign_in.refused` are failed attempts."
 })
 export type AuditAction = typeof AuditAction.Type
 

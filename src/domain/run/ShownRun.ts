@@ -37,6 +37,11 @@ export const ShownRun = Schema.Struct({
   ...Run.fields,
   waits_for: optional(WaitsFor).annotations({
     description: "Of a queued run: why it has not been sent. Absent: it is about to be sent."
-  })
+  }),
+  decision_refusal: optional(
+    Schema.String.annotations({
+      description: "Of a run that waits for approval: why you may not approve or deny it. Absent: you may."
+    })
+  )
 }).annotations({ identifier: "ShownRun", description: "One execution, and why it waits if it is queued." })
 export type ShownRun = typeof ShownRun.Type

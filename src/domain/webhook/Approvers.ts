@@ -40,6 +40,7 @@ export const needsApproval = (webhook: Approving, actor?: Actor): boolean =>
 
 /** Why the actor may not decide about a run that these asked for; `undefined`: they may. */
 export const refusalOf = (webhook: Approving, actor: Actor, askers: ReadonlyArray<string>): string | undefined => {
+  if (actor.role !== undefined && !mayDo(actor.role, "operate")) return "Only operators may approve or deny runs."
   if (!isNamed(webhook, actor)) {
     return webhook.approvers === undefined
       ? "Only operators, and members of the Slack app's own workspace, may approve or deny runs."

@@ -9,20 +9,19 @@ import type { OpenedWebhook, WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { AuditStore } from "../../repo/access/AuditStore.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import * as Audit from "../access/Audit.ts"
+import * as ButtonOutcomes from "../delivery/ButtonOutcomes.ts"
 import { type Click, clickIn, takesClicks } from "../delivery/Buttons.ts"
 import { asJson } from "../delivery/kinds/Sender.ts"
-import { isSlackUrl } from "../delivery/kinds/Slack.ts"
+import { contextOf, isSlackUrl } from "../delivery/kinds/Slack.ts"
 import { mrkdwn } from "../delivery/markdown/Dialects.ts"
 import { Poster } from "../delivery/Poster.ts"
 import * as Signature from "../delivery/Signature.ts"
-import { byMember, memberOf, slackActor } from "../delivery/SlackMembers.ts"
+import { byMember, slackActor } from "../delivery/SlackMembers.ts"
 import { Approvals, type Decision } from "../manage/Approvals.ts"
 import type { RunRequest } from "./Candidates.ts"
 import * as QuestionAnswers from "./QuestionAnswers.ts"
 import { textOf } from "./RefusalTexts.ts"
 import type { Trigger } from "./Trigger.ts"
-
-const mention = (id: string) => `<@${id.replace(/[^A-Z\d]/g, "")}>`
 
 /** What Slack shows: to all, in place of the buttons, or to the person who clicked. */
 type Told = { readonly toAll: string } | { readonly toOne: string }
@@ -42,7 +41,7 @@ export const makeRunFor = Effect.map(HistoryStore, (history) =>
 export const make = Effect.gen(function* () {
   const approvals = yield* Approvals
   const audit = yield* AuditStore
-  const history = yield* HistoryStore
+  const outcomes = yield* ButtonOutcomes.make
   const { post } = yield* Poster
   const answer = yield* QuestionAnswers.make
   const runFor = yield* makeRunFor
@@ -52,10 +51,9 @@ export const make = Effect.gen(function* () {
   /** Slack waits 3 seconds for the response, and does not show it. */
   const tell = ({ blocks, response_url }: Click, told: Told) => {
     const text = "toAll" in told ? told.toAll : told.toOne
-    const context = { type: "context", elements: [{ type: "mrkdwn", text, verbatim: true }] }
     const body =
       "toAll" in told
-        ? { replace_original: true, text, blocks: [...blocks, context] }
+        ? { replace_original: true, text, blocks: [...blocks, contextOf(text)] }
         : { replace_original: false, response_type: "ephemeral", text }
     if (!isSlackUrl(response_url)) return Effect.void
     return post({ url: response_url, headers: asJson, body: Json.stringify(body) }).pipe(
@@ -66,8 +64,8 @@ export const make = Effect.gen(function* () {
 
   const decide = ({ member, run_id }: Click, decision: Decision) =>
     approvals.decide(run_id, decision, slackActor(member)).pipe(
-      Audit.recordDone<Run>(decision === "approve" ? "run.approved" : "run.denied", run_id),
-      Effect.as<Told>({ toAll: `${mention(member.id)} ${decided[decision]} it.` }),
+      Audit.recordDecision(decision, run_id),
+      Effect.as<Told>({ toAll: `${ButtonOutcomes.mention(member.id)} ${decided[decision]} it.` }),
       Effect.catchTag("Forbidden", ({ detail }) => Effect.succeed<Told>({ toOne: detail })),
       Effect.catchTag("ApprovalOver", ({ decided_by, isDenied, status }) =>
         Effect.succeed<Told>({
@@ -78,16 +76,6 @@ export const make = Effect.gen(function* () {
         })
       )
     )
-
-  /** A question that was answered has a thread. In one of thousands of runs, it is unknown who answered. */
-  const whoAnswered = ({ accepted_at, run_id }: Run) =>
-    Effect.gen(function* () {
-      const { thread } = yield* history.run(run_id)
-      if (thread === undefined) return yield* new NotFound()
-      const { data } = yield* history.runs({ thread_id: thread.id, limit: 100 })
-      const by = memberOf(data.findLast((run) => run.accepted_at.epochMillis > accepted_at.epochMillis)?.triggered_by)
-      return by === undefined ? "somebody in another place" : mention(by)
-    })
 
   const reply = (
     trigger: Pick<Trigger["Type"], "open" | "triggerRead">,
@@ -103,11 +91,11 @@ export const make = Effect.gen(function* () {
       const request_hash = createHash("sha256").update(`${triggered_by} ${message}`).digest()
       const given = { message, received_at, request_hash, triggered_by }
       yield* answer(trigger, run, given, (webhook) => webhook.enabled && webhook.team === team)
-      return { toAll: `${mention(id)} answered: ${mrkdwn.text(message)}` } satisfies Told
+      return { toAll: `${ButtonOutcomes.mention(id)} answered: ${mrkdwn.text(message)}` } satisfies Told
     }).pipe(
       Effect.catchTags({
         IdempotencyKeyReused: () =>
-          Effect.map(whoAnswered(run), (who): Told => ({ toOne: `It was answered before, by ${who}.` })),
+          Effect.map(outcomes.whoAnswered(run), (who): Told => ({ toOne: `It was answered before, by ${who}.` })),
         RunUnfinished: () => new NotFound(),
         ThreadEnded: () => Effect.succeed<Told>({ toOne: "The conversation has ended." })
       }),

@@ -81,7 +81,7 @@ export const make = Effect.gen(function* () {
 
   const decide = ({ decision, id, member, user }: SlackReaction, run: Run, by: DestinationId) =>
     approvals.decide(run.run_id, decision, slackActor(member)).pipe(
-      Audit.recordDone<Run>(decision === "approve" ? "run.approved" : "run.denied", run.run_id),
+      Audit.recordDecision(decision, run.run_id),
       Effect.as(ignored("It is the decision about a run that waited for approval.")),
       Effect.catchTags({
         ApprovalOver: () => Effect.succeed(ignored("The run does not wait for approval.")),

@@ -1,10 +1,12 @@
 /** Who makes a request, for the audit events of changes. */
 import { Clock, Context, DateTime, Effect, Exit } from "effect"
 import type { AuditAction, AuditActor, AuditDraft, AuditEvent } from "../../domain/access/AuditEvent.ts"
-import { auditEventIdAt } from "../../domain/Id.ts"
+import { auditEventIdAt, type RunId } from "../../domain/Id.ts"
+import type { Run } from "../../domain/run/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import { AuditStore } from "../../repo/access/AuditStore.ts"
 import type { Submitted } from "../accept/Trigger.ts"
+import type { Decision } from "../manage/Approvals.ts"
 
 /** This server itself makes no request. */
 export type Requester = Exclude<AuditActor, "automatic">
@@ -87,6 +89,21 @@ export const recordStart =
         const run_id = value._tag === "Accepted" ? value.run_id : value.run.run_id
         return record({ ...event, object, after: { run_id } })
       })
+    )
+
+/** Writes the event of a decision about a run that waits for approval, also of one that is refused to this person. */
+export const recordDecision =
+  (decision: Decision, object: RunId) =>
+  <E extends { readonly _tag: string }, R>(decide: Effect.Effect<Run, E, R>): Effect.Effect<Run, E, R | AuditStore> =>
+    Effect.flatMap(draft("run.decision_refused"), (event) =>
+      recordDone<Run>(
+        decision === "approve" ? "run.approved" : "run.denied",
+        object
+      )(decide).pipe(
+        Effect.tapError(({ _tag }) =>
+          _tag === "Forbidden" ? record({ ...event, object, after: { decision } }) : Effect.void
+        )
+      )
     )
 
 /** Writes the event of an action, with its result. */

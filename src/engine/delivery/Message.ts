@@ -3,6 +3,7 @@ import { DateTime, Duration } from "effect"
 import { type Alert, describeAlert } from "../../domain/alert/Alert.ts"
 import { approvalEvent, type DestinationRunEvent, isEarly } from "../../domain/delivery/DestinationEvent.ts"
 import { type CancelledBy, type Run, stepForOthers } from "../../domain/run/Run.ts"
+import { phaseOf } from "../../domain/run/RunStatus.ts"
 import { isCommit } from "../../domain/run/WorkspaceRef.ts"
 import type { AlertSubject, RunSubject, Subject } from "./EventBody.ts"
 import { asCode, escapeMarkdown, safeUrl } from "./markdown/Markdown.ts"
@@ -15,6 +16,10 @@ const predicates: { readonly [Event in DestinationRunEvent]: string } = {
   "run.timed_out": "timed out",
   "run.cancelled": "was cancelled"
 }
+
+/** A message can be late. */
+const predicateOf = (event: DestinationRunEvent, run: Run): string =>
+  event === approvalEvent && phaseOf(run) !== "waits for approval" ? "waited for approval" : predicates[event]
 
 /** Why, if what came later made the run needless. */
 const overtaken: { readonly [By in CancelledBy]?: string } = {
@@ -31,7 +36,7 @@ const detailOf = (event: DestinationRunEvent, { cancelled_by, error, last_step }
 const ofRun = ({ event, isTest = false, run, webhook }: RunSubject) => ({
   name: `${isTest ? "Test: " : ""}${webhook.name}${run.title === undefined ? "" : `: ${run.title}`}`,
   // A run that has started may have ended by now, which is another event.
-  end: [predicates[event], detailOf(event, run) ?? []].flat().join(": ")
+  end: [predicateOf(event, run), detailOf(event, run) ?? []].flat().join(": ")
 })
 
 const lasted = ({ resolved_at, since }: Alert): string =>

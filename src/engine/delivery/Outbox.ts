@@ -13,6 +13,7 @@ import type { ReplyKeyStore } from "../../repo/access/ReplyKeyStore.ts"
 import type { SecretKeyStore } from "../../repo/access/SecretKeyStore.ts"
 import { type AttemptResult, DeliveryStore, type DueDelivery } from "../../repo/delivery/DeliveryStore.ts"
 import { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
+import type { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import * as Scrub from "../../runtime/Scrub.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
@@ -20,6 +21,7 @@ import * as Metrics from "../../telemetry/Metrics.ts"
 import type { Trigger } from "../accept/Trigger.ts"
 import { Evaluator } from "../prompt/Evaluator.ts"
 import * as Sealing from "../verify/Sealing.ts"
+import * as ButtonOutcomes from "./ButtonOutcomes.ts"
 import { buttonsOf, takesClicks } from "./Buttons.ts"
 import * as ChainedRuns from "./ChainedRuns.ts"
 import * as EventBody from "./EventBody.ts"
@@ -52,7 +54,15 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
   static readonly layer: Layer.Layer<
     Outbox,
     never,
-    DeliveryStore | DestinationStore | Evaluator | Poster | ReplyKeyStore | SecretKeyStore | Trigger | WebhookStore
+    | DeliveryStore
+    | DestinationStore
+    | Evaluator
+    | HistoryStore
+    | Poster
+    | ReplyKeyStore
+    | SecretKeyStore
+    | Trigger
+    | WebhookStore
   > = Layer.effect(
     Outbox,
     Effect.gen(function* () {
@@ -69,6 +79,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
       const destinations = yield* DestinationStore
       const webhooks = yield* WebhookStore
       const pages = yield* ManagementUrl
+      const outcomes = yield* ButtonOutcomes.make
 
       const open = (sealed: string, { id }: DestinationRow) => sealing.open(id, sealed)
 
@@ -173,7 +184,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
             order: orderOf(subject, at),
             ...("run" in subject && { run: subject.run }),
             ...("run" in subject && Option.isSome(pages) && { page: `${pages.value}/runs/${subject.run.run_id}` }),
-            buttons: yield* buttonsFor(destination, subject),
+            buttons: about.written === undefined ? yield* buttonsFor(destination, subject) : [],
             isTest: subject.isTest === true
           }
           const result = yield* Effect.either(
@@ -191,7 +202,13 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
           const took = { at, duration_ms: Math.round(stopwatch(clock) - startedAt) }
           if (Either.isLeft(result)) {
             const { isBusy = false, isOfTarget = false, reason } = result.left
-            return { attempt: { ...took, error: scrub(reason) }, answer: undefined, saysNothing: isBusy, isOfTarget }
+            return {
+              attempt: { ...took, error: scrub(reason) },
+              answer: undefined,
+              hasButtons: false,
+              saysNothing: isBusy,
+              isOfTarget
+            }
           }
           yield* learn(destination, result.right)
           const { comment_id } = result.right
@@ -210,28 +227,52 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
           const isThere = http_status !== 404 && http_status !== 410
           const isOfTarget = isOfRun || (hasPlaces(destination) && !isOfToken && !isThere)
           const saysNothing = isBusy || (isChosenByCallers(destination) && !isOfToken && isRefusal(sent))
-          return { attempt: attempt as DeliveryAttempt, answer: sent, saysNothing, isOfTarget }
+          const hasButtons = message.buttons.length > 0
+          return { attempt: attempt as DeliveryAttempt, answer: sent, hasButtons, saysNothing, isOfTarget }
         })
 
       /** Of an event that cannot be sent. */
       const notSent = ({ reason }: EventBody.Unfillable): Effect.Effect<DeliveryAttempt> =>
         Effect.map(DateTime.now, (at) => ({ at, duration_ms: 0, error: reason }))
 
-      const attempt = Effect.fn("Outbox.attempt")(function* (due: DueDelivery) {
-        const { destination, id, made } = due
-        const common = { id, destination_id: destination.id, isGone: false }
-        const body = yield* Effect.either(Effect.flatMap(inThread(due), (destination) => bodies.of(destination, due)))
+      const outcomeOf = (due: DueDelivery): Effect.Effect<string | undefined, EventBody.Unfillable> =>
+        due.written === undefined || !("run" in due)
+          ? Effect.succeed(undefined)
+          : outcomes.of(due.run, due.event).pipe(
+              Effect.catchTag("NotFound", () => Effect.succeed(undefined)),
+              Effect.mapError(({ _tag }) => ({ reason: _tag, isPassing: true }))
+            )
+
+      const attemptOnce = Effect.fn("Outbox.attempt")(function* (due: DueDelivery) {
+        const { destination, id, made, written } = due
+        const resultOf = (result: Pick<AttemptResult, "attempt" | "next"> & Partial<AttemptResult>): AttemptResult => ({
+          ...{ id, destination_id: destination.id, isGone: false },
+          ...result
+        })
+        const body = yield* Effect.either(
+          Effect.flatMap(inThread(due), (destination) =>
+            Effect.zipWith(bodies.of(destination, due), outcomeOf(due), (body, outcome) => ({ ...body, outcome }))
+          )
+        )
         if (Either.isLeft(body)) {
           const attempt = yield* notSent(body.left)
           const pause = body.left.isPassing ? Attempts.pauseAfter(made + 1, { random: yield* Random.next }) : undefined
           const next = pause === undefined ? "failed" : { next_attempt_at: DateTime.addDuration(attempt.at, pause) }
-          return counted({ ...common, attempt, next, isOfRun: true })
+          return resultOf({ attempt, next, isOfRun: true })
         }
-        const { answer, attempt, isOfTarget, saysNothing } = yield* sendOnce(destination, { id, ...body.right }, due)
+        const { answer, attempt, hasButtons, isOfTarget, saysNothing } = yield* sendOnce(
+          destination,
+          { id, ...body.right, written },
+          due
+        )
         if (attempt.error === undefined) {
-          return counted({ ...common, attempt, next: "delivered", ...(answer?.chat && { message: answer.chat }) })
+          return resultOf({
+            attempt,
+            next: "delivered",
+            ...(answer?.chat && { message: answer.chat, hasButtons })
+          })
         }
-        if (isOfTarget) return counted({ ...common, attempt, next: "failed", isOfRun: true })
+        if (isOfTarget) return resultOf({ attempt, next: "failed", isOfRun: true })
         const random = yield* Random.next
         const now = yield* DateTime.now
         const pause = Attempts.pauseAfter(made + 1, { random, retryAfter: answer?.retryAfter })
@@ -241,10 +282,17 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
             ? ("failed" as const)
             : { next_attempt_at: DateTime.addDuration(now, pause) }
         // A URL chosen by one caller must not disable the destination for others.
-        if (saysNothing || kindOf(destination.kind).isOfRuns)
-          return counted({ ...common, attempt, next, isOfRun: true })
+        if (saysNothing || kindOf(destination.kind).isOfRuns) return resultOf({ attempt, next, isOfRun: true })
         const pausedUntil = Attempts.pausedUntil(destination.failing_since ?? attempt.at, now, answer?.retryAfter)
-        return counted({ ...common, attempt, isGone, next, pausedUntil })
+        return resultOf({ attempt, isGone, next, pausedUntil })
+      })
+
+      /** Of a message that is written, only its buttons may stay, which is no failed delivery. */
+      const attempt = Effect.fnUntraced(function* (due: DueDelivery) {
+        const result = yield* attemptOnce(due)
+        if (due.written === undefined || result.next !== "failed") return counted(result)
+        yield* Effect.logInfo(`The buttons of a message in Slack could not be removed: ${result.attempt.error}`)
+        return counted({ ...result, next: "delivered", isGone: false, isOfRun: true })
       })
 
       const test = Effect.fn("Outbox.test")(function* (destination: DestinationRow, about: Tested) {

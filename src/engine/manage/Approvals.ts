@@ -39,6 +39,8 @@ export class Approvals extends Context.Tag("webhook-trigger/Approvals")<
       decision: Decision,
       by: Actor
     ) => Effect.Effect<Run, ApprovalOver | Forbidden | NotFound | Unavailable>
+    /** Why `decide` would be `Forbidden`; `undefined`: it would not. */
+    readonly refusal: (run: Run, by: Actor) => Effect.Effect<string | undefined, NotFound | Unavailable>
   }
 >() {
   static readonly layer: Layer.Layer<Approvals, never, HistoryStore | Outcomes | RunStore | Steps | WebhookStore> =
@@ -50,15 +52,14 @@ export class Approvals extends Context.Tag("webhook-trigger/Approvals")<
         const runs = yield* RunStore
         const steps = yield* Steps
         const { webhookRow } = yield* WebhookStore
+        const refusal = Effect.fn("Approvals.refusal")(function* (run: Run, by: Actor) {
+          return refusalOf(run.webhook_id === undefined ? {} : yield* webhookRow(run.webhook_id), by, askersOf(run))
+        })
         return Approvals.of({
+          refusal,
           decide: Effect.fn("Approvals.decide")(function* (run_id, decision, by) {
-            const asked = yield* history.run(run_id)
-            const refusal = refusalOf(
-              asked.webhook_id === undefined ? {} : yield* webhookRow(asked.webhook_id),
-              by,
-              askersOf(asked)
-            )
-            if (refusal !== undefined) return yield* new Forbidden({ detail: refusal })
+            const detail = yield* refusal(yield* history.run(run_id), by)
+            if (detail !== undefined) return yield* new Forbidden({ detail })
             const at = yield* DateTime.now
             const isDecided = yield* steps.decide(run_id, { approves: decision === "approve", at, by: by.name })
             // The tick has not come to it yet.

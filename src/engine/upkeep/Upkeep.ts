@@ -36,6 +36,7 @@ export interface Task<R = never> {
 
 const engineTasks = Effect.gen(function* () {
   const bucket = yield* FileBucket
+  const deliveries = yield* DeliveryStore
   const files = yield* FileStore
   const history = yield* HistoryStore
   const outcomes = yield* Outcomes
@@ -55,6 +56,14 @@ const engineTasks = Effect.gen(function* () {
       every: "1 second",
       alone: "tick",
       run: deliverEarly
+    },
+    {
+      name: "buttons of runs that no longer ask",
+      every: "2 seconds",
+      alone: "tick",
+      run: Effect.flatMap(DateTime.now, (now) =>
+        deliveries.endButtons(DateTime.subtractDuration(now, buttonsEndWithin), now)
+      )
     },
     {
       name: "ends of approvals",
@@ -119,6 +128,9 @@ const engineTasks = Effect.gen(function* () {
   ]
   return tasks
 })
+
+/** Longer than any run waits for approval. Later replies to questions leave the buttons, so that few messages are looked at. */
+const buttonsEndWithin = Duration.days(14)
 
 /** How long not to look for destinations that want them, after none was found. */
 const skipFor = Duration.seconds(5)

@@ -13,6 +13,7 @@ import type { RunId } from "../../domain/Id.ts"
 import { runIdOf } from "../../domain/ParsedId.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import type { RunFile } from "../../domain/run/RunFile.ts"
+import { phaseOf } from "../../domain/run/RunStatus.ts"
 import { Replay, type Replayed } from "../../engine/accept/Replay.ts"
 import * as Audit from "../../engine/access/Audit.ts"
 import * as ReadAudit from "../../engine/access/ReadAudit.ts"
@@ -81,7 +82,7 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
     const stored = yield* FileStore
     const overview = yield* Overview
     const { cancel } = yield* Cancellation
-    const { decide } = yield* Approvals
+    const { decide, refusal } = yield* Approvals
     const replays = yield* Replay
     const { maxBody } = yield* Settings
     const cancelOne = (id: RunId) => Audit.recordDone<Run>("run.cancelled", id)(cancel(id))
@@ -151,10 +152,13 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
         )
       )
       .handle("show", ({ path }) =>
-        overview.run(path.run_id).pipe(
-          Effect.tap(({ run_id }) => recordRead(run_id)),
-          Effect.mapError(Problems.of)
-        )
+        Effect.gen(function* () {
+          const run = yield* overview.run(path.run_id)
+          yield* recordRead(run.run_id)
+          if (phaseOf(run) !== "waits for approval") return run
+          const decision_refusal = yield* refusal(run, starterOf(yield* Actor))
+          return { ...run, ...(decision_refusal !== undefined && { decision_refusal }) }
+        }).pipe(Effect.mapError(Problems.of))
       )
       .handleRaw("events", ({ path, request }) =>
         Effect.gen(function* () {
@@ -214,8 +218,7 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
         Effect.gen(function* () {
           const id = yield* runIdOf(path.run_id)
           const { decision } = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeApproval)
-          const decided = decide(id, decision, starterOf(yield* Actor))
-          return yield* Audit.recordDone<Run>(decision === "approve" ? "run.approved" : "run.denied", id)(decided)
+          return yield* Audit.recordDecision(decision, id)(decide(id, decision, starterOf(yield* Actor)))
         }).pipe(Effect.mapError(Problems.of))
       )
       .handle("replays", ({ path }) =>

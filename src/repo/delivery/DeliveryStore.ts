@@ -28,6 +28,8 @@ export type DueDelivery = About & {
   readonly destination: DestinationRow
   /** By `bucketOf`. */
   readonly bucket: number
+  /** The message that it has written, whose buttons are removed, as its run no longer asks. */
+  readonly written?: ChatMessage
 }
 
 /** How many attempts a server is making for one bucket of a destination. */
@@ -75,6 +77,8 @@ export interface AttemptResult extends Pick<DueDelivery, "id"> {
   readonly isOfRun?: boolean
   /** What was written in a chat, if people can reply to it there. */
   readonly message?: ChatMessage
+  /** The message has buttons, which are removed when its run no longer asks. Default: false. */
+  readonly hasButtons?: boolean
 }
 
 export interface DeliveryQuery {
@@ -118,6 +122,11 @@ export class DeliveryStore extends Context.Tag("webhook-trigger/DeliveryStore")<
      * run has one of each for each destination. Its end writes those of its start that are missing, so none is forgotten.
      */
     readonly deliverEarly: (now: DateTime.Utc) => Effect.Effect<number, Unavailable>
+    /**
+     * Makes deliveries due once more whose messages have buttons of runs that no longer ask, if they were written since then, and
+     * notifies; returns how many. Their messages count as delivered, whatever becomes of that.
+     */
+    readonly endButtons: (since: DateTime.Utc, now: DateTime.Utc) => Effect.Effect<number, Unavailable>
     /**
      * Takes deliveries whose attempts are due, of each bucket of a destination the ones that are due longest. Of one whose runs
      * share a comment, a single one over all servers, so that each finds what the one before has written. Those of a

@@ -90,6 +90,13 @@ export const isAwaitingApproval = Statement.unsafeFragment(
   "(r.approval_until is not null and r.collecting_until is null)"
 )
 
+/** Nobody has replied to the question of a run `r` that asks one, and its conversation has not ended. */
+export const isUnanswered = Statement.unsafeFragment(`(r.thread_id is null or exists (
+  select from webhook_trigger.threads t where t.id = r.thread_id and t.ended_at is null
+) and not exists (
+  select from webhook_trigger.runs later where later.thread_id = r.thread_id and later.seq > r.seq
+))`)
+
 /** As `stopAt`, for a timeout of the run `r` at the time `at` with this start. `greatest` ignores null. */
 export const stopAtOf = (sql: SqlClient.SqlClient, at: Statement.Fragment, started: Statement.Fragment) =>
   sql`greatest(${at}, ${started} + r.max_work_ms * interval '1 millisecond')`

@@ -56,6 +56,7 @@ const actions: Record<AuditAction, string> = {
   "api_key.created": "API key created",
   "api_key.revoked": "API key revoked",
   "audit.exported": "Audit events exported",
+  "run.decision_refused": "Approval or denial refused",
   "key.refused": "Wrong key",
   "sign_in.refused": "Sign-in refused"
 }

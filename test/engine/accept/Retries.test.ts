@@ -54,6 +54,22 @@ const retryOf = (id: RunId) =>
     return (yield* runOf(id)).retried_by!
   })
 
+it.scoped("tries an accepted run again without approval, if its webhook asks for that since", () =>
+  Effect.gen(function* () {
+    const { seen, webhook } = yield* failing(1, { max_retries: 1, backoff_seconds: 8 })
+    const first = yield* webhook.submit("api")
+    yield* ended(first)
+    yield* edit(webhook.id, { approval: "required" })
+    const later = yield* webhook.submit("later")
+    yield* advance("9 seconds")
+    const second = yield* retryOf(first)
+    yield* ended(second)
+    expect(yield* runOf(second)).toMatchObject({ status: "success", attempt: 2 })
+    expect(yield* runOf(later)).toMatchObject({ status: "queued", approval_until: expect.anything() })
+    expect(seen).toEqual(["api", "api"])
+  }).pipe(Effect.provide(engineInMemory()))
+)
+
 it.scoped("tries a failed run again with the prompt as it was, after a time that doubles, until it succeeds", () =>
   Effect.gen(function* () {
     const { seen, webhook } = yield* failing(2, { max_retries: 5, backoff_seconds: 8 })

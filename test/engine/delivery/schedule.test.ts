@@ -14,7 +14,7 @@ import { makeKey, SecretKeys, seal } from "../../../src/engine/verify/SecretKeys
 import { Repo } from "../../../src/repo/Repo.ts"
 import { advance, layerRepo } from "../../../src/testing.ts"
 import { claim, deliveriesOf, endRun, newDestination } from "../../repo/contract/delivery/fixtures.ts"
-import { at, createWebhook, epoch } from "../../repo/contract/fixtures.ts"
+import { at, createWebhook, epoch, queueRun } from "../../repo/contract/fixtures.ts"
 import { untilEffect } from "../../support/Until.ts"
 
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -141,5 +141,50 @@ it.scoped("a delivery whose template gets no CPU time now is tried again", () =>
     const { attempt, next } = yield* outbox.attempt(due!)
     expect(attempt.error).toBe("the template could not be filled in: no CPU time")
     expect(next).toMatchObject({ next_attempt_at: expect.anything() })
+  }).pipe(Effect.provide(layerRepo))
+)
+
+it.scoped("buttons in Slack are removed when Slack has time again, and stay on a message that cannot be changed", () =>
+  Effect.gen(function* () {
+    const repo = yield* Repo
+    const answers = [
+      { text: '{"ok":true,"channel":"C0123456789","ts":"1700000000.1"}' },
+      { http_status: 429, retryAfter: Duration.minutes(2), text: "" },
+      { text: '{"ok":false,"error":"ratelimited"}' },
+      { text: '{"ok":false,"error":"cant_update_message"}' }
+    ]
+    const posts: Array<Post> = []
+    const { destination, outbox, webhook } = yield* withOutbox(
+      (post) => {
+        posts.push(post)
+        return Effect.succeed({ http_status: 200, answer: "", ...answers[posts.length - 1]! })
+      },
+      { kind: "slack-message", url: "https://slack.com/api", target: "C0123456789", events: ["run.awaiting_approval"] }
+    )
+    yield* createWebhook({ input: "payload", verification: { preset: "slack" } })
+    const run_id = yield* queueRun(webhook, { approval_until: at(900_000) })
+    yield* repo.deliverEarly(at(0))
+    const attempt = Effect.fnUntraced(function* (ms: number) {
+      yield* TestClock.setTime(epoch + ms)
+      const results = yield* Effect.forEach(yield* claim(ms), outbox.attempt)
+      yield* repo.recordAttempts(results, at(0))
+      return (yield* deliveriesOf(webhook.id))[0]!
+    })
+    expect((yield* attempt(1_000)).status).toBe("delivered")
+    yield* repo.decide(run_id, { approves: false, at: at(2_000), by: "Ann" })
+    yield* repo.endButtons(at(-1), at(3_000))
+    const limited = yield* attempt(3_000)
+    expect(limited.next_attempt_at!.epochMillis).toBeGreaterThanOrEqual(epoch + 123_000)
+    expect((yield* destination).paused_until).toEqual(at(123_000))
+    yield* attempt(122_000)
+    expect(posts).toHaveLength(2)
+    const again = yield* attempt(limited.next_attempt_at!.epochMillis - epoch)
+    expect(again.status).toBe("pending")
+    const last = yield* attempt(again.next_attempt_at!.epochMillis - epoch)
+    expect(last).toMatchObject({ status: "delivered" })
+    expect(last.attempts.at(-1)!.error).toBe("Slack refused it: cant_update_message")
+    expect(posts.map(({ url }) => url.split("/").at(-1))).toEqual(["chat.postMessage", ...Array(3).fill("chat.update")])
+    expect((yield* repo.run(run_id)).delivery_failed).toBeUndefined()
+    expect(yield* repo.endButtons(at(-1), at(900_000))).toBe(0)
   }).pipe(Effect.provide(layerRepo))
 )

@@ -26,7 +26,7 @@ const guarded = (more: object = {}, options: Parameters<typeof start>[0] = {}) =
       Effect.gen(function* () {
         const { json } = yield* server.admin("POST", "/api/keys", { body: { name, role } })
         const as = (method: string, path: string, body: object = {}) =>
-          server.http(method, path, { body, headers: bearer(json.key) })
+          server.http(method, path, { ...(method !== "GET" && { body }), headers: bearer(json.key) })
         const mcp = yield* connected(clients["of 2026"], server.origin, json.key)
         const tool = (name: string, args: object) =>
           Effect.map(
@@ -65,6 +65,8 @@ describe("a webhook with approval", () => {
       })
       expect(seen).toEqual(["go?"])
       expect(refusal(yield* caller.as("POST", `/api/runs/${reply}/approval`, decision))).toEqual([403, "forbidden"])
+      const { decision_refusal } = (yield* caller.as("GET", `/api/runs/${reply}`)).json
+      expect(decision_refusal).toBe("Only operators may approve or deny runs.")
       yield* approve(reply)
       yield* ended(reply)
       expect(seen).toEqual(["go?", "delete everything"])
@@ -76,6 +78,10 @@ describe("a webhook with approval", () => {
       const { admin, ended, hook, keyOf, seen, shown, trigger } = yield* guarded({ approvers: ["key:release"] })
       const [other, release] = [yield* keyOf("ops", "admin"), yield* keyOf("release", "operator")]
       const first = yield* trigger("go?")
+      const refusalFor = (key: typeof other, id: string) =>
+        Effect.map(key.as("GET", `/api/runs/${id}`), ({ json }) => json.decision_refusal)
+      expect(yield* refusalFor(other, first)).toContain("`approvers`")
+      expect(yield* refusalFor(release, first)).toBeUndefined()
       const refused = yield* other.as("POST", `/api/runs/${first}/approval`, decision)
       expect(refusal(refused)).toEqual([403, "forbidden"])
       expect(refused.json.detail).toContain("`approvers`")
@@ -83,7 +89,11 @@ describe("a webhook with approval", () => {
       const approved = yield* release.as("POST", `/api/runs/${first}/approval`, decision)
       expect(approved.json).toMatchObject({ decided_by: "key release" })
       const { json } = yield* admin("GET", `/api/audit?object=${first}`)
-      expect(json.data).toMatchObject([{ action: "run.approved", key_name: "release" }])
+      expect(json.data.filter(({ action }: any) => action !== "run.read")).toMatchObject([
+        { action: "run.approved", key_name: "release" },
+        { action: "run.decision_refused", key_name: "ops", after: { decision: "deny" } },
+        { action: "run.decision_refused", key_name: "ops", after: { decision: "approve" } }
+      ])
       yield* ended(first)
 
       const started = (yield* other.as("POST", `/api/webhooks/${hook.id}/runs`, { variables: { text: "test" } })).json
@@ -95,6 +105,7 @@ describe("a webhook with approval", () => {
         // Who asked is no approver, whatever the webhook names next.
         yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { approvers: ["role:operator"] } })
         expect((yield* other.as("POST", `/api/runs/${run_id}/approval`, decision)).json.detail).toContain("You asked")
+        expect(yield* refusalFor(other, run_id)).toContain("You asked")
         yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { approvers: ["key:release"] } })
       }
       const waits = yield* other.as("POST", `/api/runs/${first}/replay?wait=true`)
@@ -113,6 +124,36 @@ describe("a webhook with approval", () => {
       yield* ended(answer.message_id ?? answer.run_id)
       expect(seen).toEqual(["go?", "own", "yes"])
     })
+  )
+
+  it.scopedLive(
+    "holds each replay of a run that was accepted without approval, unless one who may approve asks for it",
+    () =>
+      Effect.gen(function* () {
+        const { admin, ended, hook, keyOf, seen, shown, trigger } = yield* guarded({ approval: "none" })
+        const [other, release] = [yield* keyOf("ops", "admin"), yield* keyOf("release", "operator")]
+        const first = yield* trigger("old")
+        yield* ended(first)
+        const body = { approval: "required", approvers: ["key:release"] }
+        expect((yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body })).status).toBe(200)
+        const one = (prompt: string) =>
+          Effect.map(other.as("POST", `/api/runs/${first}/replay`, { prompt }), ({ json }) => json)
+        const many = (body: object) =>
+          Effect.map(other.as("POST", "/api/runs/replay", body), ({ json }) => json.replayed[0])
+        const since = { webhook_id: hook.id, status: ["success"] }
+        for (const { run_id } of [
+          // Only runs without a replay match.
+          yield* many(since),
+          yield* one("same"),
+          yield* one("template"),
+          yield* many({ run_ids: [first] })
+        ]) {
+          expect(yield* shown(run_id)).toMatchObject({ waits_for: { code: "approval" }, asked_by: other.id })
+        }
+        expect(seen).toEqual(["old"])
+        yield* ended((yield* release.as("POST", `/api/runs/${first}/replay`, { prompt: "same" })).json.run_id)
+        expect(seen).toEqual(["old", "old"])
+      })
   )
 
   it.scopedLive("holds the runs of a chain, which those who asked for its first run cannot approve", () =>

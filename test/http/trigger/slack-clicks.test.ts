@@ -208,6 +208,10 @@ describe("a button of a message in Slack", () => {
         yield* click({ id: "UANN" })
         expect((yield* told("UANN")).text).toContain("`approvers`")
         expect(yield* history(hook.id)).toMatchObject([{ run_id: id, status: "queued" }])
+        const { json } = yield* admin("GET", `/api/audit?object=${id}`)
+        const refused = { action: "run.decision_refused", actor: "unknown", after: { decision: "approve" } }
+        expect(json.data).toMatchObject(Array(4).fill(refused))
+        expect(json.data[0].person_name).toBe("uann (Slack)")
         yield* click({ id: "UANN", team_id: "TGUEST" })
         expect((yield* sent("/actions/UANN", 2))[1].text).toBe("<@UANN> approved it.")
       })

@@ -1,11 +1,14 @@
 /** Replies in Slack's threads and reactions, which come back by a webhook that Slack signs. */
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect } from "effect"
+import { DateTime, Deferred, Effect, Layer } from "effect"
 import type { Prompt as BusPrompt } from "../../../src/bus/Bus.ts"
+import type { RunId } from "../../../src/domain/Id.ts"
 import { recipes } from "../../../src/recipes/Recipes.ts"
+import { Repo } from "../../../src/repo/Repo.ts"
+import { layerRepo } from "../../../src/testing.ts"
 import { type Answer, receiver } from "../../support/Receiver.ts"
 import { untilEffect } from "../../support/Until.ts"
-import { hello, type Leader, start } from "../Server.ts"
+import { hello, type Leader, type Options, start } from "../Server.ts"
 import { sentAs } from "../SignedRequests.ts"
 
 const secret = "8f742231b10e8888abcd99yyyzzz85a5"
@@ -14,28 +17,43 @@ const channel = "C0123456789"
 const answering: Leader = ({ prompt, reply }) =>
   reply({ _tag: "Answered", response: `Done: ${prompt.prompt.split("\n").at(-1)}` })
 
+/** Slack's API, where each message has its own time stamp. `onPost` answers when it likes. */
+const slackApi = (onPost = (answer: () => void) => answer()) => {
+  let posts = 0
+  const answerTo: Answer = (response, { body, path }) => {
+    const written = () => ({
+      ...{ channel: JSON.parse(body).channel, ts: `1700000000.${++posts}` },
+      message: { bot_id: "B1" }
+    })
+    const answer = path === "/api/chat.update" ? {} : written()
+    response.writeHead(200, { "content-type": "application/json" })
+    onPost(() => void response.end(JSON.stringify({ ok: true, ...answer })))
+  }
+  return receiver(answerTo)
+}
+
 /** A server with a webhook whose runs are shown in Slack, one that gets its events, and one of another team. */
 const inSlack = (
   settings: object = {},
   leader = answering,
-  wanted: ReadonlyArray<string> = ["run.awaiting_approval", "run.succeeded"]
+  wanted: ReadonlyArray<string> = ["run.awaiting_approval", "run.succeeded"],
+  api = slackApi(),
+  options: Options = {}
 ) =>
   Effect.gen(function* () {
-    let posts = 0
-    /** Each message has its own time stamp. */
-    const post: Answer = (response) => {
-      response.writeHead(200, { "content-type": "application/json" })
-      response.end(JSON.stringify({ ok: true, channel, ts: `1700000000.${++posts}`, message: { bot_id: "B1" } }))
-    }
-    const slack = yield* receiver(post)
-    const server = yield* start({ allowed: { hosts: [], networks: ["127.0.0.1"] } })
+    const slack = yield* api
+    const bodiesAt = (isUpdate: boolean) =>
+      slack.received
+        .filter(({ path }) => (path === "/api/chat.update") === isUpdate)
+        .map(({ body }) => JSON.parse(body))
+    const server = yield* start({ allowed: { hosts: [], networks: ["127.0.0.1"] }, ...options })
     const { admin, http, webhook } = server
     const hook = yield* webhook(yield* server.team("ops", leader), "{{text}}", settings)
-    const api = `http://127.0.0.1:${slack.port}/api`
+    const url = `http://127.0.0.1:${slack.port}/api`
     const destination = (id: string, target: string) =>
       admin("POST", `/api/webhooks/${id}/destinations`, {
         body: {
-          ...{ kind: "slack-message", url: api, token: "xoxb-x", target },
+          ...{ kind: "slack-message", url, token: "xoxb-x", target },
           events: wanted
         }
       })
@@ -52,11 +70,15 @@ const inSlack = (
       })
       return http("POST", to.path, sentAs(recipes["slack-mention"], secret, raw))
     }
-    const messages = (count: number) =>
+    const sent = (isUpdate: boolean) => (count: number) =>
       untilEffect(
-        `${count} messages`,
-        Effect.sync(() => slack.received.length >= count && slack.received.map(({ body }) => JSON.parse(body)))
+        `${count} ${isUpdate ? "updates" : "messages"}`,
+        Effect.sync(() => {
+          const all = bodiesAt(isUpdate)
+          return all.length >= count && all
+        })
       )
+    const [messages, updates] = [sent(false), sent(true)]
     const trigger = Effect.map(http("POST", hook.path, { body: hello }), ({ json }) => json.run_id as string)
     /** The message is written, and known. */
     const delivered = (id: string, count: number) =>
@@ -67,7 +89,7 @@ const inSlack = (
           ({ json }) => json.data.length >= count
         )
       )
-    return { ...server, delivered, destination, events, eventsOf, hook, messages, send, slack, trigger }
+    return { ...server, delivered, destination, events, eventsOf, hook, messages, send, slack, trigger, updates }
   })
 
 const textOf = ({ blocks }: any) => blocks[0].text.text
@@ -361,7 +383,7 @@ describe("a reaction in Slack", () => {
   )
   it.scopedLive("approves nothing for who asked, or in a channel that another workspace shares", () =>
     Effect.gen(function* () {
-      const { delivered, destination, eventsOf, history, messages, send } = yield* inSlack()
+      const { admin, delivered, destination, eventsOf, history, messages, send } = yield* inSlack()
       const { prompt_template, settings } = recipes["slack-mention"]
       const mentions = yield* eventsOf("ops", { ...settings, prompt_template, approval: "required" })
       yield* destination(mentions.id, recipes["slack-mention"].destination!.target)
@@ -388,8 +410,140 @@ describe("a reaction in Slack", () => {
         ["UGUEST", "Only operators,"]
       ])
       expect(yield* history(mentions.id)).toMatchObject([{ status: "queued" }])
+      const { json } = yield* admin("GET", "/api/audit?action=run.decision_refused")
+      expect(json.data.map(({ person_id }: any) => person_id)).toEqual(["slack:UGUEST", "slack:USHARED", "slack:UANN"])
       yield* react("UBOB")
       expect((yield* history(mentions.id))[0]).toMatchObject({ decided_by: "UBOB (Slack)" })
+    })
+  )
+})
+
+describe("the buttons of a message that slack-message wrote", () => {
+  const typesIn = ({ blocks }: any) => blocks.map(({ type }: any) => type)
+  const lineIn = ({ blocks }: any) => blocks.at(-1).elements[0].text
+
+  it.scopedLive("are replaced by what was decided elsewhere, in each channel, and the message stays delivered", () =>
+    Effect.gen(function* () {
+      const { admin, delivered, destination, history, hook, messages, trigger, updates } = yield* inSlack(
+        { approval: "required", singleton: { key: "{{text}}", on_new: "supersede" } },
+        answering,
+        ["run.awaiting_approval"]
+      )
+      const other = "C9876543210"
+      yield* destination(hook.id, `${other}/1600000000.1`)
+      const approved = yield* trigger
+      yield* delivered(hook.id, 2)
+      const posted = yield* messages(2)
+      for (const message of posted) expect(typesIn(message)).toEqual([...typesIn(posted[0]).slice(0, -1), "actions"])
+      const decide = (id: string, decision: string) => admin("POST", `/api/runs/${id}/approval`, { body: { decision } })
+      expect((yield* decide(approved, "approve")).status).toBe(200)
+      const first = yield* updates(2)
+      expect(first.map(({ channel }) => channel).sort()).toEqual([channel, other])
+      for (const update of first) {
+        const before = posted.find((message) => message.channel === update.channel)
+        expect(update).toMatchObject({ ts: expect.stringMatching(/^1700000000\.[12]$/), parse: "none" })
+        expect(update.thread_ts).toBeUndefined()
+        expect(typesIn(update)).toEqual([...typesIn(before).slice(0, -1), "context"])
+        expect(update.blocks[0].block_id).toBe(before.blocks[0].block_id)
+        expect(JSON.stringify(update.blocks)).toContain("hello")
+        expect(update.text).toBe("a webhook waited for approval")
+        expect(lineIn(update)).toBe("Approved by admin key.")
+      }
+      expect(new Set(first.map(({ ts }) => ts)).size).toBe(2)
+      yield* delivered(hook.id, 2)
+
+      const replaced = yield* trigger
+      yield* delivered(hook.id, 4)
+      const denied = yield* trigger
+      yield* delivered(hook.id, 6)
+      expect((yield* updates(4)).slice(2).map(lineIn)).toEqual(Array(2).fill("Cancelled by a newer run."))
+      yield* decide(denied, "deny")
+      expect((yield* updates(6)).slice(4).map(lineIn)).toEqual(Array(2).fill("Denied by admin key."))
+      const cancelled = yield* trigger
+      yield* delivered(hook.id, 8)
+      yield* admin("POST", `/api/runs/${cancelled}/cancel`)
+      expect((yield* updates(8)).slice(6).map(lineIn)).toEqual(
+        Array(2).fill("Cancelled by a program with the admin key.")
+      )
+      yield* delivered(hook.id, 8)
+      expect((yield* history(hook.id)).map(({ cancelled_by, run_id }: any) => [run_id, cancelled_by])).toEqual([
+        [cancelled, "admin_key"],
+        [denied, "denied"],
+        [replaced, "superseded"],
+        [approved, undefined]
+      ])
+      expect([yield* messages(8), yield* updates(8)].map(({ length }) => length)).toEqual([8, 8])
+    })
+  )
+
+  it.scopedLive("are removed also if the decision comes before Slack has said which message it is", () =>
+    Effect.gen(function* () {
+      const held: Array<() => void> = []
+      const { admin, messages, trigger, updates } = yield* inSlack(
+        { approval: "required" },
+        answering,
+        ["run.awaiting_approval"],
+        slackApi((answer) => void held.push(answer))
+      )
+      const id = yield* trigger
+      const [message] = yield* messages(1)
+      expect(typesIn(message).at(-1)).toBe("actions")
+      yield* admin("POST", `/api/runs/${id}/approval`, { body: { decision: "deny" } })
+      held[0]!()
+      expect((yield* updates(1)).map((update) => [update.ts, lineIn(update)])).toEqual([
+        ["1700000000.1", "Denied by admin key."]
+      ])
+    })
+  )
+
+  it.scopedLive("are removed by another server, if the one that wrote the message has ended", () =>
+    Effect.gen(function* () {
+      const slack = yield* slackApi()
+      const repo = Layer.succeedContext(yield* Layer.build(layerRepo))
+      const id = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const events = ["run.awaiting_approval"]
+          const settings = { approval: "required", when_team_stopped: "queue" }
+          const { delivered, hook, trigger } = yield* inSlack(settings, answering, events, Effect.succeed(slack), {
+            repo
+          })
+          const id = yield* trigger
+          yield* delivered(hook.id, 1)
+          return id
+        })
+      )
+      yield* Effect.flatMap(Repo, (repo) =>
+        Effect.flatMap(DateTime.now, (at) => repo.decide(id as RunId, { approves: true, at, by: "Ann <b>" }))
+      ).pipe(Effect.provide(repo))
+      expect(slack.received).toHaveLength(1)
+      yield* start({ allowed: { hosts: [], networks: ["127.0.0.1"] }, repo })
+      const body = yield* untilEffect(
+        "the update",
+        Effect.sync(() => slack.received[1]?.body)
+      )
+      expect(lineIn(JSON.parse(body))).toBe("Approved by Ann &lt;b&gt;.")
+    })
+  )
+
+  it.scopedLive("of a question are replaced by the reply, wherever that was written", () =>
+    Effect.gen(function* () {
+      const asking: Leader = ({ prompt, reply }) =>
+        reply({
+          _tag: "Answered",
+          response: `Done: ${prompt.prompt}`,
+          report: prompt.prompt === "hello" ? { asks: ["Yes", "No"] } : {}
+        })
+      const { admin, delivered, hook, messages, send, trigger, updates } = yield* inSlack({}, asking)
+      const first = yield* trigger
+      yield* delivered(hook.id, 1)
+      expect(typesIn((yield* messages(1))[0]).at(-1)).toBe("actions")
+      expect((yield* admin("POST", `/api/runs/${first}/reply`, { body: { message: "Use <b>" } })).status).toBe(202)
+      expect(lineIn((yield* updates(1))[0])).toBe("Answered by somebody in another place: Use &lt;b&gt;")
+      yield* trigger
+      yield* delivered(hook.id, 2)
+      yield* send({ type: "message", thread_ts: "1700000000.2", ts: "1700000009.5", text: "Maybe" })
+      const update = (yield* updates(2))[1]
+      expect([update.ts, lineIn(update)]).toEqual(["1700000000.2", "Answered by <@UANN>: Maybe"])
     })
   )
 })

@@ -33,6 +33,10 @@ export interface Message {
   readonly run?: Run
   /** Of a run that asks, where somebody takes their clicks. */
   readonly buttons?: ReadonlyArray<Button>
+  /** What came of the question, in Slack's notation, in place of the buttons. */
+  readonly outcome?: string | undefined
+  /** The message is in the chat already, and this replaces it. */
+  readonly written?: ChatMessage | undefined
   readonly isTest: boolean
 }
 

@@ -14,10 +14,14 @@ const ofReason = 200
 /** Bytes of an answer. */
 const ofAnswer = 512 * 1024
 
-type SlackMessage = Pick<Message, "buttons" | "id" | "title">
+type SlackMessage = Pick<Message, "buttons" | "id" | "outcome" | "title">
 
 /** What all three have in common. */
-export const slackBody = ({ buttons = [], id, title }: SlackMessage, sections: ReadonlyArray<string>, sign: Sign) => ({
+export const slackBody = (
+  { buttons = [], id, outcome, title }: SlackMessage,
+  sections: ReadonlyArray<string>,
+  sign: Sign
+) => ({
   // For notifications; the blocks are what people see in the channel.
   text: mrkdwn.text(title.slice(0, ofTitle).toWellFormed()),
   blocks: [
@@ -28,8 +32,15 @@ export const slackBody = ({ buttons = [], id, title }: SlackMessage, sections: R
       // The first one shows that the message is a destination's, should Slack report it.
       ...(i === 0 && { block_id: blockIdOf(id, sign) })
     })),
-    ...(buttons.length === 0 ? [] : [actions(buttons)])
+    ...(buttons.length === 0 ? [] : [actions(buttons)]),
+    ...(outcome === undefined ? [] : [contextOf(outcome)])
   ]
+})
+
+/** A line below a message. */
+export const contextOf = (text: string) => ({
+  type: "context" as const,
+  elements: [{ type: "mrkdwn" as const, text, verbatim: true }]
 })
 
 const actions = (buttons: ReadonlyArray<Button>) => ({
@@ -61,11 +72,10 @@ export const slackPostBody = (
   message: SlackMessage,
   sections: ReadonlyArray<string>,
   sign: Sign,
-  { channel, thread_ts }: { readonly channel: string; readonly thread_ts?: string | undefined }
+  to: { readonly channel: string; readonly thread_ts?: string | undefined; readonly ts?: string }
 ) => ({
   ...slackWebhookBody(message, sections, sign),
-  channel,
-  ...(thread_ts !== undefined && { thread_ts }),
+  ...to,
   link_names: false,
   parse: "none" as const
 })
@@ -109,11 +119,13 @@ export const slackMessage: Sender = (message, { secrets: [token], sign, url }, {
     const reason = "the channel must be an ID such as C0123456789, or C0123456789/1700000000.000100"
     return new NoAnswer({ reason, isOfTarget: true })
   }
+  const { written } = message
+  const to = written === undefined ? { channel, thread_ts } : placeOf(written)
   const sent = Effect.flatMap(show("slack", message), (sections) =>
     send({
-      url: methodAt(url, "chat.postMessage"),
+      url: methodAt(url, written === undefined ? "chat.postMessage" : "chat.update"),
       headers: asBot(token),
-      body: JSON.stringify(slackPostBody(message, sections, sign, { channel, thread_ts })),
+      body: JSON.stringify(slackPostBody(message, sections, sign, to)),
       // It repeats the message.
       read: ofAnswer
     })
@@ -122,11 +134,16 @@ export const slackMessage: Sender = (message, { secrets: [token], sign, url }, {
     const json = jsonOf(answer) as (Posted & Refused & { readonly message?: Author }) | undefined
     // What cannot be read was accepted by its status: another attempt would repeat the message.
     const isAccepted = json === undefined ? isSuccess(answer) : json.ok === true
-    const chat = json && chatMessageOf({ channel, ...json, thread_ts })
+    const chat = written === undefined && json && chatMessageOf({ channel, ...json, thread_ts })
     return isAccepted
       ? { ...answer, authors: authorsIn(json?.message), ...(chat && { chat }) }
-      : refusedFor(reasonIn(json), answer)
+      : refusedFor(reasonIn(json), answer, written !== undefined)
   })
+}
+
+const placeOf = ({ id }: ChatMessage) => {
+  const [channel = "", ts = ""] = id.split("/")
+  return { channel, ts }
 }
 
 /** A message, as Slack's answers and events have it. */
@@ -157,8 +174,10 @@ const ofChannel = /^(channel_not_found|not_in_channel|is_archived|restricted_act
 const ofApp =
   /^(no reason|not_authed|invalid_auth|account_inactive|token_.*|access_denied|missing_scope|no_permission|not_allowed_token_type|org_login_required|ekm_access_denied|enterprise_is_restricted|team_.*|accesslimited|rate_?limited|service_unavailable|internal_error|fatal_error|request_timeout)$/
 
-const refusedFor = (reason: string, answer: Answer): Sent => ({
+const refusedFor = (reason: string, answer: Answer, isUpdate: boolean): Sent => ({
   ...answer,
+  // The message was deleted, or is too old to be changed.
+  ...(isUpdate && !ofApp.test(reason) && { isFinal: true }),
   fault: `Slack refused it: ${reason}`,
   ...(ofChannel.test(reason) && { isPlaceHidden: true }),
   ...(!ofApp.test(reason) && { isOfPlace: true })

@@ -17,6 +17,7 @@ import {
 import { type ColumnTypes, fromRow, list, recordset, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { runColumns, runFromRow } from "../RunColumns.ts"
+import { givenUp } from "./EndButtons.ts"
 
 /** An attempt as `attempts` has it: with its time as text. */
 const toStored = ({ at, ...rest }: DeliveryAttempt) => ({
@@ -38,6 +39,7 @@ const resultTypes: ColumnTypes = {
   of_run: "boolean",
   message: "text",
   message_thread: "text",
+  has_buttons: "boolean",
   next_attempt_at: "timestamptz",
   paused_until: "timestamptz"
 }
@@ -137,7 +139,7 @@ export const makeAttempts = Effect.gen(function* () {
         where bucket = 0 or nth_of_all <= of_callbacks
         order by next_attempt_at limit ${limit}
       ), moved as (
-        update webhook_trigger.deliveries d set status = 'failed', next_attempt_at = null, finished_at = ${at},
+        update webhook_trigger.deliveries d set status = ${givenUp}, next_attempt_at = null, finished_at = ${at},
           attempts = ${withAttempt(sql`${JSON.stringify(toStored(movedAttempt(now)))}`)}
         from webhook_trigger.runs r, webhook_trigger.webhooks w
         where d.id = any (array(select id from due)) and r.id = d.run_id and w.id = d.webhook_id and r.team <> w.team
@@ -153,14 +155,16 @@ export const makeAttempts = Effect.gen(function* () {
         update webhook_trigger.deliveries d set claimed_until = ${DateTime.toDateUtc(until)}
         from due where d.id = due.id and not exists (select from moved where moved.id = due.id)
           and (not due.is_shared or exists (select from writers where writers.delivery_id = due.id))
-        returning d.id, d.run_id, d.alert_id, d.event, d.created_at, d.made, d.destination_id, d.bucket
+        returning d.id, d.run_id, d.alert_id, d.event, d.created_at, d.made, d.destination_id, d.bucket,
+          case when d.buttons = 'ending' then json_build_object('id', d.message, 'thread', d.message_thread) end as written
       ), given_up as (
-        update webhook_trigger.deliveries d set status = 'failed', next_attempt_at = null, finished_at = ${at}
+        update webhook_trigger.deliveries d set status = ${givenUp}, next_attempt_at = null, finished_at = ${at}
         where d.status = 'pending' and d.destination_id = any (array(
           select t.id from pending p join webhook_trigger.destinations t on t.id = p.destination_id where not t.enabled
         ))
       )
-      select c.id as delivery_id, c.run_id, c.alert_id, c.event, c.created_at as at, c.made, c.bucket, w.name as webhook_name, t.*
+      select c.id as delivery_id, c.run_id, c.alert_id, c.event, c.created_at as at, c.made, c.bucket, c.written,
+        w.name as webhook_name, t.*
       from webhook_trigger.destinations t join claimed c on c.destination_id = t.id
       left join webhook_trigger.webhooks w on w.id = t.webhook_id
       where t.id = any (array(select destination_id from claimed))`
@@ -168,7 +172,18 @@ export const makeAttempts = Effect.gen(function* () {
     const runs = yield* runsOf(claimed)
     const alerts = yield* alertsOf(claimed)
     return claimed.flatMap(
-      ({ alert_id, at, bucket, delivery_id, event, made, run_id, webhook_name, ...columns }): DueDelivery | [] => {
+      ({
+        alert_id,
+        at,
+        bucket,
+        delivery_id,
+        event,
+        made,
+        run_id,
+        webhook_name,
+        written,
+        ...columns
+      }): DueDelivery | [] => {
         const run = runs.get(run_id)
         const alert = alerts.get(alert_id)
         const destination = fromRow<DestinationRow>(columns)
@@ -184,6 +199,7 @@ export const makeAttempts = Effect.gen(function* () {
               made,
               bucket,
               destination,
+              ...(written !== null && { written }),
               ...about
             } as DueDelivery)
       }
@@ -201,7 +217,7 @@ export const makeAttempts = Effect.gen(function* () {
     failingBefore: DateTime.Utc
   ) {
     const input = results.map(
-      ({ attempt, destination_id, id, isGone, isOfRun = false, message, next, pausedUntil }) => ({
+      ({ attempt, destination_id, hasButtons, id, isGone, isOfRun = false, message, next, pausedUntil }) => ({
         id,
         destination_id,
         at: attempt.at,
@@ -211,6 +227,7 @@ export const makeAttempts = Effect.gen(function* () {
         of_run: isOfRun,
         message: message?.id,
         message_thread: message?.thread,
+        has_buttons: hasButtons,
         next_attempt_at: typeof next === "object" ? next.next_attempt_at : undefined,
         paused_until: pausedUntil
       })
@@ -250,9 +267,10 @@ export const makeAttempts = Effect.gen(function* () {
           claimed_until = null,
           message = coalesce(r.message, d.message),
           message_thread = coalesce(r.message_thread, d.message_thread),
+          buttons = case when r.has_buttons then 'shown' when not r.delivered then d.buttons end,
           status = case
             when r.delivered then 'delivered'
-            when r.next_attempt_at is null or not coalesce(t.enabled, true) then 'failed'
+            when r.next_attempt_at is null or not coalesce(t.enabled, true) then ${givenUp}
             else 'pending'
           end,
           next_attempt_at = case
@@ -266,7 +284,7 @@ export const makeAttempts = Effect.gen(function* () {
       ), written as (
         delete from webhook_trigger.comment_writers where delivery_id = any(${ids})
       ), given_up as (
-        update webhook_trigger.deliveries d set status = 'failed', next_attempt_at = null, finished_at = t.last
+        update webhook_trigger.deliveries d set status = ${givenUp}, next_attempt_at = null, finished_at = t.last
         from destinations t
         where not t.enabled and d.destination_id = t.id and d.status = 'pending' and d.id <> all(${ids})
       )

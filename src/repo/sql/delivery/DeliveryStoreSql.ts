@@ -13,6 +13,7 @@ import { fromRow } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { makeAttempts } from "./Attempts.ts"
 import { makeEarlyEvents } from "./EarlyEvents.ts"
+import { makeEndButtons } from "./EndButtons.ts"
 
 const columns = `d.id, d.destination_id, d.webhook_id, d.run_id, d.alert_id, d.event, d.status, d.created_at, d.next_attempt_at,
   d.finished_at, d.attempts, d.seq::float8 as seq`
@@ -43,6 +44,7 @@ export const layer: Layer.Layer<DeliveryStore, never, SqlClient.SqlClient> = Lay
 
     const attempts = yield* makeAttempts
     const early = yield* makeEarlyEvents
+    const endButtons = yield* makeEndButtons
 
     /** Of a chat message. */
     const timeOf = (id: Statement.Fragment) => sql`split_part(${id}, '/', 2)::numeric`
@@ -126,7 +128,7 @@ export const layer: Layer.Layer<DeliveryStore, never, SqlClient.SqlClient> = Lay
           where t.enabled and t.id in (select destination_id from wanted) returning t.id
         ), due as (
           update webhook_trigger.deliveries d set
-            status = 'pending', made = 0, next_attempt_at = ${DateTime.toDateUtc(now)}, finished_at = null
+            status = 'pending', made = 0, next_attempt_at = ${DateTime.toDateUtc(now)}, finished_at = null, buttons = null
           from wanted join destination on destination.id = wanted.destination_id where d.id = wanted.id
           returning d.id
         ), ${notify(sql, "DeliveryDue", sql`select '' as name from due limit 1`)}
@@ -134,6 +136,15 @@ export const layer: Layer.Layer<DeliveryStore, never, SqlClient.SqlClient> = Lay
       return rows.length
     }, bounded)
 
-    return DeliveryStore.of({ ...attempts, ...early, runOfMessage, chatThreadOf, deliveries, delivery, resend })
+    return DeliveryStore.of({
+      ...attempts,
+      ...early,
+      endButtons,
+      runOfMessage,
+      chatThreadOf,
+      deliveries,
+      delivery,
+      resend
+    })
   })
 )

@@ -15,6 +15,7 @@ import {
 import { audited } from "../access/Audit.ts"
 import { fromRow, list, toColumns } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
+import { givenUp } from "./EndButtons.ts"
 
 /** What events show of a destination: what the API shows, without what is not a person's. */
 const auditedFields = Object.keys(Destination.fields).filter(
@@ -111,8 +112,8 @@ export const layer: Layer.Layer<DestinationStore, never, SqlClient.SqlClient> = 
           update webhook_trigger.destinations d set ${sql.update(columns)} from before where d.id = before.id
           returning d.*
         ), failed as (
-          update webhook_trigger.deliveries set
-            status = 'failed', next_attempt_at = null, finished_at = ${DateTime.toDateUtc(updated_at)}
+          update webhook_trigger.deliveries d set
+            status = ${givenUp}, next_attempt_at = null, finished_at = ${DateTime.toDateUtc(updated_at)}
           where ${enabled === false} and status = 'pending' and destination_id in (select id from before)
         ), ${audited(
           sql,

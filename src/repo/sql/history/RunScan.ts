@@ -7,7 +7,7 @@ import { decodeCursor, decodeIdCursor } from "../../history/Cursor.ts"
 import { foldCase, inJson, type RunFilter, searchedId, searchedLength } from "../../history/RunQuery.ts"
 import { isRunOf } from "../access/OwnerStoreSql.ts"
 import { list } from "../Columns.ts"
-import { isAwaitingApproval, live } from "../RunColumns.ts"
+import { isAwaitingApproval, isUnanswered, live } from "../RunColumns.ts"
 import { acceptedBetween, acceptedBetweenInOrder, leastId, slack } from "./AcceptedBetween.ts"
 
 /**
@@ -63,11 +63,7 @@ export const makeWalks = Effect.gen(function* () {
 
   /** There is an index of these runs, in this spelling. */
   const isAsking = sql`((r.report -> 'asks') is not null or r.approval_until is not null)`
-  const isOpen = sql`(${isAwaitingApproval} or r.approval_until is null and (r.thread_id is null or exists (
-    select from webhook_trigger.threads t where t.id = r.thread_id and t.ended_at is null
-  ) and not exists (
-    select from webhook_trigger.runs later where later.thread_id = r.thread_id and later.seq > r.seq
-  )))`
+  const isOpen = sql`(${isAwaitingApproval} or r.approval_until is null and ${isUnanswered})`
 
   const conditionsOf = (filter: RunFilter) => {
     const { asks, max_duration_ms, min_duration_ms, mode, owners, search, source, triggered_by, team, thread_id } =

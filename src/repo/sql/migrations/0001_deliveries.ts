@@ -75,7 +75,8 @@ export const deliveries = Effect.gen(function* () {
     )`
 
   // `made` counts the attempts of the schedule since it began, `attempts` has the newest attempts themselves. `bucket` is by
-  // `bucketOf`. `message` is the chat message that was written, as in `ChatMessage`.
+  // `bucketOf`. `message` is the chat message that was written, as in `ChatMessage`. Its `buttons` are `shown` until its run no
+  // longer asks; then the delivery is due once more, and they are `ending`.
   yield* sql`
     create table webhook_trigger.deliveries (
       id uuid primary key default gen_random_uuid(),
@@ -95,6 +96,7 @@ export const deliveries = Effect.gen(function* () {
       bucket smallint not null default 0,
       message text,
       message_thread text,
+      buttons text check (buttons in ('shown', 'ending')),
       check (num_nonnulls(run_id, alert_id) = 1),
       check ((run_id is null) = (webhook_id is null)),
       check ((status = 'pending') = (next_attempt_at is not null)),
@@ -113,6 +115,7 @@ export const deliveries = Effect.gen(function* () {
   yield* sql`
     create index deliveries_message_thread on webhook_trigger.deliveries (message_thread)
       where message_thread is not null`
+  yield* sql`create index deliveries_buttons on webhook_trigger.deliveries (created_at) where buttons = 'shown'`
   yield* sql`create index deliveries_alert on webhook_trigger.deliveries (alert_id) where alert_id is not null`
 
   yield* sql.unsafe(`

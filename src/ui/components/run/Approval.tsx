@@ -2,7 +2,7 @@ import { phaseOf } from "../../../domain/run/RunStatus.ts"
 import { isCommit } from "../../../domain/run/WorkspaceRef.ts"
 import { useMay } from "../../api/Access.ts"
 import { api } from "../../api/Client.ts"
-import { queries } from "../../api/Queries.ts"
+import { queries, useRun, useWebhook } from "../../api/Queries.ts"
 import type { Run } from "../../api/Types.ts"
 import { ExactTime } from "../../format/Time.tsx"
 import { Button } from "../Button.tsx"
@@ -11,13 +11,15 @@ import { ErrorNotice } from "../Notice.tsx"
 import { RawText } from "../RawText.tsx"
 import { showDirectionMarks } from "../UserText.tsx"
 
-/** The prompt of a run that waits for its approval, and the buttons for those who may decide. */
+/** The prompt of a run that waits for its approval, and the buttons for those who may decide, or who may instead. */
 export const Approval = ({ run }: { readonly run: Run }) =>
   phaseOf(run) === "waits for approval" ? <Decide run={run} /> : null
 
 const Decide = ({ run }: { readonly run: Run }) => {
   const { error, pending, perform } = useKeyedAction()
-  const mayDecide = useMay()("runs.decide")
+  const may = useMay()
+  // The run may be of a list, which does not say.
+  const shown = useRun(run.run_id).data
   const ref = run.agent?.workspace_ref
   const decide = async (decision: "approve" | "deny") => {
     const decided = await perform(() => api.runs.decide({ path: run, payload: { decision } }))
@@ -35,7 +37,8 @@ const Decide = ({ run }: { readonly run: Run }) => {
         </p>
       )}
       {run.asked_by !== undefined && <p>Asked for by {showDirectionMarks(run.asked_by.split("\n").join(", "))}</p>}
-      {mayDecide && (
+      {shown?.decision_refusal !== undefined && <Refused reason={shown.decision_refusal} webhook_id={run.webhook_id} />}
+      {may("runs.decide") && shown !== undefined && shown.decision_refusal === undefined && (
         <div className="row">
           <Button variant="primary" icon="check" pending={pending} onPress={() => void decide("approve")}>
             Approve
@@ -51,5 +54,15 @@ const Decide = ({ run }: { readonly run: Run }) => {
       </p>
       {error !== undefined && <ErrorNotice error={error} />}
     </section>
+  )
+}
+
+const Refused = ({ reason, webhook_id }: { readonly reason: string; readonly webhook_id: Run["webhook_id"] }) => {
+  const approvers = useWebhook(useMay()("webhooks.show") ? webhook_id : undefined).data?.approvers
+  return (
+    <p>
+      {reason}
+      {approvers !== undefined && <> Approvers: {showDirectionMarks(approvers.join(", "))}.</>}
+    </p>
   )
 }

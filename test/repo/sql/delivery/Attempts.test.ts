@@ -6,7 +6,7 @@ import { Repo } from "../../../../src/repo/Repo.ts"
 import * as PostgresClient from "../../../../src/repo/sql/database/PostgresClient.ts"
 import * as RepoSql from "../../../../src/repo/sql/RepoSql.ts"
 import { freshDatabase } from "../../../support/fresh.ts"
-import { claim, deliveriesOf, endRun, newDestination } from "../../contract/delivery/fixtures.ts"
+import { attemptAt, claim, deliveriesOf, endRun, newDestination, recorded } from "../../contract/delivery/fixtures.ts"
 import { at, createWebhook, sendRun } from "../../contract/fixtures.ts"
 import { readsOf, recording } from "../Explain.ts"
 
@@ -70,6 +70,29 @@ describe("deliveries on PostgreSQL", () => {
           expect(rows).toBeLessThan(10)
         }
       }).pipe(Effect.provide(layer))
+  )
+
+  it.live("with buttons are looked for among the recent messages that have them", () =>
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      const webhook = yield* createWebhook()
+      yield* newDestination(webhook.id)
+      const written = { message: { id: "C1/1.1", thread: "C1/1.1" }, hasButtons: true }
+      const write = Effect.fnUntraced(function* (ms: number) {
+        yield* endRun(webhook, ms)
+        yield* recorded((yield* claim(ms))[0]!, attemptAt(ms), "delivered", written)
+      })
+      yield* write(100)
+      yield* copies("runs", 5_000)
+      yield* copies("deliveries", 5_000)
+      yield* write(300)
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`analyze webhook_trigger.runs, webhook_trigger.deliveries`
+      const [statement] = yield* recorder.of(repo.endButtons(at(200), at(400)))
+      const { rows, scans } = yield* readsOf(statement!, ["runs", "deliveries"])
+      expect(scans).not.toContain("Seq Scan")
+      expect(rows).toBeLessThan(100)
+    }).pipe(Effect.provide(layer))
   )
 
   it.live("of a destination that was switched off as their run ended fail with the next claim", () =>

@@ -42,4 +42,21 @@ describe("a run that waits for approval", () => {
     expect((await ui.call("GET", `/api/runs/${second}`)).decided_by).toBe("admin key")
     await page.context().close()
   })
+
+  it("shows who may decide, and no buttons, to those who may not", async () => {
+    const { token, webhook } = await ui.call("POST", "/api/webhooks", {
+      ...{ name: "Guarded", team: "demo", prompt_template: "Deploy", approval: "required" }
+    })
+    const { run_id } = await ui.call("POST", `/webhook/trigger/${token}`, { variables: {} })
+    const page = await ui.newPage({ signedIn: true })
+    await page.goto(`/runs/${run_id}`)
+    const card = page.getByRole("region", { name: "Approval" })
+    await card.getByRole("button", { name: "Approve" }).waitFor()
+    await ui.call("PATCH", `/api/webhooks/${webhook.id}`, { approvers: ["key:release"] })
+    await page.reload()
+    await card.getByText("Only those whom the webhook names (`approvers`) may approve or deny its runs.").waitFor()
+    await card.getByText("Approvers: key:release.").waitFor()
+    expect(await card.getByRole("button", { name: /Approve|Deny/ }).count()).toBe(0)
+    await page.context().close()
+  })
 })
