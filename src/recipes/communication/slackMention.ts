@@ -27,7 +27,10 @@ export const slackMention: Recipe = {
   prompt_template: `{{ payload.event.user }} writes in Slack, in the channel {{ payload.event.channel }}, message {{ payload.event.ts }}{% if payload.event.thread_ts %} of the thread {{ payload.event.thread_ts }}{% endif %}:
 
 {{ payload.event.text }}
-
+{% if payload.event.attachments %}{% for it in payload.event.attachments %}{% if it.is_share or it.is_msg_unfurl %}
+Forwarded message of {{ it.author_name | default: "somebody" }} ({{ it.from_url | default: "no link" }}):
+{{ it.text | default: it.fallback }}
+{% endif %}{% endfor %}{% endif %}
 Your answer is posted in the thread of the message.`,
   steps: [
     "At api.slack.com/apps, open your app, or create one “From scratch”. Its secret: “Basic Information”, “App Credentials”, “Signing Secret”.",

@@ -183,6 +183,26 @@ delivers("Slack: a command, which is answered with a text", recipes["slack-comma
 })
 
 delivers("Slack: a mention", recipes["slack-mention"], "slack-mention")
+delivers(
+  "Slack: a mention with a forwarded message, and the preview of a link",
+  recipes["slack-mention"],
+  "slack-mention-forwarded",
+  {
+    raw: sample(recipes["slack-mention"], ({ event }) => {
+      event.attachments = [
+        {
+          ...{
+            is_share: true,
+            author_name: "Ada",
+            from_url: "https://example.slack.com/archives/C1/p1700000000000000"
+          },
+          ...{ text: "Order 4711 was refunded twice.", fallback: "[1 November] Ada: Order 4711 was refunded twice." }
+        },
+        { title: "Orders", fallback: "Orders", from_url: "https://example.com/orders" }
+      ]
+    })
+  }
+)
 
 delivers("Amazon SNS: an alarm of CloudWatch, as JSON in a text", recipes["aws-sns"], "aws-sns")
 
