@@ -65,7 +65,8 @@ describe("the connections of a server that has as many as it can have", () => {
         yield* first!("/api/teams"),
         yield* second!("/health/live")
       ]
-      expect(opened.map(({ status }) => status)).toEqual([200, 202, 401, 200])
+      const statuses = opened.map(({ status }) => status)
+      expect(statuses, opened.map(({ text }) => text).join("\n")).toEqual([200, 202, 401, 200])
       yield* first!("/health/live")
       // Now the second is idle for longest.
       expect((yield* third!("/health/live")).status).toBe(200)
