@@ -31,8 +31,8 @@ export class Approvals extends Context.Tag("webhook-trigger/Approvals")<
   Approvals,
   {
     /**
-     * An approved run takes its place in its team's lane now, and replaces others (`singleton`); a denied one is cancelled. `Forbidden`: by the webhook's `approvers`.
-     * `ApprovalOver`: the run does not wait for approval, or no longer, or somebody was first.
+     * An approved run takes its place in its team's lane now, and replaces others (`singleton`); a denied one is cancelled.
+     * `Forbidden`: by the webhook's `approvers`. `ApprovalOver`: the run does not wait for approval, or no longer, or somebody was first.
      */
     readonly decide: (
       id: RunId,

@@ -188,13 +188,13 @@ export const layer = (options: PostgresOptions): Layer.Layer<SqlClient.SqlClient
       const open = (max: number) =>
         makePool({ ...connection(options.url), max, idleTimeoutMillis: 30_000, Client }, sessionSettings)
       const pool = yield* open(max - forSteps)
-      const stepPool = forSteps === 0 ? pool : yield* open(forSteps)
-      yield* PoolMetrics.observe([...new Set([pool, stepPool])], max)
+      const ofSteps = forSteps === 0 ? [] : [yield* open(forSteps)]
+      yield* PoolMetrics.observe([pool, ...ofSteps], max)
       const client = yield* clientOf(pool)
       yield* start(client)
       const session = yield* openSession(() => new pg.Client(connection(options.url)))
       return Context.make(SqlClient.SqlClient, client).pipe(
-        Context.add(StepClient, yield* clientOf(stepPool)),
+        Context.add(StepClient, yield* clientOf(ofSteps[0] ?? pool)),
         Context.add(Notifications, session)
       )
     })
