@@ -15,6 +15,8 @@ export interface FakeModel {
   readonly url: string
   /** Resolves when a request hangs. */
   readonly hanging: () => Promise<void>
+  /** Refuses so many requests that say `[[busy]]`. */
+  readonly beBusy: (requests: number) => void
   readonly close: () => Promise<void>
 }
 
@@ -66,10 +68,10 @@ const askingTurn = (request: string): Turn => {
 }
 
 /**
- * `[[ask]]` uses the tools of a run, and `[[ask on]]` goes on after its question. `[[tool]]` uses the shell once, `[[busy]]` is
- * refused four times at first, `[[recall]]` says what an earlier prompt of the session said. `[[call review]]` calls the tool of
- * that name, and says what it found. `[[delegate]]` has a subagent do the work, which takes a while. `[[shape]]` answers with
- * JSON to a program that hands over the schema, else in the second turn.
+ * `[[ask]]` uses the tools of a run, and `[[ask on]]` goes on after its question. `[[tool]]` uses the shell once, `[[busy]]`
+ * is refused while the model is busy, `[[recall]]` says what an earlier prompt of the session said. `[[call review]]` calls
+ * the tool of that name, and says what it found. `[[delegate]]` has a subagent do the work, which takes a while. `[[shape]]`
+ * answers with JSON to a program that hands over the schema, else in the second turn.
  */
 const turnOf = (request: string): Turn => {
   const [, called] = /\[\[call (\w+)\]\]/.exec(request) ?? []
@@ -133,7 +135,7 @@ const overload = { type: "error", error: { type: "rate_limit_error", message: "t
 
 export const startFakeModel = async (log: (line: string) => void = () => {}): Promise<FakeModel> => {
   let onHang = () => {}
-  let busy = 4
+  let busy = 0
   const server = createServer(async (request, response) => {
     const text = await bodyOf(request)
     log(`${request.method} ${request.url} ${text.slice(0, 300)}`)
@@ -160,6 +162,9 @@ export const startFakeModel = async (log: (line: string) => void = () => {}): Pr
       new Promise((resolve) => {
         onHang = resolve
       }),
+    beBusy: (requests) => {
+      busy = requests
+    },
     close: () =>
       new Promise((resolve) => {
         server.closeAllConnections()

@@ -257,6 +257,7 @@ export const tryAgent = ({ folder, model, modules, real, record }: Trial) =>
     keep("tool")
 
     if (real.preset === "claude") {
+      model.beBusy(4)
       const patient = yield* led.send("[[busy]]")
       expected(patient._tag === "Answered", "an answer of a model that was busy", patient)
       const retries = takeShown().steps.map(({ title }) => title)
