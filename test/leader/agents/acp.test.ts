@@ -7,8 +7,9 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Either, Option, type Scope } from "effect"
 import type { Bus, LeaderBus } from "../../../src/bus/Bus.ts"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
+import { readReport } from "../../../src/domain/run/Progress.ts"
 import { decide, makeAsked } from "../../../src/leader/agents/acp/Permissions.ts"
-import { withResponse } from "../../../src/leader/agents/acp/Updates.ts"
+import { updates, withResponse } from "../../../src/leader/agents/acp/Updates.ts"
 import { turnsExceeded } from "../../../src/leader/agents/output/Limits.ts"
 import { presets } from "../../../src/leader/index.ts"
 import { team } from "../../bus/contract/support.ts"
@@ -147,6 +148,19 @@ describe("an ACP agent", () => {
     const granted = `execute: ${request("ls").toolCall.title}`
     expect(decide(new Set(), request("ls"), granted)).not.toHaveProperty("denied")
     expect(decide(new Set(), request("rm -r ."), granted)).toHaveProperty("denied")
+  })
+
+  it("that gives the title of a tool call but no input has the whole command in its step", () => {
+    const shown = (update: object) =>
+      readReport({ ...updates.progress({ sessionUpdate: "tool_call", toolCallId: "t-1", kind: "execute", ...update }) })
+        .steps?.[0]
+    const title = "cd src &&\nls"
+    expect(shown({ title })).toMatchObject({ title: "cd src &&", detail: title })
+    expect(shown({ title: "ls" })).toMatchObject({ title: "ls" })
+    expect(shown({ title: "ls" })).not.toHaveProperty("detail")
+    expect(shown({ title, rawInput: { command: "ls" } })).toMatchObject({ detail: "ls" })
+    // It leaves the input of the beginning.
+    expect(shown({ sessionUpdate: "tool_call_update", title })).not.toHaveProperty("detail")
   })
 
   it("says that it has reached a limit, even if its response to the stop comes first", () => {

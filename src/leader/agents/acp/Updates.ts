@@ -50,7 +50,9 @@ const stepOf = (update: unknown): StepReport => {
   const [id, kind, status] = [textAt(update, "toolCallId"), textAt(update, "kind"), textAt(update, "status")]
   const input = at(update, "rawInput")
   const title = textAt(input, "description") ?? textAt(update, "title")
-  const { title: _, ...call } = toolCall(id, kind, input)
+  // Gemini CLI gives no input: its titles are whole commands, and a step's title is one line.
+  const isBegun = at(update, "sessionUpdate") === "tool_call"
+  const { title: _, ...call } = toolCall(id, kind, input ?? (isBegun ? title : undefined))
   const begins = title === undefined ? { ...(id !== undefined && { id }) } : { ...call, title }
   if (status !== "completed" && status !== "failed") return { ...begins, status: "running" }
   const result = at(update, "rawOutput") ?? listAt(update, "content").map((part) => at(part, "content") ?? part)
